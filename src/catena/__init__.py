@@ -1,0 +1,44 @@
+"""catena: Hamiltonian dynamics of rigid bodies and chains, with integrators that keep what mechanics keeps.
+
+The public names, and nothing else. They are loaded when they are first used: `import catena` is cheap.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from .version import __version__
+
+_HOMES = {
+    "systems.base": ["State"],
+    "systems.hamiltonian": ["Hamiltonian"],
+    "methods.runge_kutta": ["ExplicitEuler", "RK4"],
+    "methods.implicit": ["Gauss", "ImplicitEuler", "ImplicitMidpoint", "RadauIIA", "SunGeng"],
+    "methods.partitioned": ["EulerA", "EulerB", "StormerVerlet"],
+    "methods.composition": ["Composition"],
+    "methods.splitting": ["Splitting"],
+    "plan": ["Problem"],
+    "watching": ["Event", "Section"],
+    "simulation": ["resume", "simulate"],
+    "runs": ["Run"],
+    "errors": ["CapabilityError", "CatenaError", "InputError", "Interrupted", "StepFailure", "StoreError"],
+}
+_NAMES = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", "open", "problems", *sorted(_NAMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        value = getattr(import_module(f"catena.{_NAMES[name]}"), name)
+    elif name == "problems":
+        value = import_module("catena.problems")
+    elif name == "open":
+        value = import_module("catena.runs").open_run
+    else:
+        raise AttributeError(f"module 'catena' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

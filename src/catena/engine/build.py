@@ -1,0 +1,152 @@
+"""System x method -> one program: the meeting place of the two.
+
+The method names the views it can work with, best first; the first one that the system offers is taken,
+its kernels and those of the method are collected into one text, and that text is compiled (or run
+as plain Python).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import kernel, views
+from ..errors import CapabilityError
+from ..methods.base import Method, Stepper, registered
+from ..systems.base import System
+from . import cache, collector, headers, loop, sections
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A section or an event, as the loop sees it: two kernels, a direction (-1, 0, 1) and whether to stop."""
+
+    value: kernel.Written
+    wanted: kernel.Written
+    direction: tuple[int, ...]
+    stop: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What runs: the entry of a generated module with the tables and sizes it needs."""
+
+    title: str
+    system: System
+    method: Method
+    view: views.View
+    stepper: Stepper
+    text: str
+    module: Any
+    crossing: Crossing | None
+
+    @property
+    def advance(self) -> Callable[..., tuple[int, int]]:
+        """The compiled loop; see `catena.engine.loop.advance`."""
+        return self.module.advance
+
+    @cached_property
+    def par(self) -> Any:
+        """The system's parameters as the loop takes them."""
+        return self.module.Parameters(**self.system.parameter_arrays())
+
+    @property
+    def width(self) -> int:
+        """Numbers in a sample row: public fields, then invariants."""
+        return self.system.public_width + self.system.invariant_width
+
+
+def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
+    """The best view that the system offers and the method can use."""
+    reasons = []
+    for name in method.needs:
+        view = system.view(name)
+        if view is None:
+            continue
+        try:
+            return view, method.stepper(view)
+        except CapabilityError as reason:
+            reasons.append(reason.wrong)
+    raise CapabilityError(
+        f"{method} cannot treat {system.title}: "
+        + ("; ".join(reasons) or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"),
+        do=f"use one of {', '.join(methods_for(system))}",
+    )
+
+
+def methods_for(system: System) -> list[str]:
+    """Names of the methods that can treat a system, with some of their parameters at least."""
+    able = []
+    for kind in registered():
+        for method in kind.examples():
+            try:
+                choose = [method.stepper(view) for view in map(system.view, method.needs) if view is not None]
+            except CapabilityError:
+                continue
+            if choose:
+                able.append(kind.name)
+                break
+    return able
+
+
+def program_parts(
+    system: System, method: Method, *, crossing: Crossing | None = None, entry: Any = loop.advance
+) -> tuple[views.View, Stepper, list[collector.Part]]:
+    """The view, the stepper and the functions of the loop of this pair."""
+    view, stepper = choose_view(system, method)
+    fills: dict[Any, Any] = {views.step: stepper.kernel, **view.fills, **system.recording()}
+    if view.literal:
+        fills[views.dimension] = view.dimension
+    if crossing is None:
+        fills[views.remember] = loop.remember_nothing
+        fills[views.observe] = loop.observe_nothing
+    else:
+        fills[views.remember] = sections.remember_start
+        fills[views.observe] = sections.observe_crossings
+        fills[views.crossing_value] = crossing.value
+        fills[views.crossing_wanted] = crossing.wanted
+        fills[sections.crossing_count] = len(crossing.direction)
+        fills[sections.public_width] = system.public_width
+    return view, stepper, collector.collect(entry, fills)
+
+
+def parameter_types(system: System) -> Sequence[headers.ArrayType]:
+    """Name, dimensions and type of each array of the system's parameters."""
+    return [(name, array.ndim, array.dtype.name) for name, array in system.parameter_arrays().items()]
+
+
+def build(system: System, method: Method, *, crossing: Crossing | None = None, compiled: bool = True) -> Program:
+    """The program of this pair, compiled, or as plain Python (same text, same bits, slow)."""
+    view, stepper, parts = program_parts(system, method, crossing=crossing)
+    title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
+    par = parameter_types(system)
+    if compiled:
+        text = headers.module_text(title, parts, par, header=headers.CPU, entry=headers.cpu_entry(par))
+        module = cache.load(text, title)
+    else:
+        text = headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn")
+        module = _interpreted(text, title)
+    return Program(title, system, method, view, stepper, text, module, crossing)
+
+
+def _interpreted(text: str, title: str) -> Any:
+    namespace: dict[str, Any] = {}
+    exec(compile(text, f"<{title}>", "exec"), namespace)
+    return type(
+        "Interpreted", (), {"advance": staticmethod(namespace["advance"]), "Parameters": namespace["Parameters"]}
+    )
+
+
+def empty_marks(program: Program) -> np.ndarray:
+    """Marks of the crossings before the first step."""
+    if program.crossing is None:
+        return np.zeros(1)
+    count = len(program.crossing.direction)
+    marks = np.zeros(1 + 3 * count)
+    marks[1 + count : 1 + 2 * count] = program.crossing.direction
+    marks[1 + 2 * count :] = program.crossing.stop
+    return marks

@@ -1,0 +1,296 @@
+"""Collects kernels, and all they use, into functions of one generated module.
+
+A kernel is a plain function; its source is read, its global names are replaced by names of the
+generated module, and whatever it calls is collected first. Slots are replaced by what fills them,
+sizes by literals. Nothing of catena is imported by the result, so its text says everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+import math
+import sys
+import textwrap
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError
+from ..kernel import Bound, Written
+
+BUILTINS = {"range", "len", "abs", "min", "max", "int", "float", "bool", "divmod"}
+FOREIGN = set(sys.stdlib_module_names) | {"numpy", "scipy", "numba", "sympy"}
+REFUSED = {
+    ast.Lambda: "a lambda", ast.FunctionDef: "a function in a function", ast.ClassDef: "a class",
+    ast.ListComp: "a comprehension", ast.SetComp: "a comprehension", ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a generator", ast.Try: "try", ast.Raise: "raise", ast.With: "with", ast.Global: "global",
+    ast.Nonlocal: "nonlocal", ast.Import: "an import", ast.ImportFrom: "an import", ast.Assert: "assert",
+    ast.Yield: "yield", ast.YieldFrom: "yield", ast.Await: "await", ast.JoinedStr: "an f-string",
+    ast.Starred: "a star", ast.List: "a list", ast.Dict: "a dict", ast.Set: "a set", ast.Delete: "del",
+    ast.NamedExpr: "a walrus",
+}  # fmt: skip
+
+Fills = dict[Any, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One function of the generated module."""
+
+    name: str
+    mark: str  # "fn" or "relaxed"
+    origin: str
+    text: str
+
+
+def collect(entry: Any, fills: Fills) -> list[Part]:
+    """The functions that `entry` needs, callees first, itself last, with its slots filled from `fills`."""
+    collector = _Collector()
+    collector.name_of(entry, dict(fills))
+    return collector.parts
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.names: dict[tuple[str, str, str], str] = {}  # (stem, mark, text) -> name
+        self.known: dict[tuple[Any, frozenset], str] = {}  # without it the call tree is walked, not the graph
+        self.open: list[tuple[Any, frozenset]] = []
+
+    def name_of(self, kernel: Any, fills: Fills) -> str:
+        """The name of `kernel` in the module, collected if it is not there yet."""
+        key = (kernel, frozenset(fills.items()))
+        if key not in self.known:
+            if key in self.open:
+                raise _refusal(kernel, "calls itself; recursion is not possible in a kernel")
+            self.open.append(key)
+            self.known[key] = self._enter(kernel, fills)
+            self.open.pop()
+        return self.known[key]
+
+    def _enter(self, kernel: Any, fills: Fills) -> str:
+        if isinstance(kernel, Bound):
+            return self.name_of(kernel.function, {**fills, **dict(kernel.fills)})
+        if isinstance(kernel, Written):
+            return self._enter_written(kernel, fills)
+        mark = getattr(kernel, "__mark__", None)
+        if mark == "slot":
+            if kernel not in fills:
+                raise InputError(
+                    f"slot {kernel.__name__} is not filled",
+                    do="give the view that holds it, or bind it to a kernel",
+                )
+            _check_contract(kernel, fills[kernel])
+            outside = {k: v for k, v in fills.items() if k is not kernel}  # a filling never sees itself
+            return self.name_of(fills[kernel], outside)
+        tree = _parse(kernel)
+        stem = f"{kernel.__module__.split('.', 1)[-1].replace('.', '_').strip('_')}_{kernel.__name__}"
+        origin = f"{kernel.__module__}.{kernel.__name__}"
+        if mark == "size" and kernel in fills:
+            body: list[ast.stmt] = [ast.Return(ast.Constant(fills[kernel]))]
+            return self._add(stem, "fn", f"{origin}, literal", _arguments(tree), body)
+        return self._add(
+            stem, "relaxed" if mark == "relaxed" else "fn", origin, _arguments(tree),
+            self._rewritten(kernel, tree, fills),
+        )  # fmt: skip
+
+    def _enter_written(self, written: Written, fills: Fills) -> str:
+        tree = ast.parse(written.text).body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        code = next(c for c in compile(written.text, "-", "exec").co_consts if isinstance(c, types.CodeType))
+        stand_in = types.FunctionType(code, {**dict(written.uses), "math": math}, written.name)
+        stand_in.__module__ = written.origin
+        stem = f"{written.origin.split('.', 1)[-1].replace('.', '_')}_{written.name}"
+        return self._add(
+            stem, "fn", f"{written.origin}.{written.name}, written", _arguments(tree),
+            self._rewritten(stand_in, tree, fills),
+        )  # fmt: skip
+
+    def _rewritten(self, function: types.FunctionType, tree: ast.FunctionDef, fills: Fills) -> list[ast.stmt]:
+        rewrite = _Rewrite(function, lambda node, path: self._resolve(function, node, path, fills))
+        body = tree.body
+        first = body[0]
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            body = body[1:] or [ast.Pass()]
+        return [node for node in (rewrite.visit(node) for node in body) if node is not None]
+
+    def _add(self, stem: str, mark: str, origin: str, arguments: ast.arguments, body: list[ast.stmt]) -> str:
+        tree = ast.FunctionDef("_", arguments, body, [], None, lineno=1)
+        tree.type_params = []  # type: ignore[attr-defined]
+        text = ast.unparse(ast.fix_missing_locations(tree))
+        key = (stem, mark, text)
+        if key not in self.names:
+            taken = sum(known[0] == stem for known in self.names)
+            name = stem if not taken else f"{stem}_{taken + 1}"
+            self.names[key] = name
+            self.parts.append(Part(name, mark, origin, text.replace("def _(", f"def {name}(", 1)))
+        return self.names[key]
+
+    def _resolve(self, function: types.FunctionType, node: ast.AST, path: list[str], fills: Fills) -> ast.expr:
+        """The expression that stands for a global name (or a dotted path from one) in the module."""
+        name = path[0]
+        if name in function.__globals__:
+            value = function.__globals__[name]
+        elif name in BUILTINS and len(path) == 1:
+            return ast.Name(name, ast.Load())
+        else:
+            raise _refusal(function, f"{name} is not defined, or not allowed in a kernel", node)
+        dotted = ".".join(path)
+        for attribute in path[1:]:
+            if not isinstance(value, types.ModuleType):
+                raise _refusal(function, f"{dotted}: only modules may be looked into", node)
+            value = getattr(value, attribute)
+        own_name = getattr(value, "__name__", "")
+        if own_name and getattr(math, own_name, None) is value:
+            return _expression(f"math.{own_name}")
+        text = _literal(value)
+        if text is not None:
+            return _expression(text)
+        if isinstance(value, types.FunctionType):
+            if value.__module__.split(".")[0] in FOREIGN:
+                raise _refusal(function, f"{dotted} comes from {value.__module__}; use kernels and math only", node)
+            target = self.name_of(value, fills)
+            if target in function.__code__.co_varnames:
+                raise _refusal(function, f"local name {target} hides the kernel of that name", node)
+            return ast.Name(target, ast.Load())
+        hint = {
+            "ndarray": "pass arrays through par or tab, or make it a tuple",
+            "CPUDispatcher": "take the njit off, the engine compiles it",
+            "ufunc": "use math",
+        }.get(type(value).__name__, "only numbers, tuples of numbers and functions can be used")
+        raise _refusal(function, f"{dotted} is a {type(value).__name__}; {hint}", node)
+
+
+class _Rewrite(ast.NodeTransformer):
+    """Global names become names of the module; annotations are dropped, foreign statements refused."""
+
+    def __init__(self, function: types.FunctionType, resolve: Any) -> None:
+        self.function = function
+        self.resolve = resolve
+        self.local = set(function.__code__.co_varnames)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if type(node) in REFUSED:
+            raise _refusal(self.function, f"{REFUSED[type(node)]} is not allowed in a kernel", node)
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
+            raise _refusal(self.function, "a string is not allowed in a kernel", node)
+        return super().generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        if node.value is None:
+            return None
+        return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return node if node.id in self.local else self.resolve(node, [node.id])
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        path: list[str] = [node.attr]
+        inner = node.value
+        while isinstance(inner, ast.Attribute):
+            path.insert(0, inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name) and inner.id not in self.local:
+            return self.resolve(node, [inner.id, *path])
+        return self.generic_visit(node)
+
+
+def _refusal(function: Any, wrong: str, node: ast.AST | None = None) -> InputError:
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return InputError(f"{function!r}: {wrong}")
+    line = code.co_firstlineno + (getattr(node, "lineno", 1) - 1)
+    return InputError(
+        f"kernel {function.__module__}.{function.__qualname__}: {wrong}", where=f"{code.co_filename}:{line}"
+    )
+
+
+def _parse(function: Any) -> ast.FunctionDef:
+    """The definition of a plain function, checked to be what Python runs."""
+    if not isinstance(function, types.FunctionType):
+        hint = "; take the njit off, the engine compiles it" if hasattr(function, "py_func") else ""
+        raise InputError(f"{function!r} is not a plain Python function{hint}")
+    if function.__name__ == "<lambda>":
+        raise _refusal(function, "a lambda cannot be a kernel; write a def in a module")
+    if hasattr(function, "__wrapped__"):
+        raise _refusal(function, "is wrapped by a decorator; kernels carry only the marks of catena.kernel")
+    if function.__closure__ or "<locals>" in function.__qualname__:
+        raise _refusal(function, "is defined inside a function; move it to module level")
+    if function.__defaults__ or function.__kwdefaults__:
+        raise _refusal(function, "default arguments are not allowed in a kernel")
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise _refusal(function, "has no source; a kernel must live in a file, not in a prompt") from None
+    tree = ast.parse(text).body[0]
+    if not isinstance(tree, ast.FunctionDef) or tree.name != function.__name__ or not _is_current(function):
+        raise _refusal(function, "its file has changed since it was imported; restart Python")
+    return tree
+
+
+def _is_current(function: types.FunctionType) -> bool:
+    """Whether the file, as it is now, still holds the code that Python imported.
+
+    `getsource` rereads an edited file, which would pair new text with an old function. The whole file
+    is compiled, because compiling one function alone can give other bytecode.
+    """
+    source = inspect.getsourcefile(function)
+    assert source is not None
+    text = "".join(linecache.getlines(source, function.__globals__))
+    code = function.__code__
+    return _codes(text, code.co_filename).get((code.co_qualname, code.co_firstlineno)) == code
+
+
+@functools.lru_cache(None)
+def _codes(text: str, filename: str) -> dict[tuple[str, int], types.CodeType]:
+    """All code objects of a file, by qualified name and line."""
+    found: dict[tuple[str, int], types.CodeType] = {}
+    todo = [compile(text, filename, "exec", dont_inherit=True)]
+    while todo:
+        code = todo.pop()
+        found[code.co_qualname, code.co_firstlineno] = code
+        todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return found
+
+
+def _arguments(tree: ast.FunctionDef) -> ast.arguments:
+    arguments = tree.args
+    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
+        raise InputError(f"kernel {tree.name}: only plain positional parameters are allowed")
+    for argument in arguments.posonlyargs + arguments.args:
+        argument.annotation = None
+    return arguments
+
+
+def _check_contract(slot: Any, filling: Any) -> None:
+    """A kernel that fills a slot has the slot's parameters, by name and order."""
+    while isinstance(filling, Bound):
+        filling = filling.function
+    wanted = list(inspect.signature(slot).parameters.values())
+    if not isinstance(filling, types.FunctionType) or any(p.kind is p.VAR_POSITIONAL for p in wanted):
+        return
+    seen = tuple(inspect.signature(filling).parameters)
+    promised = tuple(p.name for p in wanted)
+    if seen != promised:
+        raise _refusal(filling, f"has parameters {seen}, but slot {slot.__name__} promises {promised}")
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _literal(value: Any) -> str | None:
+    """Source of a number or a tuple of numbers, exact; None for anything else."""
+    if isinstance(value, tuple):
+        parts = [_literal(v) for v in value]
+        return None if None in parts else "(" + "".join(f"{part}, " for part in parts) + ")"
+    if isinstance(value, (bool, int)):
+        return repr(value)
+    if isinstance(value, float):
+        value = float(value)
+        special = {math.inf: "math.inf", -math.inf: "(-math.inf)"}
+        return repr(value) if math.isfinite(value) else special.get(value, "math.nan")
+    return None

@@ -1,0 +1,75 @@
+"""What a collected kernel becomes: compiled for the processor, for CUDA, or plain Python.
+
+The functions of a generated module are the same in all three; only the header and the entry differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from .collector import Part
+
+# Strict IEEE. `_nrt=False` (private in numba, pinned by a test) makes every allocation a compile error
+# and spares the reference counting of slices; callees without wrappers compile faster.
+CPU = """\
+import math
+from collections import namedtuple
+from numba import njit, types
+_strict = dict(error_model="numpy", fastmath=False, _nrt=False)
+_inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_fn = njit(**_strict, **_inner)
+_relaxed = njit(**{**_strict, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}, **_inner)
+"""
+PYTHON = """\
+import math
+from collections import namedtuple
+_fn = _relaxed = lambda function: function
+"""
+CUDA = """\
+import math
+from collections import namedtuple
+from numba import cuda
+_fn = cuda.jit(device=True, fastmath=False)
+_relaxed = _fn
+"""
+
+ArrayType = tuple[str, int, str]  # name, number of dimensions, dtype
+
+
+def module_text(title: str, parts: Sequence[Part], par: Sequence[ArrayType], *, header: str, entry: str) -> str:
+    """Text of a module: header, parameters, the functions, and the last of them as `advance`."""
+    listing = [f"# {title}", "# Parts, in order of definition:"]
+    listing += [f"#   {part.name}: {part.origin}" for part in parts]
+    # numba compares namedtuple types by their name: the name must differ wherever the text differs,
+    # and the class must be a global of that very name, or it is pickled by value and never found in the cache.
+    unique = hashlib.sha256("\n".join([header, entry, repr(par), *map(repr, parts)]).encode()).hexdigest()[:12]
+    fields = ", ".join(repr(name) for name, _, _ in par)
+    lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", ({fields},))']
+    lines += [f"Parameters = Parameters_{unique}"]
+    for part in parts[:-1]:
+        lines += ["", f"# {part.origin}", f"@_{part.mark}", part.text]
+    last = parts[-1]
+    lines += ["", f"# {last.origin}", entry.replace("Parameters", f"Parameters_{unique}")]
+    lines += [last.text.replace(f"def {last.name}(", "def advance(", 1), ""]
+    return "\n".join(lines)
+
+
+def cpu_entry(par: Sequence[ArrayType]) -> str:
+    """Decorator of `engine.loop.advance` for the processor: one explicit signature, compiled at import."""
+
+    def array(dimensions: int, dtype: str = "float64") -> str:
+        return f"types.{dtype}[{':, ' * (dimensions - 1)}::1]"
+
+    members = [array(dimensions, dtype) for _, dimensions, dtype in par]
+    if len(set(members)) == 1:  # numba has a type of its own for this
+        parameters = f"types.NamedUniTuple({members[0]}, {len(members)}, Parameters)"
+    else:
+        parameters = f"types.NamedTuple(({', '.join(members)}), Parameters)"
+    arguments = [
+        array(1), array(1), "types.float64", "types.float64", "types.int64", "types.int64", "types.int64",
+        parameters, array(2), array(1), array(1), array(2), array(1),
+        array(1), array(1), array(1), array(2),
+    ]  # fmt: skip
+    signature = f"types.Tuple((types.int64, types.int64))({', '.join(arguments)})"
+    return f"@njit({signature}, nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"

@@ -1,0 +1,67 @@
+"""What can go wrong for a user: each error says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class CatenaError(Exception):
+    """Base of every error that is the user's to handle.
+
+    Parameters
+    ----------
+    wrong : what is wrong, with the value that was seen
+    where : field, file position, body or step
+    do : what to do about it
+    """
+
+    def __init__(self, wrong: str, *, where: str = "", do: str = "") -> None:
+        self.wrong = wrong
+        self.where = where
+        self.do = do
+        super().__init__(wrong + (f"\n  at {where}" if where else "") + (f"\n  do: {do}" if do else ""))
+
+
+class InputError(CatenaError):
+    """A value, name or text that cannot be used as given."""
+
+
+class CapabilityError(CatenaError):
+    """A method that cannot treat this system, or a system that does not offer what was asked."""
+
+
+class StoreError(CatenaError):
+    """A run store that cannot be created, read or continued. Nothing in it was changed."""
+
+
+class StepFailure(CatenaError):
+    """A step that could not be made. What was recorded before it is kept.
+
+    Attributes
+    ----------
+    step, time : the step that failed (1 is the first) and the time at its start
+    run : the Run with everything recorded until then
+    """
+
+    def __init__(self, wrong: str, *, step: int, time: float, do: str, where: str = "") -> None:
+        self.step = step
+        self.time = time
+        self.run: Any = None
+        place = f"step {step}, t = {time:.10g}" + (f", {where}" if where else "")
+        super().__init__(wrong, where=place, do=do)
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`" (did you mean ...?)"` for the known word that is close to an unknown one, else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM stopped a run. `run` holds what was recorded; a stored run can be resumed."""
+
+    def __init__(self, message: str, run: Any) -> None:
+        self.run = run
+        super().__init__(message)

@@ -1,0 +1,152 @@
+"""The checked form of a text: a list of operations, constants folded, and what its derivatives would cost."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+Value = int | Fraction | float
+
+EXACT_DIGITS = 15
+"""Integers and fractions stay exact up to so many digits; beyond they are doubles."""
+
+FUNCTIONS = {
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), 1),
+    **dict.fromkeys(("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"), 1),
+    **dict.fromkeys(("exp", "log", "sqrt"), 1),
+    "atan2": 2,
+}
+"""Name and number of arguments. Only smooth functions: the integrators need derivatives of every order they promise."""
+
+CONDITION_FUNCTIONS = {**FUNCTIONS, "abs": 1}
+"""A condition is only looked at, never derived, so `abs` is allowed there; `min` and `max` are `and` and `or`."""
+
+COMPARISONS = ("<", "<=", ">", ">=")
+LOGIC = ("and", "or", "not")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation; its arguments are places of earlier nodes in `Tree.nodes`.
+
+    Operations: "number" and "name" (in `value`), "sum", "product", "negative", "reciprocal", "power",
+    a function's name, a comparison, "and", "or", "not".
+    """
+
+    operation: str
+    arguments: tuple[int, ...] = ()
+    value: Value | str | None = None
+    column: int = field(default=0, compare=False)
+
+    @property
+    def is_condition(self) -> bool:
+        return self.operation in COMPARISONS or self.operation in LOGIC
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checked expression. Equal expressions are equal trees, whatever their spacing.
+
+    Attributes
+    ----------
+    nodes : the operations, each after its arguments and each different one once; the last is the whole
+    text, what : the text and what it is to the user, for messages
+    """
+
+    nodes: tuple[Node, ...]
+    text: str = field(compare=False)
+    what: str = field(compare=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names used, in the order of their first appearance."""
+        return tuple(str(node.value) for node in self.nodes if node.operation == "name")
+
+    @property
+    def is_condition(self) -> bool:
+        return self.nodes[-1].is_condition
+
+
+def canonical(value: Value) -> Value:
+    """The one representation of a constant: exact where that takes few digits, else the double.
+
+    A double such as 0.5, 2.0 or 1.25 is its small fraction, exactly; 0.1 stays the double.
+
+    Raises
+    ------
+    OverflowError, ValueError : beyond the range of a double; not a number
+    """
+    if isinstance(value, float):
+        if math.isnan(value):
+            raise ValueError("not a number")
+        if math.isinf(value):
+            raise OverflowError("beyond the range of a double")
+        if not (value * 1024.0).is_integer():
+            return value
+        value = Fraction(value)
+    exact = Fraction(value)
+    limit = 10**EXACT_DIGITS
+    if abs(exact.numerator) >= limit or exact.denominator >= limit:
+        return float(exact)
+    return exact.numerator if exact.denominator == 1 else exact
+
+
+def fold(operation: str, values: list[Value]) -> Value:
+    """Value of an operation on constants, exact for small fractions, else as Python's doubles give it.
+
+    Raises
+    ------
+    ArithmeticError, ValueError : division by zero, overflow, no real value
+    """
+    match operation:
+        case "sum":
+            return canonical(sum(values))
+        case "product":
+            return canonical(math.prod(values))
+        case "quotient" | "reciprocal":
+            over, under = values if operation == "quotient" else (1, *values)
+            exact = not isinstance(over, float) and not isinstance(under, float)
+            return canonical(Fraction(over, under) if exact else over / under)
+        case "negative":
+            return canonical(-values[0])
+        case "power":
+            return _power(*values)
+        case "abs":
+            return canonical(abs(values[0]))
+        case _:
+            return canonical(getattr(math, operation)(*(float(value) for value in values)))
+
+
+def _power(base: Value, exponent: Value) -> Value:
+    size = max(abs(base.numerator), base.denominator) if not isinstance(base, float) else 0
+    if isinstance(exponent, int) and size and abs(exponent) * math.log10(size) <= EXACT_DIGITS:
+        return canonical(Fraction(base) ** exponent)
+    # math.pow, unlike **, refuses what is complex
+    return canonical(math.pow(float(base), float(exponent)))
+
+
+def derivative_cost(nodes: tuple[Node, ...]) -> int:
+    """About how many operands the second derivatives by all names have when written out.
+
+    With n names in a part of s operands: its gradient multiplies n derivatives by what they leave untouched, n s; the
+    Hessian has n**2 such products, and the gradient of its arguments once more for every name on either side.
+    """
+    used: list[int] = []  # the names in each part, as bits
+    cost: list[tuple[int, int, int]] = []  # operands of each part, of its gradient, of its Hessian
+    letters = 0
+    for node in nodes:
+        if node.operation == "name":
+            used.append(1 << letters)
+            letters += 1
+        else:
+            used.append(functools.reduce(int.__or__, (used[place] for place in node.arguments), 0))
+        size, gradient, hessian = (sum(column) for column in zip((1, 0, 0), *(cost[place] for place in node.arguments)))
+        if node.operation in ("sum", "negative"):
+            names = used[-1].bit_count()
+            cost.append((size, gradient + names, hessian + names**2))
+        else:
+            names = sum(used[place].bit_count() for place in node.arguments)
+            cost.append((size, gradient + names * size, hessian + names**2 * size + 2 * names * gradient))
+    return cost[-1][2]

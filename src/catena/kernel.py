@@ -1,0 +1,60 @@
+"""Marks for kernels: the plain functions that the engine collects into one compiled loop.
+
+This module imports nothing of catena, so every layer may use it.
+
+A kernel is an ordinary module-level function. What it calls is found by the builder
+(`catena.engine.build`); what another part must supply is a *slot*; a length that may become a
+literal of the compiled code is a *size*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def slot(function: Function) -> Function:
+    """Mark a function that another part supplies when the loop is built; its signature is the contract."""
+    function.__mark__ = "slot"  # type: ignore[attr-defined]
+    return function
+
+
+def size(function: Function) -> Function:
+    """Mark a length read from an argument; the builder may replace its body by a literal."""
+    function.__mark__ = "size"  # type: ignore[attr-defined]
+    return function
+
+
+def relaxed(function: Function) -> Function:
+    """Mark a function compiled with reassoc, contract, arcp and nsz; everything else is strict IEEE."""
+    function.__mark__ = "relaxed"  # type: ignore[attr-defined]
+    return function
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A kernel with some of its slots filled and sizes fixed; a filling may be Bound itself."""
+
+    function: Any
+    fills: tuple[tuple[Any, Any], ...] = ()
+
+
+def bind(function: Any, fills: Mapping[Any, Any]) -> Bound:
+    """`function` with these slots filled; scopes nest, and a filling never sees itself."""
+    return Bound(function, tuple(fills.items()))
+
+
+@dataclass(frozen=True)
+class Written:
+    """A kernel that exists only as text: derived from an expression, or an unrolled tableau.
+
+    `origin` is the module that wrote it; `uses` gives the slots and kernels its text calls by name.
+    """
+
+    name: str
+    text: str
+    origin: str
+    uses: tuple[tuple[str, Any], ...] = ()

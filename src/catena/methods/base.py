@@ -1,0 +1,187 @@
+"""What a method is: parameters, the views it needs, the traits it promises, and its kernel.
+
+A method is a small frozen dataclass, registered by the decorator `register`. The registry is the only
+list of methods: the tables of `catena methods`, the cases, the tests and the citations come from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, nearest
+from ..views import View
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Kept up to round-off: the quantities with this tag ("linear", "bilinear", "quadratic", "energy", ...)."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Error without drift, over times exponentially long in 1/dt for small dt."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Drifts:
+    """Grows or decays systematically."""
+
+    what: str
+
+
+Keeps = Exact | Bounded | Drifts
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a method claims; the tests measure each claim.
+
+    Attributes
+    ----------
+    order : order of convergence
+    symplectic, symmetric, explicit : structure of the step (explicit where the view allows it)
+    keeps : falsifiable statements about conserved quantities
+    cite : keys of references.bib
+    stability : largest dt * omega for the harmonic oscillator, inf if A-stable, 0 if none
+    """
+
+    order: int
+    symplectic: bool
+    symmetric: bool
+    explicit: bool
+    keeps: tuple[Keeps, ...]
+    cite: tuple[str, ...]
+    stability: float
+
+    def promise(self, tags: Iterable[str]) -> str:
+        """What is promised for a quantity with these tags: "exact", "bounded", "drifts" or "none"."""
+        tags = set(tags)
+        for claim, word in ((Exact, "exact"), (Bounded, "bounded"), (Drifts, "drifts")):
+            if any(isinstance(keep, claim) and keep.what in tags for keep in self.keeps):
+                return word
+        return "none"
+
+
+@dataclass(frozen=True, eq=False)
+class Stepper:
+    """A method fitted to a view: its `step` kernel, its coefficients and how much memory it wants.
+
+    A `carry` of zeros means that nothing is known from earlier steps.
+    """
+
+    kernel: Any
+    tab: NDArray[np.float64]
+    work: int
+    carry: int
+
+
+class Method:
+    """Base of all methods."""
+
+    needs: ClassVar[tuple[str, ...]]
+    name: ClassVar[str]
+
+    @property
+    def traits(self) -> Traits:
+        """What this method, with its parameters, promises."""
+        raise NotImplementedError
+
+    def stepper(self, view: View) -> Stepper:
+        """The step on this view; CapabilityError if the view lacks something."""
+        raise NotImplementedError
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        """Instances that stand for the class in tables and tests, the plainest first."""
+        return (cls(),)
+
+    def advice(self) -> str:
+        """What to try when a step fails."""
+        return "use a smaller dt"
+
+    def describe(self) -> dict[str, Any]:
+        """The method as a case writes it: its kind and its parameters."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {"kind": self.name} | {k: v.describe() if isinstance(v, Method) else v for k, v in values.items()}
+
+    def __str__(self) -> str:
+        parameters = []
+        for f in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, f.name)
+            if value != f.default:
+                word = "" if f.default is MISSING else f"{f.name}="
+                parameters.append(word + (str(value) if isinstance(value, Method) else repr(value)))
+        return f"{self.name}({', '.join(parameters)})"
+
+
+_registry: dict[str, type[Method]] = {}
+AnyMethod = TypeVar("AnyMethod", bound=type[Method])
+
+
+def register(method: AnyMethod) -> AnyMethod:
+    """Make a method known under the name of its class."""
+    method.name = method.__name__
+    _registry[method.name] = method
+    return method
+
+
+def registered() -> tuple[type[Method], ...]:
+    """All methods, in the order of registration; those of installed plug-ins last."""
+    _load()
+    return tuple(_registry.values())
+
+
+def method_from(description: Mapping[str, Any]) -> Method:
+    """The method that `describe` (or a case) wrote down."""
+    arguments = dict(description)
+    kind = arguments.pop("kind", None)
+    method = find(kind)
+    known = [f.name for f in fields(method)]  # type: ignore[arg-type]
+    for argument in arguments:
+        if argument not in known:
+            raise InputError(
+                f"{kind} has no parameter {argument!r}{nearest(argument, known)}", where=f"method.{argument}"
+            )
+    return method(**{k: method_from(v) if isinstance(v, Mapping) else v for k, v in arguments.items()})
+
+
+def find(kind: Any) -> type[Method]:
+    """The registered class of this name."""
+    _load()
+    if kind not in _registry:
+        known = list(_registry)
+        raise InputError(
+            f"there is no method {kind!r}{nearest(str(kind), known)}", where="method.kind",
+            do="choose one that `catena methods` lists",
+        )  # fmt: skip
+    return _registry[kind]
+
+
+_loaded = False
+
+
+def _load() -> None:
+    """Import the modules of this folder, and third-party methods (entry point group `catena.methods`), once."""
+    global _loaded
+    if _loaded:
+        return
+    _loaded = True
+    from importlib import import_module
+    from importlib.metadata import entry_points
+    from pkgutil import iter_modules
+
+    from . import __path__ as folder
+
+    for module in sorted(m.name for m in iter_modules(folder)):
+        import_module(f"catena.methods.{module}")
+    for plugin in entry_points(group="catena.methods"):
+        plugin.load()

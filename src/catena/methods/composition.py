@@ -1,0 +1,138 @@
+"""Higher order by composition: Psi_h = Phi_{w_m h} o ... o Phi_{w_1 h} with a symmetric base Phi and palindromic w."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError, nearest
+from ..kernel import bind, size, slot
+from ..views import View, dimension
+from .base import Method, Stepper, Traits, register
+from .partitioned import StormerVerlet
+from .schemes import SCHEMES
+
+
+@slot
+def base_step(z, e, dt, par, tab, work, carry):
+    """One step of the method that is composed."""
+
+
+@size
+def repetitions(tab):
+    """Number of base steps in a step."""
+    return tab.shape[1]
+
+
+@size
+def base_work(work):
+    """Scratch of the base; what follows belongs to the composition."""
+    return work.shape[0]
+
+
+@size
+def keeps_carry(carry):
+    """1 if what the base keeps from step to step does not depend on the step length, else 0."""
+    return 1
+
+
+def compose(z, e, dt, par, tab, work, carry):
+    """tab: the weights in the first row, below them the table of the base. A failure leaves z and e as they were."""
+    n = dimension(z)
+    start = base_work(work)
+    for k in range(n):
+        work[start + k] = z[k]
+        work[start + n + k] = e[k]
+    for j in range(repetitions(tab)):
+        if keeps_carry(carry) == 0:
+            for i in range(carry.shape[0]):
+                carry[i] = 0.0
+        status = base_step(z, e, tab[0, j] * dt, par, tab[1:], work, carry)
+        if status != 0:
+            for k in range(n):
+                z[k] = work[start + k]
+                e[k] = work[start + n + k]
+            for i in range(carry.shape[0]):
+                carry[i] = 0.0
+            return status
+    return 0
+
+
+@register
+@dataclass(frozen=True)
+class Composition(Method):
+    """Composition of a symmetric method of order 2 (or more) with itself.
+
+    One step makes 3 to 17 steps of the base with the weights of the scheme; the result has the order of the
+    scheme, is symmetric, and keeps what the base keeps. Prefer `Splitting` where the kinetic energy is quadratic.
+
+    Parameters
+    ----------
+    base : any symmetric method of order 2
+    scheme : "yoshida4", "suzuki4", "yoshida6", "kahanli6", "yoshida8", "suzukiumeno8" or "kahanli8"; the best of
+        their order (smallest weights) are "suzuki4", "kahanli6" and "kahanli8"
+
+    References
+    ----------
+    [yoshida1990], [suzuki1990], [kahan1997], [suzuki1993]
+    """
+
+    base: Method
+    scheme: str
+
+    def __post_init__(self) -> None:
+        if self.scheme not in SCHEMES:
+            raise InputError(
+                f"scheme = {self.scheme!r} is not known{nearest(str(self.scheme), list(SCHEMES))}",
+                where="Composition.scheme", do=f"choose one of {', '.join(SCHEMES)}",
+            )  # fmt: skip
+        if not isinstance(self.base, Method):
+            raise InputError(
+                f"base = {self.base!r} is not a method",
+                where="Composition.base",
+                do="give one, such as StormerVerlet()",
+            )
+        if not self.base.traits.symmetric:
+            raise InputError(
+                f"{self.base} is not symmetric, so composing it does not raise the order", where="Composition.base",
+                do="choose a symmetric base, such as StormerVerlet() or ImplicitMidpoint()",
+            )  # fmt: skip
+        if self.base.traits.order != 2:
+            raise InputError(
+                f"{self.base} has order {self.base.traits.order}; the schemes are made for order 2",
+                where="Composition.base", do="choose a base of order 2, such as StormerVerlet()",
+            )  # fmt: skip
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.base.needs
+
+    def stepper(self, view: View) -> Stepper:
+        base = self.base.stepper(view)
+        weights = SCHEMES[self.scheme].weights
+        rows, columns = base.tab.shape
+        tab = np.zeros((1 + rows, max(columns, len(weights))))
+        tab[0, : len(weights)] = weights
+        tab[1:, :columns] = base.tab
+        fills = {
+            base_step: base.kernel,
+            repetitions: len(weights),
+            base_work: base.work,
+            keeps_carry: int(self.base.traits.explicit),
+        }
+        return Stepper(bind(compose, fills), tab, base.work + 2 * view.dimension, base.carry)
+
+    @property
+    def traits(self) -> Traits:
+        scheme, base = SCHEMES[self.scheme], self.base.traits
+        # the longest base step decides
+        limit = base.stability / float(np.abs(scheme.weights).max())
+        return Traits(scheme.order, base.symplectic, True, base.explicit, base.keeps, (scheme.cite, *base.cite), limit)
+
+    def advice(self) -> str:
+        return self.base.advice()
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        return tuple(cls(StormerVerlet(), scheme) for scheme in SCHEMES)

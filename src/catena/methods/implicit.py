@@ -1,0 +1,423 @@
+"""Implicit Runge-Kutta methods: Gauss, Radau IIA, Sun's method, implicit midpoint and implicit Euler.
+
+With the increments L_j = dt b_j f(Y_j) and mu_ij = a_ij / b_j [antonana2017]:
+
+    Y_i = z + (e + sum_j mu_ij L_j),      z' = z + (e + sum_i L_i).
+
+The stages are iterated until they stop changing (`iteration.judge`), by fixed point from the polynomial of
+the last step, or by simplified Newton.
+
+carry: L (s n numbers), then [known, sweeps so far, Newton steps in a row, Newton from now on].
+work: stages Y (s n), scratch (s n), rate (n), weights of the fields; for Newton the matrix (s n)^2, pivots (s n), Jacobian n^2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..errors import CapabilityError, InputError
+from ..kernel import bind, size
+from ..summation import add
+from ..views import NOT_CONVERGED, SINGULAR, View, dimension, field, field_count, field_end, jacobian
+from .base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
+from .iteration import DONE, FAILED, judge
+from .linear_algebra import factorise, solve
+from .tableaux import Collocation, gauss, radau_iia, sun_geng
+
+MOST_FIELDS = 8
+NEWTON_FOR_GOOD = 3  # failed fixed points in a row after which Newton stays
+
+Solver = Literal["auto", "fixed-point", "newton"]
+
+
+@size
+def stage_count(tab):
+    """Number of stages."""
+    return tab.shape[1]
+
+
+def extrapolate(n, s, tab, work, carry):
+    """L from the polynomial of the last step, or zero if there is none."""
+    known = carry[s * n] != 0.0
+    for i in range(s):
+        for k in range(n):
+            guess = 0.0
+            if known:
+                for j in range(s):
+                    guess += tab[s + i, j] * carry[j * n + k]
+            work[s * n + i * n + k] = guess
+    for i in range(s * n):
+        carry[i] = work[s * n + i]
+
+
+def place_stages(z, e, n, s, par, tab, work, carry):
+    """Y from L, and the weight 1 / magnitude of each field."""
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        magnitude = 0.0
+        for i in range(s):
+            for k in range(start, end):
+                increment = e[k]
+                for j in range(s):
+                    increment += tab[i, j] * carry[j * n + k]
+                y = z[k] + increment
+                work[i * n + k] = y
+                magnitude = max(magnitude, abs(y))
+        # a field that is zero so far (a start from rest) is weighed after the first evaluation
+        work[2 * s * n + n + b] = 1.0 / magnitude if magnitude > 0.0 else 0.0
+        start = end
+
+
+def move_stages(z, e, n, s, par, tab, work, carry):
+    """Y from L again; the largest and the smallest relative change of a field."""
+    largest = 0.0
+    smallest = math.inf
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        change = 0.0
+        for i in range(s):
+            for k in range(start, end):
+                increment = e[k]
+                for j in range(s):
+                    increment += tab[i, j] * carry[j * n + k]
+                y = z[k] + increment
+                change = max(change, abs(y - work[i * n + k]))
+                work[i * n + k] = y
+        weight = work[2 * s * n + n + b]
+        if weight == 0.0 and change > 0.0:
+            weight = 1.0 / change
+            work[2 * s * n + n + b] = weight
+        change *= weight
+        largest = max(largest, change)
+        smallest = min(smallest, change)
+        start = end
+    return largest, smallest
+
+
+def fixed_point(z, e, dt, par, tab, work, carry):
+    """Iterate L = dt b f(Y(L)); returns a status. The number of sweeps is added to the carry."""
+    n = dimension(z)
+    s = stage_count(tab)
+    extrapolate(n, s, tab, work, carry)
+    place_stages(z, e, n, s, par, tab, work, carry)
+    rate = work[2 * s * n : 2 * s * n + n]
+    best = math.inf
+    worse = 0
+    sweep = 1
+    while True:
+        for i in range(s):
+            field(work[i * n : i * n + n], par, rate)
+            weight = dt * tab[2 * s, i]
+            for k in range(n):
+                carry[i * n + k] = weight * rate[k]
+        largest, smallest = move_stages(z, e, n, s, par, tab, work, carry)
+        sweep += 1
+        decision, best, worse = judge(largest, smallest, best, worse, sweep)
+        if decision == DONE:
+            carry[s * n + 1] += sweep
+            return 0
+        if decision == FAILED:
+            carry[s * n] = 0.0
+            return NOT_CONVERGED
+
+
+def newton(z, e, dt, par, tab, work, carry):
+    """Simplified Newton, the Jacobian taken at z: (1 - dt b_i mu_ij J) dL = dt b f(Y(L)) - L; returns a status."""
+    n = dimension(z)
+    s = stage_count(tab)
+    m = s * n
+    base = 2 * m + n + MOST_FIELDS
+    matrix = work[base : base + m * m]
+    pivots = work[base + m * m : base + m * m + m]
+    slope = work[base + m * m + m : base + m * m + m + n * n]
+    residual = work[m : 2 * m]
+    rate = work[2 * m : 2 * m + n]
+    jacobian(z, par, slope)
+    for i in range(s):
+        for k in range(n):
+            for j in range(s):
+                factor = dt * tab[2 * s, i] * tab[i, j]
+                for l in range(n):
+                    matrix[(i * n + k) * m + j * n + l] = -factor * slope[k * n + l]
+            matrix[(i * n + k) * m + i * n + k] += 1.0
+    extrapolate(n, s, tab, work, carry)
+    if factorise(matrix, m, pivots) != 0:
+        carry[m] = 0.0
+        return SINGULAR
+    place_stages(z, e, n, s, par, tab, work, carry)
+    best = math.inf
+    worse = 0
+    sweep = 1
+    while True:
+        for i in range(s):
+            field(work[i * n : i * n + n], par, rate)
+            weight = dt * tab[2 * s, i]
+            for k in range(n):
+                residual[i * n + k] = weight * rate[k] - carry[i * n + k]
+        solve(matrix, m, pivots, residual)
+        for i in range(m):
+            carry[i] += residual[i]
+        largest, smallest = move_stages(z, e, n, s, par, tab, work, carry)
+        sweep += 1
+        decision, best, worse = judge(largest, smallest, best, worse, sweep)
+        if decision == DONE:
+            carry[m + 1] += sweep
+            return 0
+        if decision == FAILED:
+            carry[m] = 0.0
+            return NOT_CONVERGED
+
+
+def finish(z, e, tab, work, carry):
+    """z' = z + (e + sum L); returns a status: nan slips through comparisons of changes, but not through here."""
+    n = dimension(z)
+    s = stage_count(tab)
+    for k in range(n):
+        increment = 0.0
+        for i in range(s):
+            increment += carry[i * n + k]
+        work[k] = increment
+    for k in range(n):
+        if not abs(work[k]) < 1e300:
+            carry[s * n] = 0.0
+            return NOT_CONVERGED
+    for k in range(n):
+        add(z, e, k, work[k])
+    carry[s * n] = 1.0
+    return 0
+
+
+def fixed_point_step(z, e, dt, par, tab, work, carry):
+    """One step by fixed point alone."""
+    status = fixed_point(z, e, dt, par, tab, work, carry)
+    if status == 0:
+        status = finish(z, e, tab, work, carry)
+    return status
+
+
+def newton_step(z, e, dt, par, tab, work, carry):
+    """One step by Newton alone."""
+    status = newton(z, e, dt, par, tab, work, carry)
+    if status == 0:
+        status = finish(z, e, tab, work, carry)
+    return status
+
+
+def automatic_step(z, e, dt, par, tab, work, carry):
+    """Fixed point; Newton where it fails, and for good after three failures in a row."""
+    last = dimension(z) * stage_count(tab)
+    if carry[last + 3] == 0.0:
+        status = fixed_point(z, e, dt, par, tab, work, carry)
+        if status == 0:
+            carry[last + 2] = 0.0
+        else:
+            status = newton(z, e, dt, par, tab, work, carry)
+            carry[last + 2] += 1.0
+            if carry[last + 2] >= NEWTON_FOR_GOOD:
+                carry[last + 3] = 1.0
+    else:
+        status = newton(z, e, dt, par, tab, work, carry)
+    if status == 0:
+        status = finish(z, e, tab, work, carry)
+    return status
+
+
+class _Implicit(Method):
+    """A method given by an implicit tableau with distinct nodes."""
+
+    needs = ("canonical", "field")
+    solver: Solver
+
+    def tableau(self) -> Collocation:
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        if self.solver not in ("auto", "fixed-point", "newton"):
+            raise InputError(
+                f"solver = {self.solver!r} is not known", where=f"{self.name}.solver",
+                do='choose "auto", "fixed-point" or "newton"',
+            )  # fmt: skip
+
+    def stepper(self, view: View) -> Stepper:
+        t = self.tableau()
+        s, n = t.stages, view.dimension
+        with_newton = self.solver != "fixed-point" and "jacobian" in view.flags
+        if self.solver == "newton" and not with_newton:
+            raise CapabilityError("the system gives no Jacobian for Newton's method", do='use solver="fixed-point"')
+        tab = np.zeros((2 * s + 1, s))
+        tab[:s], tab[s : 2 * s], tab[2 * s] = t.mu, t.extrapolation, t.b
+        work = 2 * s * n + n + MOST_FIELDS
+        if with_newton:
+            work += (s * n) ** 2 + s * n + n * n
+        chosen = {True: automatic_step, False: fixed_point_step}[with_newton]
+        step = newton_step if self.solver == "newton" else chosen
+        return Stepper(bind(step, {stage_count: s}), tab, work, s * n + 4)
+
+    def advice(self) -> str:
+        return "use a smaller dt" + (
+            "" if self.solver != "fixed-point" else ', or solver="newton" if the problem is stiff'
+        )
+
+
+SYMPLECTIC = (Exact("linear"), Exact("bilinear"), Exact("quadratic"), Bounded("energy"))
+DISSIPATIVE = (Exact("linear"), Drifts("energy"))
+
+
+@register
+@dataclass(frozen=True)
+class Gauss(_Implicit):
+    """Gauss collocation with s stages.
+
+    Y_i = z + dt sum_j a_ij f(Y_j), z' = z + dt sum_i b_i f(Y_i), nodes at the roots of the shifted Legendre
+    polynomial. Order 2s, symplectic, symmetric, A-stable; keeps every quadratic invariant. Costs s evaluations
+    per sweep, some 5 to 15 sweeps. Choose it when H is not separable or when accuracy near round-off is wanted;
+    prefer `Splitting` for separable H at moderate accuracy.
+
+    Parameters
+    ----------
+    stages : 1 to 16
+    solver : "auto" repeats a step whose fixed point failed with Newton; "fixed-point"; "newton" for stiff systems
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> run = ct.simulate(ct.problems.kepler(e=0.6), method=ct.Gauss(6), dt=0.05, steps=400)
+    >>> abs(float(run.data.energy[-1] + 0.5)) < 1e-14
+    True
+
+    References
+    ----------
+    [butcher1964], [hairer2006] section II.1.3
+    """
+
+    stages: int
+    solver: Solver = "auto"
+
+    def tableau(self) -> Collocation:
+        return gauss(self.stages)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        gauss(self.stages)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(2 * self.stages, True, True, False, SYMPLECTIC, ("butcher1964",), math.inf)
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        return cls(2), cls(3), cls(4), cls(6)
+
+
+@register
+@dataclass(frozen=True)
+class ImplicitMidpoint(_Implicit):
+    """Implicit midpoint rule, z' = z + dt f((z + z')/2): the Gauss method with one stage.
+
+    Order 2, symplectic, symmetric, A-stable; keeps every quadratic invariant.
+
+    References
+    ----------
+    [hairer2006] section II.1.3
+    """
+
+    solver: Solver = "auto"
+
+    def tableau(self) -> Collocation:
+        return gauss(1)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(2, True, True, False, SYMPLECTIC, ("hairer2006",), math.inf)
+
+
+@register
+@dataclass(frozen=True)
+class RadauIIA(_Implicit):
+    """Radau IIA collocation with 2 or 3 stages.
+
+    Order 2s - 1, L-stable, not symplectic: energy is lost. Choose it for stiff systems with damping; prefer
+    `Gauss` where energy matters.
+
+    Parameters
+    ----------
+    stages : 2 or 3
+    solver : as for `Gauss`
+
+    References
+    ----------
+    [hairer2006] section II.1.3
+    """
+
+    stages: int
+    solver: Solver = "auto"
+
+    def tableau(self) -> Collocation:
+        return radau_iia(self.stages)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.stages not in (2, 3):
+            raise InputError(
+                f"RadauIIA has 2 or 3 stages, not {self.stages!r}", where="RadauIIA.stages",
+                do="choose 2 or 3; ImplicitEuler is the method with one stage",
+            )  # fmt: skip
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(2 * self.stages - 1, False, False, False, DISSIPATIVE, ("hairer2006",), math.inf)
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        return cls(2), cls(3)
+
+
+@register
+@dataclass(frozen=True)
+class SunGeng(_Implicit):
+    """Sun's symplectic method of order 5 on the Radau nodes.
+
+    Three stages, a_ij = (R_ij + b_j - b_j R_ji / b_i) / 2 with R the matrix of Radau IIA. Symplectic but not
+    symmetric; on linear problems the same as Gauss(3). Prefer `Gauss(3)`, which has one order more at equal cost.
+
+    References
+    ----------
+    [sun1993]. One public listing prints 169 for 167 in the first row; the identity above decides.
+    """
+
+    solver: Solver = "auto"
+
+    def tableau(self) -> Collocation:
+        return sun_geng()
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(5, True, False, False, SYMPLECTIC, ("sun1993",), math.inf)
+
+
+@register
+@dataclass(frozen=True)
+class ImplicitEuler(_Implicit):
+    """Implicit Euler method, y1 = y0 + dt f(y1).
+
+    Order 1, L-stable; energy decays at any dt. It is here to be compared with.
+
+    References
+    ----------
+    [hairer2006] section I.1.1
+    """
+
+    solver: Solver = "auto"
+
+    def tableau(self) -> Collocation:
+        return radau_iia(1)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(1, False, False, False, DISSIPATIVE, ("hairer2006",), math.inf)

@@ -1,0 +1,33 @@
+"""When to stop iterating on implicit equations: at the level of round-off, not at a tolerance.
+
+The relative change of each field between two sweeps decreases until round-off is reached, then it
+stagnates. A stagnation far above round-off is no convergence. Stopping at a tolerance instead lets
+the energy drift by the solver's error [hairer2008].
+"""
+
+LEVEL = 1e-12  # largest relative change that stagnation may have
+WORSE = 10  # sweeps without progress before giving up
+SWEEPS = 200
+
+GO_ON = 0
+DONE = 1
+FAILED = 2
+
+
+def judge(largest, smallest, best, worse, sweep):
+    """(decision, best, worse) after a sweep whose relative changes per field lie in [smallest, largest].
+
+    The fields are coupled, so an iteration that bounces moves them all: one field at the level of
+    round-off is enough. (All would be too strict: momenta near an equilibrium are themselves noise.)
+    """
+    if largest == 0.0:
+        return DONE, best, worse
+    if not largest < 1e300 or sweep >= SWEEPS:
+        return FAILED, best, worse
+    if largest < best:
+        return GO_ON, largest, worse
+    if smallest <= LEVEL:
+        return DONE, best, worse
+    if worse + 1 >= WORSE:
+        return FAILED, best, worse
+    return GO_ON, best, worse + 1

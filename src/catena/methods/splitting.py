@@ -1,0 +1,125 @@
+"""Explicit splittings of H = T + V: kicks (flow of V) and drifts (flow of T) in turn.
+
+Order 2: Strang; orders 4 and 6: the Runge-Kutta-Nystrom splittings of Blanes and Moan, for T quadratic in the
+momenta; order 8: Strang composed by Kahan and Li's scheme.
+
+The force after the last kick is that of the next step's first: it is kept in carry (n numbers and a flag).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ..errors import CapabilityError, InputError
+from ..kernel import bind, size
+from ..views import View, dimension, drift, force, kick
+from .base import Bounded, Exact, Method, Stepper, Traits, register
+from .schemes import NYSTROM, SCHEMES
+
+
+@size
+def drift_count(tab):
+    """Number of drifts in a step."""
+    return tab.shape[1] - 1
+
+
+def split_step(z, e, dt, par, tab, work, carry):
+    """tab[0] kicks (one more than drifts), tab[1] drifts. A failed drift leaves z and e as they were."""
+    n = dimension(z)
+    saved = work[: 2 * n]
+    for k in range(n):
+        saved[k] = z[k]
+        saved[n + k] = e[k]
+    last = drift_count(tab)
+    if carry[n] == 0.0:
+        force(z, par, carry)
+    carry[n] = 0.0
+    for i in range(last):
+        status = kick(z, e, tab[0, i] * dt, par, carry)
+        if status == 0:
+            status = drift(z, e, tab[1, i] * dt, par, work[2 * n :])
+        if status != 0:
+            for k in range(n):
+                z[k] = saved[k]
+                e[k] = saved[n + k]
+            return status
+        force(z, par, carry)
+    carry[n] = 1.0
+    return kick(z, e, tab[0, last] * dt, par, carry)
+
+
+def coefficients(order: int) -> tuple[np.ndarray, np.ndarray, str]:
+    """Kicks, drifts and citation of the splitting of this order."""
+    if order == 8:
+        scheme = SCHEMES["kahanli8"]
+        w = scheme.weights
+        return 0.5 * (np.append(w, 0.0) + np.append(0.0, w)), w, scheme.cite
+    nystrom = next(n for n in NYSTROM.values() if n.order == order)
+    return nystrom.kicks, nystrom.drifts, nystrom.cite
+
+
+@register
+@dataclass(frozen=True)
+class Splitting(Method):
+    """Explicit symmetric splitting of order 2, 4, 6 or 8.
+
+    2: Strang (kick, drift, kick), 1 force evaluation; 4: SRKN6b, 6 evaluations; 6: SRKN11b, 11; 8: composition of
+    Strang by Kahan and Li, 17. Symplectic, symmetric; keeps bilinear invariants q^T B p. Orders 4 and 6 need a
+    kinetic energy that is quadratic in the momenta. Choose order 6 for most separable problems; 8 near round-off.
+
+    Parameters
+    ----------
+    order : 2, 4, 6 or 8
+
+    References
+    ----------
+    [strang1968], [blanes2002], [kahan1997]
+    """
+
+    needs = ("split",)
+    order: int = 6
+
+    def __post_init__(self) -> None:
+        if self.order not in (2, 4, 6, 8):
+            raise InputError(
+                f"order = {self.order!r} is not available", where="Splitting.order", do="choose 2, 4, 6 or 8"
+            )
+
+    def stepper(self, view: View) -> Stepper:
+        if self.order in (4, 6) and "quadratic_kinetic" not in view.flags:
+            raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
+        kicks, drifts, _ = coefficients(self.order)
+        tab = np.zeros((2, len(kicks)))
+        tab[0], tab[1, :-1] = kicks, drifts
+        n = view.dimension
+        return Stepper(bind(split_step, {drift_count: len(drifts)}), tab, 3 * n, n + 1)
+
+    @property
+    def traits(self) -> Traits:
+        cite = coefficients(self.order)[2]
+        keeps = (Exact("linear"), Exact("bilinear"), Bounded("energy"))
+        return Traits(self.order, True, True, True, keeps, (cite,), stability_limit(self.order))
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        return cls(2), cls(4), cls(6), cls(8)
+
+
+@cache
+def stability_limit(order: int) -> float:
+    """Largest dt omega for which the splitting is stable on the harmonic oscillator: |trace| <= 2 up to there."""
+    kicks, drifts, _ = coefficients(order)
+
+    def stable(x: float) -> bool:
+        m = np.eye(2)
+        for b, a in zip(kicks, np.append(drifts, 0.0), strict=True):
+            m = np.array([[1.0, a * x], [0.0, 1.0]]) @ np.array([[1.0, 0.0], [-b * x, 1.0]]) @ m
+        return abs(np.trace(m)) <= 2.0 + 1e-12
+
+    x = 0.0
+    while stable(x + 0.01):
+        x += 0.01
+    return round(x, 2)

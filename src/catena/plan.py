@@ -1,0 +1,180 @@
+"""What is to be run: a system with a start (a problem), and everything about a run but its length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .engine.build import Program, build
+from .errors import InputError
+from .methods.base import Method, method_from
+from .systems.base import State, System, system_from
+from .watching import Event, Section, crossing_of
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A system with a start, a step size that suits it, and the exact solution where it is known.
+
+    Attributes
+    ----------
+    name, about : what it is called, and what it is
+    system, start, dt : what moves, from where, with which step
+    exact : time -> State, or None
+    """
+
+    name: str
+    system: System
+    start: State
+    dt: float
+    exact: Callable[[float], State] | None = None
+    about: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Everything that decides the numbers of a run, but for its length."""
+
+    system: System
+    start: State
+    method: Method
+    dt: float
+    every: int = 1
+    sections: tuple[Section, ...] = ()
+    events: tuple[Event, ...] = ()
+
+    @property
+    def t0(self) -> float:
+        """Time of the start."""
+        return self.start.time
+
+    def program(self) -> Program:
+        """The compiled loop of this plan."""
+        return build(self.system, self.method, crossing=crossing_of(self.system, self.sections, self.events))
+
+    def times(self, steps: Any) -> Any:
+        """Time after a number of steps: by product, so it does not accumulate round-off."""
+        return self.t0 + np.asarray(steps) * self.dt
+
+    def describe(self) -> dict[str, Any]:
+        """The plan as JSON, from which `plan_from` makes it again."""
+        return {
+            "system": self.system.describe(),
+            "start": {"time": self.t0, **{name: array.tolist() for name, array in self.start.fields.items()}},
+            "method": self.method.describe(),
+            "run": {"dt": self.dt, "every": self.every},
+            "section": [vars(section) for section in self.sections],
+            "event": [vars(event) for event in self.events],
+        }
+
+
+def plan_from(described: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.describe` wrote down."""
+    start = dict(described["start"])
+    time = start.pop("time")
+    return Plan(
+        system_from(described["system"]),
+        State({name: np.array(values, dtype=float) for name, values in start.items()}, time),
+        method_from(described["method"]),
+        described["run"]["dt"],
+        described["run"]["every"],
+        tuple(Section(**section) for section in described["section"]),
+        tuple(Event(**event) for event in described["event"]),
+    )
+
+
+def make_plan(
+    system: System | Problem,
+    start: State | None,
+    method: Method | None,
+    *,
+    dt: float | None,
+    steps: int | None,
+    t_end: float | None,
+    every: int = 1,
+    sections: Sequence[Section] = (),
+    events: Sequence[Event] = (),
+) -> tuple[Plan, int]:
+    """The plan and the number of steps of what a user asked for, every mistake explained."""
+    suggested = None
+    if isinstance(system, Problem):
+        suggested, start, system = system.dt, start or system.start, system.system
+    if not isinstance(system, System):
+        raise InputError(
+            f"{system!r} is not a system", where="simulate, first argument", do="give a System or a Problem"
+        )
+    if not isinstance(start, State):
+        raise InputError(
+            f"start = {start!r} is not a state", where="simulate.start", do="make one with system.start(...)"
+        )
+    if set(start.fields) != {field.name for field in system.fields}:
+        raise InputError(
+            f"the start has {', '.join(start.fields)}", where="simulate.start",
+            do=f"make it with start() of this system: {', '.join(f.name for f in system.fields)}",
+        )  # fmt: skip
+    if method is None:
+        kind, arguments = system.default_method
+        method = method_from({"kind": kind, **arguments})
+    if not isinstance(method, Method):
+        raise InputError(f"{method!r} is not a method", where="simulate.method", do="give one, such as ct.Gauss(3)")
+    if dt is None and suggested is None and hasattr(system, "suggest_dt"):
+        suggested = system.suggest_dt(method)
+    given = dt is not None
+    if dt is None and suggested is None:
+        raise InputError("dt is missing, and this system suggests none", where="simulate.dt", do="give dt")
+    step = positive_number(dt if given else suggested, "dt")
+    count = step_count(step, start.time, steps=steps, t_end=t_end, adjust=not given)
+    if not given and t_end is not None:
+        step = (t_end - start.time) / count
+    plan = Plan(system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events))
+    return plan, count
+
+
+def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False) -> int:
+    """Number of steps from t0: `steps`, or (t_end - t0) / dt, which must be whole unless dt may be adjusted."""
+    if (steps is None) == (t_end is None):
+        seen = "both steps and t_end are" if steps is not None else "neither steps nor t_end is"
+        raise InputError(f"{seen} given", where="steps, t_end", do="give one of them")
+    if steps is not None:
+        return positive_integer(steps, "steps")
+    assert t_end is not None
+    if (
+        isinstance(t_end, bool)
+        or not isinstance(t_end, (int, float, np.number))
+        or not math.isfinite(t_end)
+        or t_end <= t0
+    ):
+        raise InputError(f"t_end = {t_end!r}", where="t_end", do=f"give a finite time after the start, {t0:g}")
+    ratio = (t_end - t0) / dt
+    if ratio > 1e15:
+        raise InputError(f"t_end / dt = {ratio:.3g} steps are too many", where="dt, t_end", do="use a larger dt")
+    whole = max(1, math.ceil(ratio * (1 - 1e-9)) if adjust else round(ratio))
+    if not adjust and abs(ratio - whole) > 1e-9 * whole:
+        raise InputError(
+            f"dt = {dt!r} does not divide t_end - t0 = {t_end - t0!r}: {ratio:.9g} steps", where="dt, t_end",
+            do=f"use dt = {(t_end - t0) / whole!r}, or t_end = {t0 + whole * dt!r}",
+        )  # fmt: skip
+    return whole
+
+
+def positive_number(value: Any, name: str) -> float:
+    """A finite number above zero."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.number))
+        or not math.isfinite(value)
+        or value <= 0
+    ):
+        raise InputError(f"{name} = {value!r}", where=name, do="give a finite number above zero")
+    return float(value)
+
+
+def positive_integer(value: Any, name: str) -> int:
+    """A whole number above zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
+        raise InputError(f"{name} = {value!r}", where=name, do="give a whole number above zero")
+    return int(value)

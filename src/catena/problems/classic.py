@@ -1,0 +1,92 @@
+"""The classic problems of geometric integration: oscillator, pendulum, Kepler, galactic orbit, Henon-Heiles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..errors import InputError
+from ..plan import Problem
+from ..systems.base import State
+from ..systems.hamiltonian import Hamiltonian
+
+
+def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> Problem:
+    """Harmonic oscillator, H = p^2/(2m) + k q^2/2; exact solution known."""
+    system = Hamiltonian("p**2/(2*m) + k*q**2/2", "q", "p", {"m": m, "k": k})
+    start = system.start(q=q, p=p)
+    omega = math.sqrt(k / m)
+
+    def exact(t: float) -> State:
+        c, s = math.cos(omega * t), math.sin(omega * t)
+        return State({"q": np.array([q * c + p / (m * omega) * s]), "p": np.array([p * c - m * omega * q * s])}, t)
+
+    return Problem("harmonic", system, start, 0.01, exact, "harmonic oscillator")
+
+
+def pendulum() -> Problem:
+    """Perturbed pendulum, H = p^2/2 - cos q (1 - p/6), not separable, H = 0.8.
+
+    [hairer1999]: it lacks the symmetry p -> -p, so methods that are not symmetric or symplectic lose its energy.
+    """
+    system = Hamiltonian("p**2/2 - cos(q)*(1 - p/6)", "q", "p")
+    return Problem("pendulum", system, system.start(q=-math.acos(-0.8), p=0.0), 0.3, None, "perturbed pendulum")
+
+
+def kepler(e: float = 0.6) -> Problem:
+    """Planar Kepler problem with eccentricity e, semi-axis 1, started at the pericentre; period 2 pi, H = -1/2.
+
+    The exact solution solves Kepler's equation E - e sin E = t.
+    """
+    if not 0.0 <= e < 1.0:
+        raise InputError(f"e = {e!r}", where="kepler.e", do="give an eccentricity 0 <= e < 1")
+    system = Hamiltonian(
+        "(p1**2 + p2**2)/2 - 1/sqrt(q1**2 + q2**2)", ["q1", "q2"], ["p1", "p2"],
+        invariants={"angular_momentum": "q1*p2 - q2*p1"},
+    )  # fmt: skip
+    start = system.start(q=[1 - e, 0.0], p=[0.0, math.sqrt((1 + e) / (1 - e))])
+    side = math.sqrt(1 - e * e)
+
+    def exact(t: float) -> State:
+        anomaly = eccentric_anomaly(math.remainder(t, 2 * math.pi), e)
+        c, s = math.cos(anomaly), math.sin(anomaly)
+        r = 1 - e * c
+        return State({"q": np.array([c - e, side * s]), "p": np.array([-s / r, side * c / r])}, t)
+
+    return Problem("kepler", system, start, 0.05, exact, f"Kepler problem, eccentricity {e:g}")
+
+
+def eccentric_anomaly(t: float, e: float) -> float:
+    """Root of E - e sin E = t for |t| <= pi, by Newton's method, which converges from pi where e is large."""
+    anomaly = t if e < 0.8 else math.copysign(math.pi, t)
+    for _ in range(100):
+        change = (anomaly - e * math.sin(anomaly) - t) / (1 - e * math.cos(anomaly))
+        anomaly -= change
+        if abs(change) <= 1e-16 * abs(anomaly):
+            break
+    return anomaly
+
+
+def galactic() -> Problem:
+    """Orbit of a star in a rotating triaxial galaxy with a logarithmic potential, H = 2.
+
+    H = |p|^2/2 + Om (p1 q2 - p2 q1) + A log(C + q1^2/a^2 + q2^2/b^2 + q3^2/c^2); p2 is the larger root of H = 2.
+    [hairer2006] section XV.6
+    """
+    values = {"Om": 0.25, "A": 1.0, "C": 1.0, "a": 1.25, "b": 1.0, "c": 0.75}
+    system = Hamiltonian(
+        "(p1**2 + p2**2 + p3**2)/2 + Om*(p1*q2 - p2*q1) + A*log(C + q1**2/a**2 + q2**2/b**2 + q3**2/c**2)",
+        ["q1", "q2", "q3"], ["p1", "p2", "p3"], values,
+    )  # fmt: skip
+    p2 = 0.625 + math.sqrt(0.625**2 - 2 * (0.02 + math.log(5.0) - 2.0))
+    start = system.start(q=[2.5, 0.0, 0.0], p=[0.0, p2, 0.2])
+    return Problem("galactic", system, start, 0.2, None, "orbit in a rotating triaxial galaxy")
+
+
+def henon_heiles() -> Problem:
+    """Henon-Heiles system, H = |p|^2/2 + |q|^2/2 + q1^2 q2 - q2^3/3 [henon1964]."""
+    system = Hamiltonian(
+        "(p1**2 + p2**2)/2 + (q1**2 + q2**2)/2 + q1**2*q2 - q2**3/3", ["q1", "q2"], ["p1", "p2"]
+    )  # fmt: skip
+    return Problem("henon_heiles", system, system.start(q=[0.1, -0.2], p=[0.3, 0.4]), 0.1, None, "Henon-Heiles system")

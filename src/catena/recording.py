@@ -1,0 +1,173 @@
+"""Where the samples of a run go: into memory, or into a store that survives anything."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .engine.driver import Chunk, Driver
+from .errors import InputError
+from .plan import Plan
+from .runs import MemoryRun, Run, StoredRun
+from .store import Column, Store, Stream
+from .version import __version__
+
+ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
+COMMIT_SECONDS = 1.0
+LARGEST_COMMIT = 2**22  # bytes of rows between commits, whatever the speed
+
+
+class MemoryRecorder:
+    """Keeps everything in memory."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.rows: list[np.ndarray] = []
+        self.crossings: list[np.ndarray] = []
+
+    def begin(self, driver: Driver) -> None:
+        """Take the first row."""
+        self.take(driver.first_row(), driver)
+
+    def room(self, step: int) -> int:
+        """Steps that may be made before something must be written."""
+        return 2**62
+
+    def take(self, chunk: Chunk, driver: Driver) -> None:
+        """Keep a chunk."""
+        self.rows.append(chunk.rows)
+        self.crossings.append(chunk.crossings)
+
+    def finish(self, driver: Driver, **ending: Any) -> Run:
+        """The run with what was recorded."""
+        return MemoryRun(
+            self.plan, driver.step, driver.state(), np.concatenate(self.rows), np.concatenate(self.crossings), ending
+        )
+
+    def drop(self, driver: Driver) -> Run:
+        """The run with what was recorded until it was interrupted."""
+        return self.finish(driver)
+
+
+class StoreRecorder:
+    """Streams into a store. Commits stand at fixed numbers of rows, so that bytes do not depend on speed."""
+
+    def __init__(self, plan: Plan, store: Store, path: str | Path) -> None:
+        self.plan = plan
+        self.store = store
+        self.path = Path(path)
+
+    @classmethod
+    def create(cls, plan: Plan, path: str | Path, driver: Driver, *, steps: int) -> StoreRecorder:
+        """A new store; its directory must not exist."""
+        store = Store.create(
+            path,
+            spec={"plan": plan.describe(), "steps": steps},
+            attributes=store_attributes(plan),
+            streams=streams_of(plan),
+            rows_per_commit=rows_per_commit(driver),
+        )
+        return cls(plan, store, path)
+
+    def begin(self, driver: Driver) -> None:
+        """Take the first row."""
+        self.take(driver.first_row(), driver)
+
+    def room(self, step: int) -> int:
+        every, commit = self.plan.every, self.store.rows_per_commit
+        rows = 1 + step // every
+        return ((rows // commit + 1) * commit - 1) * every - step
+
+    def take(self, chunk: Chunk, driver: Driver) -> None:
+        """Append a chunk that ends at the driver's step, and commit where it is due."""
+        plan, count = self.plan, len(chunk.rows)
+        last = driver.step // plan.every
+        self.store.append("samples", {"time": plan.times(np.arange(last - count + 1, last + 1) * plan.every)}
+                          | plan.system.columns(chunk.rows))  # fmt: skip
+        for name, columns in crossing_columns(plan, chunk.crossings).items():
+            self.store.append(name, columns)
+        if count and self.store.rows("samples") % self.store.rows_per_commit == 0:
+            self._commit(driver, {})
+
+    def finish(self, driver: Driver, **ending: Any) -> Run:
+        """Commit the rest and close."""
+        self._commit(driver, ending, finished=True)
+        self.store.close()
+        return StoredRun(self.path)
+
+    def drop(self, driver: Driver) -> Run:
+        """Close at the last commit; what came after it is made again by `resume`, to the same bytes."""
+        self.store.close()
+        return StoredRun(self.path)
+
+    def _commit(self, driver: Driver, ending: Mapping[str, Any], *, finished: bool = False) -> None:
+        self.store.commit(step=driver.step, head=dict(ending), arrays=driver.state(), finished=finished)
+
+
+def rows_per_commit(driver: Driver) -> int:
+    """Rows for about a second between commits, timed on a copy; $CATENA_ROWS_PER_COMMIT overrides."""
+    chosen = os.environ.get(ROWS_VARIABLE)
+    if chosen is not None:
+        if not chosen.isdigit() or int(chosen) < 1:
+            raise InputError(f"{ROWS_VARIABLE} = {chosen!r}", where="environment", do="give a whole number above zero")
+        return int(chosen)
+    trial = Driver(driver.program, driver.z, t0=driver.t0, dt=driver.dt, every=driver.every)
+    steps, began, failed = 1, time.perf_counter(), False
+    while time.perf_counter() - began < 0.03 and not failed:
+        failed = trial.advance(min(steps, 2**16)).status > 0
+        steps *= 2
+    rate = trial.step / (time.perf_counter() - began)
+    most = max(1, LARGEST_COMMIT // (8 * driver.program.width))
+    return int(min(max(1, round(COMMIT_SECONDS * rate / driver.every)), most))
+
+
+def store_attributes(plan: Plan) -> dict[str, Any]:
+    """Attributes of the store's root: all that a reader needs to know about the run."""
+    return {
+        "conventions": "time = t0 + k dt; quaternions scalar first (wxyz), orientation maps body to space",
+        "quaternion_order": "wxyz",
+        "catena_version": __version__,
+        "case": plan.describe(),
+        "cite": list(plan.method.traits.cite),
+    }
+
+
+def streams_of(plan: Plan) -> tuple[Stream, ...]:
+    """The arrays of the store: the samples, the crossings of each section, the events."""
+
+    def columns(prefix: str) -> tuple[Column, ...]:
+        parts = (*plan.system.fields, *plan.system.invariants)
+        return tuple(Column(prefix + f.name, f.shape, f.dims, {"long_name": f.about or f.name}) for f in parts)
+
+    streams = [Stream("samples", "time", (Column("time", (), (), {"long_name": "time"}), *columns("")))]
+    for section in plan.sections:
+        prefix = f"section_{section.name}_"
+        streams.append(Stream(prefix, f"crossing_{section.name}", (Column(prefix + "time"), *columns(prefix))))
+    if plan.events:
+        known = {"names": [event.name for event in plan.events]}
+        head = (Column("event_which", (), (), known), Column("event_time"))
+        streams.append(Stream("event_", "event", (*head, *columns("event_"))))
+    return tuple(streams)
+
+
+def crossing_columns(plan: Plan, crossings: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+    """Rows of crossings sorted into the streams of the sections and of the events."""
+    sorted_rows: dict[str, dict[str, np.ndarray]] = {}
+    which = crossings[:, 0].astype(int)
+
+    def columns(prefix: str, rows: np.ndarray) -> dict[str, np.ndarray]:
+        parts = {prefix + name: array for name, array in plan.system.columns(rows[:, 2:]).items()}
+        return {prefix + "time": rows[:, 1]} | parts
+
+    for i, section in enumerate(plan.sections):
+        prefix = f"section_{section.name}_"
+        sorted_rows[prefix] = columns(prefix, crossings[which == i])
+    if plan.events:
+        rows = crossings[which >= len(plan.sections)]
+        sorted_rows["event_"] = {"event_which": rows[:, 0] - len(plan.sections)} | columns("event_", rows)
+    return sorted_rows

@@ -1,0 +1,194 @@
+"""What came out of a run: samples, invariants, sections, events, final state, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .auditing import Audit, assess
+from .errors import InputError, StoreError
+from .plan import Plan, plan_from
+from .store import read_checkpoint, read_spec, verify
+from .systems.base import State
+
+if TYPE_CHECKING:
+    import xarray
+
+    from .output.plots import RunPlots
+
+VERIFIED_BYTES = 2**28  # stores up to this size are checked when they are opened
+
+
+class Happening(NamedTuple):
+    """An event that took place: its name, its time, and the state and invariants there."""
+
+    name: str
+    time: float
+    data: dict[str, np.ndarray]
+
+
+class Run:
+    """A run, finished or not: read by `data`, `final`, `sections`, `events`, judged by `audit`."""
+
+    plan: Plan
+    steps: int
+    ending: Mapping[str, Any]
+
+    def __init__(self, plan: Plan, steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Any]) -> None:
+        self.plan = plan
+        self.steps = steps
+        self.ending = dict(ending)
+        self._z = np.array(arrays["z"])
+        self._scale = np.array(arrays["scale"])
+
+    @property
+    def system(self) -> Any:
+        """The system that moved."""
+        return self.plan.system
+
+    @property
+    def method(self) -> Any:
+        """The method that moved it."""
+        return self.plan.method
+
+    @cached_property
+    def final(self) -> State:
+        """The state after the last step."""
+        return self.system.from_stepped(self._z, float(self.plan.times(self.steps)))
+
+    @cached_property
+    def data(self) -> xarray.Dataset:
+        """The samples: the fields and invariants along `time`; lazy when the run is stored."""
+        return self._dataset("", "time")
+
+    @cached_property
+    def sections(self) -> dict[str, xarray.Dataset]:
+        """The crossings of each section, by its name."""
+        return {s.name: self._dataset(f"section_{s.name}_", f"crossing_{s.name}") for s in self.plan.sections}
+
+    @cached_property
+    def events(self) -> list[Happening]:
+        """What happened, in the order of time."""
+        if not self.plan.events:
+            return []
+        table = self._dataset("event_", "event").load()
+        names = [field.name for field in (*self.system.fields, *self.system.invariants)]
+        happened = [
+            Happening(
+                self.plan.events[int(row.which)].name, float(row.time), {name: row[name].values for name in names}
+            )
+            for row in (table.isel(event=i) for i in range(table.sizes["event"]))
+        ]
+        return sorted(happened, key=lambda h: h.time)
+
+    def audit(self) -> Audit:
+        """Promised against measured, one row per invariant."""
+        traits, time = self.method.traits, self.data.time.values
+        made = (len(time) - 1) * self.plan.every
+        rows, start = [], 0
+        for invariant in self.system.invariants:
+            scale = float(self._scale[start : start + invariant.width].max())
+            start += invariant.width
+            values = self.data[invariant.name].values.reshape(len(time), -1)
+            values = values[:, 0] if invariant.shape == () else values
+            promised = traits.promise(invariant.tags)
+            rows.append(assess(invariant.name, time, values, steps=made, scale=scale, promised=promised))
+        return Audit(tuple(rows))
+
+    @property
+    def plot(self) -> RunPlots:
+        """Pictures of the run."""
+        from .output.plots import RunPlots
+
+        return RunPlots(self)
+
+    def __repr__(self) -> str:
+        end = f", {self.ending['reason']}" if "reason" in self.ending else ""
+        return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{end})"
+
+    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
+        raise NotImplementedError
+
+
+class MemoryRun(Run):
+    """A run whose samples are in memory."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        steps: int,
+        arrays: Mapping[str, np.ndarray],
+        rows: np.ndarray,
+        crossings: np.ndarray,
+        ending: Mapping[str, Any],
+    ) -> None:
+        super().__init__(plan, steps, arrays, ending)
+        self._rows = rows
+        self._crossings = crossings
+
+    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
+        import xarray
+
+        from .recording import crossing_columns, streams_of
+
+        columns: Mapping[str, np.ndarray]
+        if prefix:
+            columns = crossing_columns(self.plan, self._crossings)[prefix]
+        else:
+            times = self.plan.times(np.arange(len(self._rows)) * self.plan.every)
+            columns = {"time": times} | self.system.columns(self._rows)
+        stream = next(s for s in streams_of(self.plan) if s.dim == dim)
+        return xarray.Dataset(
+            {
+                column.name.removeprefix(prefix): ((dim, *column.dims), columns[column.name], column.attributes)
+                for column in stream.columns
+            }
+        )
+
+
+class StoredRun(Run):
+    """A run whose samples are in a store; they are read when they are used."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        spec = read_spec(self.path)
+        checkpoint = read_checkpoint(self.path)
+        if checkpoint is None:
+            raise StoreError(
+                "nothing has been recorded yet", where=str(self.path), do="resume the run, or open it a second later"
+            )
+        self.finished = checkpoint.finished
+        if sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file()) <= VERIFIED_BYTES:
+            problems = verify(self.path)
+            if problems:
+                raise StoreError(
+                    f"the store is damaged: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else ""),
+                    where=str(self.path), do="restore it from a copy, or run the case again into another directory",
+                )  # fmt: skip
+        super().__init__(plan_from(spec["plan"]), checkpoint.step, checkpoint.arrays, checkpoint.head)
+
+    @cached_property
+    def _all(self) -> xarray.Dataset:
+        import xarray
+
+        return xarray.open_zarr(self.path, chunks=None)
+
+    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
+        names = [str(name) for name, array in self._all.variables.items() if dim in array.dims]
+        return self._all[names].rename({name: name.removeprefix(prefix) for name in names if prefix})
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a stored run, finished, interrupted or still running.
+
+    Raises
+    ------
+    StoreError : it is not a run store, of another format, or damaged
+    """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"{path!r} is not a path", where="open", do="give the directory of a stored run")
+    return StoredRun(path)

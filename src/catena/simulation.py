@@ -1,0 +1,221 @@
+"""Running: `simulate`, `resume`."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .engine.driver import Driver
+from .errors import InputError, Interrupted, StepFailure, StoreError
+from .methods.base import Method
+from .plan import Plan, Problem, make_plan, plan_from, step_count
+from .recording import MemoryRecorder, StoreRecorder
+from .runs import Run
+from .store import Store
+from .systems.base import State, System
+from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, SINGULAR, STOPPED
+from .watching import Event, Section
+
+CHUNK_SECONDS = 0.1
+CHUNK_BYTES = 2**22
+PATIENCE = 2.0  # seconds that a stop may wait for the next commit
+
+Progress = Callable[[int, int, float, float], None]
+
+FAILURES = {
+    NOT_CONVERGED: "the equations of the step have no solution within reach",
+    SINGULAR: "the matrix of Newton's method is singular",
+    NOT_FINITE: "the state is no longer finite",
+    NOT_LOCATED: "a crossing could not be located",
+}
+
+
+def simulate(
+    system: System | Problem,
+    start: State | None = None,
+    method: Method | None = None,
+    dt: float | None = None,
+    steps: int | None = None,
+    t_end: float | None = None,
+    every: int = 1,
+    out: str | Path | None = None,
+    sections: Sequence[Section] = (),
+    events: Sequence[Event] = (),
+    progress: bool | Progress | None = None,
+) -> Run:
+    """Run a system from a start.
+
+    Parameters
+    ----------
+    system : a System, or a Problem, which brings start and dt
+    start : a state of the system
+    method : the system's default if None
+    dt : step size; the problem's or the system's suggestion if None
+    steps, t_end : the length, one of them; dt must divide t_end - t0
+    every : a sample is kept every so many steps
+    out : directory `name.zarr` to stream the run into; memory stays flat, and the run survives being killed
+    sections, events : what to watch for inside the run
+    progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    InputError, CapabilityError : something asked for cannot be done
+    StepFailure : a step could not be made; its `run` holds everything until then
+    Interrupted : Ctrl-C or SIGTERM; its `run` holds what was recorded
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> run = ct.simulate(ct.problems.kepler(e=0.6), dt=0.05, steps=1000)
+    >>> run.audit()["angular_momentum"].verdict
+    'exact'
+    """
+    plan, count = make_plan(
+        system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events
+    )
+    driver = _driver(plan)
+    recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
+    return _run(plan, driver, recorder, count, progress, begin=True)
+
+
+def resume(
+    path: str | Path, t_end: float | None = None, steps: int | None = None, progress: bool | Progress | None = None
+) -> Run:
+    """Continue a stored run that was stopped, or extend a finished one.
+
+    Parameters
+    ----------
+    path : directory of the stored run
+    t_end, steps : the total length, counted from the start of the run; as planned if neither is given
+    progress : as for `simulate`
+    """
+    store, checkpoint = Store.reopen(path)
+    try:
+        plan = plan_from(store.spec["plan"])
+        count = store.spec["steps"]
+        if checkpoint is not None:
+            count = checkpoint.head.get("steps", count)
+        if steps is not None or t_end is not None:
+            count = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
+        driver = _driver(plan)
+        recorder = StoreRecorder(plan, store, path)
+        if checkpoint is not None:
+            driver.restore(checkpoint.step, checkpoint.arrays)
+        if driver.step > count:
+            raise InputError(
+                f"the run has made {driver.step} steps already, more than the {count} asked for",
+                where="resume", do="ask for more, or open it with ct.open",
+            )  # fmt: skip
+        done = driver.step == count or (
+            checkpoint is not None and "stopped_by" in checkpoint.head and steps is t_end is None
+        )
+        if checkpoint is not None and checkpoint.finished and done:
+            return recorder.drop(driver)
+    except BaseException:
+        store.close()
+        raise
+    return _run(plan, driver, recorder, count, progress, begin=checkpoint is None)
+
+
+def _driver(plan: Plan) -> Driver:
+    return Driver(plan.program(), plan.system.to_stepped(plan.start), t0=plan.t0, dt=plan.dt, every=plan.every)
+
+
+def _run(
+    plan: Plan,
+    driver: Driver,
+    recorder: MemoryRecorder | StoreRecorder,
+    count: int,
+    progress: bool | Progress | None,
+    *,
+    begin: bool,
+) -> Run:
+    report = _reporter(progress, plan, count)
+    most = max(1, CHUNK_BYTES // (8 * driver.program.width)) * plan.every
+    chunk_steps = 16
+    with stop_requests() as asked, report as shown:
+        if begin:
+            recorder.begin(driver)
+        while driver.step < count:
+            room = recorder.room(driver.step)
+            if asked and (
+                len(asked) > 1 or (driver.step % plan.every == 0 and room > chunk_steps * PATIENCE / CHUNK_SECONDS)
+            ):
+                raise _interruption(plan, recorder, driver)
+            began = time.perf_counter()
+            chunk = driver.advance(min(chunk_steps, most, room, count - driver.step))
+            recorder.take(chunk, driver)
+            if chunk.status > 0:
+                raise _failure(plan, recorder, driver, chunk.status, count)
+            shown(driver, chunk)
+            if chunk.status == STOPPED:
+                names = [e.name for e in plan.events if e.stop]
+                return recorder.finish(driver, reason="stopped by an event", stopped_by=names, steps=count)
+            if asked and chunk_committed(recorder, driver):
+                raise _interruption(plan, recorder, driver)
+            spent = max(time.perf_counter() - began, 1e-6)
+            chunk_steps = int(max(1, chunk_steps * min(4.0, max(0.25, CHUNK_SECONDS / spent))))
+        return recorder.finish(driver, steps=count)
+
+
+def chunk_committed(recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> bool:
+    """Whether stopping here loses nothing: a store has just committed, memory keeps everything anyway."""
+    if isinstance(recorder, MemoryRecorder):
+        return True
+    rows = 1 + driver.step // driver.every
+    return driver.step % driver.every == 0 and rows % recorder.store.rows_per_commit == 0
+
+
+def _interruption(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> Interrupted:
+    run = recorder.drop(driver) if _anything(recorder) else None
+    hint = f'; continue with ct.resume("{recorder.path}")' if isinstance(recorder, StoreRecorder) else ""
+    return Interrupted(f"stopped at step {driver.step}, t = {driver.time:.10g}{hint}", run)
+
+
+def _anything(recorder: MemoryRecorder | StoreRecorder) -> bool:
+    from .store import read_checkpoint
+
+    return isinstance(recorder, MemoryRecorder) or read_checkpoint(recorder.path) is not None
+
+
+def _failure(plan: Plan, recorder: Any, driver: Driver, status: int, count: int) -> StepFailure:
+    failure = StepFailure(
+        f"{FAILURES[status]} ({plan.method}, dt = {plan.dt:g})",
+        step=driver.step + 1, time=driver.time, do=plan.method.advice(),
+    )  # fmt: skip
+    try:
+        failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1, steps=count)
+    except StoreError as trouble:
+        failure.add_note(str(trouble))
+    return failure
+
+
+@contextmanager
+def stop_requests() -> Iterator[list[int]]:
+    """A list that grows with each Ctrl-C or SIGTERM, so that a run stops where it loses nothing."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {s: signal.signal(s, lambda number, frame: asked.append(number)) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _reporter(progress: bool | Progress | None, plan: Plan, count: int) -> Any:
+    """What shows the progress: a context manager that gives a callable (driver, chunk)."""
+    from .output.progress import reporter
+
+    return reporter(progress, plan, count)

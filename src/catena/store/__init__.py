@@ -1,0 +1,12 @@
+"""The run store: one Zarr v3 directory that is readable and resumable at any moment, also after a kill.
+
+This layer knows arrays and JSON, nothing of mechanics. See `layout` for the files, `writing` for the
+order in which they are written, `files` for what is guaranteed.
+"""
+
+from catena.store.checkpoint import Checkpoint
+from catena.store.layout import Column, Stream
+from catena.store.reading import read_checkpoint, read_spec, verify
+from catena.store.writing import Store
+
+__all__ = ["Checkpoint", "Column", "Store", "Stream", "read_checkpoint", "read_spec", "verify"]

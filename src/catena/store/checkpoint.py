@@ -1,0 +1,139 @@
+"""Checkpoints: all that a run needs to go on, in two files written in turn.
+
+A file `state.<n>` holds
+
+    magic | length of the head, 8 bytes | head, JSON | arrays | SHA-256 of all before it
+
+Commit g goes to slot g mod 2, so the commit before it is whole while this one is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catena.store.layout import PRIVATE, canonical_json
+
+MAGIC = b"catena state 1\n"
+LENGTH_BYTES = 8
+DIGEST_BYTES = hashlib.sha256().digest_size
+SLOTS = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run stands.
+
+    Parameters
+    ----------
+    step : steps made
+    finished : whether the run reached its end
+    rows : committed rows of each stream
+    head : JSON of the caller
+    arrays : arrays of the caller, any numeric type
+    """
+
+    step: int
+    finished: bool
+    rows: dict[str, int]
+    head: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A checkpoint as it lies in a state file.
+
+    Parameters
+    ----------
+    generation : number of the commit, from 0
+    layout : digest of spec.json
+    partial : checksum of the partly filled last chunk of each column that has one
+    checkpoint : what was committed
+    """
+
+    generation: int
+    layout: str
+    partial: dict[str, int]
+    checkpoint: Checkpoint
+
+
+def slot_path(store: Path, generation: int) -> Path:
+    """The state file of a commit."""
+    return store / PRIVATE / f"state.{generation % SLOTS}"
+
+
+def pack(slot: Slot) -> bytes:
+    """The bytes of a state file."""
+    checkpoint = slot.checkpoint
+    arrays = {name: _portable(name, checkpoint.arrays[name]) for name in sorted(checkpoint.arrays)}
+    head = canonical_json(
+        {
+            "generation": slot.generation,
+            "layout": slot.layout,
+            "partial": slot.partial,
+            "step": checkpoint.step,
+            "finished": checkpoint.finished,
+            "rows": checkpoint.rows,
+            "head": checkpoint.head,
+            "arrays": [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()],
+        }
+    )
+    parts = [MAGIC, len(head).to_bytes(LENGTH_BYTES, "little"), head, *(array.tobytes() for array in arrays.values())]
+    body = b"".join(parts)
+    return body + hashlib.sha256(body).digest()
+
+
+def unpack(data: bytes) -> Slot:
+    """Read the bytes of a state file; ValueError if they are not whole."""
+    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+    if not data.startswith(MAGIC) or hashlib.sha256(body).digest() != digest:
+        raise ValueError("fails its checksum")
+    start = len(MAGIC) + LENGTH_BYTES
+    end = start + int.from_bytes(body[len(MAGIC) : start], "little")
+    head = json.loads(body[start:end])
+    arrays = {}
+    for name, type_name, shape in head["arrays"]:
+        array = np.frombuffer(body, dtype=type_name, count=int(np.prod(shape)), offset=end).reshape(shape)
+        arrays[name] = array.copy()
+        end += array.nbytes
+    checkpoint = Checkpoint(head["step"], head["finished"], head["rows"], head["head"], arrays)
+    return Slot(head["generation"], head["layout"], head["partial"], checkpoint)
+
+
+def read_slots(store: Path, *, layout: str) -> tuple[list[Slot], list[str]]:
+    """The whole checkpoints of a store, newest first, and what is wrong with the others.
+
+    Parameters
+    ----------
+    store : directory of the store
+    layout : digest of its spec.json
+    """
+    slots, damage = [], []
+    for generation in range(SLOTS):
+        path = slot_path(store, generation)
+        try:
+            slot = unpack(path.read_bytes())
+        except FileNotFoundError:
+            continue
+        except ValueError as error:
+            damage.append(f"{path.name} {error}")
+            continue
+        if slot.layout != layout:
+            damage.append(f"{path.name} belongs to another run")
+            continue
+        slots.append(slot)
+    return sorted(slots, key=lambda slot: -slot.generation), damage
+
+
+def _portable(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    array = np.asarray(array)
+    if array.dtype.kind not in "biufc":
+        raise TypeError(f"checkpoint array {name!r} has type {array.dtype}, not a numeric one")
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)

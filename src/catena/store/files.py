@@ -1,0 +1,152 @@
+"""Files that appear whole or not at all, and the lock that keeps a store to one writer.
+
+`put` writes a hidden temporary file next to its target, brings it to the disk, renames it over the
+target and brings the directory to the disk. What this guarantees:
+
+* The process is killed at any moment (SIGKILL, out of memory, Ctrl-C): a file is the old one or the
+  new one, never a mixture. The renames alone give this; it needs no fsync.
+* The machine loses power: what `put` returned from is on the disk, as far as disk and file system
+  keep the promise of fsync, so a file written later never outlives one it relies on.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from catena.errors import StoreError
+
+boundary_hook: Callable[[str], None] | None = None
+"""Called at each boundary between two changes of the disk, with its name. The tests kill the process there."""
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a file atomically and durably, with the directories it needs."""
+    make_directory(path.parent)
+    temporary = temporary_of(path)
+    try:
+        _write(temporary, data)
+        temporary.replace(path)
+        _boundary(f"renamed {path.name}")
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def put_if_different(path: Path, data: bytes) -> None:
+    """Write a file unless it holds these bytes already."""
+    if not path.is_file() or path.read_bytes() != data:
+        put(path, data)
+
+
+def temporary_of(path: Path) -> Path:
+    """The name under which `put` prepares a file; a kill may leave it behind."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory, and those above it, durably."""
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(exist_ok=True)
+    _boundary(f"made {path.name}")
+    sync_directory(path.parent)
+
+
+def rename_directory(path: Path, target: Path) -> None:
+    """Give a directory its final name, durably."""
+    path.rename(target)
+    _boundary(f"renamed {target.name}")
+    sync_directory(target.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a directory with all it holds, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        for entry in sorted(path.iterdir()):
+            remove(entry)
+        path.rmdir()
+    elif path.exists():
+        path.unlink()
+    else:
+        return
+    _boundary(f"removed {path.name}")
+
+
+def sync_directory(path: Path) -> None:
+    """Bring the entries of a directory to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    _boundary(f"synchronised {path.name}")
+
+
+def acquire_lock(path: Path) -> int:
+    """Open the lock file of a store and take the lock, or say who may have it.
+
+    Returns
+    -------
+    descriptor : of the open lock file; `release_lock` gives it back
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        raise StoreError(
+            "the store is being written by another process",
+            where=str(path.parent.parent),
+            do="wait until that run has ended, or stop it with Ctrl-C; it can then be resumed",
+        ) from None
+    return descriptor
+
+
+def release_lock(descriptor: int) -> None:
+    """Give the lock back, also when a forked child still has the descriptor."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into a StoreError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            wrong, do = "the disk is full", "free some space, then resume; everything committed is kept"
+        else:
+            wrong = f"the file system refused: {error.strerror or error}"
+            do = "check permissions and the disk, then resume; everything committed is kept"
+        raise StoreError(wrong, where=str(error.filename or path), do=do) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    _boundary(f"before {path.name}")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        rest = memoryview(data)
+        if boundary_hook is not None:
+            rest = rest[os.write(descriptor, rest[: len(rest) // 2]) :]
+            _boundary(f"half of {path.name}")
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        _boundary(f"all of {path.name}")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _boundary(name: str) -> None:
+    if boundary_hook is not None:
+        boundary_hook(name)

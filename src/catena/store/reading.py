@@ -1,0 +1,225 @@
+"""Looking at a run store without changing it: what it holds, where the run stands, whether all of it is whole.
+
+None of this takes the lock, so a run at work can be looked at too. The arrays themselves are read by
+`xarray.open_zarr` or `zarr`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catena.errors import StoreError
+from catena.store.checkpoint import Checkpoint, Slot, read_slots
+from catena.store.files import explained
+from catena.store.layout import (
+    PRIVATE,
+    ROOT_METADATA,
+    ROW_TYPE,
+    Column,
+    Layout,
+    check_chunk_size,
+    chunk_checksum,
+    chunk_path,
+    decode_chunk,
+    encode_chunk,
+)
+
+
+def read_spec(path: str | Path) -> dict[str, Any]:
+    """What the run was created with: the caller's `spec`.
+
+    Raises
+    ------
+    StoreError : there is no run store, or its spec.json is damaged or of another format
+    """
+    return read_layout(Path(path)).spec
+
+
+def read_checkpoint(path: str | Path) -> Checkpoint | None:
+    """Where the run stands: its newest whole checkpoint, None before the first commit.
+
+    Raises
+    ------
+    StoreError : there is no run store, no checkpoint is whole, or the root zarr.json is damaged, so
+        that readers of the arrays would go wrong
+    """
+    store = Path(path)
+    layout = read_layout(store)
+    with explained(store):
+        slots, damage, root = observe(store, layout)
+    wrong = lost_checkpoints(layout, root, slots=slots, damage=damage)
+    if wrong:
+        raise no_checkpoint(store, wrong)
+    wrong = _root_damage(layout, root, slots=slots, certain=not damage)
+    if wrong:
+        raise StoreError(wrong, where=str(store / ROOT_METADATA), do="resume the run: that writes it anew")
+    return slots[0].checkpoint if slots else None
+
+
+def verify(path: str | Path) -> list[str]:
+    """Read every file of a store and name all that is damaged; an empty list if it is whole.
+
+    A run killed between two files is whole: resuming it loses nothing that was committed.
+
+    Raises
+    ------
+    StoreError : there is no run store, or its spec.json is damaged or of another format
+    """
+    store = Path(path)
+    layout = read_layout(store)
+    with explained(store):
+        slots, damage, root = observe(store, layout)
+        if lost := lost_checkpoints(layout, root, slots=slots, damage=damage):
+            return [lost]
+        problems = list(damage)
+        if wrong := _root_damage(layout, root, slots=slots, certain=not damage):
+            problems.append(wrong)
+        rows = slots[0].checkpoint.rows if slots else layout.no_rows()
+        partial = slots[0].partial if slots else {}
+        ended = bool(slots) and slots[0].checkpoint.finished and root == layout.root_file(rows)
+        problems += _array_metadata_damage(store, layout, rows=rows, exact=ended)
+        for stream in layout.streams:
+            for column in stream.columns:
+                chunks = Chunks(store, column, layout.chunk_rows[column.name], rows[stream.name])
+                problems += chunks.damage(read_all=True)
+                try:
+                    chunks.read_partial(partial.get(column.name))
+                except ValueError as error:
+                    problems.append(str(error))
+    return problems
+
+
+class Chunks:
+    """The chunk files of a column with so many committed rows."""
+
+    def __init__(self, store: Path, column: Column, chunk_rows: int, rows: int) -> None:
+        self._store = store
+        self._column = column
+        self._shape = (chunk_rows, *column.shape)
+        self._full, self._used = divmod(rows, chunk_rows)
+
+    def damage(self, *, read_all: bool) -> Iterator[str]:
+        """What is wrong with the full chunks: presence and size, and with `read_all` each byte."""
+        for index in range(self._full):
+            path = chunk_path(self._store, self._column, index)
+            try:
+                if read_all:
+                    decode_chunk(path.read_bytes(), self._shape)
+                else:
+                    check_chunk_size(path.stat().st_size, self._shape)
+            except FileNotFoundError:
+                yield self._problem(index, "is missing")
+            except ValueError as error:
+                yield self._problem(index, str(error))
+
+    def read_partial(self, checksum: int | None) -> NDArray[np.float64]:
+        """The partly filled last chunk as committed, NaN after its rows; ValueError if it is damaged.
+
+        The file may hold more rows than the checkpoint knows of (a kill in the next commit). Fewer, or
+        others, show in the checksum of the checkpoint: an old copy of the file has a valid one of its own.
+        """
+        committed = np.full(self._shape, np.nan, dtype=ROW_TYPE)
+        if self._used == 0:
+            return committed
+        try:
+            found = decode_chunk(chunk_path(self._store, self._column, self._full).read_bytes(), self._shape)
+        except FileNotFoundError:
+            raise ValueError(self._problem(self._full, "is missing")) from None
+        except ValueError as error:
+            raise ValueError(self._problem(self._full, str(error))) from None
+        committed[: self._used] = found[: self._used]
+        if chunk_checksum(encode_chunk(committed)) != checksum:
+            raise ValueError(self._problem(self._full, "does not hold the rows of the checkpoint"))
+        return committed
+
+    def _problem(self, index: int, wrong: str) -> str:
+        return f"chunk {index} of {self._column.name} {wrong}"
+
+
+def read_layout(store: Path) -> Layout:
+    """The content of spec.json; StoreError if this is no run store."""
+    path = store / PRIVATE / "spec.json"
+    with explained(store):
+        try:
+            data = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            wrong = "this is not a run store of catena" if store.exists() else "there is no run store here"
+            raise StoreError(wrong, where=str(store), do="check the path") from None
+    return Layout.from_bytes(data, where=str(path))
+
+
+def observe(store: Path, layout: Layout) -> tuple[list[Slot], list[str], bytes]:
+    """Whole checkpoints (newest first), damage of others and root metadata, of one moment even while a run commits."""
+    digest = layout.digest()
+    root = store / ROOT_METADATA
+    while True:
+        slots, damage = read_slots(store, layout=digest)
+        data = root.read_bytes() if root.is_file() else b""
+        again, _ = read_slots(store, layout=digest)
+        if [slot.generation for slot in slots] == [slot.generation for slot in again]:
+            return slots, damage, data
+
+
+def lost_checkpoints(layout: Layout, root: bytes, *, slots: list[Slot], damage: list[str]) -> str:
+    """Why no checkpoint is whole; nothing if one is, or if the run never committed: ""."""
+    if slots or (not damage and root == layout.root_file(layout.no_rows())):
+        return ""
+    return "no checkpoint is whole: " + (" and ".join(damage) or "state.0 and state.1 are missing")
+
+
+def no_checkpoint(store: Path, wrong: str) -> StoreError:
+    """The error for a store without a whole checkpoint."""
+    return StoreError(
+        wrong,
+        where=str(store / PRIVATE),
+        do="restore a state file from a copy, or read the arrays with xarray; the run cannot be resumed",
+    )
+
+
+def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: bool) -> str:
+    """What is wrong with the root metadata; nothing: "".
+
+    It is written after the checkpoint, so it belongs to the newest one or to the one before it.
+    """
+    candidates = [slot.checkpoint.rows for slot in slots]
+    if len(slots) < 2:
+        candidates.append(layout.no_rows())
+    if not certain:  # the damaged checkpoint may be the one it belongs to
+        candidates += _claimed_rows(layout, root)
+    if any(root == layout.root_file(rows) for rows in candidates):
+        return ""
+    return f"{ROOT_METADATA} is damaged" if root else f"{ROOT_METADATA} is missing"
+
+
+def _claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]:
+    try:
+        arrays = json.loads(root)["consolidated_metadata"]["metadata"]
+        yield {stream.name: int(arrays[stream.columns[0].name]["shape"][0]) for stream in layout.streams}
+    except (ValueError, TypeError, KeyError, IndexError):
+        return
+
+
+def _array_metadata_damage(store: Path, layout: Layout, *, rows: dict[str, int], exact: bool) -> Iterator[str]:
+    """The file of a single array may lag behind until the run has ended, but only in its length."""
+    for stream in layout.streams:
+        for column in stream.columns:
+            name = f"{column.name}/{ROOT_METADATA}"
+            try:
+                data = (store / name).read_bytes()
+                length = int(json.loads(data)["shape"][0])
+            except FileNotFoundError:
+                yield f"{name} is missing"
+                continue
+            except (ValueError, TypeError, KeyError, IndexError):
+                yield f"{name} is damaged"
+                continue
+            committed = rows[stream.name]
+            plausible = length == committed if exact else 0 <= length <= committed
+            if not plausible or data != layout.array_files({**rows, stream.name: length})[column.name]:
+                yield f"{name} is damaged"

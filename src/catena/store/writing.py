@@ -1,0 +1,382 @@
+"""Writing a run store: rows are appended in memory and become visible, and safe, at a commit.
+
+A commit writes, in this order, the chunks with new rows, the checkpoint, and the root zarr.json. Chunks
+change only by rows after those committed, so until the last of these a reader sees the commit before,
+and a run that is killed goes on from the newest whole checkpoint as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from catena.errors import StoreError
+from catena.store.checkpoint import SLOTS, Checkpoint, Slot, pack, slot_path
+from catena.store.files import (
+    acquire_lock,
+    explained,
+    make_directory,
+    put,
+    put_if_different,
+    release_lock,
+    remove,
+    rename_directory,
+    temporary_of,
+)
+from catena.store.layout import (
+    PRIVATE,
+    ROOT_METADATA,
+    ROW_TYPE,
+    Column,
+    Layout,
+    Stream,
+    chunk_checksum,
+    chunk_path,
+    encode_chunk,
+)
+from catena.store.reading import Chunks, lost_checkpoints, no_checkpoint, observe, read_layout
+
+
+class Store:
+    """A run store open for writing; made by `create` or `reopen`, closed by `close` or a with block.
+
+    Memory stays flat: one chunk per column. After a StoreError the store is closed; `reopen` it once
+    the cause is removed.
+    """
+
+    def __init__(self, path: Path, layout: Layout, *, lock: int, slot: Slot | None, tails: dict[str, _Tail]) -> None:
+        self._path = path
+        self._layout = layout
+        self._digest = layout.digest()
+        self._lock: int | None = lock
+        self._slot = slot
+        self._tails = tails
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        spec: dict[str, Any],
+        attributes: dict[str, Any],
+        streams: tuple[Stream, ...],
+        rows_per_commit: int,
+    ) -> Store:
+        """Create an empty store.
+
+        It is prepared under a hidden name next to `path` and renamed, so that a store is there whole or
+        not at all; what a killed creation left is cleared away by the next.
+
+        Parameters
+        ----------
+        path : a name not in use, in an existing directory
+        spec : JSON that says what is run; `read_spec` gives it back
+        attributes : JSON for the readers, attributes of the root group
+        streams : what will be appended
+        rows_per_commit : rows of the first stream between two commits; it fixes the chunks
+
+        Raises
+        ------
+        StoreError : the path exists, or cannot be made, or a name would not be accepted by readers
+        """
+        path = Path(path).absolute()
+        layout = Layout.plan(spec=spec, attributes=attributes, streams=streams, rows_per_commit=rows_per_commit)
+        scaffold = path.with_name(f".{path.name}.creating")
+        with explained(path):
+            _require_free(path)
+            make_directory(scaffold / PRIVATE)
+            lock = acquire_lock(scaffold / PRIVATE / "lock")
+            try:
+                _clear(scaffold)
+                put(scaffold / PRIVATE / "spec.json", layout.to_bytes())
+                for name, data in layout.array_files(layout.no_rows()).items():
+                    put(scaffold / name / "zarr.json", data)
+                put(scaffold / ROOT_METADATA, layout.root_file(layout.no_rows()))
+                _require_free(path)
+                rename_directory(scaffold, path)
+            except BaseException:
+                with suppress(OSError):
+                    remove(scaffold)
+                release_lock(lock)
+                raise
+        tails = {
+            column.name: _Tail(path, column, layout.chunk_rows[column.name])
+            for stream in layout.streams
+            for column in stream.columns
+        }
+        return cls(path, layout, lock=lock, slot=None, tails=tails)
+
+    @classmethod
+    def reopen(cls, path: str | Path) -> tuple[Store, Checkpoint | None]:
+        """Open a store to go on with its run, or to extend a finished one.
+
+        All files become what they were right after the commit of the returned checkpoint. Everything
+        needed to go on is checked before anything is changed.
+
+        Returns
+        -------
+        store : the store, open
+        checkpoint : the newest whole one; None if there was no commit yet
+
+        Raises
+        ------
+        StoreError : no store, another process writes it, no checkpoint is whole, a chunk is damaged
+        """
+        path = Path(path).absolute()
+        layout = read_layout(path)
+        with explained(path):
+            lock = acquire_lock(path / PRIVATE / "lock")
+            try:
+                slots, damage, root = observe(path, layout)
+                if lost := lost_checkpoints(layout, root, slots=slots, damage=damage):
+                    raise no_checkpoint(path, lost)
+                slot = slots[0] if slots else None
+                store = cls(path, layout, lock=lock, slot=slot, tails=_read_tails(path, layout, slot))
+                store._roll_back()
+            except BaseException:
+                release_lock(lock)
+                raise
+        return store, slot.checkpoint if slot else None
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What the store was created with."""
+        return self._layout.spec
+
+    @property
+    def rows_per_commit(self) -> int:
+        """Rows of the first stream between two commits, fixed at creation."""
+        return self._layout.rows_per_commit
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """What can be appended."""
+        return self._layout.streams
+
+    def rows(self, stream: str) -> int:
+        """Rows of a stream until now, those not yet committed included."""
+        return self._tails[self._stream(stream).columns[0].name].rows
+
+    def append(self, stream: str, columns: Mapping[str, ArrayLike]) -> None:
+        """Add rows to a stream.
+
+        Parameters
+        ----------
+        stream : its name
+        columns : for each column of the stream (rows, *shape of the column), all with as many rows
+
+        Raises
+        ------
+        StoreError : a chunk became full and could not be written; the store is closed
+        """
+        declared = self._stream(stream).columns
+        if set(columns) != {column.name for column in declared}:
+            raise ValueError(f"stream {stream!r} has columns {[c.name for c in declared]}, got {sorted(columns)}")
+        values = {name: np.asarray(rows, dtype=ROW_TYPE) for name, rows in columns.items()}
+        length = len(values[declared[0].name])
+        for column in declared:
+            if values[column.name].shape != (length, *column.shape):
+                raise ValueError(
+                    f"column {column.name!r} needs shape {(length, *column.shape)}, got {values[column.name].shape}"
+                )
+        with self._writing():
+            for column in declared:
+                self._tails[column.name].extend(values[column.name])
+
+    def commit(
+        self, *, step: int, head: dict[str, Any], arrays: Mapping[str, NDArray[Any]], finished: bool = False
+    ) -> None:
+        """Make all rows appended until now visible to readers, and the run resumable from here.
+
+        Files depend on where commits are made, so make them at multiples of `rows_per_commit` rows of
+        the first stream, and one more at the end.
+
+        Parameters
+        ----------
+        step : steps made
+        head, arrays : all that the caller needs to go on: JSON, and arrays of any numeric type
+        finished : whether this is the end of the run
+
+        Raises
+        ------
+        StoreError : a file could not be written; the store is closed and stays at the commit before
+        """
+        with self._writing():
+            for tail in self._tails.values():
+                tail.flush()
+            slot = Slot(
+                generation=self._slot.generation + 1 if self._slot else 0,
+                layout=self._digest,
+                partial={name: tail.checksum for name, tail in self._tails.items() if tail.checksum is not None},
+                checkpoint=Checkpoint(
+                    step, finished, {stream.name: self.rows(stream.name) for stream in self.streams}, head, dict(arrays)
+                ),
+            )
+            put(slot_path(self._path, slot.generation), pack(slot))
+            self._slot = slot
+            if finished:
+                self._write_array_metadata()
+            put(self._path / ROOT_METADATA, self._layout.root_file(slot.checkpoint.rows))
+
+    def close(self) -> None:
+        """Give the store free. Rows after the last commit are dropped."""
+        if self._lock is None:
+            return
+        lock, self._lock = self._lock, None
+        try:
+            # A reader of one array alone, without the group, gets its last length from here.
+            with suppress(OSError):  # reopen writes them again
+                self._write_array_metadata()
+        finally:
+            release_lock(lock)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _stream(self, name: str) -> Stream:
+        for stream in self.streams:
+            if stream.name == name:
+                return stream
+        raise ValueError(f"no stream {name!r} in this store, it has {[stream.name for stream in self.streams]}")
+
+    def _committed_rows(self) -> dict[str, int]:
+        return self._slot.checkpoint.rows if self._slot else self._layout.no_rows()
+
+    def _write_array_metadata(self) -> None:
+        for name, data in self._layout.array_files(self._committed_rows()).items():
+            put_if_different(self._path / name / "zarr.json", data)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self._lock is None:
+            raise ValueError("the store is closed")
+        try:
+            with explained(self._path):
+                yield
+        except StoreError:
+            self.close()
+            raise
+
+    def _roll_back(self) -> None:
+        """Bring every file to the state right after the commit in hand.
+
+        The root comes first: no reader may be sent to a chunk that is being removed.
+        """
+        put_if_different(self._path / ROOT_METADATA, self._layout.root_file(self._committed_rows()))
+        remove(temporary_of(self._path / ROOT_METADATA))
+        self._write_array_metadata()
+        for tail in self._tails.values():
+            remove(temporary_of(self._path / tail.column.name / "zarr.json"))
+            tail.roll_back()
+        for generation in range(SLOTS):
+            remove(temporary_of(slot_path(self._path, generation)))
+
+
+class _Tail:
+    """The last, partly filled chunk of a column."""
+
+    def __init__(self, store: Path, column: Column, chunk_rows: int) -> None:
+        self.column = column
+        self.rows = 0
+        self.checksum: int | None = None  # of the chunk file, if the last chunk is partly filled
+        self._store = store
+        self._chunk_rows = chunk_rows
+        self._chunk = np.full((chunk_rows, *column.shape), np.nan, dtype=ROW_TYPE)
+        self._changed = False
+
+    def extend(self, values: NDArray[np.float64]) -> None:
+        """Take rows over; full chunks are written at once."""
+        while len(values):
+            used = self.rows % self._chunk_rows
+            taken = values[: self._chunk_rows - used]
+            self._chunk[used : used + len(taken)] = taken
+            self.rows += len(taken)
+            values = values[len(taken) :]
+            self._changed = True
+            if self.rows % self._chunk_rows == 0:
+                self.flush()
+                self._chunk.fill(np.nan)
+
+    def flush(self) -> None:
+        """Write the chunk if rows have come to it."""
+        if not self._changed:
+            return
+        index, used = divmod(self.rows - 1, self._chunk_rows)
+        data = encode_chunk(self._chunk)
+        put(chunk_path(self._store, self.column, index), data)
+        self.checksum = None if used + 1 == self._chunk_rows else chunk_checksum(data)
+        self._changed = False
+
+    def restore(self, chunk: NDArray[np.float64], *, rows: int, checksum: int | None) -> None:
+        """Go on after so many rows, the last of them in this partly filled chunk."""
+        self._chunk, self.rows, self.checksum = chunk, rows, checksum
+
+    def roll_back(self) -> None:
+        """Remove what was written after the rows restored."""
+        index, used = divmod(self.rows, self._chunk_rows)
+        folder = self._store / self.column.name / "c"
+        if self.rows == 0:
+            remove(folder)
+            return
+        for entry in sorted(folder.iterdir()):
+            beyond = entry.name.isdecimal() and int(entry.name) >= index + (used > 0)
+            if beyond or (entry.name.startswith(".") and entry.name.endswith(".tmp")):
+                remove(entry)
+        if used:
+            path = chunk_path(self._store, self.column, index)
+            remove(temporary_of(path))
+            put_if_different(path, encode_chunk(self._chunk))
+
+
+def _read_tails(store: Path, layout: Layout, slot: Slot | None) -> dict[str, _Tail]:
+    """The last chunks of all columns; StoreError if a chunk is damaged."""
+    tails = {}
+    for stream in layout.streams:
+        for column in stream.columns:
+            chunk_rows = layout.chunk_rows[column.name]
+            rows = slot.checkpoint.rows[stream.name] if slot else 0
+            checksum = slot.partial.get(column.name) if slot else None
+            chunks = Chunks(store, column, chunk_rows, rows)
+            try:
+                for wrong in chunks.damage(read_all=False):
+                    raise ValueError(wrong)
+                chunk = chunks.read_partial(checksum)
+            except ValueError as error:
+                raise StoreError(
+                    str(error),
+                    where=str(store),
+                    do="restore that file from a copy, or run again under another name; the rest can be read",
+                ) from None
+            tails[column.name] = tail = _Tail(store, column, chunk_rows)
+            tail.restore(chunk, rows=rows, checksum=checksum)
+    return tails
+
+
+def _require_free(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        ours = (path / PRIVATE / "spec.json").is_file()
+        raise StoreError(
+            f"{path.name} exists; nothing is ever overwritten",
+            where=str(path),
+            do="choose another name" + (", or resume it" if ours else ", or move it away"),
+        )
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no directory {path.parent}", where=str(path), do="make it, or choose another path")
+
+
+def _clear(scaffold: Path) -> None:
+    """Remove what a killed creation left; the lock stays, it is held."""
+    for entry in [*scaffold.iterdir(), *(scaffold / PRIVATE).iterdir()]:
+        if entry.name not in (PRIVATE, "lock"):
+            remove(entry)

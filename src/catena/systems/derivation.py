@@ -1,0 +1,149 @@
+"""From an energy H(q, p) to the kernels of its motion: gradient, Hessian, and what they tell about H.
+
+Derived once with sympy and kept on disk, so that a second process needs no sympy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..disk_cache import remembered
+from ..expressions import parse, to_sympy, write_lines
+
+if TYPE_CHECKING:
+    import sympy
+
+Symbols = Sequence["sympy.Symbol"]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The kernels of a Hamiltonian as texts, and what was recognised.
+
+    Attributes
+    ----------
+    separable : H = T(p) + V(q)
+    quadratic_kinetic : separable, and T has constant second derivatives
+    tags : for each invariant, energy first, what it is ("linear", "bilinear", "quadratic")
+    kernels : name -> text of a function
+    """
+
+    separable: bool
+    quadratic_kinetic: bool
+    tags: tuple[tuple[str, ...], ...]
+    kernels: dict[str, str]
+
+
+def derive(
+    energy: str, q: Sequence[str], p: Sequence[str], parameters: Sequence[str], invariants: Sequence[str]
+) -> Derived:
+    """The kernels of H = energy and of further invariants, from the disk if they were derived before."""
+    request = json.dumps(["derivation", energy, list(q), list(p), list(parameters), list(invariants)])
+    found = json.loads(remembered(request, lambda: json.dumps(asdict(_derive(energy, q, p, parameters, invariants)))))
+    return Derived(**found | {"tags": tuple(map(tuple, found["tags"]))})
+
+
+def _derive(
+    energy: str, q: Sequence[str], p: Sequence[str], parameters: Sequence[str], invariants: Sequence[str]
+) -> Derived:
+    import sympy
+
+    names = [*q, *p, *parameters]
+    kept = [to_sympy(parse(text, names)) for text in (energy, *invariants)]
+    positions = [sympy.Symbol(name, real=True) for name in q]
+    momenta = [sympy.Symbol(name, real=True) for name in p]
+    variables = positions + momenta
+    n = len(variables)
+    half = n // 2
+
+    constants = _Constants(set(variables))
+    kept_code = [constants.hoisted(expression) for expression in kept]
+    h = kept_code[0]
+    velocity = [h.diff(x) for x in momenta]
+    rate = [-h.diff(x) for x in positions]
+    field = velocity + rate
+    hessian = [[f.diff(x) for x in variables] for f in field]
+
+    separable = all(hessian[i][j] == 0 for i in range(half) for j in range(half))
+    kinetic_constant = all(
+        not hessian[i][half + j].free_symbols & set(variables) for i in range(half) for j in range(half)
+    )
+
+    load = {name: f"z[{k}]" for k, name in enumerate([*q, *p])}
+    load |= {name: f"par.values[{k}]" for k, name in enumerate(parameters)}
+    load |= {symbol.name: f"par.values[{len(parameters) + k}]" for k, symbol in enumerate(constants.symbols)}
+    scalars = load | {name: f"z{k}" for k, name in enumerate([*q, *p])}
+
+    def function(name: str, arguments: str, outputs: list[tuple[str, Any]], tail: str = "", names: Any = load) -> str:
+        lines = write_lines(outputs, names) + ([tail] if tail else [])
+        return "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines or ["pass"])])
+
+    measured = [(f"out[{i}]", expression) for i, expression in enumerate(kept_code)]
+    terms = [(i, term) for i, expression in enumerate(kept_code) for term in sympy.Add.make_args(expression)]
+    magnitudes = [(f"term{k}", term) for k, (_, term) in enumerate(terms)]
+    tail = "\n    ".join(f"scale[{i}] = max(scale[{i}], abs(term{k}))" for k, (i, _) in enumerate(terms))
+    kernels = {
+        "field": function("field", "z, par, out", [(f"out[{i}]", f) for i, f in enumerate(field)]),
+        "velocity": function("velocity", "z, par, out", [(f"out[{i}]", f) for i, f in enumerate(velocity)]),
+        "momentum_rate": function("momentum_rate", "z, par, out", [(f"out[{half + i}]", f) for i, f in enumerate(rate)]),
+        "jacobian": function(
+            "jacobian", "z, par, out", [(f"out[{i * n + j}]", hessian[i][j]) for i in range(n) for j in range(n)]
+        ),
+        "registers": function(
+            "registers", ", ".join([f"z{k}" for k in range(n)] + ["par"]), [(f"r{i}", f) for i, f in enumerate(field)],
+            f"return ({', '.join(f'r{i}' for i in range(n))},)", scalars,
+        ),
+        "measure": function("measure", "z, par, out, scale", measured + magnitudes, tail),
+        "constants": function(
+            "constants", "values, out", [(f"out[{k}]", expression) for k, expression in enumerate(constants.expressions)],
+            names={name: f"values[{k}]" for k, name in enumerate(parameters)},
+        ),
+    }  # fmt: skip
+    tags = tuple(_tags(expression, positions, momenta) for expression in kept_code)
+    return Derived(separable, separable and kinetic_constant, tags, kernels)
+
+
+class _Constants:
+    """Subexpressions of parameters alone: computed once, not in every evaluation."""
+
+    def __init__(self, variables: set[Any]) -> None:
+        self.variables = variables
+        self.symbols: list[Any] = []
+        self.expressions: list[Any] = []
+
+    def hoisted(self, expression: Any) -> Any:
+        """The expression with its parameter-only parts replaced by symbols."""
+        if not expression.free_symbols & self.variables:
+            return self._constant(expression)
+        if expression.is_Add or expression.is_Mul:
+            fixed = [a for a in expression.args if not a.free_symbols & self.variables]
+            moving = [self.hoisted(a) for a in expression.args if a.free_symbols & self.variables]
+            return expression.func(self._constant(expression.func(*fixed)), *moving)
+        return expression.func(*map(self.hoisted, expression.args)) if expression.args else expression
+
+    def _constant(self, expression: Any) -> Any:
+        import sympy
+
+        if expression.is_Symbol or not expression.free_symbols:
+            return expression
+        if expression not in self.expressions:
+            self.expressions.append(expression)
+            self.symbols.append(sympy.Symbol(f"constant {len(self.symbols)}", real=True))  # a space: no user's name
+        return self.symbols[self.expressions.index(expression)]
+
+
+def _tags(expression: Any, positions: Symbols, momenta: Symbols) -> tuple[str, ...]:
+    """What kind of function of (q, p) this is, judged by its first and second derivatives."""
+    variables = [*positions, *momenta]
+    moving = set(variables)
+    first = {x: expression.diff(x) for x in variables}
+    if all(not d.free_symbols & moving for d in first.values()):
+        return ("linear", "bilinear", "quadratic")
+    second = {(x, y): first[x].diff(y) for x in variables for y in variables}
+    if any(d.free_symbols & moving for d in second.values()):
+        return ()
+    same = [second[x, y] for part in (positions, momenta) for x in part for y in part]
+    return ("bilinear", "quadratic") if all(d == 0 for d in same) else ("quadratic",)

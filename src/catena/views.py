@@ -1,0 +1,159 @@
+"""Every slot of the compiled loop, once: an empty function whose signature is the contract.
+
+A system fills the slots of the views it offers; a method fills `step` and asks for views by name.
+Letters: z stepped state, e its compensation (the true state is z + e), par the parameters of the
+system (a namedtuple of arrays), tab the coefficients of the method, work scratch whose content is
+irrelevant between calls, carry everything a method keeps from step to step.
+
+Kernels allocate nothing and raise nothing; those that can fail return a status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as _default
+from typing import Any
+
+from .kernel import size, slot
+
+OK = 0
+NOT_CONVERGED = 1  # the stage equations have no solution within reach
+SINGULAR = 2  # the matrix of a Newton step cannot be factorised
+NOT_FINITE = 3  # the state overflowed or became undefined
+NOT_LOCATED = 4  # a crossing could not be stepped to
+BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
+STOPPED = -2  # not a failure: an event asked to stop
+
+
+@dataclass(frozen=True)
+class View:
+    """What a system lets a method see.
+
+    Attributes
+    ----------
+    name : the view's name in the table of `docs`, such as "canonical"
+    fills : slot -> kernel of the system
+    dimension : number of stepped variables
+    flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "registers")
+    literal : whether sizes become literals of the compiled code
+    """
+
+    name: str
+    fills: Mapping[Any, Any]
+    dimension: int
+    flags: frozenset[str] = _default(default_factory=frozenset)
+    literal: bool = True
+
+
+# Sizes -----------------------------------------------------------------------------------------
+
+
+@size
+def dimension(z):
+    """Number of stepped variables."""
+    return z.shape[0]
+
+
+@size
+def field_count(par):
+    """Number of fields in z whose magnitudes differ (q and p; positions, quaternions, ...)."""
+    return par.field_ends.shape[0]
+
+
+@slot
+def field_end(b, par):
+    """Index in z where field b ends."""
+
+
+# The method ------------------------------------------------------------------------------------
+
+
+@slot
+def step(z, e, dt, par, tab, work, carry):
+    """One step of length dt, z and e in place; 0 or a failure code (then z and e are untouched)."""
+
+
+# View "field" ----------------------------------------------------------------------------------
+
+
+@slot
+def field(z, par, out):
+    """dz/dt at z, into out."""
+
+
+@slot
+def jacobian(z, par, out):
+    """Derivative of `field` at z, into out[i * n + j] = d field_i / d z_j."""
+
+
+@slot
+def registers(*z_and_par):
+    """`field` on scalars: (z0, z1, ..., par) -> tuple. For small systems: nothing goes through memory."""
+
+
+# View "canonical": z = (q, p) ----------------------------------------------------------------------
+
+
+@slot
+def velocity(z, par, out):
+    """dq/dt = H_p into the first half of out."""
+
+
+@slot
+def momentum_rate(z, par, out):
+    """dp/dt = -H_q into the second half of out."""
+
+
+# View "split": H = T(p) + V(q), or the free motion of bodies + V --------------------------------------
+
+
+@slot
+def force(z, par, out):
+    """What the potential does to the momenta; depends on positions only, so a kick may be repeated with it."""
+
+
+@slot
+def kick(z, e, h, par, out):
+    """Exact flow of V over h, with the force `out` at z; returns a status."""
+
+
+@slot
+def drift(z, e, h, par, work):
+    """Exact flow of T over h; returns a status."""
+
+
+# What a run records --------------------------------------------------------------------------------
+
+
+@slot
+def publish(z, par, row):
+    """The public fields of the state, one after the other, into row."""
+
+
+@slot
+def measure(z, par, out, scale):
+    """The invariants into out; scale keeps the largest magnitude of the terms each is made of."""
+
+
+# Sections and events -------------------------------------------------------------------------------
+
+
+@slot
+def remember(z, e, copies):
+    """Keep what is needed to repeat the step that follows."""
+
+
+@slot
+def observe(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
+    """Look for crossings in the step just made from time t; 0, a failure code, BUFFER_FULL or STOPPED."""
+
+
+@slot
+def crossing_value(i, row, t, par):
+    """The function whose sign change is crossing i, on a published row."""
+
+
+@slot
+def crossing_wanted(i, row, t, par):
+    """Whether the side condition of crossing i holds."""
