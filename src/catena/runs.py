@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .auditing import Audit, assess
+from .engine.build import choose_view
 from .errors import InputError, StoreError
 from .plan import Plan, plan_from
 from .store import read_checkpoint, read_spec, verify
@@ -58,7 +59,7 @@ class Run:
     @cached_property
     def final(self) -> State:
         """The state after the last step."""
-        return self.system.from_stepped(self._z, float(self.plan.times(self.steps)))
+        return choose_view(self.system, self.method)[0].unpack(self._z, float(self.plan.times(self.steps)))
 
     @cached_property
     def data(self) -> xarray.Dataset:

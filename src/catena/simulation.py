@@ -127,7 +127,8 @@ def resume(
 
 
 def _driver(plan: Plan) -> Driver:
-    return Driver(plan.program(), plan.system.to_stepped(plan.start), t0=plan.t0, dt=plan.dt, every=plan.every)
+    program = plan.program()
+    return Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=plan.dt, every=plan.every)
 
 
 def _run(

@@ -10,10 +10,13 @@ Kernels allocate nothing and raise nothing; those that can fail return a status.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .kernel import size, slot
 
@@ -28,13 +31,15 @@ STOPPED = -2  # not a failure: an event asked to stop
 
 @dataclass(frozen=True)
 class View:
-    """What a system lets a method see.
+    """What a system lets a method see, and what is stepped there.
 
     Attributes
     ----------
-    name : the view's name in the table of `docs`, such as "canonical"
-    fills : slot -> kernel of the system
+    name : "field", "canonical", "split", ...
+    fills : slot -> kernel of the system; `publish` and `measure` among them
     dimension : number of stepped variables
+    pack : state -> stepped variables
+    unpack : (stepped variables, time) -> state
     flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "registers")
     literal : whether sizes become literals of the compiled code
     """
@@ -42,6 +47,8 @@ class View:
     name: str
     fills: Mapping[Any, Any]
     dimension: int
+    pack: Callable[[Any], NDArray[np.float64]]
+    unpack: Callable[[NDArray[np.float64], float], Any]
     flags: frozenset[str] = _default(default_factory=frozenset)
     literal: bool = True
 

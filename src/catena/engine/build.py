@@ -7,6 +7,8 @@ as plain Python).
 
 from __future__ import annotations
 
+import math
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,7 +54,7 @@ class Program:
     @cached_property
     def par(self) -> Any:
         """The system's parameters as the loop takes them."""
-        return self.module.Parameters(**self.system.parameter_arrays())
+        return self.module.Parameters(**parameter_arrays(self.system, self.stepper))
 
     @property
     def width(self) -> int:
@@ -78,19 +80,21 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
     )
 
 
-def methods_for(system: System) -> list[str]:
-    """Names of the methods that can treat a system, with some of their parameters at least."""
-    able = []
-    for kind in registered():
-        for method in kind.examples():
+def can_treat(system: System, method: Method) -> bool:
+    """Whether the method can treat the system."""
+    for view in map(system.view, method.needs):
+        if view is not None:
             try:
-                choose = [method.stepper(view) for view in map(system.view, method.needs) if view is not None]
+                method.stepper(view)
             except CapabilityError:
                 continue
-            if choose:
-                able.append(kind.name)
-                break
-    return able
+            return True
+    return False
+
+
+def methods_for(system: System) -> list[str]:
+    """Names of the methods that can treat a system, with some of their parameters at least."""
+    return [kind.name for kind in registered() if any(can_treat(system, method) for method in kind.examples())]
 
 
 def program_parts(
@@ -98,7 +102,7 @@ def program_parts(
 ) -> tuple[views.View, Stepper, list[collector.Part]]:
     """The view, the stepper and the functions of the loop of this pair."""
     view, stepper = choose_view(system, method)
-    fills: dict[Any, Any] = {views.step: stepper.kernel, **view.fills, **system.recording()}
+    fills: dict[Any, Any] = {views.step: stepper.kernel, **view.fills}
     if view.literal:
         fills[views.dimension] = view.dimension
     if crossing is None:
@@ -114,31 +118,48 @@ def program_parts(
     return view, stepper, collector.collect(entry, fills)
 
 
-def parameter_types(system: System) -> Sequence[headers.ArrayType]:
-    """Name, dimensions and type of each array of the system's parameters."""
-    return [(name, array.ndim, array.dtype.name) for name, array in system.parameter_arrays().items()]
+def parameter_arrays(system: System, stepper: Stepper) -> dict[str, np.ndarray]:
+    """What kernels see as `par`: the system's parameters, then what the method adds to them."""
+    return {**system.parameter_arrays(), **stepper.par}
+
+
+def parameter_types(system: System, stepper: Stepper) -> Sequence[headers.ArrayType]:
+    """Name, dimensions and type of each array of `par`."""
+    return [(name, array.ndim, array.dtype.name) for name, array in parameter_arrays(system, stepper).items()]
 
 
 def build(system: System, method: Method, *, crossing: Crossing | None = None, compiled: bool = True) -> Program:
     """The program of this pair, compiled, or as plain Python (same text, same bits, slow)."""
     view, stepper, parts = program_parts(system, method, crossing=crossing)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
-    par = parameter_types(system)
-    if compiled:
+    par = parameter_types(system, stepper)
+    if compiled and stepper.outside is None:
         text = headers.module_text(title, parts, par, header=headers.CPU, entry=headers.cpu_entry(par))
         module = cache.load(text, title)
     else:
         text = headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn")
-        module = _interpreted(text, title)
+        module = interpreted(text)
+        if stepper.outside is not None:
+            step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))
+            made = stepper.outside(_field_with(view, par), module.Parameters(**parameter_arrays(system, stepper)), view.dimension)
+            setattr(module, step, made)
     return Program(title, system, method, view, stepper, text, module, crossing)
 
 
-def _interpreted(text: str, title: str) -> Any:
-    namespace: dict[str, Any] = {}
-    exec(compile(text, f"<{title}>", "exec"), namespace)
-    return type(
-        "Interpreted", (), {"advance": staticmethod(namespace["advance"]), "Parameters": namespace["Parameters"]}
-    )
+def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
+    """A generated text as a module of plain Python functions, with another `math` if wanted."""
+    module = types.ModuleType("catena_interpreted")
+    exec(compile(text, "<interpreted>", "exec"), module.__dict__)
+    module.__dict__["math"] = math_module
+    return module
+
+
+def _field_with(view: views.View, par: Sequence[headers.ArrayType]) -> Callable[[Any], Callable]:
+    """math module -> the field of a view as a plain Python function that computes with it."""
+    fills = {**view.fills, views.dimension: view.dimension}
+    parts = collector.collect(views.field, fills)
+    text = headers.module_text("field", parts, par, header=headers.PYTHON, entry="@_fn")
+    return lambda math_module: interpreted(text, math_module).advance
 
 
 def empty_marks(program: Program) -> np.ndarray:

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Collection
 from dataclasses import replace
-from fractions import Fraction
 from typing import NamedTuple, NoReturn
 
 from ..errors import InputError, nearest
@@ -31,7 +30,7 @@ DEEPEST_NESTING = 50
 LARGEST_EXPONENT = 100
 """Of a constant exponent over a variable base. Powers of constants are doubles and need only be finite."""
 
-LARGEST_COST = 250_000
+LARGEST_COST = 150_000
 """Of `derivative_cost`: gradient and Hessian are found and written as code within about a second."""
 
 SHOWN = 60
@@ -301,7 +300,8 @@ class _Parser:
         return self.add(Node("name", value=word, column=name.column))
 
     def call(self, function: Token) -> int:
-        opened, arguments = self.take(), []
+        opened = self.take()
+        arguments: list[int] = []
         while self.token.text != ")" or arguments:
             arguments.append(self.nested(0, opened))
             if self.token.text != ",":
@@ -337,11 +337,11 @@ class _Parser:
             if node.is_condition != (operation in LOGIC):
                 wrong = "uses a number as a condition" if operation in LOGIC else "uses a condition as a number"
                 self.refuse(f"{wrong} in {operation!r}", column, "use brackets to say what is compared")
-        constants = [node.value for node in nodes if isinstance(node.value, int | float | Fraction)]
+        constants = [node.number for node in nodes if node.number is not None]
         if len(constants) == len(nodes) and operation not in COMPARISONS and operation not in LOGIC:
             return self.constant(operation, constants, column)
         if operation == "power":
-            self.check_power(*nodes, column)
+            self.check_power(nodes[0], nodes[1], column)
         return self.add(Node(operation, tuple(places), column=column))
 
     def constant(self, operation: str, values: list[Value], column: int) -> int:
@@ -353,11 +353,11 @@ class _Parser:
         return self.add(Node("number", value=value, column=column))
 
     def check_power(self, base: Node, exponent: Node, column: int) -> None:
-        if isinstance(base.value, int | float | Fraction) and base.value <= 0:
-            self.refuse(f"raises {base.value} to a variable power", column, "use a positive base")
-        if isinstance(exponent.value, int | float | Fraction) and abs(exponent.value) > LARGEST_EXPONENT:
-            size = float(abs(exponent.value))
-            self.refuse(f"holds the power {size:.6g}; the limit is {LARGEST_EXPONENT}", column, "use exp(...*log(...))")
+        if base.number is not None and base.number <= 0:
+            self.refuse(f"raises {float(base.number):.6g} to a variable power", column, "use a positive base")
+        if exponent.number is not None and abs(float(exponent.number)) > LARGEST_EXPONENT:
+            size = f"{float(exponent.number):.6g}"
+            self.refuse(f"holds the power {size}; the limit is {LARGEST_EXPONENT}", column, "use exp(...*log(...))")
 
     def needed(self, root: int) -> tuple[Node, ...]:
         """The nodes that the root needs, renumbered: what was folded away is dropped."""

@@ -144,7 +144,7 @@ def to_text(expression: sympy.Expr, names: Collection[str]) -> str:
 
 
 class _Spelled(NamedTuple):
-    """Text and how strongly its outermost operation binds: 1 sum or sign, 2 product or quotient, 3 power, 4 no operation."""
+    """Text and how strongly its outermost operation binds: 1 sum or sign, 2 product or quotient, 3 power, 4 none."""
 
     text: str
     level: int

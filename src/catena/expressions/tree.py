@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -11,6 +12,9 @@ Value = int | Fraction | float
 
 EXACT_DIGITS = 15
 """Integers and fractions stay exact up to so many digits; beyond they are doubles."""
+
+LEAST_OPERANDS = 30
+"""What the derivative of a product, power or function costs at least, in operands (measured on sums of small terms)."""
 
 FUNCTIONS = {
     **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), 1),
@@ -39,6 +43,10 @@ class Node:
     arguments: tuple[int, ...] = ()
     value: Value | str | None = None
     column: int = field(default=0, compare=False)
+
+    @property
+    def number(self) -> Value | None:
+        return self.value if self.operation == "number" and not isinstance(self.value, str) else None
 
     @property
     def is_condition(self) -> bool:
@@ -104,17 +112,18 @@ def fold(operation: str, values: list[Value]) -> Value:
         case "sum":
             return canonical(sum(values))
         case "product":
-            return canonical(math.prod(values))
+            return canonical(functools.reduce(operator.mul, values))
         case "quotient" | "reciprocal":
             over, under = values if operation == "quotient" else (1, *values)
-            exact = not isinstance(over, float) and not isinstance(under, float)
-            return canonical(Fraction(over, under) if exact else over / under)
+            if isinstance(over, float) or isinstance(under, float):
+                return canonical(over / under)
+            return canonical(Fraction(over, under))
         case "negative":
             return canonical(-values[0])
         case "power":
             return _power(*values)
         case "abs":
-            return canonical(abs(values[0]))
+            return canonical(max(values[0], -values[0]))
         case _:
             return canonical(getattr(math, operation)(*(float(value) for value in values)))
 
@@ -134,19 +143,25 @@ def derivative_cost(nodes: tuple[Node, ...]) -> int:
     Hessian has n**2 such products, and the gradient of its arguments once more for every name on either side.
     """
     used: list[int] = []  # the names in each part, as bits
-    cost: list[tuple[int, int, int]] = []  # operands of each part, of its gradient, of its Hessian
+    sizes: list[int] = []
+    gradients: list[int] = []
+    hessians: list[int] = []
     letters = 0
     for node in nodes:
         if node.operation == "name":
             used.append(1 << letters)
             letters += 1
         else:
-            used.append(functools.reduce(int.__or__, (used[place] for place in node.arguments), 0))
-        size, gradient, hessian = (sum(column) for column in zip((1, 0, 0), *(cost[place] for place in node.arguments)))
+            used.append(functools.reduce(operator.or_, (used[place] for place in node.arguments), 0))
+        size = 1 + sum(sizes[place] for place in node.arguments)
+        gradient = sum(gradients[place] for place in node.arguments)
+        hessian = sum(hessians[place] for place in node.arguments)
         if node.operation in ("sum", "negative"):
-            names = used[-1].bit_count()
-            cost.append((size, gradient + names, hessian + names**2))
+            names, untouched = used[-1].bit_count(), 1
         else:
-            names = sum(used[place].bit_count() for place in node.arguments)
-            cost.append((size, gradient + names * size, hessian + names**2 * size + 2 * names * gradient))
-    return cost[-1][2]
+            names, untouched = sum(used[place].bit_count() for place in node.arguments), size + LEAST_OPERANDS
+            hessian += 2 * names * gradient
+        sizes.append(size)
+        gradients.append(gradient + names * untouched)
+        hessians.append(hessian + names**2 * untouched)
+    return hessians[-1]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .symbols import bottom_up
+from .tree import FUNCTIONS
 
 if TYPE_CHECKING:
     import sympy
@@ -21,10 +22,6 @@ LONGEST_INLINE = 80
 
 MOST_OPERANDS = 16
 """Operands of one sum or product in one line."""
-
-FUNCTIONS = {
-    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log",
-}  # fmt: skip
 
 
 def write_lines(outputs: Sequence[tuple[str, sympy.Expr]], load: Mapping[str, str]) -> list[str]:
@@ -72,7 +69,7 @@ def _with_numbers(sympy: Any, part: Any, arguments: list[Any]) -> Any:
     if part.is_Number or (not arguments and not part.is_number):
         return part
     if all(argument.is_Number for argument in arguments):
-        return sympy.Float(_double(part), precision=53)
+        return sympy.Float(_double(part.func(*arguments) if arguments else part), precision=53)
     return part if list(part.args) == arguments else part.func(*arguments)
 
 
@@ -188,9 +185,9 @@ class _Writer:
 
     def power(self, base: Any, exponent: Any) -> str:
         """A positive or variable power, by multiplications and square roots where these are few."""
-        if exponent.is_Number and (2 * exponent).is_integer:
-            whole, half = divmod(int(2 * exponent), 2)
-            if whole <= LARGEST_MULTIPLIED:
+        if exponent.is_Number and (halves := 2.0 * _double(exponent)).is_integer():
+            whole, half = divmod(int(halves), 2)
+            if 0 <= whole <= LARGEST_MULTIPLIED:
                 root = self.keep(self.argument(base))
                 factors = [self.multiplied(root, whole)] if whole else []
                 factors += [self.keep(f"math.sqrt({root})")] if half else []

@@ -6,8 +6,9 @@ list of methods: the tables of `catena methods`, the cases, the tests and the ci
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
+from dataclasses import field as _default
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -52,6 +53,7 @@ class Traits:
     keeps : falsifiable statements about conserved quantities
     cite : keys of references.bib
     stability : largest dt * omega for the harmonic oscillator, inf if A-stable, 0 if none
+    adaptive : whether dt is only the interval between samples; the order is then that of the inner steps
     """
 
     order: int
@@ -61,6 +63,7 @@ class Traits:
     keeps: tuple[Keeps, ...]
     cite: tuple[str, ...]
     stability: float
+    adaptive: bool = False
 
     def promise(self, tags: Iterable[str]) -> str:
         """What is promised for a quantity with these tags: "exact", "bounded", "drifts" or "none"."""
@@ -75,13 +78,17 @@ class Traits:
 class Stepper:
     """A method fitted to a view: its `step` kernel, its coefficients and how much memory it wants.
 
-    A `carry` of zeros means that nothing is known from earlier steps.
+    A `carry` of zeros means that nothing is known from earlier steps. `par` holds tables that the kernels of the system
+    reach as `par.<name>`, such as those of the rotor inside a drift. A step that another library makes is given as
+    `outside`: (field for a given math module, par, dimension) -> step; the kernel then only stands for it.
     """
 
     kernel: Any
     tab: NDArray[np.float64]
     work: int
     carry: int
+    par: Mapping[str, NDArray[np.float64]] = _default(default_factory=dict)
+    outside: Callable[..., Callable[..., int]] | None = None
 
 
 class Method:

@@ -12,6 +12,7 @@ from ..views import View, dimension
 from .base import Method, Stepper, Traits, register
 from .partitioned import StormerVerlet
 from .schemes import SCHEMES
+from .stability import merged, stability_limit
 
 
 @slot
@@ -126,8 +127,7 @@ class Composition(Method):
     @property
     def traits(self) -> Traits:
         scheme, base = SCHEMES[self.scheme], self.base.traits
-        # the longest base step decides
-        limit = base.stability / float(np.abs(scheme.weights).max())
+        limit = stability_limit(*merged(scheme.weights)) if base.explicit else base.stability
         return Traits(scheme.order, base.symplectic, True, base.explicit, base.keeps, (scheme.cite, *base.cite), limit)
 
     def advice(self) -> str:

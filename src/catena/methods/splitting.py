@@ -9,7 +9,6 @@ The force after the last kick is that of the next step's first: it is kept in ca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from ..kernel import bind, size
 from ..views import View, dimension, drift, force, kick
 from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .schemes import NYSTROM, SCHEMES
+from .stability import merged, stability_limit
 
 
 @size
@@ -55,8 +55,7 @@ def coefficients(order: int) -> tuple[np.ndarray, np.ndarray, str]:
     """Kicks, drifts and citation of the splitting of this order."""
     if order == 8:
         scheme = SCHEMES["kahanli8"]
-        w = scheme.weights
-        return 0.5 * (np.append(w, 0.0) + np.append(0.0, w)), w, scheme.cite
+        return *merged(scheme.weights), scheme.cite
     nystrom = next(n for n in NYSTROM.values() if n.order == order)
     return nystrom.kicks, nystrom.drifts, nystrom.cite
 
@@ -80,7 +79,7 @@ class Splitting(Method):
     """
 
     needs = ("split",)
-    order: int = 6
+    order: int
 
     def __post_init__(self) -> None:
         if self.order not in (2, 4, 6, 8):
@@ -99,27 +98,10 @@ class Splitting(Method):
 
     @property
     def traits(self) -> Traits:
-        cite = coefficients(self.order)[2]
+        kicks, drifts, cite = coefficients(self.order)
         keeps = (Exact("linear"), Exact("bilinear"), Bounded("energy"))
-        return Traits(self.order, True, True, True, keeps, (cite,), stability_limit(self.order))
+        return Traits(self.order, True, True, True, keeps, (cite,), stability_limit(kicks, drifts))
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:
         return cls(2), cls(4), cls(6), cls(8)
-
-
-@cache
-def stability_limit(order: int) -> float:
-    """Largest dt omega for which the splitting is stable on the harmonic oscillator: |trace| <= 2 up to there."""
-    kicks, drifts, _ = coefficients(order)
-
-    def stable(x: float) -> bool:
-        m = np.eye(2)
-        for b, a in zip(kicks, np.append(drifts, 0.0), strict=True):
-            m = np.array([[1.0, a * x], [0.0, 1.0]]) @ np.array([[1.0, 0.0], [-b * x, 1.0]]) @ m
-        return abs(np.trace(m)) <= 2.0 + 1e-12
-
-    x = 0.0
-    while stable(x + 0.01):
-        x += 0.01
-    return round(x, 2)

@@ -74,18 +74,6 @@ class System:
         """The parameters as arrays, by the names that kernels use: `par.<name>`."""
         raise NotImplementedError
 
-    def recording(self) -> dict[Any, Any]:
-        """Fills of the slots `publish` and `measure`."""
-        raise NotImplementedError
-
-    def to_stepped(self, state: State) -> Array:
-        """The stepped variables z of a state."""
-        raise NotImplementedError
-
-    def from_stepped(self, z: Array, time: float) -> State:
-        """The state of stepped variables z."""
-        raise NotImplementedError
-
     def describe(self) -> dict[str, Any]:
         """The system as a case writes it: JSON that `system_from` turns back into the same system."""
         raise NotImplementedError

@@ -185,6 +185,8 @@ class Hamiltonian(System):
             views.registers: self._written("registers"),
             views.velocity: self._written("velocity"),
             views.momentum_rate: self._written("momentum_rate"),
+            views.publish: copy_state,
+            views.measure: self._written("measure"),
             views.field_count: 2,
             views.field_end: Written("field_end", f"def field_end(b, par):\n    return (b + 1) * {n // 2}", __name__),
         }
@@ -196,18 +198,19 @@ class Hamiltonian(System):
             }
             flags |= {"separable"} | ({"quadratic_kinetic"} if self.quadratic_kinetic else set())
         offered = {"field", "canonical"} | ({"split"} if self.separable else set())
-        return View(name, kernels, n, frozenset(flags), n <= LITERAL_DIMENSION) if name in offered else None
+        if name not in offered:
+            return None
+        return View(name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), n <= LITERAL_DIMENSION)
 
     def parameter_arrays(self) -> dict[str, Array]:
         return {"values": self._values}
 
-    def recording(self) -> dict[Any, Any]:
-        return {views.publish: copy_state, views.measure: self._written("measure")}
-
     def to_stepped(self, state: State) -> Array:
+        """z = (q, p)."""
         return np.concatenate([state.q, state.p])
 
     def from_stepped(self, z: Array, time: float) -> State:
+        """The state of z = (q, p)."""
         n = len(self.q)
         return State({"q": z[:n].copy(), "p": z[n:].copy()}, time)
 
