@@ -24,6 +24,7 @@ OK = 0
 NOT_CONVERGED = 1  # the stage equations have no solution within reach
 SINGULAR = 2  # the matrix of a Newton step cannot be factorised
 NOT_FINITE = 3  # the state overflowed or became undefined
+STEP_TOO_LONG = 5  # a rotation over the step is beyond the reach of the rotor
 NOT_LOCATED = 4  # a crossing could not be stepped to
 BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
 STOPPED = -2  # not a failure: an event asked to stop
@@ -40,8 +41,9 @@ class View:
     dimension : number of stepped variables
     pack : state -> stepped variables
     unpack : (stepped variables, time) -> state
-    flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "registers")
+    flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "registers", "rotor", "linear_bodies")
     literal : whether sizes become literals of the compiled code
+    moments : (bodies, 3), principal moments of the bodies that a rotor turns
     """
 
     name: str
@@ -51,6 +53,7 @@ class View:
     unpack: Callable[[NDArray[np.float64], float], Any]
     flags: frozenset[str] = _default(default_factory=frozenset)
     literal: bool = True
+    moments: NDArray[np.float64] | None = None
 
 
 # Sizes -----------------------------------------------------------------------------------------
@@ -128,6 +131,14 @@ def kick(z, e, h, par, out):
 @slot
 def drift(z, e, h, par, work):
     """Exact flow of T over h; returns a status."""
+
+
+# Rotors: the free rotation of a body, the method of a free body and part of the drift of others ---------------------
+
+
+@slot
+def rotate(y, q, ey, eq, inertia, h, tab):
+    """Free rotation over h: body angular momentum y and orientation q with their compensations, in place; a status."""
 
 
 # What a run records --------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ DEEPEST_NESTING = 50
 LARGEST_EXPONENT = 100
 """Of a constant exponent over a variable base. Powers of constants are doubles and need only be finite."""
 
-LARGEST_COST = 150_000
+LARGEST_COST = 300_000
 """Of `derivative_cost`: gradient and Hessian are found and written as code within about a second."""
 
 SHOWN = 60
@@ -89,14 +89,16 @@ def parse(text: str, names: Collection[str], *, what: str = "expression", condit
 
     Raises
     ------
-    InputError : anything else, a constant without a finite real value, an exponent beyond 100, or an expression whose
-        second derivatives would not be found within about a second
+    InputError : anything else, a constant without a finite real value, an exponent beyond 100, more than 50 levels of
+        brackets, or an expression whose second derivatives would not be found within about a second
 
     Examples
     --------
     >>> parse("p**2/2 - cos(q)*(1 - p/6)", ["q", "p"]).names
     ('p', 'q')
     """
+    if not isinstance(text, str):
+        raise InputError(f"{what} is {_short(repr(text))}, not text", where=what, do='write it in quotes, as "q**2/2"')
     if len(text) > LONGEST_TEXT:
         raise InputError(
             f"{what} has {len(text)} characters; the limit is {LONGEST_TEXT}",
@@ -110,7 +112,7 @@ class _Parser:
     """Precedence climbing over the tokens; nodes are kept once each, so equal parts are shared from the start."""
 
     def __init__(self, text: str, names: Collection[str], what: str, conditions: bool) -> None:
-        self.text, self.names, self.what, self.conditions = text, names, what, conditions
+        self.text, self.names, self.what, self.conditions = text, frozenset(names), what, conditions
         self.functions = CONDITION_FUNCTIONS if conditions else FUNCTIONS
         self.nodes: list[Node] = []
         self.places: dict[Node, int] = {}
@@ -124,8 +126,7 @@ class _Parser:
         root = self.expression(0)
         if self.token.kind != "end":
             self.refuse_token(self.token)
-        condition = self.nodes[root].is_condition
-        if self.conditions and not condition:
+        if self.conditions and not self.nodes[root].is_condition:
             self.refuse("is a number, not a condition", self.nodes[root].column, "compare it, for example ... > 0")
         nodes = self.needed(root)
         cost = derivative_cost(nodes)
@@ -142,13 +143,17 @@ class _Parser:
     def tokenize(self) -> list[Token]:
         tokens = []
         for match in TOKEN.finditer(self.text):
-            kind, column = str(match.lastgroup), match.start()
-            if kind == "other" or (kind == "name" and not match[0].isidentifier()):
-                self.refuse(
-                    f"holds {match[0]!r}, which no expression knows", column, INSTEAD.get(match[0], "remove it")
-                )
+            kind, word, column = str(match.lastgroup), match[0], match.start()
+            sound = 0 if kind == "other" else len(word)
+            if kind == "name" and not word.isidentifier():
+                # \w also matches letters such as ² that no name has
+                sound = next(i for i, letter in enumerate(word) if not (("_" if i else "") + letter).isidentifier())
+            if sound < len(word):
+                letter = word[sound]
+                advice = INSTEAD.get(letter, "remove it")
+                self.refuse(f"holds {letter!r}, which no expression knows", column + sound, advice)
             if kind != "space":
-                tokens.append(Token(kind, match[0], column))
+                tokens.append(Token(kind, word, column))
         return [*tokens, Token("end", "", len(self.text))]
 
     @property
@@ -289,7 +294,7 @@ class _Parser:
         while True:
             if not self.token.text.isdecimal():
                 self.refuse_token(self.token, "a component is numbered by integers, as in position[3,0]")
-            indices.append(str(int(self.take().text[:EXACT_DIGITS])))
+            indices.append(self.take().text.lstrip("0") or "0")
             if self.token.text != ",":
                 break
             self.take()

@@ -165,7 +165,7 @@ class _Writer:
         coefficient = abs(coefficient)
         if under and coefficient.is_Rational and coefficient.q & (coefficient.q - 1):
             # the division is made anyway: x/(3.0*y) rounds less often than 0.333...*x/y
-            under.insert(0, repr(float(coefficient.q)))
+            under.insert(0, repr(_double(self.sympy.Integer(coefficient.q))))
             coefficient = self.sympy.Integer(coefficient.p)
         if coefficient != 1 or not over:
             over.insert(0, repr(_double(coefficient)))

@@ -5,8 +5,10 @@ stagnates. A stagnation far above round-off is no convergence. Stopping at a tol
 the energy drift by the solver's error [hairer2008].
 """
 
+NOISE = 1e-14  # a relative change that round-off alone can make
 LEVEL = 1e-12  # largest relative change that stagnation may have
-WORSE = 10  # sweeps without progress before giving up
+STAGNANT = 3  # sweeps without progress, in a row, that make a stagnation
+WORSE = 10  # sweeps without progress, in a row, before giving up
 SWEEPS = 200
 
 GO_ON = 0
@@ -19,15 +21,17 @@ def judge(largest, smallest, best, worse, sweep):
 
     The fields are coupled, so an iteration that bounces moves them all: one field at the level of
     round-off is enough. (All would be too strict: momenta near an equilibrium are themselves noise.)
+    But not at once: fields may change by turns, and then the largest change rises at every second sweep.
     """
     if largest == 0.0:
         return DONE, best, worse
     if not largest < 1e300 or sweep >= SWEEPS:
         return FAILED, best, worse
     if largest < best:
-        return GO_ON, largest, worse
-    if smallest <= LEVEL:
+        return GO_ON, largest, 0
+    worse += 1
+    if largest <= NOISE or (smallest <= LEVEL and worse >= STAGNANT):
         return DONE, best, worse
-    if worse + 1 >= WORSE:
+    if worse >= WORSE:
         return FAILED, best, worse
-    return GO_ON, best, worse + 1
+    return GO_ON, best, worse

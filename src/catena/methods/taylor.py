@@ -17,7 +17,24 @@ from ..errors import CapabilityError, InputError
 from ..views import NOT_CONVERGED, NOT_FINITE, View
 from .base import Method, Stepper, Traits, register
 
-FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "log", "sqrt", "atan2")
+FUNCTIONS = (
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "exp",
+    "log",
+    "sqrt",
+    "atan2",
+)
 
 
 def taylor_step(z, e, dt, par, tab, work, carry):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
@@ -28,7 +29,7 @@ class Field:
     @property
     def width(self) -> int:
         """Numbers in it."""
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..disk_cache import remembered
-from ..expressions import parse, to_sympy, write_lines
+from ..expressions import jacobian, parse, to_sympy, write_lines
 
 if TYPE_CHECKING:
     import sympy
@@ -62,10 +62,11 @@ def _derive(
     constants = _Constants(set(variables))
     kept_code = [constants.hoisted(expression) for expression in kept]
     h = kept_code[0]
-    velocity = [h.diff(x) for x in momenta]
-    rate = [-h.diff(x) for x in positions]
+    gradient = jacobian([h], [*q, *p])[0]
+    velocity = gradient[half:]
+    rate = [-slope for slope in gradient[:half]]
     field = velocity + rate
-    hessian = [[f.diff(x) for x in variables] for f in field]
+    hessian = jacobian(field, [*q, *p])
 
     separable = all(hessian[i][j] == 0 for i in range(half) for j in range(half))
     kinetic_constant = all(
@@ -137,13 +138,14 @@ class _Constants:
 
 def _tags(expression: Any, positions: Symbols, momenta: Symbols) -> tuple[str, ...]:
     """What kind of function of (q, p) this is, judged by its first and second derivatives."""
-    variables = [*positions, *momenta]
-    moving = set(variables)
-    first = {x: expression.diff(x) for x in variables}
-    if all(not d.free_symbols & moving for d in first.values()):
+    names = [x.name for x in (*positions, *momenta)]
+    moving = {*positions, *momenta}
+    first = jacobian([expression], names)[0]
+    if all(not d.free_symbols & moving for d in first):
         return ("linear", "bilinear", "quadratic")
-    second = {(x, y): first[x].diff(y) for x in variables for y in variables}
-    if any(d.free_symbols & moving for d in second.values()):
+    second = jacobian(first, names)
+    if any(d.free_symbols & moving for row in second for d in row):
         return ()
-    same = [second[x, y] for part in (positions, momenta) for x in part for y in part]
+    half = len(positions)
+    same = [second[i][j] for i in range(2 * half) for j in range(2 * half) if (i < half) == (j < half)]
     return ("bilinear", "quadratic") if all(d == 0 for d in same) else ("quadratic",)

@@ -1,0 +1,147 @@
+"""Unit quaternions in the compiled loop: q = (q0, q1, q2, q3), scalar first, x = R(q) X.
+
+Plain functions that the engine collects; arrays are changed in place. A stepped quaternion is q + e, where e holds
+what q cannot: it is turned by increments, q += q * (rho - 1), whose rounding errors go into e. So a small turn costs
+no digits, and a long motion keeps its direction [hairer2006, section VIII.5].
+"""
+
+import math
+
+from ..summation import add
+
+
+def multiply_right(q, a, b, c, d):
+    """q := q * (a, b, c, d)."""
+    q0 = q[0]
+    q1 = q[1]
+    q2 = q[2]
+    q3 = q[3]
+    q[0] = q0 * a - q1 * b - q2 * c - q3 * d
+    q[1] = q0 * b + q1 * a + q2 * d - q3 * c
+    q[2] = q0 * c + q2 * a + q3 * b - q1 * d
+    q[3] = q0 * d + q3 * a + q1 * c - q2 * b
+
+
+def turn_right(q, e, a, b, c, d):
+    """q := q * rho for rho = (1 + a, b, c, d), as a compensated increment."""
+    q0 = q[0]
+    q1 = q[1]
+    q2 = q[2]
+    q3 = q[3]
+    add(q, e, 0, q0 * a - q1 * b - q2 * c - q3 * d)
+    add(q, e, 1, q0 * b + q1 * a + q2 * d - q3 * c)
+    add(q, e, 2, q0 * c + q2 * a + q3 * b - q1 * d)
+    add(q, e, 3, q0 * d + q3 * a + q1 * c - q2 * b)
+
+
+def cosine_less_one(c, s):
+    """c - 1 for c = cos(x), s = sin(x), without the cancellation of small x."""
+    if c > 0.0:
+        return -s * s / (1.0 + c)
+    return c - 1.0
+
+
+def exponential(a, b, c):
+    """rho - 1 as four numbers, for the rotation rho by the vector (a, b, c): angle |(a, b, c)| about its direction."""
+    angle = math.sqrt(a * a + b * b + c * c)
+    cosine = math.cos(0.5 * angle)
+    sine = math.sin(0.5 * angle)
+    k = 0.5
+    if angle > 0.0:
+        k = sine / angle
+    return cosine_less_one(cosine, sine), k * a, k * b, k * c
+
+
+def cayley(a, b, c):
+    """rho - 1 as four numbers, for rho = (1, a, b, c)/sqrt(1 + |(a, b, c)|^2): (a, b, c) is tan(angle/2) times the axis."""
+    square = a * a + b * b + c * c
+    length = math.sqrt(1.0 + square)
+    return -square / (length * (1.0 + length)), a / length, b / length, c / length
+
+
+def renew(q, e):
+    """q := q (3 - q.q)/2, one Newton step towards |q| = 1, for the stepped quaternion q + e.
+
+    Written as a compensated increment: multiplying q would round each component, a random walk of its direction.
+    """
+    k = 0.5 * (1.0 - (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]))
+    for i in range(4):
+        e[i] += k * e[i]
+        add(q, e, i, k * q[i])
+
+
+def rotation(q):
+    """The nine elements of R(q), row by row, for |q| = 1."""
+    a = q[0]
+    b = q[1]
+    c = q[2]
+    d = q[3]
+    return (
+        1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - a * d), 2.0 * (b * d + a * c),
+        2.0 * (b * c + a * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - a * b),
+        2.0 * (b * d - a * c), 2.0 * (c * d + a * b), 1.0 - 2.0 * (b * b + c * c),
+    )  # fmt: skip
+
+
+def normalised_rotation(q):
+    """The nine elements of R(q/|q|), row by row, for any q but zero."""
+    a = q[0]
+    b = q[1]
+    c = q[2]
+    d = q[3]
+    k = 2.0 / (a * a + b * b + c * c + d * d)
+    return (
+        1.0 - k * (c * c + d * d), k * (b * c - a * d), k * (b * d + a * c),
+        k * (b * c + a * d), 1.0 - k * (b * b + d * d), k * (c * d - a * b),
+        k * (b * d - a * c), k * (c * d + a * b), 1.0 - k * (b * b + c * c),
+    )  # fmt: skip
+
+
+def to_space(q, x, y, z):
+    """R(q) (x, y, z), body to space, for |q| = 1: X + q0 t + v x t with t = 2 v x X."""
+    a = q[0]
+    b = q[1]
+    c = q[2]
+    d = q[3]
+    t1 = 2.0 * (c * z - d * y)
+    t2 = 2.0 * (d * x - b * z)
+    t3 = 2.0 * (b * y - c * x)
+    return x + a * t1 + (c * t3 - d * t2), y + a * t2 + (d * t1 - b * t3), z + a * t3 + (b * t2 - c * t1)
+
+
+def to_body(q, x, y, z):
+    """R(q)^T (x, y, z), space to body, for |q| = 1."""
+    a = q[0]
+    b = q[1]
+    c = q[2]
+    d = q[3]
+    t1 = 2.0 * (c * z - d * y)
+    t2 = 2.0 * (d * x - b * z)
+    t3 = 2.0 * (b * y - c * x)
+    return x - a * t1 + (c * t3 - d * t2), y - a * t2 + (d * t1 - b * t3), z - a * t3 + (b * t2 - c * t1)
+
+
+def turn_about_axis(y, q, ey, eq, k, angle):
+    """Turn a body about its own axis k (0, 1, 2): q := q * (cos(angle/2), e_k sin(angle/2)), y by -angle about e_k.
+
+    R(q) y stays: this is the flow of y_k^2/(2 I) over h for angle = h y_k/I. Compensated increments.
+    """
+    i = (k + 1) % 3
+    j = (k + 2) % 3
+    c = math.cos(0.5 * angle)
+    s = math.sin(0.5 * angle)
+    y1 = y[i]
+    y2 = y[j]
+    a = -2.0 * s * s  # cos(angle) - 1
+    b = 2.0 * s * c  # sin(angle)
+    add(y, ey, i, a * y1 + b * y2)
+    add(y, ey, j, a * y2 - b * y1)
+    q0 = q[0]
+    q1 = q[1 + i]
+    q2 = q[1 + j]
+    q3 = q[1 + k]
+    a = cosine_less_one(c, s)
+    add(q, eq, 0, a * q0 - s * q3)
+    add(q, eq, 1 + i, a * q1 + s * q2)
+    add(q, eq, 1 + j, a * q2 - s * q1)
+    add(q, eq, 1 + k, a * q3 + s * q0)

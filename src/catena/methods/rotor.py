@@ -1,0 +1,41 @@
+"""What a rotor is: a method that turns free bodies, alone or inside the drift of a splitting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernel import bind
+from ..views import View, rotate
+from .base import Method, Stepper
+
+Array = NDArray[np.float64]
+
+
+def rotate_free_body(z, e, dt, par, tab, work, carry):
+    """The rotor on z = (q, y)."""
+    return rotate(z[4:7], z[0:4], e[4:7], e[0:4], par.inertia[0], dt, par.rotor[0])
+
+
+class Rotor(Method):
+    """Base of the rotors. `par.rotor[j]` is the row of `table` for body j."""
+
+    needs = ("rotor",)
+
+    def rotor_kernel(self) -> Any:
+        """The kernel that fills `rotate`."""
+        raise NotImplementedError
+
+    def table(self, view: View) -> Array:
+        """One row of constants for each body; CapabilityError if a body cannot be turned."""
+        return np.array([self.row(moments) for moments in view.moments])  # type: ignore[union-attr]
+
+    def row(self, moments: Array) -> Array:
+        """The constants for a body with these moments."""
+        return np.zeros(1)
+
+    def stepper(self, view: View) -> Stepper:
+        kernel = bind(rotate_free_body, {rotate: self.rotor_kernel()})
+        return Stepper(kernel, np.zeros((1, 1)), 0, 0, {"rotor": self.table(view)})
