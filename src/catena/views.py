@@ -133,6 +133,11 @@ def drift(z, e, h, par, work):
     """Exact flow of T over h; returns a status."""
 
 
+@slot
+def commutator_kick(z, e, s, par, out):
+    """Flow over s of the commutator {V, {V, T}}, a function of positions, with the force `out` at z."""
+
+
 # Rotors: the free rotation of a body, the method of a free body and part of the drift of others ---------------------
 
 

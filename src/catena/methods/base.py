@@ -80,7 +80,8 @@ class Stepper:
 
     A `carry` of zeros means that nothing is known from earlier steps. `par` holds tables that the kernels of the system
     reach as `par.<name>`, such as those of the rotor inside a drift. A step that another library makes is given as
-    `outside`: (field for a given math module, par, dimension) -> step; the kernel then only stands for it.
+    `outside`: (field for a given math module, par, dimension) -> step; the kernel then only stands for it. `packed` asks
+    the compiler to pack straight-line code into vector instructions; the bits are the same.
     """
 
     kernel: Any
@@ -89,6 +90,7 @@ class Stepper:
     carry: int
     par: Mapping[str, NDArray[np.float64]] = _default(default_factory=dict)
     outside: Callable[..., Callable[..., int]] | None = None
+    packed: bool = False
 
 
 class Method:

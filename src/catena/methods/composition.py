@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,21 @@ def compose(z, e, dt, par, tab, work, carry):
                 e[k] = work[start + n + k]
             for i in range(carry.shape[0]):
                 carry[i] = 0.0
+            return status
+    return 0
+
+
+@slot
+def base_rotor(y, q, ey, eq, inertia, h, tab):
+    """The rotor that is composed."""
+
+
+def compose_rotor(y, q, ey, eq, inertia, h, tab):
+    """tab: the weights, then the row of the base."""
+    m = repetitions(tab)
+    for j in range(m):
+        status = base_rotor(y, q, ey, eq, inertia, tab[j] * h, tab[m:])
+        if status != 0:
             return status
     return 0
 
@@ -123,6 +139,16 @@ class Composition(Method):
             keeps_carry: int(self.base.traits.explicit),
         }
         return Stepper(bind(compose, fills), tab, base.work + 2 * view.dimension, base.carry)
+
+    def rotor_kernel(self) -> Any:
+        """The composition as a rotor inside a splitting, if its base is one."""
+        fills = {base_rotor: self.base.rotor_kernel(), repetitions: len(SCHEMES[self.scheme].weights)}  # type: ignore[attr-defined]
+        return bind(compose_rotor, fills)
+
+    def table(self, view: View) -> np.ndarray:
+        """The weights, then the row of the base, for each body."""
+        base = self.base.table(view)  # type: ignore[attr-defined]
+        return np.hstack([np.tile(SCHEMES[self.scheme].weights, (len(base), 1)), base])
 
     @property
     def traits(self) -> Traits:

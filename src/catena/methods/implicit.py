@@ -7,8 +7,8 @@ With the increments L_j = dt b_j f(Y_j) and mu_ij = a_ij / b_j [antonana2017]:
 The stages are iterated until they stop changing (`iteration.judge`), by fixed point from the polynomial of
 the last step, or by simplified Newton.
 
-carry: L (s n numbers), then [known, sweeps so far, Newton steps in a row, Newton from now on].
-work: stages Y (s n), scratch (s n), rate (n), weights of the fields; for Newton the matrix (s n)^2, pivots (s n), Jacobian n^2.
+carry: L (n rows of stages, see `stages`), then [known, sweeps so far, Newton steps in a row, Newton from now on].
+work: that of `stages`; for Newton the matrix (s n)^2, pivots (s n), residual (s n), Jacobian n^2.
 """
 
 from __future__ import annotations
@@ -20,110 +20,39 @@ from typing import Literal
 import numpy as np
 
 from ..errors import CapabilityError, InputError
-from ..kernel import bind, size
+from ..kernel import bind
 from ..summation import add
-from ..views import NOT_CONVERGED, SINGULAR, View, dimension, field, field_count, field_end, jacobian
+from ..views import NOT_CONVERGED, SINGULAR, View, dimension, jacobian, rotate
+from . import stages
 from .base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
 from .iteration import DONE, FAILED, judge
 from .linear_algebra import factorise, solve
+from .moser_veselov import implicit_midpoint_rotor
+from .rotor import rotate_free_body
+from .stages import begin, lane_count, move_fields, rates, stage_count, sweep, used
 from .tableaux import Collocation, gauss, radau_iia, sun_geng
 
-MOST_FIELDS = 8
 NEWTON_FOR_GOOD = 3  # failed fixed points in a row after which Newton stays
 
 Solver = Literal["auto", "fixed-point", "newton"]
 
 
-@size
-def stage_count(tab):
-    """Number of stages."""
-    return tab.shape[1]
-
-
-def extrapolate(n, s, tab, work, carry):
-    """L from the polynomial of the last step, or zero if there is none."""
-    known = carry[s * n] != 0.0
-    for i in range(s):
-        for k in range(n):
-            guess = 0.0
-            if known:
-                for j in range(s):
-                    guess += tab[s + i, j] * carry[j * n + k]
-            work[s * n + i * n + k] = guess
-    for i in range(s * n):
-        carry[i] = work[s * n + i]
-
-
-def place_stages(z, e, n, s, par, tab, work, carry):
-    """Y from L, and the weight 1 / magnitude of each field."""
-    start = 0
-    for b in range(field_count(par)):
-        end = field_end(b, par)
-        magnitude = 0.0
-        for i in range(s):
-            for k in range(start, end):
-                increment = e[k]
-                for j in range(s):
-                    increment += tab[i, j] * carry[j * n + k]
-                y = z[k] + increment
-                work[i * n + k] = y
-                magnitude = max(magnitude, abs(y))
-        # a field that is zero so far (a start from rest) is weighed after the first evaluation
-        work[2 * s * n + n + b] = 1.0 / magnitude if magnitude > 0.0 else 0.0
-        start = end
-
-
-def move_stages(z, e, n, s, par, tab, work, carry):
-    """Y from L again; the largest and the smallest relative change of a field."""
-    largest = 0.0
-    smallest = math.inf
-    start = 0
-    for b in range(field_count(par)):
-        end = field_end(b, par)
-        change = 0.0
-        for i in range(s):
-            for k in range(start, end):
-                increment = e[k]
-                for j in range(s):
-                    increment += tab[i, j] * carry[j * n + k]
-                y = z[k] + increment
-                change = max(change, abs(y - work[i * n + k]))
-                work[i * n + k] = y
-        weight = work[2 * s * n + n + b]
-        if weight == 0.0 and change > 0.0:
-            weight = 1.0 / change
-            work[2 * s * n + n + b] = weight
-        change *= weight
-        largest = max(largest, change)
-        smallest = min(smallest, change)
-        start = end
-    return largest, smallest
-
-
 def fixed_point(z, e, dt, par, tab, work, carry):
     """Iterate L = dt b f(Y(L)); returns a status. The number of sweeps is added to the carry."""
-    n = dimension(z)
-    s = stage_count(tab)
-    extrapolate(n, s, tab, work, carry)
-    place_stages(z, e, n, s, par, tab, work, carry)
-    rate = work[2 * s * n : 2 * s * n + n]
+    last = dimension(z) * lane_count(tab)
+    begin(z, e, par, tab, work, carry)
     best = math.inf
     worse = 0
-    sweep = 1
+    sweeps = 1
     while True:
-        for i in range(s):
-            field(work[i * n : i * n + n], par, rate)
-            weight = dt * tab[2 * s, i]
-            for k in range(n):
-                carry[i * n + k] = weight * rate[k]
-        largest, smallest = move_stages(z, e, n, s, par, tab, work, carry)
-        sweep += 1
-        decision, best, worse = judge(largest, smallest, best, worse, sweep)
+        largest, smallest = sweep(z, e, dt, par, tab, work)
+        sweeps += 1
+        decision, best, worse = judge(largest, smallest, best, worse, sweeps)
         if decision == DONE:
-            carry[s * n + 1] += sweep
+            carry[last + 1] += sweeps
             return 0
         if decision == FAILED:
-            carry[s * n] = 0.0
+            carry[last] = 0.0
             return NOT_CONVERGED
 
 
@@ -131,46 +60,51 @@ def newton(z, e, dt, par, tab, work, carry):
     """Simplified Newton, the Jacobian taken at z: (1 - dt b_i mu_ij J) dL = dt b f(Y(L)) - L; returns a status."""
     n = dimension(z)
     s = stage_count(tab)
+    lanes = lane_count(tab)
     m = s * n
-    base = 2 * m + n + MOST_FIELDS
-    matrix = work[base : base + m * m]
-    pivots = work[base + m * m : base + m * m + m]
-    slope = work[base + m * m + m : base + m * m + m + n * n]
-    residual = work[m : 2 * m]
-    rate = work[2 * m : 2 * m + n]
+    last = n * lanes
+    memory = work[used(z, tab) :]
+    matrix = memory[: m * m]
+    pivots = memory[m * m : m * m + m]
+    residual = memory[m * m + m : m * m + 2 * m]
+    slope = memory[m * m + 2 * m : m * m + 2 * m + n * n]
     jacobian(z, par, slope)
     for i in range(s):
         for k in range(n):
             for j in range(s):
-                factor = dt * tab[2 * s, i] * tab[i, j]
+                factor = dt * tab[2 * s, i] * tab[j, i]
                 for l in range(n):
                     matrix[(i * n + k) * m + j * n + l] = -factor * slope[k * n + l]
             matrix[(i * n + k) * m + i * n + k] += 1.0
-    extrapolate(n, s, tab, work, carry)
     if factorise(matrix, m, pivots) != 0:
-        carry[m] = 0.0
+        carry[last] = 0.0
         return SINGULAR
-    place_stages(z, e, n, s, par, tab, work, carry)
+    begin(z, e, par, tab, work, carry)
     best = math.inf
     worse = 0
-    sweep = 1
+    sweeps = 1
     while True:
         for i in range(s):
-            field(work[i * n : i * n + n], par, rate)
-            weight = dt * tab[2 * s, i]
             for k in range(n):
-                residual[i * n + k] = weight * rate[k] - carry[i * n + k]
+                residual[i * n + k] = -work[(2 * k + 2) * lanes + i]
+        rates(z, 0, n, dt, par, tab, work)
+        for i in range(s):
+            for k in range(n):
+                increment = -residual[i * n + k]
+                residual[i * n + k] += work[(2 * k + 2) * lanes + i]
+                work[(2 * k + 2) * lanes + i] = increment
         solve(matrix, m, pivots, residual)
-        for i in range(m):
-            carry[i] += residual[i]
-        largest, smallest = move_stages(z, e, n, s, par, tab, work, carry)
-        sweep += 1
-        decision, best, worse = judge(largest, smallest, best, worse, sweep)
+        for i in range(s):
+            for k in range(n):
+                work[(2 * k + 2) * lanes + i] += residual[i * n + k]
+        largest, smallest = move_fields(z, e, par, tab, work)
+        sweeps += 1
+        decision, best, worse = judge(largest, smallest, best, worse, sweeps)
         if decision == DONE:
-            carry[m + 1] += sweep
+            carry[last + 1] += sweeps
             return 0
         if decision == FAILED:
-            carry[m] = 0.0
+            carry[last] = 0.0
             return NOT_CONVERGED
 
 
@@ -178,18 +112,19 @@ def finish(z, e, tab, work, carry):
     """z' = z + (e + sum L); returns a status: nan slips through comparisons of changes, but not through here."""
     n = dimension(z)
     s = stage_count(tab)
+    lanes = lane_count(tab)
     for k in range(n):
         increment = 0.0
         for i in range(s):
-            increment += carry[i * n + k]
-        work[k] = increment
+            increment += work[(2 * k + 2) * lanes + i]
+        work[k * lanes] = increment
     for k in range(n):
         if not abs(work[k]) < 1e300:
-            carry[s * n] = 0.0
+            carry[n * lanes] = 0.0
             return NOT_CONVERGED
     for k in range(n):
         add(z, e, k, work[k])
-    carry[s * n] = 1.0
+    carry[n * lanes] = 1.0
     return 0
 
 
@@ -211,7 +146,7 @@ def newton_step(z, e, dt, par, tab, work, carry):
 
 def automatic_step(z, e, dt, par, tab, work, carry):
     """Fixed point; Newton where it fails, and for good after three failures in a row."""
-    last = dimension(z) * stage_count(tab)
+    last = dimension(z) * lane_count(tab)
     if carry[last + 3] == 0.0:
         status = fixed_point(z, e, dt, par, tab, work, carry)
         if status == 0:
@@ -250,14 +185,13 @@ class _Implicit(Method):
         with_newton = self.solver != "fixed-point" and "jacobian" in view.flags
         if self.solver == "newton" and not with_newton:
             raise CapabilityError("the system gives no Jacobian for Newton's method", do='use solver="fixed-point"')
-        tab = np.zeros((2 * s + 1, s))
-        tab[:s], tab[s : 2 * s], tab[2 * s] = t.mu, t.extrapolation, t.b
-        work = 2 * s * n + n + MOST_FIELDS
+        tab = stages.table(t)
+        work = used(np.empty(n), tab)
         if with_newton:
-            work += (s * n) ** 2 + s * n + n * n
+            work += (s * n) ** 2 + 2 * s * n + n * n
         chosen = {True: automatic_step, False: fixed_point_step}[with_newton]
         step = newton_step if self.solver == "newton" else chosen
-        return Stepper(bind(step, {stage_count: s}), tab, work, s * n + 4)
+        return Stepper(bind(step, stages.fills(view, s)), tab, work, n * tab.shape[1] + 4, packed=True)
 
     def advice(self) -> str:
         return "use a smaller dt" + (
@@ -320,17 +254,25 @@ class Gauss(_Implicit):
 class ImplicitMidpoint(_Implicit):
     """Implicit midpoint rule, z' = z + dt f((z + z')/2): the Gauss method with one stage.
 
-    Order 2, symplectic, symmetric, A-stable; keeps every quadratic invariant.
+    Order 2, symplectic, symmetric, A-stable; keeps every quadratic invariant. On a free body it is the rule for rotation
+    matrices, which keeps the spatial momentum too (and is not symplectic there).
 
     References
     ----------
     [hairer2006] section II.1.3
     """
 
+    needs = ("canonical", "rotor", "field")
     solver: Solver = "auto"
 
     def tableau(self) -> Collocation:
         return gauss(1)
+
+    def stepper(self, view: View) -> Stepper:
+        if view.name != "rotor":
+            return super().stepper(view)
+        kernel = bind(rotate_free_body, {rotate: implicit_midpoint_rotor})
+        return Stepper(kernel, np.zeros((1, 1)), 0, 0, {"rotor": np.zeros((1, 1))})
 
     @property
     def traits(self) -> Traits:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from ..kernel import bind
 from ..views import View, rotate
 from .base import Method, Stepper
@@ -39,3 +41,24 @@ class Rotor(Method):
     def stepper(self, view: View) -> Stepper:
         kernel = bind(rotate_free_body, {rotate: self.rotor_kernel()})
         return Stepper(kernel, np.zeros((1, 1)), 0, 0, {"rotor": self.table(view)})
+
+
+def with_rotor(stepper: Stepper, rotor: Any, view: View) -> Stepper:
+    """A stepper whose drifts turn bodies by this rotor; unchanged for systems without bodies."""
+    if "rotor" not in view.flags:
+        return stepper
+    kernel = bind(stepper.kernel, {rotate: rotor.rotor_kernel()})
+    return replace(stepper, kernel=kernel, par={**stepper.par, "rotor": rotor.table(view)})
+
+
+def check_rotor(rotor: Any, *, order: int, where: str) -> None:
+    """Refuse what is not a rotor, and one whose order would spoil that of the splitting."""
+    if not hasattr(rotor, "rotor_kernel"):
+        raise InputError(
+            f"{rotor!r} is not a rotor", where=where, do="give one, such as DMV(10) or SymmetricRotation()"
+        )
+    if rotor.traits.order < order:
+        raise InputError(
+            f"{rotor} has order {rotor.traits.order}, the splitting {order}", where=where,
+            do=f"choose a rotor of order {order} or more, such as DMV({order})",
+        )  # fmt: skip

@@ -16,8 +16,14 @@ from ..errors import CapabilityError, InputError
 from ..kernel import bind, size
 from ..views import View, dimension, drift, force, kick
 from .base import Bounded, Exact, Method, Stepper, Traits, register
+from .moser_veselov import DMV
+from .rotations import SymmetricRotation
+from .rotor import check_rotor, with_rotor
 from .schemes import NYSTROM, SCHEMES
 from .stability import merged, stability_limit
+
+# Rotors whose error does not show beside that of the splitting.
+DEFAULT_ROTORS = {2: SymmetricRotation(), 4: DMV(6), 6: DMV(10), 8: DMV(10)}
 
 
 @size
@@ -72,6 +78,7 @@ class Splitting(Method):
     Parameters
     ----------
     order : 2, 4, 6 or 8
+    rotor : for systems with bodies, how they turn freely in a drift; orders 4 and 6 need one of at least their order
 
     References
     ----------
@@ -80,12 +87,15 @@ class Splitting(Method):
 
     needs = ("split",)
     order: int
+    rotor: Method | None = None
 
     def __post_init__(self) -> None:
         if self.order not in (2, 4, 6, 8):
             raise InputError(
                 f"order = {self.order!r} is not available", where="Splitting.order", do="choose 2, 4, 6 or 8"
             )
+        if self.rotor is not None:
+            check_rotor(self.rotor, order=self.order if self.order in (4, 6) else 2, where="Splitting.rotor")
 
     def stepper(self, view: View) -> Stepper:
         if self.order in (4, 6) and "quadratic_kinetic" not in view.flags:
@@ -94,7 +104,8 @@ class Splitting(Method):
         tab = np.zeros((2, len(kicks)))
         tab[0], tab[1, :-1] = kicks, drifts
         n = view.dimension
-        return Stepper(bind(split_step, {drift_count: len(drifts)}), tab, 3 * n, n + 1)
+        stepper = Stepper(bind(split_step, {drift_count: len(drifts)}), tab, 3 * n, n + 1)
+        return with_rotor(stepper, self.rotor or DEFAULT_ROTORS[self.order], view)
 
     @property
     def traits(self) -> Traits:

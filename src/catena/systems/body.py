@@ -148,10 +148,10 @@ class Body:
         x, density = _numbers(vertices, (None, 3), f"{where}.vertices"), _positive(density, f"{where}.density")
         corners = _faces(faces, len(x), f"{where}.faces")
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            volume, center, triangles, total = inertia.mesh_volume(x[corners])
-        if not abs(volume) > inertia.ROUNDING * total:
+            volume, center, triangles = inertia.mesh_volume(x[corners])
+        if volume == 0.0:
             raise InputError(
-                f"the surface encloses no volume ({volume:.3g})", where=f"{where}.faces",
+                "the surface encloses no volume", where=f"{where}.faces",
                 do="give a surface with an inside (from_particles for a flat body) in units that suit its size",
             )  # fmt: skip
         if volume < 0.0:
@@ -160,7 +160,7 @@ class Body:
                 CatenaWarning, stacklevel=2,
             )  # fmt: skip
             corners = corners[:, ::-1]
-            volume, center, triangles, _ = inertia.mesh_volume(x[corners])
+            volume, center, triangles = inertia.mesh_volume(x[corners])
         mass = density * volume
 
         def measure(points: Array) -> Array:

@@ -171,7 +171,8 @@ class Hamiltonian(System):
         """H at a state; nan where it is not defined."""
         out, scale = np.zeros(len(self.invariants)), np.zeros(len(self.invariants))
         try:
-            self._interpreted("measure")(self.to_stepped(state), _Values(self._values), out, scale)
+            with np.errstate(all="ignore"):
+                self._interpreted("measure")(self.to_stepped(state), _Values(self._values), out, scale)
         except (ZeroDivisionError, ValueError, OverflowError):
             return math.nan
         return float(out[0])

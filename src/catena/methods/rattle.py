@@ -1,0 +1,44 @@
+"""RATTLE for rotations, in its reduced form: kicks between which the body turns by the Moser-Veselov map.
+
+On matrices: P' = P - h/2 U_R(R) - h R L, R1 = R + h P' D^-1 with R1^T R1 = 1, then the same kick at R1. Eliminating the
+multipliers gives the discrete Moser-Veselov step between half kicks, the same map to round-off, also for flat bodies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..views import View
+from .base import Bounded, Exact, Method, Stepper, Traits, register
+from .moser_veselov import DMV
+from .splitting import Splitting
+
+
+@register
+@dataclass(frozen=True)
+class Rattle(Method):
+    """RATTLE: symplectic, symmetric, of order 2, the rotation kept orthogonal by constraints.
+
+    Keeps the vertical momentum of a top exactly and its energy without drift; on a free body it is `DMV(2)`. Prefer
+    `Splitting` with a rotor of higher order, which costs little more.
+
+    References
+    ----------
+    [leimkuhler2004] section 8.5, [moser1991]
+    """
+
+    needs = ("constrained",)
+
+    def stepper(self, view: View) -> Stepper:
+        return (Splitting(2, DMV(2)) if "commutator_kick" in view.flags else DMV(2)).stepper(view)
+
+    @property
+    def traits(self) -> Traits:
+        keeps = (
+            Exact("bilinear"), Exact("unit"), Exact("axial"), Exact("spatial_momentum"), Exact("casimir"),
+            Bounded("energy"),
+        )  # fmt: skip
+        return Traits(2, True, True, False, keeps, ("leimkuhler2004",), 0.0)
+
+    def advice(self) -> str:
+        return DMV(2).advice()

@@ -1,0 +1,248 @@
+"""The stage equations of implicit Runge-Kutta methods: stages from increments, increments from stages, sweeps.
+
+    Y_i = z + (e + sum_j mu_ij L_j),      L_i = dt b_i f(Y_i)
+
+The stages lie side by side: variable k of stage i is number k * lanes + i, and its increment likewise. So what is
+done for all stages is one line of numbers, which the compiler packs into vector instructions. `lanes` is the number
+of stages or a little more: the stages that fill a row up have weight 0 and stay at z + e.
+
+tab: s rows mu_ij, one for each j; s rows of the extrapolation, one for each j; the weights b. carry: L, then the rest.
+work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of
+the fields.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import views
+from ..kernel import Written, bind, size, slot
+from ..views import View, dimension, field, field_count, field_end, momentum_rate, velocity
+from .tableaux import Collocation
+
+MOST_FIELDS = 8
+LONGEST_STRAIGHT = 400  # lines of the field, all stages together, beyond which compiling them in a row takes too long
+
+
+@size
+def stage_count(tab):
+    """Number of stages."""
+    return (tab.shape[0] - 1) // 2
+
+
+@size
+def lane_count(tab):
+    """Length of a row of stages."""
+    return tab.shape[1]
+
+
+@slot
+def continue_increments(n, tab, work, carry):
+    """L from the polynomial of the last step."""
+
+
+@slot
+def place_stages(z, e, start, end, tab, work):
+    """Y of the variables start..end from L; returns their largest magnitude."""
+
+
+@slot
+def move_stages(z, e, start, end, tab, work):
+    """Y of the variables start..end from L; returns their largest change."""
+
+
+@slot
+def rates(z, start, end, dt, par, tab, work):
+    """L of the variables start..end, here all of them, from Y."""
+
+
+@slot
+def velocity_rates(z, start, end, dt, par, tab, work):
+    """L of the variables start..end, here the positions, from Y."""
+
+
+@slot
+def momentum_rates(z, start, end, dt, par, tab, work):
+    """L of the variables start..end, here the momenta, from Y."""
+
+
+@slot
+def sweep(z, e, dt, par, tab, work):
+    """L from Y, then Y from L; returns the largest and the smallest relative change of a field."""
+
+
+@slot
+def evaluate(z, par, out):
+    """The field, or the part of it that is wanted."""
+
+
+def rates_through_memory(z, start, end, dt, par, tab, work):
+    """L from Y, one stage after the other: for systems of any size."""
+    n = dimension(z)
+    s = stage_count(tab)
+    lanes = lane_count(tab)
+    state = work[(2 * n + 1) * lanes : (2 * n + 1) * lanes + n]
+    rate = work[(2 * n + 1) * lanes + n : (2 * n + 1) * lanes + 2 * n]
+    for i in range(s):
+        for k in range(n):
+            state[k] = work[(2 * k + 1) * lanes + i]
+        evaluate(state, par, rate)
+        weight = dt * tab[2 * s, i]
+        for k in range(start, end):
+            work[(2 * k + 2) * lanes + i] = weight * rate[k]
+
+
+def begin(z, e, par, tab, work, carry):
+    """L from the last step, or zero if there is none; Y from it, and the weight 1 / magnitude of each field."""
+    n = dimension(z)
+    lanes = lane_count(tab)
+    if carry[n * lanes] != 0.0:
+        continue_increments(n, tab, work, carry)
+    else:
+        for k in range(n):
+            for i in range(lanes):
+                work[(2 * k + 2) * lanes + i] = 0.0
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        magnitude = place_stages(z, e, start, end, tab, work)
+        # a field that is zero so far (a start from rest) is weighed after the first evaluation
+        work[(2 * n + 1) * lanes + 2 * n + b] = 1.0 / magnitude if magnitude > 0.0 else 0.0
+        start = end
+
+
+def used(z, tab):
+    """Numbers of work that the kernels here use."""
+    return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
+
+
+def relative(b, change, z, tab, work):
+    """The change of field b in units of its magnitude."""
+    here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + b
+    if work[here] == 0.0 and change > 0.0:
+        work[here] = 1.0 / change
+    return change * work[here]
+
+
+def move_fields(z, e, par, tab, work):
+    """Y from L; the largest and the smallest relative change of a field."""
+    largest = 0.0
+    smallest = math.inf
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        change = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
+        largest = max(largest, change)
+        smallest = min(smallest, change)
+        start = end
+    return largest, smallest
+
+
+def whole_sweep(z, e, dt, par, tab, work):
+    """All rates, then all stages."""
+    rates(z, 0, dimension(z), dt, par, tab, work)
+    return move_fields(z, e, par, tab, work)
+
+
+def sweep_by_halves(z, e, dt, par, tab, work):
+    """The positions, then the momenta at the new positions.
+
+    If H_p does not depend on q, the error falls in one such sweep as in two whole ones.
+    """
+    n = dimension(z)
+    velocity_rates(z, 0, n // 2, dt, par, tab, work)
+    first = relative(0, move_stages(z, e, 0, n // 2, tab, work), z, tab, work)
+    momentum_rates(z, n // 2, n, dt, par, tab, work)
+    second = relative(1, move_stages(z, e, n // 2, n, tab, work), z, tab, work)
+    return max(first, second), min(first, second)
+
+
+def lanes_for(s: int) -> int:
+    """Stages in a row: 1, 2, 4, or whole rows of 8, so that nothing is left over by vector registers."""
+    return s if s <= 2 else 4 if s <= 4 else -(-s // 8) * 8
+
+
+def table(t: Collocation) -> NDArray[np.float64]:
+    """tab of a tableau."""
+    s = t.stages
+    tab = np.zeros((2 * s + 1, lanes_for(s)))
+    tab[:s, :s], tab[s : 2 * s, :s], tab[2 * s, :s] = t.mu.T, t.extrapolation.T, t.b
+    return tab
+
+
+def fills(view: View, s: int) -> Mapping[Any, Any]:
+    """What fills the slots and sizes of this module for s stages on this view."""
+    n, lanes = view.dimension, lanes_for(s)
+    given = {
+        stage_count: s,
+        lane_count: lanes,
+        continue_increments: _continuation(s, lanes),
+        place_stages: _stages("place_stages", s, lanes, "abs(y{i})"),
+        move_stages: _stages("move_stages", s, lanes, "abs(y{i} - old{i})"),
+    }
+    given[rates] = bind(rates_through_memory, {evaluate: field})
+    if view.name == "canonical":
+        given[sweep] = sweep_by_halves
+        parts = {velocity_rates: (velocity, range(n // 2)), momentum_rates: (momentum_rate, range(n // 2, n))}
+    else:
+        given[sweep] = whole_sweep
+        parts = {rates: (field, range(n))}
+    straight = "registers" in view.flags and lanes * view.fills[views.registers].text.count("\n") <= LONGEST_STRAIGHT
+    for part, (kernel, variables) in parts.items():
+        if straight:
+            inlined = {views.registers: replace(view.fills[views.registers], inline=True)}
+            given[part] = bind(_straight_rates(s, lanes, n, variables), inlined)
+        else:
+            given[part] = bind(rates_through_memory, {evaluate: kernel})
+    return given
+
+
+def _straight_rates(s: int, lanes: int, n: int, variables: range) -> Written:
+    """L from Y on scalars, everything read before anything is written: arrays may alias, scalars do not."""
+    lines = ["def straight_rates(z, start, end, dt, par, tab, work):"]
+    lines += [f"    weight{i} = dt * tab[{2 * s}, {i}]" for i in range(lanes)]
+    for i in range(lanes):
+        state = ", ".join(f"work[{(2 * k + 1) * lanes + i}]" for k in range(n))
+        lines.append(f"    {', '.join(f'r{i}_{k}' for k in range(n))}, = registers({state}, par)")
+    lines += [f"    work[{(2 * k + 2) * lanes + i}] = weight{i} * r{i}_{k}" for k in variables for i in range(lanes)]
+    return Written("straight_rates", "\n".join(lines), __name__, (("registers", views.registers),))
+
+
+def _continuation(s: int, lanes: int) -> Written:
+    lines = ["def continue_increments(n, tab, work, carry):", "    for k in range(n):"]
+    lines += [f"        l{j} = carry[k * {lanes} + {j}]" for j in range(s)]
+    lines += [f"        guess{i} = {_combination(s, i, first_row=s)}" for i in range(lanes)]
+    lines += [f"        work[(2 * k + 2) * {lanes} + {i}] = guess{i}" for i in range(lanes)]
+    return Written("continue_increments", "\n".join(lines), __name__)
+
+
+def _stages(name: str, s: int, lanes: int, measured: str) -> Written:
+    """Y from L, row by row; `measured` is what the largest is returned of."""
+    lines = [f"def {name}(z, e, start, end, tab, work):"]
+    lines += [f"    work[{i}] = 0.0" for i in range(lanes)]
+    lines += ["    for k in range(start, end):", "        before = z[k]", "        rest = e[k]"]
+    lines += [f"        l{j} = work[(2 * k + 2) * {lanes} + {j}]" for j in range(s)]
+    lines += [f"        old{i} = work[(2 * k + 1) * {lanes} + {i}]" for i in range(lanes) if "old" in measured]
+    lines += [f"        largest{i} = work[{i}]" for i in range(lanes)]
+    lines += [f"        y{i} = before + (rest + {_combination(s, i, first_row=0)})" for i in range(lanes)]
+    lines += [f"        seen{i} = {measured.format(i=i)}" for i in range(lanes)]
+    lines += [f"        largest{i} = seen{i} if seen{i} > largest{i} else largest{i}" for i in range(lanes)]
+    lines += [f"        work[(2 * k + 1) * {lanes} + {i}] = y{i}" for i in range(lanes)]
+    lines += [f"        work[{i}] = largest{i}" for i in range(lanes)]
+    lines += ["    largest = 0.0", f"    for i in range({lanes}):", "        largest = max(largest, work[i])"]
+    lines += ["    return largest"]
+    return Written(name, "\n".join(lines), __name__)
+
+
+def _combination(s: int, i: int, *, first_row: int) -> str:
+    """sum_j tab[first_row + j, i] l_j, in pairs: short chains of additions, small rounding errors."""
+    terms = [f"tab[{first_row + j}, {i}] * l{j}" for j in range(s)]
+    while len(terms) > 1:
+        terms = [f"({' + '.join(terms[j : j + 2])})" for j in range(0, len(terms), 2)]
+    return terms[0]
