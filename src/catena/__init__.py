@@ -25,6 +25,7 @@ _HOMES = {
     "methods.moser_veselov": ["DMV"],
     "methods.rattle": ["Rattle"],
     "methods.nystrom": ["Nystrom4"],
+    "methods.quat_em": ["QuatEM"],
     "plan": ["Problem"],
     "watching": ["Event", "Section"],
     "catalogue": ["list_methods"],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +37,9 @@ def _usable(chosen: str) -> Path:
             return folder
     except OSError as problem:
         say(f"cannot write to the cache {folder} ({problem.strerror}); what is compiled serves this process only")
-        return Path(tempfile.mkdtemp(prefix="catena-cache-"))
+        own = Path(tempfile.mkdtemp(prefix="catena-cache-"))
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        return own
 
 
 def key(text: str) -> str:
@@ -43,21 +48,33 @@ def key(text: str) -> str:
 
 
 def keep(path: Path, text: str) -> None:
-    """Write a file that is not there yet, atomically: whoever comes first wins, all write the same."""
-    if path.exists():
+    """Write a file unless it is there, atomically: whoever comes first wins, all write the same."""
+    data = text.encode()
+    if path.exists() and path.read_bytes() == data:  # other bytes: a crash of the machine cut it off
         return
     handle, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
     Path(temporary).replace(path)
 
 
 def remembered(request: str, make: Callable[[], str]) -> str:
-    """What `make` gives for this request, from the disk if it was made before."""
-    path = directory() / f"catena_made_{key(request)}.txt"
+    """What `make` gives for this request, from the disk if the same code made it before."""
+    path = directory() / f"catena_made_{key(_makers(make.__module__) + request)}.txt"
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        made = make()
-        keep(path, made)
-        return made
+        checksum, _, found = path.read_text(encoding="utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        checksum, found = "", ""
+    if checksum == key(found):
+        return found
+    made = make()
+    keep(path, f"{key(made)}\n{made}")
+    return made
+
+
+@functools.cache
+def _makers(module: str) -> str:
+    """Hash of the code that makes texts: that module and the expressions it works with."""
+    own = Path(str(sys.modules[module].__file__))
+    files = [own, *sorted((Path(__file__).parent / "expressions").glob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

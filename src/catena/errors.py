@@ -51,6 +51,10 @@ class StepFailure(CatenaError):
         super().__init__(wrong, where=place, do=do)
 
 
+class CatenaWarning(UserWarning):
+    """Something was put right on the way in, or looks unintended; the message says what."""
+
+
 def nearest(word: str, known: list[str]) -> str:
     """`" (did you mean ...?)"` for the known word that is close to an unknown one, else nothing."""
     from difflib import get_close_matches

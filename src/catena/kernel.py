@@ -51,10 +51,12 @@ def bind(function: Any, fills: Mapping[Any, Any]) -> Bound:
 class Written:
     """A kernel that exists only as text: derived from an expression, or an unrolled tableau.
 
-    `origin` is the module that wrote it; `uses` gives the slots and kernels its text calls by name.
+    `origin` is the module that wrote it; `uses` gives the slots and kernels its text calls by name. An `inline` kernel
+    becomes part of its caller before anything is optimised, so that several calls in a row can be packed together.
     """
 
     name: str
     text: str
     origin: str
     uses: tuple[tuple[str, Any], ...] = ()
+    inline: bool = False

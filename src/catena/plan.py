@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class Plan:
     every: int = 1
     sections: tuple[Section, ...] = ()
     events: tuple[Event, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)  # labels only: time, length, mass
 
     @property
     def t0(self) -> float:
@@ -69,6 +70,7 @@ class Plan:
             "run": {"dt": self.dt, "every": self.every},
             "section": [vars(section) for section in self.sections],
             "event": [vars(event) for event in self.events],
+            "units": dict(self.units),
         }
 
 
@@ -84,6 +86,7 @@ def plan_from(described: Mapping[str, Any]) -> Plan:
         described["run"]["every"],
         tuple(Section(**section) for section in described["section"]),
         tuple(Event(**event) for event in described["event"]),
+        described.get("units", {}),
     )
 
 
@@ -111,11 +114,14 @@ def make_plan(
         raise InputError(
             f"start = {start!r} is not a state", where="simulate.start", do="make one with system.start(...)"
         )
-    if set(start.fields) != {field.name for field in system.fields}:
-        raise InputError(
-            f"the start has {', '.join(start.fields)}", where="simulate.start",
-            do=f"make it with start() of this system: {', '.join(f.name for f in system.fields)}",
-        )  # fmt: skip
+    start = _checked_start(system, start)
+    watched = (("sections", sections, Section), ("events", events, Event))
+    for name, given_ones, kind_of_it in watched:
+        if not isinstance(given_ones, Sequence) or not all(isinstance(one, kind_of_it) for one in given_ones):
+            raise InputError(
+                f"{name} = {given_ones!r}", where=f"simulate.{name}",
+                do=f'give a list, such as [ct.{kind_of_it.__name__}("name", "q")]',
+            )  # fmt: skip
     if method is None:
         kind, arguments = system.default_method
         method = method_from({"kind": kind, **arguments})
@@ -134,6 +140,28 @@ def make_plan(
     return plan, count
 
 
+def _checked_start(system: System, start: State) -> State:
+    """The start with its fields as arrays: those of the system, of their shapes, finite."""
+    wanted = {f.name: f.shape for f in system.fields}
+    try:
+        arrays = {name: np.array(values, dtype=float) for name, values in start.fields.items()}
+    except (TypeError, ValueError):
+        arrays = {}
+    seen = {name: array.shape for name, array in arrays.items()}
+
+    def shown(shapes: Mapping[str, tuple[int, ...]]) -> str:
+        return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "no numbers"
+
+    if seen != wanted:
+        raise InputError(
+            f"the start has {shown(seen)}; this system needs {shown(wanted)}", where="simulate.start",
+            do="make it with start() of this system",
+        )  # fmt: skip
+    if not all(np.isfinite(array).all() for array in (*arrays.values(), np.array(start.time, dtype=float))):
+        raise InputError("the start is not finite", where="simulate.start", do="give finite numbers")
+    return State(arrays, float(start.time))
+
+
 def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False) -> int:
     """Number of steps from t0: `steps`, or (t_end - t0) / dt, which must be whole unless dt may be adjusted."""
     if (steps is None) == (t_end is None):
@@ -142,12 +170,7 @@ def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, 
     if steps is not None:
         return positive_integer(steps, "steps")
     assert t_end is not None
-    if (
-        isinstance(t_end, bool)
-        or not isinstance(t_end, (int, float, np.number))
-        or not math.isfinite(t_end)
-        or t_end <= t0
-    ):
+    if not _is_finite_number(t_end) or t_end <= t0:
         raise InputError(f"t_end = {t_end!r}", where="t_end", do=f"give a finite time after the start, {t0:g}")
     ratio = (t_end - t0) / dt
     if ratio > 1e15:
@@ -163,12 +186,7 @@ def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, 
 
 def positive_number(value: Any, name: str) -> float:
     """A finite number above zero."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.number))
-        or not math.isfinite(value)
-        or value <= 0
-    ):
+    if not _is_finite_number(value) or value <= 0:
         raise InputError(f"{name} = {value!r}", where=name, do="give a finite number above zero")
     return float(value)
 
@@ -178,3 +196,12 @@ def positive_integer(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
         raise InputError(f"{name} = {value!r}", where=name, do="give a whole number above zero")
     return int(value)
+
+
+def _is_finite_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the doubles
+        return False

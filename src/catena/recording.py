@@ -53,14 +53,18 @@ class MemoryRecorder:
         """The run with what was recorded until it was interrupted."""
         return self.finish(driver)
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 class StoreRecorder:
     """Streams into a store. Commits stand at fixed numbers of rows, so that bytes do not depend on speed."""
 
-    def __init__(self, plan: Plan, store: Store, path: str | Path) -> None:
+    def __init__(self, plan: Plan, store: Store, path: str | Path, *, steps: int) -> None:
         self.plan = plan
         self.store = store
         self.path = Path(path)
+        self.steps = steps  # in every checkpoint: a run may be extended, then killed
 
     @classmethod
     def create(cls, plan: Plan, path: str | Path, driver: Driver, *, steps: int) -> StoreRecorder:
@@ -72,7 +76,7 @@ class StoreRecorder:
             streams=streams_of(plan),
             rows_per_commit=rows_per_commit(driver),
         )
-        return cls(plan, store, path)
+        return cls(plan, store, path, steps=steps)
 
     def begin(self, driver: Driver) -> None:
         """Take the first row."""
@@ -105,8 +109,13 @@ class StoreRecorder:
         self.store.close()
         return StoredRun(self.path)
 
+    def close(self) -> None:
+        """Give the store free, whatever happened."""
+        self.store.close()
+
     def _commit(self, driver: Driver, ending: Mapping[str, Any], *, finished: bool = False) -> None:
-        self.store.commit(step=driver.step, head=dict(ending), arrays=driver.state(), finished=finished)
+        head = {"steps": self.steps, **ending}
+        self.store.commit(step=driver.step, head=head, arrays=driver.state(), finished=finished)
 
 
 def rows_per_commit(driver: Driver) -> int:

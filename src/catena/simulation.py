@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .engine.driver import Driver
+from .engine.driver import Chunk, Driver
 from .errors import InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method
 from .plan import Plan, Problem, make_plan, plan_from, step_count
@@ -18,7 +18,7 @@ from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run
 from .store import Store
 from .systems.base import State, System
-from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, SINGULAR, STOPPED
+from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED
 from .watching import Event, Section
 
 CHUNK_SECONDS = 0.1
@@ -31,6 +31,7 @@ FAILURES = {
     NOT_CONVERGED: "the equations of the step have no solution within reach",
     SINGULAR: "the matrix of Newton's method is singular",
     NOT_FINITE: "the state is no longer finite",
+    STEP_TOO_LONG: "a body turns too far in one step: dt |omega| must stay below 1",
     NOT_LOCATED: "a crossing could not be located",
 }
 
@@ -82,7 +83,19 @@ def simulate(
     plan, count = make_plan(
         system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events
     )
+    return run_plan(plan, count, out=out, progress=progress)
+
+
+def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool | Progress | None = None) -> Run:
+    """Run a plan from its start over so many steps; `out` and `progress` as for `simulate`."""
+    if not (out is None or isinstance(out, (str, Path))):
+        raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
     driver = _driver(plan)
+    if driver.first_row().status != OK:
+        raise InputError(
+            "the energy, or another invariant, is not defined at the start", where="start",
+            do="start away from singular points and inside the domain of every function",
+        )  # fmt: skip
     recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
     return _run(plan, driver, recorder, count, progress, begin=True)
 
@@ -98,6 +111,8 @@ def resume(
     t_end, steps : the total length, counted from the start of the run; as planned if neither is given
     progress : as for `simulate`
     """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
     store, checkpoint = Store.reopen(path)
     try:
         plan = plan_from(store.spec["plan"])
@@ -107,7 +122,7 @@ def resume(
         if steps is not None or t_end is not None:
             count = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
         driver = _driver(plan)
-        recorder = StoreRecorder(plan, store, path)
+        recorder = StoreRecorder(plan, store, path, steps=count)
         if checkpoint is not None:
             driver.restore(checkpoint.step, checkpoint.arrays)
         if driver.step > count:
@@ -143,29 +158,37 @@ def _run(
     report = _reporter(progress, plan, count)
     most = max(1, CHUNK_BYTES // (8 * driver.program.width)) * plan.every
     chunk_steps = 16
-    with stop_requests() as asked, report as shown:
-        if begin:
-            recorder.begin(driver)
-        while driver.step < count:
-            room = recorder.room(driver.step)
-            if asked and (
-                len(asked) > 1 or (driver.step % plan.every == 0 and room > chunk_steps * PATIENCE / CHUNK_SECONDS)
-            ):
-                raise _interruption(plan, recorder, driver)
-            began = time.perf_counter()
-            chunk = driver.advance(min(chunk_steps, most, room, count - driver.step))
-            recorder.take(chunk, driver)
-            if chunk.status > 0:
-                raise _failure(plan, recorder, driver, chunk.status, count)
-            shown(driver, chunk)
-            if chunk.status == STOPPED:
-                names = [e.name for e in plan.events if e.stop]
-                return recorder.finish(driver, reason="stopped by an event", stopped_by=names, steps=count)
-            if asked and chunk_committed(recorder, driver):
-                raise _interruption(plan, recorder, driver)
-            spent = max(time.perf_counter() - began, 1e-6)
-            chunk_steps = int(max(1, chunk_steps * min(4.0, max(0.25, CHUNK_SECONDS / spent))))
-        return recorder.finish(driver, steps=count)
+    try:
+        with stop_requests() as asked, report as shown:
+            if begin:
+                recorder.begin(driver)
+            while driver.step < count:
+                room = recorder.room(driver.step)
+                if asked and (len(asked) > 1 or room > chunk_steps * PATIENCE / CHUNK_SECONDS):
+                    raise _interruption(recorder, driver)
+                began = time.perf_counter()
+                chunk = driver.advance(min(chunk_steps, most, room, count - driver.step))
+                recorder.take(chunk, driver)
+                if chunk.status > OK:
+                    raise _failure(plan, recorder, driver, chunk.status)
+                shown(driver, chunk)
+                if chunk.status == STOPPED:
+                    names = _stopping(plan, chunk)
+                    return recorder.finish(driver, reason=f"stopped by {', '.join(names)}", stopped_by=names)
+                if asked and chunk_committed(recorder, driver):
+                    raise _interruption(recorder, driver)
+                spent = max(time.perf_counter() - began, 1e-6)
+                chunk_steps = int(max(1, chunk_steps * min(4.0, max(0.25, CHUNK_SECONDS / spent))))
+            return recorder.finish(driver)
+    finally:
+        recorder.close()
+
+
+def _stopping(plan: Plan, chunk: Chunk) -> list[str]:
+    """Names of the events that stopped the run with the last step of a chunk."""
+    watched = (*plan.sections, *plan.events)
+    happened = [watched[int(which)] for which in chunk.crossings[:, 0]]
+    return [event.name for event in happened if isinstance(event, Event) and event.stop]
 
 
 def chunk_committed(recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> bool:
@@ -176,7 +199,7 @@ def chunk_committed(recorder: MemoryRecorder | StoreRecorder, driver: Driver) ->
     return driver.step % driver.every == 0 and rows % recorder.store.rows_per_commit == 0
 
 
-def _interruption(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> Interrupted:
+def _interruption(recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> Interrupted:
     run = recorder.drop(driver) if _anything(recorder) else None
     hint = f'; continue with ct.resume("{recorder.path}")' if isinstance(recorder, StoreRecorder) else ""
     return Interrupted(f"stopped at step {driver.step}, t = {driver.time:.10g}{hint}", run)
@@ -188,13 +211,13 @@ def _anything(recorder: MemoryRecorder | StoreRecorder) -> bool:
     return isinstance(recorder, MemoryRecorder) or read_checkpoint(recorder.path) is not None
 
 
-def _failure(plan: Plan, recorder: Any, driver: Driver, status: int, count: int) -> StepFailure:
+def _failure(plan: Plan, recorder: Any, driver: Driver, status: int) -> StepFailure:
     failure = StepFailure(
         f"{FAILURES[status]} ({plan.method}, dt = {plan.dt:g})",
         step=driver.step + 1, time=driver.time, do=plan.method.advice(),
     )  # fmt: skip
     try:
-        failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1, steps=count)
+        failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1)
     except StoreError as trouble:
         failure.add_note(str(trouble))
     return failure

@@ -146,6 +146,19 @@ def rotate(y, q, ey, eq, inertia, h, tab):
     """Free rotation over h: body angular momentum y and orientation q with their compensations, in place; a status."""
 
 
+# View "quat_em": a potential of orientation, on the nine elements of R (principal axes), row by row -------------------
+
+
+@slot
+def attitude_potential(r, par):
+    """U(R)."""
+
+
+@slot
+def attitude_gradient(r, par):
+    """dU/dR_ij as nine numbers."""
+
+
 # What a run records --------------------------------------------------------------------------------
 
 

@@ -40,7 +40,7 @@ class Section:
     where: str = ""
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        _check(self.name, self.text, self.where)
         if self.direction not in (-1, 0, 1):
             raise InputError(f"direction = {self.direction!r}", where=f"section {self.name}", do="choose +1, -1 or 0")
 
@@ -61,12 +61,17 @@ class Event:
     stop: bool = False
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        _check(self.name, self.text)
+        if not isinstance(self.stop, bool):
+            raise InputError(f"stop = {self.stop!r}", where=f"event {self.name}", do="choose True or False")
 
 
-def _check_name(name: str) -> None:
+def _check(name: str, *texts: str) -> None:
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
         raise InputError(f"{name!r} cannot name a section or event", where="name", do="use letters, digits and _")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"{text!r} is not a text", where=name, do='write an expression, such as "q2 - 1"')
 
 
 def crossing_of(system: System, sections: Sequence[Section], events: Sequence[Event]) -> Crossing | None:

@@ -56,7 +56,7 @@ class Program:
         """The system's parameters as the loop takes them."""
         return self.module.Parameters(**parameter_arrays(self.system, self.stepper))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Numbers in a sample row: public fields, then invariants."""
         return self.system.public_width + self.system.invariant_width
@@ -134,7 +134,9 @@ def build(system: System, method: Method, *, crossing: Crossing | None = None, c
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     par = parameter_types(system, stepper)
     if compiled and stepper.outside is None:
-        text = headers.module_text(title, parts, par, header=headers.CPU, entry=headers.cpu_entry(par))
+        header = headers.CPU + (headers.PACKED if stepper.packed else "")
+        entry = headers.cpu_entry(par, packed=stepper.packed)
+        text = headers.module_text(title, parts, par, header=header, entry=entry)
         module = cache.load(text, title)
     else:
         text = headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn")

@@ -5,22 +5,29 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import threading
 import types
+from pathlib import Path
 
 from ..disk_cache import directory, keep, key
 from ..talk import say
 
+_loading = threading.Lock()
+
 
 def load(text: str, title: str) -> types.ModuleType:
     """The module of a generated text, compiled now unless this machine has done so before."""
-    name = f"catena_generated_{key(text)}"
-    if name in sys.modules:
-        return sys.modules[name]
+    with _loading:  # another thread must not see a module that is still being made
+        name = f"catena_generated_{key(text)}"
+        return sys.modules.get(name) or _make(name, text, title)
+
+
+def _make(name: str, text: str, title: str) -> types.ModuleType:
     path = directory() / f"{name}.py"
     keep(path, text)
     # Intel's vector math library, where installed, would give other bits than libm.
     os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")
-    if not any((path.parent / "__pycache__").glob(f"{name}.*.nbi")):
+    if not is_compiled(path):
         say(f"compiling {title} (once for this machine, a few seconds)")
     specification = importlib.util.spec_from_file_location(name, path)
     assert specification is not None and specification.loader is not None
@@ -32,3 +39,10 @@ def load(text: str, title: str) -> types.ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def is_compiled(path: Path) -> bool:
+    """Whether numba keeps machine code of a generated module: beside it, or where NUMBA_CACHE_DIR says."""
+    elsewhere = os.environ.get("NUMBA_CACHE_DIR")
+    places = Path(elsewhere).glob("*") if elsewhere else [path.parent / "__pycache__"]
+    return any(index for place in places for index in place.glob(f"{path.stem}.*.nbi"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import linecache
 import math
 import sys
@@ -41,7 +42,7 @@ class Part:
     """One function of the generated module."""
 
     name: str
-    mark: str  # "fn" or "relaxed"
+    mark: str  # "fn", "inline" or "relaxed"
     origin: str
     text: str
 
@@ -79,10 +80,7 @@ class _Collector:
         mark = getattr(kernel, "__mark__", None)
         if mark == "slot":
             if kernel not in fills:
-                raise InputError(
-                    f"slot {kernel.__name__} is not filled",
-                    do="give the view that holds it, or bind it to a kernel",
-                )
+                raise _refusal(kernel, "the slot is not filled; give the view that holds it, or bind it to a kernel")
             _check_contract(kernel, fills[kernel])
             outside = {k: v for k, v in fills.items() if k is not kernel}  # a filling never sees itself
             return self.name_of(fills[kernel], outside)
@@ -90,22 +88,21 @@ class _Collector:
         stem = f"{kernel.__module__.split('.', 1)[-1].replace('.', '_').strip('_')}_{kernel.__name__}"
         origin = f"{kernel.__module__}.{kernel.__name__}"
         if mark == "size" and kernel in fills:
-            body: list[ast.stmt] = [ast.Return(ast.Constant(fills[kernel]))]
-            return self._add(stem, "fn", f"{origin}, literal", _arguments(tree), body)
+            literal = _literal(fills[kernel])
+            if literal is None:
+                raise _refusal(kernel, f"the size is {fills[kernel]!r}; only a number can be a size")
+            body: list[ast.stmt] = [ast.Return(_expression(literal))]
+            return self._add(stem, "fn", f"{origin}, literal", _arguments(kernel, tree), body)
         return self._add(
-            stem, "relaxed" if mark == "relaxed" else "fn", origin, _arguments(tree),
+            stem, "relaxed" if mark == "relaxed" else "fn", origin, _arguments(kernel, tree),
             self._rewritten(kernel, tree, fills),
         )  # fmt: skip
 
     def _enter_written(self, written: Written, fills: Fills) -> str:
-        tree = ast.parse(written.text).body[0]
-        assert isinstance(tree, ast.FunctionDef)
-        code = next(c for c in compile(written.text, "-", "exec").co_consts if isinstance(c, types.CodeType))
-        stand_in = types.FunctionType(code, {**dict(written.uses), "math": math}, written.name)
-        stand_in.__module__ = written.origin
+        stand_in, tree = _stand_in(written)
         stem = f"{written.origin.split('.', 1)[-1].replace('.', '_')}_{written.name}"
         return self._add(
-            stem, "fn", f"{written.origin}.{written.name}, written", _arguments(tree),
+            stem, "inline" if written.inline else "fn", f"{written.origin}.{written.name}, written", _arguments(stand_in, tree),
             self._rewritten(stand_in, tree, fills),
         )  # fmt: skip
 
@@ -123,8 +120,9 @@ class _Collector:
         text = ast.unparse(ast.fix_missing_locations(tree))
         key = (stem, mark, text)
         if key not in self.names:
-            taken = sum(known[0] == stem for known in self.names)
-            name = stem if not taken else f"{stem}_{taken + 1}"
+            taken = set(self.names.values())  # a kernel may be called foo_2, too
+            wanted = itertools.chain([stem], (f"{stem}_{k}" for k in itertools.count(2)))
+            name = next(candidate for candidate in wanted if candidate not in taken)
             self.names[key] = name
             self.parts.append(Part(name, mark, origin, text.replace("def _(", f"def {name}(", 1)))
         return self.names[key]
@@ -152,10 +150,7 @@ class _Collector:
         if isinstance(value, types.FunctionType):
             if value.__module__.split(".")[0] in FOREIGN:
                 raise _refusal(function, f"{dotted} comes from {value.__module__}; use kernels and math only", node)
-            target = self.name_of(value, fills)
-            if target in function.__code__.co_varnames:
-                raise _refusal(function, f"local name {target} hides the kernel of that name", node)
-            return ast.Name(target, ast.Load())
+            return ast.Name(self.name_of(value, fills), ast.Load())
         hint = {
             "ndarray": "pass arrays through par or tab, or make it a tuple",
             "CPUDispatcher": "take the njit off, the engine compiles it",
@@ -185,7 +180,7 @@ class _Rewrite(ast.NodeTransformer):
         return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
     def visit_Name(self, node: ast.Name) -> Any:
-        return node if node.id in self.local else self.resolve(node, [node.id])
+        return node if node.id in self.local else self._resolved(node, [node.id])
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         path: list[str] = [node.attr]
@@ -194,25 +189,31 @@ class _Rewrite(ast.NodeTransformer):
             path.insert(0, inner.attr)
             inner = inner.value
         if isinstance(inner, ast.Name) and inner.id not in self.local:
-            return self.resolve(node, [inner.id, *path])
+            return self._resolved(node, [inner.id, *path])
         return self.generic_visit(node)
+
+    def _resolved(self, node: ast.AST, path: list[str]) -> ast.expr:
+        expression = self.resolve(node, path)
+        for inner in ast.walk(expression):
+            if isinstance(inner, ast.Name) and inner.id in self.local:
+                raise _refusal(self.function, f"the local name {inner.id} hides what {'.'.join(path)} becomes", node)
+        return expression
 
 
 def _refusal(function: Any, wrong: str, node: ast.AST | None = None) -> InputError:
-    code = getattr(function, "__code__", None)
+    plain = getattr(function, "py_func", getattr(function, "func", function))  # of numba, of functools.partial
+    code = getattr(plain, "__code__", None)
     if code is None:
-        return InputError(f"{function!r}: {wrong}")
+        return InputError(f"kernel {function!r}: {wrong}")
     line = code.co_firstlineno + (getattr(node, "lineno", 1) - 1)
-    return InputError(
-        f"kernel {function.__module__}.{function.__qualname__}: {wrong}", where=f"{code.co_filename}:{line}"
-    )
+    return InputError(f"kernel {plain.__module__}.{plain.__qualname__}: {wrong}", where=f"{code.co_filename}:{line}")
 
 
 def _parse(function: Any) -> ast.FunctionDef:
     """The definition of a plain function, checked to be what Python runs."""
     if not isinstance(function, types.FunctionType):
         hint = "; take the njit off, the engine compiles it" if hasattr(function, "py_func") else ""
-        raise InputError(f"{function!r} is not a plain Python function{hint}")
+        raise _refusal(function, f"is a {type(function).__name__}, not a plain Python function{hint}")
     if function.__name__ == "<lambda>":
         raise _refusal(function, "a lambda cannot be a kernel; write a def in a module")
     if hasattr(function, "__wrapped__"):
@@ -256,10 +257,21 @@ def _codes(text: str, filename: str) -> dict[tuple[str, int], types.CodeType]:
     return found
 
 
-def _arguments(tree: ast.FunctionDef) -> ast.arguments:
+def _stand_in(written: Written) -> tuple[types.FunctionType, ast.FunctionDef]:
+    """A function that exists as text, as if it had been imported, and its definition."""
+    tree = ast.parse(written.text).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    compiled = compile(written.text, f"<written by {written.origin}>", "exec")
+    code = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
+    function = types.FunctionType(code, {**dict(written.uses), "math": math}, written.name)
+    function.__module__ = written.origin
+    return function, tree
+
+
+def _arguments(function: types.FunctionType, tree: ast.FunctionDef) -> ast.arguments:
     arguments = tree.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-        raise InputError(f"kernel {tree.name}: only plain positional parameters are allowed")
+        raise _refusal(function, "only plain positional parameters are allowed")
     for argument in arguments.posonlyargs + arguments.args:
         argument.annotation = None
     return arguments
@@ -269,6 +281,8 @@ def _check_contract(slot: Any, filling: Any) -> None:
     """A kernel that fills a slot has the slot's parameters, by name and order."""
     while isinstance(filling, Bound):
         filling = filling.function
+    if isinstance(filling, Written):
+        filling, _ = _stand_in(filling)
     wanted = list(inspect.signature(slot).parameters.values())
     if not isinstance(filling, types.FunctionType) or any(p.kind is p.VAR_POSITIONAL for p in wanted):
         return

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..views import BUFFER_FULL, NOT_FINITE, OK, STOPPED
+from ..views import BUFFER_FULL, NOT_FINITE, OK
 from .build import Program, empty_marks
 
 Array = NDArray[np.float64]
 
 CROSSING_ROWS = 1024
+LARGEST = 1e300  # of a state that is recorded
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,25 @@ class Driver:
             array[...] = arrays[name]
 
     def first_row(self) -> Chunk:
-        """The row of the state as it is; to be taken once, before the first step."""
-        rows = np.empty((1, self.program.width))
-        status, _ = self._call(0, rows)
-        return Chunk(rows, np.empty((0, rows.shape[1] + 2)), status)
+        """The row of the state as it is; to be taken before the first step. NOT_FINITE if it is not defined there."""
+        rows = np.full((1, self.program.width), np.nan)
+        self._call(0, rows)
+        return Chunk(rows, self._no_crossings(), OK if np.isfinite(rows).all() else NOT_FINITE)
 
     def advance(self, steps: int) -> Chunk:
         """Make steps; on failure the state is that before the failing step, and rows until then are returned."""
-        before = {name: array.copy() for name, array in self.state().items()}
+        first, before = self.step, self._copy()
+        chunk = self._attempt(steps)
+        if chunk.status <= OK and self._is_sound(chunk):
+            return chunk
+        self.restore(first, before)
+        return self._until_failure(steps, chunk.status)
+
+    def _attempt(self, steps: int) -> Chunk:
+        """Make steps, as the loop does it: the last of them may be a failure."""
         first = self.step
         rows = np.empty((steps // self.every + 1, self.program.width))
-        crossings: list[Array] = []
+        crossings = [self._no_crossings()]
         status = OK
         while self.step < first + steps:
             filled = self.step // self.every - first // self.every
@@ -80,36 +89,57 @@ class Driver:
             if status != BUFFER_FULL:
                 break
             status = OK
-        if status == NOT_FINITE or (status in (OK, STOPPED) and not np.isfinite(self.z).all()):
-            return self._until_finite(first, before, steps)
         filled = self.step // self.every - first // self.every
-        return Chunk(rows[:filled], np.concatenate([np.empty((0, self.program.width + 2)), *crossings]), status)
+        return Chunk(rows[:filled], np.concatenate(crossings), status)
 
-    def _until_finite(self, first: int, before: dict[str, Array], steps: int) -> Chunk:
-        """Repeat the chunk step by step, up to the last finite state."""
-        self.restore(first, before)
-        parts: list[Chunk] = []
-        for _ in range(steps):
-            here = {name: array.copy() for name, array in self.state().items()}
-            rows = np.empty((1, self.program.width))
-            status, made = self._call(1, rows)
-            if not np.isfinite(self.z).all() or status > OK:
-                self.restore(self.step, here)
-                break
-            self.step += made
-            crossings = self._crossings[: int(self.marks[0])].copy()
-            self.marks[0] = 0.0
-            parts.append(Chunk(rows[: int(self.step % self.every == 0)], crossings, status))
-        width = self.program.width
-        return Chunk(
-            np.concatenate([np.empty((0, width)), *(part.rows for part in parts)]),
-            np.concatenate([np.empty((0, width + 2)), *(part.crossings for part in parts)]),
-            NOT_FINITE,
+    def _is_sound(self, chunk: Chunk) -> bool:
+        """Whether a chunk and the state after it are finite, the invariants of that state included."""
+        marks, scale = self.marks.copy(), self.scale.copy()
+        row = self.first_row()
+        self.marks[...], self.scale[...] = marks, scale
+        return (
+            row.status == OK
+            and bool((np.abs(self.z) < LARGEST).all())
+            and bool(np.isfinite(chunk.rows).all() and np.isfinite(chunk.crossings).all())
         )
+
+    def _until_failure(self, steps: int, status: int) -> Chunk:
+        """Repeat a chunk that failed up to its last sound step, found by halving.
+
+        The loop looks at the state only where it is sampled; so the failing step is the same whatever `every` is.
+        """
+        parts: list[Chunk] = []
+        left = steps
+        for power in reversed(range(steps.bit_length())):
+            if 2**power > left:
+                continue
+            step, before = self.step, self._copy()
+            part = self._attempt(2**power)
+            if part.status <= OK and self._is_sound(part):
+                parts.append(part)
+                left -= 2**power
+            else:
+                status = part.status
+                self.restore(step, before)
+        return Chunk(
+            np.concatenate([np.empty((0, self.program.width)), *(part.rows for part in parts)]),
+            np.concatenate([self._no_crossings(), *(part.crossings for part in parts)]),
+            status if status > OK else NOT_FINITE,
+        )
+
+    def _copy(self) -> dict[str, Array]:
+        return {name: array.copy() for name, array in self.state().items()}
+
+    def _no_crossings(self) -> Array:
+        return np.empty((0, self.program.width + 2))
 
     def _call(self, steps: int, rows: Array) -> tuple[int, int]:
         program = self.program
-        return program.advance(
-            self.z, self.e, self.t0, self.dt, self.step, steps, self.every, program.par, program.stepper.tab,
-            self._work, self.carry, rows, self.scale, self.marks, self._copies, self._spare, self._crossings,
-        )  # fmt: skip
+        try:
+            with np.errstate(all="ignore"):
+                return program.advance(
+                    self.z, self.e, self.t0, self.dt, self.step, steps, self.every, program.par, program.stepper.tab,
+                    self._work, self.carry, rows, self.scale, self.marks, self._copies, self._spare, self._crossings,
+                )  # fmt: skip
+        except (ArithmeticError, ValueError):  # of Python's floats: where compiled code goes on with inf or nan
+            return NOT_FINITE, 0

@@ -19,19 +19,35 @@ from numba import njit, types
 _strict = dict(error_model="numpy", fastmath=False, _nrt=False)
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _fn = njit(**_strict, **_inner)
+_inline = njit(inline="always", **_strict, **_inner)
 _relaxed = njit(**{**_strict, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}, **_inner)
 """
 PYTHON = """\
 import math
 from collections import namedtuple
-_fn = _relaxed = lambda function: function
+_fn = _inline = _relaxed = lambda function: function
 """
 CUDA = """\
 import math
 from collections import namedtuple
 from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
-_relaxed = _fn
+_inline = _relaxed = _fn
+"""
+# numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie
+# side by side and slows others down, so it is switched on while such an entry is compiled, and only then.
+PACKED = """\
+from numba import config
+def _packed(compile):
+    def compiled(function):
+        config.reload_config()
+        before = config.SLP_VECTORIZE
+        config.SLP_VECTORIZE = 1
+        try:
+            return compile(function)
+        finally:
+            config.SLP_VECTORIZE = before
+    return compiled
 """
 
 ArrayType = tuple[str, int, str]  # name, number of dimensions, dtype
@@ -55,7 +71,7 @@ def module_text(title: str, parts: Sequence[Part], par: Sequence[ArrayType], *, 
     return "\n".join(lines)
 
 
-def cpu_entry(par: Sequence[ArrayType]) -> str:
+def cpu_entry(par: Sequence[ArrayType], *, packed: bool = False) -> str:
     """Decorator of `engine.loop.advance` for the processor: one explicit signature, compiled at import."""
 
     def array(dimensions: int, dtype: str = "float64") -> str:
@@ -72,4 +88,5 @@ def cpu_entry(par: Sequence[ArrayType]) -> str:
         array(1), array(1), array(1), array(2),
     ]  # fmt: skip
     signature = f"types.Tuple((types.int64, types.int64))({', '.join(arguments)})"
-    return f"@njit({signature}, nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
+    compiler = f"njit({signature}, nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
+    return f"@_packed({compiler})" if packed else f"@{compiler}"

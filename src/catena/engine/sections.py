@@ -111,7 +111,7 @@ def locate(i, before, after, t, dt, par, tab, work, n, width, copies, spare):
     fb = before
     c = a
     fc = fa
-    part = before / (before - after)
+    part = after / (after - before)  # the linear guess, as a fraction of the way from a to b
     best = 1.0
     least = abs(after)
     for _ in range(TRIES):

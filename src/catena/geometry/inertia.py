@@ -81,21 +81,20 @@ def refuse_open(faces: NDArray[np.int64], where: str) -> None:
             raise InputError(f"the edge from vertex {a} to vertex {b} {wrong}", where=f"{where}[{k // 3}]", do=do)
 
 
-def mesh_volume(triangles: Array) -> tuple[float, Array, Array, float]:
-    """Volume, centroid, triangles relative to the centroid, and sum of |volumes|, inside closed triangles (n, 3, 3).
+def mesh_volume(triangles: Array) -> tuple[float, Array, Array]:
+    """Volume inside closed triangles (n, 3, 3), its centroid, and the triangles relative to it.
 
-    Signed tetrahedra from a point inside to each triangle (a, b, c): volume det(a, b, c)/6, centroid (a + b + c)/4.
+    Signed tetrahedra from the mean vertex to each triangle (a, b, c): volume det(a, b, c)/6, centroid (a + b + c)/4.
+    A volume that is not above the rounding of its pieces is 0.
     """
-    inside = np.array([_sum(x.tolist()) / x.size for x in triangles.reshape(-1, 3).T])
-    relative = triangles - inside
-    for _ in range(2):  # the second time from the centroid itself: no cancellation
-        volumes = _tetrahedra(relative)
-        volume = _sum(volumes.tolist())
-        if not abs(volume) > 0.0:
-            break
-        step = np.array([_sum((volumes * x).tolist()) / (4.0 * volume) for x in relative.sum(axis=1).T])
-        inside, relative = inside + step, relative - step
-    return volume, inside, relative, _sum(np.abs(volumes).tolist())
+    middle = np.array([_sum(x.tolist()) / x.size for x in triangles.reshape(-1, 3).T])
+    relative = triangles - middle  # from far away the tetrahedra would nearly cancel
+    volumes = _tetrahedra(relative)
+    volume, total = _sum(volumes.tolist()), _sum(np.abs(volumes).tolist())
+    if not abs(volume) > ROUNDING * total:
+        return 0.0, middle, relative
+    rest = np.array([_sum((volumes * x).tolist()) / (4.0 * volume) for x in relative.sum(axis=1).T])
+    return volume, middle + rest, relative - rest
 
 
 def mesh_second_moment(triangles: Array) -> Array:
@@ -150,15 +149,11 @@ def principal_of_tensor(tensor: Array, where: str) -> Principal:
     s = np.array([[diagonal[0], -xy, -xz], [-xy, diagonal[1], -yz], [-xz, -yz, diagonal[2]]])
     if not _coupled(s).any():
         return principal_of_moments(np.diag(tensor), where)
-    if keeps_axes(s):
-        d, axes, coupled = np.diag(s), np.eye(3), _coupled(s)
-    else:
-        d, axes = _ordered(*diagonalise(s))
-        coupled = _mixed(axes)
+    d, axes = (np.diag(s), np.eye(3)) if keeps_axes(s) else _ordered(*diagonalise(s))
     moments = np.diag(inertia_tensor(np.diag(d)))
     _refuse_negative(d, moments, where, lambda k: f"principal axis {_text(axes[:, k])}")
-    # rounding the elements of a turned tensor moves its d_k this much: a smaller one is not known to be positive
-    return _without_rounding(d, axes, np.where(coupled, ROUNDING * moments.max(), 0.0))
+    # rounding the elements of a turned tensor moves every d_k this much: a smaller one is not known to be positive
+    return _without_rounding(d, axes, np.full(3, ROUNDING * moments.max()))
 
 
 def principal_of_points(points: Array, measure: Callable[[Array], Array], *, floor: float, where: str) -> Principal:
@@ -242,7 +237,7 @@ def _ordered(d: Array, axes: Array) -> tuple[Array, Array]:
 
 
 def _coupled(s: Array) -> Array:
-    """Which input axes are not exactly principal; what is said of one that is, is taken at its word."""
+    """Which input axes are not exactly principal. The d_k of one that is stands on its own, however small."""
     return np.count_nonzero(s - np.diag(np.diag(s)), axis=0) > 0
 
 

@@ -63,10 +63,10 @@ def renew(q, e):
     """q := q (3 - q.q)/2, one Newton step towards |q| = 1, for the stepped quaternion q + e.
 
     Written as a compensated increment: multiplying q would round each component, a random walk of its direction.
+    The same factor on e would change it by less than the rounding of that increment.
     """
     k = 0.5 * (1.0 - (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]))
     for i in range(4):
-        e[i] += k * e[i]
         add(q, e, i, k * q[i])
 
 

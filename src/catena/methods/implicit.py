@@ -117,13 +117,14 @@ def finish(z, e, tab, work, carry):
         increment = 0.0
         for i in range(s):
             increment += work[(2 * k + 2) * lanes + i]
-        work[k * lanes] = increment
-    for k in range(n):
-        if not abs(work[k]) < 1e300:
+        if not abs(increment) < 1e300:
             carry[n * lanes] = 0.0
             return NOT_CONVERGED
+        work[(2 * k + 1) * lanes] = increment  # the stages are not needed any more
     for k in range(n):
-        add(z, e, k, work[k])
+        add(z, e, k, work[(2 * k + 1) * lanes])
+        for i in range(lanes):
+            carry[k * lanes + i] = work[(2 * k + 2) * lanes + i]
     carry[n * lanes] = 1.0
     return 0
 

@@ -164,7 +164,7 @@ def implicit_midpoint_rotor(y, q, ey, eq, inertia, h, tab):
     return turn(y, q, ey, eq, inertia[0], inertia[1], inertia[2], h, 0.0)
 
 
-KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("energy"), Exact("unit"))
+KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("energy"), Exact("unit"), Exact("axial"))
 
 
 @register

@@ -95,7 +95,7 @@ class SymmetricRotation(Rotor):
 
     @property
     def traits(self) -> Traits:
-        return Traits(2, True, True, True, KEEPS, ("touma1994", "fasso2003"), 0.0)
+        return Traits(2, True, True, True, (*KEEPS, Exact("axial")), ("touma1994", "fasso2003"), 0.0)
 
 
 def _symmetric_axes(moments: Array) -> list[float]:

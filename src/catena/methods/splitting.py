@@ -110,7 +110,9 @@ class Splitting(Method):
     @property
     def traits(self) -> Traits:
         kicks, drifts, cite = coefficients(self.order)
-        keeps = (Exact("linear"), Exact("bilinear"), Bounded("energy"))
+        rotor = self.rotor or DEFAULT_ROTORS[self.order]
+        axial = tuple(keep for keep in rotor.traits.keeps if keep.what == "axial")
+        keeps = (Exact("linear"), Exact("bilinear"), Exact("unit"), *axial, Bounded("energy"))
         return Traits(self.order, True, True, True, keeps, (cite,), stability_limit(kicks, drifts))
 
     @classmethod

@@ -235,8 +235,8 @@ def _stages(name: str, s: int, lanes: int, measured: str) -> Written:
     lines += [f"        largest{i} = seen{i} if seen{i} > largest{i} else largest{i}" for i in range(lanes)]
     lines += [f"        work[(2 * k + 1) * {lanes} + {i}] = y{i}" for i in range(lanes)]
     lines += [f"        work[{i}] = largest{i}" for i in range(lanes)]
-    lines += ["    largest = 0.0", f"    for i in range({lanes}):", "        largest = max(largest, work[i])"]
-    lines += ["    return largest"]
+    lines += ["    largest = 0.0", f"    for i in range({lanes}):"]
+    lines += ["        largest = work[i] if work[i] > largest else largest", "    return largest"]
     return Written(name, "\n".join(lines), __name__)
 
 

@@ -24,7 +24,6 @@ from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
@@ -244,17 +243,24 @@ def chunk_path(store: Path, column: Column, index: int) -> Path:
     return store.joinpath(column.name, "c", str(index), *("0" for _ in column.shape))
 
 
+def checksum(data: bytes) -> int:
+    """CRC-32C, as Zarr's codec of that name computes it."""
+    import google_crc32c  # here, so that runs in memory need no store
+
+    return google_crc32c.value(data)
+
+
 def encode_chunk(rows: NDArray[np.float64]) -> bytes:
     """The bytes of a chunk file: the rows, then the CRC-32C of their bytes."""
     data = rows.astype(ROW_TYPE, copy=False).tobytes()
-    return data + google_crc32c.value(data).to_bytes(CHECKSUM_BYTES, "little")
+    return data + checksum(data).to_bytes(CHECKSUM_BYTES, "little")
 
 
 def decode_chunk(data: bytes, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """The rows in the bytes of a chunk file; ValueError if they are not those written."""
     check_chunk_size(len(data), shape)
     rows = data[:-CHECKSUM_BYTES]
-    if google_crc32c.value(rows) != chunk_checksum(data):
+    if checksum(rows) != chunk_checksum(data):
         raise ValueError("fails its checksum")
     return np.frombuffer(rows, dtype=ROW_TYPE).reshape(shape)
 

@@ -74,8 +74,9 @@ class AttitudePotential:
         for name in self.parameters:
             if name in ELEMENTS or not name.isidentifier():
                 raise InputError(f"a parameter cannot be called {name!r}", where="Top.parameters", do="rename it")
-        parse(text, [*ELEMENTS, *self.parameters], what="potential")
+        used = parse(text, [*ELEMENTS, *self.parameters], what="potential").names
         self.text = text
+        self.rows = tuple(any(f"R{i}{j}" in used for j in (1, 2, 3)) for i in (1, 2, 3))  # rows of R in U
 
     @property
     def values(self) -> np.ndarray:

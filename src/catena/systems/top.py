@@ -95,6 +95,26 @@ def principal_torque(r, par):
     return to_principal_axes(t1, t2, t3, par)
 
 
+@slot
+def gradient(r11, r12, r13, r21, r22, r23, r31, r32, r33, par):
+    """dU/dR in the axes in which the body was given."""
+
+
+def gradient_at(r, par):
+    """dU/dR for the rotation r of the principal axes: W F."""
+    r11, r12, r13, r21, r22, r23, r31, r32, r33 = given_axes(r, par)
+    w = gradient(r11, r12, r13, r21, r22, r23, r31, r32, r33, par)
+    if is_framed(par) == 0:
+        return w
+    w11, w12, w13, w21, w22, w23, w31, w32, w33 = w
+    f11, f12, f13, f21, f22, f23, f31, f32, f33 = rotation(par.frame)
+    return (
+        w11 * f11 + w12 * f21 + w13 * f31, w11 * f12 + w12 * f22 + w13 * f32, w11 * f13 + w12 * f23 + w13 * f33,
+        w21 * f11 + w22 * f21 + w23 * f31, w21 * f12 + w22 * f22 + w23 * f32, w21 * f13 + w22 * f23 + w23 * f33,
+        w31 * f11 + w32 * f21 + w33 * f31, w31 * f12 + w32 * f22 + w33 * f32, w31 * f13 + w32 * f23 + w33 * f33,
+    )  # fmt: skip
+
+
 def potential_at(r, par):
     """U at the rotation r (principal axes)."""
     r11, r12, r13, r21, r22, r23, r31, r32, r33 = given_axes(r, par)
@@ -378,8 +398,7 @@ class Top(System):
 
     def _vertical_tags(self) -> frozenset[str]:
         """The vertical momentum is bilinear in (q, g); it is kept if U depends on the vertical only."""
-        used = set(parse_names(self.potential.text))
-        kept = used <= {"R31", "R32", "R33", *self.potential.parameters}
+        kept = self.potential.rows == (False, False, True)
         return frozenset({"bilinear", "quadratic", "vertical"}) if kept else frozenset()
 
     def start(
@@ -398,6 +417,7 @@ class Top(System):
             potential: self.potential.kernel("potential"),
             torque: self.potential.kernel("torque"),
             torque_rate: self.potential.kernel("torque_rate"),
+            gradient: self.potential.kernel("gradient"),
             is_framed: int(not np.array_equal(self.body.frame, IDENTITY)),
             measure_special: {
                 "": measure_nothing,
@@ -407,11 +427,12 @@ class Top(System):
             views.field_count: 2,
         }
         flags = {"linear_bodies"} if self.body.kind == "linear" else set()
-        if name in ("split", "field", "constrained"):
+        if name in ("split", "field", "constrained", "quat_em"):
             kernels = {
                 views.field: top_field, views.force: top_force, views.kick: top_kick, views.drift: top_drift,
                 views.commutator_kick: top_commutator_kick, views.publish: publish_body, views.measure: measure_top,
-                views.field_end: body_field_end,
+                views.field_end: body_field_end, views.attitude_potential: potential_at,
+                views.attitude_gradient: gradient_at,
             }  # fmt: skip
             flags |= {"rotor", "quadratic_kinetic", "commutator_kick"}
             moments = self.body.rotor_moments.reshape(1, 3)
@@ -440,7 +461,8 @@ class Top(System):
         return from_principal(self.body, z[:4], y, time)
 
     def parameter_arrays(self) -> dict[str, Array]:
-        return body_arrays(self.body) | {"potential": self.potential.values, "special": self._special[1]}
+        own = {"potential": self.potential.values, "rows": np.array(self.potential.rows, dtype=float)}
+        return body_arrays(self.body) | own | {"special": self._special[1]}
 
     def describe(self) -> dict[str, Any]:
         described = {"kind": self.kind, "body": self.body.describe(), "potential": self.potential.describe()}
@@ -453,10 +475,3 @@ class Top(System):
 
     def __repr__(self) -> str:
         return f"Top({self.body!r}, {self.potential.gravity or self.potential.text!r})"
-
-
-def parse_names(text: str) -> frozenset[str]:
-    """The names in a checked text."""
-    import re
-
-    return frozenset(re.findall(r"[^\W\d]\w*", text))

@@ -1,0 +1,211 @@
+"""A source becomes a case: a plan, its length and where it goes; or all its mistakes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as FilePath
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from ..engine.build import choose_view
+from ..errors import CapabilityError, InputError, nearest
+from ..expressions import parse
+from ..methods.base import Method, method_from
+from ..plan import Plan, make_plan, step_count
+from ..runs import Run
+from ..simulation import run_plan
+from ..systems.base import State, System
+from ..watching import Event, Section
+from .mistakes import CaseError, Mistake
+from .positions import Path
+from .source import Source
+from .tables import Table, case_table, system_tables
+from .wording import refusals, shown
+
+T = TypeVar("T")
+LISTED = {"section", "event"}
+EXPRESSIONS = {"text": False, "where": True}  # keys of a section or event -> whether it is a condition
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A case that can be run.
+
+    Attributes
+    ----------
+    plan, steps : what is run, and how far
+    out : directory of the stored run, None for a run in memory
+    """
+
+    plan: Plan
+    steps: int
+    out: str | None = None
+
+    def run(self, *, out: str | FilePath | None = None, progress: Any = None) -> Run:
+        """Run it; `out` replaces that of the case, progress as for `simulate`."""
+        return run_plan(self.plan, self.steps, out=out or self.out, progress=progress)
+
+
+def read_case(file: str | FilePath | None, *, text: str = "", label: str = "", overrides: Sequence[str] = ()) -> Case:
+    """The case in a file, or in a text if the file is None.
+
+    Parameters
+    ----------
+    file : path of the case
+    text, label : the case itself, and what messages call it
+    overrides : "run.dt=0.01": keys that are set, values as TOML writes them
+
+    Raises
+    ------
+    CaseError : with every mistake that can be told
+    """
+    source = Source.read(file, overrides) if file is not None else Source(text, label, overrides)
+    return _Reading(source).case()
+
+
+class _Reading:
+    """Collects mistakes on the way from tables to objects; what does not need what failed is still checked."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.mistakes: list[Mistake] = []
+        self.misspelt: set[Any] = set()  # tables with unknown keys: what they seem to lack may be among these
+
+    def case(self) -> Case:
+        made = self.objects(self.tables())
+        if self.mistakes or made is None:
+            raise CaseError(self.mistakes)
+        return made
+
+    def tables(self) -> dict[str, Any]:
+        """The tables that fit their models, None in place of those that do not; unknown keys are reported and left out."""
+        kind = self.kind()
+        model, data = case_table(kind), self.source.data
+        try:
+            return dict(model.model_validate(data))
+        except ValidationError as error:
+            found = list(refusals(error, model, self.source))
+        self.mistakes += [refusal.mistake for refusal in found if refusal.mistake]
+        unknown = [refusal.path for refusal in found if refusal.unknown_key]
+        self.misspelt |= {path[0] for path in unknown}
+        good = data
+        for path in unknown:
+            good = _without(good, path)
+        for refusal in found:
+            # expressions would only seem wrong where a key of the system is misspelt
+            if refusal.path and (not refusal.unknown_key or refusal.path[0] == "system"):
+                good = _without(good, refusal.path[: 2 if refusal.path[0] in LISTED else 1])
+        return dict(case_table(kind, optional=True).model_validate(good))
+
+    def kind(self) -> str | None:
+        """The kind of the system, None (and a mistake) if there is none."""
+        system = self.source.data.get("system")
+        if not isinstance(system, dict):
+            return None
+        known = list(system_tables())
+        kind = system.get("kind")
+        if isinstance(kind, str) and kind in known:
+            return kind
+        if "kind" not in system:
+            wrong, path = "[system] lacks the key kind", ("system",)
+        else:
+            wrong, path = f"kind = {shown(kind)} is not a system{nearest(str(kind), known)}", ("system", "kind")
+        self.mistakes.append(self.source.mistake(path, wrong, f"use one of {', '.join(known)}"))
+        return None
+
+    def objects(self, tables: dict[str, Any]) -> Case | None:
+        """The case, None if something is wrong."""
+        described = tables["system"]
+        known = isinstance(described, Table)
+        system = self.system(described) if known else None
+        given = tables["start"]
+        start = None
+        if system is not None and isinstance(given, Table):
+            start = self.attempt(("start",), lambda: given.make(system))
+        method = self.method(tables["method"], system)
+        names = [*described.names(), "t"] if known else None
+        sections = self.watched(Section, "section", tables["section"], names)
+        events = self.watched(Event, "event", tables["event"], names)
+        self.different_names([("section", s) for s in sections] + [("event", e) for e in events])
+        run = tables["run"]
+        unclear = "run" in self.misspelt and run is not None and run.steps is run.t_end is None
+        if run is not None and run.dt is not None and not unclear:
+            time = start.time if start is not None else getattr(given, "time", 0.0)
+            self.attempt(("run",), lambda: step_count(run.dt, time, steps=run.steps, t_end=run.t_end))
+        if self.mistakes or system is None or start is None or run is None:
+            return None
+        return self.attempt(("run",), lambda: _case(system, start, method, run, sections, events, tables["units"]))
+
+    def system(self, table: Any) -> System | None:
+        before = len(self.mistakes)
+        for path, text in table.texts():
+            self.expression(("system", *path), text, table.names())
+        return self.attempt(("system",), table.make) if len(self.mistakes) == before else None
+
+    def method(self, table: Any, system: System | None) -> Method | None:
+        if table is None:
+            return None
+        method = self.attempt(("method",), lambda: method_from(table.given()))
+        if method is not None and system is not None:
+            self.attempt(("method", "kind"), lambda: choose_view(system, method))
+        return method
+
+    def watched(self, kind: type[Any], name: str, tables: Sequence[Any], names: list[str] | None) -> list[Any]:
+        """The sections or events."""
+        made = []
+        for index, table in enumerate(tables):
+            path = (name, index)
+            if table is None:
+                made.append(None)
+                continue
+            made.append(self.attempt(path, lambda table=table: kind(**table.given())))  # type: ignore[misc]
+            for key, condition in EXPRESSIONS.items():
+                text = getattr(table, key, "")
+                if names is not None and (text or key == "text"):
+                    self.expression((*path, key), text, names, conditions=condition)
+        return made
+
+    def different_names(self, watched: list[tuple[str, Any]]) -> None:
+        """Sections and events share their names."""
+        seen: set[str] = set()
+        count = {"section": -1, "event": -1}
+        for table, item in watched:
+            count[table] += 1
+            if item is not None and item.name in seen:
+                wrong = f"two sections or events are called {item.name!r}"
+                self.mistakes.append(self.source.mistake((table, count[table], "name"), wrong, "rename one"))
+            seen.add(getattr(item, "name", ""))
+
+    def expression(self, path: Path, text: str, names: list[str], *, conditions: bool = False) -> None:
+        self.attempt(path, lambda: parse(text, names, what=str(path[-1]), conditions=conditions))
+
+    def attempt(self, path: Path, make: Callable[[], T]) -> T | None:
+        """What is made, or None and a mistake."""
+        try:
+            return make()
+        except (InputError, CapabilityError) as error:
+            self.mistakes.append(self.source.explained(path, error))
+            return None
+
+
+def _without(value: Any, path: Path) -> Any:
+    """A table without a key, or a list with None for an element; only what leads there is copied."""
+    first, *rest = path
+    if isinstance(value, list) and isinstance(first, int):
+        return [*value[:first], _without(value[first], tuple(rest)) if rest else None, *value[first + 1 :]]
+    if not isinstance(value, dict) or first not in value:
+        return value
+    if not rest:
+        return {key: part for key, part in value.items() if key != first}
+    return value | {first: _without(value[first], tuple(rest))}
+
+
+def _case(
+    system: System, start: State, method: Method | None, run: Any, sections: Any, events: Any, units: Table
+) -> Case:
+    plan, steps = make_plan(
+        system, start, method, dt=run.dt, steps=run.steps, t_end=run.t_end, every=run.every, sections=sections, events=events
+    )  # fmt: skip
+    return Case(replace(plan, units=units.given()), steps, run.out)

@@ -1,0 +1,160 @@
+"""The text of a case and the overrides of the command line: values, and where each of them was given."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from ..errors import InputError
+from .mistakes import CaseError, Mistake
+from .positions import Path, Place, Positions
+
+LARGEST_FILE = 10_000_000  # bytes
+AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+COLUMN = re.compile(r", column (\d+):")  # in the place that the parser of expressions names
+
+
+class Source:
+    """A case as it was given.
+
+    Attributes
+    ----------
+    label : what messages call it, usually the path of the file
+    data : its values, overrides included
+
+    Raises
+    ------
+    CaseError : the text is not TOML, or an override cannot be applied
+    """
+
+    def __init__(self, text: str, label: str, overrides: Sequence[str] = ()) -> None:
+        self.label = label
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+        self._lines = text.split("\n")
+        self._given: dict[Path, str] = {}
+        try:
+            self.data: dict[str, Any] = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise CaseError([self._syntax(str(error))]) from None
+        except RecursionError:
+            raise CaseError([Mistake("the values are nested too deeply", "", label)]) from None
+        except ValueError as error:  # a date that no calendar has, an integer of thousands of digits
+            raise CaseError([Mistake(f"a value cannot be read: {error}", "", label)]) from None
+        self._positions = Positions(text)
+        for override in overrides:
+            self._override(override)
+
+    @classmethod
+    def read(cls, file: str | FilePath, overrides: Sequence[str] = ()) -> Source:
+        """The source in a file."""
+        path = FilePath(file)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(
+                f"the case cannot be read: {error.strerror}", where=str(file),
+                do="check the path; `catena new hamiltonian` writes a case to start from",
+            ) from None  # fmt: skip
+        if len(data) > LARGEST_FILE:
+            raise InputError(f"the file has {len(data)} bytes", where=str(file), do="give a case, not data")
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            line = data[: error.start].count(b"\n") + 1
+            raise InputError("the text is not UTF-8", where=f"{file}, line {line}", do="save it as UTF-8") from None
+        return cls(text, str(file), overrides)
+
+    def __contains__(self, path: Path) -> bool:
+        value: Any = self.data
+        for part in path:
+            if not _has(value, part):
+                return False
+            value = value[part]
+        return True
+
+    def mistake(self, path: Path, wrong: str, do: str = "") -> Mistake:
+        """A mistake in the value of a key, or in the table around a key that is not there."""
+        given = self._override_of(path)
+        if given:
+            return Mistake(wrong, do, given)
+        if not path:  # the case as a whole; no line shows it
+            return Mistake(wrong, do, self.label, Place(1, 1))
+        return self._at(self._positions.place(path), wrong, do)
+
+    def explained(self, table: Path, error: InputError) -> Mistake:
+        """The mistake that an error tells of: at the key of the table that it names, first by its `where`."""
+        path = table
+        column = COLUMN.search(error.where)
+        named = re.findall(r"\w+(?:\.\w+)*", error.where[: column.start() if column else None])
+        for word in [*named, *re.findall(r"^\w+(?= = )", error.wrong)]:
+            parts = word.split(".")
+            candidates = [(*table, *parts[first:]) for first in range(len(parts))]
+            path = next((candidate for candidate in candidates if candidate in self), path)
+            if path != table:
+                break
+        given = self._override_of(path)
+        if column is None or given:
+            hint = f", column {column[1]} of the text" if column else ""
+            return self.mistake(path, error.wrong + hint, error.do)
+        return self._at(self._positions.inside(path, int(column[1]) - 1), error.wrong, error.do)
+
+    def _at(self, place: Place, wrong: str, do: str) -> Mistake:
+        return Mistake(wrong, do, self.label, place, self._lines[place.line - 1])
+
+    def _syntax(self, message: str) -> Mistake:
+        at = AT.search(message)
+        wrong = f"this is not TOML: {AT.sub('', message)}"
+        if at is None or at[1] is None:
+            return self._at(Place(len(self._lines), len(self._lines[-1]) + 1), wrong, "complete the file")
+        return self._at(Place(int(at[1]), int(at[2])), wrong, "see https://toml.io; text stands in double quotes")
+
+    def _override_of(self, path: Path) -> str:
+        """The option that gave a value or, for a table that is not in the file, one of its keys; else nothing."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._given:
+                return self._given[path[:length]]
+        if not path or path in self._positions:
+            return ""
+        return next((given for key, given in self._given.items() if key[: len(path)] == path), "")
+
+    def _override(self, override: str) -> None:
+        where = f"--set {override}"
+
+        def refuse(wrong: str, do: str) -> CaseError:
+            return CaseError([Mistake(wrong, do, where)])
+
+        key, equals, value = override.partition("=")
+        path: list[str | int] = [int(part) if part.isdecimal() else part for part in key.strip().split(".")]
+        if not equals or "" in path:
+            raise refuse("this sets nothing", "write --set table.key=value, such as --set run.dt=0.01")
+        try:
+            parsed = tomllib.loads(f"value = {value}")
+        except (ValueError, RecursionError):
+            parsed = {}
+        if set(parsed) != {"value"}:
+            quoted = value.strip().replace('"', "")
+            raise refuse(
+                f"{value.strip()!r} is not a TOML value", f"text stands in quotes: --set '{key.strip()}=\"{quoted}\"'"
+            )
+        table: Any = self.data
+        for depth, part in enumerate(path[:-1]):
+            if isinstance(table, dict) and isinstance(part, str):
+                table = table.setdefault(part, {})
+            elif _has(table, part):
+                table = table[part]
+            else:
+                raise refuse(f"there is no {'.'.join(map(str, path[: depth + 1]))}", "set a key that the case can have")
+        last = path[-1]
+        if not (isinstance(table, dict) and isinstance(last, str)) and not _has(table, last):
+            raise refuse(f"there is no {'.'.join(map(str, path))}", "set a key that the case can have")
+        table[last] = parsed["value"]
+        self._given[tuple(path)] = where
+
+
+def _has(value: Any, part: str | int) -> bool:
+    if isinstance(value, dict):
+        return part in value
+    return isinstance(value, list) and isinstance(part, int) and 0 <= part < len(value)

@@ -1,0 +1,207 @@
+"""The models of the tables of a case.
+
+What a class or function of catena declares is not declared again: the models of methods, sections, events and
+problems are made from the dataclasses and signatures themselves. Only systems have written models, one file each in
+`kinds`, because Python takes more for them than a file can say.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from functools import cache, reduce
+from importlib import import_module
+from operator import or_
+from pkgutil import iter_modules
+from typing import Annotated, Any, ClassVar, ForwardRef, Literal, get_type_hints
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, TypeAdapter, create_model
+
+from .. import problems
+from ..methods.base import Method, registered
+from ..systems.base import State, System
+from ..watching import Event, Section
+
+OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key is called so
+
+
+class Table(BaseModel):
+    """A table of a case: its keys and no other, each of its type, no number that is not finite."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+    def given(self) -> dict[str, Any]:
+        """The values that the case gives."""
+        return self.model_dump(exclude_unset=True)
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+Numbers = Annotated[list[float], BeforeValidator(_listed, json_schema_input_type=float | list[float])]
+Names = Annotated[list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
+Filled = Annotated[str, Field(min_length=1)]
+
+
+class StartTable(Table):
+    """[start]: the arguments of the system's `start`."""
+
+    def make(self, system: Any) -> State:
+        """The start of a system."""
+        return system.start(**self.given())
+
+
+class SystemTable(Table):
+    """[system]: the arguments of a system; a subclass adds `kind` and one key for each of them."""
+
+    start: ClassVar[type[StartTable]] = StartTable
+
+    def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Path below [system] and text of each expression, to be checked one by one."""
+        yield from ()
+
+    def names(self) -> list[str]:
+        """What an expression may be written in."""
+        return []
+
+    def make(self) -> System:
+        """The system."""
+        raise NotImplementedError
+
+
+class RunTable(Table):
+    """[run]: step size, length, samples and where they go."""
+
+    dt: float | None = Field(None, gt=0, description="step size; left out where the system suggests one")
+    steps: int | None = Field(None, gt=0, description="number of steps; or give t_end")
+    t_end: float | None = Field(None, description="time of the end; dt must divide the length")
+    every: int = Field(1, gt=0, description="a sample is kept every so many steps")
+    out: Filled | None = Field(None, description="directory name.zarr that the run is streamed into")
+
+
+class UnitsTable(Table):
+    """[units]: labels that are kept with the run; nothing is converted."""
+
+    time: str = ""
+    length: str = ""
+    mass: str = ""
+
+
+_systems: dict[str, type[SystemTable]] = {}
+
+
+def register(table: type[SystemTable]) -> type[SystemTable]:
+    """Make the table of a system known, under its `kind`."""
+    (kind,) = table.model_fields["kind"].annotation.__args__  # type: ignore[union-attr]
+    _systems[kind] = table
+    return table
+
+
+@cache
+def system_tables() -> dict[str, type[SystemTable]]:
+    """The table of each kind of system."""
+    from . import kinds
+
+    for module in iter_modules(kinds.__path__):
+        import_module(f"{kinds.__name__}.{module.name}")
+    return dict(sorted(_systems.items()))
+
+
+def _table_of(described: type, **first: Any) -> type[Table]:
+    """The table with the fields of a dataclass."""
+    hints = get_type_hints(described)
+    keys = {
+        f.name: (_in_case(hints[f.name]), ... if f.default is MISSING else f.default)
+        for f in fields(described)
+    }  # fmt: skip
+    return create_model(described.__name__, __base__=Table, __doc__=_title(described), **first, **keys)
+
+
+def _in_case(hint: Any) -> Any:
+    """A method inside a method is a table again."""
+    nested = ForwardRef("AnyMethod")
+    return nested if hint is Method else nested | None if hint == Method | None else hint
+
+
+def _title(described: Any) -> str:
+    return (inspect.getdoc(described) or described.__name__).splitlines()[0]
+
+
+@cache
+def method_tables() -> Any:
+    """Any method of the registry: a table with its `kind` and its parameters."""
+    tables = [_table_of(method, kind=(Literal[method.name], ...)) for method in registered()]
+    union = Annotated[reduce(or_, tables), Field(discriminator="kind")]
+    for table in tables:
+        table.model_rebuild(_types_namespace={"AnyMethod": union})
+    return union
+
+
+@cache
+def problem_tables() -> Any:
+    """The start of any built-in problem: its name and the arguments of its function."""
+    tables = []
+    for name in problems.__all__:
+        function = getattr(problems, name)
+        hints = get_type_hints(function)
+        keys: dict[str, Any] = {
+            parameter.name: (hints[parameter.name], ... if parameter.default is parameter.empty else parameter.default)
+            for parameter in inspect.signature(function).parameters.values()
+        }
+        keys = {"problem": (Literal[name], ...)} | keys
+        tables.append(create_model(name, __base__=ProblemStart, __doc__=_title(function), **keys))
+    return Annotated[reduce(or_, tables), Field(discriminator="problem")]
+
+
+class ProblemStart(StartTable):
+    """[start]: that of a built-in problem."""
+
+    def make(self, system: Any) -> State:
+        arguments = self.given()
+        start = getattr(problems, arguments.pop("problem"))(**arguments).start
+        return system.start(**start.fields, time=start.time)
+
+
+def _way(value: Any) -> str:
+    return PROBLEM if isinstance(value, dict) and "problem" in value else OWN
+
+
+@cache
+def case_table(kind: str | None, *, optional: bool = False) -> type[Table]:
+    """The whole case of a kind of system.
+
+    Parameters
+    ----------
+    kind : None for a system and a start that are not looked into
+    optional : any table may be missing, and any section or event None
+    """
+    system: Any = dict[str, Any]
+    start: Any = dict[str, Any]
+    if kind is not None:
+        system = system_tables()[kind]
+        own, problem = Annotated[system.start, Tag(OWN)], Annotated[problem_tables(), Tag(PROBLEM)]
+        start = Annotated[own | problem, Discriminator(_way)]
+    section: Any = _table_of(Section)
+    event: Any = _table_of(Event)
+    needed: Any = ...
+    if optional:
+        section, event, needed = section | None, event | None, None
+    tables: dict[str, Any] = {
+        "system": (system, needed),
+        "start": (start, needed),
+        "method": (method_tables() | None, Field(None, description="the default of the system if left out")),
+        "run": (RunTable, needed),
+        "section": (list[section], []),
+        "event": (list[event], []),
+        "units": (UnitsTable, UnitsTable()),
+    }
+    return create_model(f"{kind or 'Any'}Case", __base__=Table, __doc__="A case of catena.", **tables)
+
+
+def case_schema() -> dict[str, Any]:
+    """JSON schema of a case, for editors."""
+    cases: Any = reduce(or_, (case_table(kind) for kind in system_tables()))
+    schema = TypeAdapter(cases).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": "catena case"}

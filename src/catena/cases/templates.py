@@ -1,0 +1,29 @@
+"""The cases that come with the package: one to start from for each kind of system, and the one run by default."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from ..errors import InputError, nearest
+
+
+def template_names() -> list[str]:
+    """What `catena new` can write: "hamiltonian", ..."""
+    folder = files("catena.cases") / "kinds"
+    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
+
+
+def template(name: str) -> str:
+    """A commented case of a kind of system, which runs as it is."""
+    known = template_names()
+    if name not in known:
+        raise InputError(
+            f"there is no template {name!r}{nearest(name, known)}", where="catena new",
+            do=f"choose one of {', '.join(known)}",
+        )  # fmt: skip
+    return (files("catena.cases") / "kinds" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def default_case() -> str:
+    """The case that `catena run` takes when none is given."""
+    return (files("catena.cases") / "default.toml").read_text(encoding="utf-8")

@@ -1,0 +1,180 @@
+"""What the models refuse, in the words of a user: each error of a validation as a mistake in the source."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel, Tag, ValidationError
+
+from ..errors import nearest
+from .mistakes import Mistake
+from .positions import Path
+from .source import Source
+
+NEEDED = {
+    "float_type": ("a number", "write a number such as 0.05"),
+    "int_type": ("a whole number", "write a whole number such as 100"),
+    "int_from_float": ("a whole number", "write it without a decimal point or exponent"),
+    "string_type": ("text", "write it in double quotes"),
+    "bool_type": ("true or false", "write true or false"),
+    "list_type": ("a list", "write it in brackets: [1.0, 2.0]"),
+    "dict_type": ("a table", "write it in braces, {{ name = 1.0 }}, or under its own header {header}"),
+    "model_type": ("a table", "write its keys under the header {header}"),
+    "model_attributes_type": ("a table", 'write {{ kind = "..." }}, or its keys under the header {header}'),
+    "finite_number": ("finite", "give a finite number"),
+    "string_too_short": ("filled in", "write something between the quotes"),
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Something that a model refused: the keys that lead to it, what to say, and whether the last key is unknown.
+
+    There is nothing to say about a key that is missing because it is misspelt.
+    """
+
+    path: Path
+    mistake: Mistake | None
+    unknown_key: bool = False
+
+
+def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> Iterator[Refusal]:
+    """Each thing that the model of the case refused, once."""
+    details = [dict(detail) for detail in error.errors(include_url=False)]
+    misspelt: list[tuple[Path, str]] = []
+    unfit: dict[Path, list[dict[str, Any]]] = {}
+    for detail in sorted(details, key=lambda detail: detail["type"] != "extra_forbidden"):
+        path = _path(detail["loc"], source)
+        if detail["type"] == "extra_forbidden":
+            wrong, do = _unknown_key(path, _keys(case, detail["loc"][:-1]))
+            misspelt.append((path[:-1], wrong))
+            yield Refusal(path, source.mistake(path, wrong, do), unknown_key=True)
+        elif detail["type"] == "missing":
+            meant = f"(did you mean {detail['loc'][-1]}?)"
+            told = any(table == path and wrong.endswith(meant) for table, wrong in misspelt)
+            yield Refusal(path, None if told else source.mistake(path, *_missing(path, detail["loc"][-1])))
+        elif detail["type"] == "union_tag_not_found":
+            yield Refusal(path, source.mistake(path, *_missing(path, _discriminator(detail))))
+        elif detail["type"] == "union_tag_invalid":
+            key = _discriminator(detail)
+            yield Refusal(path, source.mistake((*path, key), *_unknown_choice(key, detail)))
+        else:
+            unfit.setdefault(path, []).append(detail)
+    for path, alternatives in unfit.items():
+        yield Refusal(path, source.mistake(path, *_unfit(path, alternatives)))
+
+
+def _missing(path: Path, key: Any) -> tuple[str, str]:
+    if not path:
+        return f"the table [{key}] is missing", f"add [{key}] and its keys"
+    return f"{_header(path)} lacks the key {key}", f"add {key} = ..."
+
+
+def _unknown_key(path: Path, known: list[str]) -> tuple[str, str]:
+    what = "key" if path[:-1] else "table"
+    wrong = f"{_header(path[:-1])} has no {what} {path[-1]}{nearest(str(path[-1]), known)}"
+    return wrong, f"use one of {', '.join(known)}"
+
+
+def _discriminator(detail: dict[str, Any]) -> str:
+    return detail["ctx"]["discriminator"].strip("'")
+
+
+def _unknown_choice(key: str, detail: dict[str, Any]) -> tuple[str, str]:
+    known = [word.strip("'") for word in detail["ctx"]["expected_tags"].split(", ")]
+    value = detail["input"][key]
+    return f"{key} = {shown(value)} is not known{nearest(str(value), known)}", f"use one of {', '.join(known)}"
+
+
+def _unfit(path: Path, alternatives: list[dict[str, Any]]) -> tuple[str, str]:
+    """A value that is none of what its key can take."""
+    name = path[-1:] if isinstance(path[-1], str) else path[-2:]
+    needed, advice = [], []
+    for detail in alternatives:
+        kind, context = detail["type"], detail.get("ctx", {})
+        known = {
+            "literal_error": (context.get("expected", ""), f"write {context.get('expected', '')}"),
+            "greater_than": (f"above {context.get('gt', 0):g}", "give a larger number"),
+        } | NEEDED
+        if len(path) == 1:  # [section] in place of [[section]]
+            known["list_type"] = ("a list of tables", f"write each under its own header [[{path[0]}]]")
+        words, do = known.get(kind, (f"possible: {detail['msg']}", ""))
+        needed.append(words)
+        advice.append(do.format(header=_header(path)))
+    wrong = f"{dotted(name)} = {shown(alternatives[-1]['input'])} is not {' or '.join(needed)}"
+    return wrong, ", or ".join(part for part in advice if part)
+
+
+def _header(path: Path) -> str:
+    """A table as its header is written."""
+    if not path:
+        return "the case"
+    return f"[[{dotted(path[:-1])}]]" if isinstance(path[-1], int) else f"[{dotted(path)}]"
+
+
+def shown(value: Any) -> str:
+    """A value as TOML writes it, shortened."""
+    if isinstance(value, dict):
+        return "{...}" if value else "{}"
+    if isinstance(value, list):
+        return "[...]" if value else "[]"
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def dotted(path: Path) -> str:
+    """`method.base`, `section[1].text`: elements are counted from 0, as everywhere in Python."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def _path(location: tuple[Any, ...], source: Source) -> Path:
+    """The keys of a location: pydantic puts the tags of unions among them."""
+    path: Path = ()
+    for part in location:
+        if (*path, part) in source:
+            path = (*path, part)
+    return path
+
+
+def _keys(case: Any, location: tuple[Any, ...]) -> list[str]:
+    """The keys that the table at a location can have."""
+    current = case
+    for part in location:
+        current = _inner(current, part)
+    return list(current.model_fields) if isinstance(current, type) and issubclass(current, BaseModel) else []
+
+
+def _inner(current: Any, part: Any) -> Any:
+    """What a model holds under a key, an index or the tag of a union."""
+    if isinstance(current, type) and issubclass(current, BaseModel):
+        return current.model_fields[part].annotation if part in current.model_fields else None
+    origin, arguments = get_origin(current), get_args(current)
+    if origin is Annotated:
+        return arguments[0] if Tag(part) in arguments[1:] else _inner(arguments[0], part)
+    if origin in (Union, UnionType):
+        members = [argument for argument in arguments if _tagged(argument, part)]
+        if members:
+            return members[0]
+        members = [_inner(argument, part) for argument in arguments if argument is not type(None)]
+        return next((member for member in members if member is not None), None)
+    if origin is list:
+        return arguments[0]
+    return arguments[1] if origin is dict else None
+
+
+def _tagged(member: Any, tag: Any) -> bool:
+    """Whether a member of a union is the one with this tag, `kind` or `problem`."""
+    if not (isinstance(member, type) and issubclass(member, BaseModel)):
+        return False
+    first = next(iter(member.model_fields.values()), None)
+    return first is not None and get_origin(first.annotation) is Literal and tag in get_args(first.annotation)

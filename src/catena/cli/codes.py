@@ -1,0 +1,8 @@
+"""Exit codes."""
+
+DONE = 0
+BUG = 1
+MISTAKE = 2
+FAILED_STEP = 3
+STORE = 4
+STOPPED = 130

@@ -1,0 +1,56 @@
+"""catena new, catena check, catena schema: writing cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from . import codes
+from .options import Json, Quiet, Sets
+from .running import introduce
+from .terminal import be, show_json, talk
+
+
+def new(
+    kind: Annotated[str, typer.Argument(help="Kind of system; without it, the kinds are listed.")] = "",
+) -> None:
+    """Print a commented case that runs as it is: catena new hamiltonian > case.toml"""
+    from ..cases.templates import template, template_names
+
+    typer.echo(template(kind) if kind else "\n".join(template_names()), nl=not kind)
+
+
+def check(
+    case: Annotated[Path, typer.Argument(metavar="CASE.TOML", help="The case.", show_default=False)],
+    sets: Sets = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Report every mistake of a case at once, with its place, and run nothing."""
+    be(quiet=quiet)
+    from ..cases import CaseError, read_case
+
+    try:
+        described = read_case(case, overrides=sets or ())
+    except InputError as error:
+        if not as_json:
+            raise
+        known = error.mistakes if isinstance(error, CaseError) else ()
+        unplaced = {"where": error.where, "line": None, "column": None, "wrong": error.wrong, "do": error.do}
+        show_json({"ok": False, "mistakes": [mistake.to_dict() for mistake in known] or [unplaced]})
+        raise typer.Exit(codes.MISTAKE) from None
+    if as_json:
+        show_json({"ok": True, "mistakes": [], "case": described.plan.describe(), "steps": described.steps})
+        return
+    introduce(described.plan, described.steps, title=str(case), store=described.out)
+    talk("no mistakes", style="green")
+
+
+def schema() -> None:
+    """Print the JSON schema of cases, for editors that complete and check TOML."""
+    from ..cases import case_schema
+
+    show_json(case_schema())

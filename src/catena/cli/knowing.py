@@ -1,0 +1,144 @@
+"""catena info, catena methods, catena cite: knowing what there is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError, StoreError, nearest
+from .options import Json, StoredRun
+from .running import show_run
+from .terminal import be, facts, show, show_json, talk
+
+ENTRY = re.compile(r"^@\w+\{(?P<key>[^,\s]+),.*?^\}$", re.MULTILINE | re.DOTALL)
+
+
+def info(
+    path: StoredRun,
+    whole: Annotated[bool, typer.Option("--check", help="Verify the checksums of all files first.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a stored run holds, how far it is, and its audit."""
+    be(quiet=False)
+    from ..runs import StoredRun as Opened
+    from ..store import read_spec, verify
+
+    if whole:
+        problems = verify(path)
+        if problems:
+            raise StoreError(
+                "the store is damaged: " + "; ".join(problems[:10]), where=str(path),
+                do="restore it from a copy, or run the case again into another directory",
+            )  # fmt: skip
+        talk("every file is whole", style="green")
+    run = Opened(path)
+    planned = run.ending.get("steps", read_spec(path)["steps"])
+    stored = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
+    version = str(run.data.attrs["catena_version"])
+    if as_json:
+        facts_of = {
+            "path": str(path), "catena_version": version, "case": run.plan.describe(), "steps": run.steps,
+            "planned_steps": planned, "finished": run.finished, "ending": run.ending.get("reason", ""),
+            "time": float(run.final.time), "samples": run.data.sizes["time"], "bytes": sum(stored),
+            "files": len(stored), "cite": list(run.method.traits.cite),
+            "audit": run.audit().to_dict(),
+        }  # fmt: skip
+        show_json(facts_of)
+        return
+    typer.echo(str(path))
+    facts(
+        [
+            ("system", run.system.title),
+            *((key, _one_line(value)) for key, value in run.system.describe().items() if key != "kind"),
+            ("method", str(run.method)),
+            ("dt", repr(run.plan.dt)),
+            ("steps", _progress(run, planned, path)),
+            ("time", f"{run.plan.t0:.10g} to {float(run.final.time):.10g}"),
+            *([("ended", run.ending["reason"])] if "reason" in run.ending else []),
+            ("samples", f"{run.data.sizes['time']}, every {run.plan.every} steps"),
+            *((f"unit of {name}", unit) for name, unit in run.plan.units.items()),
+            ("size", f"{_size(sum(stored))} in {len(stored)} files"),
+            ("written by", f"catena {version}"),
+        ],
+        talk=False,
+    )
+    show_run(run, as_json=False)
+
+
+def _progress(run: Any, planned: int, path: Path) -> str:
+    if run.finished:
+        return f"{run.steps}, finished"
+    return f"{run.steps} of {planned}, not finished: catena resume {shlex.quote(str(path))}"
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {part}" for name, part in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _size(count: int) -> str:
+    """Bytes in decimal units."""
+    power = min(4, (len(str(count)) - 1) // 3)
+    return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
+
+
+def methods(
+    case: Annotated[
+        Path | None, typer.Argument(metavar="[CASE.TOML]", help="Only methods that can treat its system.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the methods with what they promise."""
+    be(quiet=False)
+    from ..catalogue import list_methods
+
+    system = None
+    if case is not None:
+        from ..cases import read_case
+
+        system = read_case(case).plan.system
+    table = list_methods(system)
+    if as_json:
+        show_json(table.to_dict())
+    else:
+        show(table, expendable=("keeps exactly", "cite"))
+
+
+def cite(
+    what: Annotated[str, typer.Argument(metavar="RUN.ZARR | METHOD", help="A stored run, or a method.")],
+) -> None:
+    """Print the BibTeX entries of what a run used, or of a method."""
+    be(quiet=False)
+    if Path(what).exists():
+        from ..plan import plan_from
+        from ..store import read_spec
+
+        keys: Iterable[str] = plan_from(read_spec(what)["plan"]).method.traits.cite
+    else:
+        keys = _keys_of_method(what)
+    text = (files("catena") / "references.bib").read_text(encoding="utf-8")
+    entries = {entry["key"]: entry[0] for entry in ENTRY.finditer(text)}
+    typer.echo("\n\n".join(entries[key] for key in dict.fromkeys(keys)))
+
+
+def _keys_of_method(name: str) -> list[str]:
+    """Citations of a method as `catena methods` writes it, or of all of a kind: "Splitting(4)", "Splitting"."""
+    from ..methods.base import registered
+
+    examples = [method for kind in registered() for method in kind.examples()]
+    chosen = [m for m in examples if name in (str(m), str(m).removesuffix("()"))]
+    chosen = chosen or [method for method in examples if method.name == name]
+    if not chosen:
+        known = list(dict.fromkeys(method.name for method in examples))
+        raise InputError(
+            f"there is no stored run and no method {name!r}{nearest(name, known)}", where="catena cite",
+            do="give the directory of a run, or a method that `catena methods` lists",
+        )  # fmt: skip
+    return [key for method in chosen for key in method.traits.cite]

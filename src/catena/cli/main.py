@@ -1,0 +1,124 @@
+"""The application: its commands, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ..errors import CatenaError, StepFailure, StoreError
+from ..version import __version__
+from . import codes, describing, knowing, reproducing, running
+from .terminal import complain, error_console
+
+
+class Commands(TyperGroup):
+    """Turns errors into messages and exit codes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CatenaError as error:
+            complain(error)
+            raise typer.Exit(code_of(error)) from None
+        except KeyboardInterrupt:
+            error_console().print("stopped", style="bold")
+            raise typer.Exit(codes.STOPPED) from None
+        except BrokenPipeError:
+            _close_stdout()  # whoever reads the results has seen enough
+            raise typer.Exit(codes.DONE) from None
+        except (typer.Exit, typer.Abort, SystemExit):
+            raise
+        except Exception as bug:
+            if _is_usage_error(bug):
+                raise
+            _report(bug)
+            raise typer.Exit(codes.BUG) from None
+
+
+def code_of(error: CatenaError) -> int:
+    """The exit code of an error."""
+    if isinstance(error, StepFailure):
+        return codes.FAILED_STEP
+    return codes.STORE if isinstance(error, StoreError) else codes.MISTAKE
+
+
+def _is_usage_error(error: Exception) -> bool:
+    """Wrong options and arguments, which typer reports itself; its class is private and knows its exit code."""
+    return hasattr(error, "exit_code") and hasattr(error, "format_message")
+
+
+def _report(bug: Exception) -> None:
+    import platform
+    import traceback
+
+    traceback.print_exception(bug)
+    console = error_console()
+    console.print(f"catena {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+    console.print("This is a bug in catena: please report it with the lines above and the case.", style="bold red")
+
+
+def _close_stdout() -> None:
+    """What is still to be flushed at exit goes nowhere."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="catena",
+    help="Hamiltonian dynamics with integrators that keep what mechanics keeps, and that prove it for every run.",
+    epilog="Exit codes: 0 done, 1 a bug, 2 a mistake in what was given, 3 a step failed, 4 the store, 130 stopped.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"catena {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    pass
+
+
+for group, commands in {
+    "Run": (running.run, running.resume),
+    "Write a case": (describing.new, describing.check, describing.schema),
+    "Know": (knowing.info, knowing.methods, knowing.cite),
+    "Compute in advance, compute again": (reproducing.warmup, reproducing.reproduce, reproducing.bench),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=group)(command)
+
+
+def main() -> None:
+    """Run the command that the program was called with."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    sys.unraisablehook = _interrupt_again
+    app(prog_name="catena")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGTERM is treated like Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def _interrupt_again(lost: Any) -> None:
+    """A Ctrl-C that arrives inside a callback of the compiler is lost there; it comes again a moment later."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+    else:
+        sys.__unraisablehook__(lost)

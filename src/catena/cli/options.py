@@ -1,0 +1,19 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No talk and no progress; results and errors only.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the case: --set run.dt=0.01; repeatable."),
+]
+Plots = Annotated[
+    Path | None, typer.Option("--plots", metavar="DIR", help="Save pictures (PNG and PDF) in this directory.")
+]
+StoredRun = Annotated[Path, typer.Argument(metavar="RUN.ZARR", help="Directory of a stored run.", show_default=False)]

@@ -1,0 +1,121 @@
+"""catena warmup, catena reproduce, catena bench: computing in advance, and computing again what is published."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import InputError, nearest
+from .options import Quiet
+from .terminal import be, show, talk
+
+
+def warmup(quiet: Quiet = False) -> None:
+    """Compile the common combinations of problem and method, so that they start at once from now on."""
+    be(quiet=True)
+    combinations = list(common_combinations())
+    width = max(len(name) for name, _, _ in combinations)
+    for number, (name, method, program) in enumerate(combinations, 1):
+        began = time.perf_counter()
+        program()
+        spent = time.perf_counter() - began
+        if not quiet:
+            typer.echo(f"{number:3d}/{len(combinations)}  {name:{width}}  {method:40}  {spent:5.1f} s", err=True)
+
+
+def common_combinations() -> Iterator[tuple[str, str, Any]]:
+    """What is compiled in advance: name, method, and a function that compiles.
+
+    Each built-in problem with its default method and the plainest form of each symmetric symplectic one; and the cases
+    that come with the package.
+    """
+    from .. import problems
+    from ..cases import default_case, read_case, template, template_names
+    from ..engine.build import build, can_treat
+    from ..methods.base import method_from, registered
+
+    plain = [kind.examples()[0] for kind in registered()]
+    usual = [m for m in plain if m.traits.symplectic and m.traits.symmetric]
+    for name in problems.__all__:
+        system = getattr(problems, name)().system
+        kind, arguments = system.default_method
+        default = method_from({"kind": kind, **arguments})
+        for method in dict.fromkeys([default, *usual]):
+            if can_treat(system, method):
+                yield name, str(method), lambda system=system, method=method: build(system, method)
+    shipped = {"default case": default_case()} | {f"new {name}": template(name) for name in template_names()}
+    for label, text in shipped.items():
+        plan = read_case(None, text=text, label=label).plan
+        yield label, str(plan.method), plan.program
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="What to compute again; without it, the choices are listed.")] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where pictures and numbers go.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A shorter version, to try it.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compute a published table or figure again and compare the numbers."""
+    be(quiet=quiet)
+    known = {module.NAME: module for module in _reproductions()}
+    if not name:
+        width = max((len(word) for word in known), default=0)
+        for word, module in known.items():
+            typer.echo(f"{word:{width}}  {module.ABOUT}")
+        return
+    if name not in known:
+        raise InputError(
+            f"there is nothing called {name!r} to reproduce{nearest(name, list(known))}", where="catena reproduce",
+            do=f"choose one of {', '.join(known)}",
+        )  # fmt: skip
+    folder = out or Path("reproduction") / name
+    folder.mkdir(parents=True, exist_ok=True)
+    show(known[name].reproduce(folder, quick=quick))
+    talk(f"pictures and numbers are in {folder}", style="dim")
+
+
+def _reproductions() -> Iterator[Any]:
+    """The modules that reproduce something: those with a NAME."""
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    from .. import reproduce as folder
+
+    for found in iter_modules(folder.__path__):
+        module = import_module(f"{folder.__name__}.{found.name}")
+        if hasattr(module, "NAME"):
+            yield module
+
+
+def bench(
+    name: Annotated[str, typer.Argument(help="The race; without it, the races are listed.")] = "",
+    arguments: Annotated[list[str] | None, typer.Argument(help="Passed on: catena bench NAME -- --option")] = None,
+) -> None:
+    """Run a benchmark of a source checkout; all times are ratios within one run."""
+    import catena
+
+    folder = Path(str(catena.__file__)).parents[2] / "benchmarks"
+    known = sorted(file.stem for file in folder.glob("*.py") if "\ndef main(" in file.read_text(encoding="utf-8"))
+    if not known:
+        raise InputError(
+            "the benchmarks are not part of an installed catena", where="catena bench",
+            do="run it in a source checkout, installed with pip install -e .",
+        )  # fmt: skip
+    if not name:
+        typer.echo("\n".join(known))
+        return
+    if name not in known:
+        raise InputError(
+            f"there is no benchmark {name!r}{nearest(name, known)}", where="catena bench",
+            do=f"choose one of {', '.join(known)}",
+        )  # fmt: skip
+    finished = subprocess.run([sys.executable, str(folder / f"{name}.py"), *(arguments or [])], check=False)
+    raise typer.Exit(finished.returncode)

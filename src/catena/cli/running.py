@@ -1,0 +1,160 @@
+"""catena run, catena resume."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import Interrupted, StepFailure
+from . import codes
+from .options import Json, Plots, Quiet, Sets, StoredRun
+from .terminal import be, error_console, facts, show, show_json, talk
+
+if TYPE_CHECKING:
+    from ..plan import Plan
+    from ..runs import Run
+
+
+def run(
+    case: Annotated[
+        Path | None, typer.Argument(metavar="[CASE.TOML]", help="The case; without one, a galactic orbit is run.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="NAME.ZARR", help="Stream the run into this directory.")
+    ] = None,
+    sets: Sets = None,
+    plots: Plots = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run a case and print its audit.
+
+    The audit compares, for each conserved quantity, what the method promises with what was measured.
+
+    With --out the run survives being stopped or killed: `catena resume` continues it to the same bytes.
+    """
+    be(quiet=quiet)
+    from ..cases import default_case, read_case
+
+    if case is None:
+        described = read_case(None, text=default_case(), label="default case", overrides=sets or ())
+    else:
+        described = read_case(case, overrides=sets or ())
+    target = out or described.out
+    introduce(described.plan, described.steps, title=str(case or "default case"), store=target)
+    progress = False if quiet else None
+    finish(lambda: described.run(out=target, progress=progress), store=target, plots=plots, as_json=as_json)
+
+
+def resume(
+    path: StoredRun,
+    t_end: Annotated[float | None, typer.Option("--t-end", help="Total time of the end, to extend the run.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Total number of steps, to extend the run.")] = None,
+    plots: Plots = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Continue a stored run that was stopped, or extend a finished one."""
+    be(quiet=quiet)
+    from ..plan import plan_from, step_count
+    from ..simulation import resume as resume_run
+    from ..store import read_checkpoint, read_spec
+
+    spec, checkpoint = read_spec(path), read_checkpoint(path)
+    plan = plan_from(spec["plan"])
+    total = spec["steps"] if checkpoint is None else checkpoint.head.get("steps", spec["steps"])
+    if t_end is not None or steps is not None:
+        total = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
+    introduce(plan, total, title=f"resuming {path}", store=path, made=0 if checkpoint is None else checkpoint.step)
+    progress = False if quiet else None
+    finish(
+        lambda: resume_run(path, t_end=t_end, steps=steps, progress=progress), store=path, plots=plots, as_json=as_json
+    )
+
+
+def introduce(plan: Plan, steps: int, *, title: str, store: Any, made: int = 0) -> None:
+    """Say what is going to run."""
+    talk(title, style="bold")
+    samples = "" if plan.every == 1 else f", a sample every {plan.every}"
+    done = f", {made} of them made" if made else ""
+    facts(
+        [
+            ("system", plan.system.title),
+            ("method", str(plan.method)),
+            ("steps", f"{steps} of dt = {plan.dt:.10g} to t = {float(plan.times(steps)):.10g}{done}{samples}"),
+            ("store", str(store) if store else "none: the run is in memory and gone at the end"),
+        ]
+    )
+
+
+def finish(execute: Callable[[], Run], *, store: Any, plots: Path | None, as_json: bool) -> None:
+    """Execute, then show what came out, also of a run that failed or was stopped."""
+    stopped: StepFailure | Interrupted | None = None
+    try:
+        made = execute()
+    except (StepFailure, Interrupted) as stop:
+        stopped, made = stop, stop.run
+    if made is not None:
+        show_run(made, as_json=as_json)
+        if plots is not None:
+            from .pictures import save_pictures
+
+            names = save_pictures(made, plots)
+            talk(f"pictures in {plots}: {', '.join(names)}", style="dim")
+    if isinstance(stopped, StepFailure):
+        raise stopped
+    if stopped is not None:
+        tell_interruption(stopped, store)
+        raise typer.Exit(codes.STOPPED)
+    if made is not None and "reason" in made.ending:
+        talk(f"ended at t = {float(made.final.time):.10g}: {made.ending['reason']}")
+    if store is not None:
+        talk(f"stored in {store}", style="dim")
+
+
+def show_run(run: Run, *, as_json: bool) -> None:
+    """The audit, what the sections and events saw, and where the run is; contradictions in red."""
+    audit = run.audit()
+    counts = {name: int(crossings.sizes[f"crossing_{name}"]) for name, crossings in run.sections.items()}
+    happened = [(event.name, event.time) for event in run.events]
+    if as_json:
+        show_json(
+            {
+                "case": run.plan.describe(), "steps": run.steps, "time": float(run.final.time),
+                "ending": run.ending.get("reason", ""), "out": str(run.path) if hasattr(run, "path") else None,
+                "audit": audit.to_dict(), "ok": audit.ok, "sections": counts,
+                "events": [{"name": name, "time": time} for name, time in happened],
+            }
+        )  # fmt: skip
+    else:
+        show(audit)
+        for name, count in counts.items():
+            typer.echo(f"section {name}: {count} crossing{'' if count == 1 else 's'}")
+        for name in dict.fromkeys(name for name, _ in happened):
+            times = [time for other, time in happened if other == name]
+            often = "once," if len(times) == 1 else f"{len(times)} times, first"
+            typer.echo(f"event {name}: {often} at t = {times[0]:.10g}")
+    for row in audit.contradictions:
+        error_console().print(
+            f"{run.method} promises that {row.quantity} is {row.promised}, but it {_measured(row.verdict)}: "
+            f"it deviates by {row.worst:.2g}",
+            style="bold red", markup=False,
+        )  # fmt: skip
+
+
+def _measured(verdict: str) -> str:
+    return verdict if verdict == "drifts" else f"is {verdict}"
+
+
+def tell_interruption(stop: Interrupted, store: Any) -> None:
+    """Say where a run was stopped, and how to go on."""
+    where = str(stop).partition(";")[0]
+    if store is None:
+        where += "; nothing is kept of a run in memory: --out NAME.zarr makes it resumable"
+    error_console().print(where, style="bold", markup=False)
+    if store is not None:
+        error_console().print(f"resume with: catena resume {shlex.quote(str(store))}", markup=False)

@@ -1,0 +1,356 @@
+"""Many members of an ensemble on a CUDA card: the loop of one run, one thread per member.
+
+The functions are those of the processor, collected with another header. Arrays are (component, member), so that
+neighbouring threads touch neighbouring numbers; member k sees the strided views `z[:, k]`. Sample rows stay on the
+card: each launch folds the deviations of the invariants into running sums, and only what is asked for travels.
+
+Multiplications and additions are not fused: without functions of libm the bits are those of the processor.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CapabilityError
+from ..methods.base import Method, Stepper
+from ..systems.base import System
+from ..talk import say
+from ..views import NOT_FINITE, OK, View, measure, publish
+from . import headers
+from .build import parameter_arrays, parameter_types, program_parts
+from .driver import LARGEST
+from .loop import advance
+
+Array = NDArray[np.float64]
+
+BLOCK = 128  # threads
+SKIP = -1  # count of a member that has failed: its thread does nothing
+MEMORY_SHARE = 0.7  # of what is free on the card
+SAMPLE_BYTES = 2**28  # for the sample rows of a launch
+
+
+def advance_member(
+    k,
+    z,
+    e,
+    t0,
+    dt,
+    first,
+    counts,
+    every,
+    par,
+    tab,
+    work,
+    carry,
+    samples,
+    scale,
+    now,
+    start,
+    worst,
+    sums,
+    edges,
+    outcome,
+):
+    """Make counts[k] steps with member k and fold its sample rows; outcome takes status and steps made.
+
+    now takes the row of the state reached. As for a single run, a state that is large beyond use or has an undefined
+    invariant is a failure, wherever samples are taken.
+    """
+    idle = tab[0]  # no section looks: what `advance` hands on for them is never read
+    status, made = advance(
+        z[:, k], e[:, k], t0[k], dt, first, counts[k], every, par, tab, work[:, k], carry[:, k],
+        samples[:, :, k], scale[:, k], idle, idle, idle, idle,
+    )  # fmt: skip
+    width = samples.shape[1]
+    public = width - scale.shape[0]
+    publish(z[:, k], par, now[:public, k])
+    measure(z[:, k], par, now[public:width, k], now[width:, k])
+    rows = (first + made) // every - first // every
+    if status == OK:
+        for i in range(z.shape[0]):
+            if not abs(z[i, k]) < LARGEST:
+                status = NOT_FINITE
+        for i in range(width):
+            if not abs(now[i, k]) < math.inf:
+                status = NOT_FINITE
+            for row in range(rows):
+                if not abs(samples[row, i, k]) < math.inf:
+                    status = NOT_FINITE
+    if status == OK:
+        fold(k, 1 + first // every, rows, samples, public, start, worst, sums, edges)
+    outcome[0, k] = status
+    outcome[1, k] = made
+
+
+def fold(k, number, rows, samples, public, start, worst, sums, edges):
+    """Take rows, of which the first is sample `number`, into the largest deviations and the block sums."""
+    for i in range(start.shape[0]):
+        block = 0
+        for row in range(rows):
+            deviation = samples[row, public + i, k] - start[i, k]
+            worst[i, k] = max(worst[i, k], abs(deviation))
+            while number + row >= edges[block + 1]:
+                block += 1
+            sums[block, i, k] += deviation
+
+
+@dataclass(frozen=True)
+class CudaProgram:
+    """The kernel of a pair of system and method, with the sizes its arrays need."""
+
+    system: System
+    view: View
+    stepper: Stepper
+    kernel: Any
+
+    @property
+    def width(self) -> int:
+        """Numbers in a sample row: public fields, then invariants."""
+        return self.system.public_width + self.system.invariant_width
+
+
+def build(system: System, method: Method) -> CudaProgram:
+    """The program of this pair for the card of this machine."""
+    _card()
+    title = f"{system.title} x {method} on CUDA"
+    view, stepper, parts = program_parts(system, method, entry=advance_member)
+    if stepper.outside is not None:
+        raise CapabilityError(
+            f"{method} steps in a library that does not run on a card", where="ensemble.method", do='use device="cpu"'
+        )
+    par = parameter_types(system, stepper)
+    text = headers.module_text(title, parts, par, header=headers.CUDA, entry="@_fn") + kernel_text(par)
+    return CudaProgram(system, view, stepper, _loaded(text, title))
+
+
+def kernel_text(par: Sequence[headers.ArrayType]) -> str:
+    """The kernel: it finds its member, and gathers the arrays of the parameters, which travel one by one."""
+
+    def array(dimensions: int, dtype: str = "float64") -> str:
+        return f"types.{dtype}[{':, ' * (dimensions - 1)}::1]"
+
+    before = {
+        "z": array(2), "e": array(2), "t0": array(1), "dt": "types.float64", "first": "types.int64",
+        "counts": array(1, "int64"), "every": "types.int64",
+    }  # fmt: skip
+    gathered = {f"par_{name}": array(dimensions, dtype) for name, dimensions, dtype in par}
+    after = {
+        "tab": array(2), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "now": array(2),
+        "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"), "outcome": array(2, "int64"),
+    }  # fmt: skip
+    arguments = {**before, **gathered, **after}
+    # lto: the linker would fuse again what NVVM was told not to; the simulator does not know the option
+    return f"""
+from numba import config, types
+_options = {{}} if config.ENABLE_CUDASIM else {{"lto": False}}
+
+@cuda.jit(types.void({", ".join(arguments.values())}), fastmath=False, **_options)
+def advance_members({", ".join(arguments)}):
+    k = cuda.grid(1)
+    if k < z.shape[1] and counts[k] > {SKIP}:
+        par = Parameters({", ".join(gathered)})
+        advance(k, {", ".join(before)}, par, {", ".join(after)})
+"""
+
+
+@functools.cache
+def _loaded(text: str, title: str) -> Any:
+    say(f"compiling {title} (a few seconds)")
+    namespace: dict[str, Any] = {"__name__": "catena_generated_cuda"}
+    with without_contraction():
+        exec(compile(text, f"<{title}>", "exec"), namespace)
+    return namespace["advance_members"]
+
+
+@contextmanager
+def without_contraction() -> Iterator[None]:
+    """Multiply and add are rounded each, as on the processor.
+
+    NVVM fuses them unless given -fma=0, and numba-cuda knows that option only as a part of its fastmath.
+    """
+    from numba import config
+
+    if config.ENABLE_CUDASIM:  # type: ignore[attr-defined]
+        yield
+        return
+    from numba.cuda.cudadrv import nvvm
+
+    compile_ir = nvvm.compile_ir
+    nvvm.compile_ir = functools.partial(compile_ir, fma=False)
+    try:
+        yield
+    finally:
+        nvvm.compile_ir = compile_ir
+
+
+@functools.cache
+def _card() -> Any:
+    """numba.cuda, or the error that says what is missing."""
+    if not hasattr(np, "row_stack"):  # numpy 2.5 dropped the name, numba-cuda 0.30 still asks for it
+        np.row_stack = np.vstack  # type: ignore[attr-defined]  # noqa: NPY201
+    try:
+        import numba_cuda  # noqa: F401  # numba's own numba.cuda is another, older one
+        from numba import cuda
+    except ImportError:
+        raise CapabilityError(
+            'device="cuda" needs the package numba-cuda, which is not installed', where="ensemble.device",
+            do='install the extra: pip install "catena[gpu]"; or use device="cpu"',
+        ) from None  # fmt: skip
+    if not cuda.is_available():
+        raise CapabilityError(
+            'device="cuda", but no CUDA card can be used here', where="ensemble.device",
+            do='see `python -c "from numba import cuda; cuda.detect()"`; or use device="cpu"',
+        )  # fmt: skip
+    return cuda
+
+
+def members_at_once(program: CudaProgram) -> int:
+    """How many members fit on the card together."""
+    stepper, n, width = program.stepper, program.view.dimension, program.width
+    bytes_each = 8 * (stepper.work + 2 * stepper.carry + 4 * n + 40 * width + 8)
+    free = _card().current_context().get_memory_info()[0]
+    return 2**31 if free == math.inf else max(1, int((MEMORY_SHARE * free - SAMPLE_BYTES) / bytes_each))
+
+
+class MemberDriver:
+    """Members in progress on the card. `made` counts the steps of each, `status` says how it is.
+
+    Parameters
+    ----------
+    program : from `build`
+    z : (m, n) stepped variables
+    t0, dt, every : (m,) start times, step, steps between samples
+    edges : numbers of the samples at which the blocks of the audit begin and end
+    """
+
+    def __init__(
+        self, program: CudaProgram, z: Array, *, t0: Array, dt: float, every: int, edges: NDArray[np.int64]
+    ) -> None:
+        cuda = _card()
+        self.program = program
+        self.dt, self.every, self.step = float(dt), every, 0
+        m = self.members = len(z)
+        self.status = np.zeros(m, dtype=np.int64)
+        self.made = np.zeros(m, dtype=np.int64)
+        invariants = program.system.invariant_width
+        self.most_rows = max(1, SAMPLE_BYTES // (8 * program.width * m))
+
+        def zeros(*shape: int, dtype: Any = np.float64) -> Any:
+            return cuda.to_device(np.zeros(shape, dtype=dtype))
+
+        def sent(array: Any) -> Any:
+            return cuda.to_device(np.ascontiguousarray(array))
+
+        stepper = program.stepper
+        carry = zeros(max(1, stepper.carry), m)  # a card refuses arrays without elements
+        self._state = {"z": sent(np.transpose(z)), "e": zeros(program.view.dimension, m), "carry": carry}
+        self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
+        self._t0 = sent(np.asarray(t0, dtype=float))
+        self._par = [sent(array) for array in parameter_arrays(program.system, stepper).values()]
+        self._tab = sent(stepper.tab)
+        self._work = cuda.device_array((max(1, stepper.work), m))
+        self._samples = cuda.device_array((self.most_rows, program.width, m))
+        self._scale, self._start, self._worst = (zeros(invariants, m) for _ in range(3))
+        self._now = zeros(program.width + invariants, m)
+        self._sums = zeros(len(edges) - 1, invariants, m)
+        self._edges = sent(edges)
+        self._outcome = zeros(2, m, dtype=np.int64)
+        self._counts = zeros(m, dtype=np.int64)
+
+    def first_rows(self) -> Array:
+        """(m, width) rows of the starts, from which deviations are counted; to be taken before the first step.
+
+        A member whose invariants are not defined at its start has failed.
+        """
+        self._launch(np.zeros(self.members, dtype=np.int64))
+        self.status = self._outcome.copy_to_host()[0]
+        self._start.copy_to_device(self._now.copy_to_host()[self.program.system.public_width : self.program.width])
+        return self.rows()
+
+    def rows(self) -> Array:
+        """(m, width) rows of the states as they are."""
+        return self._now.copy_to_host()[: self.program.width].T
+
+    def advance(self, steps: int, *, keep: bool) -> Array:
+        """Make steps with every member that has not failed; a failing one stays before the failing step.
+
+        Returns the sample rows (m, rows, width) if they are to be kept, nan after a failure, else none.
+        """
+        steps = min(steps, self.most_rows * self.every)
+        for name, array in self._state.items():
+            self._before[name].copy_to_device(array)
+        running = self.status == OK
+        self._launch(np.where(running, steps, SKIP))
+        status, made = self._outcome.copy_to_host()
+        failed = running & (status != OK)
+        count = (self.step + steps) // self.every - self.step // self.every
+        rows = np.empty((self.members, 0, self.program.width))
+        if keep and count:
+            rows = self._samples[:count].copy_to_host().transpose(2, 0, 1)
+        if failed.any():
+            status[failed], made[failed] = self._stop_before_failure(failed, status[failed], steps)
+        self.made[running] += made[running]
+        self.status[running] = status[running]
+        for k in np.flatnonzero(self.status != OK):
+            rows[k, max(0, self.made[k] // self.every - self.step // self.every) :] = math.nan
+        self.step += steps
+        return rows
+
+    def tallies(self) -> tuple[Array, Array, Array]:
+        """Of the invariants: largest deviations (m, k), block sums (m, blocks, k), scales (m, k)."""
+        sums = self._sums.copy_to_host().transpose(2, 0, 1)
+        return self._worst.copy_to_host().T, sums, self._scale.copy_to_host().T
+
+    def _stop_before_failure(
+        self, which: NDArray[np.bool_], status: NDArray[np.int64], steps: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Put members that failed in the launch just made to their last sound states; why they failed, steps made.
+
+        By bisection: a state that is not sound leads to no sound one, and steps repeated have the same bits.
+        """
+        before = {name: array.copy_to_host()[:, which] for name, array in self._before.items()}
+        part = MemberDriver(
+            self.program, before["z"].T, t0=self._t0.copy_to_host()[which], dt=self.dt, every=self.every,
+            edges=self._edges.copy_to_host(),
+        )  # fmt: skip
+        part.step = self.step
+        sound, lost = np.zeros(part.members, dtype=np.int64), np.full(part.members, steps)
+        while (lost - sound > 1).any():
+            middle = (sound + lost) // 2
+            seen = part._repeated(before, middle)
+            status = np.where(seen == OK, status, seen)
+            sound, lost = np.where(seen == OK, middle, sound), np.where(seen == OK, lost, middle)
+        part._repeated(before, sound)
+        for mine, made in ((self._state["z"], part._state["z"]), (self._now, part._now)):
+            array = mine.copy_to_host()
+            array[:, which] = made.copy_to_host()
+            mine.copy_to_device(array)
+        return status, sound
+
+    def _repeated(self, before: dict[str, Array], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        for name, array in before.items():
+            self._state[name].copy_to_device(np.ascontiguousarray(array))
+        self._launch(counts)
+        return self._outcome.copy_to_host()[0]
+
+    def _launch(self, counts: NDArray[np.int64]) -> None:
+        self._counts.copy_to_device(counts)
+        block = min(BLOCK, self.members)
+        state = self._state
+        arguments = (
+            state["z"], state["e"], self._t0, self.dt, self.step, self._counts, self.every, *self._par, self._tab,
+            self._work, state["carry"], self._samples, self._scale, self._now, self._start, self._worst, self._sums,
+            self._edges, self._outcome,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Grid size")  # few members leave the card idle: so be it
+            self.program.kernel[-(-self.members // block), block](*arguments)

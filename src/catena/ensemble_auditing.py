@@ -1,0 +1,153 @@
+"""The audit of an ensemble: the verdict that each member would get as a single run, without its samples.
+
+Of each invariant only the largest deviation from the start and the sums of the deviations over the 20 blocks of
+`auditing` are kept, folded as the samples come; the drift is fitted to block means, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .auditing import BLOCKS, EPS, FEWEST_SAMPLES, SEVERITY, Promise, drift_with_error, exact_limit, significant_ratio
+from .errors import InputError, nearest
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def block_edges(samples: int) -> Integers:
+    """Numbers of the samples between which the blocks lie, whose sizes differ by one at most; the first are the larger."""
+    size, larger = divmod(samples, BLOCKS)
+    return np.cumsum([0] + [size + (block < larger) for block in range(BLOCKS)])
+
+
+def fold(deviation: Array, number: int, edges: Integers, worst: Array, sums: Array) -> None:
+    """Take deviations (rows, k), of which the first is that of sample `number`, into `worst` (k) and `sums` (blocks, k)."""
+    if len(deviation):
+        np.maximum(worst, np.abs(deviation).max(axis=0), out=worst)
+    if len(deviation) and edges[-1] >= FEWEST_SAMPLES:  # fewer are never fitted
+        running = np.zeros((len(deviation) + 1, deviation.shape[1]))
+        np.cumsum(deviation, axis=0, out=running[1:])
+        sums += np.diff(running[np.minimum(np.maximum(edges - number, 0), len(deviation))], axis=0)
+
+
+@dataclass(frozen=True)
+class EnsembleAuditRow:
+    """One invariant over all members that did not fail.
+
+    Attributes
+    ----------
+    quantity : name of the invariant
+    worst, member : largest magnitude of the deviation from the start, and the member that has it; 0 and None if all failed
+    promised : kind of the promise, as for a single run
+    verdicts : verdict -> number of members; each is the verdict that a single run would get
+    contradicting : the members whose verdict is worse than the promise
+    """
+
+    quantity: str
+    worst: float
+    member: int | None
+    promised: str
+    verdicts: dict[str, int]
+    contradicting: tuple[int, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class EnsembleAudit:
+    """All invariants of an ensemble, promised against measured; prints as a table."""
+
+    rows: tuple[EnsembleAuditRow, ...]
+    members: int
+    failed: int
+
+    def __getitem__(self, quantity: str) -> EnsembleAuditRow:
+        known = [row.quantity for row in self.rows]
+        if quantity not in known:
+            raise InputError(
+                f"no quantity {quantity!r} was audited{nearest(str(quantity), known)}", where="audit",
+                do=f"use one of {', '.join(known)}",
+            )  # fmt: skip
+        return self.rows[known.index(quantity)]
+
+    def __iter__(self) -> Iterator[EnsembleAuditRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no verdict of a member contradicts the promise."""
+        return not any(row.contradicting for row in self.rows)
+
+    def __str__(self) -> str:
+        lines: list[tuple[str, ...]] = [("quantity", "worst", "member", "promised", "members by verdict")]
+        for row in self.rows:
+            counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items())
+            lines.append((row.quantity, f"{row.worst:.3e}", str(row.member), row.promised, counts))
+        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        lines.insert(1, tuple("-" * width for width in widths))
+        table = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([*table, f"{self.members} members" + (f", {self.failed} failed" if self.failed else "")])
+
+    __repr__ = __str__
+
+
+def assess_members(
+    quantity: str,
+    members: Integers,
+    worst: Array,
+    sums: Array,
+    *,
+    samples: int,
+    every: int,
+    dt: float,
+    scale: Array,
+    promised: str,
+) -> EnsembleAuditRow:
+    """Judge one quantity, with k components, of m members, each by the rules of `auditing.assess`.
+
+    Parameters
+    ----------
+    quantity : name of the invariant
+    members : (m,) their numbers
+    worst, sums : (m, k) and (m, blocks, k), of finite deviations
+    samples, every, dt : samples of each member, steps between them, and their length
+    scale : (m,) largest magnitude of the terms that make the quantity up
+    promised : "exact", "bounded", "drifts" or "none"
+    """
+    promise = Promise(promised)  # type: ignore[arg-type]  # checked there
+    steps, scale = (samples - 1) * every, scale[:, None]
+    drift, error = np.zeros_like(worst), np.full_like(worst, np.inf)
+    if samples >= FEWEST_SAMPLES and worst.size:
+        edges = block_edges(samples)
+        means = np.moveaxis(sums / np.diff(edges)[:, None], 1, 0)
+        center = (edges[:-1] + edges[1:] - 1) / 2 * every * dt
+        # as a series of 20 samples, each mean is a block of its own
+        drift, error = (a.reshape(worst.shape) for a in drift_with_error(center, means.reshape(BLOCKS, -1)))
+    severity: Integers = np.select(  # type: ignore[type-var]
+        [
+            worst > promise.broken_beyond(steps, scale),  # type: ignore[arg-type]  # one for each member
+            np.full(worst.shape, samples < FEWEST_SAMPLES),
+            (np.abs(drift) >= significant_ratio(worst.shape[1]) * error) & (np.abs(drift) * steps * dt > EPS * scale),
+            worst <= exact_limit(steps, scale),  # type: ignore[arg-type]
+        ],
+        [SEVERITY.index(verdict) for verdict in ("broken", "too short", "drifts", "exact")],  # type: ignore[arg-type]
+        default=SEVERITY.index("bounded"),
+    ).max(axis=1)
+    largest = worst.max(axis=1)
+    contradicts = np.array([promise.contradicted_by(verdict) for verdict in SEVERITY])
+    return EnsembleAuditRow(
+        quantity=quantity,
+        worst=float(largest.max(initial=0.0)),
+        member=int(members[largest.argmax()]) if len(members) else None,
+        promised=promise.kind,
+        verdicts={
+            v: int(n) for v, n in zip(SEVERITY, np.bincount(severity, minlength=len(SEVERITY)), strict=True) if n
+        },
+        contradicting=tuple(members[contradicts[severity]].tolist()),
+    )

@@ -1,0 +1,279 @@
+"""Pictures of a run: `run.plot.energy()` and its like.
+
+Each function draws into the axes it is given, or into new ones, and returns them; it shows and saves nothing and changes no
+setting of matplotlib. Long runs are thinned for drawing, and the legend says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InputError, nearest
+from ..methods.base import Method
+from ..plan import Problem
+from ..systems.base import State
+from ..watching import Section
+from .efficiency import Cost, measured_work
+from .style import MARKERS, axes_for, legend_above, line_style, log_error_axis, next_line_style, plain_log_axis, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from ..runs import Run
+
+EPS = float(np.finfo(float).eps)
+ERROR_POINTS = 10_000  # more cannot be told apart on a page
+CURVE_POINTS = 20_000
+DENSE_POINTS = 3000  # from here on lines and markers are drawn finer
+RASTER_POINTS = 5000  # more markers than this would make a vector file slow to open
+RELATIVE_FROM = 1e-6  # of the size of the energy's terms: below it, a relative error means nothing
+
+
+class RunPlots:
+    """Pictures of one run. Every method takes `ax`, the axes to draw into (None: new ones), and returns the axes.
+
+    Calling a method of several runs with the same axes compares them.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.label = f"{run.method}, dt = {run.plan.dt:g}"
+
+    def energy(self, ax: Axes | None = None) -> Axes:
+        """Energy error over time, on a logarithmic axis with its round-off floor (eps times the largest term of the energy).
+
+        Relative to the energy at the start; absolute where that is below 1e-6 of the energy's own terms.
+        """
+        energy, scale = self._values("energy"), self._scale("energy")
+        start = abs(float(energy[0]))
+        unit = start if start > RELATIVE_FROM * scale else 1.0
+        with styled():
+            ax = axes_for(ax)
+            time, error, thinning = _largest(self._time(), np.abs(energy - energy[0]) / unit)
+            ax.plot(time, error, label=self.label + thinning, **next_line_style(ax))
+            log_error_axis(ax, EPS * scale / unit)
+            ax.set_xlabel(self._time_label())
+            ax.set_ylabel("energy error  " + (r"$|H-H_0|\,/\,|H_0|$" if unit != 1.0 else r"$|H-H_0|$"))
+            legend_above(ax)
+        return ax
+
+    def invariants(self, ax: Axes | None = None) -> Axes:
+        """Deviation of every invariant from its start over time, relative to the largest of the terms that make it up.
+
+        In this measure the round-off floor of all of them is eps. Of a vector the largest component is drawn.
+        """
+        thinning = ""
+        with styled():
+            ax = axes_for(ax)
+            for invariant in self.run.system.invariants:
+                values = self._values(invariant.name).reshape(len(self._time()), -1)
+                deviation = np.abs(values - values[0]).max(axis=1) / self._scale(invariant.name)
+                time, error, thinning = _largest(self._time(), deviation)
+                ax.plot(time, error, label=invariant.name.replace("_", " "), **next_line_style(ax))
+            log_error_axis(ax, EPS)
+            ax.set_xlabel(self._time_label())
+            ax.set_ylabel("deviation / largest term")
+            legend_above(ax, self.label + thinning)
+        return ax
+
+    def phase(self, dof: int = 0, ax: Axes | None = None) -> Axes:
+        """A coordinate against its momentum."""
+        names, momenta = self._canonical()
+        self._check_dof(dof)
+        with styled():
+            ax = axes_for(ax)
+            self._curve(ax, [("q", dof), ("p", dof)])
+            ax.set_xlabel(names[dof])
+            ax.set_ylabel(momenta[dof])
+            legend_above(ax)
+        return ax
+
+    def orbit(self, dofs: Sequence[int] = (0, 1), ax: Axes | None = None) -> Axes:
+        """Two coordinates against each other, or three in space: `orbit(dofs=(0, 1, 2))`."""
+        names, _ = self._canonical()
+        if len(dofs) not in (2, 3):
+            raise InputError(f"dofs = {tuple(dofs)!r}", where="plot.orbit", do="give two or three coordinates")
+        for dof in dofs:
+            self._check_dof(dof)
+        with styled():
+            ax = axes_for(ax, projection="3d" if len(dofs) == 3 else None)
+            self._curve(ax, [("q", dof) for dof in dofs])
+            if len(dofs) == 2:  # in space, a flat orbit would leave no room for the numbers of its thin axis
+                ax.set_aspect("equal", adjustable="datalim")
+            for letter, dof in zip("xyz", dofs, strict=False):
+                getattr(ax, f"set_{letter}label")(names[dof])
+            legend_above(ax)
+        return ax
+
+    def section(self, name: str | None = None, ax: Axes | None = None, *, x: str = "", y: str = "") -> Axes:
+        """The crossings of a section, all of them, as points.
+
+        Parameters
+        ----------
+        name : which section; may be left out if there is one only
+        x, y : names of the state to draw; the first coordinate that the section's text does not mention and its
+            momentum if empty
+        """
+        section = self._section(name)
+        names, momenta = self._canonical()
+        free = [k for k, coordinate in enumerate(names) if coordinate not in _words(section.text)] or [0]
+        x, y = x or names[free[0]], y or momenta[free[0]]
+        crossings = self.run.sections[section.name]
+        points = [self._column(crossings, variable) for variable in (x, y)]
+        way = {1: " upwards", -1: " downwards", 0: ""}[section.direction]
+        where = f", {section.where}" if section.where else ""
+        with styled():
+            ax = axes_for(ax)
+            style = next_line_style(ax) | {"linestyle": "none"}
+            count = len(points[0])
+            ax.plot(
+                *points, marker="o", markersize=3.0 if count < DENSE_POINTS else 1.2, markeredgewidth=0,
+                label=f"{section.text} = 0{way}{where}: {count} crossings\n{self.label}",
+                rasterized=count > RASTER_POINTS, **style,
+            )  # fmt: skip
+            ax.set_xlabel(x)
+            ax.set_ylabel(y)
+            legend_above(ax)
+        return ax
+
+    def work_precision(
+        self, methods: Sequence[Method], dts: Sequence[float], ax: Axes | None = None, *, cost: Cost = "evaluations"
+    ) -> Axes:
+        """Error of several methods at the end of this run against their cost; see `work_precision`."""
+        plan = self.run.plan
+        problem = Problem("run", plan.system, plan.start, plan.dt)
+        return work_precision(problem, methods, dts, t_end=self.run.final.time, cost=cost, ax=ax)
+
+    def _time(self) -> NDArray[np.float64]:
+        return self._values("time")
+
+    def _values(self, name: str) -> NDArray[np.float64]:
+        if name not in self.run.data:
+            known = [str(variable) for variable in self.run.data.variables]
+            raise InputError(f"the run has no {name!r}", where="plot", do=f"it has {', '.join(known)}")
+        return np.asarray(self.run.data[name].values)
+
+    def _scale(self, name: str) -> float:
+        """Largest magnitude, during the run, of the terms that make up an invariant; 1 if all vanish."""
+        start = 0
+        for invariant in self.run.system.invariants:
+            if invariant.name == name:
+                return float(self.run._scale[start : start + invariant.width].max()) or 1.0
+            start += invariant.width
+        raise KeyError(name)
+
+    def _time_label(self) -> str:
+        unit = self.run.plan.units.get("time", "")
+        return f"time ({unit})" if unit else "time"
+
+    def _canonical(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Names of the coordinates and of the momenta."""
+        if {field.name for field in self.run.system.fields} != {"q", "p"}:
+            raise InputError(
+                f"{self.run.system.title} has no coordinates q, p to draw", where="plot",
+                do="draw from run.data, which has " + ", ".join(field.name for field in self.run.system.fields),
+            )  # fmt: skip
+        return self.run.system.q, self.run.system.p
+
+    def _check_dof(self, dof: int) -> None:
+        names, _ = self._canonical()
+        if not 0 <= dof < len(names):
+            raise InputError(f"dof = {dof}", where="plot", do=f"count from 0 to {len(names) - 1}: {', '.join(names)}")
+
+    def _curve(self, ax: Axes, coordinates: Sequence[tuple[str, int]]) -> None:
+        """The samples as a curve through these components of the fields."""
+        step = -(-self.run.data.sizes["time"] // CURVE_POINTS)
+        data = self.run.data.isel(time=slice(None, None, step))
+        thinning = f"\n(every {_ordinal(step)} sample)" if step > 1 else ""
+        columns = [np.asarray(data[field].isel(dof=dof).values) for field, dof in coordinates]
+        width = 0.9 if len(columns[0]) < DENSE_POINTS else 0.5
+        ax.plot(*columns, label=self.label + thinning, **next_line_style(ax) | {"linewidth": width})
+
+    def _column(self, table: Any, variable: str) -> NDArray[np.float64]:
+        """A name of the state, such as "p1", as a column of a table of states."""
+        for field, names in zip("qp", self._canonical(), strict=True):
+            if variable in names:
+                return np.asarray(table[field].isel(dof=names.index(variable)).values)
+        known = [*self.run.system.q, *self.run.system.p]
+        raise InputError(
+            f"there is no {variable!r}{nearest(variable, known)}", where="plot.section", do=f"use {', '.join(known)}"
+        )
+
+    def _section(self, name: str | None) -> Section:
+        sections = {section.name: section for section in self.run.plan.sections}
+        if not sections:
+            raise InputError("the run watched no section", where="plot.section", do="simulate(..., sections=[...])")
+        if name is None and len(sections) == 1:
+            return next(iter(sections.values()))
+        if name not in sections:
+            raise InputError(
+                f"section {name!r} is not known{nearest(str(name), list(sections))}", where="plot.section",
+                do=f"name one of {', '.join(sections)}",
+            )  # fmt: skip
+        return sections[name]
+
+
+def work_precision(
+    problem: Problem,
+    methods: Sequence[Method],
+    dts: Sequence[float],
+    *,
+    t_end: float,
+    cost: Cost = "evaluations",
+    reference: State | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Error at t_end against cost, one line per method, one point per step size; down and to the left is better.
+
+    Parameters
+    ----------
+    problem : what is solved
+    methods, dts : what is compared; each dt must divide t_end
+    t_end : where the error is taken: the largest deviation of a component of the state
+    cost : "evaluations" of dp/dt, or "time" in seconds of the compiled loop
+    reference : the right state at t_end; the exact solution if None and known, else Gauss(6) with half the smallest dt
+    ax : axes to draw into; new ones if None
+
+    Returns
+    -------
+    Axes; a step size at which a method failed is missing, and the legend says so
+    """
+    work = measured_work(problem, methods, dts, t_end=t_end, cost=cost, reference=reference)
+    with styled():
+        ax = axes_for(ax)
+        for number, (method, points) in enumerate(work.by_method.items()):
+            failed = len(dts) - len(points)
+            label = str(method) + (f" (failed at {failed} of {len(dts)} dt)" if failed else "")
+            style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
+            ax.plot([p.cost for p in points], [p.error for p in points], label=label, **style)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        plain_log_axis(ax.xaxis)
+        ax.set_xlabel({"evaluations": "evaluations of dp/dt", "time": "time in the compiled loop (s)"}[cost])
+        ax.set_ylabel(f"error at t = {t_end:g}\nagainst {work.against}")
+        legend_above(ax)
+    return ax
+
+
+def _largest(time: NDArray[np.float64], error: NDArray[np.float64]) -> tuple[Any, Any, str]:
+    """Time and error thinned to the largest error of each stretch, and the words that say so."""
+    length = -(-len(error) // ERROR_POINTS)
+    if length == 1:
+        return time, error, ""
+    starts = np.arange(0, len(error), length)
+    return time[starts], np.maximum.reduceat(error, starts), f"\n(largest of every {length} samples)"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _words(text: str) -> set[str]:
+    import re
+
+    return set(re.findall(r"[A-Za-z_]\w*", text))

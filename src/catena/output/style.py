@@ -1,0 +1,106 @@
+"""How every picture looks: one style sheet, applied while drawing and never left behind."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+SHEET = Path(__file__).with_name("catena.mplstyle")
+MARKERS = "os^Dv<>"
+LETTER = 0.065  # inches, width of a character in a legend
+SAMPLE = 6  # characters that the sample of a line takes in a legend
+PLAIN_RANGE = 300.0  # largest ratio of the ends of an axis with plain numbers
+ROUND_OFF = "_round-off"  # the underscore keeps the line out of the legend
+
+
+def styled() -> AbstractContextManager[None]:
+    """The style sheet, for as long as the `with` lasts."""
+    import matplotlib.style
+
+    return matplotlib.style.context(SHEET)
+
+
+def axes_for(ax: Axes | None, *, projection: str | None = None) -> Axes:
+    """The axes given, or those of a new pyplot figure, so that notebooks and `plt.show()` show it."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.figure().add_subplot(projection=projection)
+
+
+def new_figure(*, width: float, height: float) -> Figure:
+    """A figure that pyplot does not know: for programs that only save it. Sizes in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and dashes of the line with this number."""
+    import matplotlib
+
+    cycle = list(matplotlib.rcParams["axes.prop_cycle"])
+    return dict(cycle[number % len(cycle)])
+
+
+def next_line_style(ax: Axes) -> dict[str, Any]:
+    """Colour and dashes of the next line, so that several runs can share axes."""
+    return line_style(sum(not str(line.get_label()).startswith("_") for line in ax.lines))
+
+
+def legend_above(ax: Axes, title: str | None = None) -> None:
+    """The legend over the axes, where it hides nothing."""
+    from matplotlib.lines import Line2D
+
+    handles, labels = ax.get_legend_handles_labels()
+    figure = ax.get_figure(root=True)
+    room = ax.get_position().width * figure.get_figwidth() if figure else 0.0
+    longest = max((len(line) for label in labels for line in label.split("\n")), default=0)
+    columns = 2 if len(handles) > 1 and 2 * LETTER * (longest + SAMPLE) <= room else 1
+    legend = ax.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=columns,
+        title=title, title_fontsize=8.5, alignment="left",
+    )  # fmt: skip
+    for handle in legend.legend_handles:
+        if isinstance(handle, Line2D):  # fine points would be invisible there
+            handle.set_markersize(max(handle.get_markersize(), 4.0))
+
+
+def plain_log_axis(axis: Axis) -> None:
+    """Logarithmic axis over a few decades at most: 1, 2, 5, 10, ... in plain numbers; powers of ten beyond."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    low, high = axis.get_view_interval()
+    axis.set_minor_formatter(NullFormatter())
+    if high < PLAIN_RANGE * low:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def log_error_axis(ax: Axes, floor: float) -> None:
+    """Logarithmic errors down to a decade below the round-off floor, which is drawn; a smaller error leaves the axes."""
+    floors = [_heights(line)[0] for line in ax.lines if line.get_label() == ROUND_OFF]
+    if not any(0.5 < known / floor < 2.0 for known in floors):
+        ax.axhline(floor, color="0.45", linewidth=0.9, linestyle=(0, (2, 2)), label=ROUND_OFF)
+        ax.annotate(
+            "round-\noff", (1.0, floor), (2, 0), xycoords=ax.get_yaxis_transform(), textcoords="offset points",
+            ha="left", va="center", fontsize=7.5, color="0.35",
+        )  # fmt: skip
+    lowest = min([floor, *floors])
+    highest = max(_heights(line).max() for line in ax.lines)
+    ax.set_ylim(lowest / 10, max(3.0 * highest, 100.0 * lowest))
+    ax.set_yscale("log", nonpositive="clip")  # after the limits: errors that are all zero have no logarithm
+
+
+def _heights(line: Line2D) -> np.ndarray:
+    return np.asarray(line.get_ydata(), dtype=float)

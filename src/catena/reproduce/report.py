@@ -1,0 +1,149 @@
+"""What a reproduction hands over: numbers beside the published ones, pictures, and files of both."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+Value = float | int | str
+HEADINGS = ("quantity", "ours", "reference", "agrees", "remark")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of a reproduction.
+
+    Attributes
+    ----------
+    quantity : what it is
+    ours, reference : our value and the published or theoretical one; None where there is none
+    agrees : whether they agree; None where no agreement can be asked for, and `remark` says why
+    remark : source of the reference, or why it cannot be met
+    digits : significant digits in print
+    """
+
+    quantity: str
+    ours: Value
+    reference: Value | None = None
+    agrees: bool | None = None
+    remark: str = ""
+    digits: int = 7
+
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        verdict = {True: "yes", False: "NO", None: "-"}[self.agrees]
+        return self.quantity, self._text(self.ours), self._text(self.reference), verdict, self.remark
+
+    def _text(self, value: Value | None) -> str:
+        if value is None:
+            return "-"
+        return f"{value:.{self.digits}g}" if isinstance(value, float) else str(value)
+
+
+def compared(
+    quantity: str, ours: float, reference: float, *, within: float = 0.0, remark: str = "", digits: int = 7
+) -> Row:
+    """A row that agrees if the two values differ by no more than `within`."""
+    return Row(quantity, ours, reference, bool(abs(ours - reference) <= within), remark, digits)
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """A table of what was reproduced, and the files that were written; prints as a table.
+
+    Attributes
+    ----------
+    title : what was reproduced
+    rows : the quantities
+    files : pictures (PNG and PDF) and numbers (CSV)
+    notes : what a reader must know about the comparison
+    """
+
+    title: str
+    rows: tuple[Row, ...]
+    files: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing disagrees."""
+        return all(row.agrees is not False for row in self.rows)
+
+    def __getitem__(self, quantity: str) -> Row:
+        return next(row for row in self.rows if row.quantity == quantity)
+
+    def __str__(self) -> str:
+        lines = [HEADINGS, *(row.cells() for row in self.rows)]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
+
+        def aligned(line: Sequence[str]) -> str:
+            cells = [
+                cell.rjust(width) if heading in ("ours", "reference") else cell.ljust(width)
+                for heading, cell, width in zip(HEADINGS, line, widths, strict=True)
+            ]
+            return "  ".join(cells).rstrip()
+
+        table = [aligned(HEADINGS), "  ".join("-" * width for width in widths), *map(aligned, lines[1:])]
+        files = [f"written: {file}" for file in self.files]
+        return "\n".join([self.title, "", *table, "", *self.notes, *files])
+
+    __repr__ = __str__
+
+    def __rich__(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        notes = "\n".join([*self.notes, *(f"written: {file}" for file in self.files)])
+        table = Table(title=Text(self.title), title_justify="left", caption=Text(notes), caption_justify="left")
+        for heading in HEADINGS:
+            table.add_column(heading, justify="right" if heading in ("ours", "reference") else "left")
+        for row in self.rows:
+            # Text, because a citation such as [hairer2006] would be read as markup.
+            table.add_row(*map(Text, row.cells()), style="red" if row.agrees is False else None)
+        return table
+
+
+class Folder:
+    """The directory that a reproduction writes into; remembers what it wrote."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.files: list[Path] = []
+
+    def picture(self, name: str, figure: Figure) -> None:
+        """Save a figure as PNG and PDF; the same numbers give the same bytes."""
+        for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
+            self.files.append(self.path / f"{name}.{ending}")
+            figure.savefig(self.files[-1], metadata=metadata)
+
+    def numbers(self, name: str, columns: Mapping[str, ArrayLike], *, digits: int = 17) -> None:
+        """Save columns of equal length as CSV; 17 significant digits are all that a double has."""
+
+        def text(value: Any) -> Any:
+            return f"{value:.{digits}g}" if isinstance(value, float) and digits < 17 else value
+
+        arrays = [np.asarray(column).tolist() for column in columns.values()]
+        self._csv(name, list(columns), (map(text, line) for line in zip(*arrays, strict=True)))
+
+    def report(self, name: str, title: str, rows: Sequence[Row], *, notes: Sequence[str] = ()) -> Report:
+        """Save the table as CSV too, and make the report of all that was written."""
+        self._csv(name, HEADINGS, [[row.quantity, row.ours, row.reference, row.agrees, row.remark] for row in rows])
+        return Report(title, tuple(rows), tuple(self.files), tuple(notes))
+
+    def _csv(self, name: str, headings: Sequence[str], lines: Iterable[Iterable[Any]]) -> None:
+        self.files.append(self.path / f"{name}.csv")
+        with self.files[-1].open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(headings)
+            writer.writerows(lines)

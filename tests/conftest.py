@@ -1,0 +1,53 @@
+"""Every test session compiles into a cache of its own, says nothing, and may compile only so much."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+MOST_COMPILED = 120
+
+pytest.register_assert_rewrite("harness")
+cache_folder = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A fresh cache, chosen before anything is imported; workers and subprocesses inherit it."""
+    logging.getLogger("catena").setLevel(logging.WARNING)
+    if not is_worker(config):
+        folder = Path(tempfile.mkdtemp(prefix="catena-tests-"))
+        os.environ["CATENA_CACHE_DIR"] = str(folder)
+        config.stash[cache_folder] = folder
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Compiling too much is a failure: it is what makes a suite, and a first run, slow."""
+    if not is_worker(session.config) and compiled(session.config.stash[cache_folder]) > MOST_COMPILED:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if not is_worker(config):
+        count = compiled(config.stash[cache_folder])
+        excess = f", more than the {MOST_COMPILED} allowed: FAILED" if count > MOST_COMPILED else ""
+        terminalreporter.write_line(f"{count} combinations of system and method compiled{excess}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if cache_folder in config.stash:
+        shutil.rmtree(config.stash[cache_folder], ignore_errors=True)
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process is one of several that share the work."""
+    return hasattr(config, "workerinput")
+
+
+def compiled(folder: Path) -> int:
+    """Generated modules whose machine code is in the cache."""
+    return len({index.name.split(".")[0] for index in folder.glob("__pycache__/catena_generated_*.nbi")})

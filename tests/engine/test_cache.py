@@ -1,0 +1,203 @@
+"""A combination is compiled once per machine, by whoever comes first, and again only if its code changes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from processes import SOURCE, finish_python, run_python, start_python
+
+import catena as ct
+from catena import disk_cache
+from catena.engine import cache
+from catena.engine.build import build
+
+RUN = """
+import json, sys
+import catena as ct
+run = ct.simulate(ct.problems.harmonic(), method=ct.EulerA(), dt=0.01, steps=1000)
+generated = [module for name, module in sys.modules.items() if name.startswith("catena_generated_")]
+stats = [module.advance.stats for module in generated]
+print(json.dumps({
+    "modules": sorted(module.__name__ for module in generated),
+    "hits": sum(sum(s.cache_hits.values()) for s in stats),
+    "misses": sum(sum(s.cache_misses.values()) for s in stats),
+    "final": [float(x).hex() for x in (*run.final.q, *run.final.p)],
+    "sympy": "sympy" in sys.modules,
+}))
+"""
+
+
+def told(result: tuple[str, str]) -> tuple[dict[str, Any], int]:
+    """What a process found, and how often it said that it compiles."""
+    output, talk = result
+    return json.loads(output), talk.count("compiling")
+
+
+def machine_code(folder: Path) -> dict[str, int]:
+    """The files of numba, with their times."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "__pycache__").glob("*.nb[ic]")}
+
+
+def test_of_three_processes_the_first_compiles_and_all_get_the_same_bits(tmp_path: Path) -> None:
+    first, said = told(run_python(RUN, CATENA_CACHE_DIR=tmp_path))
+    assert (first["hits"], first["misses"], said) == (0, 1, 1)
+    files = machine_code(tmp_path)
+    assert {Path(name).suffix for name in files} == {".nbi", ".nbc"}
+    for seed in (1, 2):
+        later, said = told(run_python(RUN, CATENA_CACHE_DIR=tmp_path, PYTHONHASHSEED=seed))
+        assert (later["hits"], later["misses"], said) == (1, 0, 0)
+        assert later["final"] == first["final"]
+        assert later["modules"] == first["modules"]
+        assert not later["sympy"]
+    assert machine_code(tmp_path) == files
+
+
+def test_an_edited_helper_is_compiled_anew_and_gives_its_own_result(tmp_path: Path) -> None:
+    """The twin that a cache keyed by the calling function alone would miss: the edit is in a callee in another file."""
+    package, folder = tmp_path / "package", tmp_path / "cache"
+    shutil.copytree(SOURCE / "catena", package / "catena", ignore=shutil.ignore_patterns("__pycache__"))
+    here, said_here = told(run_python(RUN, CATENA_CACHE_DIR=folder))
+    copy, said_copy = told(run_python(RUN, source=package, CATENA_CACHE_DIR=folder))
+    assert (said_here, said_copy) == (1, 0)
+    assert copy == {**here, "hits": 1, "misses": 0, "sympy": False}
+    helper = package / "catena" / "summation.py"
+    text = helper.read_text()
+    edited = text.replace("e[i] = d - (after - before)", "e[i] = 0.0")
+    assert edited != text
+    helper.write_text(edited)
+    changed, said = told(run_python(RUN, source=package, CATENA_CACHE_DIR=folder))
+    assert (changed["misses"], said) == (1, 1)
+    assert changed["modules"] != here["modules"]
+    expected = without_compensation()
+    assert changed["final"] == expected
+    assert here["final"] != expected
+
+
+def without_compensation() -> list[str]:
+    """EulerA on the oscillator of `RUN` (H = p^2/2 + 2 q^2) with plain sums, written out."""
+    q, p = 0.0, 2.0
+    for _ in range(1000):
+        p += 0.01 * -(4.0 * q)
+        q += 0.01 * p
+    return [q.hex(), p.hex()]
+
+
+def test_two_processes_that_compile_at_once_both_succeed(tmp_path: Path) -> None:
+    both = [start_python(RUN, CATENA_CACHE_DIR=tmp_path) for _ in range(2)]
+    results = [told(finish_python(process))[0] for process in both]
+    assert results[0]["final"] == results[1]["final"]
+    again, said = told(run_python(RUN, CATENA_CACHE_DIR=tmp_path))
+    assert (again["hits"], again["misses"], said) == (1, 0, 0)
+    assert again["final"] == results[0]["final"]
+
+
+def test_an_unwritable_cache_is_said_once_and_survived(tmp_path: Path) -> None:
+    """A path below a file cannot be made, not even by root. What was compiled is gone with the process."""
+    (tmp_path / "file").write_text("")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    output, talk = run_python(RUN, CATENA_CACHE_DIR=tmp_path / "file" / "cache", TMPDIR=scratch)
+    assert talk.count("cannot write to the cache") == 1
+    assert "Not a directory" in talk
+    assert json.loads(output)["final"] == told(run_python(RUN))[0]["final"]
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_cache_directory_of_numba_is_used_without_false_alarm(tmp_path: Path) -> None:
+    chosen = {"CATENA_CACHE_DIR": tmp_path / "a", "NUMBA_CACHE_DIR": tmp_path / "b"}
+    assert [told(run_python(RUN, **chosen))[1] for _ in range(2)] == [1, 0]
+
+
+def test_parameters_step_size_and_lengths_compile_nothing_new() -> None:
+    """The twin: another method does."""
+
+    def generated() -> set[str]:
+        return {name for name in sys.modules if name.startswith("catena_generated_")}
+
+    oscillator = ct.problems.harmonic()
+    ct.simulate(oscillator, method=ct.StormerVerlet(), dt=0.01, steps=10)
+    before = generated()
+    for system in (oscillator.system, oscillator.system.with_parameters(k=7.0, m=0.3)):
+        for dt, steps, every in ((0.01, 10, 1), (0.5, 33, 4), (1e-3, 1, 7)):
+            ct.simulate(system, system.start(q=0.3, p=-1.0), ct.StormerVerlet(), dt=dt, steps=steps, every=every)
+    assert generated() == before
+    ct.simulate(oscillator, method=ct.ExplicitEuler(), dt=0.01, steps=10)
+    assert len(generated() - before) <= 1
+    assert build(oscillator.system, ct.ExplicitEuler(), compiled=False).text != build(
+        oscillator.system, ct.StormerVerlet(), compiled=False
+    ).text  # fmt: skip
+
+
+def test_other_parameters_move_otherwise() -> None:
+    """With the same machine code: omega = sqrt(k/m) is read from the values."""
+    system = ct.problems.harmonic().system.with_parameters(k=9.0, m=1.0)
+    run = ct.simulate(system, system.start(q=1.0, p=0.0), ct.StormerVerlet(), dt=1e-3, steps=1000)
+    assert run.final.q[0] == pytest.approx(np.cos(3.0), abs=3e-6)  # (omega dt)^2/24 omega t
+
+
+SLOW_MODULE = "import time\ntime.sleep(0.3)\nadvance = 1\n# {}\n"
+
+
+def loaded_by_two_threads(text: str) -> list[Any]:
+    found: list[Any] = []
+
+    def load() -> None:
+        try:
+            found.append(cache.load(text, "two threads").advance)
+        except AttributeError as error:
+            found.append(error)
+
+    threads = [threading.Thread(target=load) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_a_second_thread_waits_until_the_module_is_made() -> None:
+    assert loaded_by_two_threads(SLOW_MODULE.format("locked")) == [1, 1]
+
+
+def test_without_the_lock_the_second_thread_gets_half_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_loading", contextlib.nullcontext())
+    assert any(isinstance(found, AttributeError) for found in loaded_by_two_threads(SLOW_MODULE.format("unlocked")))
+
+
+def test_a_text_cut_off_by_a_crash_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path))
+    made = []
+
+    def make() -> str:
+        made.append(1)
+        return "the text\nwith two lines"
+
+    assert [disk_cache.remembered("request", make) for _ in range(2)] == ["the text\nwith two lines"] * 2
+    assert len(made) == 1
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    for damage in (whole[:-1], b"", b"\xff" + whole, whole.replace(b"two", b"tow")):
+        file.write_bytes(damage)
+        assert disk_cache.remembered("request", make) == "the text\nwith two lines"
+        assert file.read_bytes() == whole
+    assert disk_cache.remembered("another request", lambda: "other") == "other"
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".txt", ".txt"]
+
+
+def test_a_generated_module_cut_off_by_a_crash_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    disk_cache.keep(path, "advance = 1\n")
+    written = path.stat().st_mtime_ns
+    disk_cache.keep(path, "advance = 1\n")
+    assert path.stat().st_mtime_ns == written
+    path.write_text("adv")
+    disk_cache.keep(path, "advance = 1\n")
+    assert path.read_text() == "advance = 1\n"

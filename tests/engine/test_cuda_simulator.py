@@ -1,0 +1,131 @@
+"""The CUDA code under numba's simulator, which runs it as Python: indices and logic, not the arithmetic of a card."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from catena.engine import cuda
+from catena.errors import CapabilityError
+from processes import run_python
+
+COMPARED = """
+import json
+import warnings
+import numpy as np
+import catena as ct
+from catena.engine import cuda
+from catena.ensembles import ensemble
+
+warnings.simplefilter("ignore", RuntimeWarning)  # a card overflows in silence
+cuda.BLOCK = 2  # more than one block, the last of them not full
+kepler = ct.problems.kepler().system
+e = np.array([0.0, 0.6, 0.3, 0.8, 0.1])
+starts = {"q": np.stack([1 - e, 0 * e], axis=1), "p": np.stack([0 * e, np.sqrt((1 + e) / (1 - e))], axis=1)}
+runaway = ct.Hamiltonian("p**2/2 - q**4/4")
+falling = {"q": [0.01, 2.0, 0.02, 3.0, 2.5], "p": np.zeros(5)}
+
+def both(system, starts, method, **options):
+    here = ensemble(system, starts, method, **options)
+    return here, ensemble(system, starts, method, device="cuda", **options)
+
+def equal(here, there):
+    final = here.final.identical(there.final)
+    data = here.keep != "samples" or here.data.identical(there.data)
+    failures = [(f.member, str(f.failure)) for f in here.failures] == [(f.member, str(f.failure)) for f in there.failures]
+    return bool(final and data and failures and str(here.audit()) == str(there.audit()))
+
+found = {}
+for method in (ct.Gauss(3), ct.RK4(), ct.StormerVerlet(), ct.Splitting(6)):
+    here, there = both(kepler, starts, method, dt=0.05, steps=20, every=3, keep="samples")
+    found[str(method)] = equal(here, there)
+
+cuda.SAMPLE_BYTES = 8 * 6 * 5 * 7  # seven rows fit into a launch
+here, there = both(kepler, starts, ct.RK4(), dt=0.05, steps=210)
+off = np.abs(here._batch.sums - there._batch.sums).max() / np.abs(here._batch.sums).max()
+found["audit"] = [equal(here, there), here.audit()["energy"].verdicts, float(off)]
+cuda.SAMPLE_BYTES = 2**28
+here, there = both(runaway, falling, ct.RK4(), dt=0.05, steps=60, every=4, keep="samples")
+found["failures"] = [equal(here, there), [f.member for f in there.failures]]
+
+slower = ensemble(kepler, starts, ct.RK4(), dt=np.nextafter(0.05, 1), steps=20)
+whole = ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda")
+found["another dt"] = equal(slower, whole)
+cuda.members_at_once = lambda program: 2
+found["a small card"] = equal(whole, ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda"))
+print(json.dumps(found))
+"""
+
+
+@cache
+def found() -> dict[str, Any]:
+    return json.loads(run_python(COMPARED, NUMBA_ENABLE_CUDASIM=1)[0])
+
+
+@pytest.mark.parametrize("method", ["Gauss(3)", "RK4()", "StormerVerlet()", "Splitting(6)"])
+def test_members_on_the_card_are_those_of_the_processor_to_the_bit(method):
+    """States, samples, failures and audit of 5 members; 3 does not divide the 20 steps."""
+    assert found()[method]
+
+
+def test_the_comparison_sees_one_unit_in_the_last_place_of_dt():
+    assert not found()["another dt"]
+
+
+def test_deviations_folded_on_the_card_give_the_same_verdicts():
+    """211 samples, in launches of seven. A sample in a wrong block changes its sum by about a tenth, round-off by 1e-14."""
+    same, verdicts, off = found()["audit"]
+    assert same
+    assert "too short" not in verdicts and len(verdicts) > 1
+    assert off < 1e-12
+
+
+def test_a_member_that_fails_on_the_card_stops_before_the_failing_step():
+    """Step, time, state and samples of each are those of the processor, and the others go on."""
+    assert found()["failures"] == [True, [1, 3, 4]]
+
+
+def test_members_that_do_not_fit_on_the_card_together_are_taken_in_turn():
+    assert found()["a small card"]
+
+
+REFUSED = """
+import catena as ct
+from catena.ensembles import ensemble
+problem = ct.problems.kepler()
+try:
+    ensemble(problem, [problem.start], ct.Taylor(1e-12), steps=3, device="cuda")
+except ct.CapabilityError as error:
+    print(error.wrong)
+"""
+
+
+def test_a_method_of_another_library_is_refused():
+    pytest.importorskip("heyoka")
+    assert "does not run on a card" in run_python(REFUSED, NUMBA_ENABLE_CUDASIM=1)[0]
+
+
+def test_a_machine_without_a_card_is_told_so():
+    numba_cuda = pytest.importorskip("numba.cuda")
+    if numba_cuda.is_available():
+        pytest.skip("there is a card")
+    with pytest.raises(CapabilityError, match="no CUDA card can be used"):
+        cuda.build(None, None)
+
+
+def test_multiplications_and_additions_are_not_fused():
+    """The option goes to NVVM through the one function by which numba-cuda calls it, and only while we compile."""
+    pytest.importorskip("numba_cuda")
+    from numba.cuda import codegen
+    from numba.cuda.cudadrv import nvvm
+
+    assert inspect.getsource(codegen).count("nvvm.compile_ir(") == inspect.getsource(codegen).count("compile_ir(") > 0
+    original = nvvm.compile_ir
+    with cuda.without_contraction():
+        assert nvvm.compile_ir.func is original
+        assert nvvm.compile_ir.keywords == {"fma": False}
+    assert nvvm.compile_ir is original

@@ -1,0 +1,69 @@
+"""A report compares honestly, prints what it compared, and writes every number."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+from rich.console import Console
+
+from catena.output.style import new_figure, styled
+from catena.reproduce.report import Folder, Report, Row, compared
+
+
+@pytest.mark.parametrize(("ours", "agrees"), [(1.0, True), (1.09, True), (1.11, False), (float("nan"), False)])
+def test_values_agree_within_what_is_asked_for(ours, agrees):
+    assert compared("x", ours, 1.0, within=0.1).agrees is agrees
+
+
+def test_counts_agree_only_if_equal():
+    assert compared("n", 47093, 47093).agrees and not compared("n", 47092, 47093).agrees
+
+
+def test_a_report_is_ok_unless_a_row_disagrees():
+    noise = Row("b", 46885, 46852, None, "noise")
+    assert Report("t", (compared("a", 1, 1), noise)).ok
+    assert not Report("t", (compared("a", 1, 2), noise)).ok
+
+
+def test_a_report_prints_as_text_and_as_a_table_with_citations_intact():
+    report = Report("A title", (compared("x", 1.5, 1.25, within=0.1, remark="[hairer2006]"),), notes=("A note.",))
+    console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(report)
+    console.file.close()
+    for text in (str(report), console.export_text()):
+        for word in ("A title", "x", "1.5", "1.25", "NO", "[hairer2006]", "A note."):
+            assert word in text
+
+
+def test_a_folder_writes_pictures_twice_and_numbers_to_the_last_digit(tmp_path):
+    folder = Folder(tmp_path / "new" / "place")
+    with styled():
+        figure = new_figure(width=3, height=2)
+        figure.subplots().plot([0, 1], [0, 1])
+        folder.picture("line", figure)
+    folder.numbers("line", {"x": [0.1, 1 / 3], "name": ["a", "b"]})
+    report = folder.report("table", "T", [compared("x", 0.1 + 0.2, 0.3, within=1e-15)])
+    assert [file.name for file in report.files] == ["line.png", "line.pdf", "line.csv", "table.csv"]
+    assert all(file.stat().st_size > 0 for file in report.files)
+    with (folder.path / "line.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert float(rows[1]["x"]) == 1 / 3 and rows[1]["name"] == "b"
+    assert "0.30000000000000004" in (folder.path / "table.csv").read_text()
+
+
+def test_columns_of_unequal_length_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="shorter"):
+        Folder(tmp_path).numbers("bad", {"x": [1, 2], "y": [1]})
+
+
+def test_the_same_picture_gives_the_same_bytes(tmp_path):
+    written = []
+    for name in ("first", "second"):
+        folder = Folder(tmp_path / name)
+        with styled():
+            figure = new_figure(width=3, height=2)
+            figure.subplots().plot([0, 1], [0, 1])
+            folder.picture("line", figure)
+        written.append([file.read_bytes() for file in folder.files])
+    assert written[0] == written[1]

@@ -1,0 +1,295 @@
+"""Ensembles: members are single runs to the bit, failures stay alone, and the audit needs no samples."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import catena as ct
+from catena import ensembles
+from catena.auditing import BLOCKS, EPS, assess
+from catena.ensemble_auditing import fold
+from catena.ensembles import Batch, Ensemble, Job, ensemble
+from catena.errors import CapabilityError, InputError, StepFailure
+from catena.systems.base import Field, Invariant, System
+from processes import run_python
+
+KEPLER = ct.problems.kepler().system
+RUNAWAY = ct.Hamiltonian("p**2/2 - q**4/4")  # falls to infinity in a time of about 1.85 / q
+
+
+def kepler_starts(members: int) -> dict[str, np.ndarray]:
+    """Ellipses from the pericentre, eccentricities from 0 to 0.8 in an order without meaning."""
+    e = np.random.default_rng(20240607).permutation(np.linspace(0.0, 0.8, members))
+    zero = np.zeros(members)
+    return {"q": np.stack([1 - e, zero], axis=1), "p": np.stack([zero, np.sqrt((1 + e) / (1 - e))], axis=1)}
+
+
+def single(method: ct.Gauss, starts: dict[str, np.ndarray], i: int, **options: float) -> ct.Run:
+    return ct.simulate(KEPLER, KEPLER.start(q=starts["q"][i], p=starts["p"][i]), method, progress=False, **options)
+
+
+@pytest.mark.parametrize("method", [ct.Gauss(3), ct.Splitting(6)], ids=str)
+def test_members_are_single_runs_to_the_bit(method, monkeypatch):
+    """7 does not divide 500, and chunks differ from those of a single run: nothing may depend on either."""
+    monkeypatch.setattr(ensembles, "FIRST_CHUNK", 33)
+    starts = kepler_starts(11)
+    many = ensemble(KEPLER, starts, method, dt=0.03, steps=500, every=7, keep="samples", threads=2)
+    for i in range(11):
+        run = single(method, starts, i, dt=0.03, steps=500, every=7)
+        assert many.data.isel(member=i).identical(run.data)
+        for name, field in run.final.fields.items():
+            np.testing.assert_array_equal(many.final[name][i], field)
+        assert many.final.time[i] == run.final.time
+
+
+def test_the_bits_do_not_depend_on_threads_and_batches(monkeypatch):
+    """The last run differs in one start by one unit in the last place: exactly that member must differ."""
+    starts = kepler_starts(13)
+    alone = ensemble(KEPLER, starts, ct.Gauss(3), dt=0.05, steps=300, threads=1)
+    monkeypatch.setattr(ensembles, "LARGEST_BATCH", 2)
+    assert ensemble(KEPLER, starts, ct.Gauss(3), dt=0.05, steps=300, threads=3).final.identical(alone.final)
+    starts["q"][5, 0] = np.nextafter(starts["q"][5, 0], 2.0)
+    moved = ensemble(KEPLER, starts, ct.Gauss(3), dt=0.05, steps=300, threads=3)
+    differs = (moved.final.q != alone.final.q).any("dof").values
+    assert np.flatnonzero(differs).tolist() == [5]
+
+
+def test_starts_may_be_states_arrays_or_a_dataset():
+    starts = kepler_starts(4)
+    states = [KEPLER.start(q=q, p=p, time=2.0) for q, p in zip(starts["q"], starts["p"], strict=True)]
+    options = {"method": ct.Splitting(6), "dt": 0.05, "steps": 40}
+    expected = ensemble(KEPLER, states, **options).final
+    assert (expected.time == 2.0 + 40 * 0.05).all()
+    assert ensemble(KEPLER, {**starts, "time": 2.0}, **options).final.identical(expected)
+    assert ensemble(KEPLER, ct.State(starts, 2.0), **options).final.identical(expected)
+    dataset = ensemble(KEPLER, {**starts, "time": 2.0 - 40 * 0.05}, **options).final
+    dataset = dataset.assign(q=(("member", "dof"), starts["q"]), p=(("member", "dof"), starts["p"]))
+    again = ensemble(KEPLER, dataset.transpose("dof", "member"), **options).final
+    np.testing.assert_array_equal(again.q, expected.q)
+    np.testing.assert_array_equal(again.time, expected.time)
+
+
+def test_a_failing_member_stops_no_other():
+    """Steps, times and samples of the failing members are those of single runs."""
+    q = np.array([0.01, 2.0, 0.02, 3.0])
+    many = ensemble(
+        RUNAWAY, {"q": q, "p": np.zeros(4)}, ct.RK4(), dt=0.05, steps=60, every=4, keep="samples", threads=2
+    )
+    assert [member for member, _ in many.failures] == [1, 3]
+    for member, failure in many.failures:
+        with pytest.raises(StepFailure) as caught:
+            ct.simulate(
+                RUNAWAY, RUNAWAY.start(q=q[member], p=0.0), ct.RK4(), dt=0.05, steps=60, every=4, progress=False
+            )
+        assert (failure.step, failure.time, failure.wrong) == (caught.value.step, caught.value.time, caught.value.wrong)
+        run = caught.value.run
+        assert 1 < len(run.data.time) < many.data.sizes["time"]
+        kept = many.data.isel(member=member)
+        assert kept.isel(time=slice(len(run.data.time))).identical(run.data)
+        assert np.isnan(kept.q[len(run.data.time) :]).all()
+        np.testing.assert_array_equal(many.final.q[member], run.final.q)
+        assert many.final.time[member] == run.final.time
+    for member in (0, 2):
+        run = ct.simulate(
+            RUNAWAY, RUNAWAY.start(q=q[member], p=0.0), ct.RK4(), dt=0.05, steps=60, every=4, progress=False
+        )
+        assert many.data.isel(member=member).identical(run.data)
+    audit = many.audit()
+    assert (audit.members, audit.failed) == (4, 2)
+    assert sum(audit["energy"].verdicts.values()) == 2
+    assert audit["energy"].member in (0, 2)
+
+
+def test_a_member_without_a_solution_of_its_stage_equations_fails_alone():
+    """dt = 8 is longer than the period of the first orbit, and a hundredth of that of the second."""
+    starts = {"q": [[1.0, 0.0], [100.0, 0.0]], "p": [[0.0, 1.0], [0.0, 0.1]]}
+    many = ensemble(KEPLER, starts, ct.Gauss(3), dt=8.0, steps=50)
+    assert [(f.member, f.failure.step) for f in many.failures] == [(0, 1)]
+    np.testing.assert_array_equal(many.final.q[0], [1.0, 0.0])
+    assert float(np.hypot(*many.final.q[1])) == pytest.approx(100.0, rel=1e-6)
+
+
+def test_a_start_without_an_energy_fails_at_its_first_step():
+    starts = {"q": [[1.0, 0.0], [0.0, 0.0]], "p": [[0.0, 1.0], [0.0, 1.0]]}
+    many = ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=10)
+    assert [(f.member, f.failure.step, f.failure.time) for f in many.failures] == [(1, 1, 0.0)]
+
+
+@pytest.mark.parametrize("method", [ct.Splitting(6), ct.RK4()], ids=str)
+def test_each_member_gets_the_verdict_of_its_single_run(method):
+    """The worst deviations are equal to the bit; RK4 drifts, so that more than one verdict is seen."""
+    starts = kepler_starts(12)
+    options = {"dt": 0.04, "steps": 3000, "every": 3}
+    many = ensemble(KEPLER, starts, method, **options)
+    audits = [single(method, starts, i, **options).audit() for i in range(12)]
+    for row in many.audit():
+        singles = [audit[row.quantity] for audit in audits]
+        verdicts = [s.verdict for s in singles]
+        assert row.verdicts == {v: verdicts.count(v) for v in row.verdicts}
+        assert row.worst == max(s.worst for s in singles) == singles[row.member].worst
+        assert row.promised == singles[0].promised
+        assert row.contradicting == tuple(i for i, s in enumerate(singles) if s.contradicts)
+
+
+def test_the_audit_needs_no_samples():
+    """What is kept does not change the audit, and what the audit needs does not grow with the number of steps."""
+    starts = kepler_starts(6)
+    options = {"method": ct.RK4(), "dt": 0.05, "steps": 1000}
+    kept = {keep: ensemble(KEPLER, starts, keep=keep, **options) for keep in ("nothing", "final", "samples")}
+    assert str(kept["nothing"].audit()) == str(kept["final"].audit()) == str(kept["samples"].audit())
+    with pytest.raises(InputError, match="not kept"):
+        _ = kept["nothing"].final
+    with pytest.raises(InputError, match="not kept"):
+        _ = kept["final"].data
+    short = Batch.empty(Job(KEPLER, ct.RK4(), 0.1, 10, 1, False), 6)
+    long = Batch.empty(Job(KEPLER, ct.RK4(), 0.1, 10**9, 1, False), 6)
+    assert sum(a.nbytes for a in vars(short).values()) == sum(a.nbytes for a in vars(long).values())
+
+
+class Recorded(System):
+    """A system of which only what is recorded matters: a field, a scalar and a vector that should be kept."""
+
+    title = "recorded"
+    fields = (Field("x", (1,), ("dof",)),)
+    invariants = (Invariant("energy", (), (), tags=frozenset({"energy"})), Invariant("momentum", (3,), ("xyz",)))
+
+
+def recorded(rows: int, kind: str, rng: np.random.Generator) -> np.ndarray:
+    """(rows, 4) deviations of a kind; sizes near round-off, where every verdict is possible."""
+    noise = rng.standard_normal((rows, 4)) * EPS
+    made = {
+        "walk": np.cumsum(noise, axis=0),
+        "noise": 1e6 * noise,
+        "drift": np.cumsum(noise, axis=0) + np.array([0, 0, 1, 0]) * np.linspace(0, 1e-9, rows)[:, None],
+        "large": 1e12 * noise,
+        "still": 0.0 * noise,
+    }[kind]
+    return made - made[0]
+
+
+@pytest.mark.parametrize("rows", [150, 200, 1013])
+def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
+    """Against `assess` on the whole series, in chunks of every size. A block edge that is off by one sample must show."""
+    rng = np.random.default_rng(rows)
+    kinds = ["walk", "noise", "drift", "large", "still"] * 8
+    series = [recorded(rows, kind, rng) for kind in kinds]
+    job = Job(Recorded(), ct.Gauss(2), 0.1, rows - 1, 1, False)
+    batch = Batch.empty(job, len(series))
+    batch.scale[:] = 1.0
+    for i, deviation in enumerate(series):
+        number = 1
+        while number < rows:
+            chunk = deviation[number : number + int(rng.integers(1, rows))]
+            fold(chunk, number, job.edges, batch.worst[i], batch.sums[i])
+            number += len(chunk)
+    audit = Ensemble(job, np.zeros(len(series)), batch, "nothing").audit()
+    seen = set()
+    for row, part in zip(audit, (slice(0, 1), slice(1, 4)), strict=True):
+        singles = [
+            assess(row.quantity, np.arange(rows) * 0.1, d[:, part], steps=rows - 1, scale=1.0, promised=row.promised)
+            for d in series
+        ]
+        verdicts = [single.verdict for single in singles]
+        assert row.verdicts == {v: verdicts.count(v) for v in row.verdicts}
+        assert sum(row.verdicts.values()) == len(series)
+        assert row.contradicting == tuple(i for i, single in enumerate(singles) if single.contradicts)
+        seen |= set(verdicts)
+    assert seen == ({"too short"} if rows < 200 else {"exact", "bounded", "drifts"})
+    if rows >= 200:
+        blocks = [len(block) for block in np.array_split(np.arange(rows), BLOCKS)]
+        assert np.diff(job.edges).tolist() == blocks
+        wrong = replace(batch, sums=np.roll(batch.sums, 1, axis=1))
+        assert str(Ensemble(job, np.zeros(len(series)), wrong, "nothing").audit()) != str(audit)
+
+
+class Cluster:
+    """Stands for a client of a cluster: its workers are other processes, to which everything must be sent."""
+
+    def get_executor(self) -> Executor:
+        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+
+
+def test_other_processes_give_the_same_bits():
+    starts = kepler_starts(5)
+    here = ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250, every=2, keep="samples")
+    there = ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250, every=2, keep="samples", client=Cluster())
+    assert there.data.identical(here.data)
+    assert there.final.identical(here.final)
+    assert str(there.audit()) == str(here.audit())
+
+
+def test_an_interrupt_ends_the_threads_soon(monkeypatch):
+    """The members would need hours; a chunk of steps takes a tenth of a second."""
+
+    def interrupted(tasks):
+        time.sleep(0.2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ensembles, "as_completed", interrupted)
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        ensemble(
+            KEPLER, kepler_starts(4), ct.Splitting(6), dt=1e-6, steps=10**10, every=10**5, keep="nothing", threads=2
+        )
+    assert time.perf_counter() - began < 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"starts": []}, "no starts"),
+        ({"starts": [1.0]}, "start 0 = 1.0 is not a state"),
+        ({"starts": 1.0}, "starts = 1.0"),
+        ({"starts": {"q": [[1.0, 0.0]]}}, "the starts have q"),
+        ({"starts": {"q": [[1.0, 0.0]], "p": [[0.0, 1.0]], "x": 1}}, "the starts have q, p, x"),
+        ({"starts": {"q": [[1.0, 0.0]], "p": [[0.0, 1.0, 2.0]]}}, r"p has shape \(1, 3\)"),
+        ({"starts": {"q": [[1.0, 0.0]], "p": [[0.0, 1.0], [0.0, 1.0]]}}, r"q has shape \(1, 2\)"),
+        ({"starts": {"q": [["one", 0.0]], "p": [[0.0, 1.0]]}}, "not arrays of numbers"),
+        ({"starts": {"q": [[1, 0], [np.nan, 0]], "p": [[0, 1], [0, 1]]}}, "q of member 1 is not finite"),
+        ({"starts": {**kepler_starts(2), "time": [0.0, 1.0]}, "keep": "samples"}, "different times, 0 to 1"),
+        ({"keep": "sample"}, r"keep = 'sample' \(did you mean samples\?\)"),
+        ({"device": "gpu"}, "device = 'gpu'"),
+        ({"threads": 0}, "threads = 0"),
+        ({"steps": 0}, "steps = 0"),
+        ({"dt": -1.0}, "dt = -1.0"),
+        ({"system": "kepler"}, "'kepler' is not a system"),
+        ({"device": "cuda", "threads": 2}, "threads = 2 means nothing on a card"),
+    ],
+)
+def test_mistakes_are_explained(change, message):
+    arguments = {"system": KEPLER, "starts": kepler_starts(2), "method": ct.Gauss(3), "dt": 0.1, "steps": 10} | change
+    with pytest.raises(InputError, match=message) as caught:
+        ensemble(**arguments)
+    assert len(str(caught.value).splitlines()) <= 4
+
+
+def test_storing_an_ensemble_is_refused_for_now(tmp_path):
+    with pytest.raises(CapabilityError, match="cannot be stored"):
+        ensemble(KEPLER, kepler_starts(2), ct.Gauss(3), dt=0.1, steps=10, out=tmp_path / "many")
+
+
+WITHOUT = """
+import sys
+from importlib.machinery import PathFinder
+missing = {"zarr", "google_crc32c", "pydantic", "typer", "platformdirs", "rich", "tqdm", "matplotlib", "heyoka"}
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, path=None, target=None: (
+    None if name.split(".")[0] in missing else find(name, path, target)
+)
+import catena as ct
+from catena.ensembles import ensemble
+problem = ct.problems.kepler()
+many = ensemble(problem, [problem.start] * 2, ct.Splitting(6), steps=250)
+print(many.audit()["angular_momentum"].verdicts, many.final.sizes["member"])
+"""
+
+
+def test_ensembles_in_memory_need_no_package_of_the_store_or_the_command_line():
+    """Machines with cards often have little else installed."""
+    assert run_python(WITHOUT)[0] == "{'exact': 2} 2\n"

@@ -1,0 +1,364 @@
+"""The command line as a user meets it: output, exit codes, interruptions, and how light it starts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import catena as ct
+from catena.cli import app
+from catena.errors import InputError
+from catena.store import read_checkpoint
+from processes import SOURCE, read_plainly, run_python
+
+ROOT = SOURCE.parent
+CASE = """\
+[system]
+kind = "Hamiltonian"
+energy = "(p1**2 + p2**2)/2 - 1/sqrt(q1**2 + q2**2)"
+q = ["q1", "q2"]
+p = ["p1", "p2"]
+[start]
+problem = "kepler"
+[method]
+kind = "Splitting"
+order = 4
+[run]
+dt = 0.01
+steps = 1000
+[[section]]
+name = "axis"
+text = "q2"
+[units]
+time = "year"
+"""
+HEAVY = ("numpy", "numba", "sympy", "xarray", "zarr", "matplotlib", "pydantic", "scipy", "tree_sitter")
+
+
+@pytest.fixture(autouse=True)
+def _quiet_again():
+    """Commands set up the logger; the other tests want it as it was."""
+    logger = logging.getLogger("catena")
+    before = logger.level, logger.propagate, list(logger.handlers)
+    yield
+    logger.level, logger.propagate, logger.handlers[:] = before
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch) -> Path:
+    """A directory of its own with the case in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "case.toml").write_text(CASE)
+    return Path("case.toml")
+
+
+def call(*arguments: object, code: int = 0):
+    """A command in this process, with the exit code it must have."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def start(*arguments: object, **environment: object) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "catena", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCE), **{name: str(value) for name, value in environment.items()}},
+    )  # fmt: skip
+
+
+def test_run_prints_the_audit_on_stdout_and_talk_on_stderr(case):
+    result = call("run", case)
+    assert "energy" in result.stdout and "bounded" in result.stdout
+    assert (
+        "section axis: 2 crossings" in result.stdout
+    )  # 10 time units, period 2 pi: back at the axis once, and the start
+    assert "Splitting(4)" in result.stderr and "1000 of dt = 0.01 to t = 10" in result.stderr
+    assert "Splitting" not in result.stdout
+
+
+def test_quiet_leaves_nothing_on_stderr(case):
+    result = call("run", case, "--quiet")
+    assert result.stderr == "" and "energy" in result.stdout
+
+
+def test_json_is_what_python_gives(case):
+    shown = json.loads(call("run", case, "--json", "--quiet", "--set", "run.steps=400").stdout)
+    problem = ct.problems.kepler()
+    system = ct.Hamiltonian(problem.system.energy, ["q1", "q2"], ["p1", "p2"])
+    run = ct.simulate(system, problem.start, ct.Splitting(4), dt=0.01, steps=400, sections=[ct.Section("axis", "q2")])
+    assert shown["audit"]["energy"]["worst"] == run.audit()["energy"].worst
+    assert (shown["steps"], shown["time"], shown["ok"]) == (400, 4.0, True)
+    assert shown["case"]["units"] == {"time": "year"}
+
+
+def test_a_stored_run_is_described_extended_checked_and_cited(case):
+    call("run", case, "--out", "a.zarr")
+    call("run", case, "--out", "a.zarr", code=4)
+    described = json.loads(call("info", "a.zarr", "--json").stdout)
+    assert (described["steps"], described["samples"], described["finished"]) == (1000, 1001, True)
+    assert described["case"]["units"] == {"time": "year"}
+    shown = call("info", "a.zarr", "--check").output
+    assert all(words in shown for words in ("every file is whole", "finished", "Splitting(4)", "year", "energy"))
+
+    call("resume", "a.zarr", "--steps", 1500, "--quiet")
+    call("run", case, "--set", "run.steps=1500", "--out", "b.zarr")
+    extended, whole = read_plainly(Path("a.zarr")), read_plainly(Path("b.zarr"))
+    assert extended.keys() == whole.keys()
+    assert all(np.array_equal(extended[name], whole[name]) for name in whole)
+    call("resume", "a.zarr", "--steps", 100, code=2)
+
+    assert "@article{blanes2002," in call("cite", "a.zarr").stdout
+    chunk = next(Path("a.zarr/energy/c").iterdir())
+    data = bytearray(chunk.read_bytes())
+    data[10] ^= 1
+    chunk.write_bytes(data)
+    assert "chunk 0 of energy" in call("info", "a.zarr", "--check", code=4).stderr
+
+
+def test_a_contradiction_of_the_promise_is_said_and_is_no_failure(case):
+    """q1 is not conserved, but a method that keeps linear invariants promises it for what the case calls one."""
+    result = call("run", case, "--set", "system.invariants={ place = 'q1' }", "--set", "run.steps=5000")
+    assert "(contradicts)" in result.stdout
+    assert "promises that place is exact, but it" in result.stderr
+
+
+def test_a_step_that_fails_gives_code_3_and_what_was_recorded_before(case):
+    result = call("run", case, "--set", "start={ q = [1e-160, 0.0], p = [0.0, 0.0] }", "--out", "f.zarr", code=3)
+    assert "no longer finite" in result.stderr and "step 1" in result.stderr
+    assert "energy" in result.stdout
+    assert len(ct.open("f.zarr").data.time) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_resumes_to_the_arrays_of_an_uninterrupted_one(case, number):
+    """Stopped after its first commits, continued by the command that it names, and compared array by array."""
+    call("run", case, "--quiet", "--set", "run.steps=10")  # compiled before the race begins
+    process = start("run", case, "--set", "run.steps=400_000_000", "--set", "run.every=1000", "-o", "cut.zarr",
+                    CATENA_ROWS_PER_COMMIT=50)  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not _committed(Path("cut.zarr")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    output, talk = process.communicate(timeout=60)
+    assert process.returncode == 130, talk
+    assert "Traceback" not in talk and "energy" in output
+    command = re.search(r"resume with: catena (resume cut.zarr)\n", talk)
+    assert command is not None
+    made = read_checkpoint("cut.zarr").step
+    assert 0 < made < 400_000_000
+
+    call(*command[1].split(), "--steps", made + 60_000)
+    call("run", case, "--set", f"run.steps={made + 60_000}", "--set", "run.every=1000", "-o", "whole.zarr")
+    cut, whole = read_plainly(Path("cut.zarr")), read_plainly(Path("whole.zarr"))
+    assert len(whole["time"]) == (made + 60_000) // 1000 + 1
+    assert all(np.array_equal(cut[name], whole[name]) for name in whole)
+
+
+def _committed(path: Path) -> bool:
+    try:
+        checkpoint = read_checkpoint(path)
+    except ct.StoreError:
+        return False
+    return checkpoint is not None and checkpoint.step > 0
+
+
+def test_a_pipe_gets_plain_text_and_may_close_early(case):
+    process = start("methods")
+    output, talk = process.communicate(timeout=60)
+    assert process.returncode == 0 and talk == ""
+    assert "\x1b" not in output and "│" not in output
+    assert len({line.index(line.split()[1]) for line in output.splitlines()[1:] if line.startswith("Gauss")}) == 1
+    process = subprocess.Popen(
+        f"{sys.executable} -m catena schema | head -c 10; exit ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )  # fmt: skip
+    output, talk = process.communicate(timeout=60)
+    assert (process.returncode, talk, len(output)) == (0, "", 10)
+
+
+@pytest.mark.parametrize(("variable", "coloured"), [("NO_COLOR", False), ("FORCE_COLOR", True)])
+def test_colours_follow_the_environment(case, variable, coloured):
+    process = start("run", "missing.toml", **{variable: "1"})
+    _, talk = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert ("\x1b[" in talk) is coloured
+
+
+def test_mistakes_are_listed_without_a_traceback(case):
+    case.write_text(CASE.replace("dt = 0.01", 'dt = "x"').replace("order = 4", "ordre = 4").replace('"q2"', '"q3"', 1))
+    stderr = call("check", case, code=2).stderr
+    assert [line.split(": ")[0] for line in stderr.splitlines() if line.startswith("case.toml:")] == [
+        "case.toml:3:46", "case.toml:10:1", "case.toml:12:1", "case.toml:16:9",
+    ]  # fmt: skip
+    assert "4 mistakes" in stderr and "did you mean order?" in stderr
+    assert call("run", case, code=2).stderr == stderr
+    listed = json.loads(call("check", case, "--json", code=2).stdout)
+    assert listed["ok"] is False and [m["line"] for m in listed["mistakes"]] == [3, 10, 12, 16]
+
+
+def test_check_says_what_would_run_and_runs_nothing(case):
+    result = call("check", case, "--set", "run.out='never.zarr'")
+    assert "no mistakes" in result.stderr and result.stdout == ""
+    assert not Path("never.zarr").exists()
+    assert json.loads(call("check", case, "--json").stdout)["steps"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["run", "none.toml"], 2, "cannot be read"),
+        (["run", "--set", "run.dt=x"], 2, "is not a TOML value"),
+        (["run", "--nonsense"], 2, "No such option"),
+        (["nonsense"], 2, "No such command"),
+        (["info", "none.zarr"], 4, "no run store"),
+        (["resume", "none.zarr"], 4, "no run store"),
+        (["cite", "Gaus"], 2, "did you mean Gauss?"),
+        (["new", "hamiltonan"], 2, "did you mean hamiltonian?"),
+        (["reproduce", "nothing"], 2, "nothing called 'nothing'"),
+        (["bench", "nothing"], 2, "no benchmark 'nothing'"),
+    ],
+)
+def test_mistakes_of_the_command_line_have_their_codes(case, arguments, code, words):
+    assert words in call(*arguments, code=code).stderr
+
+
+def test_a_bug_shows_its_traceback_and_asks_to_be_reported(monkeypatch):
+    def broken() -> None:
+        raise ZeroDivisionError("of our own making")
+
+    monkeypatch.setattr("catena.cases.case_schema", broken)
+    result = CliRunner().invoke(app, ["schema"])
+    assert result.exit_code == 1
+    assert all(words in result.stderr for words in ("Traceback", "of our own making", ct.__version__, "please report"))
+
+
+def test_new_writes_a_case_that_runs_unedited(case):
+    assert "hamiltonian" in call("new").stdout.split()
+    Path("new.toml").write_text(call("new", "hamiltonian").stdout)
+    result = call("run", "new.toml")
+    assert "angular_momentum" in result.stdout and "contradicts" not in result.stdout
+
+
+def test_without_a_case_the_galactic_orbit_is_run(case):
+    """475 crossings by the published rule, which counts the start."""
+    shown = json.loads(call("run", "--json").stdout)
+    assert shown["sections"] == {"plane": 474}
+    assert shown["audit"]["energy"]["verdict"] == "bounded" and shown["audit"]["energy"]["start"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_examples_keep_their_promises(case, example):
+    shown = json.loads(call("run", example, "--json", "--quiet").stdout)
+    assert shown["ok"] and shown["steps"] > 1e5
+
+
+def test_pictures_are_saved(case):
+    result = call("run", case, "--plots", "pictures")
+    saved = {file.name for file in Path("pictures").iterdir()}
+    assert {"energy.png", "energy.pdf", "orbit.png", "section_axis.pdf"} <= saved
+    assert all((Path("pictures") / name).stat().st_size > 1000 for name in saved)
+    assert "pictures in pictures" in result.stderr
+
+
+def test_methods_lists_the_registry_and_only_what_can_treat_a_case(case):
+    listed = json.loads(call("methods", "--json").stdout)
+    assert {m["name"] for m in listed} >= {"Gauss", "Splitting", "RK4"}
+    case.write_text(CASE.replace("/2 - 1/", "/2 + p1*q2 - 1/").replace("order = 4", "").replace("Splitting", "RK4"))
+    able = {m["name"] for m in json.loads(call("methods", case, "--json").stdout)}
+    assert "Gauss" in able and "Splitting" not in able
+
+
+def test_cite_prints_each_entry_once(case):
+    text = call("cite", "Composition").stdout
+    keys = re.findall(r"^@\w+\{(\w+),", text, re.MULTILINE)
+    assert len(keys) == len(set(keys)) and {"yoshida1990", "kahan1997", "hairer2003"} <= set(keys)
+    assert text.count("{") == text.count("}")
+    only = call("cite", "Splitting(2)").stdout
+    assert "strang1968" in only and "blanes2002" not in only
+
+
+def test_schema_is_json():
+    assert json.loads(call("schema").stdout)["required"] == ["system", "start", "run"]
+
+
+def test_warmup_compiles_each_problem_with_its_default_and_the_shipped_cases(monkeypatch):
+    built = []
+    monkeypatch.setattr("catena.engine.build.build", lambda system, method: built.append((system.title, str(method))))
+    monkeypatch.setattr("catena.plan.Plan.program", lambda plan: built.append((plan.system.title, "case")))
+    talk = call("warmup").stderr
+    for name in ct.problems.__all__:
+        system = getattr(ct.problems, name)().system
+        kind, arguments = system.default_method
+        assert (system.title, str(getattr(ct, kind)(**arguments))) in built
+    assert sum(what == "case" for _, what in built) >= 2
+    assert len(talk.splitlines()) == len(built)
+
+
+def test_reproduce_lists_runs_and_shows_a_report(case, monkeypatch):
+    class Report:
+        def __str__(self) -> str:
+            return "counts agree"
+
+    class Module:
+        NAME, ABOUT = "toy", "a toy"
+
+        @staticmethod
+        def reproduce(out: Path, *, quick: bool) -> Report:
+            (out / "numbers.csv").write_text(str(quick))
+            return Report()
+
+    monkeypatch.setattr("catena.cli.reproducing._reproductions", lambda: iter([Module]))
+    assert call("reproduce").stdout == "toy  a toy\n"
+    assert "counts agree" in call("reproduce", "toy", "--quick").stdout
+    assert Path("reproduction/toy/numbers.csv").read_text() == "True"
+
+
+def test_bench_runs_a_script_of_the_checkout_and_says_where_there_is_none(tmp_path, monkeypatch):
+    package = tmp_path / "src" / "catena"
+    package.mkdir(parents=True)
+    monkeypatch.setattr("catena.__file__", str(package / "__init__.py"))
+    assert "source checkout" in call("bench", code=2).stderr
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "race.py").write_text(
+        "import sys\n\ndef main():\n    sys.exit(int(sys.argv[1]))\n\nmain()\n"
+    )
+    (tmp_path / "benchmarks" / "tool.py").write_text("def help(): pass\n")
+    assert call("bench").stdout == "race\n"
+    call("bench", "race", "--", "7", code=7)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["cite", "--help"]])
+def test_help_imports_nothing_heavy(arguments):
+    heavy = set(HEAVY) - ({"pydantic"} if len(arguments) > 1 else set())  # typer converts arguments of commands with it
+    code = f"""
+import sys
+from catena.cli import app
+try:
+    app({arguments!r})
+except SystemExit as stop:
+    assert stop.code == 0, stop.code
+print(sorted({heavy!r} & set(sys.modules)))
+"""
+    assert run_python(code)[0].splitlines()[-1] == "[]"
+
+
+def test_user_errors_of_every_kind_map_to_their_exit_codes():
+    from catena.cli.main import code_of
+
+    assert code_of(InputError("x")) == code_of(ct.CapabilityError("x")) == 2
+    assert code_of(ct.StepFailure("x", step=1, time=0.0, do="")) == 3
+    assert code_of(ct.StoreError("x")) == 4
