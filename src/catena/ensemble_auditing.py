@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .auditing import BLOCKS, EPS, FEWEST_SAMPLES, SEVERITY, Promise, drift_with_error, exact_limit, significant_ratio
+from .auditing import (
+    BLOCKS,
+    EPS,
+    FEWEST_SAMPLES,
+    SEVERITY,
+    Promise,
+    Verdict,
+    drift_with_error,
+    exact_limit,
+    significant_ratio,
+)
 from .errors import InputError, nearest
 
 Array = NDArray[np.float64]
@@ -129,16 +140,16 @@ def assess_members(
         center = (edges[:-1] + edges[1:] - 1) / 2 * every * dt
         # as a series of 20 samples, each mean is a block of its own
         drift, error = (a.reshape(worst.shape) for a in drift_with_error(center, means.reshape(BLOCKS, -1)))
-    severity: Integers = np.select(  # type: ignore[type-var]
-        [
-            worst > promise.broken_beyond(steps, scale),  # type: ignore[arg-type]  # one for each member
-            np.full(worst.shape, samples < FEWEST_SAMPLES),
-            (np.abs(drift) >= significant_ratio(worst.shape[1]) * error) & (np.abs(drift) * steps * dt > EPS * scale),
-            worst <= exact_limit(steps, scale),  # type: ignore[arg-type]
-        ],
-        [SEVERITY.index(verdict) for verdict in ("broken", "too short", "drifts", "exact")],  # type: ignore[arg-type]
-        default=SEVERITY.index("bounded"),
-    ).max(axis=1)
+    significant = np.abs(drift) >= significant_ratio(worst.shape[1]) * error
+    decisions: list[tuple[Verdict, Any]] = [  # the first that holds
+        ("broken", worst > promise.broken_beyond(steps, scale)),  # type: ignore[arg-type]  # one for each member
+        ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),
+        ("drifts", significant & (np.abs(drift) * steps * dt > EPS * scale)),
+        ("exact", worst <= exact_limit(steps, scale)),  # type: ignore[arg-type]
+        ("bounded", np.full(worst.shape, True)),
+    ]
+    places = [np.full(worst.shape, SEVERITY.index(verdict)) for verdict, _ in decisions]
+    severity = np.select([holds for _, holds in decisions], places).max(axis=1)
     largest = worst.max(axis=1)
     contradicts = np.array([promise.contradicted_by(verdict) for verdict in SEVERITY])
     return EnsembleAuditRow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -21,7 +22,7 @@ from ..watching import Event, Section
 from .mistakes import CaseError, Mistake
 from .positions import Path
 from .source import Source
-from .tables import Table, case_table, system_tables
+from .tables import StartTable, SystemTable, Table, case_table, system_tables
 from .wording import refusals, shown
 
 T = TypeVar("T")
@@ -108,21 +109,21 @@ class _Reading:
         kind = system.get("kind")
         if isinstance(kind, str) and kind in known:
             return kind
-        if "kind" not in system:
-            wrong, path = "[system] lacks the key kind", ("system",)
-        else:
-            wrong, path = f"kind = {shown(kind)} is not a system{nearest(str(kind), known)}", ("system", "kind")
+        path: Path = ("system", "kind") if "kind" in system else ("system",)
+        wrong = f"kind = {shown(kind)} is not a system{nearest(str(kind), known)}"
+        if kind is None:
+            wrong = "[system] lacks the key kind"
         self.mistakes.append(self.source.mistake(path, wrong, f"use one of {', '.join(known)}"))
         return None
 
     def objects(self, tables: dict[str, Any]) -> Case | None:
         """The case, None if something is wrong."""
         described = tables["system"]
-        known = isinstance(described, Table)
+        known = isinstance(described, SystemTable)
         system = self.system(described) if known else None
         given = tables["start"]
         start = None
-        if system is not None and isinstance(given, Table):
+        if system is not None and isinstance(given, StartTable):
             start = self.attempt(("start",), lambda: given.make(system))
         method = self.method(tables["method"], system)
         names = [*described.names(), "t"] if known else None
@@ -132,11 +133,17 @@ class _Reading:
         run = tables["run"]
         unclear = "run" in self.misspelt and run is not None and run.steps is run.t_end is None
         if run is not None and run.dt is not None and not unclear:
-            time = start.time if start is not None else getattr(given, "time", 0.0)
-            self.attempt(("run",), lambda: step_count(run.dt, time, steps=run.steps, t_end=run.t_end))
+            t0 = start.time if start is not None else self.time_given()
+            self.attempt(("run",), lambda: step_count(run.dt, t0, steps=run.steps, t_end=run.t_end))
         if self.mistakes or system is None or start is None or run is None:
             return None
         return self.attempt(("run",), lambda: _case(system, start, method, run, sections, events, tables["units"]))
+
+    def time_given(self) -> float:
+        """The time of a start in which something else may be wrong."""
+        start = self.source.data.get("start")
+        time = start.get("time", 0.0) if isinstance(start, dict) else 0.0
+        return time if isinstance(time, float) and math.isfinite(time) else 0.0
 
     def system(self, table: Any) -> System | None:
         before = len(self.mistakes)
@@ -154,7 +161,7 @@ class _Reading:
 
     def watched(self, kind: type[Any], name: str, tables: Sequence[Any], names: list[str] | None) -> list[Any]:
         """The sections or events."""
-        made = []
+        made: list[Any] = []
         for index, table in enumerate(tables):
             path = (name, index)
             if table is None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from ..errors import InputError
+from ..errors import CatenaError, InputError
 from .mistakes import CaseError, Mistake
 from .positions import Path, Place, Positions
 
@@ -84,7 +84,7 @@ class Source:
             return Mistake(wrong, do, self.label, Place(1, 1))
         return self._at(self._positions.place(path), wrong, do)
 
-    def explained(self, table: Path, error: InputError) -> Mistake:
+    def explained(self, table: Path, error: CatenaError) -> Mistake:
         """The mistake that an error tells of: at the key of the table that it names, first by its `where`."""
         path = table
         column = COLUMN.search(error.where)

@@ -112,11 +112,11 @@ def system_tables() -> dict[str, type[SystemTable]]:
 def _table_of(described: type, **first: Any) -> type[Table]:
     """The table with the fields of a dataclass."""
     hints = get_type_hints(described)
-    keys = {
+    keys: dict[str, Any] = {
         f.name: (_in_case(hints[f.name]), ... if f.default is MISSING else f.default)
         for f in fields(described)
     }  # fmt: skip
-    return create_model(described.__name__, __base__=Table, __doc__=_title(described), **first, **keys)
+    return create_model(described.__name__, __base__=Table, __doc__=_title(described), **(first | keys))
 
 
 def _in_case(hint: Any) -> Any:
@@ -133,7 +133,7 @@ def _title(described: Any) -> str:
 def method_tables() -> Any:
     """Any method of the registry: a table with its `kind` and its parameters."""
     tables = [_table_of(method, kind=(Literal[method.name], ...)) for method in registered()]
-    union = Annotated[reduce(or_, tables), Field(discriminator="kind")]
+    union: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]  # type: ignore[valid-type]
     for table in tables:
         table.model_rebuild(_types_namespace={"AnyMethod": union})
     return union

@@ -45,7 +45,7 @@ class Refusal:
 
 def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> Iterator[Refusal]:
     """Each thing that the model of the case refused, once."""
-    details = [dict(detail) for detail in error.errors(include_url=False)]
+    details: list[dict[str, Any]] = [dict(detail) for detail in error.errors(include_url=False)]
     misspelt: list[tuple[Path, str]] = []
     unfit: dict[Path, list[dict[str, Any]]] = {}
     for detail in sorted(details, key=lambda detail: detail["type"] != "extra_forbidden"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def save_pictures(run: Any, folder: Path) -> list[str]:
         "orbit": run.plot.orbit,
     }
     for section in run.sections:
-        pictures[f"section_{section}"] = lambda section=section: run.plot.section(section)
+        pictures[f"section_{section}"] = partial(run.plot.section, section)
     drawn = []
     for name, draw in pictures.items():
         try:

@@ -68,16 +68,17 @@ def half_period(moments: ArrayLike, y0: ArrayLike) -> float:
 
 
 def _prepared(moments: ArrayLike, y0: ArrayLike) -> list[float]:
-    inertia, momentum = _numbers(moments, 3, "moments"), _numbers(y0, 3, "y0")
-    if inertia.min() <= 0.0:
+    i1, i2, i3 = _numbers(moments, 3, "moments").tolist()
+    y1, y2, y3 = _numbers(y0, 3, "y0").tolist()
+    if min(i1, i2, i3) <= 0.0:
         raise InputError(
-            f"the moments are {inertia.tolist()}", where="moments",
+            f"the moments are {[i1, i2, i3]}", where="moments",
             do="give three positive ones; any value does for the axis of a line that does not spin about it",
         )  # fmt: skip
     orbit = [0.0] * free_rotation.ORBIT
-    if free_rotation.prepare(*inertia.tolist(), *momentum.tolist(), orbit) != 0:
+    if free_rotation.prepare(i1, i2, i3, y1, y2, y3, orbit) != 0:
         raise InputError(
-            f"{momentum.tolist()} is too near the unstable rotation for numbers to tell when it turns over", where="y0",
+            f"{[y1, y2, y3]} is too near the unstable rotation for numbers to tell when it turns over", where="y0",
             do=f"choose components that are zero, or above {free_rotation.NEAREST:g} of the largest",
         )  # fmt: skip
     return orbit

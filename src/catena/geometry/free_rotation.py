@@ -64,12 +64,12 @@ CANCELLED = 2.0**-46  # discriminants below this part of their terms need more t
 def prepare(i1, i2, i3, y1, y2, y3, orbit):
     """Fill `orbit` (at least ORBIT floats) with the motion that starts at y, for moments I > 0 in any order.
 
-    Returns 0, or UNRESOLVED where k'^2 leaves the range of floats: y so near the axis of the middle moment, or so
-    near the separatrix, as only numbers below 1e-140 can be; or if y or I is not finite.
+    Returns 0; or UNRESOLVED if y is not zero but nearer than 1e-140 |y| to the axis of the middle moment, where k'^2
+    leaves the range of floats, and if y or I is not finite.
     """
-    size = abs(y1) + abs(y2) + abs(y3)
-    mass = i1 + i2 + i3
-    if not (size < math.inf and mass < math.inf):
+    momentum = abs(y1) + abs(y2) + abs(y3)
+    inertia = i1 + i2 + i3
+    if not (momentum < math.inf and inertia < math.inf):
         return UNRESOLVED
     orbit[KIND] = STEADY
     orbit[RATE] = 0.0
@@ -78,14 +78,14 @@ def prepare(i1, i2, i3, y1, y2, y3, orbit):
     orbit[MOMENTUM + 2] = y3
     for k in range(9):
         orbit[AXES + k] = 0.0
-    if size == 0.0:
+    if momentum == 0.0:
         return 0
     # units that are powers of two round nothing, and keep squares in range
-    _, exponent = math.frexp(size)
-    _, exponent_of_mass = math.frexp(mass)
-    i1 = math.ldexp(i1, -exponent_of_mass)
-    i2 = math.ldexp(i2, -exponent_of_mass)
-    i3 = math.ldexp(i3, -exponent_of_mass)
+    _, exponent = math.frexp(momentum)
+    _, exponent_of_inertia = math.frexp(inertia)
+    i1 = math.ldexp(i1, -exponent_of_inertia)
+    i2 = math.ldexp(i2, -exponent_of_inertia)
+    i3 = math.ldexp(i3, -exponent_of_inertia)
     y1 = math.ldexp(y1, -exponent)
     y2 = math.ldexp(y2, -exponent)
     y3 = math.ldexp(y3, -exponent)
@@ -95,7 +95,7 @@ def prepare(i1, i2, i3, y1, y2, y3, orbit):
     w2 = y2 / i2
     w3 = y3 / i3
     omega = math.sqrt(w1 * w1 + w2 * w2 + w3 * w3)
-    orbit[RATE] = math.ldexp(omega, exponent - exponent_of_mass)
+    orbit[RATE] = math.ldexp(omega, exponent - exponent_of_inertia)
     orbit[AXES] = w1 / omega
     orbit[AXES + 1] = w2 / omega
     orbit[AXES + 2] = w3 / omega
@@ -148,9 +148,9 @@ def prepare(i1, i2, i3, y1, y2, y3, orbit):
     k1 = math.sqrt(square1) / length
     k3 = math.sqrt(square3) / length
     orbit[LENGTH] = math.ldexp(length, exponent)
-    orbit[SPIN] = math.ldexp(spin, exponent - exponent_of_mass)
+    orbit[SPIN] = math.ldexp(spin, exponent - exponent_of_inertia)
     rate = length * k3 * (i3 - i2) / (i2 * i3 * math.sqrt(c1))
-    orbit[RATE] = math.ldexp(rate, exponent - exponent_of_mass)
+    orbit[RATE] = math.ldexp(rate, exponent - exponent_of_inertia)
     for k in range(3):
         orbit[AXES + k] = 0.0
     orbit[AXES + n1] = sign1

@@ -1,39 +1,135 @@
-"""Tops."""
+"""Tops: bodies with a fixed point under gravity."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from ..errors import InputError
+from ..geometry import rotations
 from ..plan import Problem
+from ..systems.attitude import Gravity
+from ..systems.body import Body
 from ..systems.hamiltonian import Hamiltonian
+from ..systems.top import Top
+
+
+def kovalevskaya() -> Problem:
+    """Kovalevskaya's top: I1 = I2 = 2 I3, centre of mass in the plane of the equal moments; a fourth integral exists."""
+    top = Top(Body(moments=(2.0, 2.0, 1.0)), Gravity(1.0, (1.0, 0.0, 0.0)))
+    start = top.start(_unit(2, 1, 0, 1), angular_momentum=(0.5, 1.0, 0.75))
+    return Problem("kovalevskaya", top, start, 0.02, None, "Kovalevskaya's top")
+
+
+def lagrange_top() -> Problem:
+    """Lagrange's top: symmetric, centre of mass on the axis. `facts` has its nutation limits and period.
+
+    With A = I1, u = cos(theta): udot^2 = f(u) = (2/A)(E' - g u)(1 - u^2) - ((p_z - y3 u)/A)^2, a cubic with roots
+    u1 <= u <= u2 < u3; the nutation has the period 2 K(k)/lambda, lambda^2 = g (u3 - u1)/(2 A), k^2 = (u2 - u1)/(u3 - u1).
+    """
+    inertia, strength = 1.0, 1.5
+    top = Top(Body(moments=(inertia, inertia, 0.5)), Gravity(strength, (0.0, 0.0, 1.0)))
+    start = top.start(_unit(4, 1, 0, 0), angular_momentum=(0.25, 0.5, 3.0))
+    facts = nutation(inertia, strength, start.orientation, start.angular_momentum)
+    return Problem("lagrange_top", top, start, 0.02, None, "Lagrange's top", facts)
+
+
+def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum: np.ndarray) -> dict[str, float]:
+    """Limits of cos(theta), period of the nutation and azimuth that the axis gains in it, of Lagrange's top."""
+    from scipy.integrate import quad
+    from scipy.special import ellipk
+
+    vertical = rotations.to_matrix(orientation)[2]
+    spin, p_z = float(momentum[2]), float(vertical @ momentum)
+    energy = float(momentum[:2] @ momentum[:2]) / (2 * inertia) + strength * float(vertical[2])
+    # A^2 f(u) = 2 A g u^3 - (2 A E' + y3^2) u^2 + (2 p_z y3 - 2 A g) u + 2 A E' - p_z^2
+    cubic = [
+        2 * inertia * strength, -(2 * inertia * energy + spin**2), 2 * p_z * spin - 2 * inertia * strength,
+        2 * inertia * energy - p_z**2,
+    ]  # fmt: skip
+    u1, u2, u3 = (_polished(cubic, root) for root in sorted(np.roots(cubic).real))
+    rate = math.sqrt(strength * (u3 - u1) / (2 * inertia))
+    # u = u1 + (u2 - u1) sin^2(x) makes the integrand of the azimuth smooth
+    azimuth, _ = quad(
+        lambda x: 2 * _precession(u1 + (u2 - u1) * math.sin(x) ** 2, p_z, spin, inertia)
+        / math.sqrt(1 - (u2 - u1) / (u3 - u1) * math.sin(x) ** 2) / rate,
+        0.0, math.pi / 2, epsabs=0.0, epsrel=1e-14,
+    )  # fmt: skip
+    return {
+        "lowest_cosine": u1, "highest_cosine": u2, "period": 2 * float(ellipk((u2 - u1) / (u3 - u1))) / rate,
+        "azimuth_per_period": azimuth,
+    }  # fmt: skip
+
+
+def _precession(u: float, p_z: float, spin: float, inertia: float) -> float:
+    return (p_z - spin * u) / (inertia * (1 - u * u))
+
+
+def _polished(cubic: list[float], root: float) -> float:
+    """A root by two more Newton steps: `numpy.roots` loses digits of neighbouring roots."""
+    for _ in range(2):
+        root -= float(np.polyval(cubic, root) / np.polyval(np.polyder(cubic), root))
+    return root
+
+
+def sleeping_top(y3: float = 2.5, tilt: float = 1e-6) -> Problem:
+    """A symmetric top spinning upright, tilted a little; stable if y3^2 > 4 A g = 6 (`facts["stable_above"]`)."""
+    inertia, strength = 1.0, 1.5
+    top = Top(Body(moments=(inertia, inertia, 0.5)), Gravity(strength, (0.0, 0.0, 1.0)))
+    start = top.start(_unit(math.cos(tilt / 2), math.sin(tilt / 2), 0, 0), angular_momentum=(0.0, 0.0, y3))
+    facts = {"stable_above": math.sqrt(4 * inertia * strength)}
+    return Problem("sleeping_top", top, start, 0.02, None, "sleeping top", facts)
 
 
 def symmetric_top(coordinates: str = "euler") -> Problem:
-    """Heavy symmetric top: a solid cone spinning about its axis with the apex fixed, in Euler angles ZYZ.
+    """Heavy symmetric top: a solid cone spinning about its axis with the apex fixed.
 
-    psi precession, theta nutation, phi spin; H = p_theta^2/(2 I) + (p_psi - p_phi cos theta)^2/(2 I sin^2 theta)
-    + p_phi^2/(2 I3) + m g l cos theta. Cone of mass 1.5 whose centre lies at l = 1.33, so of height 4 l/3, with a base
-    radius of half the height; g = 9.81. Singular at theta = 0.
+    Mass 1.5, centre at l = 1.33 from the apex, so of height 4 l/3, with a base radius of half the height; g = 9.81. Euler
+    angles ZYZ: psi precession, theta nutation, phi spin, all at 1 degree but theta at 45; rates 1, 1 and 100.
+
+    Parameters
+    ----------
+    coordinates : "euler" gives a Hamiltonian in the angles, H = p_theta^2/(2 I) + (p_psi - p_phi cos theta)^2/(2 I sin^2 theta)
+        + p_phi^2/(2 I3) + m g l cos theta, singular at theta = 0; "quaternion" and "rotation" give a Top, started from the
+        quaternion or from the rotation matrix of the angles
     """
-    if coordinates != "euler":
-        raise InputError(
-            f"coordinates = {coordinates!r}", where="symmetric_top.coordinates", do='choose "euler"'
-        )
     mass, length, gravity = 1.5, 1.33, 9.81
     height = 4 * length / 3
     radius = height / 2
     inertia3 = 0.3 * mass * radius**2
     inertia = 0.6 * mass * height**2 + 0.15 * mass * radius**2
-    system = Hamiltonian(
-        "p_theta**2/(2*I) + (p_psi - p_phi*cos(theta))**2/(2*I*sin(theta)**2) + p_phi**2/(2*I3) + mgl*cos(theta)",
-        ["psi", "theta", "phi"], ["p_psi", "p_theta", "p_phi"],
-        {"I": inertia, "I3": inertia3, "mgl": mass * gravity * length},
-        invariants={"vertical_momentum": "p_psi", "axial_momentum": "p_phi"},
-    )  # fmt: skip
     psi, theta, phi = math.radians(1), math.radians(45), math.radians(1)
     psi_rate, theta_rate, phi_rate = 1.0, 1.0, 100.0
     spin = phi_rate + psi_rate * math.cos(theta)
-    p_psi = inertia * psi_rate * math.sin(theta) ** 2 + inertia3 * spin * math.cos(theta)
-    start = system.start(q=[psi, theta, phi], p=[p_psi, inertia * theta_rate, inertia3 * spin])
-    return Problem("symmetric_top", system, start, 0.005, None, "heavy symmetric top in Euler angles")
+    if coordinates == "euler":
+        system = Hamiltonian(
+            "p_theta**2/(2*I) + (p_psi - p_phi*cos(theta))**2/(2*I*sin(theta)**2) + p_phi**2/(2*I3) + mgl*cos(theta)",
+            ["psi", "theta", "phi"], ["p_psi", "p_theta", "p_phi"],
+            {"I": inertia, "I3": inertia3, "mgl": mass * gravity * length},
+            invariants={"vertical_momentum": "p_psi", "axial_momentum": "p_phi"},
+        )  # fmt: skip
+        p_psi = inertia * psi_rate * math.sin(theta) ** 2 + inertia3 * spin * math.cos(theta)
+        start = system.start(q=[psi, theta, phi], p=[p_psi, inertia * theta_rate, inertia3 * spin])
+        return Problem("symmetric_top", system, start, 0.005, None, "heavy symmetric top in Euler angles")
+    if coordinates not in ("quaternion", "rotation"):
+        raise InputError(
+            f"coordinates = {coordinates!r}", where="symmetric_top.coordinates",
+            do='choose "euler", "quaternion" or "rotation"',
+        )  # fmt: skip
+    top = Top(Body(mass, (inertia, inertia, inertia3)), Gravity(mass * gravity * length, (0.0, 0.0, 1.0)))
+    orientation = rotations.from_euler([psi, theta, phi])
+    if coordinates == "rotation":
+        orientation = rotations.from_matrix(rotations.to_matrix(orientation))
+    omega = (
+        theta_rate * math.sin(phi) - psi_rate * math.sin(theta) * math.cos(phi),
+        theta_rate * math.cos(phi) + psi_rate * math.sin(theta) * math.sin(phi),
+        spin,
+    )
+    return Problem(
+        "symmetric_top", top, top.start(orientation, angular_velocity=omega), 0.005, None, "heavy symmetric top"
+    )
+
+
+def _unit(*q: float) -> np.ndarray:
+    return rotations.normalise(np.array(q, dtype=float))

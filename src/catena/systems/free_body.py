@@ -17,6 +17,7 @@ from .base import Array, Field, Invariant, State, System, register
 from .body import Body
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
+UNIT_TOLERANCE = 1e-6  # a quaternion that is off by less is normalised, one that is off by more is a mistake
 
 
 def body_field(z, par, out):
@@ -190,8 +191,11 @@ def body_start(
         )  # fmt: skip
     q = _vector(orientation, 4, "orientation")
     length = float(np.linalg.norm(q))
-    if not length > 0.0:
-        raise InputError("the orientation is zero", where="start.orientation", do="give a quaternion, scalar first")
+    if not abs(length - 1.0) <= UNIT_TOLERANCE:
+        raise InputError(
+            f"the orientation {q.tolist()} has length {length:.9g}", where="start.orientation",
+            do="give a unit quaternion, scalar first" + (f": {(q / length).tolist()}" if length > 0.0 else ""),
+        )  # fmt: skip
     if angular_momentum is not None:
         y = _vector(angular_momentum, 3, "angular_momentum")
     else:

@@ -240,7 +240,8 @@ class Hamiltonian(System):
         given = np.array(list(self.parameters.values()), dtype=float)
         made = np.zeros(self._derived.kernels["constants"].count("out["))
         try:
-            self._interpreted("constants")(given, made)
+            with np.errstate(all="ignore"):
+                self._interpreted("constants")(given, made)
         except (ZeroDivisionError, ValueError, OverflowError):
             made[:] = math.nan
         if not np.isfinite(made).all():
