@@ -25,6 +25,7 @@ class Problem:
     name, about : what it is called, and what it is
     system, start, dt : what moves, from where, with which step
     exact : time -> State, or None
+    facts : known numbers about the motion, such as a period, by name
     """
 
     name: str
@@ -33,6 +34,7 @@ class Problem:
     dt: float
     exact: Callable[[float], State] | None = None
     about: str = ""
+    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
