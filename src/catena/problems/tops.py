@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -38,18 +39,22 @@ def lagrange_top() -> Problem:
 
 
 def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum: np.ndarray) -> dict[str, float]:
-    """Limits of cos(theta), period of the nutation and azimuth that the axis gains in it, of Lagrange's top."""
+    """Limits of cos(theta), period of the nutation and azimuth that the axis gains in it, of Lagrange's top.
+
+    The coefficients are exact in fractions: near a sleeping top the roots would lose their digits otherwise.
+    """
     from scipy.special import ellipk
 
-    vertical = rotations.to_matrix(orientation)[2]
-    spin, p_z = float(momentum[2]), float(vertical @ momentum)
-    energy = float(momentum[:2] @ momentum[:2]) / (2 * inertia) + strength * float(vertical[2])
-    # A^2 f(u) = 2 A g u^3 - (2 A E' + y3^2) u^2 + (2 p_z y3 - 2 A g) u + 2 A E' - p_z^2
-    cubic = [
-        2 * inertia * strength, -(2 * inertia * energy + spin**2), 2 * p_z * spin - 2 * inertia * strength,
-        2 * inertia * energy - p_z**2,
-    ]  # fmt: skip
-    u1, u2, u3 = (_polished(cubic, root) for root in sorted(np.roots(cubic).real))
+    q0, q1, q2, q3 = (Fraction(float(x)) for x in orientation)
+    y1, y2, y3 = (Fraction(float(x)) for x in momentum)
+    a, g, norm = Fraction(inertia), Fraction(strength), q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3
+    cosine = (q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3) / norm
+    vertical = 2 * ((q1 * q3 - q0 * q2) * y1 + (q2 * q3 + q0 * q1) * y2) / norm + cosine * y3
+    energy = (y1 * y1 + y2 * y2) / (2 * a) + g * cosine
+    # A^2 f(u)
+    cubic = [2 * a * g, -(2 * a * energy + y3 * y3), 2 * vertical * y3 - 2 * a * g, 2 * a * energy - vertical**2]
+    u1, u2, u3 = (_polished(cubic, float(root)) for root in sorted(np.roots([float(c) for c in cubic]).real))
+    spin, p_z = float(y3), float(vertical)
     rate = math.sqrt(strength * (u3 - u1) / (2 * inertia))
     # u = u1 + (u2 - u1) sin^2(x): the integrand is periodic and smooth, so the midpoint rule converges at once
     square = np.sin((np.arange(POINTS) + 0.5) * math.pi / (2 * POINTS)) ** 2
@@ -62,10 +67,12 @@ def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum:
     }  # fmt: skip
 
 
-def _polished(cubic: list[float], root: float) -> float:
-    """A root by two more Newton steps: `numpy.roots` loses digits of neighbouring roots."""
-    for _ in range(2):
-        root -= float(np.polyval(cubic, root) / np.polyval(np.polyder(cubic), root))
+def _polished(cubic: list[Fraction], root: float) -> float:
+    """A root by Newton steps with exact residuals."""
+    c3, c2, c1, c0 = cubic
+    for _ in range(3):
+        x = Fraction(root)
+        root -= float((((c3 * x + c2) * x + c1) * x + c0) / ((3 * c3 * x + 2 * c2) * x + c1))
     return root
 
 
