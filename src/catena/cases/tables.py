@@ -19,6 +19,7 @@ from typing import Annotated, Any, ClassVar, ForwardRef, Literal, get_type_hints
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, TypeAdapter, create_model
 
 from .. import problems
+from ..errors import InputError
 from ..methods.base import Method, registered
 from ..systems.base import State, System
 from ..watching import Event, Section
@@ -160,7 +161,14 @@ class ProblemStart(StartTable):
 
     def make(self, system: Any) -> State:
         arguments = self.given()
-        start = getattr(problems, arguments.pop("problem"))(**arguments).start
+        name = arguments.pop("problem")
+        start = getattr(problems, name)(**arguments).start
+        needed = [field.name for field in system.fields]
+        if set(start.fields) != set(needed):
+            raise InputError(
+                f"the start of {name} has {', '.join(start.fields)}", where="problem",
+                do=f"choose a problem of a {system.kind}: its start has {', '.join(needed)}",
+            )  # fmt: skip
         return system.start(**start.fields, time=start.time)
 
 

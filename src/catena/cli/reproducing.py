@@ -13,7 +13,7 @@ import typer
 
 from ..errors import InputError, nearest
 from .options import Quiet
-from .terminal import be, show, talk
+from .terminal import be, show
 
 
 def warmup(quiet: Quiet = False) -> None:
@@ -79,7 +79,6 @@ def reproduce(
     folder = out or Path("reproduction") / name
     folder.mkdir(parents=True, exist_ok=True)
     show(known[name].reproduce(folder, quick=quick))
-    talk(f"pictures and numbers are in {folder}", style="dim")
 
 
 def _reproductions() -> Iterator[Any]:

@@ -28,6 +28,7 @@ def show(result: Any, *, expendable: Sequence[str] = ()) -> None:
     A terminal that is too narrow gets the table without rules and without the `expendable` columns.
     """
     from rich.console import Console
+    from rich.table import Table
 
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -36,7 +37,7 @@ def show(result: Any, *, expendable: Sequence[str] = ()) -> None:
         return
     table = result.__rich__()
     unbounded = console.options.update(width=10_000)
-    if console.measure(table, options=unbounded).minimum > console.width:
+    if isinstance(table, Table) and console.measure(table, options=unbounded).minimum > console.width:
         table.box, table.padding = None, (0, 1, 0, 0)
         table.columns = [column for column in table.columns if column.header not in expendable]
         for column in table.columns:

@@ -7,7 +7,7 @@ engine collects. Integrals by duplication [Carlson 1995], functions by the arith
 import math
 
 MOST_DUPLICATIONS = 40
-MOST_LEVELS = 16  # of the arithmetic-geometric mean; 13 for k' = 1e-145
+MOST_LEVELS = 16  # of the arithmetic-geometric mean; 12 for k' = 1e-140
 TABLE = 2 + 2 * MOST_LEVELS
 
 # Duplication stops at max|A - x|/A below the inverse of these: what the tails of degree 7 leave out is then
@@ -17,13 +17,11 @@ RJ_SPREAD = 70.0
 
 
 def carlson_rc(e):
-    """R_C(1, 1 + e) = 1/2 int_0^inf (s + 1)^(-1/2) (s + 1 + e)^-1 ds, for e > -1/2."""
-    if abs(e) < 1.0e-3:
+    """R_C(1, 1 + e) = 1/2 int_0^inf (s + 1)^(-1/2) (s + 1 + e)^-1 ds, for e >= 0, or below by rounding."""
+    if e < 1.0e-3:
         return 1.0 + e * (-1.0 / 3.0 + e * (1.0 / 5.0 + e * (-1.0 / 7.0 + e * (1.0 / 9.0 - e / 11.0))))
-    root = math.sqrt(abs(e))
-    if e > 0.0:
-        return math.atan(root) / root
-    return math.atanh(root) / root
+    root = math.sqrt(e)
+    return math.atan(root) / root
 
 
 def carlson_rf(x, y, z):
@@ -59,7 +57,10 @@ def carlson_rf(x, y, z):
 
 
 def carlson_rj(x, y, z, p):
-    """R_J(x, y, z, p) = 3/2 int_0^inf [(s + x)(s + y)(s + z)]^(-1/2) (s + p)^-1 ds; as R_F, and p > 0."""
+    """R_J(x, y, z, p) = 3/2 int_0^inf [(s + x)(s + y)(s + z)]^(-1/2) (s + p)^-1 ds; 0 <= x <= p <= y, z and p > 0.
+
+    Other orders of the arguments may need R_C at a negative e, which is not here.
+    """
     mean0 = (x + y + z + 2.0 * p) / 5.0
     dx = mean0 - x
     dy = mean0 - y
@@ -81,14 +82,8 @@ def carlson_rj(x, y, z, p):
         d = (sp + sx) * (sp + sy) * (sp + sz)
         ratio = d0 / d
         e = fourth * fourth * fourth * e0 * ratio * ratio
+        total += fourth / d * carlson_rc(e)
         step = sx * (sy + sz) + sy * sz
-        if e > -0.5:
-            term = carlson_rc(e)
-        else:  # 1 + e is a sum of positive terms
-            b = 2.0 * sp * (p + step) / d
-            root = math.sqrt(1.0 - b)
-            term = math.log((1.0 + root) / math.sqrt(b)) / root
-        total += fourth / d * term
         x = 0.25 * (x + step)
         y = 0.25 * (y + step)
         z = 0.25 * (z + step)
@@ -141,7 +136,7 @@ def fill_means(complement, table, first):
 
 
 def jacobi(u, table, first):
-    """sn u, cn u, dn u for the k'^2 of `fill_means`; relative errors of a few eps where |u| <= K."""
+    """sn u, cn u, dn u for the k'^2 of `fill_means`, |u| <= K: right for a u that differs by a few eps."""
     if abs(u) < 1.0e-8:  # the rest is of relative size u^2/3; a tiny u would overflow below
         return u, 1.0, 1.0
     angle = u * table[first + 1]

@@ -138,7 +138,7 @@ class Composition(Method):
             base_work: base.work,
             keeps_carry: int(self.base.traits.explicit),
         }
-        return Stepper(bind(compose, fills), tab, base.work + 2 * view.dimension, base.carry)
+        return Stepper(bind(compose, fills), tab, base.work + 2 * view.dimension, base.carry, base.par)
 
     def rotor_kernel(self) -> Any:
         """The composition as a rotor inside a splitting, if its base is one."""

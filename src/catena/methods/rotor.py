@@ -53,7 +53,8 @@ def with_rotor(stepper: Stepper, rotor: Any, view: View) -> Stepper:
 
 def check_rotor(rotor: Any, *, order: int, where: str) -> None:
     """Refuse what is not a rotor, and one whose order would spoil that of the splitting."""
-    if not hasattr(rotor, "rotor_kernel"):
+    # A composition is a rotor if what it composes is one.
+    if not hasattr(getattr(rotor, "base", rotor), "rotor_kernel"):
         raise InputError(
             f"{rotor!r} is not a rotor", where=where, do="give one, such as DMV(10) or SymmetricRotation()"
         )

@@ -185,13 +185,17 @@ class RunPlots:
             raise InputError(f"dof = {dof}", where="plot", do=f"count from 0 to {len(names) - 1}: {', '.join(names)}")
 
     def _curve(self, ax: Axes, coordinates: Sequence[tuple[str, int]]) -> None:
-        """The samples as a curve through these components of the fields."""
+        """The samples as a curve through these components of the fields; as points if there are too many."""
         step = -(-self.run.data.sizes["time"] // CURVE_POINTS)
         data = self.run.data.isel(time=slice(None, None, step))
-        thinning = f"\n(every {_ordinal(step)} sample)" if step > 1 else ""
         columns = [np.asarray(data[field].isel(dof=dof).values) for field, dof in coordinates]
-        width = 0.9 if len(columns[0]) < DENSE_POINTS else 0.5
-        ax.plot(*columns, label=self.label + thinning, **next_line_style(ax) | {"linewidth": width})
+        style, thinning = next_line_style(ax), ""
+        if step == 1:
+            style["linewidth"] = 0.9 if len(columns[0]) < DENSE_POINTS else 0.5
+        else:  # lines between distant samples would cross regions where the run never was
+            thinning = f"\n(every {_ordinal(step)} sample, as points)"
+            style |= {"linestyle": "none", "marker": "o", "markersize": 1.0, "markeredgewidth": 0, "rasterized": True}
+        ax.plot(*columns, label=self.label + thinning, **style)
 
     def _column(self, table: Any, variable: str) -> NDArray[np.float64]:
         """A name of the state, such as "p1", as a column of a table of states."""

@@ -67,13 +67,15 @@ CASES = (
     Case("f", RK4(), 1 / 10, 46192, 46190, 470, -1.94116e-2, None, 1e-7),
 )
 NOISY = "b"
+NOISY_ENERGY = 1e-4  # bound of |H - 2| of that row
 NUDGES = (-2, -1, 1, 2, 3, 4, 5)  # changes of q1 at the start, in units of NUDGE
 NUDGE = 1e-12
 
 # Energy drift with dt = 0.4: H - 2 of RK4 after so many steps, and how well a chaotic orbit allows to know it.
 DRIFT_DT = 0.4
 DRIFT = {2_500: (-0.0222306, 1e-7), 20_000: (-0.1591345, 1e-6), 80_000: (-1.156, 2e-3)}
-BAND = (-1.12e-5, 2.5e-6)  # H - 2 of Gauss(3) in 80000 steps
+BAND = (-1.12e-5, 2.5e-6)  # H - 2 of Gauss(3) in 80000 steps, to two digits
+BAND_DIGIT = 1e-7
 DRIFT_TO_BAND = 5e4  # the drift of RK4 exceeds the width of that band by more than this
 
 
@@ -126,7 +128,8 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     _draw_drift(folder, *runs)
     _write_table(folder, orbits)
     notes = (
-        "Counts: the start and every upward crossing of q2 = 0 with q1 > 0; implicit equations solved to round-off.",
+        "Counts: the start and every upward crossing of q2 = 0 with q1 > 0; implicit equations are solved to round-off",
+        "(the later repetition solved them to 1e-10, which is not enough to meet the published counts).",
         f"Row {NOISY} is noise: the orbit is chaotic and its energy error large, so that a change of the start in the twelfth",
         "digit, or another solver, moves the count by a hundred. No program can be asked to meet that number.",
         "Energies: a separate program; extremes are over every step.",
@@ -138,7 +141,7 @@ def _count_row(case: Case, orbit: Orbit, *, quick: bool) -> Row:
     spent = f"{orbit.seconds:.1f} s"
     if quick:
         return compared(f"{case}: crossings", orbit.count, case.short, remark=spent)
-    remark = f"{spent}; repeated with a looser solver: {case.repeated}"
+    remark = f"{spent}; a later repetition: {case.repeated}"
     if case.row == NOISY:
         return Row(f"{case}: crossings", orbit.count, case.published, None, f"noise, see below; {remark}")
     return compared(f"{case}: crossings", orbit.count, case.published, remark=remark)
@@ -165,6 +168,9 @@ def _spread_row(orbit: Orbit, t_end: float) -> Row:
 
 
 def _energy_rows(case: Case, orbit: Orbit) -> list[Row]:
+    if case.row == NOISY:
+        largest = max(-orbit.least, orbit.largest)
+        return [Row(f"{case.row}: largest |H - 2|", largest, f"< {NOISY_ENERGY:g}", largest < NOISY_ENERGY, digits=3)]
     known = (("least", orbit.least, case.least), ("largest", orbit.largest, case.largest))
     return [
         compared(f"{case.row}: {word} H - 2", ours, reference, within=case.last_digit, digits=6)
@@ -189,7 +195,7 @@ def _drift_rows(rk4: Run, gauss: Run) -> list[Row]:
         for n, (reference, within) in DRIFT.items()
         if n < len(lost)
     ]
-    inside = bool(BAND[0] <= kept.min() and kept.max() <= BAND[1])
+    inside = bool(BAND[0] - BAND_DIGIT <= kept.min() and kept.max() <= BAND[1] + BAND_DIGIT)
     rows.append(
         Row("Gauss(3), dt = 0.4: H - 2", f"{kept.min():.3g}..{kept.max():.3g}", f"in {BAND[0]:g}..{BAND[1]:g}", inside)
     )

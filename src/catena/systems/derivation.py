@@ -103,6 +103,16 @@ def _derive(
             names={name: f"values[{k}]" for k, name in enumerate(parameters)},
         ),
     }  # fmt: skip
+    if separable and kinetic_constant:
+        # gradient of V_q.M^-1 V_q, whose flow is that of {V, {V, T}}
+        squared = [
+            2 * sum(hessian[half + i][j] * hessian[j][half + k] * rate[k] for j in range(half) for k in range(half))
+            for i in range(half)
+        ]
+        kicks = "\n    ".join([*(f"add(z, e, {half + i}, -s * w_{i})" for i in range(half)), "return 0"])
+        kernels["commutator_kick"] = function(
+            "commutator_kick", "z, e, s, par, out", [(f"w_{i}", slope) for i, slope in enumerate(squared)], kicks
+        )
     tags = tuple(_tags(expression, positions, momenta) for expression in kept_code)
     return Derived(separable, separable and kinetic_constant, tags, kernels)
 

@@ -197,7 +197,10 @@ class Hamiltonian(System):
                 views.kick: kick_momenta,
                 views.drift: drift_positions,
             }
-            flags |= {"separable"} | ({"quadratic_kinetic"} if self.quadratic_kinetic else set())
+            flags |= {"separable"}
+        if self.quadratic_kinetic:
+            kernels[views.commutator_kick] = self._written("commutator_kick", add=add)
+            flags |= {"quadratic_kinetic", "commutator_kick"}
         offered = {"field", "canonical"} | ({"split"} if self.separable else set())
         if name not in offered:
             return None
@@ -227,8 +230,8 @@ class Hamiltonian(System):
     def __repr__(self) -> str:
         return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.parameters})"
 
-    def _written(self, name: str) -> Written:
-        return Written(name, self._derived.kernels[name], __name__)
+    def _written(self, name: str, **uses: Any) -> Written:
+        return Written(name, self._derived.kernels[name], __name__, tuple(uses.items()))
 
     def _interpreted(self, name: str) -> Any:
         namespace: dict[str, Any] = {"math": math}
