@@ -136,10 +136,11 @@ def test_orbit_in_space_has_three_axes(crossing_run):
     assert ax.get_zlabel() == "q3"
 
 
-def test_a_thinned_orbit_says_so(run, monkeypatch):
+def test_a_thinned_orbit_says_so_and_joins_no_distant_samples(run, monkeypatch):
     monkeypatch.setattr(plots, "CURVE_POINTS", 48)
     line = data_line(run.plot.orbit())
-    assert "every 21st sample" in line.get_label()
+    assert "every 21st sample, as points" in line.get_label()
+    assert line.get_linestyle() == "None"
     np.testing.assert_array_equal(line.get_xdata(), run.data.q.values[::21, 0])
 
 

@@ -90,6 +90,11 @@ def test_the_start_of_a_problem_takes_its_arguments_and_only_its_start():
     assert np.array_equal(other.start.q, expected.q) and "/3" in other.system.energy
 
 
+def test_the_start_of_another_kind_of_system_is_a_mistake():
+    (found,) = mistakes(GOOD.replace("q = 1.0\np = 0.0", 'problem = "book"'))
+    assert found[:2] == (7, 1) and "orientation" in found[2]
+
+
 @pytest.mark.parametrize("name", template_names())
 def test_every_template_is_a_case_without_mistakes(name):
     text = template(name)

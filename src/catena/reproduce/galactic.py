@@ -129,7 +129,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     _write_table(folder, orbits)
     notes = (
         "Counts: the start and every upward crossing of q2 = 0 with q1 > 0; implicit equations are solved to round-off",
-        "(the later repetition solved them to 1e-10, which is not enough to meet the published counts).",
+        "(to 1e-10 only in the later repetition, which explains its rows a, c and d in part; why e and f differ is not known).",
         f"Row {NOISY} is noise: the orbit is chaotic and its energy error large, so that a change of the start in the twelfth",
         "digit, or another solver, moves the count by a hundred. No program can be asked to meet that number.",
         "Energies: a separate program; extremes are over every step.",
