@@ -23,6 +23,7 @@ _HOMES = {
     "methods.taylor": ["Taylor"],
     "methods.rotations": ["SymmetricRotation", "ThreeRotations"],
     "methods.moser_veselov": ["DMV"],
+    "methods.jacobi": ["Jacobi"],
     "methods.rattle": ["Rattle"],
     "methods.nystrom": ["Nystrom4"],
     "methods.quat_em": ["QuatEM"],

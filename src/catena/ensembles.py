@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -121,7 +121,8 @@ def ensemble(
         results = _on_card(job, z, times)
     else:
         results = _on_executor(job, z, times, threads, client)
-    return Ensemble(job, times, _gathered(job, len(z), results), keep)
+    with closing(results):  # an interrupt must reach the threads at once
+        return Ensemble(job, times, _gathered(job, len(z), results), keep)
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ class Batch:
         )  # fmt: skip
 
 
-Numbered = tuple[int, Batch]  # number of its first member, and the batch
+Batches = Generator[tuple[int, Batch]]  # each with the number of its first member
 
 
 def follow(job: Job, z: Array, times: Array) -> Batch:
@@ -216,7 +217,7 @@ def _next_chunk(steps: int, seconds: float) -> int:
     return max(1, int(steps * min(4.0, max(0.25, CHUNK_SECONDS / max(seconds, 1e-9)))))
 
 
-def _on_executor(job: Job, z: Array, times: Array, threads: int | None, client: Any) -> Iterator[Numbered]:
+def _on_executor(job: Job, z: Array, times: Array, threads: int | None, client: Any) -> Batches:
     """Batches of members as they are done, on threads of this process or wherever the client runs them."""
     workers = len(os.sched_getaffinity(0)) if threads is None else positive_integer(threads, "threads")
     if job.program.stepper.outside is not None:
@@ -243,7 +244,7 @@ def _executor(job: Job, workers: int, client: Any) -> Iterator[Executor]:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _on_card(job: Job, z: Array, times: Array) -> Iterator[Numbered]:
+def _on_card(job: Job, z: Array, times: Array) -> Batches:
     """Batches of as many members as the card holds."""
     from .engine.cuda import MemberDriver, members_at_once
     from .engine.cuda import build as build_for_card
@@ -273,7 +274,7 @@ def _on_card(job: Job, z: Array, times: Array) -> Iterator[Numbered]:
         )
 
 
-def _gathered(job: Job, members: int, results: Iterator[Numbered]) -> Batch:
+def _gathered(job: Job, members: int, results: Batches) -> Batch:
     """All batches as one."""
     whole = Batch.empty(job, members)
     for first, batch in results:

@@ -18,7 +18,7 @@ from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run
 from .store import Store
 from .systems.base import State, System
-from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED
+from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
 from .watching import Event, Section
 
 CHUNK_SECONDS = 0.1
@@ -32,6 +32,7 @@ FAILURES = {
     SINGULAR: "the matrix of Newton's method is singular",
     NOT_FINITE: "the state is no longer finite",
     STEP_TOO_LONG: "a body turns too far in one step: dt |omega| must stay below 1",
+    UNRESOLVED: "the start is too near the unstable axis to tell when the body leaves it",
     NOT_LOCATED: "a crossing could not be located",
 }
 

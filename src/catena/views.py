@@ -25,6 +25,7 @@ NOT_CONVERGED = 1  # the stage equations have no solution within reach
 SINGULAR = 2  # the matrix of a Newton step cannot be factorised
 NOT_FINITE = 3  # the state overflowed or became undefined
 STEP_TOO_LONG = 5  # a rotation over the step is beyond the reach of the rotor
+UNRESOLVED = 6  # a start too near the unstable axis of a free body to tell when it leaves it
 NOT_LOCATED = 4  # a crossing could not be stepped to
 BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
 STOPPED = -2  # not a failure: an event asked to stop

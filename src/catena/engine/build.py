@@ -143,9 +143,19 @@ def build(system: System, method: Method, *, crossing: Crossing | None = None, c
         module = interpreted(text)
         if stepper.outside is not None:
             step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))
-            made = stepper.outside(_field_with(view, par), module.Parameters(**parameter_arrays(system, stepper)), view.dimension)
+            made = stepper.outside(
+                _field_with(view, par), module.Parameters(**parameter_arrays(system, stepper)), view.dimension
+            )
             setattr(module, step, made)
     return Program(title, system, method, view, stepper, text, module, crossing)
+
+
+def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title: str) -> Callable[..., Any]:
+    """A kernel on its own, compiled for float64 arrays with these numbers of dimensions."""
+    arguments = ", ".join(f"types.float64[{':, ' * (d - 1)}::1]" for d in dimensions)
+    entry = f"@njit({result}({arguments}), nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
+    text = headers.module_text(title, collector.collect(kernel, {}), [], header=headers.CPU, entry=entry)
+    return cache.load(text, title).advance
 
 
 def interpreted(text: str, math_module: Any = math) -> types.ModuleType:

@@ -60,8 +60,8 @@ def module_text(title: str, parts: Sequence[Part], par: Sequence[ArrayType], *, 
     # numba compares namedtuple types by their name: the name must differ wherever the text differs,
     # and the class must be a global of that very name, or it is pickled by value and never found in the cache.
     unique = hashlib.sha256("\n".join([title, header, entry, repr(par), *map(repr, parts)]).encode()).hexdigest()[:12]
-    fields = ", ".join(repr(name) for name, _, _ in par)
-    lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", ({fields},))']
+    fields = tuple(name for name, _, _ in par)
+    lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", {fields})']
     lines += [f"Parameters = Parameters_{unique}"]
     for part in parts[:-1]:
         lines += ["", f"# {part.origin}", f"@_{part.mark}", part.text]

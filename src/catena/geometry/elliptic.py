@@ -1,7 +1,7 @@
 """Elliptic integrals and functions from the complementary parameter k'^2 = 1 - k^2.
 
 Near a separatrix k^2 rounds to 1 and everything is in k'^2, so that no function here takes k. Plain functions that the
-engine collects. Integrals by duplication [Carlson 1995], functions by the arithmetic-geometric mean [Bulirsch 1965].
+engine collects. Integrals by duplication [carlson1995], functions by the arithmetic-geometric mean [Bulirsch 1965].
 """
 
 import math

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..views import NOT_FINITE
 from . import free_rotation, rotations
 
 Array = NDArray[np.float64]
@@ -76,7 +77,13 @@ def _prepared(moments: ArrayLike, y0: ArrayLike) -> list[float]:
             do="give three positive ones; any value does for the axis of a line that does not spin about it",
         )  # fmt: skip
     orbit = [0.0] * free_rotation.ORBIT
-    if free_rotation.prepare(i1, i2, i3, y1, y2, y3, orbit) != 0:
+    status = free_rotation.prepare(i1, i2, i3, y1, y2, y3, orbit)
+    if status == NOT_FINITE:
+        raise InputError(
+            f"the sum of {[i1, i2, i3]} or of {[y1, y2, y3]} is beyond the largest number", where="moments, y0",
+            do="choose larger units",
+        )  # fmt: skip
+    if status != 0:
         raise InputError(
             f"{[y1, y2, y3]} is too near the unstable rotation for numbers to tell when it turns over", where="y0",
             do=f"choose components that are zero, or above {free_rotation.NEAREST:g} of the largest",

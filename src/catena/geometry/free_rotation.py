@@ -1,4 +1,4 @@
-"""The exact motion of a free rigid body: angular momentum and orientation at any time, without steps [Jacobi 1850].
+"""The exact motion of a free rigid body: angular momentum and orientation at any time, without steps [jacobi1850].
 
     y' = y x (J^-1 y),  r' = 1/2 r * (0, J^-1 y),  r(0) = 1;   y in the body frame, J = diag(I1, I2, I3), L = |y|
 
@@ -22,6 +22,7 @@ for a nearly symmetric body that circulates about an axis of the nearly equal pa
 
 import math
 
+from ..views import NOT_FINITE, UNRESOLVED
 from . import elliptic
 from .double_double import exact_sum, multiply, put_product, two_product, two_sum
 
@@ -54,8 +55,6 @@ MOMENTUM = 29  # y(0), of a steady motion
 MEANS = 32  # of `elliptic.jacobi`; before that, 32 places to compute the discriminant in
 ORBIT = MEANS + elliptic.TABLE
 
-UNRESOLVED = 1  # the status of `prepare`
-
 TINY = 1.0e-280  # squares, relative to L^2, with all their digits
 NEAREST = 1.0e-140
 CANCELLED = 2.0**-46  # discriminants below this part of their terms need more than twice the precision
@@ -64,13 +63,15 @@ CANCELLED = 2.0**-46  # discriminants below this part of their terms need more t
 def prepare(i1, i2, i3, y1, y2, y3, orbit):
     """Fill `orbit` (at least ORBIT floats) with the motion that starts at y, for moments I > 0 in any order.
 
-    Returns 0; or UNRESOLVED if y is not zero but nearer than 1e-140 |y| to the axis of the middle moment, where k'^2
-    leaves the range of floats, and if y or I is not finite.
+    Returns 0, or
+    UNRESOLVED: y is nearer than about 1e-140 |y| to the axis of the middle moment, and not on it: k'^2 leaves the range
+    of floats. `orbit` holds the rotation about that axis, which is right while |omega| |t| < 100;
+    NOT_FINITE: y or I is not finite, and `orbit` unchanged.
     """
     momentum = abs(y1) + abs(y2) + abs(y3)
     inertia = i1 + i2 + i3
     if not (momentum < math.inf and inertia < math.inf):
-        return UNRESOLVED
+        return NOT_FINITE
     orbit[KIND] = STEADY
     orbit[RATE] = 0.0
     orbit[MOMENTUM] = y1

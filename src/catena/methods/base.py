@@ -53,7 +53,7 @@ class Traits:
     keeps : falsifiable statements about conserved quantities
     cite : keys of references.bib
     stability : largest dt * omega for the harmonic oscillator, inf if A-stable, 0 if none
-    adaptive : whether dt is only the interval between samples; the order is then that of the inner steps
+    adaptive : whether the error does not depend on dt: an exact flow, or inner steps of their own
     """
 
     order: int

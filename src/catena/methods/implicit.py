@@ -29,7 +29,7 @@ from .iteration import DONE, FAILED, judge
 from .linear_algebra import factorise, solve
 from .moser_veselov import implicit_midpoint_rotor
 from .rotor import rotate_free_body
-from .stages import begin, lane_count, move_fields, rates, stage_count, sweep, used
+from .stages import begin, lane_count, move_fields, rates, stage_count, sweep, used, whole_sweep
 from .tableaux import Collocation, gauss, radau_iia, sun_geng
 
 NEWTON_FOR_GOOD = 3  # failed fixed points in a row after which Newton stays
@@ -41,11 +41,16 @@ def fixed_point(z, e, dt, par, tab, work, carry):
     """Iterate L = dt b f(Y(L)); returns a status. The number of sweeps is added to the carry."""
     last = dimension(z) * lane_count(tab)
     begin(z, e, par, tab, work, carry)
+    known = carry[last] != 0.0
     best = math.inf
     worse = 0
     sweeps = 1
     while True:
-        largest, smallest = sweep(z, e, dt, par, tab, work)
+        # whole sweeps, slower to converge, refuse a step that is far too long; others may find a solution far away
+        if known:
+            largest, smallest = sweep(z, e, dt, par, tab, work)
+        else:
+            largest, smallest = whole_sweep(z, e, dt, par, tab, work)
         sweeps += 1
         decision, best, worse = judge(largest, smallest, best, worse, sweeps)
         if decision == DONE:
@@ -258,6 +263,10 @@ class ImplicitMidpoint(_Implicit):
     Order 2, symplectic, symmetric, A-stable; keeps every quadratic invariant. On a free body it is the rule for rotation
     matrices, which keeps the spatial momentum too (and is not symplectic there).
 
+    Parameters
+    ----------
+    solver : as for `Gauss`
+
     References
     ----------
     [hairer2006] section II.1.3
@@ -329,6 +338,10 @@ class SunGeng(_Implicit):
     Three stages, a_ij = (R_ij + b_j - b_j R_ji / b_i) / 2 with R the matrix of Radau IIA. Symplectic but not
     symmetric; on linear problems the same as Gauss(3). Prefer `Gauss(3)`, which has one order more at equal cost.
 
+    Parameters
+    ----------
+    solver : as for `Gauss`
+
     References
     ----------
     [sun1993]. One public listing prints 169 for 167 in the first row; the identity above decides.
@@ -350,6 +363,10 @@ class ImplicitEuler(_Implicit):
     """Implicit Euler method, y1 = y0 + dt f(y1).
 
     Order 1, L-stable; energy decays at any dt. It is here to be compared with.
+
+    Parameters
+    ----------
+    solver : as for `Gauss`
 
     References
     ----------

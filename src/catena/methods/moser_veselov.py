@@ -16,12 +16,14 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import InputError
+from ..geometry.free_rotation import ORBIT
 from ..geometry.quaternion import cayley, renew, turn_right
 from ..kernel import bind, size, slot
 from ..summation import add
 from ..views import STEP_TOO_LONG, View
 from .base import Exact, Stepper, Traits, register
 from .dmv_coefficients import HIGHEST_ORDER, coefficients
+from .jacobi import EXACT_ORDER, exact_moments
 from .rotor import Array, Rotor
 
 ITERATIONS = 30
@@ -178,7 +180,7 @@ class DMV(Rotor):
 
     Parameters
     ----------
-    order : 2, 4, 6, 8, 10 or 12
+    order : 2, 4, 6, 8, 10, 12, or "exact": moments for which the step is the exact flow, computed once on a free body
 
     References
     ----------
@@ -188,12 +190,14 @@ class DMV(Rotor):
     order: int | Literal["exact"]
 
     def __post_init__(self) -> None:
-        if self.order not in range(2, HIGHEST_ORDER + 1, 2):
+        if self.order != "exact" and self.order not in range(2, HIGHEST_ORDER + 1, 2):
             raise InputError(
-                f"order = {self.order!r} is not available", where="DMV.order", do="choose 2, 4, 6, 8, 10 or 12"
+                f"order = {self.order!r} is not available", where="DMV.order", do='choose 2, 4, 6, 8, 10, 12 or "exact"'
             )
 
     def _moments(self) -> Any:
+        if self.order == "exact":
+            return exact_moments
         if self.order == 2:
             return plain_moments
         return bind(preprocessed_moments, {half_order: int(self.order) // 2})
@@ -202,7 +206,9 @@ class DMV(Rotor):
         return bind(moser_veselov, {modified_moments: self._moments()})
 
     def row(self, moments: Array) -> Array:
-        return coefficients(moments, int(self.order)) if self.order != 2 else super().row(moments)
+        if self.order == "exact":
+            return np.zeros(ORBIT)
+        return coefficients(moments, self.order) if self.order != 2 else super().row(moments)
 
     def stepper(self, view: View) -> Stepper:
         kernel = bind(free_moser_veselov, {modified_moments: self._moments()})
@@ -210,11 +216,14 @@ class DMV(Rotor):
 
     @property
     def traits(self) -> Traits:
-        return Traits(int(self.order), self.order == 2, True, False, KEEPS, ("moser1991", "hairer2006vilmart"), 0.0)
+        cite = ("moser1991", "hairer2006vilmart")
+        if self.order == "exact":
+            return Traits(EXACT_ORDER, True, True, False, KEEPS, cite, 0.0, adaptive=True)
+        return Traits(self.order, self.order == 2, True, False, KEEPS, cite, 0.0)
 
     def advice(self) -> str:
         return "use a smaller dt: this method needs dt |omega| < 1; Jacobi() has no such limit"
 
     @classmethod
     def examples(cls) -> tuple[DMV, ...]:
-        return tuple(cls(order) for order in range(2, HIGHEST_ORDER + 1, 2))
+        return *(cls(order) for order in range(2, HIGHEST_ORDER + 1, 2)), cls("exact")

@@ -210,7 +210,7 @@ class EulerA(_Partitioned):
 class EulerB(_Partitioned):
     """Symplectic Euler method with q implicit: q1 = q0 + dt H_p(q1, p0), p1 = p0 - dt H_q(q1, p0).
 
-    The adjoint of `EulerA`, with the same properties.
+    The adjoint of `EulerA`, with the same properties: order 1, symplectic, explicit where H is separable.
 
     References
     ----------

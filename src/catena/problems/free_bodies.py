@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from ..geometry.free_motion import half_period
 from ..plan import Problem
+from ..systems.base import State
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
 
@@ -10,7 +14,9 @@ from ..systems.free_body import FreeBody
 def book() -> Problem:
     """A nearly flat body, like a book, turning about an axis between the largest and the middle moment [vilmart2015]."""
     system = FreeBody(Body(moments=(0.376, 0.627, 1.0)))
-    return Problem("book", system, system.start(angular_momentum=(0.0, 0.6, -0.8)), 0.01, None, "a free book")
+    start = system.start(angular_momentum=(0.0, 0.6, -0.8))
+    facts = {"half_period": half_period((0.376, 0.627, 1.0), start.angular_momentum)}
+    return Problem("book", system, start, 0.01, partial(_exact, system, start), "a free book", facts)
 
 
 def flip() -> Problem:
@@ -20,4 +26,10 @@ def flip() -> Problem:
     """
     system = FreeBody(Body(moments=(1.0, 1.5, 2.0)))
     start = system.start(angular_momentum=(2.0**-20, 1.0, 2.0**-22))
-    return Problem("flip", system, start, 0.05, None, "flips about the intermediate axis")
+    facts = {"half_period": half_period((1.0, 1.5, 2.0), start.angular_momentum)}
+    exact = partial(_exact, system, start)
+    return Problem("flip", system, start, 0.05, exact, "flips about the intermediate axis", facts)
+
+
+def _exact(system: FreeBody, start: State, t: float) -> State:
+    return system.exact(t, start)

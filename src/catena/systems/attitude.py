@@ -7,9 +7,11 @@ rot(M) = (M32 - M23, M13 - M31, M21 - M12); its change along the turn R -> R exp
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,15 @@ class AttitudePotential:
     def kernel(self, name: str) -> Written:
         """potential(r.., par) -> U; torque(r.., par) -> tau; torque_rate(r.., a1, a2, a3, par); gradient(r.., par) -> U_R."""
         return Written(name, self._texts[name], __name__)
+
+    def torque_at(self, r: np.ndarray) -> np.ndarray:
+        """Torque in the body at the rotation matrix r (3, 3); nan where U is not defined. For checks, not for runs."""
+        namespace: dict[str, Any] = {"math": math}
+        exec(self._texts["torque"], namespace)
+        try:
+            return np.array(namespace["torque"](*r.ravel().tolist(), SimpleNamespace(potential=self.values)))
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return np.full(3, math.nan)
 
     @cached_property
     def _texts(self) -> dict[str, str]:

@@ -166,6 +166,30 @@ class FreeBody(System):
         """The state of z = (q, y)."""
         return from_principal(self.body, z[:4], z[4:7], time)
 
+    def exact(self, t: ArrayLike, start: State) -> State:
+        """The state at time t, or the states at an array of times, by Jacobi's solution: no stepping.
+
+        Parameters
+        ----------
+        t : time or times, in any order, before or after `start.time`
+        start : where the motion is known
+
+        Returns
+        -------
+        State whose arrays have a leading axis for the times, if t is an array
+        """
+        from ..exact_motion import free_motion_at
+
+        z = self.to_stepped(start)
+        times = np.asarray(t, dtype=float)
+        if not np.isfinite(times).all():
+            raise InputError(f"t = {t!r} is not finite", where="exact.t", do="give finite times")
+        rows = free_motion_at(self.body.rotor_moments, z[4:], (times - start.time).ravel())
+        q = rotations.multiply(rotations.multiply(z[:4], rows[:, 3:]), rotations.conjugate(self.body.frame))
+        y = rows[:, :3] @ self.body.frame_matrix.T
+        fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
+        return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
+
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, "body": self.body.describe()}
 

@@ -37,6 +37,8 @@ from .free_body import (
 )
 
 Form = Literal["quaternion", "multiplier"]
+SOME_ANGLES = ((0.3, 0.9, -0.7), (-1.1, 2.0, 0.4), (2.5, 1.3, 1.9))
+LINE_TOLERANCE = 1e-12  # of the torque about the line of a linear body, to the whole torque
 
 
 @slot
@@ -357,6 +359,20 @@ class Top(System):
             raise InputError(f"form = {form!r}", where="Top.form", do='choose "quaternion"')
         self.form = form
         self.potential = AttitudePotential(potential, parameters)
+        if self.body.kind == "linear":
+            self._refuse_torque_about_the_line()
+
+    def _refuse_torque_about_the_line(self) -> None:
+        """The moment about a line is zero, so nothing may turn it about itself; seen at some orientations."""
+        line = self.body.frame_matrix[:, int(np.argmin(self.body.moments))]
+        for angles in SOME_ANGLES:
+            t = self.potential.torque_at(rotations.to_matrix(rotations.from_euler(angles)))
+            if abs(float(line @ t)) > LINE_TOLERANCE * float(np.linalg.norm(t)):
+                raise InputError(
+                    "this potential turns a linear body about its own line, which has no moment of inertia",
+                    where="Top.potential",
+                    do="let U depend on the direction of the line only; the centre of mass lies on it",
+                )
 
     @property
     def title(self) -> str:  # type: ignore[override]
