@@ -31,6 +31,7 @@ _HOMES = {
     "watching": ["Event", "Section"],
     "catalogue": ["list_methods"],
     "simulation": ["resume", "simulate"],
+    "ensembles": ["ensemble"],
     "runs": ["Run"],
     "errors": ["CapabilityError", "CatenaError", "InputError", "Interrupted", "StepFailure", "StoreError"],
 }

@@ -168,7 +168,8 @@ def _run(
                 if asked and (len(asked) > 1 or room > chunk_steps * PATIENCE / CHUNK_SECONDS):
                     raise _interruption(recorder, driver)
                 began = time.perf_counter()
-                chunk = driver.advance(min(chunk_steps, most, room, count - driver.step))
+                made = min(chunk_steps, most, room, count - driver.step)
+            chunk = driver.advance(made)
                 recorder.take(chunk, driver)
                 if chunk.status > OK:
                     raise _failure(plan, recorder, driver, chunk.status)
@@ -179,7 +180,7 @@ def _run(
                 if asked and chunk_committed(recorder, driver):
                     raise _interruption(recorder, driver)
                 spent = max(time.perf_counter() - began, 1e-6)
-                chunk_steps = int(max(1, chunk_steps * min(4.0, max(0.25, CHUNK_SECONDS / spent))))
+                chunk_steps = int(max(1, made * min(4.0, max(0.25, CHUNK_SECONDS / spent))))
             return recorder.finish(driver)
     finally:
         recorder.close()
