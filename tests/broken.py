@@ -113,10 +113,10 @@ class HastyMidpoint(_Named):
 def lopsided_step(z, e, dt, par, tab, work, carry):
     """Kick, drift, kick with unequal kicks: symplectic, but neither symmetric nor of order 2."""
     force(z, par, work)
-    kick(z, e, 0.501 * dt, par, work)
+    kick(z, e, 0.55 * dt, par, work)
     drift(z, e, dt, par, work)
     force(z, par, work)
-    return kick(z, e, 0.499 * dt, par, work)
+    return kick(z, e, 0.45 * dt, par, work)
 
 
 def backward_step(z, e, dt, par, tab, work, carry):
@@ -130,7 +130,7 @@ def backward_step(z, e, dt, par, tab, work, carry):
 
 @dataclass(frozen=True)
 class LopsidedVerlet(_Named):
-    """Verlet with one half a little too long, the other too short."""
+    """Verlet with one half too long, the other too short."""
 
     needs = ("split",)
 

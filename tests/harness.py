@@ -111,14 +111,7 @@ def whirl() -> Problem:
     return Problem("whirl", system, system.start(q=[0.6, 0.1, 0.0, 0.3], p=[-0.2, 0.5, 0.4, 0.7]), 0.05)
 
 
-def tumbling() -> Problem:
-    """A free body with three different moments, turning about no axis in particular."""
-    system = ct.FreeBody(ct.Body(moments=(0.6, 0.9, 1.3)))
-    start = system.start(orientation=(0.5, -0.1, 0.7, 0.4), angular_momentum=(0.4, 0.7, -0.5))
-    return Problem("tumbling", system, start, 0.1)
-
-
-EXTRA = {"trough": trough, "whirl": whirl, "tumbling": tumbling}
+EXTRA = {"trough": trough, "whirl": whirl}
 
 
 # Running uncompiled and compiled --------------------------------------------------------------------------------
@@ -393,7 +386,9 @@ def check_failures_leave_the_state(method: Method, of: Problem) -> int:
 # Order --------------------------------------------------------------------------------------------------------------
 
 FLOOR = 1e-12  # below it round-off takes part
-CEILING = {1: 5e-2}  # above it the error is not yet asymptotic; order 1 gets no smaller with an affordable number of steps
+CEILING = {
+    1: 5e-2
+}  # above it the error is not yet asymptotic; order 1 gets no smaller with an affordable number of steps
 USUAL_CEILING = 3e-3
 FEWEST_POINTS, MOST_POINTS = 3, 4
 ORDER_TOLERANCE = 0.15
@@ -426,7 +421,9 @@ class OrderStudy:
 
     def __str__(self) -> str:
         table = "\n".join(f"  {n:6d} steps: {error:.3e}" for n, error in zip(self.steps, self.errors, strict=True))
-        return f"declared order {self.order}, measured {self.slope:.3f} from the last {len(self.used)} points of\n{table}"
+        return (
+            f"declared order {self.order}, measured {self.slope:.3f} from the last {len(self.used)} points of\n{table}"
+        )
 
 
 def order_study(method: Method, of: Problem) -> OrderStudy:

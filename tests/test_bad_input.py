@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import contents
 
 import catena as ct
 from catena.errors import CatenaError, InputError, StoreError
 from catena.recording import ROWS_VARIABLE
 from catena.store import Store
+from processes import contents
 
 MOST_SECONDS = 1.0  # to refuse anything; on a busy machine, too, it takes milliseconds
 
@@ -283,7 +283,15 @@ def test_a_run_cannot_be_resumed_to_fewer_steps_than_it_has(store: Path) -> None
     assert ct.resume(store, steps=50, progress=False).steps == 50  # and the lock is free again
 
 
-FILES = ["zarr.json", "q/zarr.json", "energy/c/0", "time/c/0", ".catena/spec.json", ".catena/state.0", ".catena/state.1"]
+FILES = [
+    "zarr.json",
+    "q/zarr.json",
+    "energy/c/0",
+    "time/c/0",
+    ".catena/spec.json",
+    ".catena/state.0",
+    ".catena/state.1",
+]
 
 
 def flip(path: Path) -> None:

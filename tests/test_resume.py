@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import boundaries, contents, kill_at, read_plainly, run_python, spawn
 
 import catena as ct
 from catena import simulation
@@ -22,6 +21,7 @@ from catena.engine.driver import Driver
 from catena.errors import Interrupted
 from catena.recording import ROWS_VARIABLE, StoreRecorder
 from catena.store import layout
+from processes import boundaries, contents, kill_at, read_plainly, run_python, spawn
 
 STEPS = 52  # with a commit every 16 rows the last one is partial
 RUN: dict[str, Any] = {
@@ -123,7 +123,7 @@ def test_a_checkpoint_that_lacks_anything_is_found(name: str, tmp_path: Path, mo
     monkeypatch.setattr(Driver, "restore", restore)
     whole, path = tmp_path / "whole.zarr", tmp_path / "run.zarr"
     start(whole)
-    after_second_commit = [k for k, boundary in enumerate(names) if boundary == "renamed state.1"][0] + 3
+    after_second_commit = names.index("renamed state.1") + 3
     kill_at(after_second_commit, lambda: (monkeypatch.setattr(Driver, "state", state), start(path)))
     ct.resume(path, progress=False)
     assert contents(path) != contents(whole)

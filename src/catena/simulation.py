@@ -169,7 +169,7 @@ def _run(
                     raise _interruption(recorder, driver)
                 began = time.perf_counter()
                 made = min(chunk_steps, most, room, count - driver.step)
-            chunk = driver.advance(made)
+                chunk = driver.advance(made)
                 recorder.take(chunk, driver)
                 if chunk.status > OK:
                     raise _failure(plan, recorder, driver, chunk.status)

@@ -160,6 +160,24 @@ def attitude_gradient(r, par):
     """dU/dR_ij as nine numbers."""
 
 
+# Pair potentials, on s = r^2 ------------------------------------------------------------------------------------------
+
+
+@slot
+def pair_force(s, which, par):
+    """A = -(dV/dr)/r of potential number `which`: the force on the first particle is A (x_a - x_b)."""
+
+
+@slot
+def pair_energy(s, which, par):
+    """V(r)."""
+
+
+@slot
+def pair_slope(s, which, par):
+    """dA/ds."""
+
+
 # What a run records --------------------------------------------------------------------------------
 
 

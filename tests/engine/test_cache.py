@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import SOURCE, finish_python, run_python, start_python
 
 import catena as ct
 from catena import disk_cache
 from catena.engine import cache
 from catena.engine.build import build
+from processes import SOURCE, finish_python, run_python, start_python
 
 RUN = """
 import json, sys
@@ -143,33 +143,48 @@ def test_other_parameters_move_otherwise() -> None:
     assert run.final.q[0] == pytest.approx(np.cos(3.0), abs=3e-6)  # (omega dt)^2/24 omega t
 
 
-SLOW_MODULE = "import time\ntime.sleep(0.3)\nadvance = 1\n# {}\n"
+class Gate:
+    """Lets a generated module be watched while it is being made."""
+
+    def __init__(self) -> None:
+        self.entered, self.go = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.entered.set()
+        assert self.go.wait(60)
 
 
-def loaded_by_two_threads(text: str) -> list[Any]:
-    found: list[Any] = []
+def loaded_while_it_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, list[Any]]:
+    """A second thread asks for a module while the first makes it: whether it had to wait, and what both got."""
+    gate, found = Gate(), []
+    monkeypatch.setitem(sys.modules, "gate_of_the_test", gate)  # type: ignore[arg-type]
+    text = f"import sys\nsys.modules['gate_of_the_test']()\nadvance = 1\n# {name}\n"
 
     def load() -> None:
         try:
-            found.append(cache.load(text, "two threads").advance)
-        except AttributeError as error:
-            found.append(error)
+            found.append(cache.load(text, name).advance)
+        except AttributeError:
+            found.append("half a module")
 
     threads = [threading.Thread(target=load) for _ in range(2)]
-    for thread in threads:
-        thread.start()
+    threads[0].start()
+    assert gate.entered.wait(60)
+    threads[1].start()
+    threads[1].join(0.3)
+    waited = threads[1].is_alive()
+    gate.go.set()
     for thread in threads:
         thread.join()
-    return found
+    return waited, found
 
 
-def test_a_second_thread_waits_until_the_module_is_made() -> None:
-    assert loaded_by_two_threads(SLOW_MODULE.format("locked")) == [1, 1]
+def test_a_second_thread_waits_until_the_module_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loaded_while_it_is_made("locked", monkeypatch) == (True, [1, 1])
 
 
 def test_without_the_lock_the_second_thread_gets_half_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_loading", contextlib.nullcontext())
-    assert any(isinstance(found, AttributeError) for found in loaded_by_two_threads(SLOW_MODULE.format("unlocked")))
+    assert "half a module" in loaded_while_it_is_made("unlocked", monkeypatch)[1]
 
 
 def test_a_text_cut_off_by_a_crash_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

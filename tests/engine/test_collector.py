@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from processes import run_python
 
 from catena import views
 from catena.engine import headers
@@ -20,6 +20,7 @@ from catena.engine.build import interpreted
 from catena.engine.collector import collect
 from catena.errors import InputError
 from catena.kernel import Written, bind, size, slot
+from processes import SOURCE, run_python
 
 Importer = Callable[..., ModuleType]
 
@@ -62,7 +63,7 @@ def squared_2(x, par):
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Importer]:
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Importer:
     """Writes a module `plug` and imports it; again and again if wanted."""
 
     def load(text: str, *, folder: str = "here") -> ModuleType:
@@ -77,7 +78,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Importer
         specification.loader.exec_module(made)
         return made
 
-    yield load
+    return load
 
 
 def text_of(kernel: Any, fills: dict[Any, Any]) -> str:
@@ -213,7 +214,10 @@ def test_a_kernel_without_source_is_refused() -> None:
 def test_a_written_kernel_must_keep_the_contract_too() -> None:
     with pytest.raises(InputError, match="slot inner promises"):
         collect(entry, {inner: Written("kernel", "def kernel(x, work):\n    return x", "somewhere")})
-    assert value_of(entry, {inner: Written("kernel", "def kernel(x, par):\n    return -x", "somewhere")}, 2.0, None) == -2.0
+    assert (
+        value_of(entry, {inner: Written("kernel", "def kernel(x, par):\n    return -x", "somewhere")}, 2.0, None)
+        == -2.0
+    )
 
 
 def test_a_size_must_be_a_number() -> None:
@@ -365,10 +369,6 @@ for problem, method in (
 
 def test_the_text_is_the_same_for_every_hash_seed_and_folder(tmp_path: Path) -> None:
     """Each process derives everything itself: it has a cache of its own."""
-    import shutil
-
-    from processes import SOURCE
-
     shutil.copytree(SOURCE / "catena", tmp_path / "copy" / "catena", ignore=shutil.ignore_patterns("__pycache__"))
     found = [
         run_python(PROGRAMS, source=source, PYTHONHASHSEED=seed, CATENA_CACHE_DIR=tmp_path / f"cache{seed}")[0]

@@ -46,7 +46,7 @@ def fixed_point(z, e, dt, par, tab, work, carry):
     worse = 0
     sweeps = 1
     while True:
-        # whole sweeps, slower to converge, refuse a step that is far too long; others may find a solution far away
+        # whole sweeps converge later, but run away where the step is far too long; halves may settle at a far solution
         if known:
             largest, smallest = sweep(z, e, dt, par, tab, work)
         else:

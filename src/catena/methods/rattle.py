@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..views import View
+from ..views import View, kick
 from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
 from .splitting import Splitting
@@ -30,7 +30,7 @@ class Rattle(Method):
     needs = ("constrained",)
 
     def stepper(self, view: View) -> Stepper:
-        return (Splitting(2, DMV(2)) if "commutator_kick" in view.flags else DMV(2)).stepper(view)
+        return (Splitting(2, DMV(2)) if kick in view.fills else DMV(2)).stepper(view)
 
     @property
     def traits(self) -> Traits:
