@@ -126,7 +126,7 @@ class _Reading:
         if system is not None and isinstance(given, StartTable):
             start = self.attempt(("start",), lambda: given.make(system))
         method = self.method(tables["method"], system)
-        names = [*described.names(), "t"] if known else None
+        names = [*described.watched_names(), "t"] if known else None
         sections = self.watched(Section, "section", tables["section"], names)
         events = self.watched(Event, "event", tables["event"], names)
         self.different_names([("section", s) for s in sections] + [("event", e) for e in events])

@@ -64,8 +64,12 @@ class SystemTable(Table):
         yield from ()
 
     def names(self) -> list[str]:
-        """What an expression may be written in."""
+        """What these expressions may be written in."""
         return []
+
+    def watched_names(self) -> list[str]:
+        """What a section or event may be written in, the time apart."""
+        return self.names()
 
     def make(self) -> System:
         """The system."""

@@ -100,6 +100,9 @@ def _unfit(path: Path, alternatives: list[dict[str, Any]]) -> tuple[str, str]:
         known = {
             "literal_error": (context.get("expected", ""), f"write {context.get('expected', '')}"),
             "greater_than": (f"above {context.get('gt', 0):g}", "give a larger number"),
+            "greater_than_equal": (f"at least {context.get('ge', 0):g}", "give a larger number"),
+            "too_short": (f"a list of {context.get('min_length', 0)}", f"give {context.get('min_length', 0)}"),
+            "too_long": (f"a list of {context.get('max_length', 0)}", f"give {context.get('max_length', 0)}"),
         } | NEEDED
         if len(path) == 1:  # [section] in place of [[section]]
             known["list_type"] = ("a list of tables", f"write each under its own header [[{path[0]}]]")

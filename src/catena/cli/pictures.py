@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ FORMATS = ("png", "pdf")
 
 
 def save_pictures(run: Any, folder: Path) -> list[str]:
-    """Draw energy, invariants, orbit and sections of a run into a directory; gives their names."""
+    """Draw the pictures that suit a run, and its sections, into a directory; gives their names."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -26,12 +26,7 @@ def save_pictures(run: Any, folder: Path) -> list[str]:
         raise InputError(
             f"the directory cannot be made: {error.strerror}", where=f"--plots {folder}", do="choose another one"
         ) from None
-    pictures: dict[str, Callable[[], Any]] = {
-        "energy": run.plot.energy,
-        "invariants": run.plot.invariants,
-        "phase": run.plot.phase,
-        "orbit": run.plot.orbit,
-    }
+    pictures: dict[str, Callable[[], Any]] = {name: getattr(run.plot, name) for name in run.plot.suited()}
     for section in run.sections:
         pictures[f"section_{section}"] = partial(run.plot.section, section)
     drawn = []
@@ -41,7 +36,7 @@ def save_pictures(run: Any, folder: Path) -> list[str]:
         except InputError as error:  # an orbit of one coordinate, a section without crossings
             talk(f"no picture {name}: {error.wrong}", style="dim")
             continue
-        figure = getattr(axes, "flat", [axes])[0].figure
+        figure = (axes[0] if isinstance(axes, Sequence) else axes).figure
         for suffix in FORMATS:
             figure.savefig(folder / f"{name}.{suffix}")
         pyplot.close(figure)

@@ -134,7 +134,7 @@ def build(system: System, method: Method, *, crossing: Crossing | None = None, c
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     par = parameter_types(system, stepper)
     if compiled and stepper.outside is None:
-        header = headers.CPU + (headers.PACKED if stepper.packed else "")
+        header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         entry = headers.cpu_entry(par, packed=stepper.packed)
         text = headers.module_text(title, parts, par, header=header, entry=entry)
         module = cache.load(text, title)

@@ -147,6 +147,8 @@ class _Collector:
         text = _literal(value)
         if text is not None:
             return _expression(text)
+        if isinstance(value, (Bound, Written)):
+            return ast.Name(self.name_of(value, fills), ast.Load())
         if isinstance(value, types.FunctionType):
             if value.__module__.split(".")[0] in FOREIGN:
                 raise _refusal(function, f"{dotted} comes from {value.__module__}; use kernels and math only", node)

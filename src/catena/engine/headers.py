@@ -22,6 +22,10 @@ _fn = njit(**_strict, **_inner)
 _inline = njit(inline="always", **_strict, **_inner)
 _relaxed = njit(**{**_strict, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}, **_inner)
 """
+# A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
+INLINED = """\
+_fn = njit(forceinline=True, **_strict, **_inner)
+"""
 PYTHON = """\
 import math
 from collections import namedtuple

@@ -16,6 +16,7 @@ from ..methods.base import Method
 from ..plan import Problem
 from ..systems.base import State
 from ..watching import Section
+from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work
 from .style import MARKERS, axes_for, legend_above, line_style, log_error_axis, next_line_style, plain_log_axis, styled
 
@@ -33,7 +34,7 @@ RASTER_POINTS = 5000  # more markers than this would make a vector file slow to 
 RELATIVE_FROM = 1e-6  # of the size of the energy's terms: below it, a relative error means nothing
 
 
-class RunPlots:
+class RunPlots(BodyPictures):
     """Pictures of one run. Every method takes `ax`, the axes to draw into (None: new ones), and returns the axes.
 
     Calling a method of several runs with the same axes compares them.
@@ -42,6 +43,10 @@ class RunPlots:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.label = f"{run.method}, dt = {run.plan.dt:g}"
+
+    def suited(self) -> tuple[str, ...]:
+        """Names of the pictures that suit the system, sections apart."""
+        return ("energy", "invariants", *(self._suited_to_a_body() or ("phase", "orbit")))
 
     def energy(self, ax: Axes | None = None) -> Axes:
         """Energy error over time, on a logarithmic axis with its round-off floor (eps times the largest term of the energy).
@@ -115,13 +120,12 @@ class RunPlots:
         Parameters
         ----------
         name : which section; may be left out if there is one only
-        x, y : names of the state to draw; the first coordinate that the section's text does not mention and its
-            momentum if empty
+        x, y : names of the state to draw; if empty, the first coordinate and its momentum that the section's text does not
+            mention, or two such components of an angular momentum
         """
         section = self._section(name)
-        names, momenta = self._canonical()
-        free = [k for k, coordinate in enumerate(names) if coordinate not in _words(section.text)] or [0]
-        x, y = x or names[free[0]], y or momenta[free[0]]
+        free = [pair for pair in self._pairs() if not _words(section.text) & set(pair)] or self._pairs()
+        x, y = x or free[0][0], y or free[0][1]
         crossings = self.run.sections[section.name]
         points = [self._column(crossings, variable) for variable in (x, y)]
         way = {1: " upwards", -1: " downwards", 0: ""}[section.direction]
@@ -197,15 +201,26 @@ class RunPlots:
             style |= {"linestyle": "none", "marker": "o", "markersize": 1.0, "markeredgewidth": 0, "rasterized": True}
         ax.plot(*columns, label=self.label + thinning, **style)
 
+    def _pairs(self) -> list[tuple[str, str]]:
+        """What can be drawn against each other: coordinates and their momenta, or components of an angular momentum."""
+        if self._is_a_body():
+            a, b, c = (f"angular_momentum[{k}]" for k in range(3))
+            return [(a, b), (b, c), (a, c)]
+        return list(zip(*self._canonical(), strict=True))
+
     def _column(self, table: Any, variable: str) -> NDArray[np.float64]:
         """A name of the state, such as "p1", as a column of a table of states."""
-        for field, names in zip("qp", self._canonical(), strict=True):
-            if variable in names:
-                return np.asarray(table[field].isel(dof=names.index(variable)).values)
-        known = [*self.run.system.q, *self.run.system.p]
-        raise InputError(
-            f"there is no {variable!r}{nearest(variable, known)}", where="plot.section", do=f"use {', '.join(known)}"
-        )
+        columns: dict[str, tuple[str, int]] = {}
+        for field in self.run.system.fields:
+            own = [f"{field.name}[{k}]" for k in range(field.width)]
+            columns |= {name: (field.name, k) for k, name in enumerate(getattr(self.run.system, field.name, own))}
+        if variable not in columns:
+            raise InputError(
+                f"there is no {variable!r}{nearest(variable, list(columns))}", where="plot.section",
+                do=f"use {', '.join(columns)}",
+            )  # fmt: skip
+        field_name, k = columns[variable]
+        return np.asarray(table[field_name].values)[:, k]
 
     def _section(self, name: str | None) -> Section:
         sections = {section.name: section for section in self.run.plan.sections}
@@ -280,4 +295,4 @@ def _ordinal(number: int) -> str:
 def _words(text: str) -> set[str]:
     import re
 
-    return set(re.findall(r"[A-Za-z_]\w*", text))
+    return set(re.findall(r"[A-Za-z_]\w*(?:\[\d+\])?", text.replace(" ", "")))

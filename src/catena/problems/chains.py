@@ -1,0 +1,141 @@
+"""Chains: a stable helix, the printed example, a stack of discs. No random numbers anywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..geometry import rotations
+from ..plan import Problem
+from ..systems.body import Body
+from ..systems.chain import Chain
+from ..systems.ends import Clamped, Displaced, End, Force, Free
+from ..systems.potentials import LennardJones
+
+# Screw-symmetric minima of the pair energy of two tetrahedra, Lennard-Jones (5, 1), polished by Newton in 40 digits:
+# screw angle, rise, radius, quaternion of body 0 with the screw axis along x.
+SCREWS = {
+    "zigzag": (
+        math.pi, 1.1082468846894963, 0.35480352434379278, (0.28818514212843111, 0.95757470928195256, 0.0, 0.0),
+    ),
+    "near": (
+        3.0940539522997475, 1.1064946016326416, 0.38454234171743584,
+        (0.11696636889908813, 0.47698166012803908, 0.83905227401081267, -0.23409110603640278),
+    ),
+    "helix": (
+        1.5028861647506566, 0.81211622078439246, 0.75894262258599935,
+        (0.27883711358051216, 0.88810032079108794, -0.11463863408559378, 0.34696637859574318),
+    ),
+}  # fmt: skip
+
+# Distance of neighbouring discs in the staggered stack, by the number of particles of a disc.
+STACKS = {
+    8: 0.48768750927408671,
+    12: 0.77273578000955511,
+    16: 0.84889737724439889,
+    24: 0.89008553011023740,
+    32: 0.89688396755443275,
+}
+
+
+def helix_chain(
+    n: int = 8,
+    state: str = "helix",
+    left: str = "clamped",
+    right: str = "free",
+    F: Sequence[float] = (0.0, 0.0, 0.0),  # noqa: N803 (the name of the force everywhere)
+    amp: float = 0.1,
+    gravity: Sequence[float] = (0.0, 0.0, 0.0),
+) -> Problem:
+    """A stable chain of tetrahedra on a screw line, an equilibrium disturbed by velocities of size `amp`.
+
+    Parameters
+    ----------
+    n : number of bodies
+    state : "helix" (chiral), "near" (almost two-fold) or "zigzag" (the lowest energy)
+    left, right : "clamped", "free", "force" or "displaced"
+    F : force on an end that is pulled; it acts along the screw axis for F = (f, 0, 0)
+    amp : size of the starting velocities
+    gravity : acceleration
+    """
+    if state not in SCREWS:
+        raise InputError(f"state = {state!r}", where="helix_chain.state", do=f"choose one of {', '.join(SCREWS)}")
+    angle, rise, radius, q0 = SCREWS[state]
+    j = np.arange(n)
+    position = np.column_stack([rise * j, radius * np.cos(angle * j), radius * np.sin(angle * j)])
+    turn = np.column_stack([np.cos(angle * j / 2), np.sin(angle * j / 2), np.zeros(n), np.zeros(n)])
+    return _started(
+        "helix_chain", [Body.tetrahedron()] * n, LennardJones(5.0, 1.0), position,
+        rotations.multiply(turn, np.array(q0)), ends=(left, right), force=F, amp=amp, gravity=gravity,
+        about=f"chain of {n} tetrahedra, {state}",
+    )  # fmt: skip
+
+
+def printed_chain(
+    n: int = 8,
+    spacing: float = 2.0,
+    left: str = "clamped",
+    right: str = "force",
+    F: Sequence[float] = (3.0, 0.0, 0.0),  # noqa: N803
+    amp: float = 0.1,
+) -> Problem:
+    """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic."""
+    position = np.zeros((n, 3))
+    position[:, 0] = spacing * (np.arange(n) + 1)
+    orientation = np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
+    return _started(
+        "printed_chain", [Body.tetrahedron()] * n, LennardJones(5.0, 1.0), position, orientation,
+        ends=(left, right), force=F, amp=amp, gravity=(0.0, 0.0, 0.0), about=f"row of {n} tetrahedra",
+    )  # fmt: skip
+
+
+def disc_chain(
+    n: int = 6,
+    n_p: int = 12,
+    left: str = "clamped",
+    right: str = "free",
+    F: Sequence[float] = (0.0, 0.0, 0.0),  # noqa: N803
+    amp: float = 0.02,
+) -> Problem:
+    """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium."""
+    if n_p not in STACKS:
+        raise InputError(f"n_p = {n_p!r}", where="disc_chain.n_p", do=f"choose one of {', '.join(map(str, STACKS))}")
+    h = n_p // 2
+    around = 2 * np.pi * np.arange(h) / h
+    rim = np.column_stack([np.cos(around), np.sin(around)])
+    particles = np.vstack([np.column_stack([rim, np.full(h, side / 20)]) for side in (-1.0, 1.0)])
+    body = Body.from_particles(particles, 1.0 / n_p)
+    j = np.arange(n)
+    turn = np.column_stack([np.cos(j * np.pi / h / 2), np.zeros(n), np.zeros(n), np.sin(j * np.pi / h / 2)])
+    orientation = rotations.multiply(np.full(4, 0.5), turn)
+    position = np.zeros((n, 3))
+    position[:, 0] = STACKS[n_p] * j
+    return _started(
+        "disc_chain", [body] * n, LennardJones(1.0 / n_p, 0.8), position, orientation, ends=(left, right), force=F,
+        amp=amp, gravity=(0.0, 0.0, 0.0), about=f"stack of {n} discs",
+    )  # fmt: skip
+
+
+def _started(
+    name: str, bodies: list[Body], potential: Any, position: np.ndarray, orientation: np.ndarray, *,
+    ends: tuple[str, str], force: Sequence[float], amp: float, gravity: Sequence[float], about: str,
+) -> Problem:  # fmt: skip
+    """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""
+    chain = Chain(bodies, potential, *(_end(end, force) for end in ends), gravity)
+    j = np.arange(len(bodies))
+    moves, turns = chain.held
+    velocity = amp * np.column_stack([np.sin(j), np.sin(2 * j), np.cos(3 * j)]) * moves[:, None]
+    spin = amp * np.column_stack([np.cos(j), np.cos(2 * j), np.sin(3 * j)]) * turns[:, None]
+    start = chain.start(position, rotations.normalise(orientation), velocity=velocity, angular_velocity=spin)
+    return Problem(name, chain, start, 0.02, None, about)
+
+
+def _end(name: str, force: Sequence[float]) -> End:
+    known: dict[str, End] = {"clamped": Clamped(), "free": Free(), "force": Force(force), "displaced": Displaced()}
+    if name not in known:
+        raise InputError(f"{name!r} is not an end", where="left, right", do=f"choose one of {', '.join(known)}")
+    return known[name]

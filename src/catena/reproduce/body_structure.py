@@ -1,0 +1,207 @@
+"""What a method keeps of the free rotation, measured: its order, and what one step does to invariants and structures.
+
+A step is differentiated on the text of the loop itself, run on numbers of 32 digits. With the variation R hat(xi) of the
+orientation, the derivative M of (xi, y) after the step by (xi, y) before it is symplectic if M^T W(y') M = W(y),
+W(y) = [[-hat(y), 1], [-1, 0]]; its part in y is a Poisson map if M_yy hat(y) M_yy^T = hat(y').
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..engine import headers
+from ..engine.build import interpreted, parameter_arrays, parameter_types, program_parts
+from ..geometry.free_motion import free_motion
+from ..methods.base import Method
+from ..systems.body import Body
+from ..systems.free_body import FreeBody
+
+DIGITS = 32
+# Central differences of sixth order leave GAP^6; what is left of 32 digits is 1e-28.
+GAP, FLOOR = 2.0**-13, 1e-20
+# A closed form is written for doubles and run on them: wider differences, and a higher floor.
+CLOSED_GAP, CLOSED_FLOOR = 2.0**-6, 1e-11
+DIFFERENCES = ((1, 45.0), (2, -9.0), (3, 1.0))  # /60
+
+MOMENTS, MOMENTUM, ORIENTATION = (0.6, 0.9, 1.3), (0.7, -0.5, 0.9), (5.0, 1.0, -7.0, 2.0)
+DT = 0.3
+
+# Order: errors at T with n, 1.125 n, ... steps, as long as they are above what a double can tell.
+T_END, FEWEST, MOST, GROWTH = 4.0, 8, 80, 1.125
+SMALLEST, LARGEST, FITTED = 3e-13, 0.05, 6
+
+KEPT = ("R y", "C", "H", "Poisson", "symplectic")
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Measured properties of a method.
+
+    Attributes
+    ----------
+    order : measured; inf if there is no step error
+    defects : what one step of `DT` does to R y, C = |y|^2/2, H, the Poisson and the symplectic structure
+    floor : largest defect that is none
+    """
+
+    order: float
+    defects: tuple[float, ...]
+    floor: float
+
+    @property
+    def marks(self) -> str:
+        """+ for what is kept, - for what is lost, in the order of `KEPT`."""
+        return " ".join("-" if defect > self.floor else "+" for defect in self.defects)
+
+    @property
+    def lost(self) -> str:
+        """What is lost, and by how much."""
+        parts = zip(KEPT, self.defects, strict=True)
+        return ", ".join(f"{name} {defect:.0e}" for name, defect in parts if defect > self.floor)
+
+
+def measured_structure(method: Method, *, dt: float = DT) -> Structure:
+    """Order and structure of a method on a free body."""
+    closed = method.traits.adaptive
+    return Structure(measured_order(method), step_defects(method, dt=dt), CLOSED_FLOOR if closed else FLOOR)
+
+
+def step_defects(method: Method, *, dt: float) -> tuple[float, ...]:
+    """Defects of R y, C, H, the Poisson and the symplectic structure in one step; see `Structure`."""
+    import mpmath
+
+    with mpmath.workdps(DIGITS):
+        step = _Step(method, math if method.traits.adaptive else mpmath.mp)
+        before, after = step.start, step.steps(step.start, dt)
+        change = abs(_invariants(after) - _invariants(before))
+        m = step.derivative(dt, after, CLOSED_GAP if method.traits.adaptive else GAP)
+        poisson = m[3:, 3:] @ _hat(before[4:]) @ m[3:, 3:].T - _hat(after[4:])
+        symplectic = m.T @ _two_form(after[4:]) @ m - _two_form(before[4:])
+        return tuple(float(x) for x in (change[:3].max(), *change[3:], abs(poisson).max(), abs(symplectic).max()))
+
+
+def measured_order(method: Method) -> float:
+    """The p of error = c h^p exp(b h^2) at time T; inf if every error is round-off.
+
+    All these methods are symmetric, so their errors have an expansion in h^2; without b, orders 10 and 12 seem too high by
+    0.2 at the steps whose errors a double can tell.
+    """
+    step = _Step(method, math)
+    y, q = free_motion(MOMENTS, MOMENTUM, q0=ORIENTATION, times=[T_END])
+    counts: list[int] = []
+    errors: list[float] = []
+    count = float(FEWEST)
+    while count <= MOST and (not errors or errors[-1] > SMALLEST):
+        counts.append(round(count))
+        z = step.steps(step.start, T_END / counts[-1], counts[-1])
+        sign = math.copysign(1.0, float(z[:4] @ q[0]))
+        errors.append(max(np.abs(z[4:] - y[0]).max(), np.abs(sign * z[:4] - q[0]).max()))
+        count *= GROWTH
+    used = [(T_END / n, e) for n, e in zip(counts, errors, strict=True) if SMALLEST < e < LARGEST][-FITTED:]
+    if not used:
+        return math.inf
+    h, error = np.array(used).T
+    return leading_power(h, error)
+
+
+def leading_power(h: ArrayLike, error: ArrayLike) -> float:
+    """The p of error = c h^p exp(b h^2), by least squares on the logarithms."""
+    steps = np.asarray(h, dtype=float)
+    terms = np.stack([np.ones_like(steps), np.log(steps), steps * steps], axis=1)
+    return float(np.linalg.lstsq(terms, np.log(np.asarray(error, dtype=float)), rcond=None)[0][1])
+
+
+class _Step:
+    """A method on a free body, run uncompiled on the numbers of a math module: z = (q, y)."""
+
+    def __init__(self, method: Method, math_module: Any) -> None:
+        system = FreeBody(Body(moments=MOMENTS))
+        _, self.stepper, parts = program_parts(system, method)
+        types = parameter_types(system, self.stepper)
+        text = headers.module_text("step", parts, types, header=headers.PYTHON, entry="@_fn")
+        self.module: ModuleType = interpreted(text, math_module)
+        self.math = math_module
+        arrays = parameter_arrays(system, self.stepper)
+        arrays["inverse"] = 1 / self.numbers(MOMENTS)  # in full, not rounded
+        self.par = self.module.Parameters(**{name: self.numbers(array) for name, array in arrays.items()})
+        self.width = system.public_width + system.invariant_width
+        q = self.numbers(ORIENTATION)
+        self.start = np.concatenate([q / self.math.sqrt(q @ q), self.numbers(MOMENTUM)])
+
+    def numbers(self, values: Any) -> np.ndarray:
+        """An array of the numbers computed with."""
+        array = np.array(values)
+        if self.math is math:
+            return array.astype(float)
+        return np.vectorize(self.math.mpf, otypes=[object])(array) if array.size else array.astype(object)
+
+    def steps(self, z: np.ndarray, dt: float, count: int = 1) -> np.ndarray:
+        """z after some steps from rest in memory: nothing is known from earlier ones."""
+        z, e = z.copy(), self.numbers(np.zeros(7))
+        work, carry = (self.numbers(np.zeros(size)) for size in (self.stepper.work, self.stepper.carry))
+        none, row = np.zeros(0), np.zeros((1, self.width), dtype=z.dtype)
+        status, _ = self.module.advance(
+            z, e, 0.0, self.numbers(dt)[()], 0, count, count + 1, self.par, self.numbers(self.stepper.tab), work, carry,
+            row, self.numbers(np.zeros(self.width)), np.zeros(1), none, none, none.reshape(0, 1),
+        )  # fmt: skip
+        return z + e if status == 0 else np.full(7, np.nan)
+
+    def derivative(self, dt: float, after: np.ndarray, gap: float) -> np.ndarray:
+        """(6, 6) derivative of (xi, y) after a step by (xi, y) before it."""
+        back = after[:4] * np.array([1, -1, -1, -1])
+        columns = []
+        for k in range(6):
+            column = 0
+            for distance, weight in DIFFERENCES:
+                ends = [self.steps(self._moved(k, sign * distance * gap), dt) for sign in (1, -1)]
+                forward, backward = (np.concatenate([2 * _product(back, z[:4])[1:], z[4:]]) for z in ends)
+                column = column + weight * (forward - backward)
+            columns.append(column / (60 * self.numbers(gap)[()]))
+        return np.stack(columns, axis=1)
+
+    def _moved(self, k: int, by: float) -> np.ndarray:
+        z, half = self.start.copy(), self.numbers(by)[()] / 2
+        if k < 3:
+            turn = self.numbers([0.0, 0.0, 0.0, 0.0])
+            turn[0], turn[1 + k] = self.math.cos(half), self.math.sin(half)
+            z[:4] = _product(z[:4], turn)
+        else:
+            z[1 + k] += 2 * half
+        return z
+
+
+def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Hamilton product of quaternions of any numbers."""
+    return np.array(
+        [
+            p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+            p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+            p[0] * q[2] + p[2] * q[0] + p[3] * q[1] - p[1] * q[3],
+            p[0] * q[3] + p[3] * q[0] + p[1] * q[2] - p[2] * q[1],
+        ]
+    )
+
+
+def _invariants(z: np.ndarray) -> np.ndarray:
+    """R y, C and H of z = (q, y)."""
+    q, y = z[:4], z[4:]
+    turned = _product(_product(q, np.array([0, *y])), q * np.array([1, -1, -1, -1]))[1:]
+    squares = y * y
+    return np.array([*turned, sum(squares) / 2, sum(s / i for s, i in zip(squares, MOMENTS, strict=True)) / 2])
+
+
+def _hat(w: Sequence[Any]) -> np.ndarray:
+    return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+
+
+def _two_form(y: Sequence[Any]) -> np.ndarray:
+    """[[-hat(y), 1], [-1, 0]]."""
+    one = np.eye(3, dtype=int)
+    return np.block([[-_hat(y), one], [-one, 0 * one]])

@@ -1,0 +1,133 @@
+"""How well canonical methods keep |q|^2 = 1 and q.g = 0 of a top in quaternions, over the step.
+
+In the form "quaternion" both are quadratic first integrals of a Hamiltonian on all of R^8; in the form "multiplier", the
+equations with a Lagrange multiplier that hold on the unit sphere only, they are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..engine.build import build
+from ..engine.driver import Driver
+from ..errors import InputError
+from ..geometry import rotations
+from ..methods.base import Method
+from ..methods.implicit import Gauss, SunGeng
+from ..methods.partitioned import EulerA, EulerB, StormerVerlet
+from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
+from ..systems.attitude import Gravity
+from ..systems.body import Body
+from ..systems.top import Form, Top
+from .report import Folder, Row, compared
+
+METHODS: tuple[Method, ...] = (EulerA(), EulerB(), StormerVerlet(), Gauss(1), SunGeng(), Gauss(2), Gauss(3), Gauss(4))
+QUICK: tuple[Method, ...] = (EulerA(), StormerVerlet(), Gauss(2))
+DTS, QUICK_DTS = (0.04, 0.02, 0.01, 0.005), (0.04, 0.02)
+T_END, QUICK_END = 1.0, 0.2
+ROUND_OFF = 1e-13
+ORDER_TOLERANCE = 0.25
+FORMS: tuple[Form, ...] = ("quaternion", "multiplier")
+NAMES = {"unit_residual": "|q|^2 - 1", "tangency_residual": "q.g"}
+# Order of |q|^2 - 1 in the form "quaternion"; what is not here keeps it, and all keep q.g.
+LOST = {"EulerA": 1, "EulerB": 1, "StormerVerlet": 2}
+NOTES = (
+    "Constraints: largest |q|^2 - 1 and |q.g| on the way, for an asymmetric top. A published figure shows order 2 for all methods;",
+    "we find round-off or, where a constraint is not an invariant of the method, its own order.",
+)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Largest residuals (steps sizes, 2) of each method in one form of the equations."""
+
+    form: Form
+    dts: tuple[float, ...]
+    residuals: dict[Method, np.ndarray]
+
+
+def study(*, quick: bool = False) -> list[Study]:
+    """Run all methods in all forms that there are. The quick one is so short that it is not worth compiling."""
+    dts, methods = (QUICK_DTS, QUICK) if quick else (DTS, METHODS)
+    studies = []
+    for form in FORMS:
+        top = _asymmetric_top(form)
+        if top is not None:
+            found = {m: np.array([_residuals(top, m, dt, quick=quick) for dt in dts]) for m in methods}
+            studies.append(Study(form, dts, found))
+    return studies
+
+
+def _asymmetric_top(form: Form) -> Top | None:
+    """A top in which nothing vanishes by symmetry; None if it has no such form."""
+    try:
+        return Top(Body(moments=(1.0, 1.5, 2.0)), Gravity(1.0, (0.5, 0.25, -1.0)), form)
+    except InputError:
+        return None
+
+
+def _residuals(top: Top, method: Method, dt: float, *, quick: bool) -> tuple[float, float]:
+    start = top.start(rotations.normalise([3.0, 1.0, 1.0, -1.0]), angular_momentum=(3.0, -2.0, 5.0))
+    program = build(top, method, compiled=not quick)
+    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
+    chunk = driver.advance(round((QUICK_END if quick else T_END) / dt))
+    if chunk.status != 0:
+        return np.nan, np.nan
+    columns = top.columns(chunk.rows)
+    unit, tangency = (float(np.abs(columns[name]).max()) for name in NAMES)
+    return unit, tangency
+
+
+def rows(studies: list[Study]) -> list[Row]:
+    """Order of each constraint error, or that it is none."""
+    found = []
+    for study in studies:
+        for method, residuals in study.residuals.items():
+            for k, name in enumerate(NAMES.values()):
+                found.append(_row(study, method, residuals[:, k], name))
+    return found
+
+
+def _row(study: Study, method: Method, values: np.ndarray, name: str) -> Row:
+    title = f"{study.form}, {method}: {name}"
+    expected = _expected_order(study.form, method, name)
+    if expected is None:
+        return Row(title, float(values.max()), f"< {ROUND_OFF:g}", bool(values.max() < ROUND_OFF), "round-off", digits=2)
+    seen = np.flatnonzero(values > ROUND_OFF)[-2:]
+    order = float(np.log2(values[seen[0]] / values[seen[1]])) if len(seen) == 2 else np.nan
+    remark = f"{values[0]:.1e} at dt = {study.dts[0]:g}"
+    return compared(f"{title}: order", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=4)
+
+
+def _expected_order(form: Form, method: Method, name: str) -> int | None:
+    if form == "multiplier":
+        return method.traits.order
+    return LOST.get(method.name) if name == NAMES["unit_residual"] else None
+
+
+def draw(folder: Folder, studies: list[Study]) -> None:
+    """Constraint errors over the step, one row of axes for each form."""
+    with styled():
+        figure = new_figure(width=7.6, height=0.6 + 3.2 * len(studies))
+        axes = figure.subplots(len(studies), 2, squeeze=False, sharex=True)
+        for line, study in zip(axes, studies, strict=True):
+            for k, (ax, name) in enumerate(zip(line, NAMES.values(), strict=True)):
+                for number, (method, residuals) in enumerate(study.residuals.items()):
+                    style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
+                    ax.plot(study.dts, np.maximum(residuals[:, k], 1e-17), label=str(method), **style)
+                ax.set_xscale("log")
+                ax.set_yscale("log")
+                plain_log_axis(ax.xaxis)
+                ax.set_ylabel(f"largest |{name.strip('|')}|" if name == "q.g" else f"largest ||q|$^2$ - 1|")
+                ax.set_title(f'form = "{study.form}"')
+        for ax in axes[-1]:
+            ax.set_xlabel("dt")
+        axes[0, 1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        folder.picture("top_constraints", figure)
+    columns: dict[str, list[float]] = {"dt": list(studies[0].dts)}
+    for study in studies:
+        for method, residuals in study.residuals.items():
+            columns |= {f"{study.form}, {method}: {n}": residuals[:, k].tolist() for k, n in enumerate(NAMES.values())}
+    folder.numbers("top_constraints", columns, digits=5)

@@ -1,0 +1,36 @@
+"""`simulate` without compiling: the same text run as plain Python, the same bits, for short runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import catena as ct
+from catena.engine.build import build
+from catena.engine.driver import Driver
+from catena.methods.base import Method
+from catena.plan import Problem, make_plan
+from catena.recording import MemoryRecorder
+from catena.simulation import _run
+from catena.systems.base import System
+from catena.watching import crossing_of
+
+
+def simulate(
+    system: System | Problem,
+    start: ct.State | None,
+    method: Method,
+    *,
+    dt: float,
+    steps: int,
+    every: int = 1,
+    sections: Sequence[ct.Section] = (),
+    events: Sequence[ct.Event] = (),
+    compiled: bool = False,
+) -> ct.Run:
+    """A run in memory, by the driver and the recorder of `ct.simulate`."""
+    plan, count = make_plan(
+        system, start, method, dt=dt, steps=steps, t_end=None, every=every, sections=sections, events=events
+    )
+    program = build(plan.system, method, crossing=crossing_of(plan.system, sections, events), compiled=compiled)
+    driver = Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=dt, every=every)
+    return _run(plan, driver, MemoryRecorder(plan), count, False, begin=True)
