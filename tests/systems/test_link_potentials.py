@@ -25,6 +25,7 @@ from catena.systems.potentials import LennardJones, PairTable, Switched, Yukawa,
 
 EPS = float(np.finfo(float).eps)
 KERNELS = ("link_energy", "link_force")
+TOLERANCE = 3e-14
 
 
 @pytest.fixture(autouse=True)
@@ -171,8 +172,8 @@ def worst_error(potential: Any, energy: Any) -> float:
 
 @pytest.mark.parametrize("case", CASES)
 def test_energies_forces_and_torques_agree_with_50_digits(case):
-    """The matrix is one of doubles, orthogonal to 2 eps only, which quaternions feel; measured at most 1e-15."""
-    assert worst_error(*CASES[case]) < 1e-14
+    """Measured 4e-16 but for GayBerne, 1e-14: its rho, a difference of distances of 3 sigma, stands to the 12th power."""
+    assert worst_error(*CASES[case]) < TOLERANCE
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_energies_forces_and_torques_agree_with_50_digits(case):
     ids=str,
 )
 def test_a_wrong_link_is_seen(wrong, case):
-    assert worst_error(wrong, CASES[case][1]) > 1e-14
+    assert worst_error(wrong, CASES[case][1]) > TOLERANCE
 
 
 # Special cases ---------------------------------------------------------------------------------------------------------------

@@ -189,6 +189,12 @@ def test_force_is_minus_the_slope_of_energy():
         assert potential.energy(1.3).shape == () and potential.force(1.3) == potential.force([1.3])[0]
 
 
+def test_where_a_potential_is_not_defined_neither_is_its_force():
+    bond = PairPotential("-15*log(1 - (r/1.5)**2)")
+    assert np.isnan([bond.energy(2.0), bond.force(2.0)]).all()
+    assert np.isfinite([bond.energy(1.4), bond.force(1.4)]).all()
+
+
 def test_without_odd_powers_of_r_no_root_is_taken():
     for potential in (LennardJones(5.0, 1.0), WCA(5.0, 1.0)):
         for quantity in ("energy", "force", "slope"):

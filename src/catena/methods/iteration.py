@@ -9,7 +9,7 @@ NOISE = 1e-14  # a relative change that round-off alone can make
 LEVEL = 1e-12  # largest relative change that stagnation may have
 STAGNANT = 3  # sweeps without progress, in a row, that make a stagnation
 WORSE = 10  # sweeps without progress, in a row, before giving up
-GROWN = 5.0  # times the best change so far: the iteration runs away, even if it might settle somewhere else later
+GROWN = 5.0  # times the best change so far, twice in a row: it runs away, even if it might settle somewhere else later
 SWEEPS = 200
 
 GO_ON = 0
@@ -30,9 +30,9 @@ def judge(largest, smallest, best, worse, sweep):
         return FAILED, best, worse
     if largest < best:
         return GO_ON, largest, 0
-    if smallest > LEVEL and largest > GROWN * best:
-        return FAILED, best, worse
     worse += 1
+    if worse > 1 and smallest > LEVEL and largest > GROWN * best:
+        return FAILED, best, worse
     if largest <= NOISE or (smallest <= LEVEL and worse >= STAGNANT):
         return DONE, best, worse
     if worse >= WORSE:

@@ -111,7 +111,9 @@ def exact_moments(y, inertia, h, tab):
 @register
 @dataclass(frozen=True)
 class Jacobi(Rotor):
-    """Exact motion of a free body by elliptic functions: y = (k1 cn, k2 sn, k3 dn), orientation by an integral of the third kind.
+    """Exact motion of a free body by elliptic functions.
+
+    y = (k1 cn, k2 sn, k3 dn), the orientation by an integral of the third kind.
 
     No step error, any dt, any order of the moments; each sample is evaluated from the start, so errors stay near
     eps (1 + |omega| t). Symplectic, keeps everything. Costs about five steps of `DMV(2)`. As a rotor inside a splitting it starts anew

@@ -156,11 +156,20 @@ def sweep_by_halves(z, e, dt, par, tab, work):
     If H_p does not depend on q, the error falls in one such sweep as in two whole ones.
     """
     n = dimension(z)
-    velocity_rates(z, 0, n // 2, dt, par, tab, work)
-    first = relative(0, move_stages(z, e, 0, n // 2, tab, work), z, tab, work)
-    momentum_rates(z, n // 2, n, dt, par, tab, work)
-    second = relative(1, move_stages(z, e, n // 2, n, tab, work), z, tab, work)
-    return max(first, second), min(first, second)
+    half = n // 2
+    largest = 0.0
+    smallest = math.inf
+    velocity_rates(z, 0, half, dt, par, tab, work)
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        if start == half:
+            momentum_rates(z, half, n, dt, par, tab, work)
+        change = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
+        largest = max(largest, change)
+        smallest = min(smallest, change)
+        start = end
+    return largest, smallest
 
 
 def lanes_for(s: int) -> int:

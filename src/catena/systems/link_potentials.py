@@ -27,8 +27,8 @@ from ..kernel import Written
 from . import link_kernels
 from .derivation import _Constants
 from .named_constants import checked_parameters, constant_values, constants_text
-from .pair_table import PairTable
-from .pairwise import Pairwise, checked, interpreted, made_from, register
+from .pairwise import checked, interpreted, made_from, register
+from .potentials import PairTable, Pairwise
 
 Array = NDArray[np.float64]
 LinkKernel = Literal["link_energy", "link_force"]
@@ -128,6 +128,7 @@ class LinkPotential(Linkwise):
 
     text: str
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    _constants: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         variables = [*POSITION, *ROTATION]
@@ -141,11 +142,11 @@ class LinkPotential(Linkwise):
             )  # fmt: skip
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "parameters", parameters)
-        assert self.constants is not None  # refuses parameters for which there are none
+        object.__setattr__(self, "_constants", constant_values(self._texts["constants"], parameters, "LinkPotential"))
 
-    @cached_property
-    def constants(self) -> tuple[float, ...]:  # type: ignore[override]
-        return constant_values(self._texts["constants"], self.parameters, "LinkPotential")
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self._constants
 
     def part(self, name: LinkKernel) -> Written:
         return Written(f"derived_{name}", self._texts[name], __name__)

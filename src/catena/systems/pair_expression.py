@@ -37,6 +37,7 @@ class PairPotential(Pairwise):
 
     text: str
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    _constants: tuple[float, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parameters = checked_parameters(self.parameters, ("r",), "PairPotential")
@@ -48,11 +49,11 @@ class PairPotential(Pairwise):
             )
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "parameters", parameters)
-        assert self.constants is not None  # refuses parameters for which there are none
+        object.__setattr__(self, "_constants", constant_values(self._texts["constants"], parameters, "PairPotential"))
 
-    @cached_property
-    def constants(self) -> tuple[float, ...]:  # type: ignore[override]
-        return constant_values(self._texts["constants"], self.parameters, "PairPotential")
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self._constants
 
     def kernel(self, quantity: Quantity) -> Written:
         return Written(f"derived_{quantity}", self._texts[quantity], __name__)

@@ -61,11 +61,11 @@ class Pairwise:
 
     def energy(self, r: ArrayLike) -> NDArray[np.float64]:
         """V(r) for distances of any shape; nan where V is not defined."""
-        return self._values("energy", r)
+        return self._values(self._plain("energy"), r)
 
     def force(self, r: ArrayLike) -> NDArray[np.float64]:
         """-dV/dr, positive where the particles repel; nan where V is not defined."""
-        return self._values("force", r) * np.asarray(r, dtype=float)
+        return self._values(self._plain_force(), r)
 
     def between(self, first: int | str, second: int | str) -> Pairwise:
         """The potential between particles of two types: this one for all."""
@@ -86,33 +86,31 @@ class Pairwise:
 
     @cached_property
     def _well(self) -> Well:
-        energy, force = self._plain("energy"), self._plain("force")
-
-        def defined(r: float) -> float:
-            # the derivative of a logarithm exists also where the logarithm does not
-            return force(r * r) * r if math.isfinite(energy(r * r)) else math.nan
-
-        return find_well(defined)
+        return find_well(self._plain_force())
 
     def _plain(self, quantity: Quantity) -> Callable[[float], float]:
-        """A kernel as a Python function of s alone; nan where it is not defined."""
+        """A kernel as a Python function of r; nan where it is not defined."""
         kernel = interpreted(self.kernel(quantity))
         par = SimpleNamespace(pair=self.constants)
 
-        def value(s: float) -> float:
+        def value(r: float) -> float:
             try:
-                return kernel(s, 0, par)
+                return kernel(r * r, 0, par)
             except (ZeroDivisionError, ValueError, OverflowError):
                 return math.nan
 
         return value
 
-    def _values(self, quantity: Quantity, r: ArrayLike) -> NDArray[np.float64]:
+    def _plain_force(self) -> Callable[[float], float]:
+        energy, force = self._plain("energy"), self._plain("force")
+        # the derivative of a logarithm exists also where the logarithm does not
+        return lambda r: math.nan if math.isnan(energy(r)) else force(r) * r
+
+    def _values(self, function: Callable[[float], float], r: ArrayLike) -> NDArray[np.float64]:
         distances = np.asarray(r, dtype=float)
         if not ((distances > 0) & np.isfinite(distances)).all():
             raise InputError(f"r = {r!r}", where=type(self).__name__, do="give positive, finite distances")
-        kernel = self._plain(quantity)
-        return np.reshape([kernel(x * x) for x in distances.ravel().tolist()], distances.shape)[()]
+        return np.reshape([function(x) for x in distances.ravel().tolist()], distances.shape)[()]
 
 
 _kinds: dict[str, Any] = {}
@@ -155,7 +153,7 @@ def made_from(description: Any) -> Any:
             f"there is no potential {kind!r}{nearest(kind, list(_kinds))}", where="potential.kind",
             do=f"choose one of {', '.join(_kinds)}",
         )  # fmt: skip
-    fields = {field.name: field for field in dataclasses.fields(_kinds[kind])}
+    fields = {field.name: field for field in dataclasses.fields(_kinds[kind]) if field.init}
     takes = f"it takes {', '.join(fields)}"
     for name in arguments:
         if name not in fields:
@@ -176,8 +174,8 @@ class PotentialSum(Pairwise):
     --------
     >>> from catena.systems.potentials import LennardJones, Yukawa
     >>> charged = LennardJones(1.0, 1.0) + Yukawa(2.0, 0.5)
-    >>> round(float(charged.energy(1.0)), 6) == round(2.0 * math.exp(-0.5), 6)
-    True
+    >>> round(float(charged.energy(1.0)), 6)
+    1.213061
     """
 
     terms: tuple[Pairwise, ...]
