@@ -1,4 +1,4 @@
-"""Pair potentials: energies and forces against 50 digits, switches, sums, tables, shapes, kernels, wrong input."""
+"""Pair potentials: energies and forces against 50 digits, sums, tables, descriptions, kernels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from catena.systems.potentials import (
     Yukawa,
     pair_potential_from,
 )
-from catena.systems.wells import find_well
 from processes import run_python
 
 EPS = float(np.finfo(float).eps)
@@ -208,39 +207,6 @@ def test_a_spring_of_no_length_rests_at_distance_zero():
     assert kernel_of(PairPotential("k*r**2/2", {"k": 3.0}), "pair_force")(0.0) == -3.0
 
 
-# Switches ----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-@pytest.mark.parametrize("end", [1, 2])
-def test_a_switch_has_exactly_k_continuous_derivatives(end, k):
-    """The kernel's own text at 50 digits; its constants are exact for these ends."""
-    potential = Switched(LennardJones(1.0, 1.0), 1.0, 2.0, smoothness=k)
-    written = potential.kernel("energy")
-    namespace = {"math": mp, "inner_energy": dict(written.uses)["inner_energy"]}
-    exec(written.text, namespace)
-    par = SimpleNamespace(pair=potential.constants)
-
-    def jump(order: int) -> float:
-        energy = lambda r: mp.mpf(namespace[written.name](r * r, 0, par))  # noqa: E731
-        sides = [mp.diff(energy, mp.mpf(end), order, direction=side) for side in (-1, 1)]
-        return float(abs(sides[1] - sides[0]))
-
-    # V(1) = 0: at the beginning of the switch V S has one continuous derivative more
-    smooth = k + 1 if end == 1 else k
-    assert all(jump(order) < 1e-12 for order in range(smooth + 1))
-    assert jump(smooth + 1) > 0.1
-
-
-def test_the_default_switch_is_the_quintic():
-    """1 - x^3 (10 - 15 x + 6 x^2), the usual one."""
-    r = np.linspace(1.0, 2.0, 11)
-    x = (r - 1.0) / 1.0
-    base = Yukawa(1.0, 0.0)
-    expected = base.energy(r) * (1 - x**3 * (10 - 15 * x + 6 * x**2))
-    np.testing.assert_allclose(Switched(base, 1.0, 2.0).energy(r), expected, atol=4 * EPS)
-
-
 def test_wca_ends_without_a_jump_in_force_but_with_one_in_its_slope():
     """57.1 epsilon/sigma^2: V'' of Lennard-Jones at its minimum, 72/2^(1/3)."""
     end = 2.0 ** (1 / 6)
@@ -257,78 +223,6 @@ def test_smoothness_is_told():
     assert [CASES[name][0].smoothness for name in ("LennardJones", "WCA", "Switched, k = 3")] == [math.inf, 1, 3]
     assert (LennardJones(1.0, 1.0) + WCA(1.0, 1.0)).smoothness == 1
     assert PairTable({(0, 0): None, (0, 1): Switched(Yukawa(1.0, 1.0), 1.0, 2.0)}).smoothness == 2
-
-
-# The shape of the force ----------------------------------------------------------------------------------------------------
-
-
-def test_named_shapes_are_what_the_search_finds():
-    """Where the search has the same definition; 1e-9 is its golden section, the rest bisection to the last digit."""
-    for potential, minimum in [(LennardJones(5.0, 1.1), 2 ** (1 / 6) * 1.1), (Morse(5.0, 3.0, 1.1), 1.1)]:
-        found = find_well(lambda r, p=potential: float(p.force(r)))
-        assert found.minimum == pytest.approx(minimum, rel=1e-14)
-        assert found.cohesion == pytest.approx(potential.cohesion, rel=1e-12)
-    assert find_well(lambda r: float(Morse(5.0, 3.0, 1.1).force(r))).reach == pytest.approx(
-        Morse(5.0, 3.0, 1.1).torn_distance, rel=1e-12
-    )
-    for potential in (WCA(5.0, 1.0), Yukawa(2.0, 1.5), Yukawa(-2.0, 1.5), Harmonic(3.0, 1.2)):
-        found = find_well(lambda r, p=potential: float(p.force(r)))
-        assert (found.cohesion, found.reach) == (potential.cohesion, potential.torn_distance)
-
-
-def test_lennard_jones_is_torn_at_four_sigma():
-    potential = LennardJones(5.0, 1.5)
-    assert (potential.length, potential.torn_distance) == (1.5, 6.0)
-    assert -potential.force(6.0) / potential.cohesion < 1e-3 < -potential.force(5.5) / potential.cohesion
-
-
-@pytest.mark.parametrize("unit", [1.0, 3.4e-10, 1e9])
-def test_shapes_do_not_depend_on_units(unit):
-    texts = PairPotential(LJ_TEXT, {"depth": 2.0, "size": unit})
-    assert texts.length / unit == pytest.approx(2 ** (1 / 6), rel=1e-13)
-    assert texts.cohesion == pytest.approx(LennardJones(2.0, unit).cohesion, rel=1e-12)
-    assert -texts.force(texts.torn_distance) == pytest.approx(1e-3 * texts.cohesion, rel=1e-9)
-
-
-def test_a_narrow_well_is_seen():
-    narrow = PairPotential("D*(1 - exp(-a*(r - c)))**2", {"D": 2.0, "a": 1e4, "c": 1.1})
-    same = Morse(2.0, 1e4, 1.1)
-    assert narrow.length == pytest.approx(1.1, rel=1e-13)
-    assert narrow.cohesion == pytest.approx(same.cohesion, rel=1e-9)
-    assert narrow.torn_distance == pytest.approx(same.torn_distance, rel=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("text", "length", "cohesion", "torn"),
-    [
-        ("(1 - r**2)**2", 1.0, math.inf, math.inf),  # at rest exactly on a distance that is looked at
-        ("-exp(-r**2)", 0.0, math.sqrt(2) * math.exp(-0.5), None),  # a well without a core
-        ("-15*log(1 - (r/1.5)**2) + 1/r**12", None, math.inf, math.inf),  # not defined beyond 1.5
-        ("-1/r**6 + 4*exp(-r)*(3 + r)", None, None, None),  # attraction inside, barrier outside
-        ("1/r", 0.0, 0.0, math.inf),
-        ("-1/r", 0.0, math.inf, math.inf),
-    ],
-)
-def test_shapes_of_other_forces(text, length, cohesion, torn):
-    potential = PairPotential(text)
-    for expected, found in [
-        (length, potential.length),
-        (cohesion, potential.cohesion),
-        (torn, potential.torn_distance),
-    ]:
-        assert expected is None or found == pytest.approx(expected, rel=1e-9)
-    if 0 < potential.cohesion < math.inf and potential.torn_distance < math.inf:
-        beyond = potential.torn_distance * np.array([1 - 1e-6, 1 + 1e-6])
-        held = -potential.force(beyond) > 1e-3 * potential.cohesion
-        assert held.tolist() == [True, False]
-
-
-def test_a_switched_well_is_torn_where_its_attraction_ends_and_keeps_the_length_of_what_it_switches():
-    short = Switched(LennardJones(5.0, 1.0), 1.2, 2.0)
-    assert short.length == 1.0
-    assert 1.9 < short.torn_distance < 2.0
-    assert short.cohesion > LennardJones(5.0, 1.0).cohesion, "the switch itself pulls"
-    assert (Yukawa(1.0, 1.0) + LennardJones(1.0, 2.0) + Harmonic(1.0, 1.5)).length == 1.5
 
 
 # Sums, tables, descriptions ----------------------------------------------------------------------------------------------------
@@ -519,67 +413,3 @@ def test_a_warm_process_needs_no_sympy_and_finds_the_same_text(tmp_path):
     assert cold.endswith("|True") and "derived_force" in cold
     assert cold == elsewhere
     assert warm == cold.removesuffix("|True") + "|False"
-
-
-# Wrong input -----------------------------------------------------------------------------------------------------------------
-
-
-LJ = LennardJones(1.0, 1.0)
-WRONG = {
-    "negative depth": (lambda: LennardJones(-1.0, 1.0), "epsilon = -1"),
-    "no size": (lambda: WCA(1.0, 0.0), "sigma = 0"),
-    "not a number": (lambda: Morse("deep", 1.0, 1.0), "'deep' is not a number"),
-    "nan": (lambda: Morse(1.0, math.nan, 1.0), "nan is not finite"),
-    "negative screening": (lambda: Yukawa(1.0, -1.0), "kappa = -1"),
-    "no charge": (lambda: Yukawa(0.0, 1.0), "leave the potential out"),
-    "a spring of no length": (lambda: Harmonic(1.0, 0.0), "PairPotential"),
-    "unknown name": (lambda: PairPotential("a/rr", {"a": 1.0}), "rr"),
-    "no distance": (lambda: PairPotential("a", {"a": 1.0}), "does not depend on r"),
-    "a parameter r": (lambda: PairPotential("1/r", {"r": 1.0}), "cannot be called 'r'"),
-    "a parameter without a value": (lambda: PairPotential("a/r", {"a": None}), "None is not a number"),
-    "parameters of no meaning": (lambda: PairPotential("r*log(a)", {"a": -1.0}), "not defined for the parameters"),
-    "parameters in a list": (lambda: PairPotential("a/r", ["a"]), "parameters = "),
-    "a plain cut": (lambda: Switched(LJ, 2.0, 2.0), "plain cut"),
-    "a cut of the force": (lambda: Switched(LJ, 1.0, 2.0, smoothness=0), "plain cut"),
-    "a switch backwards": (lambda: Switched(LJ, 2.0, 1.0), "beyond r_cut"),
-    "half a derivative": (lambda: Switched(LJ, 1.0, 2.0, smoothness=2.5), "smoothness = 2.5"),
-    "too smooth": (lambda: Switched(LJ, 1.0, 2.0, smoothness=21), "at most 20"),
-    "smoother than itself": (lambda: Switched(WCA(1.0, 1.0), 1.0, 2.0), "only 1 continuous"),
-    "a switched table": (lambda: Switched(TABLE, 1.0, 2.0), "switch each entry"),
-    "a missing pair": (lambda: TABLE.between("A", "C"), "'A' and 'C'"),
-    "two potentials": (lambda: PairTable({(0, 1): LJ, (1, 0): WCA(1.0, 1.0)}), "two potentials for 0 and 1"),
-    "three types": (lambda: PairTable({(0, 1, 2): LJ}), "no two types"),
-    "a type that is none": (lambda: PairTable({(0, 1.5): LJ}), "no two types"),
-    "a table of numbers": (lambda: PairTable({(0, 1): 3.0}), "3.0 is no pair potential"),
-    "an empty table": (lambda: PairTable({}), "pairs = {}"),
-    "tables of other types": (lambda: TABLE + PairTable({(0, 0): LJ}), "types 'A' and 'A'"),
-    "a set of numbers": (lambda: PairSet([1.0]), "1.0 is no pair potential"),
-    "a set of tables": (lambda: PairSet([TABLE]), "no pair potential"),
-    "distance zero": (lambda: LJ.energy([1.0, 0.0]), "positive, finite"),
-    "no kind": (lambda: pair_potential_from({"epsilon": 1.0}), "describes no potential"),
-    "text for a description": (lambda: pair_potential_from("LennardJones"), "describes no potential"),
-    "unknown kind": (lambda: pair_potential_from({"kind": "LenardJones"}), "did you mean LennardJones"),
-    "unknown argument": (
-        lambda: pair_potential_from({"kind": "WCA", "epsilon": 1.0, "sigm": 1.0}),
-        "did you mean sigma",
-    ),
-    "missing argument": (lambda: pair_potential_from({"kind": "WCA", "epsilon": 1.0}), "WCA needs sigma"),
-    "an entry cut short": (lambda: pair_potential_from({"kind": "PairTable", "pairs": [["A", "B"]]}), "no entry"),
-    "terms that are none": (lambda: pair_potential_from({"kind": "PotentialSum", "terms": 3}), "terms = 3"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_refused_with_what_and_what_to_do(case):
-    attempt, fragment = WRONG[case]
-    with pytest.raises(InputError) as caught:
-        attempt()
-    message = str(caught.value)
-    assert fragment in message
-    assert "do:" in message and len(message.splitlines()) <= 5
-
-
-def test_what_is_no_potential_does_not_add():
-    for attempt in (lambda: LJ + 1.0, lambda: 1.0 + LJ, lambda: TABLE + 1.0, lambda: 1.0 + TABLE):
-        with pytest.raises(TypeError):
-            attempt()

@@ -120,7 +120,7 @@ def draw(folder: Folder, studies: list[Study]) -> None:
                 ax.set_xscale("log")
                 ax.set_yscale("log")
                 plain_log_axis(ax.xaxis)
-                ax.set_ylabel(f"largest |{name.strip('|')}|" if name == "q.g" else f"largest ||q|$^2$ - 1|")
+                ax.set_ylabel(f"largest error of {name}")
                 ax.set_title(f'form = "{study.form}"')
         for ax in axes[-1]:
             ax.set_xlabel("dt")

@@ -78,6 +78,25 @@ def body_momentum(z, n, j):
     )
 
 
+def space_momentum(z, n, j):
+    """E(q) g/2 of body j: R y, as the bilinear form that is kept, also where |q| is not 1."""
+    k = 3 * n + 4 * j
+    q0 = z[k]
+    q1 = z[k + 1]
+    q2 = z[k + 2]
+    q3 = z[k + 3]
+    k = 10 * n + 4 * j
+    g0 = z[k]
+    g1 = z[k + 1]
+    g2 = z[k + 2]
+    g3 = z[k + 3]
+    return (
+        0.5 * (-q1 * g0 + q0 * g1 - q3 * g2 + q2 * g3),
+        0.5 * (-q2 * g0 + q3 * g1 + q0 * g2 - q1 * g3),
+        0.5 * (-q3 * g0 - q2 * g1 + q1 * g2 + q0 * g3),
+    )
+
+
 def canonical_velocity(z, par, out):
     """rdot = p/m, qdot = G(q)^T w, w = J^-1 y/2."""
     n = par.mass.shape[0]
@@ -192,7 +211,8 @@ def measure_split(z, par, out, scale):
     out[0] = potential_energy(z, n, par, scale)
     for j in range(n):
         k = 10 * n + 3 * j
-        add_body(z, n, j, z[k], z[k + 1], z[k + 2], 0.0, par, out, scale)
+        s = to_space(z[3 * n + 4 * j : 3 * n + 4 * j + 4], z[k], z[k + 1], z[k + 2])
+        add_body(z, n, j, z[k], z[k + 1], z[k + 2], s, 0.0, par, out, scale)
 
 
 def measure_canonical(z, par, out, scale):
@@ -205,7 +225,7 @@ def measure_canonical(z, par, out, scale):
         tangency = 0.0
         for i in range(4):
             tangency += z[3 * n + 4 * j + i] * z[10 * n + 4 * j + i]
-        add_body(z, n, j, y1, y2, y3, tangency, par, out, scale)
+        add_body(z, n, j, y1, y2, y3, space_momentum(z, n, j), tangency, par, out, scale)
 
 
 def clear(out):
@@ -227,8 +247,8 @@ def potential_energy(z, n, par, scale):
     return total
 
 
-def add_body(z, n, j, y1, y2, y3, tangency, par, out, scale):
-    """What body j adds to the invariants."""
+def add_body(z, n, j, y1, y2, y3, space, tangency, par, out, scale):
+    """What body j, with angular momentum `space` in space, adds to the invariants."""
     p = 7 * n + 3 * j
     kinetic = 0.5 * (z[p] * z[p] + z[p + 1] * z[p + 1] + z[p + 2] * z[p + 2]) / par.mass[j]
     kinetic += 0.5 * (par.inverse[j, 0] * y1 * y1 + par.inverse[j, 1] * y2 * y2 + par.inverse[j, 2] * y3 * y3)
@@ -245,7 +265,7 @@ def add_body(z, n, j, y1, y2, y3, tangency, par, out, scale):
     scale[2] = max(scale[2], 2.0 * length)
     if out.shape[0] > 3:
         r = 3 * j
-        s1, s2, s3 = to_space(z[k : k + 4], y1, y2, y3)
+        s1, s2, s3 = space
         for i in range(3):
             out[3 + i] += z[p + i]
             scale[3 + i] = max(scale[3 + i], abs(z[p + i]))
