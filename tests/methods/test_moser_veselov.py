@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from unittest import mock
 
 import numpy as np
@@ -294,7 +295,7 @@ def test_a_failed_step_changes_nothing(method, dt):
 @pytest.mark.parametrize("order", [4, 6, 8, 10, 12, "exact"])
 def test_beyond_a_quarter_turn_every_order_refuses(order):
     for turn in (1.6, 2.0, 3.0, 6.0):
-        with pytest.raises(AssertionError, match="failed at step 1$"):
+        with pytest.raises(AssertionError, match="failed at step 1"):
             run_to(ct.DMV(order), free_problem(*TUMBLING), turn / SPEED, 1)
 
 
@@ -303,7 +304,7 @@ def test_up_to_a_quarter_turn_higher_orders_are_better():
     of, t = free_problem(*TUMBLING), 20 * 1.5 / SPEED
     y, q = free_motion(*TUMBLING, q0=[1, 0, 0, 0], times=[t])
     errors = [distance(run_to(ct.DMV(order), of, t, 20), y[0], q[0]) for order in (4, 6, 8, 10, 12, "exact")]
-    assert all(better < worse / 5 for worse, better in zip(errors, errors[1:], strict=False))
+    assert all(better < worse / 5 for worse, better in pairwise(errors))
     assert errors[-1] < 1e-13
 
 
