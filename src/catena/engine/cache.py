@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
 import threading
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..disk_cache import directory, keep, key
@@ -34,11 +36,33 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     try:
-        specification.loader.exec_module(module)
+        with _no_search_for_blas():
+            specification.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
     return module
+
+
+@contextlib.contextmanager
+def _no_search_for_blas() -> Iterator[None]:
+    """Spare numba the import of scipy.linalg, a third of a warm start.
+
+    The first module it loads makes it import that, only to know whether BLAS is there. It is: catena requires SciPy.
+    """
+    from numba.np import linalg
+
+    search = getattr(linalg, "ensure_blas", None)
+    if search is None or "numba.np.arraymath" in sys.modules:
+        yield
+        return
+    linalg.ensure_blas = lambda: None
+    try:
+        yield
+    finally:
+        linalg.ensure_blas = search
+        if "numba.np.arraymath" in sys.modules:
+            sys.modules["numba.np.arraymath"].ensure_blas = search  # type: ignore[attr-defined]
 
 
 def is_compiled(path: Path) -> bool:

@@ -11,7 +11,6 @@ import ast
 import functools
 import inspect
 import itertools
-import linecache
 import math
 import sys
 import textwrap
@@ -99,12 +98,16 @@ class _Collector:
         )  # fmt: skip
 
     def _enter_written(self, written: Written, fills: Fills) -> str:
-        stand_in, tree = _stand_in(written)
+        stand_in = _stand_in(written)
+        tree = ast.parse(written.text).body[0]
+        assert isinstance(tree, ast.FunctionDef)
         stem = f"{written.origin.split('.', 1)[-1].replace('.', '_')}_{written.name}"
-        return self._add(
-            stem, "inline" if written.inline else "fn", f"{written.origin}.{written.name}, written", _arguments(stand_in, tree),
-            self._rewritten(stand_in, tree, fills),
-        )  # fmt: skip
+        mark = "inline" if written.inline else "fn"
+        origin = f"{written.origin}.{written.name}, written"
+        arguments = _arguments(stand_in, tree)
+        if not written.uses and _is_plain(stand_in, tree):  # the longest kernels, and nothing in them to replace
+            return self._name(stem, mark, origin, written.text.replace(f"def {written.name}(", "def _(", 1))
+        return self._add(stem, mark, origin, arguments, self._rewritten(stand_in, tree, fills))
 
     def _rewritten(self, function: types.FunctionType, tree: ast.FunctionDef, fills: Fills) -> list[ast.stmt]:
         rewrite = _Rewrite(function, lambda node, path: self._resolve(function, node, path, fills))
@@ -117,7 +120,10 @@ class _Collector:
     def _add(self, stem: str, mark: str, origin: str, arguments: ast.arguments, body: list[ast.stmt]) -> str:
         tree = ast.FunctionDef("_", arguments, body, [], None, lineno=1)
         tree.type_params = []  # type: ignore[attr-defined]
-        text = ast.unparse(ast.fix_missing_locations(tree))
+        return self._name(stem, mark, origin, ast.unparse(tree))
+
+    def _name(self, stem: str, mark: str, origin: str, text: str) -> str:
+        """The name of a function with this text, a new one unless the same text is there."""
         key = (stem, mark, text)
         if key not in self.names:
             taken = set(self.names.values())  # a kernel may be called foo_2, too
@@ -224,50 +230,59 @@ def _parse(function: Any) -> ast.FunctionDef:
         raise _refusal(function, "is defined inside a function; move it to module level")
     if function.__defaults__ or function.__kwdefaults__:
         raise _refusal(function, "default arguments are not allowed in a kernel")
+    code = function.__code__
     try:
-        text = textwrap.dedent(inspect.getsource(function))
+        lines, _ = inspect.findsource(function)
     except (OSError, TypeError):
         raise _refusal(function, "has no source; a kernel must live in a file, not in a prompt") from None
-    tree = ast.parse(text).body[0]
-    if not isinstance(tree, ast.FunctionDef) or tree.name != function.__name__ or not _is_current(function):
+    # The file may have been edited: new text would be paired with an old function. The whole file is compiled,
+    # because compiling one function alone can give other bytecode.
+    found, end = _definitions("".join(lines), code.co_filename).get((code.co_qualname, code.co_firstlineno), (None, 0))
+    if found != code:
         raise _refusal(function, "its file has changed since it was imported; restart Python")
+    tree = ast.parse(textwrap.dedent("".join(lines[code.co_firstlineno - 1 : end]))).body[0]
+    assert isinstance(tree, ast.FunctionDef)
     return tree
 
 
-def _is_current(function: types.FunctionType) -> bool:
-    """Whether the file, as it is now, still holds the code that Python imported.
-
-    `getsource` rereads an edited file, which would pair new text with an old function. The whole file
-    is compiled, because compiling one function alone can give other bytecode.
-    """
-    source = inspect.getsourcefile(function)
-    assert source is not None
-    text = "".join(linecache.getlines(source, function.__globals__))
-    code = function.__code__
-    return _codes(text, code.co_filename).get((code.co_qualname, code.co_firstlineno)) == code
-
-
 @functools.lru_cache(None)
-def _codes(text: str, filename: str) -> dict[tuple[str, int], types.CodeType]:
-    """All code objects of a file, by qualified name and line."""
-    found: dict[tuple[str, int], types.CodeType] = {}
-    todo = [compile(text, filename, "exec", dont_inherit=True)]
+def _definitions(text: str, filename: str) -> dict[tuple[str, int], tuple[types.CodeType, int]]:
+    """Code and last line of all functions of a file, by qualified name and first line."""
+    tree = ast.parse(text)
+    ends = {
+        min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]): node.end_lineno or 0
+        for node in tree.body  # kernels are at module level
+        if isinstance(node, ast.FunctionDef)
+    }
+    found = {}
+    todo = [compile(tree, filename, "exec", dont_inherit=True)]
     while todo:
         code = todo.pop()
-        found[code.co_qualname, code.co_firstlineno] = code
+        found[code.co_qualname, code.co_firstlineno] = code, ends.get(code.co_firstlineno, 0)
         todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return found
 
 
-def _stand_in(written: Written) -> tuple[types.FunctionType, ast.FunctionDef]:
-    """A function that exists as text, as if it had been imported, and its definition."""
-    tree = ast.parse(written.text).body[0]
-    assert isinstance(tree, ast.FunctionDef)
+@functools.lru_cache(None)
+def _stand_in(written: Written) -> types.FunctionType:
+    """A function that exists as text, as if it had been imported."""
     compiled = compile(written.text, f"<written by {written.origin}>", "exec")
     code = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
     function = types.FunctionType(code, {**dict(written.uses), "math": math}, written.name)
     function.__module__ = written.origin
-    return function, tree
+    return function
+
+
+def _is_plain(function: types.FunctionType, tree: ast.FunctionDef) -> bool:
+    """Whether a text can stand as it is: statements on local names, `math` and what Python itself offers."""
+    known = {"math"} | BUILTINS | set(dir(math))
+    return set(function.__code__.co_names) <= known and not any(
+        type(node) in REFUSED
+        or (isinstance(node, ast.Name) and node.id not in function.__code__.co_varnames and node.id not in BUILTINS | {"math"})
+        or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
+        for statement in tree.body
+        for node in ast.walk(statement)
+    )
 
 
 def _arguments(function: types.FunctionType, tree: ast.FunctionDef) -> ast.arguments:
@@ -284,7 +299,7 @@ def _check_contract(slot: Any, filling: Any) -> None:
     while isinstance(filling, Bound):
         filling = filling.function
     if isinstance(filling, Written):
-        filling, _ = _stand_in(filling)
+        filling = _stand_in(filling)
     wanted = list(inspect.signature(slot).parameters.values())
     if not isinstance(filling, types.FunctionType) or any(p.kind is p.VAR_POSITIONAL for p in wanted):
         return

@@ -73,7 +73,7 @@ class Nystrom4(Method):
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
         n = view.dimension
         stepper = Stepper(nystrom_step, np.zeros((1, 1)), 4 * n, n + 1)
-        return with_rotor(stepper, self.rotor or DMV(6), view)
+        return with_rotor(stepper, self.rotor or DMV(10), view)
 
     @property
     def traits(self) -> Traits:

@@ -253,7 +253,8 @@ class _Globe:
             line = self.flat(self.radius * np.array([axis, 1.22 * axis]))
             dashes = "-" if axis @ self.eye >= 0.0 else ":"
             self.ax.plot(*line.T, color="0.45", linewidth=0.8, linestyle=dashes, label="_axis")
-            self.ax.annotate(name, self.flat(1.32 * self.radius * axis), ha="center", va="center", color="0.3", fontsize=8)
+            right, up = self.flat(1.32 * self.radius * axis)
+            self.ax.annotate(name, (right, up), ha="center", va="center", color="0.3", fontsize=8)
 
 
 def _polhodes(moments: Array) -> list[tuple[Array, dict[str, Any]]]:

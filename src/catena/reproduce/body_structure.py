@@ -8,7 +8,6 @@ W(y) = [[-hat(y), 1], [-1, 0]]; its part in y is a Poisson map if M_yy hat(y) M_
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -35,7 +34,7 @@ DT = 0.3
 
 # Order: errors at T with n, 1.125 n, ... steps, as long as they are above what a double can tell.
 T_END, FEWEST, MOST, GROWTH = 4.0, 8, 80, 1.125
-SMALLEST, LARGEST, FITTED = 3e-13, 0.05, 6
+SMALLEST, LARGEST, FITTED, FEWEST_FITTED = 3e-13, 0.3, 6, 4
 
 KEPT = ("R y", "C", "H", "Poisson", "symplectic")
 
@@ -46,7 +45,7 @@ class Structure:
 
     Attributes
     ----------
-    order : measured; inf if there is no step error
+    order : measured; inf if there is no step error, nan if it does not show
     defects : what one step of `DT` does to R y, C = |y|^2/2, H, the Poisson and the symplectic structure
     floor : largest defect that is none
     """
@@ -88,7 +87,7 @@ def step_defects(method: Method, *, dt: float) -> tuple[float, ...]:
 
 
 def measured_order(method: Method) -> float:
-    """The p of error = c h^p exp(b h^2) at time T; inf if every error is round-off.
+    """The p of error = c h^p exp(b h^2) at time T; inf if the largest step has no error already, nan if there is too little to see.
 
     All these methods are symmetric, so their errors have an expansion in h^2; without b, orders 10 and 12 seem too high by
     0.2 at the steps whose errors a double can tell.
@@ -105,10 +104,9 @@ def measured_order(method: Method) -> float:
         errors.append(max(np.abs(z[4:] - y[0]).max(), np.abs(sign * z[:4] - q[0]).max()))
         count *= GROWTH
     used = [(T_END / n, e) for n, e in zip(counts, errors, strict=True) if SMALLEST < e < LARGEST][-FITTED:]
-    if not used:
+    if errors[0] <= SMALLEST:
         return math.inf
-    h, error = np.array(used).T
-    return leading_power(h, error)
+    return leading_power(*np.array(used).T) if len(used) >= FEWEST_FITTED else math.nan
 
 
 def leading_power(h: ArrayLike, error: ArrayLike) -> float:
@@ -197,11 +195,11 @@ def _invariants(z: np.ndarray) -> np.ndarray:
     return np.array([*turned, sum(squares) / 2, sum(s / i for s, i in zip(squares, MOMENTS, strict=True)) / 2])
 
 
-def _hat(w: Sequence[Any]) -> np.ndarray:
+def _hat(w: np.ndarray) -> np.ndarray:
     return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
-def _two_form(y: Sequence[Any]) -> np.ndarray:
+def _two_form(y: np.ndarray) -> np.ndarray:
     """[[-hat(y), 1], [-1, 0]]."""
     one = np.eye(3, dtype=int)
     return np.block([[-_hat(y), one], [-one, 0 * one]])

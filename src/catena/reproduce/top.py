@@ -16,7 +16,6 @@ from ..methods.quat_em import QuatEM
 from ..methods.rattle import Rattle
 from ..methods.splitting import Splitting
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
-from ..plan import Problem
 from ..problems.tops import nutation, symmetric_top
 from ..runs import Run
 from ..simulation import simulate
@@ -35,7 +34,7 @@ EXACT = {
 }  # fmt: skip
 LENGTH = 1.33  # of the centre of mass from the fixed point
 FINE_DT, FINE_END = 0.0025, 4.0
-FINE_LEVEL = 1e-11  # Gauss(4) on quaternions, which turn with the spin by a quarter of a radian in such a step, has 3e-12
+FINE_LEVEL = 1e-11  # Gauss(4) has 3e-12 on quaternions, which follow the spin: a quarter of a radian in such a step
 
 # States after 200 steps of 0.005, each scheme solved in 30 digits.
 DT, STEPS = 0.005, 200
@@ -216,7 +215,9 @@ def _long_rows(quat_em: Run, rattle: Run) -> list[Row]:
         for row in run.audit():
             if row.promised == "exact":
                 title = f"{run.method}, {LONG} steps: {row.quantity.replace('_', ' ')}"
-                rows.append(Row(title, row.verdict, "exact", row.verdict == "exact", f"worst deviation {row.worst:.1e}"))
+                rows.append(
+                    Row(title, row.verdict, "exact", row.verdict == "exact", f"worst deviation {row.worst:.1e}")
+                )
     axial = quat_em.data.axial_momentum.values
     error = float(np.abs(axial / axial[0] - 1.0).max())
     rows.append(

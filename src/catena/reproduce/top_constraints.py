@@ -28,6 +28,7 @@ QUICK: tuple[Method, ...] = (EulerA(), StormerVerlet(), Gauss(2))
 DTS, QUICK_DTS = (0.04, 0.02, 0.01, 0.005), (0.04, 0.02)
 T_END, QUICK_END = 1.0, 0.2
 ROUND_OFF = 1e-13
+SMALLEST = 1e-17  # drawn for a residual of zero
 ORDER_TOLERANCE = 0.25
 FORMS: tuple[Form, ...] = ("quaternion", "multiplier")
 NAMES = {"unit_residual": "|q|^2 - 1", "tangency_residual": "q.g"}
@@ -94,7 +95,9 @@ def _row(study: Study, method: Method, values: np.ndarray, name: str) -> Row:
     title = f"{study.form}, {method}: {name}"
     expected = _expected_order(study.form, method, name)
     if expected is None:
-        return Row(title, float(values.max()), f"< {ROUND_OFF:g}", bool(values.max() < ROUND_OFF), "round-off", digits=2)
+        return Row(
+            title, float(values.max()), f"< {ROUND_OFF:g}", bool(values.max() < ROUND_OFF), "round-off", digits=2
+        )
     seen = np.flatnonzero(values > ROUND_OFF)[-2:]
     order = float(np.log2(values[seen[0]] / values[seen[1]])) if len(seen) == 2 else np.nan
     remark = f"{values[0]:.1e} at dt = {study.dts[0]:g}"
@@ -111,12 +114,13 @@ def draw(folder: Folder, studies: list[Study]) -> None:
     """Constraint errors over the step, one row of axes for each form."""
     with styled():
         figure = new_figure(width=7.6, height=0.6 + 3.2 * len(studies))
-        axes = figure.subplots(len(studies), 2, squeeze=False, sharex=True)
+        axes = figure.subplots(len(studies), 2, squeeze=False, sharex=True, sharey=True)
         for line, study in zip(axes, studies, strict=True):
             for k, (ax, name) in enumerate(zip(line, NAMES.values(), strict=True)):
                 for number, (method, residuals) in enumerate(study.residuals.items()):
-                    style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
-                    ax.plot(study.dts, np.maximum(residuals[:, k], 1e-17), label=str(method), **style)
+                    again, place = divmod(number, len(MARKERS))  # the colours come round with the markers
+                    style = line_style(number) | {"marker": MARKERS[(place + 3 * again) % len(MARKERS)]}
+                    ax.plot(study.dts, np.maximum(residuals[:, k], SMALLEST), label=str(method), **style)
                 ax.set_xscale("log")
                 ax.set_yscale("log")
                 plain_log_axis(ax.xaxis)

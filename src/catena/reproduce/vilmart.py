@@ -53,6 +53,7 @@ BOOK_Y = (0.05459368051700475, -0.5930307093190378, -0.8033268997439126)
 BOOK_Q = (0.7620456033094549, 0.5769991038241422, 0.02721972837574796, -0.2926048855539089)
 BOOK_HALF_PERIOD = 3.6537877196467472
 BOOK_LEVEL = 1e-12
+SMALLEST = 1e-17  # drawn for an error of zero
 FIGURE_METHOD = DMV(10)
 BOOK_METHODS: tuple[Method, ...] = (
     FIGURE_METHOD, DMV(4), SymmetricRotation(), ThreeRotations(), ImplicitMidpoint(), DMV(2)
@@ -125,7 +126,9 @@ def _defects(folder: Folder, methods: Sequence[Method]) -> list[Row]:
         ax.set_ylabel("symplectic defect of one step")
         legend_above(ax)
         folder.picture("vilmart_defects", figure)
-    folder.numbers("vilmart_defects", {"dt": DEFECT_STEPS} | {str(method): v for method, v in defects.items()}, digits=5)
+    folder.numbers(
+        "vilmart_defects", {"dt": DEFECT_STEPS} | {str(method): v for method, v in defects.items()}, digits=5
+    )
     rows = []
     for method, values in defects.items():
         power = leading_power(DEFECT_STEPS, values)
@@ -141,7 +144,8 @@ def _book_rows(runs: dict[Method, Run]) -> list[Row]:
     pairs += [(f"q{k}", q[k], BOOK_Q[k]) for k in range(4)]
     where = f"book, {FIGURE_METHOD}, t = {BOOK_END:g}"
     rows = [
-        compared(f"{where}: {name}", float(ours), reference, within=BOOK_LEVEL, digits=14) for name, ours, reference in pairs
+        compared(f"{where}: {name}", float(ours), reference, within=BOOK_LEVEL, digits=14)
+        for name, ours, reference in pairs
     ]
     known = book().facts["half_period"]
     rows.append(compared("book: half period", known, BOOK_HALF_PERIOD, within=1e-14 * BOOK_HALF_PERIOD, digits=16))
@@ -183,13 +187,13 @@ def _draw_errors(folder: Folder, runs: dict[Method, Run]) -> None:
         figure = new_figure(width=7.6, height=4.0)
         motion, energy = figure.subplots(1, 2)
         for number, (method, run) in enumerate(runs.items()):
-            ax, data = motion, run.data
-            ax.plot(data.time[1:], np.maximum(_errors(run)[1:], 1e-17), label=str(method), **line_style(number))
+            data, style = run.data, line_style(number)
+            motion.plot(data.time[1:], np.maximum(_errors(run)[1:], SMALLEST), label=str(method), **style)
             change = np.abs(data.energy.values - data.energy.values[0]) / data.energy.values[0]
-            energy.plot(data.time[1:], np.maximum(change[1:], 1e-17), **line_style(number) | {"linestyle": "-"}, linewidth=0.6)
+            energy.plot(data.time[1:], np.maximum(change[1:], SMALLEST), **style | {"linestyle": "-", "linewidth": 0.6})
         for ax, name in ((motion, "error of y and q"), (energy, "relative energy error")):
             ax.set_yscale("log")
-            ax.set_ylim(1e-17)
+            ax.set_ylim(SMALLEST)
             ax.set_xlabel("time")
             ax.set_ylabel(name)
         legend_above(motion)

@@ -309,7 +309,7 @@ def measure_kovalevskaya(q, y1, y2, y3, r31, r32, r33, par, out, scale):
 def measure_attitude(q, y1, y2, y3, tangency, par, out, scale):
     """Energy, vertical momentum, |q|^2 - 1, q.g, then what special tops keep."""
     r = normalised_rotation(q)
-    r11, r12, r13, r21, r22, r23, r31, r32, r33 = r
+    _, _, _, _, _, _, r31, r32, r33 = r
     t1 = 0.5 * par.inverse[0] * y1 * y1
     t2 = 0.5 * par.inverse[1] * y2 * y2
     t3 = 0.5 * par.inverse[2] * y3 * y3

@@ -60,6 +60,8 @@ class TopTable(AttitudeTable):
             return Top(self.make_body(), self.potential, self.form, parameters=self.parameters)
         if self.parameters:
             raise InputError(
-                "parameters belong to a potential that is a text", where="parameters", do="remove them; Gravity has its own keys"
+                "parameters belong to a potential that is a text",
+                where="parameters",
+                do="remove them; Gravity has its own keys",
             )
         return Top(self.make_body(), self.potential.make(), self.form)
