@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -172,7 +172,7 @@ def automatic_step(z, e, dt, par, tab, work, carry):
 class _Implicit(Method):
     """A method given by an implicit tableau with distinct nodes."""
 
-    needs = ("canonical", "field")
+    needs: ClassVar[tuple[str, ...]] = ("canonical", "field")
     solver: Solver
 
     def tableau(self) -> Collocation:

@@ -47,7 +47,7 @@ def helix_chain(
     state: str = "helix",
     left: str = "clamped",
     right: str = "free",
-    F: Sequence[float] = (0.0, 0.0, 0.0),  # noqa: N803 (the name of the force everywhere)
+    F: Sequence[float] = (0.0, 0.0, 0.0),
     amp: float = 0.1,
     gravity: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> Problem:
@@ -80,7 +80,7 @@ def printed_chain(
     spacing: float = 2.0,
     left: str = "clamped",
     right: str = "force",
-    F: Sequence[float] = (3.0, 0.0, 0.0),  # noqa: N803
+    F: Sequence[float] = (3.0, 0.0, 0.0),
     amp: float = 0.1,
 ) -> Problem:
     """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic."""
@@ -98,7 +98,7 @@ def disc_chain(
     n_p: int = 12,
     left: str = "clamped",
     right: str = "free",
-    F: Sequence[float] = (0.0, 0.0, 0.0),  # noqa: N803
+    F: Sequence[float] = (0.0, 0.0, 0.0),
     amp: float = 0.02,
 ) -> Problem:
     """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium."""
@@ -125,7 +125,8 @@ def _started(
     ends: tuple[str, str], force: Sequence[float], amp: float, gravity: Sequence[float], about: str,
 ) -> Problem:  # fmt: skip
     """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""
-    chain = Chain(bodies, potential, *(_end(end, force) for end in ends), gravity)
+    left, right = (_end(end, force) for end in ends)
+    chain = Chain(bodies, potential, left, right, gravity)
     j = np.arange(len(bodies))
     moves, turns = chain.held
     velocity = amp * np.column_stack([np.sin(j), np.sin(2 * j), np.cos(3 * j)]) * moves[:, None]

@@ -7,7 +7,6 @@ without multiplier or projection.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -26,7 +25,8 @@ from .ends import Clamped, Displaced, Force, Free, describe_end, end_from
 from .free_body import UNIT_TOLERANCE, component_names
 from .potentials import PairSet, PairTable, pair_potential_from
 
-Form = Literal["quaternion", "rotation", "multiplier"]
+Form = Literal["quaternion"]
+CLAMPED, FREE = Clamped(), Free()
 
 
 @register
@@ -56,8 +56,8 @@ class Chain(System):
         self,
         bodies: Any,
         potential: Any,
-        left: Any = Clamped(),
-        right: Any = Free(),
+        left: Any = CLAMPED,
+        right: Any = FREE,
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
         form: Form = "quaternion",
     ) -> None:

@@ -65,7 +65,7 @@ class Displaced:
 
 
 End = Free | Clamped | Force | Displaced
-KINDS: dict[str, type[End]] = {kind.__name__: kind for kind in (Free, Clamped, Force, Displaced)}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Free, Clamped, Force, Displaced)}
 
 
 def describe_end(end: End) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def describe_end(end: End) -> dict[str, Any]:
 
 def end_from(given: Any, where: str) -> End:
     """An end, or the one that a case describes."""
-    if isinstance(given, tuple(KINDS.values())):
+    if isinstance(given, (Free, Clamped, Force, Displaced)):
         return given
     arguments = dict(given) if isinstance(given, Mapping) else {}
     kind = arguments.pop("kind", given)
