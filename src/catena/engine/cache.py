@@ -10,17 +10,19 @@ import threading
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ..disk_cache import directory, keep, key
 from ..talk import say
 
+PREFIX = "catena_generated_"  # of the names of generated modules
 _loading = threading.Lock()
 
 
 def load(text: str, title: str) -> types.ModuleType:
     """The module of a generated text, compiled now unless this machine has done so before."""
     with _loading:  # another thread must not see a module that is still being made
-        name = f"catena_generated_{key(text)}"
+        name = f"{PREFIX}{key(text)}"
         return sys.modules.get(name) or _make(name, text, title)
 
 
@@ -36,7 +38,7 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     try:
-        with _no_search_for_blas():
+        with _unprepared():
             specification.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
@@ -45,24 +47,27 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
 
 
 @contextlib.contextmanager
-def _no_search_for_blas() -> Iterator[None]:
-    """Spare numba the import of scipy.linalg, a third of a warm start.
+def _unprepared() -> Iterator[None]:
+    """Let numba look for machine code before it prepares itself to compile, which takes half of a warm start.
 
-    The first module it loads makes it import that, only to know whether BLAS is there. It is: catena requires SciPy.
+    It prepares first, whatever it finds; and again (that is, only now) if it has to compile. What is loaded here needs
+    no preparation: it uses nothing of numba's runtime (`_nrt=False`).
     """
-    from numba.np import linalg
+    from numba.core.caching import Cache
 
-    search = getattr(linalg, "ensure_blas", None)
-    if search is None or "numba.np.arraymath" in sys.modules:
-        yield
-        return
-    linalg.ensure_blas = lambda: None
+    usual = Cache.load_overload
+
+    def load_overload(self: Any, sig: Any, target_context: Any) -> Any:
+        if not self._py_func.__module__.startswith(PREFIX):
+            return usual(self, sig, target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+    Cache.load_overload = load_overload
     try:
         yield
     finally:
-        linalg.ensure_blas = search
-        if "numba.np.arraymath" in sys.modules:
-            sys.modules["numba.np.arraymath"].ensure_blas = search  # type: ignore[attr-defined]
+        Cache.load_overload = usual
 
 
 def is_compiled(path: Path) -> bool:

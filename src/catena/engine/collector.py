@@ -275,14 +275,13 @@ def _stand_in(written: Written) -> types.FunctionType:
 
 def _is_plain(function: types.FunctionType, tree: ast.FunctionDef) -> bool:
     """Whether a text can stand as it is: statements on local names, `math` and what Python itself offers."""
-    known = {"math"} | BUILTINS | set(dir(math))
-    return set(function.__code__.co_names) <= known and not any(
-        type(node) in REFUSED
-        or (isinstance(node, ast.Name) and node.id not in function.__code__.co_varnames and node.id not in BUILTINS | {"math"})
-        or (isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)))
-        for statement in tree.body
-        for node in ast.walk(statement)
-    )
+    known = {"math", *BUILTINS, *function.__code__.co_varnames}
+    for node in (node for statement in tree.body for node in ast.walk(statement)):
+        if type(node) in REFUSED or (isinstance(node, ast.Name) and node.id not in known):
+            return False
+        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
+            return False
+    return True
 
 
 def _arguments(function: types.FunctionType, tree: ast.FunctionDef) -> ast.arguments:

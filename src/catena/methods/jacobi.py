@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry.free_rotation import ORBIT, evaluate, prepare
-from ..geometry.quaternion import multiply_right, renew, turn_right
+from ..geometry.quaternion import hold_length, multiply_right, renew, turn_right
 from ..summation import add
 from ..views import NOT_FINITE, View
 from .base import Exact, Stepper, Traits, register
@@ -56,7 +56,7 @@ def exact_rotation(y, q, ey, eq, inertia, h, tab):
     add(y, ey, 1, y2 - y[1])
     add(y, ey, 2, y3 - y[2])
     turn_right(q, eq, less_one(r0, r1, r2, r3), r1, r2, r3)
-    renew(q, eq)
+    hold_length(q, eq)
     return 0
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..geometry.free_rotation import ORBIT
-from ..geometry.quaternion import cayley, renew, turn_right
+from ..geometry.quaternion import cayley, hold_length, turn_right
 from ..kernel import bind, size, slot
 from ..summation import add
 from ..views import STEP_TOO_LONG, View
@@ -142,7 +142,7 @@ def turn(y, q, ey, eq, j1, j2, j3, h, stretch):
     add(y, ey, 2, f * (j1 - j2) * e1 * e2)
     r0, r1, r2, r3 = cayley(e1, e2, e3)
     turn_right(q, eq, r0, r1, r2, r3)
-    renew(q, eq)
+    hold_length(q, eq)
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CapabilityError
-from ..geometry.quaternion import exponential, renew, turn_about_axis, turn_right
+from ..geometry.quaternion import exponential, hold_length, turn_about_axis, turn_right
 from ..views import View
 from .base import Bounded, Exact, Traits, register
 from .rotor import Array, Rotor
@@ -26,7 +26,7 @@ def three_rotations(y, q, ey, eq, inertia, h, tab):
     turn_about_axis(y, q, ey, eq, 2, h * y[2] / inertia[2])
     turn_about_axis(y, q, ey, eq, 1, 0.5 * h * y[1] / inertia[1])
     turn_about_axis(y, q, ey, eq, 0, 0.5 * h * y[0] / inertia[0])
-    renew(q, eq)
+    hold_length(q, eq)
     return 0
 
 
@@ -42,7 +42,7 @@ def symmetric_rotation(y, q, ey, eq, inertia, h, tab):
     turn_right(q, eq, c, v1, v2, v3)
     turn_about_axis(y, q, ey, eq, k, h * tab[5] * y[k])
     turn_about_axis(y, q, ey, eq, i, 0.5 * h * tab[3] * y[i])
-    renew(q, eq)
+    hold_length(q, eq)
     return 0
 
 
