@@ -1,0 +1,77 @@
+"""A second process starts fast: it loads machine code, and nothing that only compiling or reading results needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from processes import run_python
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+warm_start: Any = pytest.importorskip("warm_start")
+
+MODULES = """
+import json, sys
+import catena as ct
+{action}
+print(json.dumps(sorted(sys.modules)))
+"""
+STEP = "ct.simulate(ct.problems.pendulum(), method=ct.Gauss(6), dt=0.3, steps=1)"
+PREPARED = f"""
+from contextlib import nullcontext
+from catena.engine import cache
+cache._unprepared = nullcontext
+{STEP}
+"""
+
+
+def loaded(action: str) -> set[str]:
+    """The modules that a process has loaded after an action."""
+    return set(json.loads(run_python(MODULES.format(action=action))[0]))
+
+
+@pytest.mark.parametrize("action", ["", "ct.problems.kepler()"])
+def test_importing_catena_loads_no_heavy_library(action: str) -> None:
+    heavy = {"sympy", "xarray", "zarr", "matplotlib", "pydantic", "numba", "scipy"}
+    assert not loaded(action) & heavy if not action else not loaded(action) & (heavy - {"sympy"})
+
+
+def test_a_second_process_loads_neither_sympy_nor_scipy_nor_the_parts_of_numba_that_compile() -> None:
+    """The last is what makes it fast; with numba's usual way of loading, the deliberate error, they are there."""
+    needless = {"sympy", "scipy", "numba.np.arraymath", "xarray", "zarr", "matplotlib", "pydantic"}
+    loaded(STEP)
+    assert not loaded(STEP) & needless
+    assert {"scipy", "numba.np.arraymath"} <= loaded(PREPARED)
+
+
+def test_all_functions_of_libm_are_found_by_machine_code_that_is_loaded() -> None:
+    """Symbols that numba would not have bound yet make the process crash; the bits are those of the first process."""
+    energy = "p**2/2 + " + " + ".join(
+        [
+            f"{name}(q/9)"
+            for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh", "exp")
+        ]
+        + ["acosh(q + 9)", "log(q + 9)", "sqrt(q + 9)", "(q + 9)**1.3", "atan2(q, 3)"]
+    )
+    code = f"""
+import catena as ct
+system = ct.Hamiltonian({energy!r}, "q", "p")
+run = ct.simulate(system, system.start(q=0.3, p=0.1), method=ct.Gauss(2), dt=0.05, steps=20)
+print(*(float(x).hex() for x in (*run.final.q, *run.final.p, run.data.energy[-1])))
+"""
+    first, _ = run_python(code)
+    second, talk = run_python(code)
+    assert "compiling" not in talk
+    assert second == first
+
+
+def test_the_first_step_comes_within_twice_the_time_of_importing_numpy_and_numba() -> None:
+    """CPU time of whole processes, best of three in turn, target 2.2; measured 1.4 to 1.7 by `benchmarks/warm_start.py`."""
+    seconds = warm_start.measured(Path(os.environ["CATENA_CACHE_DIR"]), rounds=3)
+    for name in warm_start.METHODS:
+        assert seconds[name] <= warm_start.TARGET * seconds["imports"], seconds
