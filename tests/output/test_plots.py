@@ -252,7 +252,7 @@ class TestWorkPrecision:
     def test_counting_changes_no_bit(self):
         plain = build(self.problem.system, ct.RK4(), compiled=False)
         counting = build(efficiency.Counting(self.problem.system), ct.RK4(), compiled=False)
-        states = [efficiency._run(p, self.problem.start, 0.1, 20, None)[0] for p in (plain, counting)]
+        states = [efficiency._run(p, self.problem.start, 0.1, 20, counting=False)[0] for p in (plain, counting)]
         assert states[0].q.tobytes() == states[1].q.tobytes()
 
     def test_leaves_out_a_failed_step_size_and_says_so(self, uncompiled):

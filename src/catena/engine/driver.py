@@ -41,7 +41,7 @@ class Driver:
         self.marks = empty_marks(program)
         self._work = np.zeros(stepper.work)
         # parameters hold scratch of the system, too: two runs of a program must not share it
-        self._par = type(program.par)(*(array.copy() for array in program.par))
+        self.par = type(program.par)(*(array.copy() for array in program.par))
         self._copies = np.zeros(4 * n + program.width if watched else 0)
         self._spare = np.zeros(stepper.carry if watched else 0)
         self._crossings = np.zeros((CROSSING_ROWS if watched else 0, 2 + program.width))
@@ -140,7 +140,7 @@ class Driver:
         try:
             with np.errstate(all="ignore"):
                 return program.advance(
-                    self.z, self.e, self.t0, self.dt, self.step, steps, self.every, self._par, program.stepper.tab,
+                    self.z, self.e, self.t0, self.dt, self.step, steps, self.every, self.par, program.stepper.tab,
                     self._work, self.carry, rows, self.scale, self.marks, self._copies, self._spare, self._crossings,
                 )  # fmt: skip
         except (ArithmeticError, ValueError):  # of Python's floats: where compiled code goes on with inf or nan

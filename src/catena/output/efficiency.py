@@ -47,7 +47,6 @@ class Counting:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self.evaluations = np.zeros(1)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._system, name)
@@ -63,7 +62,7 @@ class Counting:
 
     def parameter_arrays(self) -> dict[str, Any]:
         """The system's parameters and the counter."""
-        return {**self._system.parameter_arrays(), "evaluations": self.evaluations}
+        return {**self._system.parameter_arrays(), "evaluations": np.zeros(1)}
 
 
 def _counting(kernel: Any) -> Written:
@@ -100,7 +99,7 @@ def measured_work(
         points = []
         for dt, steps in counts.items():
             try:
-                state, spent = _run(program, start, dt, steps, counting)
+                state, spent = _run(program, start, dt, steps, counting=counting is not None)
             except StepFailure:
                 continue
             points.append(Point(dt, spent, _distance(state, right)))
@@ -115,23 +114,21 @@ def _reference(problem: Problem, dt: float, t_end: float, given: State | None) -
         return "the exact solution", problem.exact(t_end)
     method = method_from({"kind": "Gauss", "stages": 6})
     steps = 2 * step_count(dt, problem.start.time, steps=None, t_end=t_end)
-    state, _ = _run(build(problem.system, method), problem.start, dt / 2, steps, None)
+    state, _ = _run(build(problem.system, method), problem.start, dt / 2, steps, counting=False)
     return f"{method}, dt = {dt / 2:g}", state
 
 
-def _run(program: Program, start: State, dt: float, steps: int, counting: Counting | None) -> tuple[State, float]:
+def _run(program: Program, start: State, dt: float, steps: int, *, counting: bool) -> tuple[State, float]:
     """The state after the steps, and what they cost: evaluations, or the shortest of several times."""
     seconds = []
     for _ in range(1 if counting else REPETITIONS):
         driver = Driver(program, program.view.pack(start), t0=start.time, dt=dt, every=steps)
-        if counting:
-            counting.evaluations[0] = 0.0
         began = time.perf_counter()
         chunk = driver.advance(steps)
         seconds.append(time.perf_counter() - began)
         if chunk.status > views.OK:
             raise StepFailure("a step failed", step=driver.step + 1, time=driver.time, do=program.method.advice())
-    spent = float(counting.evaluations[0]) if counting else min(seconds)
+    spent = float(driver.par.evaluations[0]) if counting else min(seconds)
     return program.view.unpack(driver.z, driver.time), spent
 
 
