@@ -71,8 +71,8 @@ static inline int judge(double largest, double smallest, double *best, int *wors
         *worse = 0;
         return GO_ON;
     }
-    if (smallest > 1e-12 && largest > 5.0 * *best) return FAILED;
     ++*worse;
+    if (*worse > 1 && smallest > 1e-12 && largest > 5.0 * *best) return FAILED;
     if (largest <= 1e-14 || (smallest <= 1e-12 && *worse >= 3)) return DONE;
     return *worse >= 10 ? FAILED : GO_ON;
 }

@@ -34,6 +34,12 @@ def relaxed(function: Function) -> Function:
     return function
 
 
+def apart(function: Function) -> Function:
+    """Mark a function that is called rarely: it stays a function where others become part of their callers."""
+    function.__mark__ = "apart"  # type: ignore[attr-defined]
+    return function
+
+
 @dataclass(frozen=True)
 class Bound:
     """A kernel with some of its slots filled and sizes fixed; a filling may be Bound itself."""

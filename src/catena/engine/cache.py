@@ -63,11 +63,11 @@ def _unprepared() -> Iterator[None]:
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
-    Cache.load_overload = load_overload
+    Cache.load_overload = load_overload  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Cache.load_overload = usual
+        Cache.load_overload = usual  # type: ignore[method-assign]
 
 
 def is_compiled(path: Path) -> bool:

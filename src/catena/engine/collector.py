@@ -41,7 +41,7 @@ class Part:
     """One function of the generated module."""
 
     name: str
-    mark: str  # "fn", "inline" or "relaxed"
+    mark: str  # "fn", "apart", "inline" or "relaxed"
     origin: str
     text: str
 
@@ -93,7 +93,7 @@ class _Collector:
             body: list[ast.stmt] = [ast.Return(_expression(literal))]
             return self._add(stem, "fn", f"{origin}, literal", _arguments(kernel, tree), body)
         return self._add(
-            stem, "relaxed" if mark == "relaxed" else "fn", origin, _arguments(kernel, tree),
+            stem, mark if mark in ("apart", "relaxed") else "fn", origin, _arguments(kernel, tree),
             self._rewritten(kernel, tree, fills),
         )  # fmt: skip
 

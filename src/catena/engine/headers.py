@@ -18,7 +18,7 @@ from collections import namedtuple
 from numba import njit, types
 _strict = dict(error_model="numpy", fastmath=False, _nrt=False)
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_fn = njit(**_strict, **_inner)
+_fn = _apart = njit(**_strict, **_inner)
 _inline = njit(inline="always", **_strict, **_inner)
 _relaxed = njit(**{**_strict, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}, **_inner)
 """
@@ -29,14 +29,14 @@ _fn = njit(forceinline=True, **_strict, **_inner)
 PYTHON = """\
 import math
 from collections import namedtuple
-_fn = _inline = _relaxed = lambda function: function
+_fn = _apart = _inline = _relaxed = lambda function: function
 """
 CUDA = """\
 import math
 from collections import namedtuple
 from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
-_inline = _relaxed = _fn
+_apart = _inline = _relaxed = _fn
 """
 # numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie
 # side by side and slows others down, so it is switched on while such an entry is compiled, and only then.

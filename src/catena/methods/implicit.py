@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..errors import CapabilityError, InputError
-from ..kernel import bind
+from ..kernel import apart, bind
 from ..summation import add
 from ..views import NOT_CONVERGED, SINGULAR, View, dimension, jacobian, rotate
 from . import stages
@@ -61,6 +61,7 @@ def fixed_point(z, e, dt, par, tab, work, carry):
             return NOT_CONVERGED
 
 
+@apart
 def newton(z, e, dt, par, tab, work, carry):
     """Simplified Newton, the Jacobian taken at z: (1 - dt b_i mu_ij J) dL = dt b f(Y(L)) - L; returns a status."""
     n = dimension(z)
@@ -153,16 +154,12 @@ def newton_step(z, e, dt, par, tab, work, carry):
 def automatic_step(z, e, dt, par, tab, work, carry):
     """Fixed point; Newton where it fails, and for good after three failures in a row."""
     last = dimension(z) * lane_count(tab)
+    status = NOT_CONVERGED
     if carry[last + 3] == 0.0:
         status = fixed_point(z, e, dt, par, tab, work, carry)
-        if status == 0:
-            carry[last + 2] = 0.0
-        else:
-            status = newton(z, e, dt, par, tab, work, carry)
-            carry[last + 2] += 1.0
-            if carry[last + 2] >= NEWTON_FOR_GOOD:
-                carry[last + 3] = 1.0
-    else:
+        carry[last + 2] = 0.0 if status == 0 else carry[last + 2] + 1.0
+        carry[last + 3] = 1.0 if carry[last + 2] >= NEWTON_FOR_GOOD else 0.0
+    if status != 0:
         status = newton(z, e, dt, par, tab, work, carry)
     if status == 0:
         status = finish(z, e, tab, work, carry)

@@ -2,9 +2,9 @@
 
     Y_i = z + (e + sum_j mu_ij L_j),      L_i = dt b_i f(Y_i)
 
-The stages lie side by side: variable k of stage i is number k * lanes + i, and its increment likewise. So what is
-done for all stages is one line of numbers, which the compiler packs into vector instructions. `lanes` is the number
-of stages or a little more: the stages that fill a row up have weight 0 and stay at z + e.
+The stages lie side by side: for each variable there is a row with its value at all stages, and one with its increments.
+What is done for all stages is then one line of numbers, which the compiler packs into vector instructions. `lanes`, the
+length of a row, is the number of stages or a little more: the stages that fill it up have weight 0 and stay at z + e.
 
 tab: s rows mu_ij, one for each j; s rows of the extrapolation, one for each j; the weights b. carry: L, then the rest.
 work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of
@@ -45,11 +45,6 @@ def lane_count(tab):
 @slot
 def continue_increments(n, tab, work, carry):
     """L from the polynomial of the last step."""
-
-
-@slot
-def place_stages(z, e, start, end, tab, work):
-    """Y of the variables start..end from L; returns their largest magnitude."""
 
 
 @slot
@@ -111,7 +106,10 @@ def begin(z, e, par, tab, work, carry):
     start = 0
     for b in range(field_count(par)):
         end = field_end(b, par)
-        magnitude = place_stages(z, e, start, end, tab, work)
+        for k in range(start, end):
+            for i in range(lanes):
+                work[(2 * k + 1) * lanes + i] = 0.0
+        magnitude = move_stages(z, e, start, end, tab, work)  # a change from zero
         # a field that is zero so far (a start from rest) is weighed after the first evaluation
         work[(2 * n + 1) * lanes + 2 * n + b] = 1.0 / magnitude if magnitude > 0.0 else 0.0
         start = end
@@ -192,8 +190,7 @@ def fills(view: View, s: int) -> Mapping[Any, Any]:
         stage_count: s,
         lane_count: lanes,
         continue_increments: _continuation(s, lanes),
-        place_stages: _stages("place_stages", s, lanes, "abs(y{i})"),
-        move_stages: _stages("move_stages", s, lanes, "abs(y{i} - old{i})"),
+        move_stages: _stages(s, lanes),
     }
     given[rates] = bind(rates_through_memory, {evaluate: field})
     if view.name == "canonical":
@@ -224,34 +221,38 @@ def _straight_rates(s: int, lanes: int, n: int, variables: range) -> Written:
 
 
 def _continuation(s: int, lanes: int) -> Written:
-    lines = ["def continue_increments(n, tab, work, carry):", "    for k in range(n):"]
+    lines = ["def continue_increments(n, tab, work, carry):", *_rows(s, first=s), "    for k in range(n):"]
     lines += [f"        l{j} = carry[k * {lanes} + {j}]" for j in range(s)]
-    lines += [f"        guess{i} = {_combination(s, i, first_row=s)}" for i in range(lanes)]
+    lines += [f"        guess{i} = {_combination(s, i)}" for i in range(lanes)]
     lines += [f"        work[(2 * k + 2) * {lanes} + {i}] = guess{i}" for i in range(lanes)]
     return Written("continue_increments", "\n".join(lines), __name__)
 
 
-def _stages(name: str, s: int, lanes: int, measured: str) -> Written:
-    """Y from L, row by row; `measured` is what the largest is returned of."""
-    lines = [f"def {name}(z, e, start, end, tab, work):"]
+def _stages(s: int, lanes: int) -> Written:
+    """Y from L, row by row, and the largest change."""
+    lines = ["def move_stages(z, e, start, end, tab, work):", *_rows(s, first=0)]
     lines += [f"    work[{i}] = 0.0" for i in range(lanes)]
     lines += ["    for k in range(start, end):", "        before = z[k]", "        rest = e[k]"]
     lines += [f"        l{j} = work[(2 * k + 2) * {lanes} + {j}]" for j in range(s)]
-    lines += [f"        old{i} = work[(2 * k + 1) * {lanes} + {i}]" for i in range(lanes) if "old" in measured]
+    lines += [f"        old{i} = work[(2 * k + 1) * {lanes} + {i}]" for i in range(lanes)]
     lines += [f"        largest{i} = work[{i}]" for i in range(lanes)]
-    lines += [f"        y{i} = before + (rest + {_combination(s, i, first_row=0)})" for i in range(lanes)]
-    lines += [f"        seen{i} = {measured.format(i=i)}" for i in range(lanes)]
-    lines += [f"        largest{i} = seen{i} if seen{i} > largest{i} else largest{i}" for i in range(lanes)]
+    lines += [f"        y{i} = before + (rest + {_combination(s, i)})" for i in range(lanes)]
+    lines += [f"        change{i} = abs(y{i} - old{i})" for i in range(lanes)]
+    lines += [f"        largest{i} = change{i} if change{i} > largest{i} else largest{i}" for i in range(lanes)]
     lines += [f"        work[(2 * k + 1) * {lanes} + {i}] = y{i}" for i in range(lanes)]
     lines += [f"        work[{i}] = largest{i}" for i in range(lanes)]
     lines += ["    largest = 0.0", f"    for i in range({lanes}):"]
     lines += ["        largest = work[i] if work[i] > largest else largest", "    return largest"]
-    return Written(name, "\n".join(lines), __name__)
+    return Written("move_stages", "\n".join(lines), __name__)
 
 
-def _combination(s: int, i: int, *, first_row: int) -> str:
-    """sum_j tab[first_row + j, i] l_j, in pairs: short chains of additions, small rounding errors."""
-    terms = [f"tab[{first_row + j}, {i}] * l{j}" for j in range(s)]
+def _rows(s: int, *, first: int) -> list[str]:
+    return [f"    row{j} = tab[{first + j}]" for j in range(s)]
+
+
+def _combination(s: int, i: int) -> str:
+    """sum_j row_j[i] l_j, in pairs: short chains of additions, small rounding errors."""
+    terms = [f"row{j}[{i}] * l{j}" for j in range(s)]
     while len(terms) > 1:
         terms = [f"({' + '.join(terms[j : j + 2])})" for j in range(0, len(terms), 2)]
     return terms[0]
