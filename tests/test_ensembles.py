@@ -236,7 +236,15 @@ def test_other_processes_give_the_same_bits():
 ENDLESS = {"method": ct.Splitting(6), "dt": 1e-6, "steps": 10**10, "every": 10**5, "keep": "nothing", "threads": 2}
 
 
-def test_an_interrupt_ends_the_threads_soon():
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_ends_the_threads_soon(interruptible):
     """The members would need hours; a chunk of steps takes a tenth of a second."""
     threads = threading.active_count()
     main = threading.main_thread().ident

@@ -14,7 +14,17 @@ from .systems.base import System
 if TYPE_CHECKING:
     from rich.table import Table
 
-HEADINGS = ("method", "order", "symplectic", "symmetric", "explicit", "keeps exactly", "energy", "stable dt*omega", "cite")
+HEADINGS = (
+    "method",
+    "order",
+    "symplectic",
+    "symmetric",
+    "explicit",
+    "keeps exactly",
+    "energy",
+    "stable dt*omega",
+    "cite",
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +80,14 @@ def _cells(method: Method) -> tuple[str, ...]:
     limit = {inf: "any", 0.0: "-"}.get(t.stability, f"{t.stability:.3g}")
     marks = ["yes" if flag else "-" for flag in (t.symplectic, t.symmetric, t.explicit)]
     order = "adaptive" if t.adaptive else str(t.order)
-    return (order, *marks, ", ".join(exact) or "-", t.promise(["energy"]).replace("none", "-"), limit, ", ".join(t.cite))
+    return (
+        order,
+        *marks,
+        ", ".join(exact) or "-",
+        t.promise(["energy"]).replace("none", "-"),
+        limit,
+        ", ".join(t.cite),
+    )
 
 
 def list_methods(system: System | None = None) -> MethodTable:
