@@ -59,7 +59,7 @@ def _derive(
     n = len(variables)
     half = n // 2
 
-    constants = _Constants(set(variables))
+    constants = Constants(set(variables))
     kept_code = [constants.hoisted(expression) for expression in kept]
     h = kept_code[0]
     gradient = jacobian([h], [*q, *p])[0]
@@ -117,7 +117,7 @@ def _derive(
     return Derived(separable, separable and kinetic_constant, tags, kernels)
 
 
-class _Constants:
+class Constants:
     """Subexpressions of parameters alone: computed once, not in every evaluation."""
 
     def __init__(self, variables: set[Any]) -> None:

@@ -25,7 +25,7 @@ from ..expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ..geometry.rotations import to_matrix
 from ..kernel import Written
 from . import link_kernels
-from .derivation import _Constants
+from .derivation import Constants
 from .named_constants import checked_parameters, constant_values, constants_text
 from .pairwise import checked, interpreted, made_from, register
 from .potentials import PairTable, Pairwise
@@ -163,7 +163,7 @@ class LinkPotential(Linkwise):
         import sympy
 
         variables = [sympy.Symbol(name, real=True) for name in (*POSITION, *ROTATION)]
-        constants = _Constants(set(variables))
+        constants = Constants(set(variables))
         v = constants.hoisted(to_sympy(parse(self.text, [*POSITION, *ROTATION, *self.parameters])))
         slopes = jacobian([v], [*POSITION, *ROTATION])[0]
         m = sympy.Matrix(3, 3, variables[3:]).T * sympy.Matrix(3, 3, slopes[3:])

@@ -12,7 +12,7 @@ from ..disk_cache import remembered
 from ..errors import InputError
 from ..expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ..kernel import Written
-from .derivation import _Constants
+from .derivation import Constants
 from .named_constants import checked_parameters, constant_values, constants_text
 from .pairwise import Pairwise, Quantity, register
 
@@ -70,7 +70,7 @@ class PairPotential(Pairwise):
         import sympy
 
         r = sympy.Symbol("r", real=True)
-        constants = _Constants({r})
+        constants = Constants({r})
         v = constants.hoisted(to_sympy(parse(self.text, ["r", *self.parameters])))
         a = _times(-jacobian([v], ["r"])[0][0], 1 / r, r)
         slope = _times(jacobian([a], ["r"])[0][0] / 2, 1 / r, r)
