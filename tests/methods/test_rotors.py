@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
+from math import comb
 from typing import Any
 
 import mpmath
@@ -139,19 +141,21 @@ def precise_errors(method: Method, counts: list[int], *, t: float = 2.0) -> list
 
 
 def precise_coefficients(order: int) -> np.ndarray:
-    """What `coefficients` gives in float64, whose rounding would show at order 12."""
-    a1, a2, a3 = (1 / mpmath.mpf(moment) for moment in MOMENTS)
-    e1, e2, e3 = a1 + a2 + a3, a1 * a2 + a2 * a3 + a3 * a1, a1 * a2 * a3
+    """What `coefficients` gives in float64, whose rounding would show at order 12: middle moment, s and t in powers of H - r C and C."""
+    a1, a2, a3 = a = [1 / mpmath.mpf(moment) for moment in MOMENTS]
+    e1, e2, e3, r = a1 + a2 + a3, a1 * a2 + a2 * a3 + a3 * a1, a1 * a2 * a3, sorted(a)[1]
+
+    def published(letter: str, k: int, m: int) -> Any:
+        terms = polynomials()[letter, k, m]
+        return sum(mpmath.mpf(f.numerator) / f.denominator * e1**i * e2**j * e3**l for f, i, j, l in terms)
+
     values = [
-        sum(
-            mpmath.mpf(f.numerator) / f.denominator * e1**i * e2**j * e3**l
-            for f, i, j, l in polynomials()[letter, k, m]
-        )
+        sum(published(letter, k, n) * comb(k - n, m - n) * r ** (m - n) for n in range(m + 1))
         for letter in "st"
         for k in range(1, order // 2)
         for m in range(k + 1)
     ]
-    return np.array([values], dtype=object)
+    return np.array([[mpmath.mpf(sorted(MOMENTS)[1]), *values]], dtype=object)
 
 
 def exact_inputs() -> dict[str, Any]:
@@ -278,28 +282,26 @@ def test_three_rotations_turn_no_symmetric_body_exactly():
 
 
 def test_the_choice_of_axes_is_close_to_the_best():
-    """Over random bodies the error is at most some times that of the best order of axes, 1.6 times in the median; the plain order
-    of axes is thousands of times worse at its worst. One step of 0.2, largest error of y and q."""
+    """Over random bodies it is the best order of axes in the median; with i and k exchanged the error is 1.6 times larger, with
+    the axes as they stand thousands of times at worst. One step of 0.2, largest error of y and q."""
     rng = np.random.default_rng(4)
-    chosen, plain = [], []
+    chosen, exchanged, plain = [], [], []
     for _ in range(60):
         d = rng.uniform(0.02, 1.0, 3)
         moments, y0 = np.array([d[1] + d[2], d[0] + d[2], d[0] + d[1]]), rng.normal(size=3)
         y0 *= 0.2 / np.linalg.norm(y0 / moments)
         y, q = free_motion(moments, y0, q0=[1, 0, 0, 0], times=[1.0])
-        found = {}
-        for i in range(3):
-            for k in range(3):
-                if i != k:
-                    j = 3 - i - k
-                    a = 1.0 / moments
-                    found[i, j, k] = _one_step(moments, y0, [i, j, k, a[i] - a[j], a[j], a[k] - a[j]], y[0], q[0])
+        found, a = {}, 1.0 / moments
+        for i, j, k in permutations(range(3)):
+            found[i, j, k] = _one_step(moments, y0, [i, j, k, a[i] - a[j], a[j], a[k] - a[j]], y[0], q[0])
         best = min(found.values())
         axes = kernels._symmetric_axes(moments)
+        i, j, k = (int(axis) for axis in axes[:3])
         chosen.append(_one_step(moments, y0, axes, y[0], q[0]) / best)
+        exchanged.append(found[k, j, i] / best)
         plain.append(found[0, 1, 2] / best)
-    assert np.median(chosen) < 2.5 and max(chosen) < 50
-    assert max(plain) > 5 * max(chosen)
+    assert np.median(chosen) < 1.1 and max(chosen) < 20
+    assert np.median(exchanged) > 1.4 and max(plain) > 5 * max(chosen)
 
 
 def _one_step(moments, y0, tab, y, q) -> float:

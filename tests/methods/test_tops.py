@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from catena.geometry import rotations
 from catena.kernel import bind
 from catena.methods import splitting
 from catena.methods.base import Method, Stepper, Traits, registered
-from catena.systems import top as top_system
+from catena.systems import top_motion
 from catena.views import View, commutator_kick
 
 T_END = 2.0
@@ -66,7 +66,7 @@ def test_the_order_is_the_one_declared(method, name):
 
 def halved_commutator(z, e, s, par, out):
     """Half of the commutator."""
-    top_system.top_commutator_kick(z, e, 0.5 * s, par, out)
+    top_motion.top_commutator_kick(z, e, 0.5 * s, par, out)
 
 
 def no_commutator(z, e, s, par, out):
@@ -75,7 +75,7 @@ def no_commutator(z, e, s, par, out):
 
 def reversed_commutator(z, e, s, par, out):
     """The wrong sign, as printed in [vilmart2015]."""
-    top_system.top_commutator_kick(z, e, -s, par, out)
+    top_motion.top_commutator_kick(z, e, -s, par, out)
 
 
 def commutator_without_the_group(z, e, s, par, out):
@@ -86,7 +86,7 @@ def commutator_without_the_group(z, e, s, par, out):
     a1 = par.inverse[0] * t1
     a2 = par.inverse[1] * t2
     a3 = par.inverse[2] * t3
-    top_system.top_commutator_kick(z, e, s, par, out)
+    top_motion.top_commutator_kick(z, e, s, par, out)
     z[4] += 2.0 * s * (a2 * t3 - a3 * t2)
     z[5] += 2.0 * s * (a3 * t1 - a1 * t3)
     z[6] += 2.0 * s * (a1 * t2 - a2 * t1)
@@ -185,6 +185,20 @@ def test_with_the_default_rotors_it_is_symplectic_as_far_as_these_are(method, de
     p = (splitting.DEFAULT_ROTORS[method.traits.order]).traits.order
     shorter = bodies.symplectic_defect(method, of, dt=0.1)
     assert math.log2(measured / shorter) > p
+
+
+ROTORS = [ct.DMV(4), ct.DMV(10), FOURTH, ct.Composition(ct.DMV(2), "suzuki4")]
+
+
+@pytest.mark.parametrize("make", [partial(ct.Splitting, 2), partial(ct.Splitting, 4), ct.Nystrom4], ids=str)
+@pytest.mark.parametrize("rotor", ROTORS, ids=str)
+def test_with_a_rotor_symplectic_is_claimed_by_those_who_are(make, rotor):
+    """And only they promise an energy without drift."""
+    method = make(rotor=rotor)
+    is_symplectic = bodies.symplectic_defect(method, problem("heavy"), dt=0.2) < TANGENT_LEVEL
+    assert method.traits.symplectic == is_symplectic == (rotor is not ROTORS[0] and rotor is not ROTORS[1])
+    assert method.traits.promise({"energy"}) == ("bounded" if is_symplectic else "none")
+    assert ct.Composition(ct.Splitting(2, rotor), "suzuki4").traits.symplectic == is_symplectic
 
 
 @pytest.mark.parametrize("method", [ct.Splitting(6, ct.Jacobi()), ct.Nystrom4(ct.Jacobi())], ids=str)

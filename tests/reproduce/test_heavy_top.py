@@ -77,14 +77,11 @@ class TestConstraints:
         assert rows["quaternion, Gauss(2): |q|^2 - 1"].ours < 1e-14
         assert all(row.agrees for row in rows.values()), rows
 
-    def test_every_form_that_a_top_accepts_is_studied(self):
-        forms = [study.form for study in top_constraints.study(quick=True)]
-        try:
-            ct.Top(ct.Body(), ct.Gravity(), "multiplier")
-        except ct.InputError:
-            assert forms == ["quaternion"]
-        else:
-            assert forms == ["quaternion", "multiplier"]
+    def test_with_a_multiplier_every_method_loses_both(self):
+        (study,) = (study for study in top_constraints.study(quick=True) if study.form == "multiplier")
+        rows = {row.quantity: row for row in top_constraints.rows([study])}
+        assert [row.reference for row in rows.values()] == [1, 1, 2, 2, 4, 4]
+        assert all(row.agrees for row in rows.values()), rows
 
     def test_constraints_that_are_kept_where_they_should_not_be_disagree(self, tmp_path, monkeypatch):
         """The default form under the name of the other one keeps what that one loses."""
@@ -111,3 +108,5 @@ def test_the_whole_comparison(tmp_path):
     assert report.ok, str(report)
     kept = [row for row in report.rows if row.quantity.startswith("quaternion, ") and "q.g" in row.quantity]
     assert len(kept) == len(top_constraints.METHODS)
+    lost = [row for row in report.rows if row.quantity.startswith("multiplier, ")]
+    assert [row.reference for row in lost[::2]] == [1, 1, 2, 2, 5, 4, 6, 8]

@@ -60,7 +60,7 @@ def test_one_wrong_digit_in_a_coefficient_is_seen():
     true = moser_veselov.coefficients
 
     def misprinted(moments, order):
-        return true(moments, order) * np.array([1.0 + 1e-4, *[1.0] * 27])
+        return true(moments, order) * np.array([1.0, 1.0 + 1e-4, *[1.0] * 27])
 
     with mock.patch.object(moser_veselov, "coefficients", misprinted):
         assert bodies.error(ct.DMV(10), FREE["B2"], 250) > 10 * TIGHT
@@ -166,6 +166,19 @@ def test_momentum_is_the_tensor_times_the_velocity_in_the_given_axes():
 def test_starts_that_make_no_sense_are_refused(orientation, motion, message):
     with pytest.raises(ct.InputError, match=message):
         ct.FreeBody(DESCRIBED).start(orientation, **motion)
+
+
+@pytest.mark.parametrize("system", [ct.FreeBody(DESCRIBED), ct.Top(DESCRIBED, ct.Gravity())], ids=["free", "top"])
+def test_a_quaternion_is_normalised_if_it_is_off_by_a_millionth_and_refused_beyond(system):
+    q = np.array([0.1, -0.7, 0.1, 0.7])
+    for factor in (1 + 0.9e-6, 1 - 0.9e-6):
+        start = system.start(factor * q, angular_momentum=(1, 0, 0))
+        assert abs(np.linalg.norm(start.orientation) - 1) <= 2 * EPS
+        np.testing.assert_allclose(start.orientation, q, rtol=4 * EPS)
+    for factor in (1 + 1.1e-6, 1 - 1.1e-6, -2.0):
+        with pytest.raises(ct.InputError, match="has length") as refused:
+            system.start(factor * q, angular_momentum=(1, 0, 0))
+        assert "give a unit quaternion" in refused.value.do
 
 
 # Invariants -----------------------------------------------------------------------------------------------------------------

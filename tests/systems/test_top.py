@@ -30,6 +30,7 @@ from bodies import (
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
+from catena.geometry.quaternion import rotation
 from catena.systems.attitude import ELEMENTS, AttitudePotential
 from catena.systems.base import system_from
 
@@ -222,6 +223,25 @@ def test_potentials_that_make_no_sense_are_refused(potential, parameters, error)
         ct.Top(ct.Body(), potential, parameters=parameters)
 
 
+@pytest.mark.parametrize(
+    ("potential", "q"),
+    [
+        ("1/R31", (1, 0, 0, 0)),
+        ("log(R33)", (0, 1, 0, 0)),
+        ("R33**1.5", (0, 1, 0, 0)),
+        ("sqrt(R31)", (1, 0, 0, 0)),  # it has a value there, but no slope
+        ("exp(800*R11)", (1, 0, 0, 0)),
+    ],
+)
+def test_a_potential_that_is_singular_at_the_start_is_refused_there(potential, q):
+    """R31 = 0, R33 = -1, R11 = 1; elsewhere the same top starts."""
+    top = ct.Top(ct.Body(), potential)
+    with pytest.raises(ct.InputError, match="singular at this orientation") as refused:
+        top.start(q, angular_momentum=(1, 0, 0))
+    assert refused.value.where == "start.orientation" and len(str(refused.value).splitlines()) <= 4
+    top.start(unit(3, 1, -1, 1), angular_momentum=(1, 0, 0))
+
+
 def test_gravity_takes_finite_numbers():
     with pytest.raises(ct.InputError):
         ct.Gravity(float("inf"))
@@ -278,6 +298,17 @@ def test_the_vertical_momentum_is_promised_only_where_gravity_alone_acts():
     kept = {i.name: i.tags for i in problem_of(HEAVY["B13"]).system.invariants}["vertical_momentum"]
     lost = {i.name: i.tags for i in problem_of(GENERAL).system.invariants}["vertical_momentum"]
     assert ct.Rattle().traits.promise(kept) == "exact" and ct.Rattle().traits.promise(lost) == "none"
+
+
+def test_how_far_a_rotation_is_from_orthogonal_is_how_far_its_quaternion_is_from_unit_length():
+    """R^T R - 1 = -4 (|q|^2 - 1) [v]x^2: a residual of orthogonality would say nothing that `unit_residual` does not."""
+    for q in np.random.default_rng(3).normal(size=(20, 4)):
+        q *= 1.01 / np.linalg.norm(q)
+        r = np.array(rotation(q)).reshape(3, 3)
+        cross = np.array([[0, -q[3], q[2]], [q[3], 0, -q[1]], [-q[2], q[1], 0]])
+        np.testing.assert_allclose(r.T @ r - np.eye(3), -4 * (q @ q - 1) * cross @ cross, atol=1e-15)
+        normal = rotations.to_matrix(q / np.linalg.norm(q))
+        np.testing.assert_allclose(normal.T @ normal, np.eye(3), atol=1e-15)
 
 
 # Degenerate bodies -------------------------------------------------------------------------------------------------------------

@@ -8,12 +8,17 @@ and t alike; H is the energy, C = |y|^2/2, and e1, e2, e3 are the elementary sym
 The coefficients up to s7, t7 are those of [hairer2006vilmart], the others continue them: with the exact relative
 rotation rho(h), e = rho_v/rho_0 and Y = y0 + e (e.y0) - e x y0, the quotients 2 e_j/(h Y_j) are series in h^2 whose
 coefficients have the form s a_j + t. A test derives them again.
+
+The kernels take other variables, because these cancel for needles: with one a_j large and no energy in it the terms of s have the
+size (a_j h^2 H)^k, their sum h^2 H. With r the inverse of the middle moment, d_j = a_j - r and H' = H - r C = sum d_j y_j^2/2, the
+coefficients of H'^(k-m) C^m are polynomials in r, f1 = sum d_j and f2, the product of the two d_j that are not 0, that do not.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +69,7 @@ t11[5] = -173/623700 e2^4 e3 +317/184800 e1 e2^2 e3^2 -2/825 e1^2 e3^3 -109/1663
 """
 
 Monomial = tuple[Fraction, int, int, int]
+Polynomial = dict[tuple[int, int, int], int]
 
 
 @cache
@@ -85,14 +91,56 @@ def polynomials() -> dict[tuple[str, int, int], tuple[Monomial, ...]]:
     return found
 
 
+# The elementary symmetric functions of r + d_j: powers of r, f1, f2 -> factor.
+SYMMETRIC: tuple[Polynomial, ...] = (
+    {(1, 0, 0): 3, (0, 1, 0): 1},
+    {(2, 0, 0): 3, (1, 1, 0): 2, (0, 0, 1): 1},
+    {(3, 0, 0): 1, (2, 1, 0): 1, (1, 0, 1): 1},
+)
+
+
+@cache
+def _symmetric_power(*powers: int) -> Polynomial:
+    """e1^i e2^j e3^l in r, f1, f2."""
+    which = next((n for n in range(3) if powers[n] > 0), None)
+    if which is None:
+        return {(0, 0, 0): 1}
+    product: Polynomial = {}
+    for (i, j, l), f in _symmetric_power(*(p - (n == which) for n, p in enumerate(powers))).items():
+        for (a, b, c), g in SYMMETRIC[which].items():
+            product[i + a, j + b, l + c] = product.get((i + a, j + b, l + c), 0) + f * g
+    return product
+
+
+@cache
+def shifted_polynomials() -> dict[tuple[str, int, int], tuple[Monomial, ...]]:
+    """(letter, k, m) -> monomials (factor, powers of r, f1, f2) of what stands at H'^(k-m) C^m, from H = H' + r C."""
+    found = {}
+    for letter, k, m in polynomials():
+        total: dict[tuple[int, int, int], Fraction] = {}
+        for n in range(m + 1):
+            for factor, *powers in polynomials()[letter, k, n]:
+                for (i, j, l), g in _symmetric_power(*powers).items():
+                    place = (i + m - n, j, l)
+                    total[place] = total.get(place, Fraction(0)) + factor * (comb(k - n, m - n) * g)
+        found[letter, k, m] = tuple((value, i, j, l) for (i, j, l), value in sorted(total.items()) if value != 0)
+    return found
+
+
 def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64]:
-    """All s_(2k+1)[m], then all t_(2k+1)[m], k = 1 .. order/2 - 1, m = 0 .. k, for a body with these moments."""
-    a1, a2, a3 = (1.0 / float(moment) for moment in moments)
-    e1, e2, e3 = a1 + a2 + a3, a1 * a2 + a2 * a3 + a3 * a1, a1 * a2 * a3
+    """The middle moment, then what stands at H'^(k-m) C^m in s and in t, k = 1 .. order/2 - 1, m = 0 .. k.
+
+    For a body with these moments, or for many of them, (bodies, 3).
+    """
+    i = np.asarray(moments, dtype=float)
+    middle = np.sort(i, axis=-1)[..., 1:2]
+    d = (middle - i) / (middle * i)
+    r, f1 = 1.0 / middle[..., 0], d.sum(axis=-1)
+    f2 = d[..., 0] * d[..., 1] + d[..., 1] * d[..., 2] + d[..., 2] * d[..., 0]  # two of the products are 0
     values = []
     for letter in "st":
         for k in range(1, order // 2):
             for m in range(k + 1):
-                terms = polynomials()[letter, k, m]
-                values.append(sum(float(f) * e1**i * e2**j * e3**l for f, i, j, l in terms))
-    return np.array(values)
+                terms = shifted_polynomials()[letter, k, m]
+                values.append(sum(float(f) * r**i * f1**j * f2**l for f, i, j, l in terms))
+    return np.concatenate([middle, np.stack(values, axis=-1)], axis=-1)

@@ -11,7 +11,7 @@ import numpy as np
 from ..geometry.free_rotation import ORBIT, evaluate, prepare
 from ..geometry.quaternion import hold_length, multiply_right, renew, turn_right
 from ..summation import add
-from ..views import NOT_FINITE, View
+from ..views import NOT_FINITE, View, dimension, flow
 from .base import Exact, Stepper, Traits, register
 from .rotor import Array, Rotor
 
@@ -47,6 +47,24 @@ def exact_step(z, e, dt, par, tab, work, carry):
     return 0
 
 
+def flow_step(z, e, dt, par, tab, work, carry):
+    """The same for a system that knows its motion: carry holds [known, steps so far, z at the start]."""
+    n = dimension(z)
+    if carry[0] == 0.0:
+        for i in range(n):
+            carry[START + i] = z[i]
+        carry[0] = 1.0
+        carry[1] = 0.0
+    status = flow((carry[1] + 1.0) * dt, carry[START : START + n], par, work)
+    if status != 0:
+        return status
+    carry[1] += 1.0
+    for i in range(n):
+        z[i] = work[i]
+        e[i] = 0.0
+    return 0
+
+
 def exact_rotation(y, q, ey, eq, inertia, h, tab):
     """The rotor; tab is scratch for the orbit. An unresolved orbit is steady over any step."""
     if prepare(inertia[0], inertia[1], inertia[2], y[0], y[1], y[2], tab) == NOT_FINITE:
@@ -67,34 +85,32 @@ def less_one(r0, r1, r2, r3):
     return r0 - 1.0
 
 
-def exact_moments(y, inertia, h, tab):
-    """Moments with which one Moser-Veselov step is the exact flow: 1/It = S a + t with (2/h) e = S J^-1 Y + t Y.
+def exact_factors(y, inertia, h, tab):
+    """Factors of the moments with which a Moser-Veselov step is the exact flow: 1/It = S a + t with (2/h) e = S J^-1 Y + t Y.
 
-    e is the tangent half-angle vector of the exact rotation, Y = y + e (e.y) - e x y; three equations for two unknowns that
-    have a solution [hairer2006vilmart]. Where J^-1 Y and Y are parallel (steady rotation), S alone is enough.
+    e is the tangent half-angle vector of the exact rotation, Y = (1 + |e|^2) (y + y')/2 with the momentum y' after the step; three
+    equations for two unknowns that have a solution [hairer2006vilmart]. Where J^-1 Y and Y are parallel (steady rotation), S
+    alone is enough. (Y = y + e (e.y) - e x y, too, but along a needle that is a small difference.)
     """
     a1 = 1.0 / inertia[0]
     a2 = 1.0 / inertia[1]
     a3 = 1.0 / inertia[2]
     if prepare(inertia[0], inertia[1], inertia[2], y[0], y[1], y[2], tab) == NOT_FINITE:
-        return inertia[0], inertia[1], inertia[2]
-    _, _, _, r0, r1, r2, r3 = evaluate(tab, h)
+        return 1.0, 1.0, 1.0, 1.0
+    y1, y2, y3, r0, r1, r2, r3 = evaluate(tab, h)
     e1 = r1 / r0
     e2 = r2 / r0
     e3 = r3 / r0
-    y1 = y[0]
-    y2 = y[1]
-    y3 = y[2]
-    along = e1 * y1 + e2 * y2 + e3 * y3
-    v1 = y1 + e1 * along - (e2 * y3 - e3 * y2)
-    v2 = y2 + e2 * along - (e3 * y1 - e1 * y3)
-    v3 = y3 + e3 * along - (e1 * y2 - e2 * y1)
+    half = 0.5 * (1.0 + e1 * e1 + e2 * e2 + e3 * e3)
+    v1 = half * (y[0] + y1)
+    v2 = half * (y[1] + y2)
+    v3 = half * (y[2] + y3)
     w1 = a1 * v1
     w2 = a2 * v2
     w3 = a3 * v3
     ww = w1 * w1 + w2 * w2 + w3 * w3
     if ww == 0.0:
-        return inertia[0], inertia[1], inertia[2]
+        return 1.0, 1.0, 1.0, 1.0
     share = (w1 * v1 + w2 * v2 + w3 * v3) / ww
     n1 = v1 - share * w1
     n2 = v2 - share * w2
@@ -105,7 +121,7 @@ def exact_moments(y, inertia, h, tab):
     if nn > 1e-28 * (v1 * v1 + v2 * v2 + v3 * v3):
         t = k * (e1 * n1 + e2 * n2 + e3 * n3) / nn
     s = (k * (e1 * w1 + e2 * w2 + e3 * w3) - t * (w1 * v1 + w2 * v2 + w3 * v3)) / ww
-    return 1.0 / (s * a1 + t), 1.0 / (s * a2 + t), 1.0 / (s * a3 + t)
+    return 1.0 / (s + t * inertia[0]), 1.0 / (s + t * inertia[1]), 1.0 / (s + t * inertia[2]), s
 
 
 @register
@@ -116,13 +132,15 @@ class Jacobi(Rotor):
     y = (k1 cn, k2 sn, k3 dn), the orientation by an integral of the third kind.
 
     No step error, any dt, any order of the moments; each sample is evaluated from the start, so errors stay near
-    eps (1 + |omega| t). Symplectic, keeps everything. Costs about five steps of `DMV(2)`. As a rotor inside a splitting it starts anew
-    in each drift; `DMV(10)` is then as accurate and cheaper.
+    eps (1 + |omega| t). Symplectic, keeps everything. Costs two to three steps of `DMV(2)`. As a rotor inside a splitting it starts anew
+    in each drift and costs six; `DMV(10)` is then as accurate and cheaper.
 
     References
     ----------
     [jacobi1850], [celledoni2008], [carlson1995]
     """
+
+    needs = ("rotor", "flow")
 
     def rotor_kernel(self) -> Any:
         return exact_rotation
@@ -131,6 +149,8 @@ class Jacobi(Rotor):
         return np.zeros(ORBIT)
 
     def stepper(self, view: View) -> Stepper:
+        if view.name == "flow":
+            return Stepper(flow_step, np.zeros((1, 1)), view.dimension, START + view.dimension)
         return Stepper(exact_step, np.zeros((1, 1)), 0, MOTION + ORBIT)
 
     @property

@@ -10,6 +10,7 @@ moments (`dmv_coefficients`), which raises the order.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,21 +22,22 @@ from ..geometry.quaternion import cayley, hold_length, turn_right
 from ..kernel import bind, size, slot
 from ..summation import add
 from ..views import STEP_TOO_LONG, View
+from . import lane_rotors
 from .base import Exact, Stepper, Traits, register
 from .dmv_coefficients import HIGHEST_ORDER, coefficients
-from .jacobi import EXACT_ORDER, exact_moments
+from .jacobi import EXACT_ORDER, exact_factors
 from .rotor import Array, Rotor
 
 ITERATIONS = 30
-# One Newton step beyond convergence makes the slow drift of |y| over millions of steps 30 times smaller; a second changes nothing.
+# Newton steps beyond convergence. Without one |y| drifts by up to 4e-21 of it in each step; a second changes nothing.
 EXTRA = 1
 # (pi/2)^2. Beyond a quarter turn the root of modified moments belongs to another rotation, with the same invariants.
 QUARTER_TURN = 2.467
 
 
 @slot
-def modified_moments(y, inertia, h, tab):
-    """The three moments with which the Moser-Veselov step is made."""
+def moment_factors(y, inertia, h, tab):
+    """k_1, k_2, k_3, s for the moments k_j I_j with which the Moser-Veselov step is made, k_j = 1/(s + t I_j)."""
 
 
 @size
@@ -44,26 +46,28 @@ def half_order(tab):
     return 1
 
 
-def plain_moments(y, inertia, h, tab):
+def plain_factors(y, inertia, h, tab):
     """Order 2: the moments of the body."""
-    return inertia[0], inertia[1], inertia[2]
+    return 1.0, 1.0, 1.0, 1.0
 
 
-def preprocessed_moments(y, inertia, h, tab):
-    """1/It_j = a_j (1 + s) + t with the series s, t in h^2, homogeneous in H and C."""
+def preprocessed_factors(y, inertia, h, tab):
+    """k_j = 1/(1 + s + t I_j) with the series s, t in h^2, homogeneous in H' and C (`dmv_coefficients`)."""
     y1 = y[0]
     y2 = y[1]
     y3 = y[2]
-    a1 = 1.0 / inertia[0]
-    a2 = 1.0 / inertia[1]
-    a3 = 1.0 / inertia[2]
-    x = 0.5 * h * h * (a1 * y1 * y1 + a2 * y2 * y2 + a3 * y3 * y3)
+    i1 = inertia[0]
+    i2 = inertia[1]
+    i3 = inertia[2]
+    middle = tab[0]
+    shifted = (middle - i1) * y1 * y1 / i1 + (middle - i2) * y2 * y2 / i2 + (middle - i3) * y3 * y3 / i3
+    x = 0.5 * h * h / middle * shifted
     c = 0.5 * h * h * (y1 * y1 + y2 * y2 + y3 * y3)
     p = half_order(tab)
     count = (p - 1) * (p + 2) // 2
     s = 0.0
     t = 0.0
-    i = 0
+    i = 1
     for k in range(1, p):
         vs = tab[i]
         vt = tab[count + i]
@@ -76,7 +80,7 @@ def preprocessed_moments(y, inertia, h, tab):
         t += vt
         i += k + 1
     s += 1.0
-    return 1.0 / (a1 * s + t), 1.0 / (a2 * s + t), 1.0 / (a3 * s + t)
+    return 1.0 / (s + t * i1), 1.0 / (s + t * i2), 1.0 / (s + t * i3), s
 
 
 def half_angle(g1, g2, g3, a, b, c, stretch):
@@ -127,19 +131,29 @@ def half_angle(g1, g2, g3, a, b, c, stretch):
     return e1, e2, e3, STEP_TOO_LONG
 
 
-def turn(y, q, ey, eq, j1, j2, j3, h, stretch):
-    """One step with the moments j; stretch 1: Moser-Veselov, 0: implicit midpoint in rotation matrices."""
-    a = (j3 - j2) / j1
-    b = (j1 - j3) / j2
-    c = (j2 - j1) / j3
+def asymmetries(inertia, k1, k2, k3, s):
+    """(It_3 - It_2)/It_1 and so on round, for It_j = k_j I_j: from the moments of the body, whose differences are not rounded."""
+    return (
+        s * (inertia[2] - inertia[1]) * k2 * k3 / (k1 * inertia[0]),
+        s * (inertia[0] - inertia[2]) * k3 * k1 / (k2 * inertia[1]),
+        s * (inertia[1] - inertia[0]) * k1 * k2 / (k3 * inertia[2]),
+    )
+
+
+def turn(y, q, ey, eq, j1, j2, j3, a, b, c, h, stretch):
+    """One step with the moments j and their asymmetries; stretch 1: Moser-Veselov, 0: implicit midpoint in rotation matrices.
+
+    The momentum must change with the same a, b, c with which e was found: rounded apart, as j2 - j3, they make a map that a
+    step back does not undo, and |y| drifts by some 1e-22 of it in each step.
+    """
     half = 0.5 * h
     e1, e2, e3, status = half_angle(half * y[0] / j1, half * y[1] / j2, half * y[2] / j3, a, b, c, stretch)
     if status != 0:
         return status
-    f = 4.0 / (h * (1.0 + stretch * (e1 * e1 + e2 * e2 + e3 * e3)))
-    add(y, ey, 0, f * (j2 - j3) * e2 * e3)
-    add(y, ey, 1, f * (j3 - j1) * e3 * e1)
-    add(y, ey, 2, f * (j1 - j2) * e1 * e2)
+    f = -4.0 / (h * (1.0 + stretch * (e1 * e1 + e2 * e2 + e3 * e3)))
+    add(y, ey, 0, f * j1 * a * e2 * e3)
+    add(y, ey, 1, f * j2 * b * e3 * e1)
+    add(y, ey, 2, f * j3 * c * e1 * e2)
     r0, r1, r2, r3 = cayley(e1, e2, e3)
     turn_right(q, eq, r0, r1, r2, r3)
     hold_length(q, eq)
@@ -158,26 +172,32 @@ def moser_veselov(y, q, ey, eq, inertia, h, tab):
     """The rotor: moments modified at the present momentum."""
     if turns_too_far(y, inertia, h):
         return STEP_TOO_LONG
-    j1, j2, j3 = modified_moments(y, inertia, h, tab)
-    return turn(y, q, ey, eq, j1, j2, j3, h, 1.0)
+    k1, k2, k3, s = moment_factors(y, inertia, h, tab)
+    a, b, c = asymmetries(inertia, k1, k2, k3, s)
+    return turn(y, q, ey, eq, k1 * inertia[0], k2 * inertia[1], k3 * inertia[2], a, b, c, h, 1.0)
 
 
 def free_moser_veselov(z, e, dt, par, tab, work, carry):
-    """On a free body H and C are constant: the modified moments are computed once. carry: [known, moments]."""
-    if turns_too_far(z[4:7], par.inertia[0], dt):
+    """On a free body H and C are constant: the modified moments are computed once. carry: [known, moments, asymmetries]."""
+    inertia = par.inertia[0]
+    if turns_too_far(z[4:7], inertia, dt):
         return STEP_TOO_LONG
     if carry[0] == 0.0:
-        j1, j2, j3 = modified_moments(z[4:7], par.inertia[0], dt, par.rotor[0])
-        carry[1] = j1
-        carry[2] = j2
-        carry[3] = j3
+        k1, k2, k3, s = moment_factors(z[4:7], inertia, dt, par.rotor[0])
+        carry[1] = k1 * inertia[0]
+        carry[2] = k2 * inertia[1]
+        carry[3] = k3 * inertia[2]
+        carry[4], carry[5], carry[6] = asymmetries(inertia, k1, k2, k3, s)
         carry[0] = 1.0
-    return turn(z[4:7], z[0:4], e[4:7], e[0:4], carry[1], carry[2], carry[3], dt, 1.0)
+    return turn(
+        z[4:7], z[0:4], e[4:7], e[0:4], carry[1], carry[2], carry[3], carry[4], carry[5], carry[6], dt, 1.0
+    )  # fmt: skip
 
 
 def implicit_midpoint_rotor(y, q, ey, eq, inertia, h, tab):
     """Implicit midpoint rule for (y, R) with R a matrix, which keeps R y; on quaternions the rule is another one."""
-    return turn(y, q, ey, eq, inertia[0], inertia[1], inertia[2], h, 0.0)
+    a, b, c = asymmetries(inertia, 1.0, 1.0, 1.0, 1.0)
+    return turn(y, q, ey, eq, inertia[0], inertia[1], inertia[2], a, b, c, h, 0.0)
 
 
 KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("energy"), Exact("unit"), Exact("axial"))
@@ -209,24 +229,40 @@ class DMV(Rotor):
                 f"order = {self.order!r} is not available", where="DMV.order", do='choose 2, 4, 6, 8, 10, 12 or "exact"'
             )
 
-    def _moments(self) -> Any:
+    def _factors(self) -> Any:
         if self.order == "exact":
-            return exact_moments
+            return exact_factors
         if self.order == 2:
-            return plain_moments
-        return bind(preprocessed_moments, {half_order: int(self.order) // 2})
+            return plain_factors
+        return bind(preprocessed_factors, {half_order: int(self.order) // 2})
 
     def rotor_kernel(self) -> Any:
-        return bind(moser_veselov, {modified_moments: self._moments()})
+        return bind(moser_veselov, {moment_factors: self._factors()})
 
     def row(self, moments: Array) -> Array:
         if self.order == "exact":
             return np.zeros(ORBIT)
         return coefficients(moments, self.order) if self.order != 2 else super().row(moments)
 
+    def table(self, view: View) -> Array:
+        if isinstance(self.order, int) and self.order > 2:
+            return coefficients(view.moments, self.order)  # type: ignore[arg-type]  # a view with rotors has moments
+        return super().table(view)
+
+    def lane_kernel(self, moments: Array) -> Any:
+        if self.order in ("exact", 2):
+            return super().lane_kernel(moments)
+        series = lane_rotors.series_text(int(self.order) // 2)
+        return bind(lane_rotors.moser_veselov_lane, {lane_rotors.modified: series})
+
+    def lane_row(self, moments: Array) -> Array:
+        bound = lane_rotors.reach(moments, lane_rotors.moser_veselov_reach(moments))
+        middle, *series = self.row(moments)
+        return np.array([bound, *(1.0 / moments), 1.0 / middle, *series])
+
     def stepper(self, view: View) -> Stepper:
-        kernel = bind(free_moser_veselov, {modified_moments: self._moments()})
-        return Stepper(kernel, np.zeros((1, 1)), 0, 4, {"rotor": self.table(view)})
+        kernel = bind(free_moser_veselov, {moment_factors: self._factors()})
+        return Stepper(kernel, np.zeros((1, 1)), 0, 7, {"rotor": self.table(view)})
 
     @property
     def traits(self) -> Traits:
@@ -235,8 +271,12 @@ class DMV(Rotor):
             return Traits(EXACT_ORDER, True, True, False, KEEPS, cite, 0.0, adaptive=True)
         return Traits(self.order, self.order == 2, True, False, KEEPS, cite, 0.0)
 
+    @property
+    def reach(self) -> float:
+        return 1.0 if self.order == 2 else 0.5 * math.pi
+
     def advice(self) -> str:
-        return "use a smaller dt: this method needs dt |omega| < 1; Jacobi() has no such limit"
+        return "use a smaller dt: DMV(2) turns by less than a radian, the others by less than a quarter turn; or use Jacobi()"
 
     @classmethod
     def examples(cls) -> tuple[DMV, ...]:

@@ -93,14 +93,21 @@ class AttitudePotential:
         """potential(r.., par) -> U; torque(r.., par) -> tau; torque_rate(r.., a1, a2, a3, par); gradient(r.., par) -> U_R."""
         return Written(name, self._texts[name], __name__)
 
+    def energy_at(self, r: np.ndarray) -> float:
+        """U at the rotation matrix r (3, 3); nan where it is not defined. For checks, not for runs."""
+        return float(self._at("potential", r))
+
     def torque_at(self, r: np.ndarray) -> np.ndarray:
-        """Torque in the body at the rotation matrix r (3, 3); nan where U is not defined. For checks, not for runs."""
+        """Torque in the body, alike."""
+        return np.full(3, self._at("torque", r))
+
+    def _at(self, name: str, r: np.ndarray) -> Any:
         namespace: dict[str, Any] = {"math": math}
-        exec(self._texts["torque"], namespace)
+        exec(self._texts[name], namespace)
         try:
-            return np.array(namespace["torque"](*r.ravel().tolist(), SimpleNamespace(potential=self.values)))
+            return namespace[name](*r.ravel().tolist(), SimpleNamespace(potential=self.values))
         except (ZeroDivisionError, ValueError, OverflowError):
-            return np.full(3, math.nan)
+            return math.nan
 
     @cached_property
     def _texts(self) -> dict[str, str]:

@@ -1,0 +1,170 @@
+"""One rigid body that turns about a fixed point: what free bodies and tops share.
+
+Stepped variables z = (q, y): orientation and angular momentum in the principal axes of the body. Published are both in the axes
+in which the body was given.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import CapabilityError, InputError
+from ..geometry import rotations
+from ..geometry.quaternion import to_space
+from .base import Array, Field, State, System
+from .body import Body
+
+IDENTITY = (1.0, 0.0, 0.0, 0.0)
+UNIT_TOLERANCE = 1e-6  # a quaternion that is off by less is normalised, one that is off by more is a mistake
+
+
+def body_field(z, par, out):
+    """qdot = q * (0, omega)/2, ydot = y x omega, omega = J^-1 y."""
+    q0 = z[0]
+    q1 = z[1]
+    q2 = z[2]
+    q3 = z[3]
+    y1 = z[4]
+    y2 = z[5]
+    y3 = z[6]
+    w1 = par.inverse[0] * y1
+    w2 = par.inverse[1] * y2
+    w3 = par.inverse[2] * y3
+    out[0] = -0.5 * (q1 * w1 + q2 * w2 + q3 * w3)
+    out[1] = 0.5 * (q0 * w1 + q2 * w3 - q3 * w2)
+    out[2] = 0.5 * (q0 * w2 + q3 * w1 - q1 * w3)
+    out[3] = 0.5 * (q0 * w3 + q1 * w2 - q2 * w1)
+    out[4] = y2 * w3 - y3 * w2
+    out[5] = y3 * w1 - y1 * w3
+    out[6] = y1 * w2 - y2 * w1
+
+
+def body_field_end(b, par):
+    """Orientation, then momentum."""
+    return 4 + 3 * b
+
+
+def publish_body(z, par, row):
+    """Orientation and angular momentum in the axes in which the body was given: q * frame^-1 and F y."""
+    f = par.frame
+    a = f[0]
+    b = -f[1]
+    c = -f[2]
+    d = -f[3]
+    q0 = z[0]
+    q1 = z[1]
+    q2 = z[2]
+    q3 = z[3]
+    row[0] = q0 * a - q1 * b - q2 * c - q3 * d
+    row[1] = q0 * b + q1 * a + q2 * d - q3 * c
+    row[2] = q0 * c + q2 * a + q3 * b - q1 * d
+    row[3] = q0 * d + q3 * a + q1 * c - q2 * b
+    row[4], row[5], row[6] = to_space(f, z[4], z[5], z[6])
+
+
+class OneBody(System):
+    """Base of the systems with one body: its fields, states and parameters."""
+
+    def __init__(self, body: Body | dict[str, Any]) -> None:
+        self.body = body if isinstance(body, Body) else Body.from_description(body)
+        if self.body.kind == "point":
+            raise CapabilityError("a point has no orientation", do="give a body with some extent")
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+        return (
+            Field("orientation", (4,), ("wxyz",), "orientation, body to space, scalar first"),
+            Field("angular_momentum", (3,), ("xyz",), "angular momentum in the body"),
+        )
+
+    def start(
+        self,
+        orientation: ArrayLike = IDENTITY,
+        *,
+        angular_velocity: ArrayLike | None = None,
+        angular_momentum: ArrayLike | None = None,
+        time: float = 0.0,
+    ) -> State:
+        """A state: orientation, and angular velocity or momentum in the body's axes."""
+        if (angular_velocity is None) == (angular_momentum is None):
+            raise InputError(
+                "give either the angular velocity or the angular momentum", where="start",
+                do="write angular_velocity=(...) or angular_momentum=(...), in the body's axes",
+            )  # fmt: skip
+        q = _vector(orientation, 4, "orientation")
+        length = float(np.linalg.norm(q))
+        if not abs(length - 1.0) <= UNIT_TOLERANCE:
+            raise InputError(
+                f"the orientation {q.tolist()} has length {length:.9g}", where="start.orientation",
+                do="give a unit quaternion, scalar first" + (f": {(q / length).tolist()}" if length > 0.0 else ""),
+            )  # fmt: skip
+        if angular_momentum is not None:
+            y = _vector(angular_momentum, 3, "angular_momentum")
+        else:
+            y = self.body.tensor @ _vector(angular_velocity, 3, "angular_velocity")
+        state = State({"orientation": q / length, "angular_momentum": y}, float(time))
+        self._check_start(state)
+        return state
+
+    def _check_start(self, state: State) -> None:
+        """Refuse what this body cannot do; systems add what they cannot."""
+        if self.body.kind == "linear":
+            y = state.angular_momentum
+            along = self.body.frame_matrix.T @ y
+            line = int(np.argmin(self.body.moments))
+            if abs(along[line]) > 4 * np.finfo(float).eps * np.linalg.norm(y):
+                raise InputError(
+                    f"a linear body cannot spin about its own line: momentum {along[line]:g} along it", where="start",
+                    do="remove that component",
+                )  # fmt: skip
+
+    def angular_speed(self, state: State) -> float | None:
+        return float(np.linalg.norm(self.body.inverse_moments * (self.body.frame_matrix.T @ state.angular_momentum)))
+
+    def to_stepped(self, state: State) -> Array:
+        """z = (q, y) in principal axes: q * frame, F^T y; the momentum along the line of a linear body is zero."""
+        q = rotations.multiply(state.orientation, self.body.frame)
+        y = self.body.frame_matrix.T @ state.angular_momentum
+        if self.body.kind == "linear":
+            y[int(np.argmin(self.body.moments))] = 0.0
+        return np.concatenate([q, y])
+
+    def from_stepped(self, z: Array, time: float) -> State:
+        """The state of z = (q, y)."""
+        orientation = rotations.multiply(z[:4], rotations.conjugate(self.body.frame))
+        return State({"orientation": orientation, "angular_momentum": self.body.frame_matrix @ z[4:]}, time)
+
+    def parameter_arrays(self) -> dict[str, Array]:
+        """Moments for rotors, inverse moments for fields, principal frame."""
+        return {
+            "inertia": np.array(self.body.rotor_moments, dtype=float).reshape(1, 3),
+            "inverse": np.array(self.body.inverse_moments, dtype=float),
+            "frame": np.array(self.body.frame, dtype=float),
+        }
+
+    def names(self) -> dict[str, str]:
+        return component_names(self.fields)
+
+
+def _vector(values: Any, length: int, name: str) -> Array:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {values!r} is not a list of numbers", where=f"start.{name}") from None
+    if array.shape != (length,) or not np.isfinite(array).all():
+        raise InputError(f"{name} = {values!r}", where=f"start.{name}", do=f"give {length} finite numbers")
+    return array
+
+
+def component_names(fields: tuple[Field, ...]) -> dict[str, str]:
+    """Names of all components, as sections write them (`angular_momentum[2]`), and the time."""
+    names, place = {"t": "t"}, 0
+    for field in fields:
+        for index in np.ndindex(*field.shape):
+            names[f"{field.name}[{','.join(map(str, index))}]"] = f"row[{place}]"
+            place += 1
+    return names
