@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from catena import views
-from catena.engine import headers
+from catena.engine import collector, headers
 from catena.engine.build import interpreted
 from catena.engine.collector import collect
 from catena.errors import InputError
@@ -235,13 +235,25 @@ def test_a_size_must_be_a_number() -> None:
     ["def kernel(x, par):\n    return 3.0 * x\n", "\n\ndef kernel(x, par):\n    return 2.0 * x\n", ""],
     ids=["another body", "moved", "gone"],
 )
-def test_a_file_edited_since_it_was_imported_is_refused(edited: str, module: Importer) -> None:
-    """Its new text would stand for the old function."""
+def test_a_file_edited_since_it_was_imported_is_refused(
+    edited: str, module: Importer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its new text would stand for the old function. What was collected before still stands for it."""
     made = module("def kernel(x, par):\n    return 2.0 * x\n")
     assert value_of(entry, {inner: made.kernel}, 1.0, None) == 2.0
     Path(str(made.__file__)).write_text(edited)
+    assert value_of(entry, {inner: made.kernel}, 1.0, None) == 2.0
+    monkeypatch.setattr(collector, "_collected", {})
     with pytest.raises(InputError, match=r"has changed since it was imported; restart Python|has no source"):
         collect(entry, {inner: made.kernel})
+
+
+def test_a_constant_that_was_replaced_is_collected_again(module: Importer) -> None:
+    """What was collected is used again only while every name in it stands for the same thing."""
+    made = module("FACTOR = 2.0\n\n\ndef kernel(x, par):\n    return FACTOR * x\n")
+    assert value_of(entry, {inner: made.kernel}, 1.0, None) == 2.0
+    made.FACTOR = 3.0
+    assert value_of(entry, {inner: made.kernel}, 1.0, None) == 3.0
 
 
 # What is collected.

@@ -41,24 +41,31 @@ class Part:
     """One function of the generated module."""
 
     name: str
-    mark: str  # "fn", "apart", "inline" or "relaxed"
+    mark: str  # "fn", "apart", "inline", "relaxed" or "within"
     origin: str
     text: str
 
 
 def collect(entry: Any, fills: Fills) -> list[Part]:
     """The functions that `entry` needs, callees first, itself last, with its slots filled from `fills`."""
-    collector = _Collector()
-    collector.name_of(entry, dict(fills))
-    return collector.parts
+    key = (entry, frozenset((slot, type(filling), filling) for slot, filling in fills.items()))  # 1 is not True here
+    kept = _collected.get(key)
+    if kept is None or not all(names.get(name) is value for names, name, value in kept.used):
+        kept = _Collector()
+        kept.name_of(entry, dict(fills))
+        _collected[key] = kept
+    return list(kept.parts)
 
 
 class _Collector:
+    """Collects for one entry. What it looked up stays with it, so that it can be told whether all of it still holds."""
+
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.names: dict[tuple[str, str, str], str] = {}  # (stem, mark, text) -> name
         self.known: dict[tuple[Any, frozenset], str] = {}  # without it the call tree is walked, not the graph
         self.open: list[tuple[Any, frozenset]] = []
+        self.used: list[tuple[dict[str, Any], str, Any]] = []  # namespace, name, what stood there
 
     def name_of(self, kernel: Any, fills: Fills) -> str:
         """The name of `kernel` in the module, collected if it is not there yet."""
@@ -83,6 +90,8 @@ class _Collector:
             _check_contract(kernel, fills[kernel])
             outside = {k: v for k, v in fills.items() if k is not kernel}  # a filling never sees itself
             return self.name_of(fills[kernel], outside)
+        if mark == "provided":
+            return f"_{kernel.__name__}"
         tree = _parse(kernel)
         stem = f"{kernel.__module__.split('.', 1)[-1].replace('.', '_').strip('_')}_{kernel.__name__}"
         origin = f"{kernel.__module__}.{kernel.__name__}"
@@ -93,7 +102,7 @@ class _Collector:
             body: list[ast.stmt] = [ast.Return(_expression(literal))]
             return self._add(stem, "fn", f"{origin}, literal", _arguments(kernel, tree), body)
         return self._add(
-            stem, mark if mark in ("apart", "relaxed") else "fn", origin, _arguments(kernel, tree),
+            stem, mark if mark in ("apart", "inline", "relaxed", "within") else "fn", origin, _arguments(kernel, tree),
             self._rewritten(kernel, tree, fills),
         )  # fmt: skip
 
@@ -138,6 +147,7 @@ class _Collector:
         name = path[0]
         if name in function.__globals__:
             value = function.__globals__[name]
+            self.used.append((function.__globals__, name, value))
         elif name in BUILTINS and len(path) == 1:
             return ast.Name(name, ast.Load())
         else:
@@ -146,7 +156,9 @@ class _Collector:
         for attribute in path[1:]:
             if not isinstance(value, types.ModuleType):
                 raise _refusal(function, f"{dotted}: only modules may be looked into", node)
+            names = vars(value)
             value = getattr(value, attribute)
+            self.used.append((names, attribute, value))
         own_name = getattr(value, "__name__", "")
         if own_name and getattr(math, own_name, None) is value:
             return _expression(f"math.{own_name}")
@@ -165,6 +177,9 @@ class _Collector:
             "ufunc": "use math",
         }.get(type(value).__name__, "only numbers, tuples of numbers and functions can be used")
         raise _refusal(function, f"{dotted} is a {type(value).__name__}; {hint}", node)
+
+
+_collected: dict[tuple[Any, frozenset], _Collector] = {}  # reading and rewriting source takes far longer than a look
 
 
 class _Rewrite(ast.NodeTransformer):
