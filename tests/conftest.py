@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from browsers import chromium
+
 MOST_COMPILED = 120
 
 pytest.register_assert_rewrite("harness")
@@ -25,6 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[cache_folder] = folder
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a Chromium the tests of the page are left out, and the summary says so."""
+    if chromium() is not None:
+        return
+    left_out = [item for item in items if item.get_closest_marker("browser")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Compiling too much is a failure: it is what makes a suite, and a first run, slow."""
     if not is_worker(session.config) and compiled(session.config.stash[cache_folder]) > MOST_COMPILED:
@@ -35,6 +46,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if not is_worker(config):
         count = compiled(config.stash[cache_folder])
         excess = f", more than the {MOST_COMPILED} allowed: FAILED" if count > MOST_COMPILED else ""
+        if chromium() is None:
+            terminalreporter.write_line("no Chromium is installed: the tests of the page in a browser were left out")
         terminalreporter.write_line(f"{count} combinations of system and method compiled{excess}")
 
 

@@ -1,0 +1,51 @@
+"""catena view, catena export: a stored run for the eye, and for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Quiet, StoredRun
+from .terminal import be, talk
+
+
+def view(
+    path: StoredRun,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="PAGE.HTML", help="The page; by default RUN.html here.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Heading; by default the name of the run.")] = None,
+    frames: Annotated[
+        int | None, typer.Option("--frames", help="Most samples that are shown, 2000 by default.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page that shows a stored run: one HTML file that any browser opens, without a network."""
+    be(quiet=quiet)
+    from ..runs import open_run
+
+    target = out or Path(f"{path.stem}.html")
+    open_run(path).view(target, title=title, frames=frames)
+    talk(f"written: {target} ({target.stat().st_size / 1e6:.1f} MB)", style="green")
+
+
+def export(
+    path: StoredRun,
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help=".xyz .dump .gsd .glb .nc .csv: the suffix says how.", show_default=False),
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help="xyz, xyz-particles, dump, dump-particles, gsd, gltf, netcdf or csv."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a stored run for other programs: OVITO, ASE, LAMMPS, HOOMD-blue, Blender, xarray, spreadsheets."""
+    be(quiet=quiet)
+    from ..runs import open_run
+
+    open_run(path).export(target, format)
+    talk(f"written: {target} ({target.stat().st_size / 1e6:.1f} MB)", style="green")

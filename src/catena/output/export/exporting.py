@@ -1,0 +1,127 @@
+"""Runs as files for other programs: `run.export("motion.gsd")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ...errors import CapabilityError, InputError, nearest
+from ..page.appearance import bodies_of, has_bodies
+from .files import replacing
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to write a run.
+
+    Attributes
+    ----------
+    about : what it is, for people
+    home : module and function that write it
+    suffixes : of files that are written so unless told otherwise
+    needs : "bodies", "particles", or nothing
+    package : that is needed beyond catena's own, of the extra `export`
+    """
+
+    about: str
+    home: tuple[str, str]
+    suffixes: tuple[str, ...] = ()
+    needs: str = ""
+    package: str = ""
+
+    @property
+    def write(self) -> Callable[[Any, Path], None]:
+        """The function (run, path) that writes it."""
+        module, name = self.home
+        return getattr(import_module(f"{__package__}.{module}"), name)
+
+
+FORMATS = {
+    "xyz": Format("extended XYZ, one oriented particle per body", ("xyz", "write_bodies"), (".xyz", ".extxyz"), "bodies"),
+    "xyz-particles": Format("extended XYZ of the particles of the bodies", ("xyz", "write_particles"), (), "particles"),
+    "dump": Format("LAMMPS dump with orientations", ("dump", "write_bodies"), (".dump", ".lammpstrj"), "bodies"),
+    "dump-particles": Format("LAMMPS dump of the particles of the bodies", ("dump", "write_particles"), (), "particles"),
+    "gsd": Format("GSD of HOOMD-blue, with shapes", ("hoomd", "write"), (".gsd",), "bodies", "gsd"),
+    "gltf": Format("glTF binary, an animated scene", ("gltf", "write"), (".glb",), "bodies"),
+    "netcdf": Format("NetCDF 3, all samples", ("netcdf", "write"), (".nc",)),
+    "csv": Format("CSV: time, scalars and what belongs to no body", ("table", "write"), (".csv",)),
+}  # fmt: skip
+
+
+def export(run: Any, path: str | Path, format: str | None = None) -> Path:
+    """Write a run into a file for other programs; samples pass through in blocks, so memory stays flat.
+
+    The file appears whole or not at all. Of a run that was killed or still goes on, what was recorded is written.
+
+    Parameters
+    ----------
+    run : a run
+    path : the file; its suffix chooses the format
+    format : "xyz", "xyz-particles", "dump", "dump-particles", "gsd", "gltf", "netcdf" or "csv"; None: by the suffix
+
+    Returns
+    -------
+    The path of the file
+
+    Raises
+    ------
+    InputError : no such format, or the file cannot be written
+    CapabilityError : the system has no bodies or particles, or a package is missing
+    """
+    target = Path(path)
+    name = _by_suffix(target) if format is None else _known(format)
+    chosen = FORMATS[name]
+    _check(run.system, name, chosen)
+    if chosen.package:
+        _require(chosen.package, name)
+    with replacing(target) as temporary:
+        chosen.write(run, temporary)
+    return target
+
+
+def _by_suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    for name, known in FORMATS.items():
+        if suffix in known.suffixes:
+            return name
+    suffixes = [s for known in FORMATS.values() for s in known.suffixes]
+    raise InputError(
+        f"no format has the suffix {path.suffix!r}{nearest(suffix, suffixes)}", where=f"export to {path}",
+        do=f"use one of {', '.join(suffixes)}, or give the format: {', '.join(FORMATS)}",
+    )  # fmt: skip
+
+
+def _known(format: str) -> str:
+    if format not in FORMATS:
+        raise InputError(
+            f"there is no format {format!r}{nearest(str(format), list(FORMATS))}", where="export.format",
+            do=f"choose one of {', '.join(FORMATS)}",
+        )  # fmt: skip
+    return format
+
+
+def _check(system: Any, name: str, chosen: Format) -> None:
+    suited = [other for other, known in FORMATS.items() if not known.needs]
+    if chosen.needs and not has_bodies(system):
+        raise CapabilityError(
+            f"{system.title} has no bodies, which the format {name} is made of", where="export",
+            do=f"choose {' or '.join(suited)}",
+        )  # fmt: skip
+    if chosen.needs == "particles" and not any(len(body.particles) for body in bodies_of(system)):
+        raise CapabilityError(
+            f"the bodies of {system.title} have no particles", where="export",
+            do=f"choose {name.removesuffix('-particles')}, which writes the bodies",
+        )  # fmt: skip
+
+
+def _require(package: str, name: str) -> None:
+    try:
+        import_module(package)
+    except ImportError:
+        raise CapabilityError(
+            f"the format {name} needs the package {package}, which is not installed", where="export",
+            do="pip install 'catena[export]'",
+        ) from None  # fmt: skip

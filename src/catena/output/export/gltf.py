@@ -1,0 +1,184 @@
+"""glTF 2.0 binary: a node for each body, moved by an animation; quaternions scalar last, signs made continuous.
+
+The numbers of one body stand together in the file, those of one sample come together from the run: they go through a map of the
+file, so that memory stays flat.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CapabilityError
+from ...version import __version__
+from ..page.appearance import Appearance, appearance_of
+from ..page.samples import blocks, only, poses
+from ..page.shapes import Shape
+
+FLOAT, UNSIGNED = 5126, 5125
+VERTICES, INDICES = 34962, 34963
+LARGEST = 2**32 - 1  # bytes: lengths in the file have 32 bits
+UPRIGHT = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # turns z, up in catena, into y, up in glTF
+COLOUR = [0.12, 0.26, 0.55, 1.0]
+
+
+WIDTH = {"SCALAR": 4, "VEC3": 12, "VEC4": 16}  # bytes of an element
+KINDS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
+
+
+class Layout:
+    """What stands where in the binary part, and the JSON that says so."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.views: list[dict[str, Any]] = []
+        self.accessors: list[dict[str, Any]] = []
+
+    def view(self, length: int, **more: Any) -> int:
+        """Room for so many bytes; the number of their view."""
+        self.views.append({"buffer": 0, "byteOffset": self.length, "byteLength": length, **more})
+        self.length += length
+        return len(self.views) - 1
+
+    def accessor(self, view: int, count: int, kind: str, *, component: int = FLOAT, **more: Any) -> int:
+        """So many elements of a view; their number."""
+        self.accessors.append({"bufferView": view, "componentType": component, "count": count, "type": kind, **more})
+        return len(self.accessors) - 1
+
+    def array(self, count: int, kind: str, *, target: int | None = None, **more: Any) -> int:
+        """A view with one accessor for all of it; the number of the accessor."""
+        view = self.view(WIDTH[kind] * count, **({} if target is None else {"target": target}))
+        return self.accessor(view, count, kind, **more)
+
+    def offset(self, accessor: int) -> int:
+        """Where the numbers of an accessor begin."""
+        return self.views[self.accessors[accessor]["bufferView"]]["byteOffset"]
+
+
+def write(run: Any, path: Path) -> None:
+    """The shapes, a node for each body, and an animation over the whole run, whose time begins at 0."""
+    looks = appearance_of(run.system)
+    names = ["time", "position", "orientation", "scale"]
+    data = only(run.data, names)
+    count = data.sizes["time"]
+    time = np.asarray(data.time.values) - run.plan.t0
+    layout = Layout()
+    meshes = [_mesh(shape, layout) for shape in looks.shapes]
+    clock = layout.array(count, "SCALAR", min=[_single(time[0])], max=[_single(time[-1])])
+    present = [path for path in KINDS if path != "scale" or "scale" in data]
+    views = {path: layout.view(WIDTH[KINDS[path]] * count * looks.count) for path in present}
+    described = _described(looks, layout, meshes, clock=clock, views=views, count=count)
+    text = json.dumps(described, allow_nan=False).encode("ascii")
+    text += b" " * (-len(text) % 4)
+    if 28 + len(text) + layout.length > LARGEST:
+        raise CapabilityError(
+            f"{count} samples of {looks.count} bodies are more than a glTF file can hold (4 GiB)", where="export",
+            do="record fewer samples (every=...), or choose gsd",
+        )  # fmt: skip
+    start = 12 + 8 + len(text) + 8
+    with path.open("wb") as file:
+        file.write(struct.pack("<4sII", b"glTF", 2, start + layout.length))
+        file.write(struct.pack("<I4s", len(text), b"JSON") + text)
+        file.write(struct.pack("<I4s", layout.length, b"BIN\0"))
+        file.truncate(start + layout.length)
+    for shape, mesh in zip(looks.shapes, meshes, strict=True):
+        _fill_mesh(path, start, layout, shape, mesh)
+    _mapped(path, start + layout.offset(clock), (count,))[:] = time
+    room = {
+        name: _mapped(path, start + layout.views[view]["byteOffset"], (looks.count, count, WIDTH[KINDS[name]] // 4))
+        for name, view in views.items()
+    }
+    _fill_animation(data, room)
+
+
+def _fill_animation(data: Any, room: dict[str, Any]) -> None:
+    """Poses, body by body. q and -q turn alike, but what lies between two samples does not: neighbours must agree."""
+    done, last = 0, None
+    for block in blocks(data):
+        position, orientation = poses(block)
+        end = done + len(position)
+        before = orientation[:1] if last is None else last
+        turn = (np.concatenate([before, orientation[:-1]]) * orientation).sum(axis=-1)
+        sign = np.cumprod(np.where(turn < 0.0, -1.0, 1.0), axis=0)[..., None]
+        orientation = orientation * sign
+        last = orientation[-1:]
+        room["translation"][:, done:end] = position.swapaxes(0, 1)
+        room["rotation"][:, done:end] = np.roll(orientation, -1, axis=-1).swapaxes(0, 1)
+        if "scale" in room:
+            scale = block["scale"].values.reshape(len(position), -1, 1)
+            room["scale"][:, done:end] = np.broadcast_to(scale, position.shape).swapaxes(0, 1)
+        done = end
+
+
+def _described(
+    looks: Appearance, layout: Layout, meshes: list[dict[str, Any]], *, clock: int, views: dict[str, int], count: int
+) -> dict[str, Any]:
+    """The JSON part. What moves all bodies is one view; each body has an accessor for its part of it."""
+    bodies = looks.count
+    samplers: list[dict[str, Any]] = []
+    channels: list[dict[str, Any]] = []
+    for path, view in views.items():
+        kind = KINDS[path]
+        for body in range(bodies):
+            output = layout.accessor(view, count, kind, byteOffset=body * count * WIDTH[kind])
+            samplers.append({"input": clock, "output": output, "interpolation": "LINEAR"})
+            channels.append({"sampler": len(samplers) - 1, "target": {"node": body + 1, "path": path}})
+    nodes = [
+        {"name": "space", "rotation": UPRIGHT, "children": list(range(1, bodies + 1))},
+        *({"name": f"body {j}", "mesh": int(shape)} for j, shape in enumerate(looks.shape_of)),
+    ]
+    return {
+        "asset": {"version": "2.0", "generator": f"catena {__version__}"},
+        "scene": 0,
+        "scenes": [{"nodes": [0]}],
+        "nodes": nodes,
+        "meshes": [{"primitives": [{**mesh, "material": 0}]} for mesh in meshes],
+        "materials": [
+            {"pbrMetallicRoughness": {"baseColorFactor": COLOUR, "metallicFactor": 0.1, "roughnessFactor": 0.6}}
+        ],
+        "animations": [{"name": "motion", "samplers": samplers, "channels": channels}],
+        "buffers": [{"byteLength": layout.length}],
+        "bufferViews": layout.views,
+        "accessors": layout.accessors,
+    }
+
+
+def _mesh(shape: Shape, layout: Layout) -> dict[str, Any]:
+    """Room for a shape. Without normals a viewer draws flat triangles."""
+    low, high = ([_single(x) for x in f(shape.vertices, axis=0)] for f in (np.min, np.max))
+    attributes = {"POSITION": layout.array(len(shape.vertices), "VEC3", target=VERTICES, min=low, max=high)}
+    if shape.smooth:
+        attributes["NORMAL"] = layout.array(len(shape.vertices), "VEC3", target=VERTICES)
+    indices = layout.array(shape.faces.size, "SCALAR", component=UNSIGNED, target=INDICES)
+    return {"attributes": attributes, "indices": indices}
+
+
+def _fill_mesh(path: Path, start: int, layout: Layout, shape: Shape, mesh: dict[str, Any]) -> None:
+    places = {"POSITION": shape.vertices, "NORMAL": _normals(shape)}
+    for name, accessor in mesh["attributes"].items():
+        _mapped(path, start + layout.offset(accessor), shape.vertices.shape)[:] = places[name]
+    _mapped(path, start + layout.offset(mesh["indices"]), (shape.faces.size,), "<u4")[:] = shape.faces.ravel()
+
+
+def _normals(shape: Shape) -> NDArray[np.float64]:
+    """Unit normals at the vertices: means over the triangles there, weighted by their areas."""
+    corners = shape.vertices[shape.faces]
+    face = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals = np.zeros_like(shape.vertices)
+    for k in range(3):
+        np.add.at(normals, shape.faces[:, k], face)
+    return normals / np.linalg.norm(normals, axis=1, keepdims=True)
+
+
+def _mapped(path: Path, offset: int, shape: tuple[int, ...], kind: str = "<f4") -> Any:
+    return np.memmap(path, dtype=kind, mode="r+", offset=offset, shape=shape)
+
+
+def _single(x: float) -> float:
+    """As it is read back: bounds must hold for the stored numbers."""
+    return float(np.float32(x))

@@ -1,0 +1,34 @@
+"""CSV: a row for each sample, a column for each number that belongs to no single body."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..page.samples import blocks, only
+
+
+def write(run: Any, path: Path) -> None:
+    """Time, fields without a dimension of bodies, invariants; all digits, so that reading gives the same numbers."""
+    system = run.system
+    parts = [part for part in (*system.fields, *system.invariants) if "body" not in part.dims]
+    heads = ["time", *(name for part in parts for name in _columns(system, part))]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(heads)
+        for block in blocks(only(run.data, ["time", *(part.name for part in parts)])):
+            count = block.sizes["time"]
+            columns = [block[name].values.reshape(count, -1) for name in ("time", *(part.name for part in parts))]
+            rows.writerows(np.hstack(columns).tolist())
+
+
+def _columns(system: Any, part: Any) -> list[str]:
+    """The names of the numbers of a field: those of the system, or the field's with an index."""
+    if part.name in ("q", "p"):
+        return [str(name) for name in getattr(system, part.name)]
+    if part.shape == ():
+        return [part.name]
+    return [f"{part.name}[{','.join(map(str, index))}]" for index in np.ndindex(*part.shape)]

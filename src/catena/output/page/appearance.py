@@ -1,0 +1,121 @@
+"""What a system looks like: the shapes of its bodies, their particles, links and joints; or the path of a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...systems.base import System
+from ...systems.body import Body
+from .shapes import Shape, cone_of, shape_of
+
+Array = NDArray[np.float64]
+
+PARTICLE = 0.11  # radius of a particle, of the mean distance of particles from the centre of their body
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Where two bodies are held together: a point of each, in its own axes. Body -1 is the ground."""
+
+    parent: int
+    child: int
+    at_parent: Array
+    at_child: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Appearance:
+    """What is drawn at the poses of the bodies.
+
+    Attributes
+    ----------
+    shapes : distinct shapes
+    shape_of : (n,) the shape of each body
+    particle_body, particle_at : (m,), (m, 3) the body of each particle and its place in the axes of that body
+    particle_size : (m,) radius
+    links : (l, 2) neighbours between which a line is drawn
+    joints : points that two bodies share
+    traced : (n, 3) the point of each body, in its axes, that leaves a trail
+    """
+
+    shapes: tuple[Shape, ...]
+    shape_of: NDArray[np.int64]
+    particle_body: NDArray[np.int64]
+    particle_at: Array
+    particle_size: Array
+    links: NDArray[np.int64]
+    traced: Array
+    joints: tuple[Joint, ...] = field(default=())
+
+    @property
+    def count(self) -> int:
+        """Number of bodies."""
+        return len(self.shape_of)
+
+
+def has_bodies(system: System) -> bool:
+    """Whether the states of a system have orientations."""
+    return any(f.name == "orientation" for f in system.fields)
+
+
+def bodies_of(system: Any) -> tuple[Body, ...]:
+    """The bodies of a system that has some."""
+    return tuple(system.bodies) if hasattr(system, "bodies") else (system.body,)
+
+
+def appearance_of(system: Any) -> Appearance:
+    """The looks of a system with bodies."""
+    bodies = bodies_of(system)
+    distinct = list(dict.fromkeys(bodies))
+    shapes = tuple(_shape(body, system) for body in distinct)
+    number = np.array([distinct.index(body) for body in bodies])
+    counts = [len(body.particles) for body in bodies]
+    joints = tuple(_joint(joint) for joint in getattr(system, "joints", ()))
+    neighbours = np.arange(len(bodies) - 1 if hasattr(system, "potentials") else 0)  # those of a chain interact
+    return Appearance(
+        shapes=shapes,
+        shape_of=number,
+        particle_body=np.repeat(np.arange(len(bodies)), counts),
+        particle_at=np.concatenate([body.particles.positions for body in bodies]),
+        particle_size=np.repeat([_particle_size(body) for body in bodies], counts),
+        links=np.column_stack([neighbours, neighbours + 1]),
+        traced=_traced(system, bodies, shapes),
+        joints=joints,
+    )
+
+
+def _shape(body: Body, system: Any) -> Shape:
+    gravity = getattr(getattr(system, "potential", None), "gravity", None)
+    if gravity is not None and body.shape in ("moments", "inertia"):
+        cone = cone_of(body, np.array(gravity.center))
+        if cone is not None:
+            return cone
+    return shape_of(body)
+
+
+def _traced(system: System, bodies: Sequence[Body], shapes: Sequence[Shape]) -> Array:
+    """The centres of bodies that move about; of one that only turns, the tip of its longest axis."""
+    if any(f.name == "position" for f in system.fields):
+        return np.zeros((len(bodies), 3))
+    vertices = shapes[0].vertices
+    if shapes[0].kind == "cone":  # just above the middle of its base, where it is not hidden
+        return 1.02 * vertices[-2].reshape(1, 3)
+    extents = np.abs(vertices).max(axis=0)
+    return 1.02 * np.where(np.arange(3) == np.argmax(extents), extents, 0.0).reshape(1, 3)
+
+
+def _particle_size(body: Body) -> float:
+    if not len(body.particles):
+        return 0.0
+    spread = float(np.linalg.norm(body.particles.positions, axis=1).mean())
+    return PARTICLE * spread if spread > 0.0 else 0.05
+
+
+def _joint(joint: Any) -> Joint:
+    at_parent, at_child = (np.array(point, dtype=float) for point in joint.at)
+    return Joint(joint.parent, joint.child, at_parent, at_child)

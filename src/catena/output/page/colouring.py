@@ -1,0 +1,122 @@
+"""What the bodies can be coloured by: scalars of each body, or of the whole system, in every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...geometry import rotations
+from .appearance import bodies_of, has_bodies
+from .samples import poses
+from .tension import MOST_PAIRS, link_forces, pair_potentials, pairs_in
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+
+LEVELS = 255  # a colour map has 256 colours
+TAIL = 0.01  # part of the numbers at each end that may be cut off ...
+MUCH = 1.5  # ... if the rest needs so much less of a range
+
+
+@dataclass(frozen=True, eq=False)
+class Scalar:
+    """A number for each body in each frame, as one of 256 levels from `low` to `high`.
+
+    `is_cut` says that some numbers lie beyond; they have the colour of the nearer end.
+    """
+
+    name: str
+    low: float
+    high: float
+    is_cut: bool
+    levels: NDArray[np.uint8]
+
+
+def scalars(system: Any, frames: xarray.Dataset) -> list[Scalar]:
+    """Everything that varies and that bodies, or a path, can be coloured by, for the frames that are shown."""
+    found = dict((_of_bodies if has_bodies(system) else _of_coordinates)(system, frames))
+    found |= dict(_stored(frames, known=set(found)))
+    listed = [_levelled(name, values) for name, values in found.items()]
+    return [scalar for scalar in listed if scalar is not None]
+
+
+def _of_bodies(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
+    bodies = bodies_of(system)
+    position, orientation = poses(frames)
+    if "position" in frames:
+        yield "distance from the start", np.linalg.norm(position - position[0], axis=-1)
+    if "scale" in frames:  # then momenta are not those of a rigid body
+        return
+    count = len(bodies)
+    y = frames["angular_momentum"].values.reshape(len(position), count, 3)
+    principal = rotations.rotate(rotations.conjugate([body.frame for body in bodies]), y)
+    omega = principal * np.array([body.inverse_moments for body in bodies])
+    kinetic = 0.5 * (principal * omega).sum(axis=-1)
+    if "momentum" in frames:
+        p = frames["momentum"].values.reshape(len(position), count, 3)
+        mass = np.array([body.mass for body in bodies])
+        kinetic = kinetic + 0.5 * (p * p).sum(axis=-1) / mass
+        yield "speed", np.linalg.norm(p, axis=-1) / mass
+    yield "kinetic energy", kinetic
+    if pair_potentials(system) and pairs_in(system) * len(position) <= MOST_PAIRS and np.isfinite(kinetic).all():
+        tension, energy = link_forces(system, position, orientation)
+        yield "energy, with half of its links", kinetic + 0.5 * _both_sides(energy, sum)
+        yield "tension, mean of its links", _both_sides(tension, _mean)
+    yield "angular speed", np.linalg.norm(omega, axis=-1)
+
+
+def _both_sides(links: Array, combine: Any) -> Array:
+    """Numbers of links, combined for the bodies between them; an end has one link only."""
+    bodies = np.empty((len(links), links.shape[1] + 1))
+    bodies[:, 0], bodies[:, -1] = links[:, 0], links[:, -1]
+    bodies[:, 1:-1] = combine((links[:, :-1], links[:, 1:]))
+    return bodies
+
+
+def _mean(pair: tuple[Array, Array]) -> Array:
+    return 0.5 * (pair[0] + pair[1])
+
+
+def _of_coordinates(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
+    for field in ("q", "p"):
+        for k, name in enumerate(getattr(system, field)):
+            yield str(name), frames[field].values[:, k]
+
+
+def _stored(frames: xarray.Dataset, known: set[str]) -> Iterator[tuple[str, Array]]:
+    """The stored fields: scalars, and components of vectors; of each body, or of the whole system."""
+    yield "time", frames["time"].values
+    for name, array in frames.data_vars.items():
+        label = str(name).replace("_", " ")
+        if label in known or name in ("orientation", "position", "q", "p"):
+            continue
+        values = array.values
+        inner = array.dims[1:] if "body" not in array.dims else array.dims[2:]
+        if not inner:
+            yield label, values
+        elif len(inner) == 1:
+            for k in range(values.shape[-1]):
+                yield f"{label} {'xyz'[k] if values.shape[-1] == 3 else k}", values[..., k]
+
+
+def _levelled(name: str, values: Array) -> Scalar | None:
+    """As levels; None if nothing is to be seen: constant, or nowhere finite."""
+    finite = np.isfinite(values)
+    if not finite.any():
+        return None
+    least, largest = float(values[finite].min()), float(values[finite].max())
+    if not least < largest:
+        return None
+    low, high = (float(x) for x in np.quantile(values[finite], (TAIL, 1.0 - TAIL)))
+    is_cut = (largest - least) > MUCH * (high - low) > 0.0
+    if not is_cut:
+        low, high = least, largest
+    with np.errstate(invalid="ignore"):
+        levels = np.clip(np.round((values - low) / (high - low) * LEVELS), 0, LEVELS)
+    return Scalar(name, low, high, is_cut, np.where(finite, levels, 0).astype(np.uint8).reshape(len(values), -1))

@@ -1,0 +1,44 @@
+"""What a run is, in a few words: for the page, and for a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+LONGEST = 400  # characters of a fact
+
+
+def facts(run: Any) -> list[tuple[str, str]]:
+    """What a run is, in short: names and values."""
+    end = float(run.plan.times(run.steps))
+    described = {name: _short(value) for name, value in run.system.describe().items() if name != "kind"}
+    return [
+        ("system", str(run.system.title)),
+        *described.items(),
+        ("method", str(run.method)),
+        ("dt", repr(run.plan.dt)),
+        ("steps", str(run.steps)),
+        ("time", f"{run.plan.t0:.10g} to {end:.10g}"),
+        *([("ended", str(run.ending["reason"]))] if "reason" in run.ending else []),
+        ("samples", f"{run.steps // run.plan.every + 1}, every {run.plan.every} steps"),
+        *((f"unit of {name}", str(unit)) for name, unit in run.plan.units.items()),
+    ]
+
+
+def facts_table(run: Any) -> str:
+    """The facts as a small table of HTML; nothing is computed."""
+    rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(run))
+    return f"<table>{''.join(rows)}</table>"
+
+
+def clipped(text: str, longest: int) -> str:
+    """At most so many characters; an ellipsis stands for the rest."""
+    return text if len(text) <= longest else text[: longest - 1] + "\u2026"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        text = ", ".join(f"{name} = {part}" for name, part in value.items())
+    else:
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return clipped(text, LONGEST)

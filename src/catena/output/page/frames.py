@@ -1,0 +1,137 @@
+"""The frames of the page: which samples are shown, and their numbers as text that a script reads back."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .appearance import bodies_of, has_bodies
+from .samples import only, poses
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+
+QUANTISED_FROM = 20_000_000  # bytes of poses in single precision; beyond, 16-bit integers
+MOST_BYTES = 60_000_000  # of poses as 16-bit integers
+LARGEST = 32767
+FARTHEST = 1e30  # beyond, single precision comes to its end, and so does any picture
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """What is shown of a run.
+
+    Attributes
+    ----------
+    data : the samples that are shown, in memory
+    every : distance of these samples; 1 shows all
+    samples : how many the run has
+    position : (m, n, 3) of bodies, or of the point whose path is drawn
+    orientation : (m, n, 4), or None for a path
+    axes : names of the axes in which positions are drawn
+    stretch : (3,) factors with which positions are drawn, 1 unless an axis is no length
+    """
+
+    data: xarray.Dataset
+    every: int
+    samples: int
+    position: Array
+    orientation: Array | None
+    axes: tuple[str, ...]
+    stretch: tuple[float, ...] = (1.0, 1.0, 1.0)
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether there are so many frames that poses are rounded to 16 bits."""
+        return self._numbers * 4 > QUANTISED_FROM
+
+    @property
+    def _numbers(self) -> int:
+        return self.position.size + (0 if self.orientation is None else self.orientation.size)
+
+    @property
+    def is_sound(self) -> NDArray[np.bool_]:
+        """(m, n) whether a pose can be drawn."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            sound: NDArray[np.bool_] = np.abs(self.position).max(axis=-1) < FARTHEST
+            if self.orientation is not None:
+                lengths = (self.orientation**2).sum(axis=-1)
+                sound &= (lengths > 0.25) & (lengths < 4.0)  # farther from 1 than any method that works
+        return sound
+
+    @property
+    def drawn(self) -> Array:
+        """(m, n, 3) the positions, and the origin where there is none that can be drawn."""
+        return np.where(self.is_sound[..., None], self.position, 0.0)
+
+    @property
+    def resolution(self) -> float:
+        """The largest error of a position."""
+        extent = float(np.ptp(self.drawn, axis=(0, 1)).max())
+        return 0.5 * extent / (2 * LARGEST) if self.is_quantised else 2.0**-25 * extent
+
+
+def choose_frames(run: Any, most: int) -> Frames:
+    """At most so many samples of a run, equally spaced from the first on, and fewer if a page could not hold them."""
+    system, samples = run.system, run.data.sizes["time"]
+    with_bodies = has_bodies(system)
+    width = 7 * len(bodies_of(system)) if with_bodies else 3
+    most = max(2, min(most, MOST_BYTES // (2 * width)))
+    every = max(1, -(-(samples - 1) // (most - 1))) if samples > 1 else 1
+    names = ["time", *(part.name for part in (*system.fields, *system.invariants))]
+    data = only(run.data, names).isel(time=slice(None, None, every)).load()
+    if with_bodies:
+        position, orientation = poses(data)
+        return Frames(data, every, samples, position, orientation, ("x", "y", "z"))
+    path, axes = _path(system, data)
+    phase = len(system.q) == 1
+    shown = Frames(data, every, samples, path, None, axes)
+    if not phase:
+        return shown
+    return replace(shown, stretch=tuple(1.0 / (x or 1.0) for x in np.ptp(shown.drawn, axis=(0, 1)).tolist()))
+
+
+def _path(system: Any, data: xarray.Dataset) -> tuple[Array, tuple[str, ...]]:
+    """The first three coordinates as a point in space, two in a plane, one against its momentum."""
+    q = data["q"].values[:, :3]
+    columns, axes = [q], tuple(str(name) for name in system.q[:3])
+    if len(axes) == 1:
+        columns, axes = [q, data["p"].values[:, :1]], (*axes, str(system.p[0]))
+    columns.append(np.zeros((len(q), 3 - len(axes))))
+    return np.hstack(columns)[:, None, :], axes
+
+
+def encoded(frames: Frames) -> tuple[dict[str, Any], dict[str, str]]:
+    """Poses as base64: how to read them, and the texts.
+
+    Positions are taken from the middle of their range, so that single precision has digits for the motion.
+    """
+    drawn = frames.drawn
+    low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
+    origin, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-300)
+    centred = drawn - origin
+    described: dict[str, Any] = {"origin": origin.tolist(), "quantised": frames.is_quantised}
+    turned = frames.orientation
+    if turned is not None:
+        turned = np.where(frames.is_sound[..., None], turned, [1.0, 0.0, 0.0, 0.0])
+    if not frames.is_quantised:
+        texts = {"position": text_of(centred, "<f4")}
+        if turned is not None:
+            texts["orientation"] = text_of(turned, "<f4")
+        return described, texts
+    described["step"] = (half / LARGEST).tolist()
+    texts = {"position": text_of(np.round(centred / half * LARGEST), "<i2")}
+    if turned is not None:
+        texts["orientation"] = text_of(np.round(turned.clip(-1, 1) * LARGEST), "<i2")
+    return described, texts
+
+
+def text_of(array: NDArray[Any], kind: str) -> str:
+    """Numbers as base64."""
+    return b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")

@@ -1,0 +1,232 @@
+"""One page that shows a run: the motion in space, the invariants, the audit. It needs a browser and nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from ...auditing import Audit
+from ...errors import InputError
+from ...plan import positive_integer
+from ...talk import say
+from ...version import __version__
+from ..export.files import replacing
+from .appearance import Appearance, appearance_of, has_bodies
+from .charts import charts
+from .citation import bibtex, readable
+from .colouring import Scalar, scalars
+from .facts import clipped, facts
+from .frames import Frames, choose_frames, encoded, text_of
+
+MOST_FRAMES = 2000
+NOTEBOOK_HEIGHT = 760
+MOST_PARTICLES, MOST_LINKS = 1000, 250  # that are drawn unless asked for: more would slow the page down
+PAINTED = {"ellipsoid": "octants", "cone": "octants", "disc": "quadrants", "rod": "quadrants"}
+PREFERRED = ("tension, mean of its links", "speed", "angular speed")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as text. A notebook shows it in a frame.
+
+    Attributes
+    ----------
+    html : the whole page; it asks for nothing from anywhere
+    notes : what is left out of it, in words
+    """
+
+    html: str = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: str | Path) -> None:
+        """Write the page into a file, which appears whole or not at all."""
+        with replacing(path) as temporary:
+            temporary.write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" style="width: 100%; height: {NOTEBOOK_HEIGHT}px; border: 0" '
+            'title="catena"></iframe>'
+        )
+
+
+def page_of(run: Any, *, title: str | None = None, frames: int | None = None) -> Page:
+    """The page of a run.
+
+    Parameters
+    ----------
+    run : a run, finished or not, in memory or stored
+    title : heading; by default what moved
+    frames : most samples that are shown, 2000 if None; if there are more, every k-th is, and the page says so
+    """
+    most = MOST_FRAMES if frames is None else positive_integer(frames, "frames")
+    if most < 2:
+        raise InputError("frames = 1", where="view.frames", do="give two or more")
+    shown = choose_frames(run, most)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+        drawn, length = charts(run)
+        coloured = scalars(run.system, shown.data)
+    notes = _notes(run, shown, length)
+    for note in notes:
+        say(note)
+    heading = _title(run) if title is None else title
+    description, arrays = _description(run, shown, drawn, coloured, heading)
+    text = Template(_part("template.html")).substitute(
+        title=escape(heading),
+        subtitle=escape(_subtitle(run)),
+        style=_part("viewer.min.css"),
+        time_name="t",
+        time_unit=escape(f" {run.plan.units['time']}" if run.plan.units.get("time") else ""),
+        notes="".join(f"<p>{escape(note)}</p>" for note in notes),
+        audit=_audit(run.audit()),
+        facts="".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(run)),
+        citation=_citation(run.method.traits.cite),
+        footer=f"catena {escape(__version__)}",
+        description=json.dumps(description, allow_nan=False).replace("<", "\\u003c"),
+        arrays="\n".join(
+            f'<script type="application/base64" id="{name}">{text}</script>' for name, text in arrays.items()
+        ),
+        licence=_part("viewer.licence.txt").strip(),
+        viewer=_part("viewer.min.js"),
+    )
+    return Page(text, tuple(notes))
+
+
+def _part(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _title(run: Any) -> str:
+    path = getattr(run, "path", None)
+    return Path(path).stem if path is not None else str(run.system.title)
+
+
+def _subtitle(run: Any) -> str:
+    return f"{clipped(repr(run.system), 160)} \u00b7 {run.method}, dt = {run.plan.dt:g}, {run.steps} steps"
+
+
+def _notes(run: Any, shown: Frames, length: int) -> list[str]:
+    """What the page leaves out."""
+    notes = []
+    if shown.every > 1:
+        notes.append(
+            f"{len(shown.position)} of {shown.samples} samples are shown in space, every {_ordinal(shown.every)}; "
+            "frames= or --frames changes that."
+        )
+    if shown.is_quantised:
+        notes.append(f"Positions in space are rounded to {shown.resolution:.1g} to keep the page small.")
+    if length > 1:
+        notes.append(f"Each point of a chart stands for {length} samples: their least and their largest value.")
+    if shown.orientation is None and len(run.system.q) > 3:
+        notes.append(f"The path is that of {', '.join(shown.axes)}, three of {len(run.system.q)} coordinates.")
+    lost = int((~shown.is_sound).any(axis=1).sum())
+    if lost:
+        notes.append(f"In {lost} frames something is not finite, or too far away; it is drawn at the origin.")
+    return notes
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _description(
+    run: Any, shown: Frames, drawn: list[dict[str, Any]], coloured: list[Scalar], heading: str
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the script on the page reads: JSON, and arrays by name."""
+    reading, arrays = encoded(shown)
+    looks = appearance_of(run.system) if has_bodies(run.system) else None
+    names = [scalar.name for scalar in coloured]
+    preferred = next((names.index(name) for name in PREFERRED if name in names), -1)
+    last = float(run.data.time.values[-1])
+    description: dict[str, Any] = {
+        "file": "".join(c if c.isalnum() or c in "-_" else "-" for c in heading)[:60] or "catena",
+        "time": shown.data.time.values.tolist(),
+        "timeEnd": last,
+        "samples": shown.samples,
+        "every": shown.every,
+        "axes": shown.axes,
+        "flat": len(shown.axes) == 2,
+        "stretch": shown.stretch,
+        "poses": reading,
+        "charts": drawn,
+        "scalars": [{"name": s.name, "low": s.low, "high": s.high, "cut": s.is_cut} for s in coloured],
+        "colour": preferred if looks is not None and looks.count > 1 else -1,
+        "trail": "off" if looks is not None and looks.count > 1 else "whole",
+        "hasScale": "scale" in shown.data,
+        "bodies": None,
+    }
+    arrays |= {f"scalar-{i}": text_of(scalar.levels, "u1") for i, scalar in enumerate(coloured)}
+    if looks is not None:
+        if "scale" in shown.data:
+            arrays["scale"] = text_of(shown.data["scale"].values.reshape(len(shown.position), -1), "<f4")
+        reaches = [shape.reach for shape in looks.shapes]
+        description |= {"bodies": _bodies(looks), "reach": [reaches[k] for k in looks.shape_of], "size": 1.0}
+    else:
+        extent = float(np.linalg.norm(np.ptp(shown.drawn, axis=(0, 1)) * shown.stretch)) or 1.0
+        description |= {"size": 0.012 * extent, "reach": [0.012 * extent]}
+    return description, arrays
+
+
+def _bodies(looks: Appearance) -> dict[str, Any]:
+    thickness = float(np.mean([shape.half_extents.max() for shape in looks.shapes])) * 0.07
+    return {
+        "shapes": [
+            {
+                "vertices": text_of(shape.vertices, "<f4"), "faces": text_of(shape.faces, "<u4"),
+                "smooth": shape.smooth, "painted": PAINTED.get(shape.kind, ""),
+            }
+            for shape in looks.shapes
+        ],
+        "shapeOf": looks.shape_of.tolist(),
+        "particles": {
+            "body": looks.particle_body.tolist(), "at": looks.particle_at.tolist(), "size": looks.particle_size.tolist(),
+            "shown": 0 < len(looks.particle_body) <= MOST_PARTICLES,
+        },
+        "links": looks.links.tolist(),
+        "linkSize": thickness,
+        "linksShown": bool(looks.joints) or len(looks.links) <= MOST_LINKS,
+        "joints": [
+            {"parent": j.parent, "child": j.child, "atParent": j.at_parent.tolist(), "atChild": j.at_child.tolist()}
+            for j in looks.joints
+        ],
+        "traced": looks.traced.tolist(),
+    }  # fmt: skip
+
+
+def _audit(audit: Audit) -> str:
+    """The audit as a table."""
+    head = ("quantity", "start", "worst deviation", "drift per time", "\u00b1 error", "promised", "verdict")
+    numbers = head[1:5]
+
+    def row(tag: str, cells: tuple[str, ...], verdict: str = "") -> str:
+        marks = [' class="number"' if name in numbers else "" for name in head]
+        marks[-1] = f' class="{verdict}"' if verdict else ""
+        return "<tr>" + "".join(f"<{tag}{m}>{escape(c)}</{tag}>" for c, m in zip(cells, marks, strict=True)) + "</tr>"
+
+    lines = []
+    for r in audit:
+        measured = np.isfinite(r.drift)
+        cells = (
+            r.label, f"{r.start:.10g}", f"{r.worst:.2e}", f"{r.drift:+.2e}" if measured else "\u2013",
+            f"{r.drift_error:.1e}" if measured else "\u2013", r.promised,
+            r.verdict + (", against the promise" if r.contradicts else ""),
+        )  # fmt: skip
+        lines.append(row("td", cells, "contradicts" if r.contradicts else r.verdict.replace(" ", "-")))
+    return f"<table><thead>{row('th', head)}</thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _citation(keys: tuple[str, ...]) -> str:
+    entries = bibtex(keys)
+    if not entries:
+        return "<p>The method has no source of its own.</p>"
+    listed = "".join(f"<li>{escape(readable(entry))}</li>" for entry in entries.values())
+    text = escape("\n\n".join(entries.values()))
+    return f'<ul class="works">{listed}</ul><details><summary>BibTeX</summary><pre>{text}</pre></details>'

@@ -1,0 +1,94 @@
+"""What pulls at the links of a chain, from the poses of its bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...geometry import rotations
+from ...systems.potentials import Pairwise
+
+Array = NDArray[np.float64]
+
+NODES = 4096  # of the table of a potential: a hundred times finer than 256 colours can show
+CLOSEST = 1e-6  # of the largest distance: below it, a potential counts as constant
+MOST_PAIRS = 5e7  # of particles, in all frames: a few seconds
+
+
+def pair_potentials(system: Any) -> tuple[Any, ...]:
+    """The potential of each link of a chain whose bodies interact by pairs of particles only; else nothing."""
+    potentials = tuple(getattr(system, "potentials", ()))
+    return potentials if all(hasattr(potential, "between") for potential in potentials) else ()
+
+
+def pairs_in(system: Any) -> int:
+    """Pairs of particles in all links."""
+    counts = [len(body.particles) for body in system.bodies]
+    return sum(a * b for a, b in pairwise(counts))
+
+
+def link_forces(system: Any, position: Array, orientation: Array) -> tuple[Array, Array]:
+    """Tension and energy of each link.
+
+    The tension is the force with which body j + 1 pulls body j, along the line from centre to centre; it is negative
+    where they push each other.
+
+    Parameters
+    ----------
+    system : a chain with pair potentials
+    position, orientation : (m, n, 3), (m, n, 4)
+
+    Returns
+    -------
+    tension, energy : (m, n - 1)
+    """
+    placed = [
+        position[:, j, None] + rotations.rotate(orientation[:, j, None], body.particles.positions)
+        for j, body in enumerate(system.bodies)
+    ]
+    tabulated: dict[tuple[Pairwise, int], tuple[Any, Any]] = {}
+    tension, energy = (np.zeros((len(position), len(system.bodies) - 1)) for _ in range(2))
+    for j, potential in enumerate(pair_potentials(system)):
+        gap = placed[j + 1][:, None, :, :] - placed[j][:, :, None, :]  # (m, particles, particles, 3)
+        distance = np.linalg.norm(gap, axis=-1)
+        between = position[:, j + 1] - position[:, j]
+        line = between / np.linalg.norm(between, axis=-1, keepdims=True)
+        lean = np.einsum("mkli,mi->mkl", gap, line) / distance
+        for acting, chosen in _acting(system, j, potential):
+            if acting is None:
+                continue
+            at = distance[:, chosen]
+            force, value = _tables(acting, at, tabulated)
+            tension[:, j] -= (force(at) * lean[:, chosen]).sum(axis=1)
+            energy[:, j] += value(at).sum(axis=1)
+    return tension, energy
+
+
+def _acting(system: Any, j: int, potential: Any) -> list[tuple[Pairwise | None, NDArray[np.bool_]]]:
+    """The potentials of a link, and which pairs of particles each acts on."""
+    left, right = (body.particles.types for body in system.bodies[j : j + 2])
+    table = [[potential.between(a, b) for b in right] for a in left]
+    distinct = list(dict.fromkeys(entry for row in table for entry in row))
+    return [(one, np.array([[entry is one or entry == one for entry in row] for row in table])) for one in distinct]
+
+
+def _tables(potential: Pairwise, r: Array, known: dict[Any, Any]) -> tuple[Callable[..., Array], Callable[..., Array]]:
+    """Force and energy as functions of arrays, from a table that covers these distances.
+
+    Potentials are evaluated one number at a time; there may be millions here, and they only become colours.
+    """
+    high = float(r.max())
+    low = max(float(r.min()), CLOSEST * high)
+    octave = (int(np.floor(np.log2(low))), int(np.ceil(np.log2(high))))
+    if (potential, octave) not in known:
+        nodes = np.geomspace(2.0 ** octave[0], 2.0 ** max(octave[1], octave[0] + 1), NODES)
+        force, energy = potential.force(nodes), potential.energy(nodes)
+        known[potential, octave] = (
+            lambda x: np.interp(x, nodes, force),
+            lambda x: np.interp(x, nodes, energy),
+        )
+    return known[potential, octave]
