@@ -1,13 +1,14 @@
 # make run    the main job, after installing what it needs
 # make test   all tests, after installing what they need
 # make check  lint and types      make slow  long studies      make bench  races, as ratios in one run
+# make docs   documentation       make viewer  the script of the page, from its sources (needs node)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
 
-.PHONY: setup setup-dev run test slow check bench clean
+.PHONY: setup setup-dev run test slow peers check bench docs viewer clean
 
 # The stamps say what is installed; they fall when the requirements change.
 $(VENV)/core.stamp: pyproject.toml constraints.txt
@@ -24,7 +25,8 @@ setup: $(VENV)/core.stamp
 setup-dev: $(VENV)/dev.stamp
 
 run: setup
-	$(BIN)/catena run examples/galactic.toml --plots $(OUT)
+	mkdir -p $(OUT) && rm -rf $(OUT)/pull.zarr
+	$(BIN)/catena run --out $(OUT)/pull.zarr --plots $(OUT) --page $(OUT)/pull.html
 
 test: setup-dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -37,8 +39,18 @@ check: setup-dev
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 
+peers: setup-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	$(BIN)/python -m pytest -m peers
+
+docs: setup-dev
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+viewer:
+	viewer/build.sh
+
 bench: setup-dev
 	$(BIN)/catena bench engine
 
 clean:
-	rm -rf $(VENV) $(OUT) build dist
+	rm -rf $(VENV) $(OUT) build dist docs/_build viewer/node_modules

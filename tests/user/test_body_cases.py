@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import catena as ct
-from catena.cases import CaseError, case_schema, read_case, template
-from catena.cases.kinds import free_body
+from catena.cases import CaseError, bodies, case_schema, read_case, template
 from catena.cli import app
 from catena.engine.build import build
 from catena.systems.body import Body
@@ -140,11 +139,11 @@ def test_every_shape_that_a_body_can_have_is_known_to_cases():
     with pytest.raises(ct.InputError) as caught:
         Body.from_description({"shape": "?"})
     known = caught.value.do.removeprefix("choose one of ").split(", ")
-    assert sorted(known) == sorted(table.model_fields["shape"].annotation.__args__[0] for table in free_body.BODIES)
-    assert {table.__name__ for table in free_body.BODIES} <= set(case_schema()["$defs"])
+    assert sorted(known) == sorted(table.model_fields["shape"].annotation.__args__[0] for table in bodies.BODIES)
+    assert {table.__name__ for table in bodies.BODIES} <= set(case_schema()["$defs"])
 
 
-@pytest.mark.parametrize("table", free_body.BODIES, ids=lambda table: table.__name__)
+@pytest.mark.parametrize("table", bodies.BODIES, ids=lambda table: table.__name__)
 def test_the_keys_of_a_shape_are_the_arguments_in_python(table):
     """A key too many is refused by Body itself; one too few would make a body that a case cannot give."""
     from inspect import signature

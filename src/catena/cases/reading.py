@@ -147,8 +147,8 @@ class _Reading:
 
     def system(self, table: Any) -> System | None:
         before = len(self.mistakes)
-        for path, text in table.texts():
-            self.expression(("system", *path), text, table.names())
+        for path, text, names in table.texts():
+            self.expression(("system", *path), text, names)
         return self.attempt(("system",), table.make) if len(self.mistakes) == before else None
 
     def method(self, table: Any, system: System | None) -> Method | None:

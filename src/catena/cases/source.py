@@ -88,9 +88,10 @@ class Source:
         """The mistake that an error tells of: at the key of the table that it names, first by its `where`."""
         path = table
         column = COLUMN.search(error.where)
-        named = re.findall(r"\w+(?:\.\w+)*", error.where[: column.start() if column else None])
+        where = re.sub(r"\[(\d+)\]", r".\1", error.where[: column.start() if column else None])
+        named = re.findall(r"\w+(?:\.\w+)*", where)
         for word in [*named, *re.findall(r"^\w+(?= = )", error.wrong)]:
-            parts = word.split(".")
+            parts = [int(part) if part.isdecimal() else part for part in word.split(".")]
             candidates = [(*table, *parts[first:]) for first in range(len(parts))]
             path = next((candidate for candidate in candidates if candidate in self), path)
             if path != table:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cache, reduce
 from importlib import import_module
 from operator import or_
 from pkgutil import iter_modules
-from typing import Annotated, Any, ClassVar, ForwardRef, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, ForwardRef, Literal, NamedTuple, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, TypeAdapter, create_model
 
@@ -23,6 +24,7 @@ from ..errors import InputError
 from ..methods.base import Method, registered
 from ..systems.base import State, System
 from ..watching import Event, Section
+from .positions import Path
 
 OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key is called so
 
@@ -54,22 +56,40 @@ class StartTable(Table):
         return system.start(**self.given())
 
 
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """What is wrong with an object is said of the key of the case that describes it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.wrong, where=f"{where}.{error.where.rsplit('.', 1)[-1]}", do=error.do) from None
+
+
+class Text(NamedTuple):
+    """An expression of a system: its path below [system], and the names that it may be written in."""
+
+    path: Path
+    text: str
+    names: list[str]
+
+
 class SystemTable(Table):
     """[system]: the arguments of a system; a subclass adds `kind` and one key for each of them."""
 
     start: ClassVar[type[StartTable]] = StartTable
 
-    def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Path below [system] and text of each expression, to be checked one by one."""
+    def texts(self) -> Iterator[Text]:
+        """Each expression, to be checked one by one."""
         yield from ()
-
-    def names(self) -> list[str]:
-        """What these expressions may be written in."""
-        return []
 
     def watched_names(self) -> list[str]:
         """What a section or event may be written in, the time apart."""
-        return self.names()
+        raise NotImplementedError
+
+    @classmethod
+    def implied(cls, system: Any) -> dict[str, Any]:
+        """Arguments of a problem that the system has settled already."""
+        return {}
 
     def make(self) -> System:
         """The system."""
@@ -114,7 +134,7 @@ def system_tables() -> dict[str, type[SystemTable]]:
     return dict(sorted(_systems.items()))
 
 
-def _table_of(described: type, **first: Any) -> type[Table]:
+def table_of(described: type, **first: Any) -> type[Table]:
     """The table with the fields of a dataclass."""
     hints = get_type_hints(described)
     keys: dict[str, Any] = {
@@ -137,7 +157,7 @@ def _title(described: Any) -> str:
 @cache
 def method_tables() -> Any:
     """Any method of the registry: a table with its `kind` and its parameters."""
-    tables = [_table_of(method, kind=(Literal[method.name], ...)) for method in registered()]
+    tables = [table_of(method, kind=(Literal[method.name], ...)) for method in registered()]
     union: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]  # type: ignore[valid-type]
     for table in tables:
         table.model_rebuild(_types_namespace={"AnyMethod": union})
@@ -165,8 +185,10 @@ class ProblemStart(StartTable):
 
     def make(self, system: Any) -> State:
         arguments = self.given()
-        name = arguments.pop("problem")
-        start = getattr(problems, name)(**arguments).start
+        problem = getattr(problems, name := arguments.pop("problem"))
+        implied = system_tables()[system.kind].implied(system)
+        taken = inspect.signature(problem).parameters
+        start = problem(**{key: value for key, value in implied.items() if key in taken} | arguments).start
         needed = [field.name for field in system.fields]
         if set(start.fields) != set(needed):
             raise InputError(
@@ -195,8 +217,8 @@ def case_table(kind: str | None, *, optional: bool = False) -> type[Table]:
         system = system_tables()[kind]
         own, problem = Annotated[system.start, Tag(OWN)], Annotated[problem_tables(), Tag(PROBLEM)]
         start = Annotated[own | problem, Discriminator(_way)]
-    section: Any = _table_of(Section)
-    event: Any = _table_of(Event)
+    section: Any = table_of(Section)
+    event: Any = table_of(Event)
     needed: Any = ...
     if optional:
         section, event, needed = section | None, event | None, None

@@ -1,4 +1,4 @@
-"""The cases that come with the package: one to start from for each kind of system, and the one run by default."""
+"""The cases that come with the package: one to start from for each kind of system; that of the chain is run by default."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ def template(name: str) -> str:
 
 def default_case() -> str:
     """The case that `catena run` takes when none is given."""
-    return (files("catena.cases") / "default.toml").read_text(encoding="utf-8")
+    return template("chain")

@@ -93,7 +93,8 @@ def _unknown_choice(key: str, detail: dict[str, Any]) -> tuple[str, str]:
 
 def _unfit(path: Path, alternatives: list[dict[str, Any]]) -> tuple[str, str]:
     """A value that is none of what its key can take."""
-    name = path[-1:] if isinstance(path[-1], str) else path[-2:]
+    first = max(k for k, part in enumerate(path) if isinstance(part, str))
+    name = path[first:]
     needed, advice = [], []
     for detail in alternatives:
         kind, context = detail["type"], detail.get("ctx", {})
@@ -154,13 +155,18 @@ def _keys(case: Any, location: tuple[Any, ...]) -> list[str]:
     current = case
     for part in location:
         current = _inner(current, part)
-    return list(current.model_fields) if isinstance(current, type) and issubclass(current, BaseModel) else []
+    return list(_fields(current)) if isinstance(current, type) and issubclass(current, BaseModel) else []
+
+
+def _fields(model: type[BaseModel]) -> dict[str, Any]:
+    """The fields of a model by the keys that a case writes."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _inner(current: Any, part: Any) -> Any:
     """What a model holds under a key, an index or the tag of a union."""
     if isinstance(current, type) and issubclass(current, BaseModel):
-        return current.model_fields[part].annotation if part in current.model_fields else None
+        return _fields(current)[part].annotation if part in _fields(current) else None
     origin, arguments = get_origin(current), get_args(current)
     if origin is Annotated:
         return arguments[0] if Tag(part) in arguments[1:] else _inner(arguments[0], part)
@@ -179,5 +185,5 @@ def _tagged(member: Any, tag: Any) -> bool:
     """Whether a member of a union is the one with this tag, `kind` or `problem`."""
     if not (isinstance(member, type) and issubclass(member, BaseModel)):
         return False
-    first = next(iter(member.model_fields.values()), None)
-    return first is not None and get_origin(first.annotation) is Literal and tag in get_args(first.annotation)
+    choices = [field.annotation for field in member.model_fields.values() if get_origin(field.annotation) is Literal]
+    return any(get_args(choice) == (tag,) for choice in choices)

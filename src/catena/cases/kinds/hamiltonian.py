@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from ...systems.hamiltonian import Hamiltonian
-from ..tables import Filled, Names, Numbers, StartTable, SystemTable, register
+from ..tables import Filled, Names, Numbers, StartTable, SystemTable, Text, register
 
 
 class HamiltonianStart(StartTable):
@@ -32,12 +32,12 @@ class HamiltonianTable(SystemTable):
     parameters: dict[str, float] = Field({}, description="name -> value")
     invariants: dict[str, str] = Field({}, description="name -> text of further conserved quantities")
 
-    def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        yield ("energy",), self.energy
+    def texts(self) -> Iterator[Text]:
+        yield Text(("energy",), self.energy, self.watched_names())
         for name, text in self.invariants.items():
-            yield ("invariants", name), text
+            yield Text(("invariants", name), text, self.watched_names())
 
-    def names(self) -> list[str]:
+    def watched_names(self) -> list[str]:
         return [*self.q, *self.p, *self.parameters]
 
     def make(self) -> Hamiltonian:

@@ -10,8 +10,9 @@ from pydantic import Discriminator, Field, Tag
 from ...errors import InputError
 from ...systems.attitude import ELEMENTS, Gravity
 from ...systems.top import Form, Top
-from ..tables import Filled, Table, register
-from .free_body import AttitudeTable, Vector
+from ..bodies import Vector
+from ..tables import Filled, Table, Text, register
+from .free_body import AttitudeTable
 
 TEXT = "<text>"
 
@@ -47,21 +48,19 @@ class TopTable(AttitudeTable):
     potential: AnyPotential = Field(description="Gravity, or U as text in R11 .. R33 and parameters")
     parameters: dict[str, float] = Field({}, description="name -> value, for a text")
     form: Form = Field("quaternion", description="the canonical equations that implicit methods solve")
+    J0: float = Field(1.0, gt=0, description="fourth inertia, of the multiplier form")
 
-    def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
+    def texts(self) -> Iterator[Text]:
         if isinstance(self.potential, str):
-            yield ("potential",), self.potential
-
-    def names(self) -> list[str]:
-        return [*ELEMENTS, *self.parameters]
+            yield Text(("potential",), self.potential, [*ELEMENTS, *self.parameters])
 
     def make(self) -> Top:
         if isinstance(self.potential, str):
-            return Top(self.make_body(), self.potential, self.form, parameters=self.parameters)
+            return Top(self.make_body(), self.potential, self.form, parameters=self.parameters, J0=self.J0)
         if self.parameters:
             raise InputError(
                 "parameters belong to a potential that is a text",
                 where="parameters",
                 do="remove them; Gravity has its own keys",
             )
-        return Top(self.make_body(), self.potential.make(), self.form)
+        return Top(self.make_body(), self.potential.make(), self.form, J0=self.J0)

@@ -1,0 +1,135 @@
+"""What a body is in a case: moments, a solid shape, particles or a mesh; and the bodies of a system."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
+
+from ..systems.body import Body
+from .tables import Table, placed
+
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
+Quaternion = Annotated[list[float], Field(min_length=4, max_length=4)]
+MASS = Field(1.0, gt=0, description="mass")
+
+
+class Moments(Table):
+    """A body given by its principal moments of inertia."""
+
+    shape: Literal["moments"] = "moments"
+    moments: Vector = Field(description="principal moments, about the fixed point or the centre of mass")
+    mass: float = MASS
+
+
+class Box(Table):
+    """A solid box."""
+
+    shape: Literal["box"]
+    size: Vector = Field(description="edges along the axes")
+    mass: float = MASS
+
+
+class Ellipsoid(Table):
+    """A solid ellipsoid."""
+
+    shape: Literal["ellipsoid"]
+    semi_axes: Vector = Field(description="semi-axes along the axes")
+    mass: float = MASS
+
+
+class Disc(Table):
+    """A solid cylinder about axis 3."""
+
+    shape: Literal["disc"]
+    radius: float = Field(ge=0)
+    thickness: float = Field(0.0, ge=0)
+    mass: float = MASS
+
+
+class Rod(Table):
+    """A thin rod along axis 3."""
+
+    shape: Literal["rod"]
+    length: float = Field(ge=0)
+    mass: float = MASS
+
+
+class Inertia(Table):
+    """A body given by its inertia tensor."""
+
+    shape: Literal["inertia"]
+    tensor: Annotated[list[Vector], Field(min_length=3, max_length=3, description="three rows")]
+    mass: float = Field(gt=0, description="mass")
+
+
+class Particles(Table):
+    """Point masses."""
+
+    shape: Literal["particles"]
+    positions: Annotated[list[Vector], Field(min_length=1, description="one place for each")]
+    masses: float | list[float] = Field(1.0, description="one number for all, or one for each")
+    types: list[str | int] | None = Field(None, description="by which pair potentials tell particles apart")
+
+
+class Tetrahedron(Table):
+    """A solid tetrahedron; without vertices, four particles."""
+
+    shape: Literal["tetrahedron"]
+    vertices: Annotated[list[Vector], Field(min_length=4, max_length=4)] | None = None
+    mass: float | None = Field(None, gt=0, description="mass of the solid one")
+
+
+class Mesh(Table):
+    """The inside of a closed surface of triangles."""
+
+    shape: Literal["mesh"]
+    vertices: list[Vector]
+    faces: list[Annotated[list[int], Field(min_length=3, max_length=3)]]
+    density: float = Field(1.0, gt=0)
+
+
+EQUAL, LISTED = "<equal>", "<listed>"  # tags of the two ways to give bodies; no key is called so
+BODIES = (Moments, Box, Ellipsoid, Disc, Rod, Inertia, Particles, Tetrahedron, Mesh)
+
+
+def _shaped(value: Any) -> Any:
+    """A body without a shape is given by its moments."""
+    return {"shape": "moments"} | value if isinstance(value, dict) else value
+
+
+AnyBody: Any = Annotated[
+    reduce(or_, BODIES), Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=reduce(or_, BODIES))
+]  # fmt: skip
+
+
+def make_body(table: Any, where: str) -> Body:
+    """The body; what is wrong with it is said of its key in the case."""
+    with placed(where):
+        return Body.from_description(table.given())
+
+
+def _counted(body: type[Table]) -> type[Table]:
+    count = (int, Field(gt=1, description="how many equal bodies"))
+    return create_model(f"Equal{body.__name__}", __base__=body, __doc__=body.__doc__, count=count)  # type: ignore[call-overload]
+
+
+COUNTED: Any = reduce(or_, (_counted(body) for body in BODIES))
+EqualBodies: Any = Annotated[
+    COUNTED, Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=COUNTED)
+]
+AnyBodies: Any = Annotated[
+    Annotated[EqualBodies, Tag(EQUAL)] | Annotated[list[AnyBody], Tag(LISTED)],
+    Discriminator(lambda value: LISTED if isinstance(value, list) else EQUAL),
+]
+
+
+def make_bodies(given: Any) -> list[Body]:
+    """The bodies of a system: one table for each, or one for all with their number."""
+    if isinstance(given, list):
+        return [make_body(table, f"bodies.{j}") for j, table in enumerate(given)]
+    arguments = given.given()
+    count = arguments.pop("count")
+    return [Body.from_description(arguments)] * count

@@ -1,0 +1,173 @@
+"""The joints of a case, and the forces on linked bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from .bodies import Quaternion, Vector
+from .positions import Path
+from .potentials import AnyPotential, texts_of
+from .tables import Filled, Table, Text, placed
+
+Points = Annotated[list[Vector], Field(min_length=2, max_length=2)]
+Component = float | Filled
+Components = Annotated[list[Component], Field(min_length=3, max_length=3)]
+ORIGINS = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+class JointTable(Table):
+    """Two bodies that are linked."""
+
+    parent: int = Field(ge=-1, description="number of a body, -1 for the ground")
+    child: int = Field(ge=0, description="number of a body")
+    at: Points = Field(ORIGINS, description="the points that are held together: in the parent's and the child's axes")
+
+
+class TurnedTable(JointTable):
+    """A joint that holds directions, too."""
+
+    image: Quaternion | None = Field(None, description="orientation of the child, seen from the parent, at angle 0")
+
+
+class AxisTable(TurnedTable):
+    """A joint with an axis."""
+
+    axis: Vector = Field([0.0, 0.0, 1.0], description="direction in the parent's axes")
+
+
+class SphericalTable(JointTable):
+    """Ball and socket."""
+
+    kind: Literal["Spherical"]
+
+
+class RigidTable(TurnedTable):
+    """The child is fixed to the parent."""
+
+    kind: Literal["Rigid"]
+
+
+class RevoluteTable(AxisTable):
+    """A hinge."""
+
+    kind: Literal["Revolute"]
+
+
+class UniversalTable(AxisTable):
+    """A cardan joint."""
+
+    kind: Literal["Universal"]
+
+
+class PrismaticTable(AxisTable):
+    """A slider."""
+
+    kind: Literal["Prismatic"]
+
+
+class CylindricalTable(AxisTable):
+    """Slides along the axis and turns about it."""
+
+    kind: Literal["Cylindrical"]
+
+
+class PlanarTable(AxisTable):
+    """Moves in a plane and turns about its normal."""
+
+    kind: Literal["Planar"]
+
+
+class ScrewTable(AxisTable):
+    """Advances along the axis while it turns."""
+
+    kind: Literal["Screw"]
+    pitch: float = Field(0.0, description="advance per radian")
+
+
+JOINTS = (
+    SphericalTable, RevoluteTable, PrismaticTable, CylindricalTable, UniversalTable, PlanarTable, ScrewTable, RigidTable,
+)  # fmt: skip
+AnyJoint: Any = Annotated[reduce(or_, JOINTS), Field(discriminator="kind")]
+
+
+class BetweenTable(Table):
+    """A force between points of two bodies."""
+
+    i: int = Field(ge=-1, description="number of a body, -1 for the ground")
+    j: int = Field(ge=-1)
+    at: Points = Field(ORIGINS, description="the points, in the axes of body i and of body j")
+
+
+class SpringTable(BetweenTable):
+    """A spring."""
+
+    kind: Literal["Spring"]
+    k: float = Field(1.0, ge=0, description="stiffness")
+    length: float = Field(0.0, ge=0, description="natural length")
+
+
+class DamperTable(BetweenTable):
+    """A damper."""
+
+    kind: Literal["Damper"]
+    c: float = Field(1.0, ge=0, description="force per rate of the distance")
+
+
+class SitePairTable(BetweenTable):
+    """A pair potential between two points."""
+
+    kind: Literal["SitePair"]
+    potential: AnyPotential
+
+
+class TorsionTable(Table):
+    """A potential of the angle of a joint."""
+
+    kind: Literal["Torsion"]
+    joint: int = Field(ge=0, description="number of a joint with an angle")
+    potential: Filled = Field("0", description="V as text in theta and the parameters")
+    parameters: dict[str, float] = Field({}, description="name -> value")
+    damping: float = Field(0.0, ge=0, description="torque per angular velocity")
+
+
+class LoadTable(Table):
+    """A force at a point of a body, and a torque on it."""
+
+    kind: Literal["Load"]
+    body: int = Field(0, ge=0, description="number of the body")
+    at: Vector = Field([0.0, 0.0, 0.0], description="where the force acts, in the body's axes")
+    force: Components = Field([0.0, 0.0, 0.0], description="in space; numbers, or texts in t")
+    torque: Components = Field([0.0, 0.0, 0.0], description="in space; numbers, or texts in t")
+
+
+FORCES = (SpringTable, DamperTable, SitePairTable, TorsionTable, LoadTable)
+AnyForce: Any = Annotated[reduce(or_, FORCES), Field(discriminator="kind")]
+AnyLoad: Any = Annotated[LoadTable, Field()]
+
+
+def force_texts(forces: list[Any], path: Path) -> Iterator[Text]:
+    """The expressions inside forces."""
+    for number, force in enumerate(forces):
+        if isinstance(force, TorsionTable):
+            yield Text((*path, number, "potential"), force.potential, ["theta", *force.parameters])
+        elif isinstance(force, SitePairTable):
+            yield from texts_of(force.potential, (*path, number, "potential"))
+        elif isinstance(force, LoadTable):
+            for name in ("force", "torque"):
+                for k, component in enumerate(getattr(force, name)):
+                    if isinstance(component, str):
+                        yield Text((*path, number, name, k), component, ["t"])
+
+
+def made(key: str, make: Callable[[dict[str, Any]], Any], tables: list[Any]) -> list[Any]:
+    """The objects of a list of tables under a key."""
+    found = []
+    for number, table in enumerate(tables):
+        with placed(f"{key}.{number}"):
+            found.append(make(table.given()))
+    return found

@@ -1,0 +1,106 @@
+"""Chain: bodies made of particles, the potential of their links, what holds or pulls the ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from ...systems.base import State
+from ...systems.chain import Chain, Form
+from ...systems.ends import end_from
+from ..bodies import AnyBodies, Quaternion, Vector, make_bodies
+from ..potentials import Potentials, make_potential, texts_of
+from ..tables import StartTable, SystemTable, Table, Text, register
+
+
+class FreeTable(Table):
+    """Nothing acts on the end body but its neighbour and gravity."""
+
+    kind: Literal["Free"]
+
+
+class ClampedTable(Table):
+    """The end body is held in place and orientation."""
+
+    kind: Literal["Clamped"]
+
+
+class ForceTable(Table):
+    """A constant force pulls the end body."""
+
+    kind: Literal["Force"]
+    force: Vector
+
+
+class DisplacedTable(Table):
+    """The end body is held at a place, but turns freely."""
+
+    kind: Literal["Displaced"]
+    position: Vector | None = Field(None, description="where it is held; where it starts if left out")
+
+
+ENDS = (FreeTable, ClampedTable, ForceTable, DisplacedTable)
+AnyEnd: Any = Annotated[reduce(or_, ENDS), Field(discriminator="kind")]
+
+
+class ChainStart(StartTable):
+    """[start] of a chain: a row with equal spacing, or every body apart."""
+
+    straight: float | None = Field(None, gt=0, description="spacing of a row along x; or give position")
+    position: list[Vector] | None = Field(None, description="centres of mass, one for each body")
+    orientation: list[Quaternion] | None = Field(
+        None, description="unit quaternions, scalar first; none turned if left out"
+    )
+    velocity: list[Vector] | None = Field(None, description="in space; or give momentum")
+    momentum: list[Vector] | None = None
+    angular_velocity: list[Vector] | None = Field(
+        None, description="in the axes of the bodies; or give angular_momentum"
+    )
+    angular_momentum: list[Vector] | None = None
+    time: float = Field(0.0, description="time of the start")
+
+    def make(self, system: Any) -> State:
+        arguments = self.given()
+        spacing = arguments.pop("straight", None)
+        if spacing is not None:
+            arguments = {"position": system.straight(spacing).position} | arguments
+        return system.start(arguments.pop("position", []), **arguments)
+
+
+@register
+class ChainTable(SystemTable):
+    """A chain of rigid bodies whose neighbours interact."""
+
+    start: ClassVar[type[StartTable]] = ChainStart
+
+    kind: Literal["Chain"]
+    bodies: AnyBodies = Field(description="a body with its count, or a list of bodies")
+    potential: Potentials = Field(description="one for all links, or a list with one for each")
+    left: AnyEnd = Field(ClampedTable(kind="Clamped"), description="what holds or pulls the first body")
+    right: AnyEnd = Field(FreeTable(kind="Free"), description="what holds or pulls the last body")
+    gravity: Vector = Field([0.0, 0.0, 0.0], description="acceleration in space")
+    form: Form = Field("quaternion", description="the equations that are stepped")
+    J0: float = Field(1.0, gt=0, description="fourth inertia, of the multiplier form")
+
+    def texts(self) -> Iterator[Text]:
+        yield from texts_of(self.potential, ("potential",))
+
+    def watched_names(self) -> list[str]:
+        count = len(self.bodies) if isinstance(self.bodies, list) else self.bodies.count
+        widths = {"position": 3, "orientation": 4, "momentum": 3, "angular_momentum": 3}
+        return [f"{name}[{j},{k}]" for name, width in widths.items() for j in range(count) for k in range(width)]
+
+    def make(self) -> Chain:
+        return Chain(
+            make_bodies(self.bodies), make_potential(self.potential, "potential"), end_from(self.left.given(), "left"),
+            end_from(self.right.given(), "right"), self.gravity, self.form, J0=self.J0,
+        )  # fmt: skip
+
+    @classmethod
+    def implied(cls, system: Any) -> dict[str, Any]:
+        """As many bodies, held as they are."""
+        return {"n": system.count} | {side: type(getattr(system, side)).__name__.lower() for side in ("left", "right")}

@@ -1,0 +1,71 @@
+"""Linkage: bodies, the joints between them and to the ground, and forces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from ...errors import InputError
+from ...systems.joint_forces import force_from
+from ...systems.joints import joint_from
+from ...systems.linkage import Form, Linkage
+from ..bodies import AnyBody, Quaternion, Vector, make_body
+from ..joints import AnyForce, AnyJoint, force_texts, made
+from ..tables import StartTable, SystemTable, Text, register
+
+Bodies = Annotated[list[AnyBody], Field(min_length=1)]
+
+
+class LinkageStart(StartTable):
+    """[start] of a linkage: what is left out follows from the joints."""
+
+    position: list[Vector] | None = Field(None, description="centres of mass; from the joints if left out")
+    orientation: list[Quaternion] | None = Field(
+        None, description="unit quaternions, scalar first; none turned if left out"
+    )
+    velocity: list[Vector] | None = Field(None, description="in space; from the joints if left out; or give momentum")
+    momentum: list[Vector] | None = None
+    angular_velocity: list[Vector] | None = Field(
+        None, description="in the axes of the bodies; or give angular_momentum"
+    )
+    angular_momentum: list[Vector] | None = None
+    time: float = Field(0.0, description="time of the start")
+    project: bool = Field(False, description="take the nearest state that fits the joints")
+
+
+@register
+class LinkageTable(SystemTable):
+    """Rigid bodies linked by joints."""
+
+    start: ClassVar[type[StartTable]] = LinkageStart
+
+    kind: Literal["Linkage"]
+    bodies: Bodies = Field(alias="body", description="one table [[system.body]] for each")
+    joints: list[AnyJoint] = Field([], alias="joint", description="one table [[system.joint]] for each")
+    forces: list[AnyForce] = Field([], alias="force", description="one table [[system.force]] for each")
+    gravity: Vector = Field([0.0, 0.0, -9.81], description="acceleration in space")
+    form: Form | None = Field(None, description="director or joint; left out, what the method needs")
+
+    def texts(self) -> Iterator[Text]:
+        yield from force_texts(self.forces, ("force",))
+
+    def watched_names(self) -> list[str]:
+        widths = {"position": 3, "orientation": 4, "momentum": 3, "angular_momentum": 3}
+        count = len(self.bodies)
+        return [f"{name}[{j},{k}]" for name, width in widths.items() for j in range(count) for k in range(width)]
+
+    def make(self) -> Linkage:
+        bodies = [make_body(table, f"body.{j}") for j, table in enumerate(self.bodies)]
+        joints, forces = made("joint", joint_from, self.joints), made("force", force_from, self.forces)
+        try:
+            return Linkage(bodies, joints, forces, self.gravity, self.form)
+        except InputError as error:  # the lists have the names of their tables here
+            where = error.where.replace("joints[", "joint[").replace("forces[", "force[").replace("bodies[", "body[")
+            raise InputError(error.wrong, where=where, do=error.do) from None
+
+    @classmethod
+    def implied(cls, system: Any) -> dict[str, Any]:
+        """As many bodies."""
+        return {"n": system.count}

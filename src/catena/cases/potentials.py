@@ -1,0 +1,114 @@
+"""The potentials of a case: those of pairs of particles, of links, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, ForwardRef, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from ..systems.link_potentials import POSITION, ROTATION, GayBerne, potential_from
+from ..systems.potentials import WCA, Harmonic, LennardJones, Morse, Yukawa
+from .bodies import Quaternion, Vector
+from .positions import Path
+from .tables import Filled, Table, Text, placed, table_of
+
+SINGLE, PER_LINK = "<single>", "<per link>"  # tags of the two ways to give a potential; no key is called so
+NESTED: Any = ForwardRef("AnyPotential")
+
+
+class PairPotentialTable(Table):
+    """V(r) as text."""
+
+    kind: Literal["PairPotential"]
+    text: Filled = Field(description="V in r and the parameters")
+    parameters: dict[str, float] = Field({}, description="name -> value")
+
+
+class LinkPotentialTable(Table):
+    """V of relative position and rotation, as text."""
+
+    kind: Literal["LinkPotential"]
+    text: Filled = Field(description="V in d1 d2 d3, Q11 .. Q33 and the parameters")
+    parameters: dict[str, float] = Field({}, description="name -> value")
+
+
+class BendTwistTable(Table):
+    """The energy of a rod: stretching, bending and twisting."""
+
+    kind: Literal["BendTwist"]
+    stretch: float = Field(ge=0)
+    bend: float = Field(ge=0)
+    twist: float = Field(ge=0)
+    d0: Vector = Field(description="relative position at rest")
+    q0: Quaternion = Field([1.0, 0.0, 0.0, 0.0], description="relative orientation at rest")
+
+
+class SwitchedTable(Table):
+    """A potential that ends smoothly at r_cut."""
+
+    kind: Literal["Switched"]
+    potential: NESTED = Field(description="a potential of the distance")
+    r_on: float = Field(gt=0, description="where it begins to fall")
+    r_cut: float = Field(gt=0, description="where it is zero")
+    smoothness: int = Field(2, ge=1, description="continuous derivatives")
+
+
+class PairTableTable(Table):
+    """A potential for each two types of particles."""
+
+    kind: Literal["PairTable"]
+    pairs: list[Annotated[tuple[str | int, str | int, NESTED | Literal["none"]], Field(strict=False)]] = Field(
+        description='[type, type, potential or "none"], one for each two types'
+    )
+
+
+class PotentialSumTable(Table):
+    """Potentials that add."""
+
+    kind: Literal["PotentialSum"]
+    terms: list[NESTED] = Field(min_length=1)
+
+
+PLAIN = tuple(
+    table_of(potential, kind=(Literal[potential.__name__], ...))  # type: ignore[valid-type]
+    for potential in (LennardJones, WCA, Morse, Yukawa, Harmonic, GayBerne)
+)
+WRITTEN = (PairPotentialTable, LinkPotentialTable, BendTwistTable, SwitchedTable, PairTableTable, PotentialSumTable)
+AnyPotential: Any = Annotated[reduce(or_, (*PLAIN, *WRITTEN)), Field(discriminator="kind")]  # type: ignore[arg-type]
+for _table in WRITTEN:
+    _table.model_rebuild(_types_namespace={"AnyPotential": AnyPotential})
+
+Potentials: Any = Annotated[
+    Annotated[AnyPotential, Tag(SINGLE)] | Annotated[list[AnyPotential], Tag(PER_LINK)],
+    Discriminator(lambda value: PER_LINK if isinstance(value, list) else SINGLE),
+]
+
+
+def texts_of(table: Any, path: Path) -> Iterator[Text]:
+    """The expressions inside a potential."""
+    if isinstance(table, list):
+        for j, inner in enumerate(table):
+            yield from texts_of(inner, (*path, j))
+    elif isinstance(table, PairPotentialTable):
+        yield Text((*path, "text"), table.text, ["r", *table.parameters])
+    elif isinstance(table, LinkPotentialTable):
+        yield Text((*path, "text"), table.text, [*POSITION, *ROTATION, *table.parameters])
+    elif isinstance(table, SwitchedTable):
+        yield from texts_of(table.potential, (*path, "potential"))
+    elif isinstance(table, PotentialSumTable):
+        yield from texts_of(table.terms, (*path, "terms"))
+    elif isinstance(table, PairTableTable):
+        for j, (_, _, inner) in enumerate(table.pairs):
+            if inner != "none":
+                yield from texts_of(inner, (*path, "pairs", j, 2))
+
+
+def make_potential(given: Any, where: str) -> Any:
+    """The potential, or one for each link; what is wrong with it is said of its key in the case."""
+    if isinstance(given, list):
+        return [make_potential(table, f"{where}.{j}") for j, table in enumerate(given)]
+    with placed(where):
+        return potential_from(given.given())

@@ -1,0 +1,124 @@
+"""Damaged cases of every kind: each is read or refused, with a place and a remedy; nothing else ever happens."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections import Counter
+from contextlib import suppress
+
+import pytest
+
+import catena as ct
+from catena.cases import Case, CaseError, read_case, template, template_names
+
+TEMPLATES = {name: template(name) for name in template_names()}
+LONGEST = 20  # seconds for one case to be read
+RUN_STEPS = 20
+ODD = [
+    "nan",
+    "-1",
+    "1e400",
+    "99999999999999999999999",
+    "[]",
+    "{}",
+    '""',
+    "true",
+    "1979-05-27",
+    "[[1]]",
+    '"\\u0000"',
+    "{a=1}",
+]
+
+
+def mutated(text: str, chance: random.Random) -> str:
+    """A case with some damage: characters, lines or values changed."""
+    for _ in range(chance.randint(1, 3)):
+        lines = text.split("\n")
+        at, kind = chance.randrange(len(lines)), chance.randrange(6)
+        if kind == 0:
+            del lines[at]
+        elif kind == 1:
+            lines.insert(at, chance.choice(lines))
+        elif kind == 2 and "=" in lines[at]:
+            lines[at] = lines[at].partition("=")[0] + "= " + chance.choice(ODD)
+        elif kind == 3 and lines[at]:
+            cut = chance.randrange(len(lines[at]))
+            lines[at] = lines[at][:cut] + chance.choice('"[]{}=.#\\\té\0') + lines[at][cut + 1 :]
+        elif kind == 4 and lines[at]:
+            cut = chance.randrange(len(lines[at]))
+            lines[at] = lines[at][:cut] + lines[at][cut + 1 :]
+        else:
+            other = chance.randrange(len(lines))
+            lines[at], lines[other] = lines[other], lines[at]
+        text = "\n".join(lines)
+    return text
+
+
+@pytest.fixture
+def _watched(monkeypatch):
+    """No case may hang, or have anything executed that it wrote."""
+
+    def too_long(number, frame):
+        raise AssertionError("a case takes too long to be read")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def outcome(text: str) -> Case | None:
+    """The case, or None if it was refused in order; any other error is not caught."""
+    signal.alarm(LONGEST)
+    try:
+        return read_case(None, text=text, label="case.toml")
+    except CaseError as error:
+        mistakes = error.mistakes
+    finally:
+        signal.alarm(0)
+    assert mistakes
+    lines = text.count("\n") + 1
+    for mistake in mistakes:
+        assert mistake.wrong and mistake.do, str(mistake)
+        assert mistake.place is None or 1 <= mistake.place.line <= lines
+    return None
+
+
+def fuzzed(count: int, seed: int) -> list[Case]:
+    """Read so many damaged templates; the cases that are still good."""
+    chance = random.Random(seed)
+    good, found = [], Counter[bool]()
+    for number in range(count):
+        name = sorted(TEMPLATES)[number % len(TEMPLATES)]
+        case = outcome(mutated(TEMPLATES[name], chance))
+        found[case is not None] += 1
+        if case is not None:
+            good.append(case)
+    assert min(found[True], found[False]) > count // 20, "both must happen often"
+    return good
+
+
+@pytest.mark.usefixtures("_watched")
+@pytest.mark.filterwarnings("ignore::catena.errors.CatenaWarning")
+def test_damaged_cases_are_read_or_refused_with_place_and_remedy():
+    fuzzed(400, seed=7)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_watched")
+@pytest.mark.filterwarnings("ignore::catena.errors.CatenaWarning")
+def test_ten_thousand_damaged_cases_and_fifty_that_run(tmp_path):
+    """Fifty of the good ones are run into stores: each opens afterwards, also where a step failed."""
+    good = fuzzed(10_000, seed=11)
+    assert len(good) >= 50
+    for number, case in enumerate(random.Random(3).sample(good, 50)):
+        path = tmp_path / f"{number}.zarr"
+        with suppress(ct.CatenaError):
+            ct.simulate(
+                case.plan.system, case.plan.start, case.plan.method, dt=case.plan.dt, steps=RUN_STEPS, out=path,
+                sections=case.plan.sections, events=case.plan.events, progress=False,
+            )  # fmt: skip
+        if path.exists():
+            assert ct.open(path).data.sizes["time"] >= 1
+    assert not [file for file in tmp_path.rglob("*") if file.name.endswith((".tmp", ".new"))]

@@ -1,0 +1,118 @@
+"""Cases of linkages and of the body that scales: they give what Python gives, and every mistake is found and placed."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import catena as ct
+from catena.cases import CaseError, read_case, template
+from catena.cases.joints import FORCES, JOINTS
+from catena.systems import joint_forces, joints
+
+LINKAGE = """\
+[system]
+kind = "Linkage"
+[[system.body]]
+shape = "box"
+size = [0.2, 0.2, 1.0]
+[[system.body]]
+moments = [1.0, 1.5, 2.0]
+[[system.joint]]
+kind = "Revolute"
+parent = -1
+child = 0
+at = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]]
+axis = [1.0, 0.0, 0.0]
+[[system.joint]]
+kind = "Spherical"
+parent = 0
+child = 1
+at = [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]
+[[system.force]]
+kind = "Torsion"
+joint = 0
+potential = "k*theta**2/2"
+parameters = { k = 2.0 }
+[[system.force]]
+kind = "Load"
+body = 1
+force = ["2*sin(t)", 0.0, 0.0]
+[[system.force]]
+kind = "SitePair"
+i = -1
+j = 1
+potential = { kind = "Harmonic", k = 1.0, r0 = 2.0 }
+[start]
+orientation = [[0.8, 0.6, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
+[run]
+dt = 0.01
+steps = 10
+"""
+
+
+def read(text: str) -> Any:
+    return read_case(None, text=text, label="case.toml")
+
+
+def mistakes(text: str) -> list[tuple[int | None, int | None, str]]:
+    with pytest.raises(CaseError) as caught:
+        read(text)
+    found = [mistake.to_dict() for mistake in caught.value.mistakes]
+    return [(m["line"], m["column"], m["wrong"]) for m in found]  # type: ignore[misc]
+
+
+def test_a_linkage_is_the_one_that_python_makes():
+    made = read(LINKAGE).plan
+    bodies = [ct.Body.box((0.2, 0.2, 1.0)), ct.Body(moments=(1.0, 1.5, 2.0))]
+    linked = [
+        ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0)),
+        ct.Spherical(0, 1, at=((0, 0, -0.5), (0, 0, 0.5))),
+    ]
+    forces = [
+        ct.Torsion(0, "k*theta**2/2", {"k": 2.0}), ct.Load(1, force=("2*sin(t)", 0.0, 0.0)),
+        ct.SitePair(-1, 1, potential=ct.Harmonic(1.0, 2.0)),
+    ]  # fmt: skip
+    expected = ct.Linkage(bodies, linked, forces)
+    assert made.system.describe() == expected.describe()
+    start = expected.start(orientation=[[0.8, 0.6, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
+    for name, values in start.fields.items():
+        assert np.array_equal(made.start.fields[name], values)
+
+
+@pytest.mark.parametrize(("tables", "kinds"), [(JOINTS, joints.KINDS), (FORCES, joint_forces.KINDS)])
+def test_cases_know_every_joint_and_force_with_their_arguments(tables, kinds):
+    known = {table.model_fields["kind"].annotation.__args__[0]: table for table in tables}
+    assert set(known) == set(kinds)
+    for kind, table in known.items():
+        assert set(table.model_fields) - {"kind"} == {field.name for field in fields(kinds[kind]) if field.init}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ('kind = "Spherical"', 'kind = "Sperical"', 15, "did you mean Spherical?"),
+        ("child = 1\n", "chld = 1\n", 17, "no key chld (did you mean child?)"),
+        ("axis = [1.0, 0.0, 0.0]", "axis = [0.0, 0.0, 0.0]", 13, "is zero"),
+        ("k*theta**2/2", "k*phi**2/2", 22, "unknown name phi"),
+        ("2*sin(t)", "2*sin(x)", 27, "unknown name x"),
+        ("joint = 0", "joint = 1", 21, "no single angle"),
+        ("parent = 0\nchild = 1", "parent = 0\nchild = 5", 17, "body 5"),
+        ("[0.8, 0.6, 0.0, 0.0]", "[0.8, 0.7, 0.0, 0.0]", 34, "orientation"),
+    ],
+)
+def test_a_mistake_is_shown_where_it_stands(old, new, line, words):
+    found = mistakes(LINKAGE.replace(old, new))
+    assert any(at == line and words in wrong for at, _, wrong in found), found
+
+
+def test_a_body_that_scales_is_the_one_that_python_makes():
+    made = read(template("scaling-body")).plan
+    system = ct.ScalingBody(ct.Body(moments=(2.0, 3.0, 4.0)), "unilateral", 1.0)
+    assert made.system.describe() == system.describe()
+    start = system.start(angular_velocity=(0.7, -1.1, 0.5), scale=0.8, scale_rate=0.3)
+    for name, values in start.fields.items():
+        assert np.array_equal(made.start.fields[name], values)

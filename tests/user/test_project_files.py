@@ -1,0 +1,49 @@
+"""The files around the package agree with each other."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+import catena as ct
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_hooks_run_the_same_commands_as_make_check():
+    hooks = [
+        hook
+        for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+        for hook in repo["hooks"]
+    ]
+    entries = {hook["entry"].removeprefix(".venv/bin/") for hook in hooks}
+    recipe = re.search(r"^check:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    assert recipe is not None
+    commands = {
+        line.strip().removeprefix("$(BIN)/").removesuffix(" src tests benchmarks") for line in recipe[1].splitlines()
+    }
+    assert entries == commands
+
+
+def test_the_version_is_the_same_everywhere():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert ct.__version__ == declared == citation["version"]
+    assert citation["cff-version"] and citation["title"] and citation["authors"]
+
+
+def test_no_file_of_the_project_names_a_place_on_a_machine_or_a_registry():
+    """Paths of one machine and addresses of package registries make a checkout depend on where it was made."""
+    places = re.compile(r"/(?:home|root|work|Users)/\w|registry\.npmjs|pypi\.org/simple|file:///\w")
+    checked = [
+        *ROOT.glob("*.*"),
+        *ROOT.glob("src/**/*.py"),
+        *ROOT.glob("viewer/*.*"),
+        *ROOT.glob("docs/*.md"),
+        ROOT / "Makefile",
+    ]
+    found = [file.name for file in checked if file.is_file() and places.search(file.read_text(errors="replace"))]
+    assert found == []
