@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .auditing import Audit, assess
-from .engine.build import choose_view
+from .engine.build import choose_view, promised
 from .errors import InputError, StoreError
 from .plan import Plan, plan_from
 from .store import read_checkpoint, read_spec, verify
@@ -19,6 +19,7 @@ from .systems.base import State
 if TYPE_CHECKING:
     import xarray
 
+    from .output.page.page import Page
     from .output.plots import RunPlots
 
 VERIFIED_BYTES = 2**28  # stores up to this size are checked when they are opened
@@ -45,6 +46,7 @@ class Run:
         self.ending = dict(ending)
         self._z = np.array(arrays["z"])
         self._scale = np.array(arrays["scale"])
+        self._carry = np.array(arrays["carry"])
 
     @property
     def system(self) -> Any:
@@ -55,6 +57,11 @@ class Run:
     def method(self) -> Any:
         """The method that moved it."""
         return self.plan.method
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the method counted: for implicit methods `sweeps` of the iteration, and `newton_steps`, steps that took Newton."""
+        return self.method.counts(self._carry)
 
     @cached_property
     def final(self) -> State:
@@ -73,22 +80,22 @@ class Run:
 
     @cached_property
     def events(self) -> list[Happening]:
-        """What happened, in the order of time."""
-        if not self.plan.events:
-            return []
-        table = self._dataset("event_", "event").load()
+        """What happened, in the order of time: the events asked for, and what the samples show, such as a torn link."""
         names = [field.name for field in (*self.system.fields, *self.system.invariants)]
-        happened = [
-            Happening(
-                self.plan.events[int(row.which)].name, float(row.time), {name: row[name].values for name in names}
-            )
-            for row in (table.isel(event=i) for i in range(table.sizes["event"]))
-        ]
+        happened = []
+        if self.plan.events:
+            table = self._dataset("event_", "event").load()
+            for row in (table.isel(event=i) for i in range(table.sizes["event"])):
+                data = {name: row[name].values for name in names}
+                happened.append(Happening(self.plan.events[int(row.which)].name, float(row.time), data))
+        for name, time, sample, more in self.system.happenings(self.data):
+            row = self.data.isel(time=sample)
+            happened.append(Happening(name, time, {**{field: row[field].values for field in names}, **more}))
         return sorted(happened, key=lambda h: h.time)
 
     def audit(self) -> Audit:
         """Promised against measured, one row per invariant."""
-        traits, time = self.method.traits, self.data.time.values
+        time = self.data.time.values
         made = (len(time) - 1) * self.plan.every
         rows, start = [], 0
         for invariant in self.system.invariants:
@@ -96,9 +103,15 @@ class Run:
             start += invariant.width
             values = self.data[invariant.name].values.reshape(len(time), -1)
             values = values[:, 0] if invariant.shape == () else values
-            promised = traits.promise(invariant.tags)
-            rows.append(assess(invariant.name, time, values, steps=made, scale=scale, promised=promised))
+            promise = promised(self.system, self.method, invariant.tags)
+            rows.append(assess(invariant.name, time, values, steps=made, scale=scale, promised=promise))
         return Audit(tuple(rows))
+
+    def spectrum(self, name: str) -> xarray.DataArray:
+        """Power spectral density of a field or invariant; see `catena.analysis.spectrum`."""
+        from .analysis.spectrum import spectrum
+
+        return spectrum(self, name)
 
     @property
     def plot(self) -> RunPlots:
@@ -107,9 +120,38 @@ class Run:
 
         return RunPlots(self)
 
+    def view(self, path: str | Path | None = None, *, title: str | None = None, frames: int | None = None) -> Page:
+        """A page that shows the run in a browser, or in a notebook; see `catena.output.page.page.page_of`.
+
+        Parameters
+        ----------
+        path : HTML file to write; None: only the page is returned, which a notebook shows
+        title : heading; by default what moved
+        frames : most samples that are shown, 2000 if None; if there are more, every k-th is, and the page says so
+        """
+        from .output.page.page import page_of
+
+        page = page_of(self, title=title, frames=frames)
+        if path is not None:
+            page.save(path)
+        return page
+
+    def export(self, path: str | Path, format: str | None = None) -> Path:
+        """Write the run for other programs, as the suffix says; see `catena.output.export.exporting.export`."""
+        from .output.export.exporting import export
+
+        return export(self, path, format)
+
+    def _repr_html_(self) -> str:
+        from .output.page.facts import facts_table
+
+        return facts_table(self)
+
     def __repr__(self) -> str:
+        newton = self.counts.get("newton_steps", 0)
+        by = f", {newton} of them by Newton" if newton else ""
         end = f", {self.ending['reason']}" if "reason" in self.ending else ""
-        return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{end})"
+        return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{by}{end})"
 
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
         raise NotImplementedError

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .methods.base import Method
 from .plan import Plan, Problem, make_plan, plan_from, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run
-from .store import Store
+from .store import Store, require_free
 from .systems.base import State, System
 from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
 from .watching import Event, Section
@@ -31,7 +32,7 @@ FAILURES = {
     NOT_CONVERGED: "the equations of the step have no solution within reach",
     SINGULAR: "the matrix of Newton's method is singular",
     NOT_FINITE: "the state is no longer finite",
-    STEP_TOO_LONG: "a body turns too far in one step: dt |omega| must stay below 1",
+    STEP_TOO_LONG: "a body turns too far in one step",
     UNRESOLVED: "the start is too near the unstable axis to tell when the body leaves it",
     NOT_LOCATED: "a crossing could not be located",
 }
@@ -91,10 +92,12 @@ def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool |
     """Run a plan from its start over so many steps; `out` and `progress` as for `simulate`."""
     if not (out is None or isinstance(out, (str, Path))):
         raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
+    if out is not None:
+        require_free(Path(out))  # before something is compiled
     driver = _driver(plan)
     if driver.first_row().status != OK:
         raise InputError(
-            "the energy, or another invariant, is not defined at the start", where="start",
+            "the energy, or another invariant, is not defined at the start", where=plan.system.undefined_at(plan.start),
             do="start away from singular points and inside the domain of every function",
         )  # fmt: skip
     recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
@@ -213,11 +216,33 @@ def _anything(recorder: MemoryRecorder | StoreRecorder) -> bool:
     return isinstance(recorder, MemoryRecorder) or read_checkpoint(recorder.path) is not None
 
 
+def explained(status: int, method: Method, dt: float, *, speed: float | None = None) -> str:
+    """Why a step failed; `speed` is the |omega| of the fastest body at its start, if it is known."""
+    facts = []
+    if status == STEP_TOO_LONG and speed is not None:
+        facts.append(f"is {abs(dt) * speed:.3g}")
+    if status == STEP_TOO_LONG and isfinite(method.reach):
+        facts.append(f"must stay below {method.reach:.3g}")
+    turn = f": dt |omega| {' and '.join(facts)}" if facts else ""
+    return f"{FAILURES[status]}{turn} ({method}, dt = {dt:g})"
+
+
 def _failure(plan: Plan, recorder: Any, driver: Driver, status: int) -> StepFailure:
+    speed = plan.system.angular_speed(driver.program.view.unpack(driver.z, driver.time))
+    variable, changes = driver.trace() if status == NOT_CONVERGED else (None, [])
+    told = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
+    if status == NOT_FINITE:
+        variable, jump = driver.jump()
+        told = f"; a variable changes by {jump:.1e} in this step"
+    body_of = driver.program.view.body_of
+    body = None if body_of is None or variable is None else body_of(variable)
+    if status == STEP_TOO_LONG:
+        body = plan.system.fastest_body(driver.program.view.unpack(driver.z, driver.time))
     failure = StepFailure(
-        f"{FAILURES[status]} ({plan.method}, dt = {plan.dt:g})",
-        step=driver.step + 1, time=driver.time, do=plan.method.advice(),
+        explained(status, plan.method, plan.dt, speed=speed) + told, step=driver.step + 1, time=driver.time,
+        where="" if body is None else f"body {body}", do=plan.method.advice(),
     )  # fmt: skip
+    failure.body, failure.changes = body, tuple(changes)
     try:
         failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1)
     except StoreError as trouble:

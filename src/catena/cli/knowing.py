@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +13,6 @@ from ..errors import InputError, StoreError, nearest
 from .options import Json, StoredRun
 from .running import show_run
 from .terminal import be, facts, show, show_json, talk
-
-ENTRY = re.compile(r"^@\w+\{(?P<key>[^,\s]+),.*?^\}$", re.MULTILINE | re.DOTALL)
 
 
 def info(
@@ -123,9 +119,9 @@ def cite(
         keys: Iterable[str] = plan_from(read_spec(what)["plan"]).method.traits.cite
     else:
         keys = _keys_of_method(what)
-    text = (files("catena") / "references.bib").read_text(encoding="utf-8")
-    entries = {entry["key"]: entry[0] for entry in ENTRY.finditer(text)}
-    typer.echo("\n\n".join(entries[key] for key in dict.fromkeys(keys)))
+    from ..output.page.citation import bibtex
+
+    typer.echo("\n\n".join(bibtex(keys).values()))
 
 
 def _keys_of_method(name: str) -> list[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import signal
 import sys
+import warnings
+from functools import partial
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from ..errors import CatenaError, StepFailure, StoreError
+from ..errors import CatenaError, CatenaWarning, StepFailure, StoreError
 from ..version import __version__
-from . import codes, describing, knowing, reproducing, running
+from . import codes, describing, knowing, pictures, reproducing, running, viewing
 from .terminal import complain, error_console
 
 
@@ -21,7 +23,9 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = partial(_show_warning, set())
+                return super().invoke(ctx)
         except CatenaError as error:
             complain(error)
             raise typer.Exit(code_of(error)) from None
@@ -38,6 +42,19 @@ class Commands(TyperGroup):
                 raise
             _report(bug)
             raise typer.Exit(codes.BUG) from None
+
+
+def _show_warning(
+    told: set[str], message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any
+) -> None:
+    """A warning of ours is a sentence for the user, said once; where in our code it was raised tells nothing."""
+    if str(message) in told:
+        return
+    told.add(str(message))
+    if issubclass(category, CatenaWarning):
+        error_console().print(f"warning: {message}", style="yellow", markup=False)
+    else:
+        error_console().print(warnings.formatwarning(message, category, filename, lineno).rstrip(), markup=False)
 
 
 def code_of(error: CatenaError) -> int:
@@ -96,6 +113,7 @@ def common(
 for group, commands in {
     "Run": (running.run, running.resume),
     "Write a case": (describing.new, describing.check, describing.schema),
+    "Look": (pictures.plot, viewing.view, viewing.export),
     "Know": (knowing.info, knowing.methods, knowing.cite),
     "Compute in advance, compute again": (reproducing.warmup, reproducing.reproduce, reproducing.bench),
 }.items():

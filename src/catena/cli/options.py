@@ -16,4 +16,8 @@ Sets = Annotated[
 Plots = Annotated[
     Path | None, typer.Option("--plots", metavar="DIR", help="Save pictures (PNG and PDF) in this directory.")
 ]
+Page = Annotated[
+    Path | None, typer.Option("--page", metavar="FILE.HTML", help="Write a page that shows the run in any browser.")
+]
+Data = Annotated[bool, typer.Option("--data", help="Write the numbers of each picture beside it, as CSV.")]
 StoredRun = Annotated[Path, typer.Argument(metavar="RUN.ZARR", help="Directory of a stored run.", show_default=False)]

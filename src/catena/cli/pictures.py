@@ -1,20 +1,42 @@
-"""The pictures that `--plots` saves."""
+"""catena plot, and the pictures that `--plots` saves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ..errors import InputError
-from .terminal import talk
+import typer
+
+from ..errors import InputError, nearest
+from .options import Data, Quiet, StoredRun
+from .terminal import be, talk
 
 FORMATS = ("png", "pdf")
 
 
-def save_pictures(run: Any, folder: Path) -> list[str]:
-    """Draw the pictures that suit a run, and its sections, into a directory; gives their names."""
+def plot(
+    path: StoredRun,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which pictures; all that suit the run if none.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where they go.")] = Path(),
+    data: Data = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draw a stored run: energy, invariants and what suits its system."""
+    be(quiet=quiet)
+    from ..runs import open_run
+
+    drawn = save_pictures(open_run(path), out, names=names or (), data=data)
+    for name in drawn:
+        for suffix in (*FORMATS, *(("csv",) if data else ())):
+            typer.echo(str(out / f"{name}.{suffix}"))
+
+
+def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bool = False) -> list[str]:
+    """Draw pictures of a run into a directory, all that suit it if none is named; gives their names."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -29,8 +51,14 @@ def save_pictures(run: Any, folder: Path) -> list[str]:
     pictures: dict[str, Callable[[], Any]] = {name: getattr(run.plot, name) for name in run.plot.suited()}
     for section in run.sections:
         pictures[f"section_{section}"] = partial(run.plot.section, section)
+    for name in names:
+        if name not in pictures:
+            raise InputError(
+                f"this run has no picture {name!r}{nearest(name, list(pictures))}", where="plot",
+                do=f"choose among {', '.join(pictures)}",
+            )  # fmt: skip
     drawn = []
-    for name, draw in pictures.items():
+    for name, draw in ((name, pictures[name]) for name in names or pictures):
         try:
             axes = draw()
         except InputError as error:  # an orbit of one coordinate, a section without crossings
@@ -39,6 +67,19 @@ def save_pictures(run: Any, folder: Path) -> list[str]:
         figure = (axes[0] if isinstance(axes, Sequence) else axes).figure
         for suffix in FORMATS:
             figure.savefig(folder / f"{name}.{suffix}")
+        if data:
+            _save_numbers(figure, folder / f"{name}.csv")
         pyplot.close(figure)
         drawn.append(name)
     return drawn
+
+
+def _save_numbers(figure: Any, file: Path) -> None:
+    import csv
+
+    from ..output.numbers import HEADINGS, numbers_of
+
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(HEADINGS)
+        writer.writerows(numbers_of(figure))

@@ -13,7 +13,9 @@ import typer
 
 from ..errors import InputError, nearest
 from .options import Quiet
-from .terminal import be, show
+from .terminal import be, show, talk
+
+EVERYTHING = "all"  # the name that asks for every reproduction
 
 
 def warmup(quiet: Quiet = False) -> None:
@@ -56,7 +58,9 @@ def common_combinations() -> Iterator[tuple[str, str, Any]]:
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="What to compute again; without it, the choices are listed.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="What to compute again, or all; without it, the choices are listed.")
+    ] = "",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where pictures and numbers go.")
     ] = None,
@@ -71,14 +75,34 @@ def reproduce(
         for word, module in known.items():
             typer.echo(f"{word:{width}}  {module.ABOUT}")
         return
+    if name == EVERYTHING:
+        _reproduce_all(known, out or Path("reproduction"), quick=quick)
+        return
     if name not in known:
         raise InputError(
             f"there is nothing called {name!r} to reproduce{nearest(name, list(known))}", where="catena reproduce",
-            do=f"choose one of {', '.join(known)}",
+            do=f"choose one of {', '.join(known)}, or {EVERYTHING}",
         )  # fmt: skip
     folder = out or Path("reproduction") / name
     folder.mkdir(parents=True, exist_ok=True)
     show(known[name].reproduce(folder, quick=quick))
+
+
+def _reproduce_all(known: dict[str, Any], folder: Path, *, quick: bool) -> None:
+    """All of them, and one page; the page is written again after each, so that nothing is lost."""
+    from ..reproduce.everything import write_page
+    from ..version import __version__
+
+    made: list[tuple[Any, Any]] = []
+    for number, (word, module) in enumerate(known.items(), start=1):
+        talk(f"{number} of {len(known)}: {word}")
+        (folder / word).mkdir(parents=True, exist_ok=True)
+        made.append((module, module.reproduce(folder / word, quick=quick)))
+        page = write_page(folder, made, version=__version__)
+    for module, report in made:
+        asked = [row.agrees for row in report.rows if row.agrees is not None]
+        typer.echo(f"{module.NAME}: {sum(asked)} of {len(asked)} compared numbers agree")
+    typer.echo(str(page))
 
 
 def _reproductions() -> Iterator[Any]:
@@ -102,7 +126,8 @@ def bench(
     import catena
 
     folder = Path(str(catena.__file__)).parents[2] / "benchmarks"
-    known = sorted(file.stem for file in folder.glob("*.py") if "\ndef main(" in file.read_text(encoding="utf-8"))
+    scripts = [file for file in sorted(folder.glob("*.py")) if "\ndef main(" in file.read_text(encoding="utf-8")]
+    known = {file.stem.replace("_", "-"): file for file in scripts}
     if not known:
         raise InputError(
             "the benchmarks are not part of an installed catena", where="catena bench",
@@ -113,8 +138,8 @@ def bench(
         return
     if name not in known:
         raise InputError(
-            f"there is no benchmark {name!r}{nearest(name, known)}", where="catena bench",
+            f"there is no benchmark {name!r}{nearest(name, list(known))}", where="catena bench",
             do=f"choose one of {', '.join(known)}",
         )  # fmt: skip
-    finished = subprocess.run([sys.executable, str(folder / f"{name}.py"), *(arguments or [])], check=False)
+    finished = subprocess.run([sys.executable, str(known[name]), *(arguments or [])], check=False)
     raise typer.Exit(finished.returncode)

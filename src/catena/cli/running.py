@@ -11,7 +11,7 @@ import typer
 
 from ..errors import Interrupted, StepFailure
 from . import codes
-from .options import Json, Plots, Quiet, Sets, StoredRun
+from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
 from .terminal import be, error_console, facts, show, show_json, talk
 
 if TYPE_CHECKING:
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 def run(
     case: Annotated[
-        Path | None, typer.Argument(metavar="[CASE.TOML]", help="The case; without one, a galactic orbit is run.")
+        Path | None,
+        typer.Argument(metavar="[CASE.TOML]", help="The case; without one, a pulled chain of 64 bodies is run."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="NAME.ZARR", help="Stream the run into this directory.")
     ] = None,
     sets: Sets = None,
     plots: Plots = None,
+    data: Data = False,
+    page: Page = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -47,7 +50,14 @@ def run(
     target = out or described.out
     introduce(described.plan, described.steps, title=str(case or "default case"), store=target)
     progress = False if quiet else None
-    finish(lambda: described.run(out=target, progress=progress), store=target, plots=plots, as_json=as_json)
+    finish(
+        lambda: described.run(out=target, progress=progress),
+        store=target,
+        plots=plots,
+        data=data,
+        page=page,
+        as_json=as_json,
+    )
 
 
 def resume(
@@ -55,6 +65,8 @@ def resume(
     t_end: Annotated[float | None, typer.Option("--t-end", help="Total time of the end, to extend the run.")] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Total number of steps, to extend the run.")] = None,
     plots: Plots = None,
+    data: Data = False,
+    page: Page = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -72,7 +84,12 @@ def resume(
     introduce(plan, total, title=f"resuming {path}", store=path, made=0 if checkpoint is None else checkpoint.step)
     progress = False if quiet else None
     finish(
-        lambda: resume_run(path, t_end=t_end, steps=steps, progress=progress), store=path, plots=plots, as_json=as_json
+        lambda: resume_run(path, t_end=t_end, steps=steps, progress=progress),
+        store=path,
+        plots=plots,
+        data=data,
+        page=page,
+        as_json=as_json,
     )
 
 
@@ -91,7 +108,9 @@ def introduce(plan: Plan, steps: int, *, title: str, store: Any, made: int = 0) 
     )
 
 
-def finish(execute: Callable[[], Run], *, store: Any, plots: Path | None, as_json: bool) -> None:
+def finish(
+    execute: Callable[[], Run], *, store: Any, plots: Path | None, data: bool, page: Path | None, as_json: bool
+) -> None:
     """Execute, then show what came out, also of a run that failed or was stopped."""
     stopped: StepFailure | Interrupted | None = None
     try:
@@ -103,8 +122,11 @@ def finish(execute: Callable[[], Run], *, store: Any, plots: Path | None, as_jso
         if plots is not None:
             from .pictures import save_pictures
 
-            names = save_pictures(made, plots)
+            names = save_pictures(made, plots, data=data)
             talk(f"pictures in {plots}: {', '.join(names)}", style="dim")
+        if page is not None:
+            made.view(page)
+            talk(f"page: {page}", style="dim")
     if isinstance(stopped, StepFailure):
         raise stopped
     if stopped is not None:

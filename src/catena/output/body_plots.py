@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
-from .style import axes_for, legend_above, line_style, next_line_style, styled
+from .chain_plots import ManyBodyPictures, stacked
+from .style import axes_for, legend_above, legend_in_one_row, line_style, next_line_style, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ ASIDE = 30.0  # degrees between the eye and the curve that it looks at, so that 
 FAR_SIDE = {"alpha": 0.35, "linewidth": 0.6, "label": "_far side"}
 
 
-class BodyPictures:
+class BodyPictures(ManyBodyPictures):
     """Pictures of a run of one body. Every method takes `ax`, the axes to draw into (None: new ones), and returns the axes."""
 
     run: Run
@@ -127,20 +128,22 @@ class BodyPictures:
         self._need_body("angular_momentum")
         q, y = self._thinned("orientation"), self._thinned("angular_momentum")
         with styled():
-            axes = _stacked(2) if ax is None else ax
+            axes = stacked(2) if ax is None else ax
             for panel, values, letters, frame in zip(
                 axes, (y, rotations.rotate(q, y)), ("xyz", "XYZ"), ("body", "space"), strict=True
             ):
                 for k, letter in enumerate(letters):
                     panel.plot(self._thinned("time"), values[:, k], label=letter, **line_style(k))
                 panel.set_ylabel(f"angular momentum\nin {'the body' if frame == 'body' else frame}")
-            _in_one_row(axes[0], self.label + self._words())
-            _in_one_row(axes[1], None)
+            legend_in_one_row(axes[0], self.label + self._words())
+            legend_in_one_row(axes[1], None)
             axes[1].set_xlabel(self._time_name())
         return axes
 
     def energy_parts(self, ax: Axes | None = None) -> Axes:
         """Kinetic and potential energy apart, each less its start; of a free body, the kinetic energy about each principal axis."""
+        if self._has_bodies():
+            return self._energy_parts_of_bodies(ax)
         self._need_body("energy_parts")
         body = self.run.system.body
         momentum = self._thinned("angular_momentum") @ body.frame_matrix
@@ -305,17 +308,3 @@ def _square(ax: Axes | None) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.figure(figsize=(4.0, 4.4)).add_subplot()
-
-
-def _stacked(count: int) -> Sequence[Axes]:
-    """Axes of a new pyplot figure, one above the other."""
-    import matplotlib.pyplot as plt
-
-    return list(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=True))
-
-
-def _in_one_row(ax: Axes, title: str | None) -> None:
-    """The legend above the axes, its entries side by side."""
-    ax.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=3, title=title, title_fontsize=8.5, alignment="left"
-    )  # fmt: skip

@@ -46,7 +46,8 @@ class RunPlots(BodyPictures):
 
     def suited(self) -> tuple[str, ...]:
         """Names of the pictures that suit the system, sections apart."""
-        return ("energy", "invariants", *(self._suited_to_a_body() or ("phase", "orbit")))
+        own = self._suited_to_a_body() or self._suited_to_bodies() or ("phase", "orbit")
+        return ("energy", "invariants", *own)
 
     def energy(self, ax: Axes | None = None) -> Axes:
         """Energy error over time, on a logarithmic axis with its round-off floor (eps times the largest term of the energy).

@@ -76,6 +76,13 @@ def legend_above(ax: Axes, title: str | None = None) -> None:
             handle.set_markersize(max(handle.get_markersize(), 4.0))
 
 
+def legend_in_one_row(ax: Axes, title: str | None) -> None:
+    """The legend above the axes, its entries side by side."""
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=3, title=title, title_fontsize=8.5, alignment="left"
+    )  # fmt: skip
+
+
 def plain_log_axis(axis: Axis) -> None:
     """Logarithmic axis over a few decades at most: 1, 2, 5, 10, ... in plain numbers; powers of ten beyond."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter

@@ -89,7 +89,7 @@ class Store:
         layout = Layout.plan(spec=spec, attributes=attributes, streams=streams, rows_per_commit=rows_per_commit)
         scaffold = path.with_name(f".{path.name}.creating")
         with explained(path):
-            _require_free(path)
+            require_free(path)
             make_directory(scaffold / PRIVATE)
             lock = acquire_lock(scaffold / PRIVATE / "lock")
             try:
@@ -98,7 +98,7 @@ class Store:
                 for name, data in layout.array_files(layout.no_rows()).items():
                     put(scaffold / name / "zarr.json", data)
                 put(scaffold / ROOT_METADATA, layout.root_file(layout.no_rows()))
-                _require_free(path)
+                require_free(path)
                 rename_directory(scaffold, path)
             except BaseException:
                 with suppress(OSError):
@@ -363,7 +363,8 @@ def _read_tails(store: Path, layout: Layout, slot: Slot | None) -> dict[str, _Ta
     return tails
 
 
-def _require_free(path: Path) -> None:
+def require_free(path: Path) -> None:
+    """Refuse a place where something is already, or that cannot be made."""
     if path.exists() or path.is_symlink():
         ours = (path / PRIVATE / "spec.json").is_file()
         raise StoreError(

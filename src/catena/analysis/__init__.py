@@ -1,0 +1,1 @@
+"""What can be learned from a run or a system beyond its motion."""

@@ -1,0 +1,39 @@
+"""What a notebook or a prompt shows: short, escaped, and nothing is computed for it."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+import catena as ct
+from catena.markup import html_table
+from catena.methods.base import registered
+
+CHAIN = ct.problems.helix_chain(64)
+SHOWN = [
+    CHAIN.system, CHAIN.start, ct.Body.tetrahedron(), ct.FreeBody(ct.Body(moments=(1, 2, 2.5))),
+    ct.problems.kepler().system, ct.problems.lagrange_top().system,
+    *(method for kind in registered() for method in kind.examples()[:1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: type(shown).__name__)
+def test_a_repr_is_one_short_line_and_its_table_is_well_formed(shown):
+    assert "\n" not in repr(shown) and len(repr(shown)) < 400
+    table = ElementTree.fromstring(shown._repr_html_())
+    assert table.tag == "table" and len(list(table.iter("td"))) >= 2
+
+
+def test_a_repr_computes_nothing(monkeypatch):
+    """No kernel is collected, derived or compiled."""
+    monkeypatch.setattr("catena.engine.build.build", None)
+    chain = ct.problems.helix_chain(3).system
+    before = set(vars(chain))
+    chain._repr_html_(), repr(chain)
+    assert not any(name in vars(chain) for name in ("_pairs", "_numbered") if name not in before)
+
+
+def test_cells_are_escaped():
+    table = html_table([("<b>", "a & b")], headings=("x", "y"), title="<script>")
+    assert "<script>" not in table and "&lt;b&gt;" in table and "a &amp; b" in table
