@@ -40,6 +40,8 @@ class StepFailure(CatenaError):
     Attributes
     ----------
     step, time : the step that failed (1 is the first) and the time at its start
+    body : the body whose equations were farthest from solved, where it is known
+    changes : relative changes in the last sweeps of the iteration that failed
     run : the Run with everything recorded until then
     """
 
@@ -47,6 +49,8 @@ class StepFailure(CatenaError):
         self.step = step
         self.time = time
         self.run: Any = None
+        self.body: int | None = None
+        self.changes: tuple[float, ...] = ()
         place = f"step {step}, t = {time:.10g}" + (f", {where}" if where else "")
         super().__init__(wrong, where=place, do=do)
 

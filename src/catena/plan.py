@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from .engine.build import Program, build
-from .errors import InputError
+from .errors import CatenaWarning, InputError
 from .methods.base import Method, method_from
 from .systems.base import State, System, system_from
 from .watching import Event, Section, crossing_of
+
+NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +132,9 @@ def make_plan(
         method = method_from({"kind": kind, **arguments})
     if not isinstance(method, Method):
         raise InputError(f"{method!r} is not a method", where="simulate.method", do="give one, such as ct.Gauss(3)")
+    _warn_of_kinks(system, method)
     if dt is None and suggested is None and hasattr(system, "suggest_dt"):
-        suggested = system.suggest_dt(method)
+        suggested = system.suggest_dt(method, start)
     given = dt is not None
     if dt is None and suggested is None:
         raise InputError("dt is missing, and this system suggests none", where="simulate.dt", do="give dt")
@@ -138,8 +142,47 @@ def make_plan(
     count = step_count(step, start.time, steps=steps, t_end=t_end, adjust=not given)
     if not given and t_end is not None:
         step = (t_end - start.time) / count
+    _check_stability(system, start, method, step)
     plan = Plan(system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events))
     return plan, count
+
+
+def _warn_of_kinks(system: System, method: Method) -> None:
+    """A motion through a kink in a derivative of order k + 1 is followed with order k + 1 at most."""
+    supported = system.smoothness + 1
+    if method.traits.order > supported and not method.traits.adaptive:
+        warnings.warn(
+            f"{method} has order {method.traits.order}, but the potential has only {system.smoothness:g} continuous derivatives: "
+            f"expect order {supported:g} where a motion passes its end (a larger smoothness of Switched allows more)",
+            CatenaWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def _check_stability(system: System, start: State, method: Method, dt: float) -> None:
+    """Refuse a step beyond the linear limit at the start; warn near it, where the nonlinear motion takes the rest."""
+    limit = method.traits.stability
+    if not 0.0 < limit < math.inf:
+        return
+    omega = system.frequency_above(NEAR_THE_LIMIT * limit / dt, start)
+    if omega is None:
+        return
+    allowed = f"{limit / omega:.4g} (dt omega = {limit:.4g}, highest frequency omega = {omega:.6g})"
+    if dt * omega > limit:
+        raise InputError(
+            f"dt = {dt:g} is unstable for {method}: at this start the stiffest mode allows at most {allowed}", where="dt",
+            do=f"use dt = {_rounded_down(0.5 * limit / omega):g}, or a method without limit, such as Gauss(3)",
+        )  # fmt: skip
+    warnings.warn(
+        f"dt = {dt:g} is near the limit of {method}: at this start the stiffest mode allows at most {allowed}, and a chain "
+        "that is compressed allows less",
+        CatenaWarning, stacklevel=4,
+    )  # fmt: skip
+
+
+def _rounded_down(value: float) -> float:
+    """To two digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / unit) * unit
 
 
 def _checked_start(system: System, start: State) -> State:

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import catena as ct
 from catena.engine.build import build
-from catena.geometry import rotations
 from catena.systems.base import system_from
+from chains import REFERENCE, STATES, disturbed_helix, problem_of, worst_difference
 from uncompiled import simulate
-
-REFERENCE = tomllib.loads((Path(__file__).parents[1] / "reference" / "chains.toml").read_text())
-STATES = [name for name in REFERENCE if name != "static"]
-
-
-def problem_of(case: dict) -> ct.Problem:
-    return getattr(ct.problems, case["problem"])(**case["arguments"])
-
-
-def worst_difference(state: ct.State, case: dict) -> float:
-    """Largest difference of the listed body from the reference, the quaternion up to its sign."""
-    body, worst = case["body"], 0.0
-    for name in ("position", "orientation", "momentum", "angular_momentum"):
-        if name in case:
-            seen, wanted = getattr(state, name)[body], np.array(case[name])
-            sign = np.sign(seen @ wanted) if name == "orientation" else 1.0
-            worst = max(worst, float(np.abs(sign * seen - wanted).max()))
-    return worst
 
 
 @pytest.mark.parametrize("name", STATES)
@@ -54,28 +33,18 @@ def test_a_wrong_digit_in_the_potential_is_seen():
     assert worst_difference(run.final, case) > 10 * case["tolerance"]
 
 
-def disturbed_helix(potential) -> tuple[ct.Chain, ct.State]:
-    """Four bodies of the helix, moved and turned by fixed amounts."""
-    calm = ct.problems.helix_chain(4, amp=0.0).start
-    j = np.arange(4)
-    position = calm.position + 0.05 * np.column_stack([np.sin(j + 1), np.cos(2 * j + 1), np.sin(3 * j + 1)])
-    turn = np.column_stack([np.cos(j + 1), np.sin(2 * j + 1), np.cos(3 * j + 2), np.sin(5 * j + 3)])
-    chain = ct.Chain([ct.Body.tetrahedron()] * 4, potential)
-    return chain, chain.start(position, rotations.normalise(calm.orientation + 0.03 * turn))
-
-
 @pytest.mark.parametrize("row", REFERENCE["static"], ids=lambda row: row["potential"]["kind"])
 def test_energy_force_and_torque_of_every_potential(row):
     """Relative 1e-13 of the largest component, uncompiled."""
     chain, state = disturbed_helix(row["potential"])
-    program = build(chain, ct.Splitting(2), compiled=False)
+    program = build(chain, ct.RK4(), compiled=False)
     z = program.view.pack(state)
-    out = np.zeros(len(z) + 1)
-    name = next(part for part in vars(program.module) if part.endswith("chain_force"))
+    out = np.zeros(len(z))
+    name = next(part for part in vars(program.module) if part.endswith("canonical_field"))
     getattr(program.module, name)(z, program.par, out)
     for seen, wanted in ((program.par.f[1], row["force"]), (program.par.tau[1], row["torque"])):
         assert np.abs(seen - wanted).max() < 1e-13 * np.abs(wanted).max() * 3
-    energies = next(part for part in vars(program.module) if part.endswith("pair_energies"))
+    energies = next(part for part in vars(program.module) if part.endswith("link_energies"))
     total, _ = getattr(program.module, energies)(z, program.par)
     assert total == pytest.approx(row["energy"], rel=1e-13)
 
@@ -132,10 +101,9 @@ def test_one_potential_for_each_link_and_a_table_of_types_give_the_same_forces()
     state = disturbed_helix(lj)[1]
     forces = []
     for chain in (*same, table):
-        program = build(chain, ct.Splitting(2), compiled=False)
-        out = np.zeros(13 * 4 + 1)
-        getattr(program.module, next(p for p in vars(program.module) if p.endswith("chain_force")))(
-            program.view.pack(state), program.par, out
+        program = build(chain, ct.RK4(), compiled=False)
+        getattr(program.module, next(p for p in vars(program.module) if p.endswith("canonical_field")))(
+            program.view.pack(state), program.par, np.zeros(14 * 4)
         )
         forces.append(program.par.f.copy())
     assert np.array_equal(forces[0], forces[1])

@@ -1,4 +1,4 @@
-"""A chain of rigid bodies made of particles; neighbouring bodies interact particle by particle.
+"""A chain of rigid bodies; neighbouring bodies interact, particle by particle or as wholes.
 
 V is evaluated with the normalised rotations, so it is homogeneous of degree 0 in each quaternion and H is defined on all of
 R^(14 n). Then |q_j|^2 and q_j.g_j are quadratic first integrals: every symplectic Runge-Kutta method keeps both exactly, at any order,
@@ -7,25 +7,28 @@ without multiplier or projection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import views
-from ..errors import InputError
-from ..geometry import rotations
+from ..errors import CapabilityError, InputError
 from ..views import View
-from . import chain_forces, chain_motion
+from . import chain_hessian, chain_spectrum, chain_start, chain_tearing, chain_tiles, chain_views
 from .base import Array, Field, Invariant, State, System, register
 from .body import Body
-from .ends import Clamped, Displaced, Force, Free, describe_end, end_from
-from .free_body import UNIT_TOLERANCE, component_names
-from .potentials import PairSet, PairTable, pair_potential_from
+from .chain_interactions import Interactions
+from .ends import Clamped, Force, Free, describe_end, end_from
+from .one_body import component_names
+from .pairwise import checked
 
-Form = Literal["quaternion"]
+if TYPE_CHECKING:
+    from ..chain_outputs import ChainOutputs, Reactions
+    from .chain_scales import Scales
+
+Form = Literal["quaternion", "rotation", "multiplier"]
 CLAMPED, FREE = Clamped(), Free()
 
 
@@ -35,11 +38,16 @@ class Chain(System):
 
     Parameters
     ----------
-    bodies : list of Body with particles, two or more
-    potential : a pair potential, a `PairTable` by particle types, or a list with one for each link
+    bodies : list of Body, two or more; those between which a pair potential acts are made of particles
+    potential : a pair potential, a `PairTable` by particle types, a link potential, or a sum of these; or a list with one for
+        each link
     left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`
     gravity : acceleration in space
-    form : "quaternion"
+    form : the equations that are stepped. "quaternion": canonical, every structure kept, for all methods but those that need
+        matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions with a multiplier and
+        a fourth moment `J0`, for comparison only: off |q| = 1 it is no Hamiltonian system and unstable, so no method keeps
+        |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
+    J0 : fourth moment of the multiplier form; it does not change the exact motion
 
     Examples
     --------
@@ -60,30 +68,41 @@ class Chain(System):
         right: Any = FREE,
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
         form: Form = "quaternion",
+        J0: float = 1.0,
     ) -> None:
         self.bodies = _bodies(bodies)
         self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
         self.gravity = _vector(gravity, "Chain.gravity")
-        if form != "quaternion":
-            raise InputError(f"form = {form!r}", where="Chain.form", do='choose "quaternion"')
+        self.interactions = Interactions(self.bodies, potential)
+        if form not in get_args(Form):
+            raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
         self.form = form
-        self.potentials = self._link_potentials(potential)
+        self.J0 = checked(J0, "Chain.J0", above=0.0)
+        self._check_form()
 
-    def _link_potentials(self, potential: Any) -> tuple[Any, ...]:
-        links = len(self.bodies) - 1
-        if isinstance(potential, (list, tuple)):
-            if len(potential) != links:
-                raise InputError(
-                    f"{len(potential)} potentials for {links} links", where="Chain.potential",
-                    do="give one for all links, or one for each",
+    def _check_form(self) -> None:
+        if self.form == "multiplier":
+            self.default_method = ("Gauss", {"stages": 4})
+            if self.interactions.has_bonds:
+                raise CapabilityError(
+                    "link potentials are functions of rotations; the multiplier form leaves them", where="Chain.form",
+                    do='use form="quaternion"',
                 )  # fmt: skip
-            return tuple(pair_potential_from(p) if isinstance(p, Mapping) else p for p in potential)
-        given = pair_potential_from(potential) if isinstance(potential, Mapping) else potential
-        return (given,) * links
+        for j, body in enumerate(self.bodies):
+            if self.form == "rotation" and body.kind == "linear":
+                raise CapabilityError(
+                    f"body {j} is linear: RATTLE on matrices needs a body with three directions",
+                    where="Chain.form", do='use form="quaternion"',
+                )  # fmt: skip
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        return "Chain"
+        return "Chain" if self.form == "quaternion" else f"Chain ({self.form} form)"
+
+    @property
+    def potentials(self) -> tuple[Any, ...]:
+        """The potential of each link."""
+        return self.interactions.potentials
 
     @property
     def count(self) -> int:
@@ -104,6 +123,10 @@ class Chain(System):
         """Whether momentum and angular momentum are kept: nothing outside acts on the chain."""
         return isinstance(self.left, Free) and isinstance(self.right, Free) and not self.gravity.any()
 
+    @property
+    def smoothness(self) -> float:  # type: ignore[override]
+        return self.interactions.smoothness
+
     @cached_property
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         n = self.count
@@ -116,22 +139,22 @@ class Chain(System):
 
     @cached_property
     def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
-        always = (
-            Invariant("energy", (), (), "energy, with the work of the load", frozenset({"energy"})),
-            Invariant("unit_residual", (), (), "|q|^2 - 1 of the worst body", frozenset({"unit", "quadratic"})),
-            Invariant(
-                "tangency_residual", (), (), "q.g of the worst body", frozenset({"unit", "bilinear", "quadratic"})
-            ),
-        )
-        if not self.is_isolated:
-            return always
-        return (
-            *always,
-            Invariant("total_momentum", (3,), ("xyz",), "momentum", frozenset({"linear", "bilinear", "quadratic"})),
-            Invariant(
-                "total_angular_momentum", (3,), ("xyz",), "angular momentum", frozenset({"bilinear", "quadratic"})
-            ),
-        )
+        def invariant(name: str, about: str, *tags: str) -> Invariant:
+            shape, dims = ((3,), ("xyz",)) if name.startswith("total") else ((), ())
+            # In the multiplier form these are integrals of the exact motion only: no method promises anything.
+            promised = frozenset() if self.form == "multiplier" else frozenset(tags)
+            return Invariant(name, shape, dims, about, promised)
+
+        found = [invariant("energy", "energy, with the work of the load", "energy")]
+        if self.form == "rotation":
+            found.append(invariant("orthogonality_residual", "R^T R - 1, the worst element", "unit"))
+        else:
+            found.append(invariant("unit_residual", "|q|^2 - 1 of the worst body", "unit", "quadratic"))
+            found.append(invariant("tangency_residual", "q.g of the worst body", "unit", "bilinear", "quadratic"))
+        if self.is_isolated:
+            found.append(invariant("total_momentum", "momentum", "linear", "bilinear", "quadratic"))
+            found.append(invariant("total_angular_momentum", "angular momentum", "bilinear", "quadratic"))
+        return tuple(found)
 
     def start(
         self,
@@ -146,6 +169,9 @@ class Chain(System):
     ) -> State:
         """A state of all bodies, at rest where nothing is said.
 
+        Particles nearer than half the resting distance of their potential are refused; forces beyond what holds two
+        particles together are warned of.
+
         Parameters
         ----------
         position : (n, 3) centres of mass
@@ -153,35 +179,10 @@ class Chain(System):
         velocity or momentum : (n, 3) in space
         angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
         """
-        n = self.count
-        r = self._array(position, 3, "position")
-        q = np.tile((1.0, 0.0, 0.0, 0.0), (n, 1)) if orientation is None else self._array(orientation, 4, "orientation")
-        lengths = np.linalg.norm(q, axis=1)
-        for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
-            raise InputError(
-                f"the orientation of body {j} has length {lengths[j]:.9g}", where=f"start.orientation[{j}]",
-                do="give unit quaternions, scalar first",
-            )  # fmt: skip
-        _one_of(velocity, momentum, "velocity", "momentum")
-        _one_of(angular_velocity, angular_momentum, "angular_velocity", "angular_momentum")
-        if momentum is not None:
-            p = self._array(momentum, 3, "momentum")
-        else:
-            masses = np.array([[body.mass] for body in self.bodies])
-            p = np.zeros((n, 3)) if velocity is None else masses * self._array(velocity, 3, "velocity")
-        if angular_momentum is not None:
-            y = self._array(angular_momentum, 3, "angular_momentum")
-        elif angular_velocity is not None:
-            omega = self._array(angular_velocity, 3, "angular_velocity")
-            y = np.array([body.tensor @ w for body, w in zip(self.bodies, omega, strict=True)])
-        else:
-            y = np.zeros((n, 3))
-        self._check_held(r, p, y)
-        state = State(
-            {"position": r, "orientation": q / lengths[:, None], "momentum": p, "angular_momentum": y}, float(time)
-        )
-        self._check_distances(state)
-        return state
+        return chain_start.make_start(
+            self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
+            angular_momentum=angular_momentum, time=time,
+        )  # fmt: skip
 
     def straight(self, spacing: float) -> State:
         """All bodies in a row along x, none turned, at rest; the first at the origin."""
@@ -189,130 +190,123 @@ class Chain(System):
         position[:, 0] = spacing * np.arange(self.count)
         return self.start(position)
 
+    def undefined_at(self, state: State) -> str:
+        """The first link without an energy."""
+        return chain_start.undefined_link(self, state)
+
+    def angular_speed(self, state: State) -> float:
+        """|omega| of the fastest body."""
+        return float(self._speeds(state).max())
+
+    def fastest_body(self, state: State) -> int:
+        """Number of the body that turns fastest."""
+        return int(self._speeds(state).argmax())
+
+    def _speeds(self, state: State) -> Array:
+        pairs = zip(self.bodies, state.angular_momentum, strict=True)
+        return np.array([np.linalg.norm(body.inverse_moments * (body.frame_matrix.T @ y)) for body, y in pairs])
+
     def particles(self, state: State) -> list[Array]:
         """Positions in space of the particles of each body."""
-        turned = [
-            rotations.rotate(q, b.particles.positions) for q, b in zip(state.orientation, self.bodies, strict=True)
-        ]
-        return [r + x for r, x in zip(state.position, turned, strict=True)]
+        return chain_start.placed_particles(self, state)
 
-    def _array(self, values: Any, width: int, name: str) -> Array:
-        try:
-            array = np.array(values, dtype=float)
-        except (TypeError, ValueError):
-            raise InputError(f"{name} is not an array of numbers", where=f"start.{name}") from None
-        if array.shape != (self.count, width):
-            raise InputError(
-                f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give shape ({self.count}, {width})"
-            )
-        for j in np.flatnonzero(~np.isfinite(array).all(axis=1)):
-            raise InputError(f"{name} of body {j} is not finite: {array[j].tolist()}", where=f"start.{name}[{j}]")
-        return array
+    def link_lengths(self, state: State) -> Array:
+        """Distances of neighbouring centres of mass, (n - 1,)."""
+        return chain_tearing.link_lengths(state.position)
 
-    def _check_held(self, r: Array, p: Array, y: Array) -> None:
-        moves, turns = self.held
-        for j in range(self.count):
-            if not moves[j] and p[j].any():
-                raise InputError(f"body {j} is held, but moves", where=f"start.momentum[{j}]", do="give it no velocity")
-            if not turns[j] and y[j].any():
-                raise InputError(
-                    f"body {j} is held, but turns", where=f"start.angular_momentum[{j}]", do="give it no spin"
-                )
-        for j, end in ((0, self.left), (self.count - 1, self.right)):
-            if isinstance(end, Displaced) and end.position is not None and not np.array_equal(r[j], end.position):
-                raise InputError(
-                    f"body {j} starts at {r[j].tolist()}, but its end is displaced to {list(end.position)}",
-                    where=f"start.position[{j}]", do="start it there",
-                )  # fmt: skip
+    def link_gaps(self, state: State) -> Array:
+        """Shortest distance of two particles of neighbouring bodies, (n - 1,); inf where a body has none."""
+        return chain_tearing.link_gaps(self, state.position, state.orientation)
 
-    def _check_distances(self, state: State) -> None:
-        """Refuse particles nearer than half the length of their potential; warn where the force exceeds the cohesion."""
-        placed = self.particles(state)
-        for j, potential in enumerate(self.potentials):
-            if isinstance(potential, PairTable):
-                continue
-            between = np.linalg.norm(placed[j][:, None] - placed[j + 1][None], axis=-1)
-            k, l = np.unravel_index(int(between.argmin()), between.shape)
-            if between[k, l] < 0.5 * potential.length:
-                raise InputError(
-                    f"particle {k} of body {j} and particle {l} of body {j + 1} are {between[k, l]:.4g} apart, "
-                    f"less than half of {potential.length:.4g}", where=f"start.position[{j}]",
-                    do="move the bodies apart, or turn them",
-                )  # fmt: skip
+    def link_energies(self, state: State) -> Array:
+        """Energy of the potential of each link, (n - 1,)."""
+        from ..chain_outputs import link_energies
+
+        return link_energies(self, state)
+
+    def reactions(self, state: State) -> Reactions:
+        """Force and torque on the held ends: `.force` and `.torque`, (2, 3) for left and right, in space; 0 where free."""
+        from ..chain_outputs import reactions
+
+        return reactions(self, state)
+
+    def outputs(self, run: Any) -> ChainOutputs:
+        """Link lengths, gaps, energies and reactions along a run, each computed when it is asked for."""
+        from ..chain_outputs import ChainOutputs
+
+        return ChainOutputs(run)
+
+    def happenings(self, samples: Any) -> Iterator[tuple[str, float, int, dict[str, NDArray[Any]]]]:
+        """A link that tears, under the name "torn": its number, and a time interpolated between two samples."""
+        for tear in chain_tearing.tears(self, samples):
+            yield "torn", tear.time, tear.sample, {"link": np.array(tear.link)}
+
+    def scales(self, length: float | None = None, *, mass: float | None = None, time: float | None = None) -> Scales:
+        """Units of length, mass and time, and the chain without dimensions in them.
+
+        Parameters
+        ----------
+        length, mass, time : units; where None those of the first potential (for Lennard-Jones sigma and sigma
+            sqrt(m/epsilon)) and the mass of the first body
+        """
+        from .chain_scales import scales_of
+
+        return scales_of(self, length, mass, time)
+
+    def suggest_dt(self, method: Any = None, start: State | None = None) -> float:
+        """A step size for accurate motion: a fifth of the method's limit of stability for the fastest mode at this start.
+
+        With omega the highest frequency of small motions about the start (or the spin of a body, if that is faster), the limit
+        is `method.traits.stability` / omega; methods without limit get 1 / omega. Frequencies are those of the start: a chain that
+        starts far from equilibrium may stiffen later. Without a start there is no answer: a chain has many equilibria.
+
+        Parameters
+        ----------
+        method : the chain's default if None
+        start : a state of the chain
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> round(helix.system.suggest_dt(ct.Splitting(2), helix.start), 6)  # 0.2 * 2 / 31.4328
+        0.012726
+        """
+        if method is None:
+            from ..methods.base import method_from
+
+            kind, arguments = self.default_method
+            method = method_from({"kind": kind, **arguments})
+        return chain_spectrum.suggested_step(self, method, start)
+
+    def frequency_above(self, threshold: float, state: State) -> float | None:
+        if chain_spectrum.frequency_bound(self, state) <= threshold:
+            return None
+        omega = chain_spectrum.highest_frequency(self, state)
+        return omega if omega > threshold else None
 
     def view(self, name: str) -> View | None:
-        kernels: dict[Any, Any] = {
-            views.pair_force: self._pairs.kernel("pair_force"),
-            views.pair_energy: self._pairs.kernel("pair_energy"),
-            chain_forces.is_uniform: int(self._which is None),
-            chain_forces.add_link_forces: chain_forces.no_link_forces,
-            chain_forces.link_energies: chain_forces.no_link_energies,
-            views.field_count: 4,
+        if name == "tiles":
+            return chain_tiles.tiles_view(self) if self.form == "quaternion" else None
+        offered = {
+            "quaternion": chain_views.quaternion_view,
+            "rotation": chain_views.rotation_view,
+            "multiplier": chain_views.multiplier_view,
         }
-        flags = {"linear_bodies"} if any(body.kind == "linear" for body in self.bodies) else set()
-        n = self.count
-        if name in ("split", "constrained"):
-            kernels |= {
-                views.force: chain_motion.chain_force, views.kick: chain_motion.chain_kick,
-                views.drift: chain_motion.chain_drift, views.publish: chain_motion.publish_split,
-                views.measure: chain_motion.measure_split, views.field_end: chain_motion.split_field_end,
-            }  # fmt: skip
-            flags |= {"rotor", "quadratic_kinetic"}
-            moments = np.array([body.rotor_moments for body in self.bodies])
-            return View(name, kernels, 13 * n, self._pack, self._unpack, frozenset(flags), False, moments)
-        if name in ("canonical", "field"):
-            kernels |= {
-                views.field: chain_motion.canonical_field, views.velocity: chain_motion.canonical_velocity,
-                views.momentum_rate: chain_motion.canonical_rate, views.publish: chain_motion.publish_canonical,
-                views.measure: chain_motion.measure_canonical, views.field_end: chain_motion.canonical_field_end,
-            }  # fmt: skip
-            return View(name, kernels, 14 * n, self._pack_canonical, self._unpack_canonical, frozenset(flags), False)
-        return None
-
-    @cached_property
-    def _numbered(self) -> tuple[PairSet, NDArray[np.int64] | None, NDArray[np.int64]]:
-        """The distinct potentials; which acts, by link and types (None: one for all); the types of the particles."""
-        width = max(len(body.particles.positions) for body in self.bodies)
-        kinds = sorted({str(t) for body in self.bodies for t in body.particles.types})
-        types = np.zeros((self.count, width), dtype=np.int64)
-        for j, body in enumerate(self.bodies):
-            types[j, : len(body.particles.types)] = [kinds.index(str(t)) for t in body.particles.types]
-        distinct: list[Any] = []
-
-        def number(potential: Any) -> int:
-            if potential not in distinct:
-                distinct.append(potential)
-            return distinct.index(potential)
-
-        which = np.zeros((self.count - 1, len(kinds), len(kinds)), dtype=np.int64)
-        for j, potential in enumerate(self.potentials):
-            for a, first in enumerate(kinds):
-                for b, second in enumerate(kinds):
-                    acting = potential.between(first, second) if isinstance(potential, PairTable) else potential
-                    which[j, a, b] = number(acting)
-        return PairSet(distinct), which if len(distinct) > 1 else None, types
-
-    @property
-    def _pairs(self) -> PairSet:
-        return self._numbered[0]
-
-    @property
-    def _which(self) -> NDArray[np.int64] | None:
-        return self._numbered[1]
+        return offered[self.form](self, name)
 
     def parameter_arrays(self) -> dict[str, NDArray[Any]]:
-        n = self.count
-        counts = np.array([len(body.particles.positions) for body in self.bodies], dtype=np.int64)
-        particles = np.zeros((n, int(counts.max()), 3))
-        for j, body in enumerate(self.bodies):
-            particles[j, : counts[j]] = body.principal_particles.positions
         moves, turns = self.held
         masses = np.array([body.mass for body in self.bodies])
         load = masses[:, None] * self.gravity
         for j, end in ((0, self.left), (-1, self.right)):
             if isinstance(end, Force):
                 load[j] += end.force
-        pairs, which, types = self._numbered
+        extra: dict[str, dict[str, NDArray[Any]]] = {
+            "quaternion": chain_hessian.scratch(self.count),
+            "rotation": {"turn": np.zeros((2, 4))},
+            "multiplier": {"inverse_augmented": np.array([1.0 / self.J0]), "matrix": np.zeros((3, 3))},
+        }
         return {
             "mass": masses,
             "inertia": np.array([body.rotor_moments for body in self.bodies]),
@@ -321,60 +315,30 @@ class Chain(System):
             "moves": moves.astype(float),
             "turns": turns.astype(float),
             "load": load,
-            "count": counts,
-            "particles": particles,
-            "types": types,
-            "which": np.zeros((1, 1, 1), dtype=np.int64) if which is None else which,
-            "pair": np.array(pairs.values, dtype=float),
-            "x": np.zeros((3, n, particles.shape[1])),
-            "w": np.zeros((3, n, particles.shape[1])),
-            "f": np.zeros((n, 3)),
-            "tau": np.zeros((n, 3)),
+            **self.interactions.arrays(),
+            **extra[self.form],
         }
-
-    def _pack(self, state: State) -> Array:
-        frames = np.array([body.frame for body in self.bodies])
-        q = rotations.multiply(state.orientation, frames)
-        y = rotations.rotate(rotations.conjugate(frames), state.angular_momentum)
-        return np.concatenate([state.position.ravel(), q.ravel(), state.momentum.ravel(), y.ravel()])
-
-    def _unpack(self, z: Array, time: float) -> State:
-        n = self.count
-        frames = np.array([body.frame for body in self.bodies])
-        q = rotations.multiply(z[3 * n : 7 * n].reshape(n, 4), rotations.conjugate(frames))
-        y = rotations.rotate(frames, z[10 * n : 13 * n].reshape(n, 3))
-        r, p = z[: 3 * n].reshape(n, 3).copy(), z[7 * n : 10 * n].reshape(n, 3).copy()
-        return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, time)
-
-    def _pack_canonical(self, state: State) -> Array:
-        n = self.count
-        z = self._pack(state)
-        y = np.hstack([np.zeros((n, 1)), z[10 * n :].reshape(n, 3)])
-        g = 2.0 * rotations.multiply(z[3 * n : 7 * n].reshape(n, 4), y)
-        return np.concatenate([z[: 10 * n], g.ravel()])
-
-    def _unpack_canonical(self, z: Array, time: float) -> State:
-        n = self.count
-        q, g = z[3 * n : 7 * n].reshape(n, 4), z[10 * n :].reshape(n, 4)
-        y = 0.5 * rotations.multiply(rotations.conjugate(q), g)[:, 1:]
-        return self._unpack(np.concatenate([z[: 10 * n], y.ravel()]), time)
 
     def describe(self) -> dict[str, Any]:
         bodies: Any = [body.describe() for body in self.bodies]
         if all(body == bodies[0] for body in bodies):
             bodies = {"count": len(bodies), **bodies[0]}
-        same = all(potential == self.potentials[0] for potential in self.potentials)
-        potentials = [potential.describe() for potential in self.potentials]
+        forms: dict[str, dict[str, Any]] = {
+            "quaternion": {},
+            "rotation": {"form": self.form},
+            "multiplier": {"form": self.form, "J0": self.J0},
+        }
         return {
-            "kind": self.kind, "bodies": bodies, "potential": potentials[0] if same else potentials,
+            "kind": self.kind, "bodies": bodies, "potential": self.interactions.describe(),
             "left": describe_end(self.left), "right": describe_end(self.right), "gravity": self.gravity.tolist(),
+            **forms[self.form],
         }  # fmt: skip
 
     def names(self) -> dict[str, str]:
         return component_names(self.fields)
 
     def __repr__(self) -> str:
-        return f"Chain of {self.count} bodies, left {self.left}, right {self.right}"
+        return f"{self.title} of {self.count} bodies, left {self.left}, right {self.right}"
 
 
 def _bodies(given: Any) -> tuple[Body, ...]:
@@ -387,12 +351,6 @@ def _bodies(given: Any) -> tuple[Body, ...]:
     bodies = tuple(body if isinstance(body, Body) else Body.from_description(body) for body in given)
     if len(bodies) < 2:
         raise InputError(f"{len(bodies)} bodies do not make a chain", where="Chain.bodies", do="give two or more")
-    for j, body in enumerate(bodies):
-        if len(body.particles.positions) == 0:
-            raise InputError(
-                f"body {j} has no particles to interact with", where=f"Chain.bodies[{j}]",
-                do="make it with Body.from_particles",
-            )  # fmt: skip
     return bodies
 
 
@@ -404,8 +362,3 @@ def _vector(values: Any, where: str) -> Array:
     if array.shape != (3,) or not np.isfinite(array).all():
         raise InputError(f"{values!r}", where=where, do="give three finite numbers")
     return array
-
-
-def _one_of(a: Any, b: Any, first: str, second: str) -> None:
-    if a is not None and b is not None:
-        raise InputError(f"both {first} and {second} are given", where="start", do="give one of them")

@@ -6,7 +6,7 @@ round-off.
 """
 
 from ..geometry.quaternion import normalised_rotation
-from ..kernel import size, slot
+from ..kernel import relaxed_twin, size, slot
 from ..views import pair_energy, pair_force
 
 
@@ -22,17 +22,27 @@ def add_link_forces(z, par):
 
 
 @slot
-def link_energies(z, par):
-    """Energy of these potentials."""
+def bond_energy(z, j, par):
+    """Energy of that potential between bodies j and j + 1."""
 
 
 def no_link_forces(z, par):
     """No such potential."""
 
 
-def no_link_energies(z, par):
+def no_bond_energy(z, j, par):
     """No such potential."""
     return 0.0
+
+
+@slot
+def body_rotation(z, n, j):
+    """R of body j, principal axes to space, row by row."""
+
+
+def rotation_of_quaternion(z, n, j):
+    """From z = r (3n) | q (4n) | ..., at the normalised quaternion."""
+    return normalised_rotation(z[3 * n + 4 * j : 3 * n + 4 * j + 4])
 
 
 def potential_of(j, k, l, par):
@@ -51,7 +61,7 @@ def place_particles(z, par):
         r0 = z[3 * j]
         r1 = z[3 * j + 1]
         r2 = z[3 * j + 2]
-        a11, a12, a13, a21, a22, a23, a31, a32, a33 = normalised_rotation(z[3 * n + 4 * j : 3 * n + 4 * j + 4])
+        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
         for k in range(par.count[j]):
             b0 = par.particles[j, k, 0]
             b1 = par.particles[j, k, 1]
@@ -64,8 +74,13 @@ def place_particles(z, par):
             w[2, j, k] = 0.0
 
 
-def attract_neighbours(par):
+@slot
+def attract(par):
     """The forces w on all particles from those of the neighbouring bodies."""
+
+
+def attract_neighbours(par):
+    """Pair by pair, the force of each computed once."""
     n = par.mass.shape[0]
     x = par.x
     w = par.w
@@ -96,14 +111,19 @@ def attract_neighbours(par):
             w[2, j, k] += w2
 
 
+# Bodies of more particles than this are worth vectors over particles, whose sums are in another order.
+FEW_PARTICLES = 7
+attract_many = relaxed_twin(attract_neighbours)
+
+
 def find_forces(z, par):
     """par.f: forces in space, with the load; par.tau: torques in the body, principal axes; from the positions in z."""
     n = par.mass.shape[0]
     w = par.w
     place_particles(z, par)
-    attract_neighbours(par)
+    attract(par)
     for j in range(n):
-        a11, a12, a13, a21, a22, a23, a31, a32, a33 = normalised_rotation(z[3 * n + 4 * j : 3 * n + 4 * j + 4])
+        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
         f0 = par.load[j, 0]
         f1 = par.load[j, 1]
         f2 = par.load[j, 2]
@@ -135,21 +155,28 @@ def find_forces(z, par):
     add_link_forces(z, par)
 
 
-def pair_energies(z, par):
-    """Energy of all pairs, and the largest magnitude of a link's energy."""
-    n = par.mass.shape[0]
+def pair_energies(j, par):
+    """Energy of all pairs of bodies j and j + 1, whose particles are placed."""
     x = par.x
+    total = 0.0
+    for k in range(par.count[j]):
+        for l in range(par.count[j + 1]):
+            d0 = x[0, j, k] - x[0, j + 1, l]
+            d1 = x[1, j, k] - x[1, j + 1, l]
+            d2 = x[2, j, k] - x[2, j + 1, l]
+            total += pair_energy(d0 * d0 + d1 * d1 + d2 * d2, potential_of(j, k, l, par), par)
+    return total
+
+
+def link_energies(z, par):
+    """Energy of all links, and the largest magnitude of the parts it is made of."""
+    n = par.mass.shape[0]
     place_particles(z, par)
     total = 0.0
     largest = 0.0
     for j in range(n - 1):
-        link = 0.0
-        for k in range(par.count[j]):
-            for l in range(par.count[j + 1]):
-                d0 = x[0, j, k] - x[0, j + 1, l]
-                d1 = x[1, j, k] - x[1, j + 1, l]
-                d2 = x[2, j, k] - x[2, j + 1, l]
-                link += pair_energy(d0 * d0 + d1 * d1 + d2 * d2, potential_of(j, k, l, par), par)
-        total += link
-        largest = max(largest, abs(link))
+        pairs = pair_energies(j, par)
+        bond = bond_energy(z, j, par)
+        total += pairs + bond
+        largest = max(largest, abs(pairs), abs(bond))
     return total, largest

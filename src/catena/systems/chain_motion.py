@@ -8,7 +8,7 @@ initial data. par.moves and par.turns are 0 for held bodies; inverse moments are
 from ..geometry.quaternion import to_space
 from ..summation import add
 from ..views import rotate
-from .chain_forces import find_forces, link_energies, pair_energies
+from .chain_forces import find_forces, link_energies
 
 # Splitting ---------------------------------------------------------------------------------------------------------
 
@@ -48,12 +48,6 @@ def chain_drift(z, e, h, par, work):
             if status != 0:
                 return status
     return 0
-
-
-def split_field_end(b, par):
-    """r, q, p, y."""
-    n = par.mass.shape[0]
-    return 3 * n if b == 0 else (7 * n if b == 1 else (10 * n if b == 2 else 13 * n))
 
 
 # Canonical ---------------------------------------------------------------------------------------------------------
@@ -164,25 +158,26 @@ def canonical_field_end(b, par):
 # What is recorded --------------------------------------------------------------------------------------------------
 
 
+def publish_orientation(q0, q1, q2, q3, frame, row, k):
+    """q * frame^-1 into row from place k: the orientation of the axes in which a body was given."""
+    a = frame[0]
+    b = -frame[1]
+    c = -frame[2]
+    d = -frame[3]
+    row[k] = q0 * a - q1 * b - q2 * c - q3 * d
+    row[k + 1] = q0 * b + q1 * a + q2 * d - q3 * c
+    row[k + 2] = q0 * c + q2 * a + q3 * b - q1 * d
+    row[k + 3] = q0 * d + q3 * a + q1 * c - q2 * b
+
+
 def publish_bodies(z, n, par, row):
-    """Position, orientation and momentum of all bodies; orientation in the axes in which they were given."""
+    """Position, orientation and momentum of all bodies."""
     for k in range(3 * n):
         row[k] = z[k]
         row[7 * n + k] = z[7 * n + k]
     for j in range(n):
         k = 3 * n + 4 * j
-        a = par.frame[j, 0]
-        b = -par.frame[j, 1]
-        c = -par.frame[j, 2]
-        d = -par.frame[j, 3]
-        q0 = z[k]
-        q1 = z[k + 1]
-        q2 = z[k + 2]
-        q3 = z[k + 3]
-        row[k] = q0 * a - q1 * b - q2 * c - q3 * d
-        row[k + 1] = q0 * b + q1 * a + q2 * d - q3 * c
-        row[k + 2] = q0 * c + q2 * a + q3 * b - q1 * d
-        row[k + 3] = q0 * d + q3 * a + q1 * c - q2 * b
+        publish_orientation(z[k], z[k + 1], z[k + 2], z[k + 3], par.frame[j], row, k)
 
 
 def publish_split(z, par, row):
@@ -211,8 +206,11 @@ def measure_split(z, par, out, scale):
     out[0] = potential_energy(z, n, par, scale)
     for j in range(n):
         k = 10 * n + 3 * j
-        s = to_space(z[3 * n + 4 * j : 3 * n + 4 * j + 4], z[k], z[k + 1], z[k + 2])
-        add_body(z, n, j, z[k], z[k + 1], z[k + 2], s, 0.0, par, out, scale)
+        length = add_kinetic_energy(z, 7 * n, j, z[k], z[k + 1], z[k + 2], par, out, scale)
+        add_residual(1, unit_residual(z, n, j), 1.0, out, scale)
+        add_residual(2, 0.0, 2.0 * length, out, scale)
+        space = to_space(z[3 * n + 4 * j : 3 * n + 4 * j + 4], z[k], z[k + 1], z[k + 2])
+        add_momenta(z, 7 * n, j, 3, space, length, out, scale)
 
 
 def measure_canonical(z, par, out, scale):
@@ -222,10 +220,10 @@ def measure_canonical(z, par, out, scale):
     out[0] = potential_energy(z, n, par, scale)
     for j in range(n):
         y1, y2, y3 = body_momentum(z, n, j)
-        tangency = 0.0
-        for i in range(4):
-            tangency += z[3 * n + 4 * j + i] * z[10 * n + 4 * j + i]
-        add_body(z, n, j, y1, y2, y3, space_momentum(z, n, j), tangency, par, out, scale)
+        length = add_kinetic_energy(z, 7 * n, j, y1, y2, y3, par, out, scale)
+        add_residual(1, unit_residual(z, n, j), 1.0, out, scale)
+        add_residual(2, tangency(z, n, j), 2.0 * length, out, scale)
+        add_momenta(z, 7 * n, j, 3, space_momentum(z, n, j), length, out, scale)
 
 
 def clear(out):
@@ -236,10 +234,8 @@ def clear(out):
 
 def potential_energy(z, n, par, scale):
     """Energy of the links and of the load."""
-    total, largest = pair_energies(z, par)
-    link = link_energies(z, par)
-    scale[0] = max(scale[0], largest, abs(link))
-    total += link
+    total, largest = link_energies(z, par)
+    scale[0] = max(scale[0], largest)
     for j in range(n):
         for i in range(3):
             total -= par.load[j, i] * z[3 * j + i]
@@ -247,31 +243,50 @@ def potential_energy(z, n, par, scale):
     return total
 
 
-def add_body(z, n, j, y1, y2, y3, space, tangency, par, out, scale):
-    """What body j, with angular momentum `space` in space, adds to the invariants."""
-    p = 7 * n + 3 * j
-    kinetic = 0.5 * (z[p] * z[p] + z[p + 1] * z[p + 1] + z[p + 2] * z[p + 2]) / par.mass[j]
+def unit_residual(z, n, j):
+    """|q|^2 - 1 of body j."""
+    k = 3 * n + 4 * j
+    return z[k] * z[k] + z[k + 1] * z[k + 1] + z[k + 2] * z[k + 2] + z[k + 3] * z[k + 3] - 1.0
+
+
+def tangency(z, n, j):
+    """q.g of body j."""
+    total = 0.0
+    for i in range(4):
+        total += z[3 * n + 4 * j + i] * z[10 * n + 4 * j + i]
+    return total
+
+
+def add_kinetic_energy(z, p, j, y1, y2, y3, par, out, scale):
+    """Of body j, whose momentum stands with the others in z from place p on; returns |y|."""
+    k = p + 3 * j
+    kinetic = 0.5 * (z[k] * z[k] + z[k + 1] * z[k + 1] + z[k + 2] * z[k + 2]) / par.mass[j]
     kinetic += 0.5 * (par.inverse[j, 0] * y1 * y1 + par.inverse[j, 1] * y2 * y2 + par.inverse[j, 2] * y3 * y3)
     out[0] += kinetic
     scale[0] = max(scale[0], kinetic)
-    k = 3 * n + 4 * j
-    unit = z[k] * z[k] + z[k + 1] * z[k + 1] + z[k + 2] * z[k + 2] + z[k + 3] * z[k + 3] - 1.0
-    if abs(unit) > abs(out[1]):
-        out[1] = unit
-    if abs(tangency) > abs(out[2]):
-        out[2] = tangency
-    length = (y1 * y1 + y2 * y2 + y3 * y3) ** 0.5
-    scale[1] = 1.0
-    scale[2] = max(scale[2], 2.0 * length)
-    if out.shape[0] > 3:
-        r = 3 * j
-        s1, s2, s3 = space
-        for i in range(3):
-            out[3 + i] += z[p + i]
-            scale[3 + i] = max(scale[3 + i], abs(z[p + i]))
-        out[6] += z[r + 1] * z[p + 2] - z[r + 2] * z[p + 1] + s1
-        out[7] += z[r + 2] * z[p] - z[r] * z[p + 2] + s2
-        out[8] += z[r] * z[p + 1] - z[r + 1] * z[p] + s3
-        far = max(abs(z[r]), abs(z[r + 1]), abs(z[r + 2])) * max(abs(z[p]), abs(z[p + 1]), abs(z[p + 2]))
-        for i in range(3):
-            scale[6 + i] = max(scale[6 + i], far, length)
+    return (y1 * y1 + y2 * y2 + y3 * y3) ** 0.5
+
+
+def add_residual(i, value, size, out, scale):
+    """Invariant i is a residual: that of the worst body counts."""
+    if abs(value) > abs(out[i]):
+        out[i] = value
+    scale[i] = max(scale[i], size)
+
+
+def add_momenta(z, p, j, first, space, length, out, scale):
+    """Momentum and angular momentum of body j (`space`: that of its own rotation), where they are invariants."""
+    if out.shape[0] <= first:
+        return
+    r = 3 * j
+    k = p + 3 * j
+    s1, s2, s3 = space
+    for i in range(3):
+        out[first + i] += z[k + i]
+        scale[first + i] = max(scale[first + i], abs(z[k + i]))
+    out[first + 3] += z[r + 1] * z[k + 2] - z[r + 2] * z[k + 1] + s1
+    out[first + 4] += z[r + 2] * z[k] - z[r] * z[k + 2] + s2
+    out[first + 5] += z[r] * z[k + 1] - z[r + 1] * z[k] + s3
+    far = max(abs(z[r]), abs(z[r + 1]), abs(z[r + 2])) * max(abs(z[k]), abs(z[k + 1]), abs(z[k + 2]))
+    for i in range(3):
+        scale[first + 3 + i] = max(scale[first + 3 + i], far, length)

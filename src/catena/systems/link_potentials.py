@@ -56,6 +56,11 @@ class Linkwise:
         return math.inf
 
     @property
+    def torn_distance(self) -> float:
+        """Distance of the centres of mass beyond which the link is torn; inf if it never is."""
+        return math.inf
+
+    @property
     def values(self) -> Array:
         """The constants, for par.link; never empty."""
         return np.array(self.constants or [0.0])
@@ -223,7 +228,7 @@ class BendTwist(Linkwise):
             raise InputError("q0 = 0", where="BendTwist.q0", do="give a quaternion other than zero")
 
     @cached_property
-    def constants(self) -> tuple[float, ...]:  # type: ignore[override]
+    def constants(self) -> tuple[float, ...]:
         """k, d0, and rest and W with V = ... + rest - sum_ik W_ik Q_ik."""
         weights = np.array([0.5 * self.twist, 0.5 * self.twist, self.bend - 0.5 * self.twist])
         turned = to_matrix(self.q0) * weights
@@ -277,6 +282,11 @@ class GayBerne(Linkwise):
         chi, chi_prime = (square - 1.0) / (square + 1.0), (scaled - 1.0) / (scaled + 1.0)
         return 4.0 * self.epsilon, self.sigma, chi, chi_prime, self.mu, 0.5 * self.nu
 
+    @property
+    def torn_distance(self) -> float:
+        """rho > 4, as for Lennard-Jones, however the bodies lie: 3 sigma beyond the longest range."""
+        return (max(self.kappa, 1.0) + 3.0) * self.sigma
+
     def part(self, name: LinkKernel) -> Any:
         return {"link_energy": link_kernels.gay_berne_energy, "link_force": link_kernels.gay_berne_force}[name]
 
@@ -298,6 +308,10 @@ class LinkSum(Linkwise):
     @property
     def smoothness(self) -> float:
         return min(term.smoothness for term in self.terms)
+
+    @property
+    def torn_distance(self) -> float:
+        return max(term.torn_distance for term in self.terms)
 
     def part(self, name: LinkKernel) -> Written:
         lines, uses, width = [f"def sum_{name}({ARGUMENTS}, at, par):"], [], 0
