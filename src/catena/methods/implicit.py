@@ -7,8 +7,8 @@ With the increments L_j = dt b_j f(Y_j) and mu_ij = a_ij / b_j [antonana2017]:
 The stages are iterated until they stop changing (`iteration.judge`), by fixed point from the polynomial of
 the last step, or by simplified Newton.
 
-carry: L (n rows of stages, see `stages`), then [known, sweeps so far, Newton steps in a row, Newton from now on].
-work: that of `stages`; for Newton the matrix (s n)^2, pivots (s n), residual (s n), Jacobian n^2.
+carry: L (n rows of stages, see `stages`), then [known, sweeps so far, failed fixed points in a row, Newton from now on,
+steps by Newton so far]. work: that of `stages`; for Newton residual and change (s n each), then the memory of `prepare`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import CapabilityError, InputError
-from ..kernel import apart, bind
+from ..kernel import apart, bind, inline, slot
 from ..summation import add
-from ..views import NOT_CONVERGED, SINGULAR, View, dimension, jacobian, rotate
+from ..views import NOT_CONVERGED, SINGULAR, View, dimension, rotate
 from . import stages
 from .base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
+from .block_tridiagonal import BLOCK, block_arrays, correct_blocks, prepare_blocks
 from .iteration import DONE, FAILED, judge
-from .linear_algebra import factorise, solve
+from .linear_algebra import correct_dense, dense_memory, prepare_dense
 from .moser_veselov import implicit_midpoint_rotor
 from .rotor import rotate_free_body
-from .stages import begin, lane_count, move_fields, rates, stage_count, sweep, used, whole_sweep
+from .stages import begin, blame, lane_count, move_fields, note, rates, stage_count, sweep, used, whole_sweep
 from .tableaux import Collocation, gauss, radau_iia, sun_geng
 
 NEWTON_FOR_GOOD = 3  # failed fixed points in a row after which Newton stays
@@ -37,6 +39,7 @@ NEWTON_FOR_GOOD = 3  # failed fixed points in a row after which Newton stays
 Solver = Literal["auto", "fixed-point", "newton"]
 
 
+@inline
 def fixed_point(z, e, dt, par, tab, work, carry):
     """Iterate L = dt b f(Y(L)); returns a status. The number of sweeps is added to the carry."""
     last = dimension(z) * lane_count(tab)
@@ -52,6 +55,7 @@ def fixed_point(z, e, dt, par, tab, work, carry):
         else:
             largest, smallest = whole_sweep(z, e, dt, par, tab, work)
         sweeps += 1
+        note(sweeps, largest, z, tab, work)
         decision, best, worse = judge(largest, smallest, best, worse, sweeps)
         if decision == DONE:
             carry[last + 1] += sweeps
@@ -59,6 +63,16 @@ def fixed_point(z, e, dt, par, tab, work, carry):
         if decision == FAILED:
             carry[last] = 0.0
             return NOT_CONVERGED
+
+
+@slot
+def prepare(z, dt, par, tab, memory):
+    """Factorise the iteration matrix 1 - dt b_i mu_ij J with J at z; a status."""
+
+
+@slot
+def correct(residual, change, dt, par, tab, memory):
+    """change = the inverse of that matrix times the residual."""
 
 
 @apart
@@ -70,20 +84,10 @@ def newton(z, e, dt, par, tab, work, carry):
     m = s * n
     last = n * lanes
     memory = work[used(z, tab) :]
-    matrix = memory[: m * m]
-    pivots = memory[m * m : m * m + m]
-    residual = memory[m * m + m : m * m + 2 * m]
-    slope = memory[m * m + 2 * m : m * m + 2 * m + n * n]
-    jacobian(z, par, slope)
-    for i in range(s):
-        for k in range(n):
-            for j in range(s):
-                factor = dt * tab[2 * s, i] * tab[j, i]
-                for l in range(n):
-                    matrix[(i * n + k) * m + j * n + l] = -factor * slope[k * n + l]
-            matrix[(i * n + k) * m + i * n + k] += 1.0
-    if factorise(matrix, m, pivots) != 0:
-        carry[last] = 0.0
+    residual = memory[:m]
+    change = memory[m : 2 * m]
+    carry[last] = 0.0  # steps are long here, and the polynomial of the last one leads astray
+    if prepare(z, dt, par, tab, memory[2 * m :]) != 0:
         return SINGULAR
     begin(z, e, par, tab, work, carry)
     best = math.inf
@@ -99,21 +103,24 @@ def newton(z, e, dt, par, tab, work, carry):
                 increment = -residual[i * n + k]
                 residual[i * n + k] += work[(2 * k + 2) * lanes + i]
                 work[(2 * k + 2) * lanes + i] = increment
-        solve(matrix, m, pivots, residual)
+        correct(residual, change, dt, par, tab, memory[2 * m :])
         for i in range(s):
             for k in range(n):
-                work[(2 * k + 2) * lanes + i] += residual[i * n + k]
+                work[(2 * k + 2) * lanes + i] += change[i * n + k]
         largest, smallest = move_fields(z, e, par, tab, work)
         sweeps += 1
+        note(sweeps, largest, z, tab, work)
         decision, best, worse = judge(largest, smallest, best, worse, sweeps)
         if decision == DONE:
             carry[last + 1] += sweeps
+            carry[last + 4] += 1.0
             return 0
         if decision == FAILED:
-            carry[last] = 0.0
+            blame(change, z, par, tab, work)
             return NOT_CONVERGED
 
 
+@inline
 def finish(z, e, tab, work, carry):
     """z' = z + (e + sum L); returns a status: nan slips through comparisons of changes, but not through here."""
     n = dimension(z)
@@ -135,6 +142,7 @@ def finish(z, e, tab, work, carry):
     return 0
 
 
+@inline
 def fixed_point_step(z, e, dt, par, tab, work, carry):
     """One step by fixed point alone."""
     status = fixed_point(z, e, dt, par, tab, work, carry)
@@ -143,6 +151,7 @@ def fixed_point_step(z, e, dt, par, tab, work, carry):
     return status
 
 
+@inline
 def newton_step(z, e, dt, par, tab, work, carry):
     """One step by Newton alone."""
     status = newton(z, e, dt, par, tab, work, carry)
@@ -151,6 +160,7 @@ def newton_step(z, e, dt, par, tab, work, carry):
     return status
 
 
+@inline
 def automatic_step(z, e, dt, par, tab, work, carry):
     """Fixed point; Newton where it fails, and for good after three failures in a row."""
     last = dimension(z) * lane_count(tab)
@@ -185,16 +195,28 @@ class _Implicit(Method):
     def stepper(self, view: View) -> Stepper:
         t = self.tableau()
         s, n = t.stages, view.dimension
-        with_newton = self.solver != "fixed-point" and "jacobian" in view.flags
+        blocks, dense = "block_jacobian" in view.flags, "jacobian" in view.flags
+        with_newton = self.solver != "fixed-point" and (blocks or dense)
         if self.solver == "newton" and not with_newton:
             raise CapabilityError("the system gives no Jacobian for Newton's method", do='use solver="fixed-point"')
         tab = stages.table(t)
-        work = used(np.empty(n), tab)
+        work, fills, par = used(np.empty(n), tab), dict(stages.fills(view, s)), {}
         if with_newton:
-            work += (s * n) ** 2 + 2 * s * n + n * n
+            work += 2 * s * n + (0 if blocks else dense_memory(s, n))
+            fills[prepare] = prepare_blocks if blocks else prepare_dense
+            fills[correct] = correct_blocks if blocks else correct_dense
+            par = block_arrays(t, n // BLOCK) if blocks else {}
         chosen = {True: automatic_step, False: fixed_point_step}[with_newton]
         step = newton_step if self.solver == "newton" else chosen
-        return Stepper(bind(step, stages.fills(view, s)), tab, work, n * tab.shape[1] + 4, packed=True)
+        return Stepper(bind(step, fills), tab, work, n * tab.shape[1] + 5, par, packed=True)
+
+    def counts(self, carry: NDArray[np.float64]) -> dict[str, int]:
+        return {"sweeps": int(carry[-4]), "newton_steps": int(carry[-1])}
+
+    def trace(self, view: View, work: NDArray[np.float64]) -> tuple[int | None, list[float]]:
+        newton = self.solver != "fixed-point" and not {"jacobian", "block_jacobian"}.isdisjoint(view.flags)
+        variable, changes = stages.noted(work, view.dimension, stages.table(self.tableau()))
+        return variable if newton else None, changes
 
     def advice(self) -> str:
         return "use a smaller dt" + (

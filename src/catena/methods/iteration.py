@@ -18,10 +18,10 @@ FAILED = 2
 
 
 def judge(largest, smallest, best, worse, sweep):
-    """(decision, best, worse) after a sweep whose relative changes per field lie in [smallest, largest].
+    """(decision, best, worse) after a sweep with these relative changes of its fields.
 
-    The fields are coupled, so an iteration that bounces moves them all: one field at the level of
-    round-off is enough. (All would be too strict: momenta near an equilibrium are themselves noise.)
+    Positions and their momenta are coupled, so an iteration that bounces moves both: one of the two at the level of
+    round-off is enough. (Both would be too strict: momenta near an equilibrium are themselves noise.)
     But not at once: fields may change by turns, and then the largest change rises at every second sweep.
     """
     if largest == 0.0:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-RESOLUTION = 0.01
+RESOLUTION = 0.01  # intervals of weak instability narrower than this are stepped over
 ROUND_OFF = 1e-12
+DIGITS = 5
 
 
 def merged(weights: Array) -> tuple[Array, Array]:
@@ -17,15 +20,33 @@ def merged(weights: Array) -> tuple[Array, Array]:
 
 
 def stability_limit(kicks: Array, drifts: Array) -> float:
-    """Largest dt omega, to two digits, up to which the powers of the step stay bounded: |trace| <= 2."""
+    """Largest dt omega up to which the powers of the step stay bounded: |trace| <= 2.
 
-    def stable(x: float) -> bool:
-        step = np.eye(2)
-        for b, a in zip(kicks, np.append(drifts, 0.0), strict=True):
-            step = np.array([[1.0, a * x], [0.0, 1.0]]) @ np.array([[1.0, 0.0], [-b * x, 1.0]]) @ step
-        return abs(np.trace(step)) <= 2.0 + ROUND_OFF
+    Resonances of the stages leave gaps before that, where a mode grows slowly: 3.164 to 3.169, by 2.4e-3 a step, with the
+    splitting of order 4; 3.142 and 6.35, by less than 7e-4, with that of order 6. They are narrower than the resolution.
 
-    count = 0
-    while stable((count + 1) * RESOLUTION):
-        count += 1
-    return round(count * RESOLUTION, 2)
+    Examples
+    --------
+    >>> stability_limit(np.array([0.5, 0.5]), np.array([1.0]))
+    2.0
+    """
+    return _limit(tuple(kicks.tolist()), tuple(drifts.tolist()))
+
+
+@cache
+def _limit(kicks: tuple[float, ...], drifts: tuple[float, ...]) -> float:
+    def stable(x: Array) -> NDArray[np.bool_]:
+        q, p = np.array([np.ones_like(x), np.zeros_like(x)]), np.array([np.zeros_like(x), np.ones_like(x)])
+        for b, a in zip(kicks, (*drifts, 0.0), strict=True):
+            p = p - b * x * q
+            q = q + a * x * p
+        return np.abs(q[0] + p[1]) <= 2.0 + ROUND_OFF
+
+    # no product of m kicks and drifts is stable beyond 2 m
+    grid = np.arange(1, round(2.0 * len(drifts) / RESOLUTION) + 2) * np.float64(RESOLUTION)
+    last = int(np.argmin(stable(grid)))
+    low, high = grid[last] - RESOLUTION, grid[last]
+    while high - low > 0.1**DIGITS / 4:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if stable(np.array([middle]))[0] else (low, middle)
+    return round(float(low), DIGITS)

@@ -8,7 +8,7 @@ length of a row, is the number of stages or a little more: the stages that fill 
 
 tab: s rows mu_ij, one for each j; s rows of the extrapolation, one for each j; the weights b. carry: L, then the rest.
 work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of
-the fields.
+the fields and their relative changes; the number of sweeps, the variable that changed most, and the changes of the last sweeps.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import views
-from ..kernel import Written, bind, size, slot
+from ..kernel import Written, bind, inline, size, slot
 from ..views import View, dimension, field, field_count, field_end, momentum_rate, velocity
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
+REMEMBERED = 8  # changes of the last sweeps, for the message where a step fails
 LONGEST_STRAIGHT = 400  # lines of the field, all stages together, beyond which compiling them in a row takes too long
 
 
@@ -117,7 +118,30 @@ def begin(z, e, par, tab, work, carry):
 
 def used(z, tab):
     """Numbers of work that the kernels here use."""
-    return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
+    return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + 2 * MOST_FIELDS + 2 + REMEMBERED
+
+
+def note(sweeps, change, z, tab, work):
+    """Keep the relative change of a sweep."""
+    here = used(z, tab) - REMEMBERED
+    work[here - 2] = sweeps
+    work[here + sweeps % REMEMBERED] = change
+
+
+def blame(change, z, par, tab, work):
+    """Keep the variable with the largest relative change, of those that Newton has just made to all stages."""
+    n = dimension(z)
+    worst = -1.0
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        weight = work[(2 * n + 1) * lane_count(tab) + 2 * n + b]
+        for i in range(stage_count(tab)):
+            for k in range(start, end):
+                if not weight * abs(change[i * n + k]) <= worst:  # also true for nan
+                    worst = weight * abs(change[i * n + k])
+                    work[used(z, tab) - REMEMBERED - 1] = k
+        start = end
 
 
 def relative(b, change, z, tab, work):
@@ -129,25 +153,56 @@ def relative(b, change, z, tab, work):
 
 
 def move_fields(z, e, par, tab, work):
-    """Y from L; the largest and the smallest relative change of a field."""
-    largest = 0.0
-    smallest = math.inf
+    """Y from L; the largest and the smallest relative change, as `extremes` finds them."""
     start = 0
     for b in range(field_count(par)):
         end = field_end(b, par)
-        change = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
-        largest = max(largest, change)
-        smallest = min(smallest, change)
+        move_field(b, start, end, z, e, tab, work)
         start = end
+    return extremes(z, par, tab, work)
+
+
+def move_field(b, start, end, z, e, tab, work):
+    """Y from L for field b, the variables start..end; its relative change is kept."""
+    here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
+    work[here + b] = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
+
+
+def extremes(z, par, tab, work):
+    """The largest relative change of a field, and the largest over pairs (positions, momenta) of the smaller of the two.
+
+    Not the smallest of all: bodies that do not turn leave their quaternions alone whatever their centres do.
+    """
+    here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
+    fields = field_count(par)
+    half = fields // 2
+    largest = 0.0
+    smallest = math.inf if fields % 2 == 1 else 0.0
+    for b in range(fields):
+        largest = max(largest, work[here + b])
+        if fields % 2 == 1:
+            smallest = min(smallest, work[here + b])
+        elif b < half:
+            smallest = max(smallest, min(work[here + b], work[here + half + b]))
     return largest, smallest
 
 
+@inline
 def whole_sweep(z, e, dt, par, tab, work):
     """All rates, then all stages."""
     rates(z, 0, dimension(z), dt, par, tab, work)
     return move_fields(z, e, par, tab, work)
 
 
+@inline
+def rates_by_halves(z, start, end, dt, par, tab, work):
+    """All rates, each half by its own kernel: the field as a whole need not be compiled."""
+    n = dimension(z)
+    velocity_rates(z, 0, n // 2, dt, par, tab, work)
+    momentum_rates(z, n // 2, n, dt, par, tab, work)
+
+
+@inline
 def sweep_by_halves(z, e, dt, par, tab, work):
     """The positions, then the momenta at the new positions.
 
@@ -155,19 +210,23 @@ def sweep_by_halves(z, e, dt, par, tab, work):
     """
     n = dimension(z)
     half = n // 2
-    largest = 0.0
-    smallest = math.inf
     velocity_rates(z, 0, half, dt, par, tab, work)
     start = 0
     for b in range(field_count(par)):
         end = field_end(b, par)
         if start == half:
             momentum_rates(z, half, n, dt, par, tab, work)
-        change = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
-        largest = max(largest, change)
-        smallest = min(smallest, change)
+        move_field(b, start, end, z, e, tab, work)
         start = end
-    return largest, smallest
+    return extremes(z, par, tab, work)
+
+
+def noted(work: NDArray[np.float64], n: int, tab: NDArray[np.float64]) -> tuple[int, list[float]]:
+    """The variable that changed most, and the relative changes of the last sweeps, oldest first."""
+    here = used(np.empty(n), tab) - REMEMBERED
+    sweeps = int(work[here - 2])
+    last = range(max(2, sweeps + 1 - REMEMBERED), sweeps + 1)
+    return int(work[here - 1]), [float(work[here + k % REMEMBERED]) for k in last]
 
 
 def lanes_for(s: int) -> int:
@@ -195,6 +254,8 @@ def fills(view: View, s: int) -> Mapping[Any, Any]:
     given[rates] = bind(rates_through_memory, {evaluate: field})
     if view.name == "canonical":
         given[sweep] = sweep_by_halves
+        if not view.literal:
+            given[rates] = rates_by_halves
         parts = {velocity_rates: (velocity, range(n // 2)), momentum_rates: (momentum_rate, range(n // 2, n))}
     else:
         given[sweep] = whole_sweep

@@ -1,0 +1,217 @@
+"""Newton's corrections for bodies that act on their neighbours only: time and memory grow with the number of bodies, not its cube.
+
+The iteration matrix 1 - dt (B mu) (x) J of all stages falls apart where the Runge-Kutta matrix is diagonalised, B mu = T Lambda
+T^-1: one matrix 1 - dt lambda J for each eigenvalue, of a pair of conjugate ones only the first [hairer1999].
+
+J is block tridiagonal over the bodies. With x the seven positions (r, q) of a body, m its seven momenta (p, g) and
+h = dt lambda, the momenta are eliminated body by body,
+
+    m = N (rho_m + h sum_k J_mx[j, k] x_k),      N = (1 - h J_mm)^-1,      E = h J_xm N,
+
+and a block tridiagonal system with blocks of 7 x 7 is left for the positions:
+
+    (1 - h J_xx - h E J_mx[j, j]) x_j - h E (J_mx[j, j-1] x_{j-1} + J_mx[j, j+1] x_{j+1}) = rho_x + E rho_m.
+
+It is factorised without exchange of bodies, but with pivoting inside the blocks. What is kept lies in par, because it is complex:
+
+newton_modes (2 s + 1, modes): T, doubled where a conjugate is left out; T^-1 transposed; lambda.
+newton_matrices (modes, bodies, 6, 7, 7): N, E, inverse of the reduced diagonal block, block to the left, the inverse
+times the block to the right, scratch. newton_vectors (bodies, 21): x, m, scratch. newton_jacobian: J as `block_jacobian` gives it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernel import inline
+from ..views import SINGULAR, block_entry, block_jacobian
+from .stages import stage_count
+from .tableaux import Collocation
+
+HALF = 7  # positions of a body, and momenta
+BLOCK = 14
+
+
+@inline
+def prepare_blocks(z, dt, par, tab, memory):
+    """The Jacobian at z, and its factors for each eigenvalue; a status."""
+    s = stage_count(tab)
+    block_jacobian(z, par, par.newton_jacobian)
+    for c in range(par.newton_modes.shape[1]):
+        h = dt * par.newton_modes[2 * s, c]
+        if eliminate(h, par.newton_jacobian, par.newton_matrices[c]) != 0:
+            return SINGULAR
+    return 0
+
+
+def eliminate(h, slopes, kept):
+    """The factors of 1 - h J into kept; 0, or 1 if a block is singular."""
+    for j in range(slopes.shape[0]):
+        inverse = kept[j, 0]
+        onto = kept[j, 1]
+        own = kept[j, 2]
+        left = kept[j, 3]
+        onward = kept[j, 4]
+        scratch = kept[j, 5]
+        one_minus(h, slopes[j, 3], scratch)
+        if invert(scratch, inverse) != 0:
+            return 1
+        clear(onto)
+        subtract_product(-h, slopes[j, 1], inverse, onto)
+        clear(left)
+        subtract_product(h, onto, slopes[j, 4], left)
+        one_minus(h, slopes[j, 0], scratch)
+        subtract_product(h, onto, slopes[j, 2], scratch)
+        if j > 0:
+            subtract_product(1.0, left, kept[j - 1, 4], scratch)
+        if invert(scratch, own) != 0:
+            return 1
+        clear(scratch)
+        subtract_product(-h, onto, slopes[j, 5], scratch)
+        clear(onward)
+        subtract_product(1.0, own, scratch, onward)
+    return 0
+
+
+def substitute(h, slopes, kept, v):
+    """v, positions and momenta of all bodies, becomes the solution of (1 - h J) v = v."""
+    n = slopes.shape[0]
+    for j in range(n):
+        for a in range(HALF):
+            total = v[j, a]
+            for c in range(HALF):
+                total += kept[j, 1, a, c] * v[j, HALF + c]
+            if j > 0:
+                for c in range(HALF):
+                    total -= kept[j, 3, a, c] * v[j - 1, c]
+            v[j, BLOCK + a] = total
+        apply(kept[j, 2], v, j, 0)
+    for i in range(n - 1):
+        j = n - 2 - i
+        for a in range(HALF):
+            total = v[j, a]
+            for c in range(HALF):
+                total -= kept[j, 4, a, c] * v[j + 1, c]
+            v[j, a] = total
+    for j in range(n):
+        for a in range(HALF):
+            total = slopes[j, 2, a, 0] * v[j, 0]
+            for c in range(1, HALF):
+                total += slopes[j, 2, a, c] * v[j, c]
+            if j > 0:
+                for c in range(HALF):
+                    total += slopes[j, 4, a, c] * v[j - 1, c]
+            if j < n - 1:
+                for c in range(HALF):
+                    total += slopes[j, 5, a, c] * v[j + 1, c]
+            v[j, BLOCK + a] = v[j, HALF + a] + h * total
+        apply(kept[j, 0], v, j, HALF)
+
+
+@inline
+def correct_blocks(residual, change, dt, par, tab, memory):
+    """change = (1 - dt (B mu) (x) J)^-1 residual, both stage after stage."""
+    s = stage_count(tab)
+    n = residual.shape[0] // s
+    v = par.newton_vectors
+    modes = par.newton_modes
+    for k in range(s * n):
+        change[k] = 0.0
+    for c in range(modes.shape[1]):
+        for j in range(v.shape[0]):
+            for a in range(BLOCK):
+                k = block_entry(j, a, par)
+                total = residual[k] * modes[s, c]
+                for i in range(1, s):
+                    total += residual[i * n + k] * modes[s + i, c]
+                v[j, a] = total
+        substitute(dt * modes[2 * s, c], par.newton_jacobian, par.newton_matrices[c], v)
+        for j in range(v.shape[0]):
+            for a in range(BLOCK):
+                k = block_entry(j, a, par)
+                for i in range(s):
+                    change[i * n + k] += (modes[i, c] * v[j, a]).real
+
+
+def apply(matrix, v, j, first):
+    """v[j, first ..] = matrix times the scratch of v[j]."""
+    for a in range(HALF):
+        total = matrix[a, 0] * v[j, BLOCK]
+        for c in range(1, HALF):
+            total += matrix[a, c] * v[j, BLOCK + c]
+        v[j, first + a] = total
+
+
+def one_minus(h, a, out):
+    """out = 1 - h a."""
+    for i in range(HALF):
+        for k in range(HALF):
+            out[i, k] = -h * a[i, k]
+        out[i, i] += 1.0
+
+
+def clear(out):
+    """out = 0."""
+    for i in range(HALF):
+        for k in range(HALF):
+            out[i, k] = 0.0
+
+
+def subtract_product(factor, a, b, out):
+    """out -= factor a b."""
+    for i in range(HALF):
+        for l in range(HALF):
+            f = factor * a[i, l]
+            for k in range(HALF):
+                out[i, k] -= f * b[l, k]
+
+
+def invert(a, out):
+    """out = a^-1 by Gauss and Jordan with exchange of rows; a is used up. 0, or 1 if it is singular."""
+    clear(out)
+    for i in range(HALF):
+        out[i, i] = 1.0
+    for l in range(HALF):
+        m = l
+        for i in range(l + 1, HALF):
+            if abs(a[i, l].real) + abs(a[i, l].imag) > abs(a[m, l].real) + abs(a[m, l].imag):
+                m = i
+        if not abs(a[m, l].real) + abs(a[m, l].imag) > 0.0:
+            return 1
+        f = 1.0 / a[m, l]
+        for k in range(HALF):
+            upper = f * a[m, k]
+            a[m, k] = a[l, k]
+            a[l, k] = upper
+            upper = f * out[m, k]
+            out[m, k] = out[l, k]
+            out[l, k] = upper
+        for i in range(HALF):
+            if i != l:
+                f = a[i, l]
+                for k in range(HALF):
+                    a[i, k] -= f * a[l, k]
+                    out[i, k] -= f * out[l, k]
+    return 0
+
+
+def modes_of(t: Collocation) -> NDArray[np.complex128]:
+    """newton_modes of a tableau."""
+    s = t.stages
+    values, vectors = np.linalg.eig(t.b[:, None] * t.mu)
+    inverse = np.linalg.inv(vectors)
+    first = [c for c in range(s) if values[c].imag >= 0.0]
+    weights = np.where(values[first].imag > 0.0, 2.0, 1.0)
+    return np.vstack([weights * vectors[:, first], inverse[first].T, values[None, first]]).astype(complex)
+
+
+def block_arrays(t: Collocation, bodies: int) -> dict[str, NDArray[np.generic]]:
+    """What the kernels here keep in par."""
+    modes = modes_of(t)
+    return {
+        "newton_modes": modes,
+        "newton_matrices": np.zeros((modes.shape[1], bodies, 6, HALF, HALF), dtype=complex),
+        "newton_vectors": np.zeros((bodies, BLOCK + HALF), dtype=complex),
+        "newton_jacobian": np.zeros((bodies, 6, HALF, HALF)),
+    }
