@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .auditing import BLOCKS
-from .engine.build import Program, build, choose_view
+from .engine.build import Program, build, choose_view, promised
 from .engine.driver import Driver
 from .ensemble_auditing import EnsembleAudit, assess_members, block_edges, fold
 from .errors import CapabilityError, InputError, StepFailure, nearest
 from .methods.base import Method
 from .plan import Problem, make_plan, positive_integer
-from .simulation import CHUNK_BYTES, CHUNK_SECONDS, FAILURES
+from .simulation import CHUNK_BYTES, CHUNK_SECONDS, explained
 from .systems.base import State, System
 from .views import OK
 
@@ -320,7 +320,7 @@ class Ensemble:
             Failure(
                 int(i),
                 StepFailure(
-                    f"{FAILURES[int(self._batch.status[i])]} ({self.method}, dt = {self.dt:g})",
+                    explained(int(self._batch.status[i]), self.method, self.dt),
                     step=int(self._batch.made[i]) + 1, time=float(self._times[i] + self._batch.made[i] * self.dt),
                     do=self.method.advice(), where=f"member {i}",
                 ),
@@ -339,7 +339,7 @@ class Ensemble:
                 assess_members(
                     invariant.name, sound, self._batch.worst[sound, part], self._batch.sums[sound, :, part],
                     samples=self._job.rows, every=self.every, dt=self.dt,
-                    scale=self._batch.scale[sound, part].max(axis=1), promised=self.method.traits.promise(invariant.tags),
+                    scale=self._batch.scale[sound, part].max(axis=1), promised=promised(self.system, self.method, invariant.tags),
                 )
             )  # fmt: skip
         return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound))

@@ -9,6 +9,7 @@ literal of the compiled code is a *size*.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -34,9 +35,34 @@ def relaxed(function: Function) -> Function:
     return function
 
 
+def relaxed_twin(function: Function) -> Function:
+    """A copy of a kernel that is compiled relaxed; the kernel itself stays strict."""
+    twin = types.FunctionType(function.__code__, function.__globals__, f"relaxed_{function.__name__}")
+    twin.__module__ = function.__module__
+    return relaxed(twin)  # type: ignore[return-value]
+
+
 def apart(function: Function) -> Function:
     """Mark a function that is called rarely: it stays a function where others become part of their callers."""
     function.__mark__ = "apart"  # type: ignore[attr-defined]
+    return function
+
+
+def inline(function: Function) -> Function:
+    """Mark a function that becomes part of its caller before anything is optimised: what it calls is optimised once less."""
+    function.__mark__ = "inline"  # type: ignore[attr-defined]
+    return function
+
+
+def within(function: Function) -> Function:
+    """Mark a function that always becomes part of its caller, so that the loop around it can use vector instructions."""
+    function.__mark__ = "within"  # type: ignore[attr-defined]
+    return function
+
+
+def provided(function: Function) -> Function:
+    """Mark a function that the header of a generated module defines for its machine; the body serves plain Python."""
+    function.__mark__ = "provided"  # type: ignore[attr-defined]
     return function
 
 

@@ -42,9 +42,16 @@ class View:
     dimension : number of stepped variables
     pack : state -> stepped variables
     unpack : (stepped variables, time) -> state
-    flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "registers", "rotor", "linear_bodies")
+    flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "block_jacobian", "registers", "rotor",
+        "linear_bodies", "scaling", "scratch": the field keeps numbers in par on the way)
     literal : whether sizes become literals of the compiled code
     moments : (bodies, 3), principal moments of the bodies that a rotor turns
+    body_of : number of a stepped variable -> number of its body; None where there are no bodies
+    unknowns : number of unknowns of a conserving step
+    scratch : arrays that the kernels of this view find in par besides those of the system
+    arrays : what the kernels of this view find in par, beyond the parameters of the system
+    spread : (bodies, k) constants of bodies -> as `rotate_lane` finds them
+    withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds
     """
 
     name: str
@@ -55,6 +62,12 @@ class View:
     flags: frozenset[str] = _default(default_factory=frozenset)
     literal: bool = True
     moments: NDArray[np.float64] | None = None
+    body_of: Callable[[int], int] | None = None
+    unknowns: int = 0
+    scratch: Mapping[str, NDArray[np.float64]] = _default(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
+    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    withdrawn: frozenset[str] = _default(default_factory=frozenset)
 
 
 # Sizes -----------------------------------------------------------------------------------------
@@ -99,6 +112,20 @@ def jacobian(z, par, out):
 
 
 @slot
+def block_jacobian(z, par, out):
+    """Derivative of `field` at z for bodies that act on their neighbours only, into out (bodies, 6, 7, 7).
+
+    For body j with positions x = (r, q) and momenta m = (p, g): dx'/dx, dx'/dm, dm'/dx, dm'/dm, and dm'/dx by the positions of
+    bodies j - 1 and j + 1. Nothing else is different from zero.
+    """
+
+
+@slot
+def block_entry(j, a, par):
+    """Index in z of entry a of body j, ordered (r, q, p, g)."""
+
+
+@slot
 def registers(*z_and_par):
     """`field` on scalars: (z0, z1, ..., par) -> tuple. For small systems: nothing goes through memory."""
 
@@ -139,12 +166,57 @@ def commutator_kick(z, e, s, par, out):
     """Flow over s of the commutator {V, {V, T}}, a function of positions, with the force `out` at z."""
 
 
+# View "tiles": the bodies of a chain side by side, each quantity in lanes; one pass over memory for each stage ----------
+
+
+@slot
+def multiply_add(a, b, c):
+    """a b + c, rounded once."""
+
+
+@slot
+def settle(z, par):
+    """Particles and forces of the positions in z, before the first sweep."""
+
+
+@slot
+def sweep(z, e, push, glide, par):
+    """A kick over `push` with the forces that stand in z, free motion over `glide`, then the new forces; a status."""
+
+
+@slot
+def keep(z, par):
+    """Remember the state, for `recall`."""
+
+
+@slot
+def recall(z, par):
+    """Put the state back that was kept; its forces are to be settled again."""
+
+
+@slot
+def rotate_lane(y1, y2, y3, h, constants, at, stride):
+    """Free rotation over h without branches: rho - 1 (four numbers) and the change of y (three).
+
+    The constants of the body stand at constants[at], constants[at + stride], ...; the first of them is c such that this
+    works for c h^2 |y|^2 < 1.
+    """
+
+
 # Rotors: the free rotation of a body, the method of a free body and part of the drift of others ---------------------
 
 
 @slot
 def rotate(y, q, ey, eq, inertia, h, tab):
     """Free rotation over h: body angular momentum y and orientation q with their compensations, in place; a status."""
+
+
+# View "flow": a motion in closed form -------------------------------------------------------------------------------------
+
+
+@slot
+def flow(t, start, par, out):
+    """The state at time t after `start`, into out; a status."""
 
 
 # View "quat_em": a potential of orientation, on the nine elements of R (principal axes), row by row -------------------
@@ -176,6 +248,34 @@ def pair_energy(s, which, par):
 @slot
 def pair_slope(s, which, par):
     """dA/ds."""
+
+
+# View "energy_momentum": a conserving step as equations for unknowns x that vanish with the step h ---------------------
+
+
+@slot
+def begin_increment(z, h, par, x):
+    """Prepare a step of length h from z."""
+
+
+@slot
+def guess_increment(par, x):
+    """A first guess of x: the motion without forces."""
+
+
+@slot
+def correct_increment(z, h, par, x):
+    """One Newton correction of x in place; its size relative to x, or -1 if there is none."""
+
+
+@slot
+def accept_increment(z, e, h, par, x):
+    """The state after the step, z and e in place; a status (z and e are untouched if it is not OK)."""
+
+
+@slot
+def blame(par):
+    """Note in par what the last correction could not meet, for the message about a step that failed."""
 
 
 # What a run records --------------------------------------------------------------------------------

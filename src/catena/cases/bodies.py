@@ -113,7 +113,7 @@ def make_body(table: Any, where: str) -> Body:
 
 def _counted(body: type[Table]) -> type[Table]:
     count = (int, Field(gt=1, description="how many equal bodies"))
-    return create_model(f"Equal{body.__name__}", __base__=body, __doc__=body.__doc__, count=count)  # type: ignore[call-overload]
+    return create_model(f"Equal{body.__name__}", __base__=body, __doc__=body.__doc__, count=count)
 
 
 COUNTED: Any = reduce(or_, (_counted(body) for body in BODIES))

@@ -73,11 +73,11 @@ class PotentialSumTable(Table):
 
 
 PLAIN = tuple(
-    table_of(potential, kind=(Literal[potential.__name__], ...))  # type: ignore[valid-type]
+    table_of(potential, kind=(Literal[potential.__name__], ...))
     for potential in (LennardJones, WCA, Morse, Yukawa, Harmonic, GayBerne)
 )
 WRITTEN = (PairPotentialTable, LinkPotentialTable, BendTwistTable, SwitchedTable, PairTableTable, PotentialSumTable)
-AnyPotential: Any = Annotated[reduce(or_, (*PLAIN, *WRITTEN)), Field(discriminator="kind")]  # type: ignore[arg-type]
+AnyPotential: Any = Annotated[reduce(or_, (*PLAIN, *WRITTEN)), Field(discriminator="kind")]
 for _table in WRITTEN:
     _table.model_rebuild(_types_namespace={"AnyPotential": AnyPotential})
 

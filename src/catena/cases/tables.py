@@ -158,7 +158,7 @@ def _title(described: Any) -> str:
 def method_tables() -> Any:
     """Any method of the registry: a table with its `kind` and its parameters."""
     tables = [table_of(method, kind=(Literal[method.name], ...)) for method in registered()]
-    union: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]  # type: ignore[valid-type]
+    union: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]
     for table in tables:
         table.model_rebuild(_types_namespace={"AnyMethod": union})
     return union

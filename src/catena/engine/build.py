@@ -8,8 +8,9 @@ as plain Python).
 from __future__ import annotations
 
 import math
+import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -54,7 +55,7 @@ class Program:
     @cached_property
     def par(self) -> Any:
         """The system's parameters as the loop takes them."""
-        return self.module.Parameters(**parameter_arrays(self.system, self.stepper))
+        return _parameters(self.module, self.system, self.stepper)
 
     @cached_property
     def width(self) -> int:
@@ -78,6 +79,12 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
         + ("; ".join(reasons) or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"),
         do=f"use one of {', '.join(methods_for(system))}",
     )
+
+
+def promised(system: System, method: Method, tags: Iterable[str]) -> str:
+    """What a method promises for a quantity with these tags, in the view that it takes of this system."""
+    view, _ = choose_view(system, method)
+    return method.traits.promise(set(tags) - view.withdrawn)
 
 
 def can_treat(system: System, method: Method) -> bool:
@@ -128,11 +135,22 @@ def parameter_types(system: System, stepper: Stepper) -> Sequence[headers.ArrayT
     return [(name, array.ndim, array.dtype.name) for name, array in parameter_arrays(system, stepper).items()]
 
 
+def _used(parts: Sequence[collector.Part], types: Sequence[headers.ArrayType]) -> Sequence[headers.ArrayType]:
+    """The arrays that the functions read; each that goes along is seven more numbers in every call. Never none."""
+    named = set(re.findall(r"\bpar\.(\w+)", "\n".join(part.text for part in parts)))
+    return [array for array in types if array[0] in named] or list(types[:1])
+
+
+def _parameters(module: Any, system: System, stepper: Stepper) -> Any:
+    arrays = parameter_arrays(system, stepper)
+    return module.Parameters(**{name: arrays[name] for name in module.Parameters._fields})
+
+
 def build(system: System, method: Method, *, crossing: Crossing | None = None, compiled: bool = True) -> Program:
     """The program of this pair, compiled, or as plain Python (same text, same bits, slow)."""
     view, stepper, parts = program_parts(system, method, crossing=crossing)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
-    par = parameter_types(system, stepper)
+    par = _used(parts, parameter_types(system, stepper))
     if compiled and stepper.outside is None:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         entry = headers.cpu_entry(par, packed=stepper.packed)
@@ -143,9 +161,7 @@ def build(system: System, method: Method, *, crossing: Crossing | None = None, c
         module = interpreted(text)
         if stepper.outside is not None:
             step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))
-            made = stepper.outside(
-                _field_with(view, par), module.Parameters(**parameter_arrays(system, stepper)), view.dimension
-            )
+            made = stepper.outside(_field_with(view, par), _parameters(module, system, stepper), view.dimension)
             setattr(module, step, made)
     return Program(title, system, method, view, stepper, text, module, crossing)
 
@@ -166,7 +182,7 @@ def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
     return module
 
 
-def _field_with(view: views.View, par: Sequence[headers.ArrayType]) -> Callable[[Any], Callable]:
+def _field_with(view: views.View, par: Sequence[headers.ArrayType]) -> Callable[[Any], Callable[..., Any]]:
     """math module -> the field of a view as a plain Python function that computes with it."""
     fills = {**view.fills, views.dimension: view.dimension}
     parts = collector.collect(views.field, fills)

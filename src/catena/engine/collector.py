@@ -63,8 +63,8 @@ class _Collector:
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.names: dict[tuple[str, str, str], str] = {}  # (stem, mark, text) -> name
-        self.known: dict[tuple[Any, frozenset], str] = {}  # without it the call tree is walked, not the graph
-        self.open: list[tuple[Any, frozenset]] = []
+        self.known: dict[tuple[Any, frozenset[Any]], str] = {}  # without it the call tree is walked, not the graph
+        self.open: list[tuple[Any, frozenset[Any]]] = []
         self.used: list[tuple[dict[str, Any], str, Any]] = []  # namespace, name, what stood there
 
     def name_of(self, kernel: Any, fills: Fills) -> str:
@@ -179,7 +179,9 @@ class _Collector:
         raise _refusal(function, f"{dotted} is a {type(value).__name__}; {hint}", node)
 
 
-_collected: dict[tuple[Any, frozenset], _Collector] = {}  # reading and rewriting source takes far longer than a look
+_collected: dict[
+    tuple[Any, frozenset[Any]], _Collector
+] = {}  # reading and rewriting source takes far longer than a look
 
 
 class _Rewrite(ast.NodeTransformer):

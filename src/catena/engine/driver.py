@@ -64,8 +64,9 @@ class Driver:
     def first_row(self) -> Chunk:
         """The row of the state as it is; to be taken before the first step. NOT_FINITE if it is not defined there."""
         rows = np.full((1, self.program.width), np.nan)
-        self._call(0, rows)
-        return Chunk(rows, self._no_crossings(), OK if np.isfinite(rows).all() else NOT_FINITE)
+        status, _ = self._call(0, rows)
+        defined = status != NOT_FINITE and bool(np.isfinite(rows).all())
+        return Chunk(rows, self._no_crossings(), OK if defined else NOT_FINITE)
 
     def advance(self, steps: int) -> Chunk:
         """Make steps; on failure the state is that before the failing step, and rows until then are returned."""
@@ -128,6 +129,22 @@ class Driver:
             np.concatenate([self._no_crossings(), *(part.crossings for part in parts)]),
             status if status > OK else NOT_FINITE,
         )
+
+    def jump(self) -> tuple[int, float]:
+        """Make the step that fails once more: the variable that changes most in it, and by how much; the state stays."""
+        step, before = self.step, self._copy()
+        self._attempt(1)
+        with np.errstate(all="ignore"):
+            change = np.nan_to_num(np.abs(self.z - before["z"]), nan=np.inf)
+        self.restore(step, before)
+        return int(change.argmax()), float(change.max())
+
+    def trace(self) -> tuple[int | None, list[float]]:
+        """Make the step that fails once more, for what the method can tell of it; the state stays."""
+        step, before = self.step, self._copy()
+        self._attempt(1)
+        self.restore(step, before)
+        return self.program.method.trace(self.program.view, self._work)
 
     def _copy(self) -> dict[str, Array]:
         return {name: array.copy() for name, array in self.state().items()}

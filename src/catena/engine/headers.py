@@ -38,6 +38,28 @@ from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
 _apart = _inline = _relaxed = _fn
 """
+# What kernels on lanes need: functions that always become part of the loop around them, and fused multiply-adds.
+LANES = {
+    CPU: """\
+from numba.extending import intrinsic
+_within = njit(forceinline=True, **_strict, **_inner)
+@intrinsic
+def _multiply_add(context, a, b, c):
+    def emit(context, builder, signature, numbers):
+        return builder.fma(*numbers)
+    return types.float64(types.float64, types.float64, types.float64), emit
+_held = namedtuple("_held", ("pair",))
+""",
+    PYTHON: """\
+from catena.fused import held as _held, multiply_add as _multiply_add
+_within = _fn
+""",
+    CUDA: """\
+_multiply_add = cuda.fma
+_held = namedtuple("_held", ("pair",))
+_within = _fn
+""",
+}
 # numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie
 # side by side and slows others down, so it is switched on while such an entry is compiled, and only then.
 PACKED = """\
@@ -59,6 +81,8 @@ ArrayType = tuple[str, int, str]  # name, number of dimensions, dtype
 
 def module_text(title: str, parts: Sequence[Part], par: Sequence[ArrayType], *, header: str, entry: str) -> str:
     """Text of a module: header, parameters, the functions, and the last of them as `advance`."""
+    if any(part.mark == "within" or "_multiply_add(" in part.text for part in parts):
+        header += next(more for base, more in LANES.items() if header.startswith(base))
     listing = [f"# {title}", "# Parts, in order of definition:"]
     listing += [f"#   {part.name}: {part.origin}" for part in parts]
     # numba compares namedtuple types by their name: the name must differ wherever the text differs,
@@ -77,20 +101,29 @@ def module_text(title: str, parts: Sequence[Part], par: Sequence[ArrayType], *, 
 
 def cpu_entry(par: Sequence[ArrayType], *, packed: bool = False) -> str:
     """Decorator of `engine.loop.advance` for the processor: one explicit signature, compiled at import."""
-
-    def array(dimensions: int, dtype: str = "float64") -> str:
-        return f"types.{dtype}[{':, ' * (dimensions - 1)}::1]"
-
-    members = [array(dimensions, dtype) for _, dimensions, dtype in par]
-    if len(set(members)) == 1:  # numba has a type of its own for this
-        parameters = f"types.NamedUniTuple({members[0]}, {len(members)}, Parameters)"
-    else:
-        parameters = f"types.NamedTuple(({', '.join(members)}), Parameters)"
+    array = array_type
     arguments = [
         array(1), array(1), "types.float64", "types.float64", "types.int64", "types.int64", "types.int64",
-        parameters, array(2), array(1), array(1), array(2), array(1),
+        parameters_type(par), array(2), array(1), array(1), array(2), array(1),
         array(1), array(1), array(1), array(2),
     ]  # fmt: skip
-    signature = f"types.Tuple((types.int64, types.int64))({', '.join(arguments)})"
-    compiler = f"njit({signature}, nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
-    return f"@_packed({compiler})" if packed else f"@{compiler}"
+    entry = cpu_function("types.Tuple((types.int64, types.int64))", arguments)
+    return f"@_packed({entry.removeprefix('@')})" if packed else entry
+
+
+def cpu_function(result: str, arguments: Sequence[str]) -> str:
+    """Decorator of an entry with these types."""
+    return f"@njit({result}({', '.join(arguments)}), nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
+
+
+def array_type(dimensions: int, dtype: str = "float64") -> str:
+    """Type of a contiguous array."""
+    return f"types.{dtype}[{':, ' * (dimensions - 1)}::1]"
+
+
+def parameters_type(par: Sequence[ArrayType]) -> str:
+    """Type of `par`."""
+    members = [array_type(dimensions, dtype) for _, dimensions, dtype in par]
+    if len(set(members)) == 1:  # numba has a type of its own for this
+        return f"types.NamedUniTuple({members[0]}, {len(members)}, Parameters)"
+    return f"types.NamedTuple(({', '.join(members)}), Parameters)"

@@ -5,8 +5,9 @@
 """
 
 from .derivatives import jacobian
-from .parser import Tree, parse
+from .parser import parse
 from .symbols import to_sympy, to_text
+from .tree import Tree
 from .writer import write_lines
 
 __all__ = ["Tree", "jacobian", "parse", "to_sympy", "to_text", "write_lines"]

@@ -6,6 +6,7 @@ list of methods: the tables of `catena methods`, the cases, the tests and the ci
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from dataclasses import field as _default
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
+from ..markup import html_table
 from ..views import View
 
 
@@ -54,6 +56,8 @@ class Traits:
     cite : keys of references.bib
     stability : largest dt * omega for the harmonic oscillator, inf if A-stable, 0 if none
     adaptive : whether the error does not depend on dt: an exact flow, or inner steps of their own
+    reflects : whether a step of length zero is near a reflection of some velocities instead of the identity; then only two
+        steps in a row may be composed with others
     """
 
     order: int
@@ -64,6 +68,7 @@ class Traits:
     cite: tuple[str, ...]
     stability: float
     adaptive: bool = False
+    reflects: bool = False
 
     def promise(self, tags: Iterable[str]) -> str:
         """What is promised for a quantity with these tags: "exact", "bounded", "drifts" or "none"."""
@@ -88,7 +93,7 @@ class Stepper:
     tab: NDArray[np.float64]
     work: int
     carry: int
-    par: Mapping[str, NDArray[np.float64]] = _default(default_factory=dict)
+    par: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
     outside: Callable[..., Callable[..., int]] | None = None
     packed: bool = False
 
@@ -104,6 +109,18 @@ class Method:
         """What this method, with its parameters, promises."""
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        traits = self.traits
+        words = [word for word in ("symplectic", "symmetric", "explicit") if getattr(traits, word)]
+        keeps = [f"{keep.what}: {type(keep).__name__.lower()}" for keep in traits.keeps]
+        rows = [
+            ("order", "adaptive" if traits.adaptive else str(traits.order)),
+            ("structure", ", ".join(words) or "-"),
+            ("keeps", "; ".join(keeps) or "-"),
+            ("cite", ", ".join(traits.cite)),
+        ]
+        return html_table(rows, title=str(self))
+
     def stepper(self, view: View) -> Stepper:
         """The step on this view; CapabilityError if the view lacks something."""
         raise NotImplementedError
@@ -113,9 +130,22 @@ class Method:
         """Instances that stand for the class in tables and tests, the plainest first."""
         return (cls(),)
 
+    def counts(self, carry: NDArray[np.float64]) -> dict[str, int]:
+        """What the method has counted so far, by name: sweeps of an iteration, steps by Newton."""
+        return {}
+
+    def trace(self, view: View, work: NDArray[np.float64]) -> tuple[int | None, list[float]]:
+        """After a failed iteration: the variable that changed most, if known, and the relative changes of the last sweeps."""
+        return None, []
+
     def advice(self) -> str:
         """What to try when a step fails."""
         return "use a smaller dt"
+
+    @property
+    def reach(self) -> float:
+        """Largest dt |omega| with which it can turn a body; inf if there is no limit."""
+        return math.inf
 
     def describe(self) -> dict[str, Any]:
         """The method as a case writes it: its kind and its parameters."""

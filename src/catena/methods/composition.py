@@ -28,9 +28,9 @@ def repetitions(tab):
 
 
 @size
-def base_work(work):
-    """Scratch of the base; what follows belongs to the composition."""
-    return work.shape[0]
+def base_work(work, z):
+    """Scratch of the base; what follows belongs to the composition: a copy of z and of its compensation."""
+    return work.shape[0] - 2 * z.shape[0]
 
 
 @size
@@ -42,7 +42,7 @@ def keeps_carry(carry):
 def compose(z, e, dt, par, tab, work, carry):
     """tab: the weights in the first row, below them the table of the base. A failure leaves z and e as they were."""
     n = dimension(z)
-    start = base_work(work)
+    start = base_work(work, z)
     for k in range(n):
         work[start + k] = z[k]
         work[start + n + k] = e[k]
@@ -81,8 +81,9 @@ def compose_rotor(y, q, ey, eq, inertia, h, tab):
 class Composition(Method):
     """Composition of a symmetric method of order 2 (or more) with itself.
 
-    One step makes 3 to 17 steps of the base with the weights of the scheme; the result has the order of the
-    scheme, is symmetric, and keeps what the base keeps. Prefer `Splitting` where the kinetic energy is quadratic.
+    One step makes 3 to 17 steps of the base with the weights of the scheme (twice as many of half the length, if two steps
+    of the base are near the identity, but one is not); the result has the order of the scheme, is symmetric, and keeps
+    what the base keeps. Prefer `Splitting` where the kinetic energy is quadratic.
 
     Parameters
     ----------
@@ -128,6 +129,8 @@ class Composition(Method):
     def stepper(self, view: View) -> Stepper:
         base = self.base.stepper(view)
         weights = SCHEMES[self.scheme].weights
+        if self.base.traits.reflects:
+            weights = np.repeat(0.5 * np.asarray(weights), 2)
         rows, columns = base.tab.shape
         tab = np.zeros((1 + rows, max(columns, len(weights))))
         tab[0, : len(weights)] = weights
@@ -135,9 +138,10 @@ class Composition(Method):
         fills = {
             base_step: base.kernel,
             repetitions: len(weights),
-            base_work: base.work,
             keeps_carry: int(self.base.traits.explicit),
         }
+        if view.literal:
+            fills[base_work] = base.work
         return Stepper(bind(compose, fills), tab, base.work + 2 * view.dimension, base.carry, base.par)
 
     def rotor_kernel(self) -> Any:
@@ -155,6 +159,10 @@ class Composition(Method):
         scheme, base = SCHEMES[self.scheme], self.base.traits
         limit = stability_limit(*merged(scheme.weights)) if base.explicit else base.stability
         return Traits(scheme.order, base.symplectic, True, base.explicit, base.keeps, (scheme.cite, *base.cite), limit)
+
+    @property
+    def reach(self) -> float:
+        return self.base.reach / float(np.abs(SCHEMES[self.scheme].weights).max())
 
     def advice(self) -> str:
         return self.base.advice()

@@ -19,6 +19,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +81,7 @@ def polynomials() -> dict[tuple[str, int, int], tuple[Monomial, ...]]:
         name, right = line.split(" = ")
         letter, rest = name[0], name[1:]
         index, m = rest.rstrip("]").split("[")
-        monomials: list[list] = []
+        monomials: list[list[Any]] = []
         for word in right.split():
             if word[0] in "+-":
                 monomials.append([Fraction(word), 0, 0, 0])

@@ -12,9 +12,11 @@ import numpy as np
 
 from ..errors import CapabilityError
 from ..views import View, commutator_kick, dimension, drift, force, kick
-from .base import Bounded, Exact, Method, Stepper, Traits, register
+from .base import Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
-from .rotor import check_rotor, with_rotor
+from .rotor import check_rotor, is_symplectic_with, kept_with, with_rotor
+
+DEFAULT_ROTOR = DMV(10)
 
 
 def nystrom_step(z, e, dt, par, tab, work, carry):
@@ -73,9 +75,13 @@ class Nystrom4(Method):
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
         n = view.dimension
         stepper = Stepper(nystrom_step, np.zeros((1, 1)), 4 * n, n + 1)
-        return with_rotor(stepper, self.rotor or DMV(10), view)
+        return with_rotor(stepper, self.rotor or DEFAULT_ROTOR, view)
 
     @property
     def traits(self) -> Traits:
-        keeps = (Exact("linear"), Exact("bilinear"), Exact("unit"), Exact("axial"), Bounded("energy"))
-        return Traits(4, True, True, True, keeps, ("chin1997",), 3.46)
+        keeps = (Exact("linear"), Exact("bilinear"), Exact("unit"), *kept_with(self.rotor, DEFAULT_ROTOR))
+        return Traits(4, is_symplectic_with(self.rotor), True, True, keeps, ("chin1997",), 3.46)
+
+    @property
+    def reach(self) -> float:
+        return (self.rotor or DEFAULT_ROTOR).reach / 0.5  # each drift takes half a step

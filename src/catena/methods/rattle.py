@@ -1,15 +1,18 @@
 """RATTLE for rotations, in its reduced form: kicks between which the body turns by the Moser-Veselov map.
 
 On matrices: P' = P - h/2 U_R(R) - h R L, R1 = R + h P' D^-1 with R1^T R1 = 1, then the same kick at R1. Eliminating the
-multipliers gives the discrete Moser-Veselov step between half kicks, the same map to round-off, also for flat bodies.
+multipliers gives the discrete Moser-Veselov step between half kicks, the same map to round-off, also for flat bodies. Linked
+bodies are held together by further multipliers, at both levels.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..views import View, kick
+from ..errors import CapabilityError
+from ..views import View, correct_increment, kick
 from .base import Bounded, Exact, Method, Stepper, Traits, register
+from .energy_momentum import increment_stepper
 from .moser_veselov import DMV
 from .splitting import Splitting
 
@@ -30,15 +33,23 @@ class Rattle(Method):
     needs = ("constrained",)
 
     def stepper(self, view: View) -> Stepper:
+        if correct_increment in view.fills:
+            if "dampers" in view.flags:
+                raise CapabilityError("it has no step for dampers", do="use EnergyMomentum()")
+            return increment_stepper(view, parts=1)  # a step of varying length is not symplectic
         return (Splitting(2, DMV(2)) if kick in view.fills else DMV(2)).stepper(view)
 
     @property
     def traits(self) -> Traits:
         keeps = (
             Exact("bilinear"), Exact("unit"), Exact("axial"), Exact("spatial_momentum"), Exact("casimir"),
-            Bounded("energy"),
+            Exact("linear"), Exact("vertical"), Exact("joint_position"), Exact("joint_velocity"), Bounded("energy"),
         )  # fmt: skip
-        return Traits(2, True, True, False, keeps, ("leimkuhler2004",), 0.0)
+        return Traits(2, True, True, False, keeps, ("leimkuhler2004",), Splitting(2).traits.stability)
+
+    @property
+    def reach(self) -> float:
+        return DMV(2).reach
 
     def advice(self) -> str:
         return DMV(2).advice()

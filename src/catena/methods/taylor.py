@@ -76,11 +76,13 @@ class Taylor(Method):
         return Traits(order, False, False, True, (), ("biscani2021",), inf, adaptive=True)
 
     def stepper(self, view: View) -> Stepper:
+        if "scratch" in view.flags:
+            raise CapabilityError("its field keeps numbers on the way, which heyoka cannot follow")
         if view.dimension > 64:
             raise CapabilityError(f"heyoka's expression of {view.dimension} variables is too large to compile")
         return Stepper(taylor_step, np.zeros((1, 1)), 0, 0, outside=self._outside)
 
-    def _outside(self, field_with: Callable[[Any], Callable], par: Any, n: int) -> Callable[..., int]:
+    def _outside(self, field_with: Callable[[Any], Callable[..., Any]], par: Any, n: int) -> Callable[..., int]:
         """The step, made of heyoka's integrator on the system's own field."""
         try:
             import heyoka

@@ -110,7 +110,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
             if treat is not None and form == "quaternion":
                 continue
             found = {m: np.array([residuals(form, m, dt, t_end, treat) for dt in dts]) for m in methods}
-            studies.append(Study(form, treatment, dts, found))  # type: ignore[arg-type]
+            studies.append(Study(form, treatment, dts, found))
     folder = Folder(out)
     _draw(folder, studies)
     rows = [row for study in studies for row in _rows(study, full=not quick)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
 from typing import Any, ClassVar
@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
+from ..markup import html_table
 from ..views import View
 
 Array = NDArray[np.float64]
+SHOWN = 12  # numbers of a field that a repr writes out
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,15 @@ class State:
             ) from None
 
     def __repr__(self) -> str:
-        return f"State(time={self.time!r}, " + ", ".join(f"{k}={v.tolist()}" for k, v in self.fields.items()) + ")"
+        return f"State(time={self.time!r}, " + ", ".join(f"{k}={_shortly(v)}" for k, v in self.fields.items()) + ")"
+
+    def _repr_html_(self) -> str:
+        rows = [("time", repr(self.time)), *((name, _shortly(values)) for name, values in self.fields.items())]
+        return html_table(rows, title="State")
+
+
+def _shortly(values: Array) -> str:
+    return str(values.tolist()) if values.size <= SHOWN else f"<{' x '.join(map(str, values.shape))} numbers>"
 
 
 class System:
@@ -66,6 +76,18 @@ class System:
     fields: tuple[Field, ...]
     invariants: tuple[Invariant, ...]
     default_method: tuple[str, dict[str, Any]]
+    smoothness: float = math.inf  # how many derivatives of the energy are continuous along every motion
+
+    def _repr_html_(self) -> str:
+        """What moves, what it keeps, and how it is stepped by default; nothing is computed for it."""
+        kind, arguments = self.default_method
+        method = f"{kind}({', '.join(f'{name}={value}' for name, value in arguments.items())})"
+        rows = [
+            ("fields", "; ".join(f"{f.name} {f.shape}" for f in self.fields)),
+            ("invariants", ", ".join(i.name for i in self.invariants)),
+            ("default method", method),
+        ]
+        return html_table(rows, title=repr(self))
 
     def view(self, name: str) -> View | None:
         """What the system lets a method see under this name, or None."""
@@ -82,6 +104,30 @@ class System:
     def names(self) -> dict[str, str]:
         """What a section or event may be written in: name -> code on (row, t, par)."""
         raise NotImplementedError
+
+    def undefined_at(self, state: State) -> str:
+        """Which part of the system has no energy in a state whose energy is not defined."""
+        return "start"
+
+    def happenings(self, samples: Any) -> Iterator[tuple[str, float, int, dict[str, NDArray[Any]]]]:
+        """What samples (a Dataset along `time`) show by themselves: name, time, first sample that shows it, more data."""
+        return iter(())
+
+    def frequency_above(self, threshold: float, state: State) -> float | None:
+        """The highest frequency of small motions about a state if it is above the threshold, and if the system knows it."""
+        return None
+
+    def angular_speed(self, state: State) -> float | None:
+        """|omega| of the fastest body, for messages; None if no body turns."""
+        return None
+
+    def fastest_body(self, state: State) -> int | None:
+        """Number of the body that turns fastest; None if there is but one."""
+        return None
+
+    def blamed(self, par: Any) -> str:
+        """What a step that failed could not meet, from the parameters of its run; empty if that is not known."""
+        return ""
 
     @property
     def public_width(self) -> int:

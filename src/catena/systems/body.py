@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CatenaWarning, InputError, nearest
 from ..geometry import inertia, rotations
+from ..markup import html_table
 from .base import Array
 
 THIRD = 1.0 / 3.0
@@ -291,6 +292,15 @@ class Body:
 
     def __hash__(self) -> int:
         return hash(self._text)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("mass", f"{self.mass:.10g}"),
+            ("principal moments", ", ".join(f"{moment:.10g}" for moment in self.moments)),
+            ("kind", self.kind),
+            ("particles", str(len(self.particles))),
+        ]
+        return html_table(rows, title=repr(self))
 
     def __repr__(self) -> str:
         shape = f"of {len(self.particles)} particles" if len(self.particles) else self.shape
