@@ -240,7 +240,7 @@ def _failure(plan: Plan, recorder: Any, driver: Driver, status: int) -> StepFail
         body = plan.system.fastest_body(driver.program.view.unpack(driver.z, driver.time))
     failure = StepFailure(
         explained(status, plan.method, plan.dt, speed=speed) + told, step=driver.step + 1, time=driver.time,
-        where="" if body is None else f"body {body}", do=plan.method.advice(),
+        where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"), do=plan.method.advice(),
     )  # fmt: skip
     failure.body, failure.changes = body, tuple(changes)
     try:

@@ -19,6 +19,7 @@ SEPARABLE_AND_NOT = ("kepler", "pendulum")
 CANONICAL = (*SEPARABLE_AND_NOT, "henon_heiles", "galactic")
 WITH_INVARIANTS = ("trough", "whirl")
 BODIES = ("book", "lagrange_top")
+LINKED = ("hanging_chain",)
 
 
 def fails(check, *arguments, **options) -> bool:
@@ -94,7 +95,7 @@ def claims(kind: type) -> set[str]:
 
 def test_for_every_claim_there_is_a_problem_with_such_an_invariant():
     """A tag that no invariant carries could never fail."""
-    systems = [problem(name).system for name in (*WITH_INVARIANTS, *BODIES)]
+    systems = [problem(name).system for name in (*WITH_INVARIANTS, *BODIES, *LINKED)]
     known = {tag for system in systems for invariant in system.invariants for tag in invariant.tags}
     assert claims(Exact) | claims(Bounded) | claims(Drifts) <= known
     for name in WITH_INVARIANTS:
@@ -272,7 +273,7 @@ def test_a_kernel_that_allocates_is_refused():
 
 
 def test_every_method_treats_one_of_the_problems_of_these_tests():
-    names = (*CANONICAL, *WITH_INVARIANTS, *BODIES)
+    names = (*CANONICAL, *WITH_INVARIANTS, *BODIES, *LINKED)
     for method in examples():
         assert any(can_treat(problem(name).system, method) for name in names), method
 

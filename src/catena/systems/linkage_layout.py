@@ -1,0 +1,60 @@
+"""Where the numbers of a linkage stand in the few arrays that its kernels share.
+
+Few arrays, because every call of a compiled function hands over every array of the parameters in parts: with one array per quantity
+a step would take minutes to compile.
+"""
+
+# par.tree, integers of a body
+ORDER = 0  # not of this body: the body at this place of the order, parents before children
+CARRIER = 1  # the joint that carries it, or -1
+GROUND_FORCE = 2  # the first force between it and the ground, or -1
+LOAD = 3  # the first load on it, or -1
+
+# par.link, integers of a joint
+PARENT, CHILD = 0, 1
+FIRST_ROW, END_ROW = 2, 3
+HAS_ANGLE = 4  # 1 if its angle matters: a torsion, or the advance of a screw
+TORSION = 5  # the number of its torsion, or -1
+JOINT_FORCE = 6  # the first force between its two bodies, or -1
+
+# par.joint, numbers of a joint
+CHILD_POINT = 0  # (3) in the child
+TRIAD = 3  # (9) axis, second, third direction in the parent
+PITCH = 12
+AXIS_IMAGE = 13  # (3) image of the axis in the child
+SECOND_IMAGE = 16  # (3) image of the second direction
+THETA = 19  # its angle at the start of the step
+SHIFT = 20  # of a screw
+DAMPING = 21  # of its torsion
+
+# par.row and par.row_sort: x (3), y (3), constant, length of the gradient; kind, axis of a point, image, whether it is kept
+CONSTANT, LENGTH = 6, 7
+KIND, POINT_AXIS, IMAGE, KEPT = 0, 1, 2, 3
+
+# par.force and par.force_sort: the two points (3 + 3) and two constants; kind, two bodies, potential, next in its list
+STIFFNESS, REST = 6, 7
+FORCE_KIND, BODY_I, BODY_J, POTENTIAL, NEXT = 0, 1, 2, 3, 4
+
+# par.space
+GRAVITY, FOOT, UP = 0, 3, 6  # (3 each) a point of the vertical line, and its direction
+MOMENTUM = 9  # which momentum is kept
+WORK = 10  # 1 if dampers or loads do work
+
+# par.node[0 or 1, body]: position, directors, velocity and body angular velocity times the step; Cayley vector
+# and displacement of the step (a difference of positions would cost their digits)
+DIRECTORS, VELOCITY, SPIN, TURN, MOVE = 3, 12, 15, 18, 21
+NODE = 24
+
+# par.scratch
+PAIR = 42  # numbers of a pair of bodies
+PAIR_A, PAIR_B, PAIR_C, MEAN = 0, 42, 84, 126
+COEFFICIENTS = 168  # (21)
+OUT, BASE, ZERO = 189, 207, 225  # (18 each)
+UNIT = 243  # (12)
+VALUES, VALUES_BASE = 255, 267  # (12 each) Phi (6), then f (6)
+VECTORS = 279  # (18)
+LOADED = 297  # (6)
+WORST, BLAMED = 303, 305  # (2 each) a joint and its residual
+SOLUTION = 307  # (24)
+REACH = 331  # the largest coordinate of a position
+SCRATCH = 332

@@ -1,0 +1,215 @@
+"""The conserving steps of linked bodies on the hanging chains: values, conservation over long runs, order, large steps."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+import pytest
+
+import catena as ct
+from catena.engine.build import build
+from catena.engine.driver import Driver
+from catena.methods.base import Traits
+from uncompiled import simulate
+
+FOLDER = Path(__file__).parent.parent / "reference"
+SCHEMES = tomllib.loads((FOLDER / "linkage.toml").read_text())
+VALUES = tomllib.loads((FOLDER / "joint_form.toml").read_text())
+METHODS = {"both": ct.EnergyMomentum(), "position": ct.EnergyMomentum(level="position"), "rattle": ct.Rattle()}
+JOINTS = ("revolute", "spherical")
+PROBLEMS = {
+    "revolute": lambda: ct.problems.hanging_chain("revolute"), "spherical": lambda: ct.problems.hanging_chain("spherical"),
+    "double": ct.problems.double_pendulum, "triple": ct.problems.triple_pendulum,
+}  # fmt: skip
+
+
+def worst(run: ct.Run, name: str) -> float:
+    """Largest change of an invariant in a run."""
+    values = np.asarray(run.data[name])
+    return float(np.abs(values - values[0]).max())
+
+
+@pytest.mark.parametrize("case", SCHEMES["scheme"], ids=lambda case: case["name"])
+def test_the_step_gives_the_values_of_its_equations(case) -> None:
+    """Two other codes of the same equations; they agree to 1e-14, this one with them to 1e-13."""
+    steps = round(1.0 / case["dt"])
+    problem = ct.problems.hanging_chain(case["joint"])
+    run = simulate(
+        problem, None, METHODS[case["level"]], dt=case["dt"], steps=steps, compiled=case["level"] != "rattle"
+    )
+    assert np.abs(run.final.position[-1] - case["position"]).max() < SCHEMES["tolerance"]
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_energy_momentum_and_joints_are_kept_over_a_long_run(joint) -> None:
+    """Energies are about 1e3: a walk of 2000 steps is 1e-11. Positions are about 10, speeds about 20."""
+    run = ct.simulate(ct.problems.hanging_chain(joint), method=ct.EnergyMomentum(), dt=0.02, steps=2000, every=5)
+    assert worst(run, "energy") < 1e-9
+    assert worst(run, "joint_position_residual") < 1e-12
+    assert worst(run, "joint_velocity_residual") < 1e-12
+    audit = run.audit()
+    if joint == "spherical":
+        assert worst(run, "vertical_momentum") < 1e-9
+        assert audit["vertical_momentum"].verdict in ("exact", "bounded")
+    for name in ("energy", "joint_position_residual", "joint_velocity_residual", "unit_residual"):
+        assert audit[name].promised == "exact"
+        assert audit[name].verdict in ("exact", "bounded"), audit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("joint", JOINTS)
+def test_nothing_drifts_in_a_hundred_thousand_steps(joint) -> None:
+    run = ct.simulate(ct.problems.hanging_chain(joint), method=ct.EnergyMomentum(), dt=0.02, steps=100_000, every=100)
+    assert worst(run, "energy") < 1e-9
+    assert worst(run, "joint_position_residual") < 1e-12
+    assert worst(run, "joint_velocity_residual") < 1e-12
+    for name in ("energy", "joint_position_residual", "joint_velocity_residual"):
+        assert run.audit()[name].verdict in ("exact", "bounded"), run.audit()
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_the_published_step_keeps_energy_but_loses_the_velocities(joint) -> None:
+    """5000 steps of 0.02: speeds are about 10, and the joints' points move apart at 0.4 to 3 of them."""
+    method = ct.EnergyMomentum(level="position")
+    run = ct.simulate(ct.problems.hanging_chain(joint), method=method, dt=0.02, steps=5000, every=10)
+    assert worst(run, "energy") < 1e-8
+    assert worst(run, "joint_position_residual") < 1e-12
+    assert run.audit()["energy"].verdict in ("exact", "bounded")
+    assert run.audit()["joint_velocity_residual"].verdict == "broken", run.audit()
+    assert worst(run, "joint_velocity_residual") > 0.1
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_a_large_step_is_halved_where_it_has_no_near_root(joint) -> None:
+    """dt = 0.1 moves the tip by a metre per step; 500 s complete, the joints hold, and energy stays at round-off."""
+    run = ct.simulate(ct.problems.hanging_chain(joint), method=ct.EnergyMomentum(), dt=0.1, steps=5000, every=20)
+    assert run.final.time == pytest.approx(500.0)
+    assert worst(run, "energy") < 1e-9
+    assert worst(run, "joint_position_residual") < 1e-12
+    assert worst(run, "joint_velocity_residual") < 1e-12
+
+
+@pytest.mark.parametrize("case", VALUES["chain"], ids=lambda case: case["name"])
+def test_a_composition_of_order_six_gives_the_motion_to_the_last_digits(case) -> None:
+    """Errors at dt = 1/400: 6e-15 at t = 1, 1.4e-13 at t = 2; the step is composed plainly, although it solves equations."""
+    problem = PROBLEMS[case["name"]]()
+    method = ct.Composition(ct.EnergyMomentum(), "kahanli6")
+    run = ct.simulate(problem, method=method, dt=0.0025, steps=800, every=400)
+    for row, name, tolerance in ((1, "one", case["tolerance"][0]), (2, "two", case["tolerance"][1])):
+        assert np.abs(np.asarray(run.data["position"][row, -1]) - case[name]).max() < tolerance
+
+
+def observed_orders(method, problem, reference: ct.State, *, time: float, counts: tuple[int, ...]) -> np.ndarray:
+    """Orders of positions and momenta between neighbouring step counts."""
+    errors = []
+    for steps in counts:
+        final = simulate(problem, None, method, dt=time / steps, steps=steps).final
+        errors.append(
+            [np.abs(final.position - reference.position).max(), np.abs(final.momentum - reference.momentum).max()]
+        )
+    return np.array([np.log2(np.array(a) / np.array(b)) for a, b in pairwise(errors)])
+
+
+@pytest.fixture(scope="module")
+def swing() -> tuple[ct.Problem, ct.State]:
+    """The double pendulum and its state at t = 0.2, from order six with steps of 1/800: 1e-14."""
+    problem = ct.problems.double_pendulum()
+    method = ct.Composition(ct.EnergyMomentum(), "kahanli6")
+    return problem, ct.simulate(problem, method=method, dt=0.00125, steps=160, every=160).final
+
+
+@pytest.mark.parametrize("level", ["both", "position", "rattle"])
+def test_the_steps_have_order_two(level, swing) -> None:
+    orders = observed_orders(METHODS[level], *swing, time=0.2, counts=(8, 16))
+    assert np.abs(orders - 2.0).max() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("level", "scheme", "counts", "low", "high"),
+    [
+        ("both", "suzuki4", (4, 8), 3.9, 4.1), ("both", "yoshida6", (4, 8), 5.8, 6.1),
+        ("position", "suzuki4", (4, 8), 3.9, 4.1), ("position", "yoshida6", (3, 6), 5.8, 6.1),
+        ("rattle", "suzuki4", (4, 8), 3.9, 4.1), ("rattle", "yoshida6", (4, 8), 5.8, 6.1),
+    ],
+)  # fmt: skip
+def test_compositions_raise_the_order(level, scheme, counts, low, high, swing) -> None:
+    orders = observed_orders(ct.Composition(METHODS[level], scheme), *swing, time=0.2, counts=counts)
+    assert (low < orders).all(), orders
+    assert (orders < high).all(), orders
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_six_unknowns_give_the_step_that_was_published_with_twenty_four(joint) -> None:
+    """The same step to round-off: 1e-15 in positions, 2e-13 in momenta of about 100."""
+    problem = ct.problems.hanging_chain(joint, 2)
+    turning = [(1.0, 0.0, 0.0), (-2.0, 0.0, 0.0)] if joint == "revolute" else [(1.0, 0.5, 0.3), (-2.0, 1.0, 0.7)]
+    start = problem.system.start(orientation=problem.start.orientation, angular_velocity=turning)
+    reduced, published = (
+        simulate(problem.system, start, method, dt=0.1, steps=2).final
+        for method in (ct.EnergyMomentum(level="position"), ct.EnergyMomentum(variables="directors"))
+    )
+    assert np.abs(reduced.position - published.position).max() < 1e-14
+    assert np.abs(reduced.momentum - published.momentum).max() < 1e-11
+    assert np.abs(reduced.angular_momentum - published.angular_momentum).max() < 1e-11
+
+
+@pytest.mark.slow
+def test_the_time_for_a_body_and_a_step_does_not_grow_with_the_length_of_the_chain() -> None:
+    """4 to 4000 bodies, released at rest, dt = 0.001; the best of three short runs each."""
+    times = []
+    for n in (4, 40, 400, 4000):
+        problem = ct.problems.hanging_chain("revolute", n)
+        program = build(problem.system, ct.EnergyMomentum())
+        steps = 8000 // n
+        best = np.inf
+        for _ in range(3):
+            driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=0.001, every=steps)
+            driver.advance(2)
+            before = process_time()
+            assert driver.advance(steps).status == 0
+            best = min(best, process_time() - before)
+        times.append(best / (n * steps))
+    assert max(times) < 1.5 * min(times), times
+
+
+@dataclass(frozen=True)
+class Plain(ct.EnergyMomentum):
+    """The published step, composed as if one step of length zero were the identity."""
+
+    @property
+    def traits(self) -> Traits:
+        return replace(super().traits, reflects=False)
+
+
+def test_an_odd_composition_of_the_published_step_loses_the_order_of_the_velocities(swing) -> None:
+    """The twin of the doubled composition: the step turns forbidden velocities around, five of them in a row do so, too."""
+    plain = ct.Composition(Plain(level="position"), "suzuki4")
+    orders = observed_orders(plain, *swing, time=0.2, counts=(4, 8))
+    assert orders[0, 1] < 2.5
+
+
+def test_a_step_without_a_root_says_which_joint_and_leaves_the_state() -> None:
+    """A hundred rad per step: Rattle takes no part of a step, so there is no quarter turn to be found."""
+    problem = ct.problems.hanging_chain("revolute", 2)
+    start = problem.system.start(orientation=problem.start.orientation, angular_velocity=[(100.0, 0, 0), (-90.0, 0, 0)])
+    with pytest.raises(ct.StepFailure) as caught:
+        simulate(problem.system, start, ct.Rattle(), dt=1.0, steps=3)
+    assert "joint" in str(caught.value)
+    assert caught.value.step == 1
+    assert np.array_equal(caught.value.run.final.position, start.position)
+
+
+def test_a_failed_step_changes_nothing() -> None:
+    problem = ct.problems.hanging_chain("revolute", 2)
+    program = build(problem.system, ct.Rattle(), compiled=False)
+    start = problem.system.start(orientation=problem.start.orientation, angular_velocity=[(100.0, 0, 0), (-90.0, 0, 0)])
+    driver = Driver(program, program.view.pack(start), t0=0.0, dt=1.0, every=1)
+    before = driver.z.copy()
+    assert driver.advance(1).status > 0
+    assert np.array_equal(driver.z, before)
+    assert not driver.carry.any()

@@ -1,0 +1,174 @@
+"""Every joint and every force between two bodies: what the steps keep, and the motion against an independent one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import catena as ct
+from catena.engine.build import build
+from catena.engine.driver import Driver
+from catena.geometry import rotations
+from linked import ANGULAR, KINDS, SPRING, difference, independent_motion, two_bodies
+from uncompiled import simulate
+
+METHODS = (ct.EnergyMomentum(), ct.EnergyMomentum(level="position"), ct.Rattle())
+ROUND_OFF = 1e-13  # energies and momenta are about 10, some hundred operations each
+TIME = 0.08
+ALL_FORCES = (
+    SPRING,
+    ct.SitePair(0, 1, ((0.1, 0.0, 0.3), (0.2, -0.1, 0.0)), potential=ct.Morse(2.0, 1.5, 0.8)),
+    ct.Spring(-1, 1, ((0.4, 0.1, 2.0), (0.3, 0.2, 0.1)), k=5.0, length=1.0),
+)
+DRIVEN = (
+    ct.Damper(0, 1, ((0.1, 0.4, 0.0), (-0.3, 0.2, 0.1)), c=3.0),
+    ct.Load(1, (0.1, 0.2, 0.3), force=("3*sin(20*t)", 1.0, 0.0), torque=(0.0, 0.5, "cos(t)")),
+)
+
+
+def worst(run: ct.Run, name: str) -> float:
+    """Largest change of an invariant in a run."""
+    values = np.asarray(run.data[name])
+    return float(np.abs(values - values[0]).max())
+
+
+@pytest.fixture(scope="module")
+def motions() -> dict[str, ct.State]:
+    """The state after TIME, by a general-purpose integrator on accelerations."""
+    made = {}
+    for kind in KINDS:
+        linkage, start = two_bodies(kind)
+        made[kind] = independent_motion(linkage, start, TIME)
+    return made
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_joint_is_held_and_its_motion_converges_with_order_two(kind, method, motions) -> None:
+    """Residuals at round-off; energy (but for Rattle) and vertical momentum, too; halving dt quarters the error (3.98 to 4.03)."""
+    linkage, start = two_bodies(kind)
+    errors = []
+    for steps in (2, 4):
+        run = simulate(linkage, start, method, dt=TIME / steps, steps=steps)
+        errors.append(difference(run.final, motions[kind]))
+        assert worst(run, "vertical_momentum") < ROUND_OFF
+        assert worst(run, "joint_position_residual") < 1e-14
+        if method != ct.EnergyMomentum(level="position"):
+            assert worst(run, "joint_velocity_residual") < ROUND_OFF
+        if method.traits.promise({"energy"}) == "exact":
+            assert worst(run, "energy") < ROUND_OFF
+    assert 3.9 < errors[0] / errors[1] < 4.1
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("kind", ANGULAR)
+def test_springs_pair_potentials_and_torsions_are_conservative_for_every_joint_with_an_angle(kind, method) -> None:
+    forces = (*ALL_FORCES, ct.Torsion(1, "k*(1 - cos(3*theta)) + theta**2/5", {"k": 3.0}))
+    linkage, start = two_bodies(kind, forces)
+    reference = independent_motion(linkage, start, TIME)
+    errors = []
+    for steps in (2, 4):
+        run = simulate(linkage, start, method, dt=TIME / steps, steps=steps)
+        errors.append(difference(run.final, reference))
+        if method.traits.promise({"energy"}) == "exact":
+            assert worst(run, "energy") < ROUND_OFF
+        assert worst(run, "vertical_momentum") < ROUND_OFF
+    assert 3.8 < errors[0] / errors[1] < 4.2
+
+
+@pytest.mark.parametrize("method", METHODS[:2], ids=str)
+def test_dampers_and_loads_do_the_work_that_the_energy_loses(method) -> None:
+    """The invariant `energy` subtracts their work; the dampers' is negative. The motion converges to the independent one."""
+    linkage, start = two_bodies("Revolute", (*ALL_FORCES, *DRIVEN, ct.Torsion(1, "theta**2", damping=0.7)))
+    reference = independent_motion(linkage, start, TIME)
+    errors = []
+    for steps in (2, 4):
+        run = simulate(linkage, start, method, dt=TIME / steps, steps=steps)
+        errors.append(difference(run.final, reference))
+        assert worst(run, "energy") < ROUND_OFF
+        assert float(run.data["damping_work"][-1]) < -1e-3
+        assert abs(float(run.data["load_work"][-1])) > 1e-3
+    assert 3.8 < errors[0] / errors[1] < 4.2
+
+
+def test_rattle_refuses_dampers() -> None:
+    linkage, start = two_bodies("Revolute", DRIVEN)
+    with pytest.raises(ct.CapabilityError, match="dampers"):
+        simulate(linkage, start, ct.Rattle(), dt=0.01, steps=1)
+
+
+def test_the_work_of_a_constant_force_is_force_times_way() -> None:
+    linkage, start = two_bodies("Spherical", (ct.Load(1, (0.1, 0.2, 0.3), force=(2.0, -1.0, 0.5)),))
+    run = simulate(linkage, start, ct.EnergyMomentum(), dt=0.05, steps=3)
+    point = np.array((0.1, 0.2, 0.3))
+    ends = [s.position[1] + rotations.rotate(s.orientation[1], point) for s in (start, run.final)]
+    assert float(run.data["load_work"][-1]) == pytest.approx(
+        np.array((2.0, -1.0, 0.5)) @ (ends[1] - ends[0]), abs=1e-14
+    )
+
+
+def test_a_screw_advances_with_its_turn_through_many_revolutions() -> None:
+    """d = pitch * theta with theta counted through full turns, 2.6 of them; the orientation tells theta up to full turns."""
+    body = ct.Body(mass=1.0, moments=(0.2, 0.3, 0.4))
+    linkage = ct.Linkage([body], [ct.Screw(-1, 0, axis=(0, 0, 1), pitch=0.3)], gravity=(0, 0, 0))
+    start = linkage.start(velocity=[(0.0, 0.0, 3.0)], angular_velocity=[(0.0, 0.0, 10.0)])
+    run = simulate(linkage, start, ct.EnergyMomentum(), dt=0.05, steps=33)
+    advance, q = float(run.final.position[0, 2]), run.final.orientation[0]
+    assert advance > 0.3 * 2.5 * 2.0 * math.pi
+    assert math.sin(advance / 0.3 - 2.0 * math.atan2(q[3], q[0])) == pytest.approx(0.0, abs=1e-12)
+    assert worst(run, "joint_position_residual") < 1e-14
+
+
+@pytest.mark.parametrize("kind", ["Revolute", "Screw"])
+def test_newton_converges_quadratically(kind) -> None:
+    """Exact tangents: once below 1e-3, a correction is followed by less than 30 times its square, or by round-off."""
+    linkage, start = two_bodies(kind, (*ALL_FORCES, ct.Torsion(1, "3*(1 - cos(3*theta))")))
+    program = build(linkage, ct.EnergyMomentum(), compiled=False)
+    name = next(name for name in vars(program.module) if name.endswith("linkage_steps_correct"))
+    original, sizes = getattr(program.module, name), []
+
+    def watched(*arguments):
+        sizes.append(original(*arguments))
+        return sizes[-1]
+
+    setattr(program.module, name, watched)
+    driver = Driver(program, program.view.pack(start), t0=0.0, dt=0.02, every=1)
+    assert driver.advance(1).status == 0
+    assert len(sizes) >= 3
+    for before, after in itertools.pairwise(sizes):
+        assert before > 1e-3 or after < max(30.0 * before**2, 1e-13)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wrong", "invariant"),
+    [
+        ("linkage_forces_mean_tension", lambda f, s0, s1, h, par: (h * h * 40.0 * (1.0 - 0.6 / math.sqrt(s1)), 0.0), "energy"),
+        ("linkage_rows_over_sine", lambda d: (1.0, 0.0), "energy"),
+    ],
+    ids=["spring at the end of the step", "angle without d/sin d"],
+)  # fmt: skip
+def test_a_wrong_discrete_derivative_loses_energy(kernel, wrong, invariant) -> None:
+    """The twin of the conservation above: a force taken at one end, or an angle gradient without its factor."""
+    linkage, start = two_bodies("Revolute", (SPRING, ct.Torsion(1, "3*(1 - cos(3*theta))")))
+    program = build(linkage, ct.EnergyMomentum(), compiled=False)
+    name = next(name for name in vars(program.module) if name.endswith(kernel))
+    setattr(program.module, name, wrong)
+    driver = Driver(program, program.view.pack(start), t0=0.0, dt=0.02, every=1)
+    before = driver.first_row().rows[0, linkage.public_width]
+    after = driver.advance(4).rows[-1, linkage.public_width]
+    assert abs(after - before) > 1e5 * ROUND_OFF
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_joint_is_held_over_ten_thousand_steps(kind) -> None:
+    """A walk of 1e4 steps of energies and momenta of about 100: 1e-11."""
+    linkage, start = two_bodies(kind)
+    run = ct.simulate(linkage, start, method=ct.EnergyMomentum(), dt=0.01, steps=10_000, every=20)
+    assert worst(run, "energy") < 1e-10
+    assert worst(run, "vertical_momentum") < 1e-10
+    assert worst(run, "joint_position_residual") < 1e-12
+    assert worst(run, "joint_velocity_residual") < 1e-11
