@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from browsers import chromium
-
 MOST_COMPILED = 120
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 pytest.register_assert_rewrite("harness")
 cache_folder = pytest.StashKey[Path]()
@@ -29,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without a Chromium the tests of the page are left out, and the summary says so."""
-    if chromium() is not None:
+    if CHROMIUM is not None:
         return
     left_out = [item for item in items if item.get_closest_marker("browser")]
     config.hook.pytest_deselected(items=left_out)
@@ -46,7 +45,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if not is_worker(config):
         count = compiled(config.stash[cache_folder])
         excess = f", more than the {MOST_COMPILED} allowed: FAILED" if count > MOST_COMPILED else ""
-        if chromium() is None:
+        if CHROMIUM is None:
             terminalreporter.write_line("no Chromium is installed: the tests of the page in a browser were left out")
         terminalreporter.write_line(f"{count} combinations of system and method compiled{excess}")
 
@@ -54,6 +53,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_unconfigure(config: pytest.Config) -> None:
     if cache_folder in config.stash:
         shutil.rmtree(config.stash[cache_folder], ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str | None:
+    """The command of the browser that the page is tested in."""
+    return CHROMIUM
 
 
 def is_worker(config: pytest.Config) -> bool:

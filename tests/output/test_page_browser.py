@@ -14,7 +14,6 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import catena as ct
-from browsers import chromium
 from made_up import tumbling
 
 pytestmark = pytest.mark.browser
@@ -28,9 +27,9 @@ BODY, FRAME = 3, 50
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser(chromium: str) -> Iterator[Any]:
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        launched = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield launched
         launched.close()
 
