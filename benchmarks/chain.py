@@ -36,8 +36,8 @@ from catena.geometry import rotations
 from catena.kernel import Written
 from catena.methods.lane_rotors import AXIS_ORDERS
 from catena.methods.rotations import SymmetricRotation
-from catena.systems.chain_motion import chain_force
-from catena.systems.chain_tiles import tile_width
+from catena.systems.chains.motion import chain_force
+from catena.systems.chains.tiles import tile_width
 from catena.views import View
 from engine import table
 

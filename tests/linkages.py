@@ -13,15 +13,17 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.methods.base import Method
-from catena.systems import articulated_forces, articulated_kernels, articulated_loops
-from catena.systems import linkage_start as starts
-from catena.systems.articulated import articulated_view, carry_time_and_work, packed, unpacked
-from catena.systems.articulated_layout import layout_of
-from catena.systems.articulated_nodes import BALL, TRANSLATION
+from catena.systems.articulated import forces as articulated_forces
+from catena.systems.articulated import kernels as articulated_kernels
+from catena.systems.articulated import loops as articulated_loops
+from catena.systems.articulated.form import articulated_view, carry_time_and_work, packed, unpacked
+from catena.systems.articulated.layout import layout_of
+from catena.systems.articulated.nodes import BALL, TRANSLATION
 from catena.systems.base import State
-from catena.systems.joint_forces import Load, Spring
-from catena.systems.joints import Joint, Revolute, Screw, Spherical
-from catena.systems.linkage import Linkage
+from catena.systems.linkages import start as starts
+from catena.systems.linkages.joint_forces import Load, Spring
+from catena.systems.linkages.joints import Joint, Revolute, Screw, Spherical
+from catena.systems.linkages.linkage import Linkage
 from catena.views import View
 
 RNG = np.random.default_rng
@@ -174,7 +176,7 @@ def with_images(linkage: Linkage, still: State) -> Linkage:
 
 def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np.ndarray:
     """(n, 2, 3) by the recursion, uncompiled; without `moving` as if the part c of the motion itself were forgotten."""
-    from catena.systems.articulated_motion import XDOT, C
+    from catena.systems.articulated.motion import XDOT, C
 
     program = build(linkage, ct.RK4(), compiled=False)
     par, out = program.par, np.zeros_like(z)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from .engine import cache, collector, headers
 from .engine.build import interpreted
-from .systems import chain_forces
 from .systems.base import State
-from .systems.chain import Chain
-from .systems.chain_observables import observe_chain
-from .systems.chain_tearing import link_gaps, link_lengths
-from .systems.chain_views import to_split
+from .systems.chains import forces as chain_forces
+from .systems.chains.chain import Chain
+from .systems.chains.observables import observe_chain
+from .systems.chains.tearing import link_gaps, link_lengths
+from .systems.chains.views import to_split
 
 if TYPE_CHECKING:
     import xarray

@@ -19,7 +19,7 @@ from catena.geometry import rotations
 from catena.kernel import bind
 from catena.methods import splitting
 from catena.methods.base import Method, Stepper, Traits, registered
-from catena.systems import top_motion
+from catena.systems.tops import motion as top_motion
 from catena.views import View, commutator_kick
 
 T_END = 2.0

@@ -17,7 +17,15 @@ def test_the_page_shows_rows_pictures_and_commands_and_escapes_text(tmp_path):
     rows = (compared("x < y", 1.5, 1.25, within=0.1, remark="[key]"), Row("free", 2, None, None, "noise"))
     made = [(SimpleNamespace(NAME="one", ABOUT="about <one>"), Report("Title & more", rows, (picture,), ("a note",)))]
     text = write_page(tmp_path, made, version="1").read_text()
-    for word in ("x &lt; y", "Title &amp; more", "catena reproduce one", 'src="one/a.png"', "[key]", "a note", "0 of 1"):
+    for word in (
+        "x &lt; y",
+        "Title &amp; more",
+        "catena reproduce one",
+        'src="one/a.png"',
+        "[key]",
+        "a note",
+        "0 of 1",
+    ):
         assert word in text
     assert '<tr class="NO">' in text and "something disagrees" in text
     assert not list(tmp_path.glob(".*.new"))

@@ -15,14 +15,24 @@ from catena.engine.build import promised
 from catena.geometry import rotations
 from catena.methods.base import Method
 from catena.plan import Problem
-from catena.systems import joints
-from catena.systems import linkage_start as starts
-from catena.systems.articulated import packed, unpacked
-from catena.systems.articulated_dense import least_squares
-from catena.systems.articulated_layout import layout_of
-from catena.systems.joint_forces import Damper, Load, SitePair, Spring, Torsion
-from catena.systems.joints import Cylindrical, Joint, Planar, Prismatic, Revolute, Rigid, Screw, Spherical, Universal
-from catena.systems.linkage import Linkage
+from catena.systems.articulated.dense import least_squares
+from catena.systems.articulated.form import packed, unpacked
+from catena.systems.articulated.layout import layout_of
+from catena.systems.linkages import joints
+from catena.systems.linkages import start as starts
+from catena.systems.linkages.joint_forces import Damper, Load, SitePair, Spring, Torsion
+from catena.systems.linkages.joints import (
+    Cylindrical,
+    Joint,
+    Planar,
+    Prismatic,
+    Revolute,
+    Rigid,
+    Screw,
+    Spherical,
+    Universal,
+)
+from catena.systems.linkages.linkage import Linkage
 from linkages import accelerations, accelerations_by_multipliers, random_tree, run_to, state_of
 
 DATA = tomllib.loads((Path(__file__).parents[1] / "reference" / "joint_form.toml").read_text())

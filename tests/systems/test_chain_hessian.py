@@ -10,7 +10,7 @@ from mpmath import mp
 import catena as ct
 import harness
 from catena import views
-from catena.systems import pair_kernels
+from catena.systems.potentials import pair_kernels
 from kernels import Kernel
 
 LOPSIDED = ct.Body.from_particles([[0.1, 0.5, 0.2], [0.3, -0.4, 0.7], [-0.5, 0.1, -0.3], [0.6, 0.7, -0.4], [0, 0, 0.9]])

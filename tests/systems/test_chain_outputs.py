@@ -155,7 +155,7 @@ def test_links_torn_at_the_boundary_of_blocks_are_found_once(monkeypatch):
     run = pulled_apart(1)
     whole = [(event.time, int(event.data["link"])) for event in run.events]
     for block in (1, 2, 7, 50):
-        monkeypatch.setattr("catena.systems.chain_tearing.SAMPLES", block)
+        monkeypatch.setattr("catena.systems.chains.tearing.SAMPLES", block)
         again = [(time, int(more["link"])) for _, time, _, more in run.system.happenings(run.data)]
         assert again == whole
 

@@ -14,7 +14,7 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.errors import CatenaWarning
 from catena.plan import make_plan
-from catena.systems import chain_spectrum
+from catena.systems.chains import spectrum as chain_spectrum
 from kernels import Kernel
 
 FREQUENCIES = tomllib.loads((Path(__file__).parents[1] / "reference" / "frequencies.toml").read_text())

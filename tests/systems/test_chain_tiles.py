@@ -15,7 +15,9 @@ from catena.engine.build import Program, build, interpreted
 from catena.engine.driver import Driver
 from catena.methods import lane_rotors
 from catena.methods.splitting import Splitting
-from catena.systems import chain_tile_kernels, chain_tile_text, chain_tiles
+from catena.systems.chains import tile_kernels as chain_tile_kernels
+from catena.systems.chains import tile_text as chain_tile_text
+from catena.systems.chains import tiles as chain_tiles
 from catena.views import View
 
 EPS = np.finfo(float).eps

@@ -18,8 +18,7 @@ from catena.engine import headers
 from catena.engine.collector import collect
 from catena.errors import InputError
 from catena.kernel import slot
-from catena.systems.pairwise import interpreted
-from catena.systems.potentials import (
+from catena.systems.potentials.pair_potentials import (
     WCA,
     Harmonic,
     LennardJones,
@@ -31,6 +30,7 @@ from catena.systems.potentials import (
     Yukawa,
     pair_potential_from,
 )
+from catena.systems.potentials.pairwise import interpreted
 from processes import run_python
 
 EPS = float(np.finfo(float).eps)
@@ -404,7 +404,7 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
 def test_a_warm_process_needs_no_sympy_and_finds_the_same_text(tmp_path):
     code = (
         "import sys\n"
-        "from catena.systems.potentials import PairPotential, PairSet, Switched\n"
+        "from catena.systems.potentials.pair_potentials import PairPotential, PairSet, Switched\n"
         "written = PairSet([Switched(PairPotential('a/r**9 + exp(-b*r)', {'b': 1.0, 'a': 2.0}), 1.0, 2.0)])\n"
         "print(written.kernel('pair_force'), 'sympy' in sys.modules, sep='|')"
     )

@@ -15,8 +15,8 @@ from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.methods.base import Method
 from catena.systems.base import system_from
-from catena.systems.joint_forces import Load
-from catena.systems.scaling_body import ScalingBody
+from catena.systems.linkages.joint_forces import Load
+from catena.systems.scaling.scaling_body import ScalingBody
 from catena.views import NOT_CONVERGED
 
 EPS = np.finfo(float).eps
@@ -98,7 +98,7 @@ def test_the_closed_form_solves_the_published_equations() -> None:
 
 def test_the_body_turns_through_a_finite_angle_while_it_grows_for_ever() -> None:
     """tau is the time in which the rigid body of momentum l turns as far."""
-    from catena.systems.scaling_body_flight import Flight, after
+    from catena.systems.scaling.flight import Flight, after
 
     s, k = 1.1, 6.7881
     c = np.sqrt(k / 4.5)

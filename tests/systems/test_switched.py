@@ -10,8 +10,8 @@ import pytest
 from mpmath import mp
 
 from catena.methods.schemes import SCHEMES
-from catena.systems.pairwise import interpreted
-from catena.systems.potentials import WCA, LennardJones, Switched, Yukawa
+from catena.systems.potentials.pair_potentials import WCA, LennardJones, Switched, Yukawa
+from catena.systems.potentials.pairwise import interpreted
 
 EPS = float(np.finfo(float).eps)
 

@@ -31,8 +31,8 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.geometry.quaternion import rotation
-from catena.systems.attitude import ELEMENTS, AttitudePotential
 from catena.systems.base import system_from
+from catena.systems.tops.attitude import ELEMENTS, AttitudePotential
 
 CASES = {**HEAVY, "B17": GENERAL}
 TIGHT = 1e-11

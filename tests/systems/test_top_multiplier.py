@@ -19,8 +19,8 @@ from catena.engine.build import build, can_treat
 from catena.engine.driver import Driver
 from catena.methods.base import Method, registered
 from catena.plan import Problem, make_plan
-from catena.systems.attitude import ELEMENTS
 from catena.systems.base import system_from
+from catena.systems.tops.attitude import ELEMENTS
 
 DIGITS = harness.DIGITS
 PLAIN = ct.Body(moments=(1.0, 1.5, 2.0))

@@ -7,8 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from catena.systems.potentials import WCA, Harmonic, LennardJones, Morse, PairPotential, Switched, Yukawa
-from catena.systems.wells import find_well
+from catena.systems.potentials.pair_potentials import (
+    WCA,
+    Harmonic,
+    LennardJones,
+    Morse,
+    PairPotential,
+    Switched,
+    Yukawa,
+)
+from catena.systems.potentials.wells import find_well
 
 LJ_TEXT = "4*depth*((size/r)**12 - (size/r)**6)"
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from catena.errors import InputError
-from catena.systems.potentials import (
+from catena.systems.potentials.pair_potentials import (
     WCA,
     Harmonic,
     LennardJones,

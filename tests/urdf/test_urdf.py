@@ -10,9 +10,9 @@ import pytest
 import catena as ct
 import linkages
 from catena.geometry import rotations
-from catena.systems import linkage_start as starts
-from catena.systems.joints import GROUND, Planar, Prismatic, Revolute, Spherical
-from catena.systems.linkage import Linkage
+from catena.systems.linkages import start as starts
+from catena.systems.linkages.joints import GROUND, Planar, Prismatic, Revolute, Spherical
+from catena.systems.linkages.linkage import Linkage
 from catena.urdf import read_urdf
 from catena.urdf.document import LARGEST_FILE, turned_about
 

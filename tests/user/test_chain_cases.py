@@ -12,8 +12,8 @@ import pytest
 import catena as ct
 from catena.cases import CaseError, read_case
 from catena.cases.potentials import PLAIN, WRITTEN
-from catena.systems import pairwise
-from catena.systems.ends import KINDS
+from catena.systems.chains.ends import KINDS
+from catena.systems.potentials import pairwise
 
 CHAIN = """\
 [system]

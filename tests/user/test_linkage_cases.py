@@ -11,7 +11,7 @@ import pytest
 import catena as ct
 from catena.cases import CaseError, read_case, template
 from catena.cases.joints import FORCES, JOINTS
-from catena.systems import joint_forces, joints
+from catena.systems.linkages import joint_forces, joints
 
 LINKAGE = """\
 [system]

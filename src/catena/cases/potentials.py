@@ -9,8 +9,8 @@ from typing import Annotated, Any, ForwardRef, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from ..systems.link_potentials import POSITION, ROTATION, GayBerne, potential_from
-from ..systems.potentials import WCA, Harmonic, LennardJones, Morse, Yukawa
+from ..systems.potentials.link_potentials import POSITION, ROTATION, GayBerne, potential_from
+from ..systems.potentials.pair_potentials import WCA, Harmonic, LennardJones, Morse, Yukawa
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .tables import Filled, Table, Text, placed, table_of

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..runs import Run
-    from ..systems.attitude import Gravity
+    from ..systems.tops.attitude import Gravity
 
 Array = NDArray[np.float64]
 View = tuple[float, float]

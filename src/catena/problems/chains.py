@@ -12,9 +12,9 @@ from ..errors import InputError
 from ..geometry import rotations
 from ..plan import Problem
 from ..systems.body import Body
-from ..systems.chain import Chain
-from ..systems.ends import Clamped, Displaced, End, Force, Free
-from ..systems.potentials import LennardJones
+from ..systems.chains.chain import Chain
+from ..systems.chains.ends import Clamped, Displaced, End, Force, Free
+from ..systems.potentials.pair_potentials import LennardJones
 
 # Screw-symmetric minima of the pair energy of two tetrahedra, Lennard-Jones (5, 1), polished by Newton in 40 digits:
 # screw angle, rise, radius, quaternion of body 0 with the screw axis along x.

@@ -10,11 +10,11 @@ import numpy as np
 from ..errors import InputError, nearest
 from ..geometry import rotations
 from ..plan import Problem
-from ..systems import linkage_start
 from ..systems.body import Body
-from ..systems.joint_forces import Spring
-from ..systems.joints import GROUND, Joint, Revolute, Spherical
-from ..systems.linkage import Linkage
+from ..systems.linkages import start as linkage_start
+from ..systems.linkages.joint_forces import Spring
+from ..systems.linkages.joints import GROUND, Joint, Revolute, Spherical
+from ..systems.linkages.linkage import Linkage
 
 Vector = np.ndarray
 

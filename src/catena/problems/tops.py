@@ -10,10 +10,10 @@ import numpy as np
 from ..errors import InputError
 from ..geometry import rotations
 from ..plan import Problem
-from ..systems.attitude import Gravity
 from ..systems.body import Body
 from ..systems.hamiltonian import Hamiltonian
-from ..systems.top import Top
+from ..systems.tops.attitude import Gravity
+from ..systems.tops.top import Top
 
 POINTS = 200  # of the midpoint rule
 

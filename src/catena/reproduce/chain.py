@@ -26,9 +26,9 @@ from ..output.style import MARKERS, legend_above, line_style, log_error_axis, ne
 from ..problems.chains import disc_chain, helix_chain, printed_chain
 from ..runs import Run
 from ..simulation import simulate
-from ..systems.chain import Chain
-from ..systems.ends import Displaced
-from ..systems.potentials import LennardJones
+from ..systems.chains.chain import Chain
+from ..systems.chains.ends import Displaced
+from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared
 
 NAME = "chain"

@@ -23,7 +23,7 @@ from ..methods.partitioned import EulerA, EulerB, StormerVerlet
 from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
 from ..plan import Problem
 from ..problems.chains import helix_chain
-from ..systems.chain import Chain, Form
+from ..systems.chains.chain import Chain, Form
 from .report import Folder, Report, Row
 
 NAME = "constraint"

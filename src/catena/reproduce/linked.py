@@ -17,11 +17,11 @@ from ..geometry import rotations
 from ..methods.implicit import Gauss
 from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.linkages import hanging_chain, molecule
-from ..systems.articulated import unpacked
-from ..systems.articulated_dense import least_squares
-from ..systems.articulated_layout import layout_of
+from ..systems.articulated.dense import least_squares
+from ..systems.articulated.form import unpacked
+from ..systems.articulated.layout import layout_of
 from ..systems.base import Array, State
-from ..systems.linkage import Linkage
+from ..systems.linkages.linkage import Linkage
 from .report import Folder, Report, Row, compared
 
 NAME = "linked"

@@ -18,7 +18,7 @@ from ..output.style import legend_above, line_style, new_figure, styled
 from ..systems.base import Array, State
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
-from ..systems.scaling_body import ScalingBody
+from ..systems.scaling.scaling_body import ScalingBody
 from .report import Folder, Report, Row, compared
 
 NAME = "scaling"

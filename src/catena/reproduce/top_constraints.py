@@ -18,9 +18,9 @@ from ..methods.base import Method
 from ..methods.implicit import Gauss, SunGeng
 from ..methods.partitioned import EulerA, EulerB, StormerVerlet
 from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
-from ..systems.attitude import Gravity
 from ..systems.body import Body
-from ..systems.top import Form, Top
+from ..systems.tops.attitude import Gravity
+from ..systems.tops.top import Form, Top
 from .report import Folder, Row, compared
 
 METHODS: tuple[Method, ...] = (EulerA(), EulerB(), StormerVerlet(), Gauss(1), SunGeng(), Gauss(2), Gauss(3), Gauss(4))

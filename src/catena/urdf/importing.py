@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ..errors import InputError, nearest
 from ..geometry import rotations
 from ..systems.body import Body
-from ..systems.joint_forces import Torsion
-from ..systems.joints import GROUND, Joint, Planar, Prismatic, Revolute
+from ..systems.linkages.joint_forces import Torsion
+from ..systems.linkages.joints import GROUND, Joint, Planar, Prismatic, Revolute
 from .document import Document, Inertial, Link, UrdfJoint, read_document
 
 Array = NDArray[np.float64]

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from ...systems.base import State
-from ...systems.chain import Chain, Form
-from ...systems.ends import end_from
+from ...systems.chains.chain import Chain, Form
+from ...systems.chains.ends import end_from
 from ..bodies import AnyBodies, Quaternion, Vector, make_bodies
 from ..potentials import Potentials, make_potential, texts_of
 from ..tables import StartTable, SystemTable, Table, Text, register

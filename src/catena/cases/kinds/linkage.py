@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from ...errors import InputError
-from ...systems.joint_forces import force_from
-from ...systems.joints import joint_from
-from ...systems.linkage import Form, Linkage
+from ...systems.linkages.joint_forces import force_from
+from ...systems.linkages.joints import joint_from
+from ...systems.linkages.linkage import Form, Linkage
 from ..bodies import AnyBody, Quaternion, Vector, make_body
 from ..joints import AnyForce, AnyJoint, force_texts, made
 from ..tables import StartTable, SystemTable, Text, register

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ...systems.joint_forces import force_from
-from ...systems.scaling_body import Constraint, ScalingBody
+from ...systems.linkages.joint_forces import force_from
+from ...systems.scaling.scaling_body import Constraint, ScalingBody
 from ..bodies import AnyBody, Quaternion, Vector, make_body
 from ..joints import AnyLoad, force_texts, made
 from ..tables import StartTable, SystemTable, Text, register

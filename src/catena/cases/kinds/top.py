@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from ...errors import InputError
-from ...systems.attitude import ELEMENTS, Gravity
-from ...systems.top import Form, Top
+from ...systems.tops.attitude import ELEMENTS, Gravity
+from ...systems.tops.top import Form, Top
 from ..bodies import Vector
 from ..tables import Filled, Table, Text, register
 from .free_body import AttitudeTable

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
-from ...systems.potentials import Pairwise
+from ...systems.potentials.pair_potentials import Pairwise
 
 Array = NDArray[np.float64]
 

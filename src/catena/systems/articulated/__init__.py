@@ -1,0 +1,1 @@
+"""The joint form of a linkage: coordinates of the joints, and the articulated-body recursion."""

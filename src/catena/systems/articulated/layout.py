@@ -1,0 +1,126 @@
+"""Where the coordinates and rates of the joints of a linkage stand among the stepped variables.
+
+z = [lengths | quaternions of balls | angles | speeds | turning rates | work]: positions of bodies that nothing carries and displacements
+of slides; absolute orientations of bodies on ball joints; angles of hinges; the rates of the first, then of the other two, those of balls
+in the body; the work of dampers and of loads. What stays (images and shifts of joints) and the time stand with the angles, or, where
+there are none, with another field that moves: a field of constants would always look converged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..linkages.joint_forces import Load, Torsion
+from ..linkages.joints import Screw
+from ..linkages.measures import does_work
+from . import motion as motion
+from .nodes import BALL, SINGLE, TRANSLATION, Node, nodes_of
+
+if TYPE_CHECKING:
+    from ..linkages.linkage import Linkage
+
+Place = tuple[str, int, int]  # what, of which node or joint, how many numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where everything stands in z; a place of -1 or an absent one: nowhere.
+
+    Attributes
+    ----------
+    nodes : the ground (None), then the nodes
+    links : (nodes, LINKS) integers of the kernels
+    home : node of each body; -1 is the ground
+    images, angles, shifts : places by joint, for those that have one
+    time : place of the time
+    work : place of the work of dampers; that of loads comes next
+    ends : where the fields of z end
+    """
+
+    nodes: tuple[Node | None, ...]
+    links: NDArray[np.int64]
+    home: dict[int, int]
+    images: dict[int, int]
+    angles: dict[int, int]
+    shifts: dict[int, int]
+    time: int
+    work: int
+    ends: NDArray[np.int64]
+
+    @property
+    def dimension(self) -> int:
+        """Number of stepped variables."""
+        return int(self.ends[-1])
+
+
+@lru_cache(maxsize=16)
+def layout_of(linkage: Linkage) -> Layout:
+    """The places of all coordinates and rates."""
+    nodes = nodes_of(linkage)
+    moving = [(k, node) for k, node in enumerate(nodes) if node is not None]
+    groups: list[list[Place]] = [[], [], [], [], [], []]
+    for k, node in moving:
+        slides = node.kind == TRANSLATION or (node.kind == SINGLE and node.turn == 0.0)
+        where = 0 if slides else 1 if node.kind == BALL else 2
+        if node.coordinates:
+            groups[where].append(("coordinate", k, node.coordinates))
+            groups[3 if where == 0 else 4].append(("rate", k, node.rates))
+    constants = next((groups[g] for g in (2, 1, 0) if groups[g]), groups[2])
+    constants += [("image", node.joint, 4) for _, node in moving if node.has_image]
+    constants += [("shift", node.joint, 1) for _, node in moving if node.has_shift]
+    constants += _closing(linkage)
+    constants += [("time", 0, 1)] if any(isinstance(f, Load) and has_texts(f) for f in linkage.forces) else []
+    groups[5] += [("work", 0, 2)] if does_work(linkage) else []
+    places: dict[tuple[str, int], int] = {}
+    at, ends = 0, []
+    for group in groups:
+        for what, which, width in group:
+            places[what, which] = at
+            at += width
+        if group:
+            ends.append(at)
+    return _layout(nodes, places, ends)
+
+
+def _closing(linkage: Linkage) -> list[Place]:
+    """What joints that close loops need: their images, and the angle where something depends on it."""
+    twisted = {force.joint for force in linkage.forces if isinstance(force, Torsion)}
+    screws = {k for k in linkage.tree.loops if isinstance(linkage.joints[k], Screw)}
+    found: list[Place] = [("image", k, 4) for k in linkage.tree.loops]
+    found += [("angle", k, 1) for k in linkage.tree.loops if k in twisted | screws]
+    return found + [("shift", k, 1) for k in sorted(screws)]
+
+
+def _layout(nodes: tuple[Node | None, ...], places: dict[tuple[str, int], int], ends: list[int]) -> Layout:
+    def by_joint(what: str) -> dict[int, int]:
+        return {which: at for (name, which), at in places.items() if name == what}
+
+    links = np.full((len(nodes), motion.LINKS), -1, dtype=np.int64)
+    angles = by_joint("angle")
+    for k, node in enumerate(nodes):
+        if node is None:
+            continue
+        links[k, motion.PARENT], links[k, motion.KIND] = node.parent, node.kind
+        links[k, motion.COORDINATE] = places.get(("coordinate", k), -1)
+        links[k, motion.RATE] = places.get(("rate", k), -1)
+        if node.has_image:
+            links[k, motion.IMAGE] = places["image", node.joint]
+        if node.has_shift:
+            links[k, motion.SHIFT] = places["shift", node.joint]
+        if node.kind == SINGLE and node.turn != 0.0:
+            angles[node.joint] = int(links[k, motion.COORDINATE])
+    return Layout(
+        nodes, links, {node.body: k for k, node in enumerate(nodes) if node is not None and node.body >= 0} | {-1: 0},
+        by_joint("image"), angles, by_joint("shift"), places.get(("time", 0), -1), places.get(("work", 0), -1),
+        np.array(ends, dtype=np.int64),
+    )  # fmt: skip
+
+
+def has_texts(load: Load) -> bool:
+    """Whether a load is given as text."""
+    return any(isinstance(component, str) for component in (*load.force, *load.torque))

@@ -1,0 +1,85 @@
+"""Parameters of the joint form of a linkage beyond those of the director form, as its kernels read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import forces as forces
+from . import loops as loops
+from . import motion as motion
+from .layout import Layout, layout_of
+from .nodes import principal
+
+if TYPE_CHECKING:
+    from ..linkages.linkage import Linkage
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def articulated_arrays(linkage: Linkage) -> Arrays:
+    """Parameters and scratch, by the names of the kernels."""
+    layout = layout_of(linkage)
+    n, joints = linkage.count, len(linkage.joints)
+    data = np.zeros((len(layout.nodes), motion.DATA))
+    scratch = np.zeros((len(layout.nodes), motion.SCRATCH))
+    scratch[0, motion.ORIENTATION] = 1.0
+    scratch[0, motion.Q : motion.Q + 9] = np.eye(3).ravel()
+    for k, node in enumerate(layout.nodes):
+        if node is None:
+            continue
+        data[k, motion.A : motion.TURN] = *node.a, *node.b, *node.axis
+        data[k, [motion.TURN, motion.ADVANCE]] = node.turn, node.advance
+        data[k, motion.HELD : motion.HELD + 3] = node.held
+        if node.body >= 0:
+            body = linkage.bodies[node.body]
+            data[k, motion.MASS] = body.mass
+            data[k, motion.MOMENTS : motion.MOMENTS + 3] = body.moments
+    return {
+        "tree_links": layout.links.copy(),
+        "tree_data": data,
+        "tree_nodes": scratch,
+        "field_ends": layout.ends.copy(),
+        "tree_places": np.array([layout.time, layout.work], dtype=np.int64),
+        "tree_home": np.array([layout.home[body] for body in (*range(n), -1)], dtype=np.int64),
+        "tree_joints": _joints(linkage, layout),
+        "tree_power": np.zeros(2),
+        "tree_director": np.zeros(13 * n + 6 * joints + 3),
+        **_closures(linkage, layout),
+        # where a moment is zero so is the momentum, and their quotient is measured, too
+        "moments": np.array([np.where(body.moments > 0.0, body.moments, 1.0) for body in linkage.bodies]),
+    }
+
+
+def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
+    table = np.full((len(linkage.joints), forces.JOINTS), -1, dtype=np.int64)
+    for k in range(len(linkage.joints)):
+        table[k, forces.IMAGE_PLACE] = layout.images.get(k, -1)
+        table[k, forces.ANGLE_PLACE] = layout.angles.get(k, -1)
+        table[k, forces.SHIFT_PLACE] = layout.shifts.get(k, -1)
+    for number, node in enumerate(layout.nodes):
+        if node is not None and node.joint >= 0 and node.turn != 0.0:
+            table[node.joint, forces.HINGE] = number
+    for closure, k in enumerate(linkage.tree.loops):
+        table[k, forces.CLOSURE] = closure
+    return table
+
+
+def _closures(linkage: Linkage, layout: Layout) -> Arrays:
+    rows, closures, data = [], [], []
+    for closure, number in enumerate(linkage.tree.loops):
+        joint = linkage.joints[number]
+        closures.append([layout.home[joint.parent], layout.home[joint.child], layout.images[number]])
+        points = [*principal(linkage, joint.parent, joint.at[0]), *principal(linkage, joint.child, joint.at[1])]
+        triad = np.array([principal(linkage, joint.parent, direction) for direction in joint.triad])
+        data.append([*points, *triad.ravel(), getattr(joint, "pitch", 0.0)])
+        rows += [[*row, closure] for row in joint.rows]
+    count = len(rows)
+    return {
+        "tree_rows": np.array(rows, dtype=np.int64).reshape(-1, 4),
+        "tree_closures": np.array(closures, dtype=np.int64).reshape(-1, 3),
+        "tree_closure_data": np.array(data, dtype=float).reshape(-1, 16),
+        "tree_multipliers": np.zeros(loops.scratch(count, len(layout.nodes))),
+    }

@@ -1,0 +1,369 @@
+"""A chain of rigid bodies; neighbouring bodies interact, particle by particle or as wholes.
+
+V is evaluated with the normalised rotations, so it is homogeneous of degree 0 in each quaternion and H is defined on all of
+R^(14 n). Then |q_j|^2 and q_j.g_j are quadratic first integrals: every symplectic Runge-Kutta method keeps both exactly, at any order,
+without multiplier or projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import CapabilityError, InputError
+from ...views import View
+from ..base import Array, Field, Invariant, State, System, register
+from ..body import Body
+from ..one_body import component_names
+from ..potentials.pairwise import checked
+from . import hessian as chain_hessian
+from . import spectrum as chain_spectrum
+from . import start as chain_start
+from . import tearing as chain_tearing
+from . import tiles as chain_tiles
+from . import views as chain_views
+from .ends import Clamped, Force, Free, describe_end, end_from
+from .interactions import Interactions
+
+if TYPE_CHECKING:
+    from ...chain_outputs import ChainOutputs, Reactions
+    from .scales import Scales
+
+Form = Literal["quaternion", "rotation", "multiplier"]
+CLAMPED, FREE = Clamped(), Free()
+
+
+@register
+class Chain(System):
+    """A chain of rigid bodies.
+
+    Parameters
+    ----------
+    bodies : list of Body, two or more; those between which a pair potential acts are made of particles
+    potential : a pair potential, a `PairTable` by particle types, a link potential, or a sum of these; or a list with one for
+        each link
+    left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`
+    gravity : acceleration in space
+    form : the equations that are stepped. "quaternion": canonical, every structure kept, for all methods but those that need
+        matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions with a multiplier and
+        a fourth moment `J0`, for comparison only: off |q| = 1 it is no Hamiltonian system and unstable, so no method keeps
+        |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
+    J0 : fourth moment of the multiplier form; it does not change the exact motion
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> chain = ct.problems.helix_chain(8)
+    >>> run = ct.simulate(chain, dt=0.02, t_end=2.0)
+    >>> run.audit()["unit_residual"].worst < 1e-14
+    True
+    """
+
+    default_method = ("Splitting", {"order": 4})
+
+    def __init__(
+        self,
+        bodies: Any,
+        potential: Any,
+        left: Any = CLAMPED,
+        right: Any = FREE,
+        gravity: Sequence[float] = (0.0, 0.0, 0.0),
+        form: Form = "quaternion",
+        J0: float = 1.0,
+    ) -> None:
+        self.bodies = _bodies(bodies)
+        self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
+        self.gravity = _vector(gravity, "Chain.gravity")
+        self.interactions = Interactions(self.bodies, potential)
+        if form not in get_args(Form):
+            raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
+        self.form = form
+        self.J0 = checked(J0, "Chain.J0", above=0.0)
+        self._check_form()
+
+    def _check_form(self) -> None:
+        if self.form == "multiplier":
+            self.default_method = ("Gauss", {"stages": 4})
+            if self.interactions.has_bonds:
+                raise CapabilityError(
+                    "link potentials are functions of rotations; the multiplier form leaves them", where="Chain.form",
+                    do='use form="quaternion"',
+                )  # fmt: skip
+        for j, body in enumerate(self.bodies):
+            if self.form == "rotation" and body.kind == "linear":
+                raise CapabilityError(
+                    f"body {j} is linear: RATTLE on matrices needs a body with three directions",
+                    where="Chain.form", do='use form="quaternion"',
+                )  # fmt: skip
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return "Chain" if self.form == "quaternion" else f"Chain ({self.form} form)"
+
+    @property
+    def potentials(self) -> tuple[Any, ...]:
+        """The potential of each link."""
+        return self.interactions.potentials
+
+    @property
+    def count(self) -> int:
+        """Number of bodies."""
+        return len(self.bodies)
+
+    @cached_property
+    def held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which bodies may move, and which may turn."""
+        moves, turns = np.ones(self.count, dtype=bool), np.array([b.kind != "point" for b in self.bodies])
+        for j, end in ((0, self.left), (-1, self.right)):
+            moves[j] = end.moves
+            turns[j] &= end.turns
+        return moves, turns
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether momentum and angular momentum are kept: nothing outside acts on the chain."""
+        return isinstance(self.left, Free) and isinstance(self.right, Free) and not self.gravity.any()
+
+    @property
+    def smoothness(self) -> float:  # type: ignore[override]
+        return self.interactions.smoothness
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+        n = self.count
+        return (
+            Field("position", (n, 3), ("body", "xyz"), "centres of mass"),
+            Field("orientation", (n, 4), ("body", "wxyz"), "orientations, body to space, scalar first"),
+            Field("momentum", (n, 3), ("body", "xyz"), "momenta"),
+            Field("angular_momentum", (n, 3), ("body", "xyz"), "angular momenta in the bodies"),
+        )
+
+    @cached_property
+    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+        def invariant(name: str, about: str, *tags: str) -> Invariant:
+            shape, dims = ((3,), ("xyz",)) if name.startswith("total") else ((), ())
+            # In the multiplier form these are integrals of the exact motion only: no method promises anything.
+            promised = frozenset() if self.form == "multiplier" else frozenset(tags)
+            return Invariant(name, shape, dims, about, promised)
+
+        found = [invariant("energy", "energy, with the work of the load", "energy")]
+        if self.form == "rotation":
+            found.append(invariant("orthogonality_residual", "R^T R - 1, the worst element", "unit"))
+        else:
+            found.append(invariant("unit_residual", "|q|^2 - 1 of the worst body", "unit", "quadratic"))
+            found.append(invariant("tangency_residual", "q.g of the worst body", "unit", "bilinear", "quadratic"))
+        if self.is_isolated:
+            found.append(invariant("total_momentum", "momentum", "linear", "bilinear", "quadratic"))
+            found.append(invariant("total_angular_momentum", "angular momentum", "bilinear", "quadratic"))
+        return tuple(found)
+
+    def start(
+        self,
+        position: ArrayLike,
+        orientation: ArrayLike | None = None,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        angular_momentum: ArrayLike | None = None,
+        time: float = 0.0,
+    ) -> State:
+        """A state of all bodies, at rest where nothing is said.
+
+        Particles nearer than half the resting distance of their potential are refused; forces beyond what holds two
+        particles together are warned of.
+
+        Parameters
+        ----------
+        position : (n, 3) centres of mass
+        orientation : (n, 4) unit quaternions, scalar first; none turned if None
+        velocity or momentum : (n, 3) in space
+        angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
+        """
+        return chain_start.make_start(
+            self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
+            angular_momentum=angular_momentum, time=time,
+        )  # fmt: skip
+
+    def straight(self, spacing: float) -> State:
+        """All bodies in a row along x, none turned, at rest; the first at the origin."""
+        position = np.zeros((self.count, 3))
+        position[:, 0] = spacing * np.arange(self.count)
+        return self.start(position)
+
+    def undefined_at(self, state: State) -> str:
+        """The first link without an energy."""
+        return chain_start.undefined_link(self, state)
+
+    def angular_speed(self, state: State) -> float:
+        """|omega| of the fastest body."""
+        return float(self._speeds(state).max())
+
+    def fastest_body(self, state: State) -> int:
+        """Number of the body that turns fastest."""
+        return int(self._speeds(state).argmax())
+
+    def _speeds(self, state: State) -> Array:
+        pairs = zip(self.bodies, state.angular_momentum, strict=True)
+        return np.array([np.linalg.norm(body.inverse_moments * (body.frame_matrix.T @ y)) for body, y in pairs])
+
+    def particles(self, state: State) -> list[Array]:
+        """Positions in space of the particles of each body."""
+        return chain_start.placed_particles(self, state)
+
+    def link_lengths(self, state: State) -> Array:
+        """Distances of neighbouring centres of mass, (n - 1,)."""
+        return chain_tearing.link_lengths(state.position)
+
+    def link_gaps(self, state: State) -> Array:
+        """Shortest distance of two particles of neighbouring bodies, (n - 1,); inf where a body has none."""
+        return chain_tearing.link_gaps(self, state.position, state.orientation)
+
+    def link_energies(self, state: State) -> Array:
+        """Energy of the potential of each link, (n - 1,)."""
+        from ...chain_outputs import link_energies
+
+        return link_energies(self, state)
+
+    def reactions(self, state: State) -> Reactions:
+        """Force and torque on the held ends: `.force` and `.torque`, (2, 3) for left and right, in space; 0 where free."""
+        from ...chain_outputs import reactions
+
+        return reactions(self, state)
+
+    def outputs(self, run: Any) -> ChainOutputs:
+        """Link lengths, gaps, energies and reactions along a run, each computed when it is asked for."""
+        from ...chain_outputs import ChainOutputs
+
+        return ChainOutputs(run)
+
+    def happenings(self, samples: Any) -> Iterator[tuple[str, float, int, dict[str, NDArray[Any]]]]:
+        """A link that tears, under the name "torn": its number, and a time interpolated between two samples."""
+        for tear in chain_tearing.tears(self, samples):
+            yield "torn", tear.time, tear.sample, {"link": np.array(tear.link)}
+
+    def scales(self, length: float | None = None, *, mass: float | None = None, time: float | None = None) -> Scales:
+        """Units of length, mass and time, and the chain without dimensions in them.
+
+        Parameters
+        ----------
+        length, mass, time : units; where None those of the first potential (for Lennard-Jones sigma and sigma
+            sqrt(m/epsilon)) and the mass of the first body
+        """
+        from .scales import scales_of
+
+        return scales_of(self, length, mass, time)
+
+    def suggest_dt(self, method: Any = None, start: State | None = None) -> float:
+        """A step size for accurate motion: a fifth of the method's limit of stability for the fastest mode at this start.
+
+        With omega the highest frequency of small motions about the start (or the spin of a body, if that is faster), the limit
+        is `method.traits.stability` / omega; methods without limit get 1 / omega. Frequencies are those of the start: a chain that
+        starts far from equilibrium may stiffen later. Without a start there is no answer: a chain has many equilibria.
+
+        Parameters
+        ----------
+        method : the chain's default if None
+        start : a state of the chain
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> round(helix.system.suggest_dt(ct.Splitting(2), helix.start), 6)  # 0.2 * 2 / 31.4328
+        0.012726
+        """
+        if method is None:
+            from ...methods.base import method_from
+
+            kind, arguments = self.default_method
+            method = method_from({"kind": kind, **arguments})
+        return chain_spectrum.suggested_step(self, method, start)
+
+    def frequency_above(self, threshold: float, state: State) -> float | None:
+        if chain_spectrum.frequency_bound(self, state) <= threshold:
+            return None
+        omega = chain_spectrum.highest_frequency(self, state)
+        return omega if omega > threshold else None
+
+    def view(self, name: str) -> View | None:
+        if name == "tiles":
+            return chain_tiles.tiles_view(self) if self.form == "quaternion" else None
+        offered = {
+            "quaternion": chain_views.quaternion_view,
+            "rotation": chain_views.rotation_view,
+            "multiplier": chain_views.multiplier_view,
+        }
+        return offered[self.form](self, name)
+
+    def parameter_arrays(self) -> dict[str, NDArray[Any]]:
+        moves, turns = self.held
+        masses = np.array([body.mass for body in self.bodies])
+        load = masses[:, None] * self.gravity
+        for j, end in ((0, self.left), (-1, self.right)):
+            if isinstance(end, Force):
+                load[j] += end.force
+        extra: dict[str, dict[str, NDArray[Any]]] = {
+            "quaternion": chain_hessian.scratch(self.count),
+            "rotation": {"turn": np.zeros((2, 4))},
+            "multiplier": {"inverse_augmented": np.array([1.0 / self.J0]), "matrix": np.zeros((3, 3))},
+        }
+        return {
+            "mass": masses,
+            "inertia": np.array([body.rotor_moments for body in self.bodies]),
+            "inverse": np.array([body.inverse_moments for body in self.bodies]),
+            "frame": np.array([body.frame for body in self.bodies]),
+            "moves": moves.astype(float),
+            "turns": turns.astype(float),
+            "load": load,
+            **self.interactions.arrays(),
+            **extra[self.form],
+        }
+
+    def describe(self) -> dict[str, Any]:
+        bodies: Any = [body.describe() for body in self.bodies]
+        if all(body == bodies[0] for body in bodies):
+            bodies = {"count": len(bodies), **bodies[0]}
+        forms: dict[str, dict[str, Any]] = {
+            "quaternion": {},
+            "rotation": {"form": self.form},
+            "multiplier": {"form": self.form, "J0": self.J0},
+        }
+        return {
+            "kind": self.kind, "bodies": bodies, "potential": self.interactions.describe(),
+            "left": describe_end(self.left), "right": describe_end(self.right), "gravity": self.gravity.tolist(),
+            **forms[self.form],
+        }  # fmt: skip
+
+    def names(self) -> dict[str, str]:
+        return component_names(self.fields)
+
+    def __repr__(self) -> str:
+        return f"{self.title} of {self.count} bodies, left {self.left}, right {self.right}"
+
+
+def _bodies(given: Any) -> tuple[Body, ...]:
+    if isinstance(given, Mapping):
+        described = dict(given)
+        count = described.pop("count", None)
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise InputError(f"count = {count!r}", where="Chain.bodies.count", do="give the number of bodies")
+        given = [Body.from_description(described)] * count
+    bodies = tuple(body if isinstance(body, Body) else Body.from_description(body) for body in given)
+    if len(bodies) < 2:
+        raise InputError(f"{len(bodies)} bodies do not make a chain", where="Chain.bodies", do="give two or more")
+    return bodies
+
+
+def _vector(values: Any, where: str) -> Array:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"{values!r}", where=where, do="give three finite numbers")
+    return array

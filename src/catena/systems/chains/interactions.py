@@ -1,0 +1,219 @@
+"""What acts between the neighbours of a chain: the potentials of its links, checked, numbered, and made into kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import views
+from ...errors import InputError
+from ...geometry import rotations
+from ..body import Body
+from ..potentials.link_potentials import Linkwise, MixedPotential, potential_from
+from ..potentials.link_set import LinkSet
+from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
+from . import forces as chain_forces
+from . import hessian as chain_hessian
+from . import link_slopes as chain_link_slopes
+from . import links as chain_links
+
+SOME_LINKS = (
+    ((0.3, 0.9, -0.7), (1.1, -0.4, 0.8)),
+    ((-1.1, 2.0, 0.4), (0.2, 1.3, -0.9)),
+    ((2.5, 1.3, 1.9), (-0.7, 0.6, 1.2)),
+)  # Euler angles of Q, and d: nothing special about them
+HELD_TOLERANCE = 1e-12  # of a torque about an axis without moment of inertia, to the whole torque
+
+
+class Interactions:
+    """The potentials between neighbouring bodies.
+
+    Parameters
+    ----------
+    bodies : all bodies of the chain
+    potential : of pairs of particles, of links, or a sum of both; or a list with one for each link
+
+    Attributes
+    ----------
+    potentials : as given, one for each link
+    pairs : the part that acts between particles, for each link; None if there is none
+    bonds : the part that acts between bodies, for each link; None if there is none
+    """
+
+    def __init__(self, bodies: Sequence[Body], potential: Any) -> None:
+        self.bodies = tuple(bodies)
+        links = len(self.bodies) - 1
+        if isinstance(potential, (list, tuple)):
+            if len(potential) != links:
+                raise InputError(
+                    f"{len(potential)} potentials for {links} links", where="Chain.potential",
+                    do="give one for all links, or one for each",
+                )  # fmt: skip
+            made = [_potential(given, f"Chain.potential[{j}]") for j, given in enumerate(potential)]
+        else:
+            made = [_potential(potential, "Chain.potential")] * links
+        self.potentials = tuple(made)
+        self.pairs = tuple(_pairs_of(given) for given in made)
+        self.bonds = tuple(_bond_of(given) for given in made)
+        for j in range(links):
+            if self.pairs[j] is not None:
+                self._check_particles(j)
+            if self.bonds[j] is not None:
+                self._check_torques(j)
+
+    @property
+    def smoothness(self) -> float:
+        """How many derivatives of the energy are continuous."""
+        return min(potential.smoothness for potential in self.potentials)
+
+    @cached_property
+    def has_pairs(self) -> bool:
+        """Whether any particles interact."""
+        return any(pairs is not None for pairs in self.pairs)
+
+    @cached_property
+    def has_bonds(self) -> bool:
+        """Whether any bodies interact by a link potential."""
+        return any(bond is not None for bond in self.bonds)
+
+    @property
+    def is_one_pair_potential(self) -> bool:
+        """Whether the same potential acts between all particles, and nothing else."""
+        return self.has_pairs and not self.has_bonds and self._numbered[1] is None
+
+    def between(self, link: int) -> list[list[Pairwise | None]]:
+        """The potential between each particle of the left body and each of the right one."""
+        pairs, (left, right) = self.pairs[link], self.bodies[link : link + 2]
+        if pairs is None:
+            return [[None] * len(right.particles) for _ in left.particles.types]
+        return [[pairs.between(a, b) for b in right.particles.types] for a in left.particles.types]
+
+    def fills(self) -> dict[Any, Any]:
+        """The slots of the kernels, filled."""
+        few = max(len(body.particles) for body in self.bodies) <= chain_forces.FEW_PARTICLES
+        filled: dict[Any, Any] = {
+            views.pair_force: self._numbered[0].kernel("pair_force"),
+            views.pair_energy: self._numbered[0].kernel("pair_energy"),
+            views.pair_slope: self._numbered[0].kernel("pair_slope"),
+            chain_forces.is_uniform: int(self._numbered[1] is None),
+            chain_forces.attract: chain_forces.attract_neighbours if few else chain_forces.attract_many,
+        }
+        if not self.has_bonds:
+            return filled | {
+                chain_forces.add_link_forces: chain_forces.no_link_forces,
+                chain_forces.bond_energy: chain_forces.no_bond_energy,
+                chain_hessian.add_link_slopes: chain_hessian.no_link_slopes,
+            }
+        bonds = LinkSet(self._distinct_bonds)
+        return filled | {
+            chain_forces.add_link_forces: chain_links.add_forces_of_links,
+            chain_forces.bond_energy: chain_links.energy_of_link,
+            chain_links.link_force: bonds.kernel("link_force"),
+            chain_links.link_energy: bonds.kernel("link_energy"),
+            chain_hessian.add_link_slopes: chain_link_slopes.add_slopes_of_links,
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Particles in principal axes, and which potential acts; bodies whose particles do not interact have none here."""
+        n = len(self.bodies)
+        counts = np.array([len(body.particles) * self.has_pairs for body in self.bodies], dtype=np.int64)
+        particles = np.zeros((n, int(counts.max()), 3))
+        for j, body in enumerate(self.bodies):
+            particles[j, : counts[j]] = body.principal_particles.positions[: counts[j]]
+        pairs, which, types = self._numbered
+        distinct = self._distinct_bonds
+        return {
+            "count": counts,
+            "particles": particles,
+            "types": types,
+            "which": np.zeros((1, 1, 1), dtype=np.int64) if which is None else which,
+            "pair": np.array(pairs.values, dtype=float),
+            "link_which": np.array([-1 if bond is None else distinct.index(bond) for bond in self.bonds], np.int64),
+            "link": LinkSet(distinct).values,
+            "x": np.zeros((3, n, particles.shape[1])),
+            "w": np.zeros((3, n, particles.shape[1])),
+            "f": np.zeros((n, 3)),
+            "tau": np.zeros((n, 3)),
+        }
+
+    def describe(self) -> Any:
+        """As a case writes it: one potential for all links, or a list."""
+        described = [potential.describe() for potential in self.potentials]
+        return described[0] if all(one == described[0] for one in described) else described
+
+    @property
+    def _distinct_bonds(self) -> list[Linkwise]:
+        return list(dict.fromkeys(bond for bond in self.bonds if bond is not None))
+
+    @cached_property
+    def _numbered(self) -> tuple[PairSet, NDArray[np.int64] | None, NDArray[np.int64]]:
+        """The distinct potentials; which acts, by link and types (None: one for all); the types of the particles."""
+        kinds = list(dict.fromkeys(t for body in self.bodies for t in body.particles.types))
+        width = max(len(body.particles) for body in self.bodies) if self.has_pairs else 0
+        types = np.zeros((len(self.bodies), width), dtype=np.int64)
+        for j, body in enumerate(self.bodies if self.has_pairs else ()):
+            types[j, : len(body.particles)] = [kinds.index(t) for t in body.particles.types]
+        which = np.zeros((len(self.pairs), len(kinds), len(kinds)), dtype=np.int64)
+        distinct: dict[Pairwise | None, int] = {}
+        for j, pairs in enumerate(self.pairs):
+            left, right = (dict.fromkeys(body.particles.types) for body in self.bodies[j : j + 2])
+            for a in left:
+                for b in right:
+                    acting = None if pairs is None else pairs.between(a, b)
+                    which[j, kinds.index(a), kinds.index(b)] = distinct.setdefault(acting, len(distinct))
+        return PairSet(list(distinct)), which if len(distinct) > 1 else None, types
+
+    def _check_particles(self, link: int) -> None:
+        for j in (link, link + 1):
+            if len(self.bodies[j].particles) == 0:
+                raise InputError(
+                    f"body {j} has no particles to interact with", where=f"Chain.bodies[{j}]",
+                    do="make it with Body.from_particles, or use a link potential",
+                )  # fmt: skip
+        self.between(link)  # a table must know all the types that meet
+
+    def _check_torques(self, link: int) -> None:
+        """Nothing may turn a body about an axis without moment of inertia; seen at some relative positions."""
+        bond = self.bonds[link]
+        assert bond is not None
+        for angles, d in SOME_LINKS:
+            q = rotations.to_matrix(rotations.from_euler(angles))
+            found = bond.force(d, q)
+            torques = (-q @ found[3:] - np.cross(d, found[:3]), found[3:])
+            for j, torque in zip((link, link + 1), torques, strict=True):
+                body = self.bodies[j]
+                fixed = body.frame_matrix[:, body.moments == 0.0]
+                if np.abs(torque @ fixed).max(initial=0.0) > HELD_TOLERANCE * np.linalg.norm(found):
+                    what = "a point" if body.kind == "point" else "a linear body about its own line"
+                    raise InputError(
+                        f"the potential of link {link} turns body {j}, {what}: there is no moment of inertia",
+                        where=f"Chain.potential, link {link}",
+                        do="use a potential that does not depend on that rotation, or a body with some extent",
+                    )
+
+
+def _potential(given: Any, where: str) -> Any:
+    made = potential_from(given) if isinstance(given, Mapping) else given
+    if not isinstance(made, (Pairwise, PairTable, Linkwise, MixedPotential)):
+        raise InputError(
+            f"{made!r} is no potential",
+            where=where,
+            do="give one, such as LennardJones(5.0, 1.0), or one for each link",
+        )
+    return made
+
+
+def _pairs_of(potential: Any) -> Pairwise | PairTable | None:
+    if isinstance(potential, MixedPotential):
+        return potential.pairs
+    return None if isinstance(potential, Linkwise) else potential
+
+
+def _bond_of(potential: Any) -> Linkwise | None:
+    if isinstance(potential, MixedPotential):
+        return potential.links
+    return potential if isinstance(potential, Linkwise) else None

@@ -1,0 +1,149 @@
+"""Which rows of closed loops are independent: chosen where the joints fit, at the start of each step.
+
+The rows of the joints of the tree are independent by themselves. Those of the joints that close loops are taken one by one, the one
+that differs most from all rows taken so far first, until nothing but rounding is left of the others; those follow from the rows taken, and
+are left out with their multipliers.
+"""
+
+from ...views import NOT_CONVERGED, OK
+from .layout import (
+    CARRIER,
+    CHILD,
+    COEFFICIENTS,
+    END_ROW,
+    FIRST_ROW,
+    KEPT,
+    LENGTH,
+    MEAN,
+    OUT,
+    PAIR,
+    PAIR_A,
+    PARENT,
+    PITCH,
+    UNIT,
+    VALUES,
+    WORST,
+)
+from .rows import angle_parts, angle_torque, joint_wrench, pair_at, row_values
+
+LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step
+DEPENDENT = 1e-7  # what is left of a row that others imply, to its own length
+
+
+def choose_rows(par):
+    """Set the flags of all rows, at the node of the start of the step."""
+    rows = par.gradient
+    width = rows.shape[1]
+    joints = par.link.shape[0]
+    taken = 0
+    for k in range(joints):
+        write_gradient(k, par)
+        for r in range(par.link[k, FIRST_ROW], par.link[k, END_ROW]):
+            par.row_sort[r, KEPT] = 0
+            par.row[r, LENGTH] = norm(rows[r], width)
+    for k in range(joints):
+        if par.tree[par.link[k, CHILD], CARRIER] == k:
+            for r in range(par.link[k, FIRST_ROW], par.link[k, END_ROW]):
+                take(r, taken, par)
+                taken += 1
+    while taken < rows.shape[0]:
+        best = -1
+        most = DEPENDENT
+        for r in range(rows.shape[0]):
+            if par.row_sort[r, KEPT] == 0:
+                left = norm(rows[r], width) / par.row[r, LENGTH]
+                if left > most:
+                    most = left
+                    best = r
+        if best < 0:
+            return
+        take(best, taken, par)
+        taken += 1
+
+
+def rows_met(par):
+    """OK if the rows that were left out hold at the end of the step, too."""
+    scratch = par.scratch
+    a = scratch[PAIR_A : PAIR_A + PAIR]
+    values = scratch[VALUES : VALUES + 12]
+    for k in range(par.link.shape[0]):
+        first = par.link[k, FIRST_ROW]
+        end = par.link[k, END_ROW]
+        left_out = 0
+        for r in range(first, end):
+            left_out += 1 - par.row_sort[r, KEPT]
+        if left_out > 0:
+            pair_at(par.node[1], par.link[k, PARENT], par.link[k, CHILD], a)
+            row_values(par.joint[k], par.row[first:end], par.row_sort[first:end], a, values[0:6], values[6:12])
+            if par.joint[k, PITCH] != 0.0:
+                values[end - first - 1] = 0.0
+            for r in range(end - first):
+                if not abs(values[r]) <= LEFT_OUT:
+                    scratch[WORST] = k
+                    scratch[WORST + 1] = abs(values[r])
+                    return NOT_CONVERGED
+    return OK
+
+
+def norm(row, width):
+    """Length of a row."""
+    total = 0.0
+    for c in range(width):
+        total += row[c] * row[c]
+    return total**0.5
+
+
+def take(r, taken, par):
+    """Keep row r: make it a unit vector and the rows not yet taken normal to it."""
+    rows = par.gradient
+    width = rows.shape[1]
+    par.row_sort[r, KEPT] = 1
+    own = rows[r]
+    length = norm(own, width)
+    for c in range(width):
+        own[c] /= length
+    for other in range(rows.shape[0]):
+        if par.row_sort[other, KEPT] == 0:
+            row = rows[other]
+            for _ in range(2):  # a second time removes what rounding left
+                along = 0.0
+                for c in range(width):
+                    along += row[c] * own[c]
+                for c in range(width):
+                    row[c] -= along * own[c]
+
+
+def write_gradient(k, par):
+    """The gradients of the rows of joint k at the start of the step, with masses as weights."""
+    i = par.link[k, PARENT]
+    j = par.link[k, CHILD]
+    first = par.link[k, FIRST_ROW]
+    m = par.link[k, END_ROW] - first
+    joint = par.joint[k]
+    row_part = par.row[first : first + m]
+    sort = par.row_sort[first : first + m]
+    scratch = par.scratch
+    a = scratch[PAIR_A : PAIR_A + PAIR]
+    unit = scratch[UNIT : UNIT + 12]
+    out = scratch[OUT : OUT + 18]
+    pair_at(par.node[0], i, j, a)
+    for r in range(m):
+        row = par.gradient[first + r]
+        for c in range(row.shape[0]):
+            row[c] = 0.0
+        for l in range(m):
+            unit[l] = 0.0
+        unit[r] = 1.0
+        joint_wrench(joint, row_part, sort, a, a, unit, 0, scratch[MEAN : MEAN + PAIR], scratch[COEFFICIENTS:OUT], out)
+        if joint[PITCH] != 0.0 and r == m - 1:
+            u, w = angle_parts(joint, a)
+            n1, n2, n3 = angle_torque(joint, a, a, u, w)
+            for l in range(3):
+                out[12 + l] -= joint[PITCH] * (n1, n2, n3)[l]
+                out[15 + l] += joint[PITCH] * (n1, n2, n3)[l]
+        for l in range(3):
+            row[6 * j + l] = out[l] / par.mass[j] ** 0.5
+            row[6 * j + 3 + l] = out[15 + l] / par.moments[j, l] ** 0.5
+            if i >= 0:
+                row[6 * i + l] = -out[l] / par.mass[i] ** 0.5
+                row[6 * i + 3 + l] = out[12 + l] / par.moments[i, l] ** 0.5

@@ -1,0 +1,304 @@
+"""Where linked bodies may be and how they may move: the rows of the joints and their gradients, checks and projections.
+
+Plain numpy, used once per start. Positions and directors are those of the axes in which the bodies were given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import InputError
+from ...geometry import rotations
+from ...talk import say
+from ..base import Array, State
+from ..one_body import UNIT_TOLERANCE
+from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
+PROJECTIONS = 50
+RANK = 1e-10  # singular values of the rows below this part of the largest are zero
+
+
+def images_of(linkage: Linkage, orientation: Array) -> Array:
+    """(joints, 4): the orientation of each child seen from its parent where the joint's directions coincide."""
+    made = np.zeros((len(linkage.joints), 4))
+    for k, joint in enumerate(linkage.joints):
+        given = getattr(joint, "image", None)
+        made[k] = rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[joint.child])
+        if given is not None:
+            made[k] = given
+    return made
+
+
+def shifts_of(linkage: Linkage, position: Array, orientation: Array) -> Array:
+    """(joints,): how far the points of a screw are apart along its axis where its angle is zero; 0 for other joints."""
+    made = np.zeros(len(linkage.joints))
+    images = images_of(linkage, orientation)
+    for k, joint in enumerate(linkage.joints):
+        if joint.rows[-1][0] == SCREW:
+            u, d = plane(linkage, joint, position, orientation)
+            made[k] = u[0] @ d - joint.pitch * angle_of(joint, images[k], orientation)  # type: ignore[attr-defined]
+    return made
+
+
+def angle_of(joint: Joint, image: Array, orientation: Array) -> float:
+    """The angle about the axis of a joint, in (-pi, pi], from the orientation `image` on."""
+    seen = rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[joint.child])
+    turned = rotations.to_matrix(rotations.multiply(seen, rotations.conjugate(image)))
+    _, b, c = joint.triad
+    return float(np.arctan2(c @ turned @ b, b @ turned @ b))
+
+
+def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: Array, shifts: Array) -> Array:
+    """Phi, all rows of all joints one after the other."""
+    values: list[float] = []
+    for k, joint in enumerate(linkage.joints):
+        u, d = plane(linkage, joint, position, orientation)
+        w = turned_images(joint, images[k], orientation)
+        for kind, first, second in joint.rows:
+            if kind == POINT:
+                values.append(d[first])
+            elif kind == DOT:
+                values.append(u[first] @ w[second])
+            elif kind == PLANE:
+                values.append(u[first] @ d)
+            else:
+                turn = angle_of(joint, images[k], orientation)
+                values.append(u[0] @ d - shifts[k] - joint.pitch * turn)  # type: ignore[attr-defined]
+    return np.array(values)
+
+
+def gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Array:
+    """(rows, 6 n): Phi changes by this matrix times (dr_0, turn_0, dr_1, ...), turns in space."""
+    n = linkage.count
+    made: list[Array] = []
+    for k, joint in enumerate(linkage.joints):
+        u, d = plane(linkage, joint, position, orientation)
+        w = turned_images(joint, images[k], orientation)
+        arm_parent = turned(orientation, joint.parent, joint.at[0])
+        arm_child = turned(orientation, joint.child, joint.at[1])
+        for kind, first, second in joint.rows:
+            row = np.zeros((n + 1, 2, 3))  # the last stands for the ground
+            if kind == DOT:
+                torque = np.cross(u[first], w[second])
+                row[joint.parent, 1] += torque
+                row[joint.child, 1] -= torque
+            else:
+                force = np.eye(3)[first] if kind == POINT else u[first]
+                row[joint.child, 0] += force
+                row[joint.parent, 0] -= force
+                row[joint.child, 1] += np.cross(arm_child, force)
+                row[joint.parent, 1] -= np.cross(arm_parent, force)
+                if kind != POINT:
+                    row[joint.parent, 1] += np.cross(u[first], d)
+                if kind == SCREW:
+                    row[joint.child, 1] -= joint.pitch * u[0]  # type: ignore[attr-defined]
+                    row[joint.parent, 1] += joint.pitch * u[0]  # type: ignore[attr-defined]
+            made.append(row[:n].ravel())
+    return np.array(made).reshape(len(made), 6 * n)
+
+
+def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
+    """(6 n, 6 n): masses and inertia tensors in space."""
+    full = np.zeros((6 * linkage.count, 6 * linkage.count))
+    for j, body in enumerate(linkage.bodies):
+        turn = rotations.to_matrix(orientation[j])
+        full[6 * j : 6 * j + 3, 6 * j : 6 * j + 3] = body.mass * np.eye(3)
+        full[6 * j + 3 : 6 * j + 6, 6 * j + 3 : 6 * j + 6] = turn @ body.tensor @ turn.T
+    return full
+
+
+def velocities(linkage: Linkage, state: State) -> Array:
+    """(6 n,): velocity and angular velocity in space of each body."""
+    made = np.zeros((linkage.count, 2, 3))
+    for j, body in enumerate(linkage.bodies):
+        omega = body.frame_matrix @ (body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[j]))
+        made[j] = state.momentum[j] / body.mass, rotations.rotate(state.orientation[j], omega)
+    return made.ravel()
+
+
+def placed(linkage: Linkage, orientation: Array) -> Array:
+    """Positions at which the points of every carrying joint coincide; free bodies lie in the origin."""
+    r = np.zeros((linkage.count, 3))
+    for j in linkage.tree.order:
+        if linkage.tree.carriers[j] >= 0:
+            joint = linkage.joints[linkage.tree.carriers[j]]
+            start = np.zeros(3) if joint.parent == GROUND else r[joint.parent]
+            arms = turned(orientation, joint.parent, joint.at[0]), turned(orientation, j, joint.at[1])
+            r[j] = start + arms[0] - arms[1]
+    return r
+
+
+def moved(linkage: Linkage, orientation: Array, omega: Array) -> Array:
+    """Velocities with which those points stay together, for angular velocities in space."""
+    v = np.zeros((linkage.count, 3))
+    for j in linkage.tree.order:
+        if linkage.tree.carriers[j] >= 0:
+            joint = linkage.joints[linkage.tree.carriers[j]]
+            if joint.parent != GROUND:
+                v[j] = v[joint.parent] + np.cross(omega[joint.parent], turned(orientation, joint.parent, joint.at[0]))
+            v[j] -= np.cross(omega[j], turned(orientation, j, joint.at[1]))
+    return v
+
+
+def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
+    """The state if it fits the joints; else an InputError, or the nearest state that does."""
+    images = images_of(linkage, state.orientation)
+    shifts = shifts_of(linkage, state.position, state.orientation)
+    phi = residuals(linkage, state.position, state.orientation, images=images, shifts=shifts)
+    size = max(1.0, float(np.abs(state.position).max(initial=0.0)))
+    if not (np.abs(phi) <= MEETING * size).all():
+        if not project:
+            _refuse_position(linkage, phi)
+        state = _projected_position(linkage, state, images=images, shifts=shifts, size=size)
+    rows = gradients(linkage, state.position, state.orientation, images=images)
+    motion = velocities(linkage, state)
+    rate = rows @ motion
+    speed = max(1.0, float(np.abs(motion).max(initial=0.0)))
+    if not (np.abs(rate) <= MEETING * size * speed).all():
+        if not project:
+            _refuse_velocity(linkage, rate)
+        state = _projected_velocity(linkage, state, rows, motion)
+    return state
+
+
+def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts: Array, size: float) -> State:
+    """Newton towards Phi = 0 along the shortest way, masses as weights."""
+    r, q = state.position.copy(), state.orientation.copy()
+    for _ in range(PROJECTIONS):
+        phi = residuals(linkage, r, q, images=images, shifts=shifts)
+        if np.abs(phi).max() <= 4.0 * np.finfo(float).eps * size:
+            break
+        rows = gradients(linkage, r, q, images=images)
+        weights = np.linalg.inv(np.linalg.cholesky(mass_matrix(linkage, q)))
+        step = -weights.T @ np.linalg.lstsq(rows @ weights.T, phi, rcond=RANK)[0]
+        change = step.reshape(linkage.count, 2, 3)
+        r += change[:, 0]
+        for j in range(linkage.count):
+            q[j] = rotations.multiply(_exponential(change[j, 1]), q[j])
+        if np.abs(step).max() <= np.finfo(float).eps * size:
+            break
+    phi = residuals(linkage, r, q, images=images, shifts=shifts)
+    if not np.abs(phi).max() <= MEETING * size:
+        _refuse_position(linkage, phi, tried=True)
+    say(f"start projected onto the joints: bodies moved by up to {np.abs(r - state.position).max():.3g}")
+    p, y = state.momentum, state.angular_momentum
+    return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, state.time)
+
+
+def _projected_velocity(linkage: Linkage, state: State, rows: Array, motion: Array) -> State:
+    """The velocity nearest in kinetic energy that keeps the joints together."""
+    weights = np.linalg.inv(np.linalg.cholesky(mass_matrix(linkage, state.orientation)))
+    change = -weights.T @ np.linalg.lstsq(rows @ weights.T, rows @ motion, rcond=RANK)[0]
+    say(f"start projected onto the joints: velocities changed by up to {np.abs(change).max():.3g}")
+    v = (motion + change).reshape(linkage.count, 2, 3)
+    p, y = state.momentum.copy(), state.angular_momentum.copy()
+    for j, body in enumerate(linkage.bodies):
+        p[j] = body.mass * v[j, 0]
+        y[j] = body.tensor @ rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1])
+    fields = {"position": state.position, "orientation": state.orientation, "momentum": p, "angular_momentum": y}
+    return State(fields, state.time)
+
+
+def row_name(linkage: Linkage, row: int) -> tuple[int, str]:
+    """The joint that a row belongs to, and what it says."""
+    words = {POINT: "its points meet", DOT: "its directions stay normal", PLANE: "its points stay in the plane",
+             SCREW: "it advances with its turn"}  # fmt: skip
+    for number, joint in enumerate(linkage.joints):
+        if row < len(joint.rows):
+            return number, words[joint.rows[row][0]]
+        row -= len(joint.rows)
+    raise IndexError(row)
+
+
+def _refuse_position(linkage: Linkage, phi: Array, *, tried: bool = False) -> None:
+    worst = int(np.argmax(np.abs(phi)))
+    number, word = row_name(linkage, worst)
+    joint = linkage.joints[number]
+    failing = sorted({row_name(linkage, int(k))[0] for k in np.flatnonzero(np.abs(phi) > 0.5 * np.abs(phi[worst]))})
+    which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
+    if tried:
+        raise InputError(
+            f"no position near the start closes the loop: {which} is off by {abs(phi[worst]):.3g}; "
+            f"rows that cannot be met belong to joints {failing}", where=f"start, joint {number}",
+            do="check the lengths and points of the bodies in that loop",
+        )  # fmt: skip
+    raise InputError(
+        f"the start does not fit {which}: off by {abs(phi[worst]):.3g} from where {word}",
+        where=f"start.position[{joint.child}]",
+        do="correct the positions, leave them out (they follow from the joints), or use project=True",
+    )
+
+
+def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
+    worst = int(np.argmax(np.abs(rate)))
+    number, _ = row_name(linkage, worst)
+    joint = linkage.joints[number]
+    raise InputError(
+        f"the velocities pull joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child}) apart "
+        f"at {abs(rate[worst]):.3g}", where=f"start.velocity[{joint.child}]",
+        do="correct the velocities, leave the linear ones out (they follow), or use project=True",
+    )  # fmt: skip
+
+
+def many_bodies(linkage: Linkage, values: Any, width: int, name: str) -> Array:
+    """A checked (n, width) array."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is not an array of numbers", where=f"start.{name}") from None
+    if array.shape != (linkage.count, width):
+        raise InputError(
+            f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give shape ({linkage.count}, {width})"
+        )
+    for j in np.flatnonzero(~np.isfinite(array).all(axis=1)):
+        raise InputError(f"{name} of body {j} is not finite: {array[j].tolist()}", where=f"start.{name}[{j}]")
+    return array
+
+
+def unit_orientations(linkage: Linkage, orientation: Any) -> Array:
+    """Unit quaternions of all bodies; none turned if None."""
+    if orientation is None:
+        return np.tile((1.0, 0.0, 0.0, 0.0), (linkage.count, 1))
+    q = many_bodies(linkage, orientation, 4, "orientation")
+    lengths = np.linalg.norm(q, axis=1)
+    for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
+        raise InputError(
+            f"the orientation of body {j} has length {lengths[j]:.9g}", where=f"start.orientation[{j}]",
+            do="give unit quaternions, scalar first",
+        )  # fmt: skip
+    return q / lengths[:, None]
+
+
+def _exponential(turn: Array) -> Array:
+    """The unit quaternion of a rotation vector."""
+    half = 0.5 * np.linalg.norm(turn)
+    return np.concatenate([[np.cos(half)], 0.5 * np.sinc(half / np.pi) * turn])
+
+
+def _conjugate_of(orientation: Array, body: int) -> Array:
+    return np.array((1.0, 0.0, 0.0, 0.0)) if body == GROUND else rotations.conjugate(orientation[body])
+
+
+def turned(orientation: Array, body: int, vector: Any) -> Array:
+    """A vector of a body in space."""
+    return np.array(vector, dtype=float) if body == GROUND else rotations.rotate(orientation[body], np.array(vector))
+
+
+def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -> tuple[Array, Array]:
+    """The directions of the parent in space (rows), and the vector from the parent's point to the child's."""
+    u = np.array([turned(orientation, joint.parent, direction) for direction in joint.triad])
+    start = np.zeros(3) if joint.parent == GROUND else position[joint.parent]
+    d = position[joint.child] + turned(orientation, joint.child, joint.at[1])
+    return u, d - start - turned(orientation, joint.parent, joint.at[0])
+
+
+def turned_images(joint: Joint, image: Array, orientation: Array) -> Array:
+    """The images of the directions in the child, in space (rows)."""
+    inverse = rotations.conjugate(image)
+    return np.array([turned(orientation, joint.child, rotations.rotate(inverse, u)) for u in joint.triad])

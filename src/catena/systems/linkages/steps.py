@@ -1,0 +1,424 @@
+"""Kernels of the conserving steps of linked bodies: unknowns, inertia, one Newton correction, the new state.
+
+Unknowns x: for each body the increments dr (space) and c (Cayley vector in the body, Q1 = Q0 cay(c)) and, in the step with both
+levels, h times the new velocity and angular velocity; then the multipliers of each joint. All velocities are taken times the step.
+
+    published step:  Q1 = Q0 cay(c),  M (2 dr - 2 V0) = h^2 M g + ...,   Qb [2 J (c - W0) + c x J c] = torques,   Phi(q1) = 0
+    both levels:     M (dr - Vbar), J (c - Wbar) by the second multiplier,  M (V1 - V0) = h^2 M g + ...,
+                     Qb [J (W1 - W0) + c x J Wbar] = torques,   Phi(q1) = 0,  f(q1, V1, W1) = 0
+
+with Qb the mean of the directors [nielsen2013, gonzalez1999].
+"""
+
+from ...geometry.quaternion import cayley, hold_length, rotation, turn_right
+from ...kernel import size, slot
+from ...summation import add
+from ...views import OK, STEP_TOO_LONG
+from .forces import between_points, load_values
+from .layout import (
+    AXIS_IMAGE,
+    BLAMED,
+    CHILD,
+    DAMPING,
+    END_ROW,
+    FIRST_ROW,
+    FORCE_KIND,
+    GRAVITY,
+    HAS_ANGLE,
+    IMAGE,
+    LOAD,
+    LOADED,
+    MOVE,
+    PAIR,
+    PAIR_A,
+    PAIR_B,
+    PARENT,
+    REACH,
+    SECOND_IMAGE,
+    SHIFT,
+    STIFFNESS,
+    THETA,
+    TORSION,
+    TRIAD,
+    TURN,
+    VECTORS,
+    WORST,
+)
+from .rows import angle_parts, cross, pair_at, times, turned_by
+
+ROUNDING = 256.0 * 2.0**-52  # of positions, with what adds up along a chain
+LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
+
+
+@slot
+def correction(both, h, time, x, par):
+    """The Newton correction of x into par.delta; a status."""
+
+
+@slot
+def work_part(z, e, h, time, par):
+    """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
+
+
+def no_work(z, e, h, time, par):
+    """No angle, damper or load."""
+
+
+@size
+def levels(par):
+    """1 if positions and velocities are held, 0 if positions only."""
+    return 1
+
+
+@slot
+def rank_part(par):
+    """Choose the rows of loops that are independent."""
+
+
+def all_rows(par):
+    """Without loops all rows are independent."""
+
+
+@slot
+def rank_check(par):
+    """OK if the rows that were left out hold at the end of the step, too."""
+
+
+def nothing_left_out(par):
+    """Without loops all rows are held."""
+    return OK
+
+
+def begin(z, h, par, x):
+    """Prepare a step from z."""
+    set_node(z, h, par)
+    rank_part(par)
+
+
+def set_node(z, h, par):
+    """The node at the start of a step and the images of the joints' directions in their children."""
+    n = par.mass.shape[0]
+    joints = par.link.shape[0]
+    node = par.node[0]
+    reach = 0.0
+    for i in range(n):
+        q1, q2, q3, q4, q5, q6, q7, q8, q9 = rotation(z[3 * n + 4 * i : 3 * n + 4 * i + 4])
+        own = node[i]
+        own[3] = q1
+        own[4] = q2
+        own[5] = q3
+        own[6] = q4
+        own[7] = q5
+        own[8] = q6
+        own[9] = q7
+        own[10] = q8
+        own[11] = q9
+        for l in range(3):
+            own[l] = z[3 * i + l]
+            reach = max(reach, abs(own[l]))
+            own[12 + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
+            own[15 + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
+    par.scratch[REACH] = reach
+    for k in range(joints):
+        image = z[13 * n + 4 * k : 13 * n + 4 * k + 4]
+        r = rotation(image)
+        for l in range(3):
+            par.joint[k, AXIS_IMAGE + l] = (
+                r[l] * par.joint[k, TRIAD + 0 + 0]
+                + r[3 + l] * par.joint[k, TRIAD + 0 + 1]
+                + r[6 + l] * par.joint[k, TRIAD + 0 + 2]
+            )
+            par.joint[k, SECOND_IMAGE + l] = (
+                r[l] * par.joint[k, TRIAD + 3 + 0]
+                + r[3 + l] * par.joint[k, TRIAD + 3 + 1]
+                + r[6 + l] * par.joint[k, TRIAD + 3 + 2]
+            )
+        par.joint[k, THETA] = z[13 * n + 4 * joints + k]
+        par.joint[k, SHIFT] = z[13 * n + 5 * joints + k]
+        for row in range(par.link[k, FIRST_ROW], par.link[k, END_ROW]):
+            which = par.row_sort[row, IMAGE]
+            if which >= 0:
+                for l in range(3):
+                    par.row[row, 3 + l] = (
+                        r[l] * par.joint[k, TRIAD + 3 * which + 0]
+                        + r[3 + l] * par.joint[k, TRIAD + 3 * which + 1]
+                        + r[6 + l] * par.joint[k, TRIAD + 3 * which + 2]
+                    )
+
+
+def guess(par, x):
+    """x of a motion without forces."""
+    n = par.mass.shape[0]
+    size = 6 + 6 * levels(par)
+    for i in range(n):
+        for l in range(3):
+            v = par.node[0, i, 12 + l]
+            w = par.node[0, i, 15 + l]
+            x[size * i + l] = v
+            x[size * i + 3 + l] = w
+            if levels(par) == 1:
+                x[size * i + 6 + l] = v
+                x[size * i + 9 + l] = w
+    for k in range(size * n, size * n + par.row.shape[0] * (1 + levels(par))):
+        x[k] = 0.0
+
+
+def place(par, x):
+    """The node at the end of the step."""
+    n = par.mass.shape[0]
+    size = 6 + 6 * levels(par)
+    for i in range(n):
+        a = par.node[0, i]
+        b = par.node[1, i]
+        own = x[size * i : size * i + size]
+        turned(a[3:12], own[3], own[4], own[5], b[3:12])
+        for l in range(3):
+            par.node[1, i, TURN + l] = own[3 + l]
+            b[MOVE + l] = own[l]
+            b[l] = a[l] + own[l]
+            if levels(par) == 1:
+                b[12 + l] = own[6 + l]
+                b[15 + l] = own[9 + l]
+            else:
+                b[12 + l] = 2.0 * own[l] - a[12 + l]
+                b[15 + l] = 2.0 * own[3 + l] - a[15 + l]
+
+
+def turned(q, c1, c2, c3, out):
+    """out = Q cay(c) = Q + Q (skew(c) + skew(c)^2/2)/(1 + |c|^2/4), nine numbers row by row."""
+    k = 1.0 / (1.0 + 0.25 * (c1 * c1 + c2 * c2 + c3 * c3))
+    for l in range(3):
+        x1 = q[3 * l]
+        x2 = q[3 * l + 1]
+        x3 = q[3 * l + 2]
+        # a row x of Q times skew(c) is x x c
+        y1, y2, y3 = cross(x1, x2, x3, c1, c2, c3)
+        z1, z2, z3 = cross(y1, y2, y3, c1, c2, c3)
+        out[3 * l] = x1 + k * (y1 + 0.5 * z1)
+        out[3 * l + 1] = x2 + k * (y2 + 0.5 * z2)
+        out[3 * l + 2] = x3 + k * (y3 + 0.5 * z3)
+
+
+def tangent_times(c1, c2, c3, axis):
+    """Change of c for a turn of the end about an axis of the body: (1 + skew(c)/2 + c c^T/4) e_axis."""
+    e1 = 1.0 if axis == 0 else 0.0
+    e2 = 1.0 if axis == 1 else 0.0
+    e3 = 1.0 if axis == 2 else 0.0
+    d1, d2, d3 = cross(c1, c2, c3, e1, e2, e3)
+    along = 0.25 * (c1, c2, c3)[axis]
+    return e1 + 0.5 * d1 + along * c1, e2 + 0.5 * d2 + along * c2, e3 + 0.5 * d3 + along * c3
+
+
+def body_published(i, h, par, t, width, first):
+    """Add the inertia of body i, published step."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    m = par.mass[i]
+    j1 = par.moments[i, 0]
+    j2 = par.moments[i, 1]
+    j3 = par.moments[i, 2]
+    for l in range(3):
+        row = (first + l) * width
+        t[row + first + l] += 2.0 * m
+        t[row + width - 1] += 2.0 * m * (a[12 + l] - b[MOVE + l]) + h * h * m * par.space[GRAVITY + l]
+    c1 = 0.5 * (a[15] + b[15])
+    c2 = 0.5 * (a[16] + b[16])
+    c3 = 0.5 * (a[17] + b[17])
+    p1 = j1 * c1
+    p2 = j2 * c2
+    p3 = j3 * c3
+    k1, k2, k3 = cross(c1, c2, c3, p1, p2, p3)
+    k1 += 2.0 * (p1 - j1 * a[15])
+    k2 += 2.0 * (p2 - j2 * a[16])
+    k3 += 2.0 * (p3 - j3 * a[17])
+    for axis in range(3):
+        d1, d2, d3 = tangent_times(c1, c2, c3, axis)
+        u1, u2, u3 = cross(c1, c2, c3, j1 * d1, j2 * d2, j3 * d3)
+        v1, v2, v3 = cross(d1, d2, d3, p1, p2, p3)
+        d1 = 2.0 * j1 * d1 + u1 + v1
+        d2 = 2.0 * j2 * d2 + u2 + v2
+        d3 = 2.0 * j3 * d3 + u3 + v3
+        turn_column(a, b, k1, k2, k3, d1, d2, d3, axis, first + 3, first + 3 + axis, t, width)
+    torque_residual(a, b, k1, k2, k3, first + 3, t, width)
+
+
+def turn_column(a, b, k1, k2, k3, d1, d2, d3, axis, row, column, t, width):
+    """Add Qb d + (Q1 (e_axis x k))/2 to a column: the derivative of Qb k by a turn of the end."""
+    e1 = 1.0 if axis == 0 else 0.0
+    e2 = 1.0 if axis == 1 else 0.0
+    e3 = 1.0 if axis == 2 else 0.0
+    g1, g2, g3 = cross(e1, e2, e3, k1, k2, k3)
+    for l in range(3):
+        q = b[3 + 3 * l : 6 + 3 * l]
+        p = a[3 + 3 * l : 6 + 3 * l]
+        t[(row + l) * width + column] += 0.5 * (
+            (q[0] + p[0]) * d1 + (q[1] + p[1]) * d2 + (q[2] + p[2]) * d3 + q[0] * g1 + q[1] * g2 + q[2] * g3
+        )
+
+
+def torque_residual(a, b, k1, k2, k3, row, t, width):
+    """Subtract Qb k from the last column."""
+    for l in range(3):
+        q = b[3 + 3 * l : 6 + 3 * l]
+        p = a[3 + 3 * l : 6 + 3 * l]
+        t[(row + l) * width + width - 1] -= 0.5 * ((q[0] + p[0]) * k1 + (q[1] + p[1]) * k2 + (q[2] + p[2]) * k3)
+
+
+def body_two_level(i, h, par, t, width, first):
+    """Add the inertia of body i, step with both levels."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    m = par.mass[i]
+    c1 = par.node[1, i, TURN + 0]
+    c2 = par.node[1, i, TURN + 1]
+    c3 = par.node[1, i, TURN + 2]
+    for l in range(3):
+        j = par.moments[i, l]
+        row = (first + l) * width
+        t[row + first + l] += m
+        t[row + first + 6 + l] -= 0.5 * m
+        t[row + width - 1] -= m * (b[MOVE + l] - 0.5 * (a[12 + l] + b[12 + l]))
+        row = (first + 3 + l) * width
+        t[row + first + 9 + l] -= 0.5 * j
+        t[row + width - 1] -= j * ((c1, c2, c3)[l] - 0.5 * (a[15 + l] + b[15 + l]))
+        row = (first + 6 + l) * width
+        t[row + first + 6 + l] += m
+        t[row + width - 1] -= m * (b[12 + l] - a[12 + l]) - h * h * m * par.space[GRAVITY + l]
+    j1 = par.moments[i, 0]
+    j2 = par.moments[i, 1]
+    j3 = par.moments[i, 2]
+    p1 = 0.5 * j1 * (a[15] + b[15])
+    p2 = 0.5 * j2 * (a[16] + b[16])
+    p3 = 0.5 * j3 * (a[17] + b[17])
+    k1, k2, k3 = cross(c1, c2, c3, p1, p2, p3)
+    k1 += j1 * (b[15] - a[15])
+    k2 += j2 * (b[16] - a[16])
+    k3 += j3 * (b[17] - a[17])
+    for axis in range(3):
+        d1, d2, d3 = tangent_times(c1, c2, c3, axis)
+        column = first + 3 + axis
+        t[(first + 3) * width + column] += j1 * d1
+        t[(first + 4) * width + column] += j2 * d2
+        t[(first + 5) * width + column] += j3 * d3
+        v1, v2, v3 = cross(d1, d2, d3, p1, p2, p3)
+        turn_column(a, b, k1, k2, k3, v1, v2, v3, axis, first + 9, column, t, width)
+        # by the new angular velocity: J e + c x J e/2
+        d1 = j1 if axis == 0 else 0.0
+        d2 = j2 if axis == 1 else 0.0
+        d3 = j3 if axis == 2 else 0.0
+        v1, v2, v3 = cross(c1, c2, c3, 0.5 * d1, 0.5 * d2, 0.5 * d3)
+        turn_column(a, b, 0.0, 0.0, 0.0, d1 + v1, d2 + v2, d3 + v3, axis, first + 9, first + 9 + axis, t, width)
+    torque_residual(a, b, k1, k2, k3, first + 9, t, width)
+
+
+def correct(z, h, par, x):
+    """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none."""
+    n = par.mass.shape[0]
+    size = 6 + 6 * levels(par)
+    time = z[13 * n + 6 * par.link.shape[0]]
+    place(par, x)
+    blame(par)
+    par.scratch[WORST] = -1.0
+    par.scratch[WORST + 1] = 0.0
+    if correction(levels(par), h, time, x, par) != 0:
+        return -1.0
+    largest = 0.0
+    scale = h * h * (abs(par.space[GRAVITY + 0]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
+    for i in range(n):
+        own = x[size * i : size * i + size]
+        d = par.delta[size * i : size * i + size]
+        c1 = own[3]
+        c2 = own[4]
+        c3 = own[5]
+        f1, f2, f3 = cross(c1, c2, c3, d[3], d[4], d[5])
+        along = 0.25 * (c1 * d[3] + c2 * d[4] + c3 * d[5])
+        d[3] += 0.5 * f1 + along * c1
+        d[4] += 0.5 * f2 + along * c2
+        d[5] += 0.5 * f3 + along * c3
+        for l in range(size):
+            own[l] += d[l]
+            if not abs(d[l]) <= largest:
+                largest = abs(d[l])
+            scale = max(scale, abs(own[l]))
+    for l in range(size * n, x.shape[0]):
+        x[l] += par.delta[l]
+    if not largest < 1e300:
+        return -1.0
+    if largest <= ROUNDING * par.scratch[REACH]:  # the points of a joint cannot meet better than positions are known
+        return 0.0
+    return largest / scale if scale > 0.0 else 0.0
+
+
+def accept(z, e, h, par, x):
+    """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
+    n = par.mass.shape[0]
+    joints = par.link.shape[0]
+    size = 6 + 6 * levels(par)
+    for i in range(n):
+        c = x[size * i + 3 : size * i + 6]
+        if not c[0] * c[0] + c[1] * c[1] + c[2] * c[2] <= LARGEST_TURN:
+            return STEP_TOO_LONG
+    place(par, x)
+    status = rank_check(par)
+    if status != OK:
+        return status
+    extra = 13 * n + 6 * joints
+    work_part(z, e, h, z[extra], par)
+    for i in range(n):
+        own = x[size * i : size * i + size]
+        b = par.node[1, i]
+        a = par.node[0, i]
+        for l in range(3):
+            add(z, e, 3 * i + l, own[l])
+            add(z, e, 7 * n + 3 * i + l, par.mass[i] * (b[12 + l] - a[12 + l]) / h)
+            add(z, e, 10 * n + 3 * i + l, par.moments[i, l] * (b[15 + l] - a[15 + l]) / h)
+        q1, q2, q3, q4 = cayley(0.5 * own[3], 0.5 * own[4], 0.5 * own[5])
+        turn_right(z[3 * n + 4 * i : 3 * n + 4 * i + 4], e[3 * n + 4 * i : 3 * n + 4 * i + 4], q1, q2, q3, q4)
+        hold_length(z[3 * n + 4 * i : 3 * n + 4 * i + 4], e[3 * n + 4 * i : 3 * n + 4 * i + 4])
+    add(z, e, extra, h)
+    return OK
+
+
+def work_between_nodes(z, e, h, time, par):
+    """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
+    n = par.mass.shape[0]
+    joints = par.link.shape[0]
+    extra = 13 * n + 6 * joints
+    for k in range(joints):
+        if par.link[k, HAS_ANGLE] == 1:
+            pair_at(par.node[0], par.link[k, PARENT], par.link[k, CHILD], par.scratch[PAIR_A : PAIR_A + PAIR])
+            pair_at(par.node[1], par.link[k, PARENT], par.link[k, CHILD], par.scratch[PAIR_B : PAIR_B + PAIR])
+            u0, w0 = angle_parts(par.joint[k], par.scratch[PAIR_A : PAIR_A + PAIR])
+            u1, w1 = angle_parts(par.joint[k], par.scratch[PAIR_B : PAIR_B + PAIR])
+            d = turned_by(u0, w0, u1, w1)
+            add(z, e, 13 * n + 4 * joints + k, d)
+            if par.link[k, TORSION] >= 0:
+                add(z, e, extra + 1, -par.joint[k, DAMPING] * d * d / h)
+    for f in range(par.force_sort.shape[0]):
+        if par.force_sort[f, FORCE_KIND] == 1:
+            s0 = between_points(f, par.node[0], par, par.scratch[VECTORS : VECTORS + 3])
+            s1 = between_points(f, par.node[1], par, par.scratch[VECTORS + 3 : VECTORS + 6])
+            d = s1**0.5 - s0**0.5
+            add(z, e, extra + 1, -par.force[f, STIFFNESS] * d * d / h)
+    for i in range(n):
+        f = par.tree[i, LOAD]
+        a = par.node[0, i]
+        b = par.node[1, i]
+        while f >= 0:
+            load_values(time + 0.5 * h, f, par, par.scratch[LOADED : LOADED + 6])
+            x = par.load[f, 6:9]
+            p1, p2, p3 = times(a[3:12], x[0], x[1], x[2])
+            r1, r2, r3 = times(b[3:12], x[0], x[1], x[2])
+            c1, c2, c3 = times(a[3:12], par.node[1, i, TURN + 0], par.node[1, i, TURN + 1], par.node[1, i, TURN + 2])
+            value = par.scratch[LOADED : LOADED + 6]
+            add(z, e, extra + 2, value[0] * (b[MOVE] + r1 - p1) + value[3] * c1)
+            add(z, e, extra + 2, value[1] * (b[MOVE + 1] + r2 - p2) + value[4] * c2)
+            add(z, e, extra + 2, value[2] * (b[MOVE + 2] + r3 - p3) + value[5] * c3)
+            f = par.load_next[f]
+
+
+def blame(par):
+    """Remember the joint that was worst in the last correction that had numbers, for the message about a failed step."""
+    if par.scratch[WORST] >= 0.0:
+        par.scratch[BLAMED] = par.scratch[WORST]
+        par.scratch[BLAMED + 1] = par.scratch[WORST + 1]

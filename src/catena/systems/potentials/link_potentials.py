@@ -1,0 +1,381 @@
+"""Link potentials: V(d, Q) of two neighbours, by relative position d = R_a^T (r_b - r_a) and rotation Q = R_a^T R_b.
+
+With f = -dV/dd and c = -dV/dtheta for Q -> Q exp(hat theta), that is c = -rot(Q^T V_Q), rot(M) = (M32 - M23, M13 - M31,
+M21 - M12): the right body feels the force R_a f and, in its own axes, the torque c; the left one the force -R_a f and,
+in its own axes, the torque -Q c - d x f. Total force and torque vanish.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...disk_cache import remembered
+from ...errors import InputError
+from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
+from ...geometry.rotations import to_matrix
+from ...kernel import Written
+from ..derivation import Constants
+from . import link_kernels
+from .named_constants import checked_parameters, constant_values, constants_text
+from .pair_potentials import PairTable, Pairwise
+from .pairwise import checked, interpreted, made_from, register
+
+Array = NDArray[np.float64]
+LinkKernel = Literal["link_energy", "link_force"]
+
+POSITION = ("d1", "d2", "d3")
+ROTATION = tuple(f"Q{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
+ARGUMENTS = ", ".join([*POSITION, *(name.lower() for name in ROTATION)])
+
+
+class Linkwise:
+    """Base of the link potentials: frozen values that add with +, also to pair potentials."""
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """What the kernels read from par.link."""
+        raise NotImplementedError
+
+    def part(self, name: LinkKernel) -> Any:
+        """`kernel` with one more argument before par: the place in par.link where the constants begin."""
+        raise NotImplementedError
+
+    @property
+    def smoothness(self) -> float:
+        """How many derivatives of V are continuous; it bounds the order at which a method converges."""
+        return math.inf
+
+    @property
+    def torn_distance(self) -> float:
+        """Distance of the centres of mass beyond which the link is torn; inf if it never is."""
+        return math.inf
+
+    @property
+    def values(self) -> Array:
+        """The constants, for par.link; never empty."""
+        return np.array(self.constants or [0.0])
+
+    def kernel(self, name: LinkKernel) -> Written:
+        """link_energy(d1, .., q11, .., q33, par) -> V; link_force(...) -> (f1, f2, f3, c1, c2, c3)."""
+        text = f"def {name}({ARGUMENTS}, par):\n    return part({ARGUMENTS}, 0, par)"
+        return Written(name, text, __name__, (("part", self.part(name)),))
+
+    def energy(self, d: ArrayLike, rotation: ArrayLike) -> float:
+        """V for d (3,) and the rotation matrix Q (3, 3); nan where it is not defined."""
+        return float(self._at("link_energy", d, rotation)[0])
+
+    def force(self, d: ArrayLike, rotation: ArrayLike) -> Array:
+        """f and c, six numbers, for d (3,) and the rotation matrix Q (3, 3); nan where V is not defined."""
+        return self._at("link_force", d, rotation)
+
+    def _at(self, name: LinkKernel, d: ArrayLike, rotation: ArrayLike) -> Array:
+        position, matrix = np.asarray(d, dtype=float), np.asarray(rotation, dtype=float)
+        if position.shape != (3,) or matrix.shape != (3, 3):
+            raise InputError(
+                f"d of shape {position.shape}, rotation of shape {matrix.shape}", where=type(self).__name__,
+                do="give a vector (3,) and a rotation matrix (3, 3)",
+            )  # fmt: skip
+        try:
+            result = interpreted(self.kernel(name))(
+                *position.tolist(), *matrix.ravel().tolist(), SimpleNamespace(link=self.values.tolist())
+            )
+        except (ZeroDivisionError, ValueError, OverflowError):
+            result = math.nan if name == "link_energy" else (math.nan,) * 6
+        return np.atleast_1d(np.array(result))
+
+    def describe(self) -> dict[str, Any]:
+        """As a case writes it: JSON that `potential_from` turns back into the same potential."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every potential is a dataclass
+        values = {field.name: getattr(self, field.name) for field in fields}
+        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+        return {"kind": type(self).__name__} | plain
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Linkwise:
+        """The potential from what `describe` gave, without its kind."""
+        return cls(**arguments)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Linkwise):
+            return LinkSum((self, other))
+        return MixedPotential(other, self) if isinstance(other, (Pairwise, PairTable)) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return MixedPotential(other, self) if isinstance(other, (Pairwise, PairTable)) else NotImplemented
+
+
+@register
+@dataclass(frozen=True)
+class LinkPotential(Linkwise):
+    """V as text, or as a sympy expression, in d1 d2 d3, Q11 .. Q33 and named parameters; forces are derived.
+
+    Parameters
+    ----------
+    text : for example "k*(d1**2 + d2**2 + (d3 - 1)**2)/2 + b*(1 - Q33)"
+    parameters : name -> value
+
+    Examples
+    --------
+    >>> hinge = LinkPotential("k*d3**2/2 + b*(1 - Q33)", {"k": 4.0, "b": 1.0})
+    >>> hinge.force([0.0, 0.0, 0.5], [[1, 0, 0], [0, 0, -1], [0, 1, 0]]).tolist()
+    [0.0, 0.0, -2.0, -1.0, 0.0, 0.0]
+    """
+
+    text: str
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    _constants: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        variables = [*POSITION, *ROTATION]
+        parameters = checked_parameters(self.parameters, variables, "LinkPotential")
+        names = [*variables, *parameters]
+        text = self.text if isinstance(self.text, str) else to_text(self.text, names)
+        if not set(variables) & set(parse(text, names, what="potential").names):
+            raise InputError(
+                f"{text!r} depends on neither position nor rotation", where="LinkPotential.text",
+                do="write V as text in d1 d2 d3 and Q11 .. Q33",
+            )  # fmt: skip
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "_constants", constant_values(self._texts["constants"], parameters, "LinkPotential"))
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self._constants
+
+    def part(self, name: LinkKernel) -> Written:
+        return Written(f"derived_{name}", self._texts[name], __name__)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "LinkPotential", "text": self.text, "parameters": dict(self.parameters)}
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        request = json.dumps(["link potential", self.text, list(self.parameters)])
+        return json.loads(remembered(request, self._derive))
+
+    def _derive(self) -> str:
+        import sympy
+
+        variables = [sympy.Symbol(name, real=True) for name in (*POSITION, *ROTATION)]
+        constants = Constants(set(variables))
+        v = constants.hoisted(to_sympy(parse(self.text, [*POSITION, *ROTATION, *self.parameters])))
+        slopes = jacobian([v], [*POSITION, *ROTATION])[0]
+        m = sympy.Matrix(3, 3, variables[3:]).T * sympy.Matrix(3, 3, slopes[3:])
+        torque = [m[1, 2] - m[2, 1], m[2, 0] - m[0, 2], m[0, 1] - m[1, 0]]
+        places = [*self.parameters, *(symbol.name for symbol in constants.symbols)]
+        load = {name: name.lower() for name in (*POSITION, *ROTATION)}
+        load |= {name: f"par.link[at + {k}]" for k, name in enumerate(places)}
+
+        def function(name: str, outputs: Sequence[Any]) -> str:
+            targets = [f"out{k}" for k in range(len(outputs))]
+            lines = write_lines(list(zip(targets, outputs, strict=True)), load)
+            result = targets[0] if len(targets) == 1 else f"({', '.join(targets)})"
+            body = [f"    {line}" for line in [*lines, f"return {result}"]]
+            return "\n".join([f"def derived_{name}({ARGUMENTS}, at, par):", *body])
+
+        return json.dumps(
+            {
+                "link_energy": function("link_energy", [v]),
+                "link_force": function("link_force", [*(-slope for slope in slopes[:3]), *torque]),
+                "constants": constants_text(constants.expressions, self.parameters),
+            }
+        )
+
+
+@register
+@dataclass(frozen=True)
+class BendTwist(Linkwise):
+    """V = stretch/2 |d - d0|^2 + 2 (bend (w1^2 + w2^2) + twist w3^2), w the vector part of q0^-1 q.
+
+    For small angles the quadratic energy of a rod along the third axis. Written in T = R(q0)^T Q, where w1^2 + w2^2 =
+    (1 - T33)/2 and w3^2 = (1 + T33 - T11 - T22)/4, it is a polynomial: smooth everywhere, whatever the sign of q.
+
+    Parameters
+    ----------
+    stretch, bend, twist : stiffnesses
+    d0, q0 : relative position and orientation (quaternion of any length, scalar first) at rest
+
+    Examples
+    --------
+    >>> rod = BendTwist(100.0, 2.0, 1.0, (0, 0, 1))
+    >>> rod.energy([0, 0, 1.5], [[1, 0, 0], [0, 0, -1], [0, 1, 0]])  # stretched, and bent by a right angle
+    14.5
+    """
+
+    stretch: float
+    bend: float
+    twist: float
+    d0: Sequence[float]
+    q0: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        for name in ("stretch", "bend", "twist"):
+            object.__setattr__(self, name, checked(getattr(self, name), f"BendTwist.{name}", least=0.0))
+        object.__setattr__(self, "d0", _numbers(self.d0, 3, "BendTwist.d0"))
+        object.__setattr__(self, "q0", _numbers(self.q0, 4, "BendTwist.q0"))
+        if not any(self.q0):
+            raise InputError("q0 = 0", where="BendTwist.q0", do="give a quaternion other than zero")
+
+    @cached_property
+    def constants(self) -> tuple[float, ...]:
+        """k, d0, and rest and W with V = ... + rest - sum_ik W_ik Q_ik."""
+        weights = np.array([0.5 * self.twist, 0.5 * self.twist, self.bend - 0.5 * self.twist])
+        turned = to_matrix(self.q0) * weights
+        return (self.stretch, *self.d0, self.bend + 0.5 * self.twist, *turned.ravel().tolist())
+
+    def part(self, name: LinkKernel) -> Any:
+        return {"link_energy": link_kernels.bend_twist_energy, "link_force": link_kernels.bend_twist_force}[name]
+
+
+@register
+@dataclass(frozen=True)
+class GayBerne(Linkwise):
+    """Uniaxial bodies with axis u = R e3: a Lennard-Jones well whose range and depth depend on how they lie.
+
+    n = d/|d|, a = n.u_a, b = n.u_b, c = u_a.u_b, S(x) = 2 (a^2 + b^2 - 2 x a b c)/(1 - x^2 c^2);
+    range s = sigma (1 - chi S(chi)/2)^(-1/2), depth e = epsilon (1 - chi^2 c^2)^(-nu/2) (1 - chi' S(chi')/2)^mu,
+    V = 4 e (rho^-12 - rho^-6), rho = (r - s + sigma)/sigma [Gay & Berne 1981].
+
+    Parameters
+    ----------
+    epsilon, sigma : depth and range of bodies side by side, but for the factor of nu
+    kappa : length to breadth, chi = (kappa^2 - 1)/(kappa^2 + 1)
+    kappa_prime : depth side by side to depth end to end, chi' = (kappa'^(1/mu) - 1)/(kappa'^(1/mu) + 1)
+    mu, nu : exponents
+
+    Examples
+    --------
+    >>> rods = GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0)
+    >>> end_to_end = rods.energy([0, 0, 2.0 + 2.0**(1/6)], np.eye(3))
+    >>> side_by_side = rods.energy([2.0**(1/6), 0, 0], np.eye(3))
+    >>> round(side_by_side / end_to_end, 12)
+    5.0
+    """
+
+    epsilon: float
+    sigma: float
+    kappa: float
+    kappa_prime: float
+    mu: float
+    nu: float
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "sigma", "kappa", "kappa_prime", "mu"):
+            object.__setattr__(self, name, checked(getattr(self, name), f"GayBerne.{name}", above=0.0))
+        object.__setattr__(self, "nu", checked(self.nu, "GayBerne.nu"))
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        square = self.kappa * self.kappa
+        scaled = self.kappa_prime ** (1.0 / self.mu)
+        chi, chi_prime = (square - 1.0) / (square + 1.0), (scaled - 1.0) / (scaled + 1.0)
+        return 4.0 * self.epsilon, self.sigma, chi, chi_prime, self.mu, 0.5 * self.nu
+
+    @property
+    def torn_distance(self) -> float:
+        """rho > 4, as for Lennard-Jones, however the bodies lie: 3 sigma beyond the longest range."""
+        return (max(self.kappa, 1.0) + 3.0) * self.sigma
+
+    def part(self, name: LinkKernel) -> Any:
+        return {"link_energy": link_kernels.gay_berne_energy, "link_force": link_kernels.gay_berne_force}[name]
+
+
+@dataclass(frozen=True)
+class LinkSum(Linkwise):
+    """Link potentials that act together, as + makes it."""
+
+    terms: tuple[Linkwise, ...]
+
+    def __post_init__(self) -> None:
+        nested = [term.terms if isinstance(term, LinkSum) else (term,) for term in self.terms]
+        object.__setattr__(self, "terms", tuple(term for terms in nested for term in terms))
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return tuple(constant for term in self.terms for constant in term.constants)
+
+    @property
+    def smoothness(self) -> float:
+        return min(term.smoothness for term in self.terms)
+
+    @property
+    def torn_distance(self) -> float:
+        return max(term.torn_distance for term in self.terms)
+
+    def part(self, name: LinkKernel) -> Written:
+        lines, uses, width = [f"def sum_{name}({ARGUMENTS}, at, par):"], [], 0
+        for number, term in enumerate(self.terms):
+            uses.append((f"term{number}", term.part(name)))
+            lines.append(f"    v{number} = term{number}({ARGUMENTS}, at + {width}, par)")
+            width += len(term.constants)
+        found = [f"v{number}" for number in range(len(self.terms))]
+        sums = [" + ".join(f"{v}[{k}]" for v in found) for k in range(6)]
+        result = " + ".join(found) if name == "link_energy" else f"({', '.join(sums)})"
+        return Written(f"sum_{name}", "\n".join([*lines, f"    return {result}"]), __name__, tuple(uses))
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "PotentialSum", "terms": [term.describe() for term in self.terms]}
+
+
+@dataclass(frozen=True)
+class MixedPotential:
+    """Pair potentials between particles and a link potential between bodies, as + makes it.
+
+    Examples
+    --------
+    >>> from catena.systems.potentials.pair_potentials import LennardJones
+    >>> both = LennardJones(1.0, 1.0) + BendTwist(100.0, 2.0, 1.0, (0, 0, 1))
+    >>> both.pairs
+    LennardJones(epsilon=1.0, sigma=1.0)
+    """
+
+    pairs: Pairwise | PairTable
+    links: Linkwise
+
+    @property
+    def smoothness(self) -> float:
+        """Of the less smooth of the two."""
+        return min(self.pairs.smoothness, self.links.smoothness)
+
+    def __add__(self, other: Any) -> MixedPotential:
+        if isinstance(other, Linkwise):
+            return MixedPotential(self.pairs, self.links + other)
+        if isinstance(other, (Pairwise, PairTable)):
+            return MixedPotential(self.pairs + other, self.links)
+        if isinstance(other, MixedPotential):
+            return MixedPotential(self.pairs + other.pairs, self.links + other.links)
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> MixedPotential:
+        if isinstance(other, Linkwise):
+            return MixedPotential(self.pairs, other + self.links)
+        if isinstance(other, (Pairwise, PairTable)):
+            return MixedPotential(other + self.pairs, self.links)
+        return NotImplemented
+
+    def describe(self) -> dict[str, Any]:
+        """As a case writes it."""
+        return {"kind": "PotentialSum", "terms": [self.pairs.describe(), self.links.describe()]}
+
+
+def potential_from(description: Mapping[str, Any]) -> Any:
+    """The potential of any kind that `describe` (or a case) wrote down: of pairs, of links, or both."""
+    return made_from(description)
+
+
+def _numbers(given: Any, count: int, where: str) -> tuple[float, ...]:
+    values = tuple(given) if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str) else ()
+    if len(values) != count:
+        raise InputError(f"{given!r}", where=where, do=f"give {count} numbers")
+    return tuple(checked(value, where) for value in values)

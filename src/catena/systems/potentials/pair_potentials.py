@@ -1,0 +1,281 @@
+"""Pair potentials: V(r) of two particles at distance r.
+
+Each is a frozen value with `energy(r)` and `force(r)`; they add with +. `PairSet` turns them into kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import InputError
+from . import pair_kernels as kernels
+from .pair_expression import PairPotential
+from .pair_set import PairSet
+from .pair_table import PairTable
+from .pairwise import Pairwise, PotentialSum, Quantity, checked, pair_potential_from, register
+from .switched import Switched
+from .wells import FALLEN
+
+__all__ = [
+    "WCA",
+    "Harmonic",
+    "LennardJones",
+    "Morse",
+    "PairPotential",
+    "PairSet",
+    "PairTable",
+    "Pairwise",
+    "PotentialSum",
+    "Switched",
+    "Yukawa",
+    "pair_potential_from",
+]
+
+
+@register
+@dataclass(frozen=True)
+class LennardJones(Pairwise):
+    """V = 4 epsilon ((sigma/r)^12 - (sigma/r)^6): least, -epsilon, at 2^(1/6) sigma.
+
+    Parameters
+    ----------
+    epsilon : depth of the well
+    sigma : distance at which V = 0
+
+    Examples
+    --------
+    >>> LennardJones(5.0, 1.0).energy([1.0, 2.0**(1/6)]).round(12).tolist()
+    [0.0, -5.0]
+    """
+
+    epsilon: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _above_zero(self, "epsilon", "sigma")
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.sigma * self.sigma, 24.0 * self.epsilon, 4.0 * self.epsilon
+
+    def kernel(self, quantity: Quantity) -> Any:
+        return {
+            "energy": kernels.lennard_jones_energy,
+            "force": kernels.lennard_jones_force,
+            "slope": kernels.lennard_jones_slope,
+        }[quantity]
+
+    @property
+    def length(self) -> float:
+        return self.sigma
+
+    @property
+    def cohesion(self) -> float:
+        """At r = (26/7)^(1/6) sigma."""
+        u3 = 7.0 / 26.0
+        return 24.0 * self.epsilon / self.sigma * (u3 - 2.0 * u3 * u3) * u3 ** (1.0 / 6.0)
+
+    @property
+    def torn_distance(self) -> float:
+        """4 sigma: the force is 6e-4 of the cohesion there."""
+        return 4.0 * self.sigma
+
+
+@register
+@dataclass(frozen=True)
+class WCA(Pairwise):
+    """The repulsion of Lennard-Jones alone: V + epsilon for r < 2^(1/6) sigma, else 0 [Weeks, Chandler & Andersen 1971].
+
+    The second derivative jumps where it ends (by 57.1 epsilon/sigma^2), so no method converges beyond order 2.
+
+    Parameters
+    ----------
+    epsilon, sigma : as of `LennardJones`
+
+    Examples
+    --------
+    >>> WCA(5.0, 1.0).energy([1.0, 1.2]).tolist()
+    [5.0, 0.0]
+    """
+
+    epsilon: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _above_zero(self, "epsilon", "sigma")
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        square = self.sigma * self.sigma
+        return square, 24.0 * self.epsilon, self.epsilon, 2.0 ** (1.0 / 3.0) * square
+
+    def kernel(self, quantity: Quantity) -> Any:
+        return {"energy": kernels.wca_energy, "force": kernels.wca_force, "slope": kernels.wca_slope}[quantity]
+
+    @property
+    def smoothness(self) -> float:
+        return 1
+
+    @property
+    def length(self) -> float:
+        return self.sigma
+
+    @property
+    def cohesion(self) -> float:
+        return 0.0
+
+    @property
+    def torn_distance(self) -> float:
+        return math.inf
+
+
+@register
+@dataclass(frozen=True)
+class Morse(Pairwise):
+    """V = depth (1 - exp(-a (r - r0)))^2 - depth [Morse 1929].
+
+    Parameters
+    ----------
+    depth : of the well
+    a : inverse width of the well
+    r0 : distance of the minimum
+
+    Examples
+    --------
+    >>> float(Morse(5.0, 3.0, 1.1).energy(1.1))
+    -5.0
+    """
+
+    depth: float
+    a: float
+    r0: float
+
+    def __post_init__(self) -> None:
+        _above_zero(self, "depth", "a", "r0")
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.depth, self.a, self.r0
+
+    def kernel(self, quantity: Quantity) -> Any:
+        return {"energy": kernels.morse_energy, "force": kernels.morse_force, "slope": kernels.morse_slope}[quantity]
+
+    @property
+    def length(self) -> float:
+        return self.r0
+
+    @property
+    def cohesion(self) -> float:
+        """Where e = exp(-a (r - r0)) = 1/2."""
+        return 0.5 * self.depth * self.a
+
+    @property
+    def torn_distance(self) -> float:
+        """The outer root of 4 e (1 - e) = 1e-3."""
+        return self.r0 - math.log(0.5 * FALLEN / (1.0 + math.sqrt(1.0 - FALLEN))) / self.a
+
+
+@register
+@dataclass(frozen=True)
+class Yukawa(Pairwise):
+    """V = strength exp(-kappa r)/r: screened charges; repulsion for positive strength.
+
+    Parameters
+    ----------
+    strength : product of the charges
+    kappa : inverse screening length; 0 for bare charges
+
+    Examples
+    --------
+    >>> float(Yukawa(2.0, 0.0).energy(4.0))
+    0.5
+    """
+
+    strength: float
+    kappa: float
+
+    def __post_init__(self) -> None:
+        strength = checked(self.strength, "Yukawa.strength")
+        if strength == 0.0:
+            raise InputError("strength = 0", where="Yukawa.strength", do="leave the potential out")
+        object.__setattr__(self, "strength", strength)
+        object.__setattr__(self, "kappa", checked(self.kappa, "Yukawa.kappa", least=0.0))
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.strength, self.kappa
+
+    def kernel(self, quantity: Quantity) -> Any:
+        return {"energy": kernels.yukawa_energy, "force": kernels.yukawa_force, "slope": kernels.yukawa_slope}[quantity]
+
+    @property
+    def length(self) -> float:
+        """No distance is too close for it."""
+        return 0.0
+
+    @property
+    def cohesion(self) -> float:
+        return 0.0 if self.strength > 0 else math.inf
+
+    @property
+    def torn_distance(self) -> float:
+        return math.inf
+
+
+@register
+@dataclass(frozen=True)
+class Harmonic(Pairwise):
+    """V = k (r - r0)^2/2: a spring that never tears.
+
+    Parameters
+    ----------
+    k : stiffness
+    r0 : length at rest
+
+    Examples
+    --------
+    >>> Harmonic(3.0, 1.5).force([1.0, 2.0]).tolist()
+    [1.5, -1.5]
+    """
+
+    k: float
+    r0: float
+
+    def __post_init__(self) -> None:
+        if self.r0 == 0:
+            raise InputError(
+                "a spring of no length has no direction at rest", where="Harmonic.r0",
+                do='use PairPotential("k*r**2/2", {"k": ...})',
+            )  # fmt: skip
+        _above_zero(self, "k", "r0")
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.k, self.r0
+
+    def kernel(self, quantity: Quantity) -> Any:
+        return {
+            "energy": kernels.harmonic_energy,
+            "force": kernels.harmonic_force,
+            "slope": kernels.harmonic_slope,
+        }[quantity]
+
+    @property
+    def length(self) -> float:
+        return self.r0
+
+    @property
+    def cohesion(self) -> float:
+        return math.inf
+
+    @property
+    def torn_distance(self) -> float:
+        return math.inf
+
+
+def _above_zero(potential: Any, *names: str) -> None:
+    for name in names:
+        where = f"{type(potential).__name__}.{name}"
+        object.__setattr__(potential, name, checked(getattr(potential, name), where, above=0.0))

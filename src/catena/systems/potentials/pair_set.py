@@ -1,0 +1,69 @@
+"""The pair potentials of one system as kernels: one function for all, told by a number which of them acts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...kernel import Written
+from .pair_kernels import nothing
+from .pairwise import Pairwise, Quantity
+
+
+class PairSet:
+    """Pair potentials numbered 0, 1, ... in the order given; None is no interaction.
+
+    Neighbours in this order that differ in constants only share their code: their constants are found by the number,
+    without a branch. Other constants never change the text of a kernel.
+
+    Parameters
+    ----------
+    potentials : any number of pair potentials
+
+    Examples
+    --------
+    >>> from catena.systems.potentials.pair_potentials import LennardJones, PairSet
+    >>> PairSet([LennardJones(5.0, 1.0)]).values.tolist()
+    [1.0, 120.0, 20.0]
+    """
+
+    def __init__(self, potentials: Sequence[Pairwise | None]) -> None:
+        self.potentials = tuple(potentials)
+        for potential in self.potentials:
+            if potential is not None and not isinstance(potential, Pairwise):
+                raise InputError(f"{potential!r} is no pair potential", where="PairSet", do="give potentials of r")
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The constants of all potentials, for par.pair; never empty."""
+        return np.array([c for p in self.potentials if p is not None for c in p.constants] or [0.0])
+
+    def kernel(self, name: str) -> Written:
+        """pair_energy(s, which, par) -> V; pair_force(...) -> A = -(dV/dr)/r; pair_slope(...) -> dA/ds; s = r^2."""
+        quantities: dict[str, Quantity] = {"pair_energy": "energy", "pair_force": "force", "pair_slope": "slope"}
+        quantity = quantities[name]
+
+        def code(potential: Pairwise | None) -> Any:
+            return nothing if potential is None else potential.kernel(quantity)
+
+        lines, first, at = [f"def {name}(s, which, par):"], 0, 0
+        uses: list[tuple[str, Any]] = []
+        for kernel, group in itertools.groupby(self.potentials, code):
+            members = list(group)
+            width = 0 if members[0] is None else len(members[0].constants)
+            part = f"part{len(uses)}"
+            place = str(at) if len(members) == 1 or width == 0 else f"{width} * which + {at - width * first}"
+            uses.append((part, kernel))
+            first += len(members)
+            at += width * len(members)
+            call = f"return {part}(s, {place}, par)"
+            last = first == len(self.potentials)
+            lines += [f"    {call}"] if last else [f"    if which < {first}:", f"        {call}"]
+        if not uses:
+            lines.append("    return 0.0")
+        return Written(name, "\n".join(lines), __name__, tuple(uses))

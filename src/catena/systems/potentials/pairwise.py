@@ -1,0 +1,248 @@
+"""What a pair potential V(r) is, and sums of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError, nearest
+from ...kernel import Written
+from .wells import Well, find_well
+
+Quantity = Literal["energy", "force", "slope"]
+Kind = TypeVar("Kind", bound=type[Any])
+
+
+class Pairwise:
+    """Base of the potentials V(r) of two particles: frozen values that add with +.
+
+    A subclass gives `constants` and the kernels that read them; parameters change constants, never kernels, so that
+    nothing is compiled again for other values.
+    """
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """What the kernels read from par.pair."""
+        raise NotImplementedError
+
+    def kernel(self, quantity: Quantity) -> Any:
+        """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants stand in par.pair from `at` on."""
+        raise NotImplementedError
+
+    @property
+    def smoothness(self) -> float:
+        """How many derivatives of V are continuous; it bounds the order at which a method converges."""
+        return math.inf
+
+    @property
+    def length(self) -> float:
+        """Distance at which the particles rest; 0 if there is none. Half of it is too close for a start."""
+        return self._well.minimum
+
+    @property
+    def cohesion(self) -> float:
+        """The largest attraction beyond that distance; 0 if nothing attracts, inf if it has no bound."""
+        return self._well.cohesion
+
+    @property
+    def torn_distance(self) -> float:
+        """Where the force has fallen to 1e-3 of the cohesion; inf if it never does, or if nothing attracts."""
+        return self._well.reach
+
+    def energy(self, r: ArrayLike) -> NDArray[np.float64]:
+        """V(r) for distances of any shape; nan where V is not defined."""
+        return self._values(self._plain("energy"), r)
+
+    def force(self, r: ArrayLike) -> NDArray[np.float64]:
+        """-dV/dr, positive where the particles repel; nan where V is not defined."""
+        return self._values(self._plain_force(), r)
+
+    def between(self, first: int | str, second: int | str) -> Pairwise:
+        """The potential between particles of two types: this one for all."""
+        return self
+
+    def describe(self) -> dict[str, Any]:
+        """As a case writes it: JSON that `pair_potential_from` turns back into the same potential."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every potential is a dataclass
+        return {"kind": type(self).__name__} | {field.name: getattr(self, field.name) for field in fields}
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Pairwise:
+        """The potential from what `describe` gave, without its kind."""
+        return cls(**arguments)
+
+    def __add__(self, other: Any) -> PotentialSum:
+        return PotentialSum((self, other)) if isinstance(other, Pairwise) else NotImplemented
+
+    @cached_property
+    def _well(self) -> Well:
+        return find_well(self._plain_force())
+
+    def _plain(self, quantity: Quantity) -> Callable[[float], float]:
+        """A kernel as a Python function of r; nan where it is not defined."""
+        kernel = interpreted(self.kernel(quantity))
+        par = SimpleNamespace(pair=self.constants)
+
+        def value(r: float) -> float:
+            try:
+                return kernel(r * r, 0, par)
+            except (ZeroDivisionError, ValueError, OverflowError):
+                return math.nan
+
+        return value
+
+    def _plain_force(self) -> Callable[[float], float]:
+        energy, force = self._plain("energy"), self._plain("force")
+        # the derivative of a logarithm exists also where the logarithm does not
+        return lambda r: math.nan if math.isnan(energy(r)) else force(r) * r
+
+    def _values(self, function: Callable[[float], float], r: ArrayLike) -> NDArray[np.float64]:
+        distances = np.asarray(r, dtype=float)
+        if not ((distances > 0) & np.isfinite(distances)).all():
+            raise InputError(f"r = {r!r}", where=type(self).__name__, do="give positive, finite distances")
+        return np.reshape([function(x) for x in distances.ravel().tolist()], distances.shape)[()]
+
+
+_kinds: dict[str, Any] = {}
+
+
+def register(kind: Kind) -> Kind:
+    """Make a potential known under the name of its class."""
+    _kinds[kind.__name__] = kind
+    return kind
+
+
+def pair_potential_from(description: Mapping[str, Any]) -> Any:
+    """The pair potential, or table of them, that `describe` (or a case) wrote down.
+
+    Examples
+    --------
+    >>> from catena.systems.potentials.pair_potentials import pair_potential_from
+    >>> pair_potential_from({"kind": "LennardJones", "epsilon": 5.0, "sigma": 1.0})
+    LennardJones(epsilon=5.0, sigma=1.0)
+    """
+    made = made_from(description)
+    if not hasattr(made, "between"):
+        raise InputError(
+            f"{type(made).__name__} is no pair potential", where="potential.kind", do="give a potential of the distance"
+        )
+    return made
+
+
+def made_from(description: Any) -> Any:
+    """What a description asks for, of any kind that is registered."""
+    if not isinstance(description, Mapping) or not isinstance(description.get("kind"), str):
+        raise InputError(
+            f"{description!r} describes no potential", where="potential",
+            do='write it as {"kind": "LennardJones", "epsilon": 1.0, "sigma": 1.0}',
+        )  # fmt: skip
+    arguments = dict(description)
+    kind = arguments.pop("kind")
+    if kind not in _kinds:
+        raise InputError(
+            f"there is no potential {kind!r}{nearest(kind, list(_kinds))}", where="potential.kind",
+            do=f"choose one of {', '.join(_kinds)}",
+        )  # fmt: skip
+    fields = {field.name: field for field in dataclasses.fields(_kinds[kind]) if field.init}
+    takes = f"it takes {', '.join(fields)}"
+    for name in arguments:
+        if name not in fields:
+            raise InputError(f"{kind} has no {name!r}{nearest(str(name), list(fields))}", where="potential", do=takes)
+    for name, field in fields.items():
+        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+        if not optional and name not in arguments:
+            raise InputError(f"{kind} needs {name}", where="potential", do=takes)
+    return _kinds[kind].from_arguments(arguments)
+
+
+@register
+@dataclass(frozen=True)
+class PotentialSum(Pairwise):
+    """V_1 + V_2 + ..., as `+` makes it.
+
+    Examples
+    --------
+    >>> from catena.systems.potentials.pair_potentials import LennardJones, Yukawa
+    >>> charged = LennardJones(1.0, 1.0) + Yukawa(2.0, 0.5)
+    >>> round(float(charged.energy(1.0)), 6)
+    1.213061
+    """
+
+    terms: tuple[Pairwise, ...]
+
+    def __post_init__(self) -> None:
+        terms: list[Pairwise] = []
+        for term in self.terms:
+            if not isinstance(term, Pairwise):
+                raise InputError(f"{term!r} is no pair potential", where="PotentialSum", do="add potentials of r")
+            terms += term.terms if isinstance(term, PotentialSum) else [term]
+        if not terms:
+            raise InputError("a sum of no potentials", where="PotentialSum.terms", do="give at least one")
+        object.__setattr__(self, "terms", tuple(terms))
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return tuple(constant for term in self.terms for constant in term.constants)
+
+    def kernel(self, quantity: Quantity) -> Written:
+        calls, uses, width = [], [], 0
+        for number, term in enumerate(self.terms):
+            uses.append((f"term{number}", term.kernel(quantity)))
+            calls.append(f"term{number}(s, at + {width}, par)")
+            width += len(term.constants)
+        name = f"sum_{quantity}"
+        return Written(name, f"def {name}(s, at, par):\n    return {' + '.join(calls)}", __name__, tuple(uses))
+
+    @property
+    def smoothness(self) -> float:
+        return min(term.smoothness for term in self.terms)
+
+    @property
+    def length(self) -> float:
+        """The least of the terms that have one."""
+        return min((term.length for term in self.terms if term.length > 0), default=0.0)
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "PotentialSum", "terms": [term.describe() for term in self.terms]}
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Any:
+        """What the terms add up to: with tables or link potentials among them it is no sum of pair potentials."""
+        terms = arguments["terms"]
+        if not isinstance(terms, (list, tuple)) or not terms:
+            raise InputError(f"terms = {terms!r}", where="PotentialSum.terms", do="give a list of potentials")
+        return functools.reduce(operator.add, map(made_from, terms))
+
+
+def interpreted(kernel: Any) -> Callable[..., Any]:
+    """A kernel as a plain Python function: the text of a written one run as it stands."""
+    if not isinstance(kernel, Written):
+        return kernel
+    namespace: dict[str, Any] = {"math": math} | {name: interpreted(used) for name, used in kernel.uses}
+    exec(kernel.text, namespace)
+    return namespace[kernel.name]
+
+
+def checked(value: Any, where: str, *, least: float | None = None, above: float | None = None) -> float:
+    """A finite number within its bounds."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{value!r} is not a number", where=where, do="give a finite number") from None
+    if not math.isfinite(number):
+        raise InputError(f"{number} is not finite", where=where, do="give a finite number")
+    if above is not None and not number > above:
+        raise InputError(f"{where.split('.')[-1]} = {number:g}", where=where, do=f"give a number above {above:g}")
+    if least is not None and not number >= least:
+        raise InputError(f"{where.split('.')[-1]} = {number:g}", where=where, do=f"give a number from {least:g} on")
+    return number

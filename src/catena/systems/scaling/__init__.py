@@ -1,0 +1,1 @@
+"""The rigid body that may also change its size."""

@@ -1,0 +1,390 @@
+"""A rigid body that may also change its size: seven degrees of freedom, and constraints on the seventh."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ... import views
+from ...errors import CapabilityError, InputError
+from ...geometry import rotations
+from ...geometry.free_rotation import ORBIT
+from ...views import View
+from ..base import Array, Field, Invariant, State, register
+from ..linkages.joint_forces import Load, describe_force, force_from
+from ..one_body import IDENTITY, OneBody, component_names
+from . import kernels as kernels
+from .flight import Flight, flights, positions
+
+Constraint = Literal["none", "equality", "unilateral"]
+ON_LINE = 1e-12  # part of its distance by which a point may lie beside the line of a body
+
+
+@register
+class ScalingBody(OneBody):
+    """A body that turns, moves and changes its size.
+
+    A point rho of the body is at r + s R rho; s > 0 is the scale. Without a constraint it is free and has the kinetic energy
+    p^2/(2m) + kappa nu^2/2 + l.Theta^-1 l/(2 s^2), nu = ds/dt, kappa = tr Theta/2, l = s^2 Theta omega. The constraint
+    "equality" holds s = 1 (the rigid body, with the multiplier that keeps its size), "unilateral" bounds s <= 1.
+
+    Parameters
+    ----------
+    body : the body at scale 1
+    constraint : "none", "equality" or "unilateral"
+    restitution : part of the rate that an impact at s = 1 gives back, 0 to 1
+    forces : `Load`s on body 0, constant in space; they act at the points r + s R at
+    scaling_force : a constant force on the scale
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> body = ct.ScalingBody(ct.Body(moments=(2.0, 3.0, 4.0)))
+    >>> start = body.start(angular_velocity=(0.7, -1.1, 0.5), scale_rate=0.25)
+    >>> round(float(body.exact(2.0, start).scale), 12)
+    2.690105326315
+
+    References
+    ----------
+    [moeller2012]; the closed form is not in it.
+    """
+
+    default_method = ("EnergyMomentum", {})
+
+    def __init__(
+        self,
+        body: Any,
+        constraint: Constraint = "none",
+        restitution: float = 1.0,
+        forces: Sequence[Any] = (),
+        scaling_force: float = 0.0,
+    ) -> None:
+        super().__init__(body)
+        if constraint not in ("none", "equality", "unilateral"):
+            raise InputError(
+                f"constraint = {constraint!r}", where="ScalingBody.constraint",
+                do='choose "none", "equality" or "unilateral"',
+            )  # fmt: skip
+        self.constraint = constraint
+        self.restitution = _number(restitution, "restitution")
+        if not 0.0 <= self.restitution <= 1.0:
+            raise InputError(
+                f"restitution = {restitution!r}", where="ScalingBody.restitution", do="give a number from 0 to 1"
+            )
+        self.scaling_force = _number(scaling_force, "scaling_force")
+        self.forces = tuple(_load(force, number) for number, force in enumerate(forces))
+        if self.body.kind == "linear":
+            self._refuse_moments_about_the_line()
+
+    def _refuse_moments_about_the_line(self) -> None:
+        line = int(np.argmin(self.body.moments))
+        for number, load in enumerate(self._loads):
+            if load[6:].any() or np.abs(np.delete(load[:3], line)).max() > ON_LINE * np.abs(load[:3]).max():
+                raise InputError(
+                    "this load turns a linear body about its own line, which has no moment of inertia",
+                    where=f"ScalingBody.forces[{number}]", do="let a force act at a point of the line, and no moment",
+                )  # fmt: skip
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        return {
+            "none": "ScalingBody",
+            "equality": "ScalingBody of fixed size",
+            "unilateral": "ScalingBody with impacts",
+        }[self.constraint]
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+        return (
+            Field("position", (3,), ("xyz",), "centre of mass"),
+            Field("orientation", (4,), ("wxyz",), "orientation, body to space, scalar first"),
+            Field("momentum", (3,), ("xyz",), "momentum"),
+            Field("angular_momentum", (3,), ("xyz",), "angular momentum in the body"),
+            Field("scale", (), (), "size, 1 for the body as given"),
+            Field("scale_rate", (), (), "rate of the scale"),
+        )
+
+    @cached_property
+    def kappa(self) -> float:
+        """Inertia of the scale: half the trace of the inertia tensor."""
+        return 0.5 * float(self.body.moments.sum())
+
+    @cached_property
+    def _loads(self) -> Array:
+        """(m, 9): point in principal axes, force and moment in space."""
+        rows = [np.array([*(self.body.frame_matrix.T @ f.at), *f.force, *f.torque], dtype=float) for f in self.forces]
+        return np.array(rows).reshape(-1, 9)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing acts but constraints."""
+        return not self._loads[:, 3:].any() and self.scaling_force == 0.0
+
+    @property
+    def _axis(self) -> Array:
+        """Direction of the forces beside the centre, if they have one in common and no moments act; else zero."""
+        loads = self._loads
+        forces = loads[loads[:, :3].any(axis=1) & loads[:, 3:6].any(axis=1), 3:6]
+        if loads[:, 6:].any() or not len(forces) or np.cross(forces[0], forces).any():
+            return np.zeros(3)
+        return forces[0] / np.linalg.norm(forces[0])
+
+    @property
+    def _kept(self) -> tuple[bool, int]:
+        """Whether the momentum is kept; 1 if the angular momentum is, 2 if only that about an axis is."""
+        loads = self._loads
+        beside = (loads[:, :3].any(axis=1) & loads[:, 3:6].any(axis=1)).any()
+        turning = 2 if self._axis.any() else int(not (beside or loads[:, 6:].any()))
+        return not loads[:, 3:6].sum(axis=0).any(), turning
+
+    @cached_property
+    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+        lossless = self.constraint != "unilateral" or self.restitution == 1.0
+        conservative = lossless and not self._loads[:, 6:].any()
+        found = [
+            Invariant("energy", (), (), "kinetic and potential energy", frozenset({"energy"} if conservative else ())),
+            Invariant("unit_residual", (), (), "|q|^2 - 1", frozenset({"unit", "quadratic"})),
+        ]
+        moves_freely, turns_freely = self._kept
+        if turns_freely == 2:
+            about = "angular momentum about the direction of the forces"
+            found.append(Invariant("vertical_momentum", (), (), about, frozenset({"vertical"})))
+        if moves_freely:
+            tags = frozenset({"linear", "bilinear", "quadratic"})
+            found.append(Invariant("total_momentum", (3,), ("xyz",), "momentum", tags))
+        if turns_freely == 1:
+            found += [
+                Invariant("spatial_momentum", (3,), ("xyz",), "angular momentum in space", frozenset({"spatial_momentum"})),
+                Invariant(
+                    "casimir", (), (), "half the square of the angular momentum",
+                    frozenset({"casimir", "quadratic", "spatial_momentum"}),
+                ),
+                Invariant("spin_energy", (), (), "energy of rotation at scale 1", frozenset({"energy", "quadratic"})),
+            ]  # fmt: skip
+        return tuple(found)
+
+    def start(
+        self,
+        orientation: ArrayLike = IDENTITY,
+        *,
+        position: ArrayLike = (0.0, 0.0, 0.0),
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        angular_momentum: ArrayLike | None = None,
+        scale: float = 1.0,
+        scale_rate: float = 0.0,
+        time: float = 0.0,
+    ) -> State:
+        """A state, at rest where nothing is said.
+
+        Parameters
+        ----------
+        orientation : (4,) unit quaternion
+        position : (3,)
+        velocity or momentum : (3,) in space
+        angular_velocity or angular_momentum : (3,) in the body; l = scale^2 Theta omega
+        scale, scale_rate : size and its rate
+        """
+        s, rate = _number(scale, "scale"), _number(scale_rate, "scale_rate")
+        self._check_scale(s, rate)
+        if velocity is not None and momentum is not None:
+            raise InputError("velocity and momentum are both given", where="start.velocity", do="give one of them")
+        if angular_velocity is not None and angular_momentum is None:
+            angular_velocity = s * s * np.asarray(angular_velocity, dtype=float)
+        elif angular_velocity is None and angular_momentum is None:
+            angular_momentum = np.zeros(3)
+        turning = super().start(orientation, angular_velocity=angular_velocity, angular_momentum=angular_momentum)
+        p = _vector(momentum, "momentum") if momentum is not None else np.zeros(3)
+        if velocity is not None:
+            p = self.body.mass * _vector(velocity, "velocity")
+        fields = {"position": _vector(position, "position"), "orientation": turning.orientation, "momentum": p}
+        fields |= {"angular_momentum": turning.angular_momentum, "scale": np.array(s), "scale_rate": np.array(rate)}
+        return State(fields, float(time))
+
+    def _check_scale(self, s: float, rate: float) -> None:
+        if not s > 0.0:
+            raise InputError(f"scale = {s!r}", where="start.scale", do="give a number > 0")
+        if self.constraint == "equality" and (s, rate) != (1.0, 0.0):
+            raise InputError(
+                f"scale = {s!r}, scale_rate = {rate!r}, but the size is held", where="start.scale",
+                do="start with scale 1 and rate 0",
+            )  # fmt: skip
+        if self.constraint == "unilateral" and s > 1.0:
+            raise InputError(f"scale = {s!r} is beyond the bound", where="start.scale", do="start with at most 1")
+
+    def view(self, name: str) -> View | None:
+        smooth = self.constraint != "unilateral"
+        offered = {"energy_momentum": True, "field": smooth, "flow": smooth and self.is_free}
+        if not offered.get(name, False):
+            return None
+        moves_freely, turns_freely = self._kept
+        fills = {
+            views.field: kernels.scaling_field,
+            views.flow: kernels.scaling_flow,
+            views.publish: kernels.publish_scaling,
+            views.measure: kernels.measure_scaling,
+            views.field_count: 4 if self.constraint == "equality" else 6,
+            views.field_end: kernels.scaling_field_end,
+            kernels.is_held: int(self.constraint == "equality"),
+            kernels.keeps_momentum: int(moves_freely),
+            kernels.keeps_rotation: turns_freely,
+        }
+        flags = {"scaling", self.constraint} | ({"free"} if self.is_free else set())
+        return View(name, fills, kernels.DIMENSION, self.to_stepped, self.from_stepped, frozenset(flags))
+
+    def parameter_arrays(self) -> dict[str, Array]:
+        own = {"mass": [self.body.mass], "kappa": [self.kappa], "scaling": [self.scaling_force, self.restitution]}
+        loads = self._loads if len(self._loads) else np.zeros((1, 9))
+        return (
+            super().parameter_arrays()
+            | {name: np.array(values) for name, values in own.items()}
+            | {"loads": loads, "orbit": np.zeros(ORBIT), "axis": self._axis}
+        )
+
+    def to_stepped(self, state: State) -> Array:
+        """z = (r, q, p, l, s, nu), in principal axes."""
+        turning = super().to_stepped(state)
+        size = [float(state.scale), float(state.scale_rate)]
+        return np.concatenate([state.position, turning[:4], state.momentum, turning[4:], size])
+
+    def from_stepped(self, z: Array, time: float) -> State:
+        """The state of z."""
+        turning = super().from_stepped(np.concatenate([z[3:7], z[10:13]]), time)
+        fields = {"position": z[:3].copy(), "orientation": turning.orientation, "momentum": z[7:10].copy()}
+        fields |= {"angular_momentum": turning.angular_momentum}
+        return State(fields | {"scale": np.array(z[13]), "scale_rate": np.array(z[14])}, time)
+
+    def exact(self, t: ArrayLike, start: State) -> State:
+        """The state at time t, or the states at an array of times, in closed form; impacts included.
+
+        Parameters
+        ----------
+        t : time or times, in any order; with impacts, none before `start.time`
+        start : where the motion is known
+
+        Returns
+        -------
+        State whose arrays have a leading axis for the times, if t is an array
+
+        Raises
+        ------
+        CapabilityError : forces act
+        """
+        from ...exact_motion import free_motion_at
+
+        if not self.is_free:
+            raise CapabilityError("only motion without forces has a closed form", do="simulate it")
+        times = np.asarray(t, dtype=float)
+        if not np.isfinite(times).all():
+            raise InputError(f"t = {t!r} is not finite", where="exact.t", do="give finite times")
+        z, flat = self.to_stepped(start), times.ravel()
+        rests = self.constraint == "equality"
+        first = Flight(start.time, float(z[13]), float(z[14]), 0.0, rests)
+        bound = self.restitution if self.constraint == "unilateral" else None
+        s, rate, tau = positions(first, self._turning_rate(z[10:13]), bound, flat)
+        turning = super().to_stepped(start)
+        orientations, momenta = free_motion_at(self.body.rotor_moments, turning, self.body.frame, tau)
+        shape = times.shape
+        fields = {
+            "position": (z[:3] + (flat - start.time)[:, None] * z[7:10] / self.body.mass).reshape(*shape, 3),
+            "orientation": orientations.reshape(*shape, 4),
+            "momentum": np.broadcast_to(z[7:10], (*shape, 3)).copy(),
+            "angular_momentum": momenta.reshape(*shape, 3),
+            "scale": s.reshape(shape),
+            "scale_rate": rate.reshape(shape),
+        }
+        return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
+
+    def _turning_rate(self, spin: Array) -> float:
+        """c = sqrt(k/kappa)."""
+        return float(np.sqrt(spin @ (self.body.inverse_moments * spin) / self.kappa))
+
+    def impacts(self, start: State, until: float) -> Array:
+        """Times at which the size meets its bound, in closed form; those of a motion that comes to rest have a limit.
+
+        Parameters
+        ----------
+        start : where the motion is known
+        until : time up to which impacts are wanted
+        """
+        if not self.is_free or self.constraint != "unilateral":
+            raise CapabilityError(
+                "impacts are known in closed form only without forces, for the unilateral constraint", do="simulate it"
+            )
+        z = self.to_stepped(start)
+        first = Flight(start.time, float(z[13]), float(z[14]), 0.0)
+        found = flights(first, self._turning_rate(z[10:13]), self.restitution, until)
+        return np.array([flight.time for flight in found[1:]])
+
+    def multiplier(self, state: State) -> Array:
+        """The multiplier of the constraint: the force that holds the size, 0 where nothing holds it.
+
+        lambda = -omega.Theta omega - c at s = 1, nu = 0, where c is the scaling force of the loads; never positive for the
+        unilateral constraint.
+
+        Parameters
+        ----------
+        state : a state, or a run's data with a leading axis for the times
+        """
+        s, rate = np.asarray(state.scale), np.asarray(state.scale_rate)
+        spin = np.asarray(state.angular_momentum) @ self.body.frame_matrix
+        push = (self.body.inverse_moments * spin**2).sum(axis=-1) + self.scaling_force
+        for force in self.forces:
+            arms = rotations.rotate(np.asarray(state.orientation), force.at)
+            push = push + arms @ np.array(force.force, dtype=float)
+        if self.constraint == "none":
+            return np.zeros_like(push)
+        if self.constraint == "equality":
+            return -push
+        return np.where((s == 1.0) & (rate == 0.0), np.minimum(-push, 0.0), 0.0)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "body": self.body.describe(), "constraint": self.constraint,
+            "restitution": self.restitution, "forces": [describe_force(force) for force in self.forces],
+            "scaling_force": self.scaling_force,
+        }  # fmt: skip
+
+    def names(self) -> dict[str, str]:
+        return {name.removesuffix("[]"): code for name, code in component_names(self.fields).items()}
+
+    def __repr__(self) -> str:
+        return f"ScalingBody({self.body!r}, {self.constraint!r})"
+
+
+def _load(given: Any, number: int) -> Load:
+    """A constant load on the body."""
+    where = f"ScalingBody.forces[{number}]"
+    load = force_from(given)
+    if not isinstance(load, Load) or load.body != 0:
+        raise InputError(
+            f"{given!r} is no load on this body", where=where, do="give Load(0, at, force=..., torque=...)"
+        )
+    if any(isinstance(component, str) for component in (*load.force, *load.torque)):
+        raise InputError(f"{given!r} depends on time", where=where, do="give three numbers each")
+    return load
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise InputError(f"{name} = {value!r} is not a finite number", where=f"ScalingBody.{name}")
+    return number
+
+
+def _vector(values: ArrayLike, name: str) -> Array:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.full(0, np.nan)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"{name} = {values!r}", where=f"start.{name}", do="give 3 finite numbers")
+    return array

@@ -1,0 +1,219 @@
+"""A rigid body with a fixed point in a potential U(R): the heavy top and its kin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ... import views
+from ...errors import InputError
+from ...geometry import rotations
+from ...views import View
+from ..base import Array, Invariant, State, register
+from ..one_body import IDENTITY, OneBody, body_field_end, publish_body
+from . import invariants as top_invariants
+from . import motion as top_motion
+from . import multiplier as top_multiplier
+from .attitude import AttitudePotential
+
+Form = Literal["quaternion", "multiplier"]
+SOME_ANGLES = ((0.3, 0.9, -0.7), (-1.1, 2.0, 0.4), (2.5, 1.3, 1.9))
+LINE_TOLERANCE = 1e-12  # of the torque about the line of a linear body, to the whole torque
+
+
+@register
+class Top(OneBody):
+    """A rigid body with a fixed point in a potential.
+
+    Parameters
+    ----------
+    body : its moments are about the fixed point
+    potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X takes body to space
+    form : "quaternion", or "multiplier" for comparison: the canonical equations with a Lagrange multiplier for |q| = 1, as they
+        are often written. Do not use them but to see what they lose: they hold on the unit sphere only and are not Hamiltonian
+        off it, so that no method is symplectic, |q|^2 - 1 and q.g have errors of its order, and nothing is promised
+    J0 : the moment of the scalar direction in the form "multiplier"; it does not matter on the sphere
+    parameters : values of the names that a text uses
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> top = ct.Top(ct.Body(moments=(1.0, 1.0, 0.5)), ct.Gravity(1.5, (0, 0, 1)))
+    >>> start = top.start((0.96, 0.28, 0, 0), angular_momentum=(0.25, 0.5, 3.0))
+    >>> run = ct.simulate(top, start, dt=0.02, t_end=10.0)
+    >>> run.audit()["vertical_momentum"].verdict
+    'exact'
+    """
+
+    def __init__(
+        self,
+        body: Any,
+        potential: Any,
+        form: Form = "quaternion",
+        *,
+        J0: float = 1.0,
+        parameters: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(body)
+        if form not in get_args(Form):
+            raise InputError(f"form = {form!r}", where="Top.form", do='choose "quaternion" (or "multiplier")')
+        if not (isinstance(J0, int | float) and 0.0 < J0 < math.inf):
+            raise InputError(f"J0 = {J0!r}", where="Top.J0", do="give a positive number")
+        if form == "quaternion" and J0 != 1.0:
+            raise InputError(
+                f"J0 = {J0!r} has no meaning in this form", where="Top.J0",
+                do='remove it: only the form "multiplier" has a fourth moment',
+            )  # fmt: skip
+        self.form, self.J0 = form, float(J0)
+        self.potential = AttitudePotential(potential, parameters)
+        if self.body.kind == "linear":
+            self._refuse_torque_about_the_line()
+
+    def _refuse_torque_about_the_line(self) -> None:
+        """The moment about a line is zero, so nothing may turn it about itself; seen at some orientations."""
+        line = self.body.frame_matrix[:, int(np.argmin(self.body.moments))]
+        for angles in SOME_ANGLES:
+            t = self.potential.torque_at(rotations.to_matrix(rotations.from_euler(angles)))
+            if abs(float(line @ t)) > LINE_TOLERANCE * float(np.linalg.norm(t)):
+                raise InputError(
+                    "this potential turns a linear body about its own line, which has no moment of inertia",
+                    where="Top.potential",
+                    do="let U depend on the direction of the line only; the centre of mass lies on it",
+                )
+
+    def _check_start(self, state: State) -> None:
+        super()._check_start(state)
+        r = rotations.to_matrix(state.orientation)
+        u, torque = self.potential.energy_at(r), self.potential.torque_at(r)
+        if not (math.isfinite(u) and np.isfinite(torque).all()):
+            raise InputError(
+                f"the potential is singular at this orientation: U = {u:g}, torque {torque.tolist()}",
+                where="start.orientation", do="start elsewhere, or change the potential",
+            )  # fmt: skip
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        name = "Top in gravity" if self.potential.gravity is not None else "Top"
+        return name if self.form == "quaternion" else f"{name} with a multiplier"
+
+    @property
+    def default_method(self) -> tuple[str, dict[str, Any]]:  # type: ignore[override]
+        return ("Splitting", {"order": 6}) if self.form == "quaternion" else ("Gauss", {"stages": 3})
+
+    @cached_property
+    def _special(self) -> tuple[str, Array]:
+        """Which further integral this top has, and the constants to measure it."""
+        gravity, moments = self.potential.gravity, self.body.moments
+        if gravity is None:
+            return "", np.zeros(1)
+        g = self.body.frame_matrix.T @ gravity.moment
+        for c in range(3):
+            a, b = (c + 1) % 3, (c + 2) % 3
+            if moments[a] == moments[b] and g[a] == g[b] == 0.0:
+                return "axial_momentum", np.array([float(c)])
+            if moments[a] == moments[b] == 2.0 * moments[c] and g[c] == 0.0:
+                return "kovalevskaya", np.array([a, b, c, g[a], g[b]], dtype=float)
+        return "", np.zeros(1)
+
+    @cached_property
+    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+        general = [
+            Invariant("energy", (), (), "kinetic and potential energy", frozenset({"energy"})),
+            Invariant("vertical_momentum", (), (), "vertical angular momentum", self._vertical_tags()),
+            Invariant("unit_residual", (), (), "|q|^2 - 1", frozenset({"unit", "quadratic"})),
+            Invariant("tangency_residual", (), (), "q.g", frozenset({"unit", "bilinear", "quadratic"})),
+        ]
+        tags = {"axial_momentum": {"axial"}, "kovalevskaya": {"general"}}
+        name = self._special[0]
+        kept = (*general, *([Invariant(name, (), (), name, frozenset(tags[name]))] if name else []))
+        if self.form == "quaternion":
+            return kept
+        return tuple(replace(invariant, tags=frozenset()) for invariant in kept)  # no method keeps any of them
+
+    def _vertical_tags(self) -> frozenset[str]:
+        """The vertical momentum is bilinear in (q, g); it is kept if U depends on the vertical only."""
+        kept = self.potential.rows == (False, False, True)
+        return frozenset({"bilinear", "quadratic", "vertical"}) if kept else frozenset()
+
+    def view(self, name: str) -> View | None:
+        return self._quaternion_view(name) if self.form == "quaternion" else self._multiplier_view(name)
+
+    def _quaternion_view(self, name: str) -> View | None:
+        flags = {"linear_bodies"} if self.body.kind == "linear" else set()
+        if name in ("split", "field", "constrained", "quat_em"):
+            kernels = self._potential_kernels() | {
+                views.field: top_motion.top_field, views.force: top_motion.top_force, views.kick: top_motion.top_kick,
+                views.drift: top_motion.top_drift, views.commutator_kick: top_motion.top_commutator_kick,
+                views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
+                views.attitude_potential: top_motion.potential_at, views.attitude_gradient: top_motion.gradient_at,
+            }  # fmt: skip
+            flags |= {"rotor", "quadratic_kinetic", "commutator_kick"}
+            moments = self.body.rotor_moments.reshape(1, 3)
+            return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments)
+        if name == "canonical":
+            kernels = self._potential_kernels() | {
+                views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,
+                views.momentum_rate: top_motion.quaternion_force, views.publish: top_invariants.publish_quaternion,
+                views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
+            }  # fmt: skip
+            return View(name, kernels, 8, self.to_canonical, self.from_canonical, frozenset(flags))
+        return None
+
+    def _multiplier_view(self, name: str) -> View | None:
+        if name not in ("canonical", "field"):
+            return None
+        kernels = self._potential_kernels() | {
+            views.field: top_multiplier.multiplier_field, views.velocity: top_multiplier.multiplier_velocity,
+            views.momentum_rate: top_multiplier.multiplier_force, views.publish: top_invariants.publish_quaternion,
+            views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
+        }  # fmt: skip
+        return View(name, kernels, 8, self.to_canonical, self.from_canonical)
+
+    def _potential_kernels(self) -> dict[Any, Any]:
+        return {
+            top_motion.potential: self.potential.kernel("potential"),
+            top_motion.torque: self.potential.kernel("torque"),
+            top_motion.torque_rate: self.potential.kernel("torque_rate"),
+            top_motion.gradient: self.potential.kernel("gradient"),
+            top_motion.is_framed: int(not np.array_equal(self.body.frame, IDENTITY)),
+            top_invariants.measure_special: {
+                "": top_invariants.measure_nothing,
+                "axial_momentum": top_invariants.measure_axial,
+                "kovalevskaya": top_invariants.measure_kovalevskaya,
+            }[self._special[0]],
+            views.field_count: 2,
+        }
+
+    def to_canonical(self, state: State) -> Array:
+        """z = (q, g) with g = 2 G(q)^T y, so that q.g = 0."""
+        z = self.to_stepped(state)
+        return np.concatenate([z[:4], 2.0 * rotations.multiply(z[:4], np.concatenate([[0.0], z[4:]]))])
+
+    def from_canonical(self, z: Array, time: float) -> State:
+        """The state of z = (q, g)."""
+        y = 0.5 * rotations.multiply(rotations.conjugate(z[:4]), z[4:])[1:]
+        return self.from_stepped(np.concatenate([z[:4], y]), time)
+
+    def parameter_arrays(self) -> dict[str, Array]:
+        own = {"potential": self.potential.values, "rows": np.array(self.potential.rows, dtype=float)}
+        own |= {"special": self._special[1]} | (
+            {"fourth_moment": np.array([self.J0])} if self.form == "multiplier" else {}
+        )
+        return super().parameter_arrays() | own
+
+    def describe(self) -> dict[str, Any]:
+        described = {"kind": self.kind, "body": self.body.describe(), "potential": self.potential.describe()}
+        if self.potential.gravity is None and self.potential.parameters:
+            described["parameters"] = dict(self.potential.parameters)
+        if self.form == "multiplier":
+            described |= {"form": self.form, "J0": self.J0}
+        return described
+
+    def __repr__(self) -> str:
+        form = "" if self.form == "quaternion" else f", {self.form!r}, J0={self.J0:g}"
+        return f"Top({self.body!r}, {self.potential.gravity or self.potential.text!r}{form})"
