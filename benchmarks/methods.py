@@ -60,9 +60,6 @@ SUBJECTS = {
     "kepler": Subject(
         ct.problems.kepler, 50.0, "A Hamiltonian with quadratic kinetic energy: Kepler's orbit, e = 0.6, t = 50"
     ),
-    "galactic": Subject(
-        ct.problems.galactic, 50.0, "A Hamiltonian that does not separate: an orbit in a rotating galaxy, t = 50"
-    ),
     "book": Subject(ct.problems.book, 10.0, "A free body: a book that turns near its middle axis, t = 10"),
     "top": Subject(ct.problems.kovalevskaya, 20.0, "A top: Kovalevskaya's, t = 20"),
     "chain": Subject(

@@ -1,0 +1,185 @@
+"""What the pages take from the package and its benchmarks: methods with their traits and measured costs, tables of races."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+import catena as ct
+from catena.catalogue import HEADINGS
+from catena.methods.base import Method, registered
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+MEMBERS = 65536  # of the ensembles that are compared
+EVERY_METHOD = "<!-- every method -->"  # where the reference lists them
+TILES = "tiles, fused multiply-adds"  # how chains of equal bodies are stepped
+
+
+class MethodsTable(Directive):
+    """All methods of the registry with their traits."""
+
+    def run(self) -> list[Any]:
+        return [_table(HEADINGS, ct.list_methods().rows())]
+
+
+class MeasuredMethods(Directive):
+    """Cost and error of each method on one problem of each kind, as `catena bench methods` measured them."""
+
+    def run(self) -> list[Any]:
+        made: list[Any] = []
+        for problem in measured_problems():
+            title = nodes.rubric(text=problem["about"])
+            made += [title, _table(*decision_table(problem, ct.list_methods()))]
+        return made
+
+
+def measured_problems() -> list[dict[str, Any]]:
+    """What `catena bench methods` wrote."""
+    problems: list[dict[str, Any]] = json.loads((RESULTS / "methods.json").read_text(encoding="utf-8"))["problems"]
+    return problems
+
+
+def decision_table(problem: Mapping[str, Any], methods: Iterable[Method]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows, the cheapest first: traits from the registry, then cost and step for each error of the state.
+
+    The energy error is that of the run with an error of 1e-6, or the coarser one if the method does not get there.
+    """
+    known = {str(method): method.traits for method in methods}
+    targets = sorted({target for row in problem["rows"] for target in row["at"]}, key=float, reverse=True)
+    headings = ["method", "order", "symplectic", *(f"to {float(t):.0e}" for t in targets), "energy error"]
+    rows = []
+    for row in problem["rows"]:
+        traits = known[row["method"]]
+        order = "adaptive" if traits.adaptive else str(traits.order)
+        costs = [_cost(row["at"].get(target)) for target in targets]
+        reached = [
+            row["at"][target]["energy_error"] for target in targets if target in row["at"] and float(target) >= 1e-6
+        ]
+        energy = f"{reached[-1]:.0e}" if reached else "-"
+        rows.append([row["method"], order, "yes" if traits.symplectic else "-", *costs, energy])
+    return headings, rows
+
+
+def fill_page(app: Any, docname: str, source: list[str]) -> None:
+    """Lists that nobody keeps by hand: every registered method in the reference, every race at the end of the benchmarks."""
+    if docname == "api":
+        known = [f".. autoclass:: catena.{kind.name}" for kind in registered() if hasattr(ct, kind.name)]
+        source[0] = source[0].replace(EVERY_METHOD, "\n".join(["```{eval-rst}", *sorted(known), "```"]))
+    if docname == "benchmarks":
+        races = [file.name for file in sorted(RESULTS.glob("*.md")) if file.stem != "methods"]
+        shown = [f"```{{include}} ../benchmarks/results/{name}\n:heading-offset: 1\n```" for name in races]
+        source[0] = "\n\n".join([source[0], *shown, ""])
+
+
+def make_markup(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text: |q| and 2*x are no markup, `name` is code, a [key] of the bibliography is a citation, and what
+    follows the colon of a parameter says what it is, not its type.
+    """
+    made: list[str] = []
+    example = listed = False
+    for line in lines:
+        example = line.lstrip().startswith(">>>") or (example and line.strip() != "")
+        if line and set(line) == {"-"}:
+            listed = made[-1] in ("Parameters", "Attributes")
+        if not example:
+            line = re.sub(r"([|*])", r"\\\1", line)
+            line = re.sub(r"^( *)\+ ", r"\1\\+ ", line)  # a formula over two lines is no list
+            line = re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", line)
+            line = re.sub(r"\[([a-z]+\d{4}[a-z]*)\]", r":cite:`\1`", line)
+        parameter = re.match(r"(\w[^:]*) : (.*)", line) if listed else None
+        made += [parameter[1], f"    {parameter[2]}"] if parameter else [line]
+    lines[:] = made
+
+
+def race_figures() -> dict[str, str]:
+    """What the page on benchmarks says in words, by name: from the files that the races wrote."""
+    engine, body, chain, card, warm = (
+        json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("engine", "free_body", "chain", "gpu", "warm_start")
+    )
+    titles = ("Time over that of C", "Time over that of heyoka", "Against SciPy")
+    against_c, heyoka, scipy = (_starting(engine, title) for title in titles)
+    races = _starting(body, "Times faster")
+
+    def faster(race: str, peer: str) -> list[float]:
+        return [row["times faster"] for row in races if (row["race"], row["against"]) == (race, peer)]
+
+    card_over_core = [
+        pair["cpu_ns_per_step"] / run["ns_per_member_step"]
+        for pair in card["pairs"] for run in pair["card"] if run["members"] == MEMBERS
+    ]  # fmt: skip
+    over_scipy = [row["times faster"] for row in [*scipy, *(row for row in races if row["against"] == "DOP853")]]
+    return {
+        "loop_over_c": _range([row["best"] for row in against_c if row["same bits"]]),
+        "body_over_c": _range([row["best"] for row in _starting(body, "Time of a step") if row["same bits"]]),
+        "chain_over_c": _range([row["best"] for row in _starting(chain, "Strang steps over C")]),
+        "chain_over_lammps": _range(
+            [
+                row["times faster, best"]
+                for row in _starting(chain, "Strang steps against LAMMPS")
+                if row["form"] == TILES
+            ]
+        ),
+        "orbits_over_heyoka": _range([row["best"] for row in heyoka]),
+        "free_body_over_heyoka": _range(faster("free body", "heyoka")),
+        "heyoka_over_tops": _range(
+            [1.0 / x for race in ("heavy top", "symmetric top") for x in faster(race, "heyoka")]
+        ),
+        "over_scipy": _range(over_scipy),
+        "over_mujoco": _range(faster("free body", "MuJoCo RK4") + faster("heavy top", "MuJoCo RK4")),
+        "card_over_core": _range(card_over_core),
+        "members": str(MEMBERS),
+        "card": card["machine"]["card"],
+        "warm_start": _range(list(warm["ratios"].values())),
+    }
+
+
+def _starting(results: Mapping[str, Any], title: str) -> Any:
+    return next(rows for name, rows in results.items() if name.startswith(title))
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = (f"{value:.0f}" if value >= 100 else f"{value:.2g}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _cost(at: Mapping[str, float] | None) -> str:
+    return "-" if at is None else f"{at['cost']:.3g} ({at['dt']:.2g})"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> nodes.container:
+    """A table that scrolls sideways where it is too wide for the page."""
+    table, group = nodes.table(), nodes.tgroup(cols=len(headings))
+    table += group
+    for _ in headings:
+        group += nodes.colspec(colwidth=1)
+    head, body = nodes.thead(), nodes.tbody()
+    group += head
+    group += body
+    for part, lines in ((head, [headings]), (body, rows)):
+        for cells in lines:
+            line = nodes.row()
+            for number, cell in enumerate(cells):
+                entry, words = nodes.entry(), nodes.paragraph()
+                # what one can type stands as code
+                words += nodes.literal(text=str(cell)) if number == 0 and part is body else nodes.Text(str(cell))
+                entry += words
+                line += entry
+            part += line
+    return nodes.container("", table, classes=["wide-table"])
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Make the directives known to Sphinx."""
+    app.add_directive("methods-table", MethodsTable)
+    app.add_directive("measured-methods", MeasuredMethods)
+    app.connect("source-read", fill_page)
+    app.connect("autodoc-process-docstring", make_markup, priority=400)  # before napoleon
+    app.add_css_file("catena.css")
+    return {"parallel_read_safe": True}

@@ -1,0 +1,31 @@
+"""
+Your own Hamiltonian
+====================
+
+The energy is text in any names; the equations of motion follow. Sections find where an orbit crosses a plane, events can stop a run.
+"""
+
+import catena as ct
+
+# %%
+# Henon and Heiles's potential. Quantities that you believe to be constant can be given as ``invariants={"name": "text"}``; they are
+# sampled and audited like the energy.
+system = ct.Hamiltonian("(px**2 + py**2)/2 + (x**2 + y**2)/2 + x**2*y - y**3/3", q=["x", "y"], p=["px", "py"])
+start = system.start(q=[0.0, 0.1], p=[0.45, 0.05])
+
+# %%
+# A section is found inside the run, to the accuracy of the method:
+plane = ct.Section("plane", "x", direction=+1)
+run = ct.simulate(system, start, dt=0.1, t_end=5000.0, every=10, sections=[plane])
+print(run.audit())
+
+# %%
+run.plot.section("plane")
+
+# %%
+# The kinetic energy is quadratic in the momenta, so the default is `Splitting(6)`. Its error of the energy stays where it is:
+run.plot.energy()
+
+# %%
+# `ct.list_methods(system)` tells which methods can treat a system, and what each promises.
+print(len(ct.list_methods(system)), "methods")
