@@ -145,6 +145,7 @@ def test_a_participant_who_solves_another_problem_is_refused(monkeypatch: pytest
         free_body.run_race(SHORT, free_body.QUICK)
 
 
+@pytest.mark.slow
 def test_catena_bench_free_body_writes_tables_and_a_picture(tmp_path: Path) -> None:
     """With the peers that are installed, each of which must be in the race."""
     finished = CliRunner().invoke(app, ["bench", "free-body", "--", "--quick", "--out", str(tmp_path)])

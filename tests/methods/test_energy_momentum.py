@@ -94,6 +94,7 @@ def test_a_large_step_is_halved_where_it_has_no_near_root(joint) -> None:
     assert worst(run, "joint_velocity_residual") < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", VALUES["chain"], ids=lambda case: case["name"])
 def test_a_composition_of_order_six_gives_the_motion_to_the_last_digits(case) -> None:
     """Errors at dt = 1/400: 6e-15 at t = 1, 1.4e-13 at t = 2; the step is composed plainly, although it solves equations."""

@@ -82,6 +82,7 @@ def galactic_report(tmp_path_factory):
 
 
 class TestGalactic:
+    @pytest.mark.slow
     def test_counts_energies_and_pictures(self, galactic_report):
         assert_complete(galactic_report, pictures=["galactic_sections", "galactic_drift"])
         counts = [row.ours for row in galactic_report.rows if row.quantity.endswith("crossings")]

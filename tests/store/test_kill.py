@@ -112,6 +112,13 @@ def trouble_of_resuming(path: Path, snapshots: dict[int, dict[str, str]]) -> str
     return "" if toy_run.contents(path) == snapshots[toy_run.ROWS] else "other bytes after resuming"
 
 
+def test_a_run_killed_at_boundaries_opens_and_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    """Every third of them; all in the slow test."""
+    count = len(boundaries(partial(toy_run.run, tmp_path / "numbered.zarr")))
+    assert trouble_of_kills(tmp_path, range(0, count, 3)) == []
+
+
+@pytest.mark.slow
 def test_a_run_killed_at_every_boundary_opens_and_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     assert trouble_of_kills(tmp_path) == []
 

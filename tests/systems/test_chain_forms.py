@@ -11,7 +11,7 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.systems.base import system_from
-from chains import REFERENCE, STATES, Plain, disturbed_helix, in_form, problem_of, worst_difference
+from chains import BRIEF_STATES, REFERENCE, Plain, disturbed_helix, in_form, problem_of, worst_difference
 from uncompiled import simulate
 
 PULLED = {"n": 3, "right": "force", "F": (3.0, 0.0, 0.0), "amp": 0.5}
@@ -191,7 +191,7 @@ def test_energy_and_force_are_the_same_in_every_form(row, form):
     assert problem.system.columns(recorded)["energy"][0] == pytest.approx(row["energy"], rel=1e-13)
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", BRIEF_STATES)
 def test_the_multiplier_form_reaches_the_reference_states_as_far_as_it_can(name):
     """1e-11, not 1e-12: off the constraints it is unstable, so that round-off of the start grows, whatever dt is.
 
@@ -205,7 +205,7 @@ def test_the_multiplier_form_reaches_the_reference_states_as_far_as_it_can(name)
         assert np.abs(run.data.unit_residual).max() > 1e-13
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", BRIEF_STATES)
 def test_the_rotation_form_reaches_the_reference_states(name):
     case = REFERENCE[name]
     run = ct.simulate(
@@ -238,7 +238,7 @@ def test_rattle_reaches_a_reference_state_with_its_order():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", BRIEF_STATES)
 def test_rattle_reaches_every_reference_state_with_its_order(name):
     rattle_has_order_two(name, (0.001, 0.0005), compiled=True)
 
