@@ -60,7 +60,15 @@ _HOMES = {
     "simulation": ["resume", "simulate"],
     "ensembles": ["ensemble"],
     "runs": ["Run"],
-    "errors": ["CapabilityError", "CatenaError", "InputError", "Interrupted", "StepFailure", "StoreError"],
+    "errors": [
+        "CapabilityError",
+        "CatenaError",
+        "CatenaWarning",
+        "InputError",
+        "Interrupted",
+        "StepFailure",
+        "StoreError",
+    ],
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 

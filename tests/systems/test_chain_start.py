@@ -112,7 +112,7 @@ WRONG = {
     "no potential": (lambda: chain([LJ, LJ, 5.0]), "5.0 is no potential", "Chain.potential[2]"),
     "types": (lambda: chain(table(), [typed(), TETRAHEDRON]), "no potential for particles of types", "PairTable"),
     "particles": (lambda: chain(LJ, [TETRAHEDRON, ct.Body()]), "body 1 has no particles", "Chain.bodies[1]"),
-    "one body": (lambda: chain(LJ, [TETRAHEDRON]), "1 bodies do not make a chain", "Chain.bodies"),
+    "one body": (lambda: chain(LJ, [TETRAHEDRON]), "one body is too few", "Chain.bodies"),
 }  # fmt: skip
 
 

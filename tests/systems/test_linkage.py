@@ -120,7 +120,7 @@ def test_a_loop_that_cannot_close_names_its_joints() -> None:
         (lambda: ct.Load(0, force=("sin(x)", 0, 0)), "x"),
         (lambda: ct.Load(-1), "the ground carries no load"),
         (lambda: ct.SitePair(0, 1), "potential = None"),
-        (lambda: ct.Linkage([], []), "needs a body"),
+        (lambda: ct.Linkage([], []), "no body is given"),
         (lambda: ct.Linkage([BOX], [], form="matrix"), "form = 'matrix'"),
         (lambda: ct.Linkage([BOX]).start(orientation=[(2.0, 0, 0, 0)]), "has length 2"),
         (lambda: ct.Linkage([BOX]).start(position=[(0.0, 0.0)]), "has shape"),

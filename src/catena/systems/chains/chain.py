@@ -7,7 +7,7 @@ without multiplier or projection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import CapabilityError, InputError
 from ...views import View
 from ..base import Array, Field, Invariant, State, System, register
-from ..body import Body
+from ..many_bodies import bodies_from, describe_bodies, fields_of, vector
 from ..one_body import component_names
 from ..potentials.pairwise import checked
 from . import hessian as chain_hessian
@@ -75,9 +75,9 @@ class Chain(System):
         form: Form = "quaternion",
         J0: float = 1.0,
     ) -> None:
-        self.bodies = _bodies(bodies)
+        self.bodies = bodies_from(bodies, least=2, where="Chain.bodies")
         self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
-        self.gravity = _vector(gravity, "Chain.gravity")
+        self.gravity = vector(gravity, "Chain.gravity")
         self.interactions = Interactions(self.bodies, potential)
         if form not in get_args(Form):
             raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
@@ -134,13 +134,7 @@ class Chain(System):
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
-        n = self.count
-        return (
-            Field("position", (n, 3), ("body", "xyz"), "centres of mass"),
-            Field("orientation", (n, 4), ("body", "wxyz"), "orientations, body to space, scalar first"),
-            Field("momentum", (n, 3), ("body", "xyz"), "momenta"),
-            Field("angular_momentum", (n, 3), ("body", "xyz"), "angular momenta in the bodies"),
-        )
+        return fields_of(self.count)
 
     @cached_property
     def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
@@ -325,16 +319,13 @@ class Chain(System):
         }
 
     def describe(self) -> dict[str, Any]:
-        bodies: Any = [body.describe() for body in self.bodies]
-        if all(body == bodies[0] for body in bodies):
-            bodies = {"count": len(bodies), **bodies[0]}
         forms: dict[str, dict[str, Any]] = {
             "quaternion": {},
             "rotation": {"form": self.form},
             "multiplier": {"form": self.form, "J0": self.J0},
         }
         return {
-            "kind": self.kind, "bodies": bodies, "potential": self.interactions.describe(),
+            "kind": self.kind, "bodies": describe_bodies(self.bodies), "potential": self.interactions.describe(),
             "left": describe_end(self.left), "right": describe_end(self.right), "gravity": self.gravity.tolist(),
             **forms[self.form],
         }  # fmt: skip
@@ -344,26 +335,3 @@ class Chain(System):
 
     def __repr__(self) -> str:
         return f"{self.title} of {self.count} bodies, left {self.left}, right {self.right}"
-
-
-def _bodies(given: Any) -> tuple[Body, ...]:
-    if isinstance(given, Mapping):
-        described = dict(given)
-        count = described.pop("count", None)
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise InputError(f"count = {count!r}", where="Chain.bodies.count", do="give the number of bodies")
-        given = [Body.from_description(described)] * count
-    bodies = tuple(body if isinstance(body, Body) else Body.from_description(body) for body in given)
-    if len(bodies) < 2:
-        raise InputError(f"{len(bodies)} bodies do not make a chain", where="Chain.bodies", do="give two or more")
-    return bodies
-
-
-def _vector(values: Any, where: str) -> Array:
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{values!r}", where=where, do="give three finite numbers")
-    return array

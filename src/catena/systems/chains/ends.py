@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...errors import InputError, nearest
+from ..many_bodies import vector
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Force:
     turns = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "force", _three(self.force, "Force.force"))
+        object.__setattr__(self, "force", tuple(vector(self.force, "Force.force").tolist()))
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class Displaced:
 
     def __post_init__(self) -> None:
         if self.position is not None:
-            object.__setattr__(self, "position", _three(self.position, "Displaced.position"))
+            object.__setattr__(self, "position", tuple(vector(self.position, "Displaced.position").tolist()))
 
 
 End = Free | Clamped | Force | Displaced
@@ -89,13 +88,3 @@ def end_from(given: Any, where: str) -> End:
         return KINDS[kind](**arguments)
     except TypeError:
         raise InputError(f"{kind} does not take {', '.join(arguments) or 'no argument'}", where=where) from None
-
-
-def _three(values: Any, where: str) -> tuple[float, ...]:
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{values!r}", where=where, do="give three finite numbers")
-    return tuple(array.tolist())

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ...errors import CatenaWarning, InputError
 from ...geometry import rotations
 from ..base import Array, State
-from ..one_body import UNIT_TOLERANCE
+from ..many_bodies import start_array, start_orientations
 from ..potentials.pairwise import Pairwise
 from .ends import Displaced
 
@@ -36,57 +36,26 @@ def make_start(
 ) -> State:
     """A state of all bodies; see `Chain.start`."""
     n = chain.count
-    r = _array(position, (n, 3), "position")
-    q = _orientations(orientation, n)
+    r = start_array(position, (n, 3), "position")
+    q = start_orientations(orientation, n)
     _one_of(velocity, momentum, "velocity", "momentum")
     _one_of(angular_velocity, angular_momentum, "angular_velocity", "angular_momentum")
     masses = np.array([[body.mass] for body in chain.bodies])
     p, y = np.zeros((n, 3)), np.zeros((n, 3))
     if momentum is not None:
-        p = _array(momentum, (n, 3), "momentum")
+        p = start_array(momentum, (n, 3), "momentum")
     elif velocity is not None:
-        p = masses * _array(velocity, (n, 3), "velocity")
+        p = masses * start_array(velocity, (n, 3), "velocity")
     if angular_momentum is not None:
-        y = _array(angular_momentum, (n, 3), "angular_momentum")
+        y = start_array(angular_momentum, (n, 3), "angular_momentum")
     elif angular_velocity is not None:
-        omega = _array(angular_velocity, (n, 3), "angular_velocity")
+        omega = start_array(angular_velocity, (n, 3), "angular_velocity")
         y = np.array([body.tensor @ w for body, w in zip(chain.bodies, omega, strict=True)])
     _check_held(chain, r, p, y)
     _check_lines(chain, y)
     state = State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, float(time))
     _check_distances(chain, state)
     return state
-
-
-def _array(values: Any, shape: tuple[int, int], name: str) -> Array:
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{name} is not an array of numbers", where=f"start.{name}", do=f"give shape {shape}"
-        ) from None
-    if array.shape != shape:
-        raise InputError(f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give shape {shape}")
-    for j in np.flatnonzero(~np.isfinite(array).all(axis=1)):
-        raise InputError(
-            f"{name} of body {j} is not finite: {array[j].tolist()}",
-            where=f"start.{name}[{j}]",
-            do="give finite numbers",
-        )
-    return array
-
-
-def _orientations(given: ArrayLike | None, n: int) -> Array:
-    if given is None:
-        return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
-    q = _array(given, (n, 4), "orientation")
-    lengths = np.linalg.norm(q, axis=1)
-    for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
-        raise InputError(
-            f"the orientation of body {j} has length {lengths[j]:.9g}", where=f"start.orientation[{j}]",
-            do="give unit quaternions, scalar first",
-        )  # fmt: skip
-    return q / lengths[:, None]
 
 
 def _one_of(a: Any, b: Any, first: str, second: str) -> None:

@@ -14,6 +14,7 @@ from ...disk_cache import remembered
 from ...errors import InputError, nearest
 from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...kernel import Written
+from ..many_bodies import vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pairwise import Pairwise, checked, pair_potential_from
 from .joints import GROUND
@@ -41,7 +42,7 @@ class BetweenPoints:
             object.__setattr__(self, name, _body(getattr(self, name), f"{where}.{name}"))
         if self.i == self.j:
             raise InputError(f"i and j are both {self.i}", where=where, do="name two bodies")
-        points = np.array([_vector(point, f"{where}.at") for point in _pair(self.at, f"{where}.at")])
+        points = np.array([vector(point, f"{where}.at") for point in _pair(self.at, f"{where}.at")])
         object.__setattr__(self, "at", tuple(map(tuple, points.tolist())))
 
 
@@ -163,7 +164,7 @@ class Load:
         if number == GROUND:
             raise InputError("the ground carries no load", where="Load.body", do="give the number of a body")
         object.__setattr__(self, "body", number)
-        object.__setattr__(self, "at", tuple(_vector(self.at, "Load.at").tolist()))
+        object.__setattr__(self, "at", tuple(vector(self.at, "Load.at").tolist()))
         for name in ("force", "torque"):
             object.__setattr__(self, name, _components(getattr(self, name), f"Load.{name}"))
 
@@ -223,16 +224,6 @@ def _pair(at: Any, where: str) -> Sequence[Any]:
     except (TypeError, ValueError):
         raise InputError(f"{at!r}", where=where, do="give two points, one on each body") from None
     return first, second
-
-
-def _vector(values: Any, where: str) -> np.ndarray:
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{values!r}", where=where, do="give three finite numbers")
-    return array
 
 
 def _components(values: Any, where: str) -> tuple[float | str, ...]:

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...views import View
 from ..base import Array, Field, Invariant, State, System, register
-from ..body import Body
+from ..many_bodies import bodies_from, describe_bodies, fields_of, start_array, start_orientations, vector
 from ..one_body import component_names
 from . import start as starts
 from .joint_forces import JointForce, Load, Torsion, describe_force, force_from
@@ -69,10 +69,10 @@ class Linkage(System):
                 f"form = {form!r}", where="Linkage.form", do='choose "director" or "joint", or leave it out'
             )
         self.form = form
-        self.bodies = _bodies(bodies)
+        self.bodies = bodies_from(bodies, least=1, where="Linkage.bodies")
         self.joints: tuple[Joint, ...] = tuple(map(joint_from, joints))
         self.forces: tuple[JointForce, ...] = tuple(map(force_from, forces))
-        self.gravity = _vector(gravity, "Linkage.gravity")
+        self.gravity = vector(gravity, "Linkage.gravity")
         self.tree: Tree = tree_of(len(self.bodies), self.joints)
         self._check_forces()
 
@@ -128,13 +128,7 @@ class Linkage(System):
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
-        n = self.count
-        return (
-            Field("position", (n, 3), ("body", "xyz"), "centres of mass"),
-            Field("orientation", (n, 4), ("body", "wxyz"), "orientations, body to space, scalar first"),
-            Field("momentum", (n, 3), ("body", "xyz"), "momenta"),
-            Field("angular_momentum", (n, 3), ("body", "xyz"), "angular momenta in the bodies"),
-        )
+        return fields_of(self.count)
 
     @cached_property
     def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
@@ -169,20 +163,20 @@ class Linkage(System):
                      "angular_momentum": angular_momentum}  # fmt: skip
             if given[a] is not None and given[b] is not None:
                 raise InputError(f"both {a} and {b} are given", where="start", do="give one of them")
-        q = starts.unit_orientations(self, orientation)
-        r = starts.placed(self, q) if position is None else starts.many_bodies(self, position, 3, "position")
+        q = start_orientations(orientation, self.count)
+        r = starts.placed(self, q) if position is None else start_array(position, (self.count, 3), "position")
         masses = np.array([[body.mass] for body in self.bodies])
         if angular_momentum is not None:
-            y = starts.many_bodies(self, angular_momentum, 3, "angular_momentum")
+            y = start_array(angular_momentum, (self.count, 3), "angular_momentum")
         elif angular_velocity is not None:
-            turning = starts.many_bodies(self, angular_velocity, 3, "angular_velocity")
+            turning = start_array(angular_velocity, (self.count, 3), "angular_velocity")
             y = np.array([body.tensor @ w for body, w in zip(self.bodies, turning, strict=True)])
         else:
             y = np.zeros((self.count, 3))
         if momentum is not None:
-            p = starts.many_bodies(self, momentum, 3, "momentum")
+            p = start_array(momentum, (self.count, 3), "momentum")
         elif velocity is not None:
-            p = masses * starts.many_bodies(self, velocity, 3, "velocity")
+            p = masses * start_array(velocity, (self.count, 3), "velocity")
         else:
             fields = {"orientation": q, "momentum": np.zeros((self.count, 3)), "angular_momentum": y}
             omega = starts.velocities(self, State(fields)).reshape(self.count, 2, 3)[:, 1]
@@ -248,11 +242,8 @@ class Linkage(System):
         return made
 
     def describe(self) -> dict[str, Any]:
-        bodies: Any = [body.describe() for body in self.bodies]
-        if len(bodies) > 1 and all(body == bodies[0] for body in bodies):
-            bodies = {"count": len(bodies), **bodies[0]}
         described = {
-            "kind": self.kind, "bodies": bodies, "joints": [joint.describe() for joint in self.joints],
+            "kind": self.kind, "bodies": describe_bodies(self.bodies), "joints": [joint.describe() for joint in self.joints],
             "forces": [describe_force(force) for force in self.forces], "gravity": self.gravity.tolist(),
         }  # fmt: skip
         return described if self.form is None else described | {"form": self.form}
@@ -262,26 +253,3 @@ class Linkage(System):
 
     def __repr__(self) -> str:
         return f"Linkage of {self.count} bodies with {len(self.joints)} joints"
-
-
-def _bodies(given: Any) -> tuple[Body, ...]:
-    if isinstance(given, Mapping):
-        described = dict(given)
-        count = described.pop("count", None)
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise InputError(f"count = {count!r}", where="Linkage.bodies.count", do="give the number of bodies")
-        given = [Body.from_description(described)] * count
-    bodies = tuple(body if isinstance(body, Body) else Body.from_description(body) for body in given)
-    if not bodies:
-        raise InputError("a linkage needs a body", where="Linkage.bodies", do="give one or more")
-    return bodies
-
-
-def _vector(values: Any, where: str) -> Array:
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{values!r}", where=where, do="give three finite numbers")
-    return array

@@ -13,7 +13,6 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...talk import say
 from ..base import Array, State
-from ..one_body import UNIT_TOLERANCE
 from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint
 
 if TYPE_CHECKING:
@@ -244,35 +243,6 @@ def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
         f"at {abs(rate[worst]):.3g}", where=f"start.velocity[{joint.child}]",
         do="correct the velocities, leave the linear ones out (they follow), or use project=True",
     )  # fmt: skip
-
-
-def many_bodies(linkage: Linkage, values: Any, width: int, name: str) -> Array:
-    """A checked (n, width) array."""
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is not an array of numbers", where=f"start.{name}") from None
-    if array.shape != (linkage.count, width):
-        raise InputError(
-            f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give shape ({linkage.count}, {width})"
-        )
-    for j in np.flatnonzero(~np.isfinite(array).all(axis=1)):
-        raise InputError(f"{name} of body {j} is not finite: {array[j].tolist()}", where=f"start.{name}[{j}]")
-    return array
-
-
-def unit_orientations(linkage: Linkage, orientation: Any) -> Array:
-    """Unit quaternions of all bodies; none turned if None."""
-    if orientation is None:
-        return np.tile((1.0, 0.0, 0.0, 0.0), (linkage.count, 1))
-    q = many_bodies(linkage, orientation, 4, "orientation")
-    lengths = np.linalg.norm(q, axis=1)
-    for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
-        raise InputError(
-            f"the orientation of body {j} has length {lengths[j]:.9g}", where=f"start.orientation[{j}]",
-            do="give unit quaternions, scalar first",
-        )  # fmt: skip
-    return q / lengths[:, None]
 
 
 def _exponential(turn: Array) -> Array:

@@ -1,0 +1,87 @@
+"""What systems of several bodies share: their fields, how they are given and described, and checked arrays of a start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .base import Array, Field
+from .body import Body
+from .one_body import UNIT_TOLERANCE
+
+
+def fields_of(n: int) -> tuple[Field, ...]:
+    """Position, orientation, momentum and angular momentum of n bodies."""
+    return (
+        Field("position", (n, 3), ("body", "xyz"), "centres of mass"),
+        Field("orientation", (n, 4), ("body", "wxyz"), "orientations, body to space, scalar first"),
+        Field("momentum", (n, 3), ("body", "xyz"), "momenta"),
+        Field("angular_momentum", (n, 3), ("body", "xyz"), "angular momenta in the bodies"),
+    )
+
+
+def bodies_from(given: Any, *, least: int, where: str) -> tuple[Body, ...]:
+    """Bodies, or those that `describe_bodies` (or a case) wrote down."""
+    if isinstance(given, Mapping):
+        described = dict(given)
+        count = described.pop("count", None)
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise InputError(f"count = {count!r}", where=f"{where}.count", do="give the number of bodies")
+        given = [Body.from_description(described)] * count
+    bodies = tuple(body if isinstance(body, Body) else Body.from_description(body) for body in given)
+    if len(bodies) < least:
+        wrong = "one body is too few" if bodies else "no body is given"
+        raise InputError(wrong, where=where, do=f"give {'one' if least == 1 else 'two'} or more")
+    return bodies
+
+
+def describe_bodies(bodies: Sequence[Body]) -> Any:
+    """As a case writes them: equal bodies once, with their count."""
+    described = [body.describe() for body in bodies]
+    equal = len(described) > 1 and all(body == described[0] for body in described)
+    return {"count": len(described), **described[0]} if equal else described
+
+
+def vector(values: Any, where: str) -> Array:
+    """Three finite numbers."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"{values!r}", where=where, do="give three finite numbers")
+    return array
+
+
+def start_array(values: Any, shape: tuple[int, int], name: str) -> Array:
+    """A finite array of a start, one row for each body."""
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name} is not an array of numbers", where=f"start.{name}", do=f"give shape {shape}"
+        ) from None
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give shape {shape}")
+    for j in np.flatnonzero(~np.isfinite(array).all(axis=1)):
+        raise InputError(
+            f"{name} of body {j} is not finite: {array[j].tolist()}", where=f"start.{name}[{j}]", do="give finite numbers"
+        )  # fmt: skip
+    return array
+
+
+def start_orientations(given: Any, n: int) -> Array:
+    """Unit quaternions of n bodies, normalised if they are off by no more than the tolerance; none turned if None."""
+    if given is None:
+        return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
+    q = start_array(given, (n, 4), "orientation")
+    lengths = np.linalg.norm(q, axis=1)
+    for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
+        raise InputError(
+            f"the orientation of body {j} has length {lengths[j]:.9g}", where=f"start.orientation[{j}]",
+            do="give unit quaternions, scalar first",
+        )  # fmt: skip
+    return q / lengths[:, None]
