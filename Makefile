@@ -13,7 +13,9 @@ OUT ?= out
 # The stamps say what is installed; they fall when the requirements change.
 $(VENV)/core.stamp: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@echo "installing catena and what it needs into $(VENV)"
+	@begun=$$(date +%s); $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . && \
+	  echo "installed in $$(( $$(date +%s) - begun )) s"
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/core.stamp

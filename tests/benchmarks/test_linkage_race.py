@@ -35,6 +35,7 @@ def test_extrapolation_takes_away_an_error_of_order_two(order: int) -> None:
     assert off < 1e-15 if order == 2 else off > 1e-3
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("joint", linkage.JOINTS)
 def test_the_peers_solve_our_problem(joint: str) -> None:
     notes = linkage.same_problem(chains.Chain(joint, 4), *SHORT)
@@ -47,9 +48,9 @@ def changed_model(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
     monkeypatch.setattr(chains, "mujoco_text", lambda chain, dt: text(chain, dt).replace(old, new))
 
 
+@pytest.mark.peers
 def test_a_peer_with_another_mass_or_another_inertia_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """At rest the inertia does not show in the energy, but in the motion."""
-    pytest.importorskip("mujoco")
     changed_model(monkeypatch, 'mass="12.0"', 'mass="12.0000001"')
     with pytest.raises(AssertionError, match="MuJoCo has another energy"):
         linkage.same_problem(chains.Chain("spherical", 4), *SHORT)
@@ -59,6 +60,7 @@ def test_a_peer_with_another_mass_or_another_inertia_is_refused(monkeypatch: pyt
         linkage.same_problem(chains.Chain("spherical", 4), *SHORT)
 
 
+@pytest.mark.slow
 def test_a_wrong_reference_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     linkage.reference("revolute", 4)
     monkeypatch.setitem(linkage.LAST_AT_TWO, "revolute", (0.0, -4.8946907510, -7.9783722179))
@@ -108,6 +110,7 @@ def test_a_race_without_any_peer_is_held_and_says_so(monkeypatch: pytest.MonkeyP
     assert all(row[step] < 1e-13 for row in energies for step in ("published", "two-level"))
 
 
+@pytest.mark.slow
 def test_catena_bench_linkage_writes_tables(tmp_path: Path) -> None:
     """With the peers that are installed, each of which must be in the race."""
     finished = CliRunner().invoke(app, ["bench", "linkage", "--", "--quick", "--out", str(tmp_path)])

@@ -247,7 +247,8 @@ def mujoco_positions(model: object, dt: float, t_end: float) -> np.ndarray:
 @pytest.mark.peers
 def test_a_random_tree_falls_as_in_mujoco(tmp_path: Path) -> None:
     """Twelve bodies from the same file, 2 s. Measured: 6e-13 with its RK4 at 2e-4."""
-    mujoco = pytest.importorskip("mujoco")
+    import mujoco
+
     path = written(tmp_path, random_robot(4, 12))
     linkage, start = linkages.Bare.from_urdf(str(path))
     run = linkages.run_to(linkage, start, ct.Gauss(6), dt=0.005, steps=400)
@@ -260,7 +261,8 @@ def test_a_random_tree_falls_as_in_mujoco(tmp_path: Path) -> None:
 @pytest.mark.peers
 @pytest.mark.parametrize("kind", [Revolute, Spherical], ids=["revolute", "spherical"])
 def test_hanging_chains_fall_as_in_mujoco(kind: type) -> None:
-    mujoco = pytest.importorskip("mujoco")
+    import mujoco
+
     angles = [np.pi / 4, np.pi / 4, 3 * np.pi / 4, 3 * np.pi / 4]
     chain, start = linkages.box_chain(kind, angles)
     joint = '<joint type="hinge" axis="1 0 0"' if kind is Revolute else '<joint type="ball"'
