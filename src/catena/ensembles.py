@@ -118,6 +118,11 @@ def ensemble(
     job = Job(bare, plan.method, plan.dt, count, plan.every, keep == "samples")
     if device == "cuda":
         _check_absent(threads=threads, client=client)
+        if bare.works_in_parameters:
+            raise CapabilityError(
+                f"a {bare.kind} works in arrays that members on a card would share", where="ensemble.device",
+                do='use device="cpu"',
+            )  # fmt: skip
         results = _on_card(job, z, times)
     else:
         results = _on_executor(job, z, times, threads, client)

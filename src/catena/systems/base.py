@@ -76,6 +76,7 @@ class System:
     fields: tuple[Field, ...]
     invariants: tuple[Invariant, ...]
     default_method: tuple[str, dict[str, Any]]
+    works_in_parameters: ClassVar[bool] = False  # kernels write into par, which members on a card would share
     smoothness: float = math.inf  # how many derivatives of the energy are continuous along every motion
 
     def _repr_html_(self) -> str:

@@ -64,6 +64,7 @@ class Chain(System):
     """
 
     default_method = ("Splitting", {"order": 4})
+    works_in_parameters = True
 
     def __init__(
         self,

@@ -55,6 +55,7 @@ class Linkage(System):
     """
 
     default_method = ("EnergyMomentum", {})
+    works_in_parameters = True
 
     def __init__(
         self,
