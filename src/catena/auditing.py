@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Kind = Literal["exact", "bounded", "drifts", "none"]
+Kind = Literal["exact", "bounded", "drifts", "needed", "none"]
 Verdict = Literal["exact", "bounded", "drifts", "broken", "too short"]
 
 EPS = float(np.finfo(np.float64).eps)
@@ -58,7 +58,8 @@ class Promise:
 
     Parameters
     ----------
-    kind : "exact" (round-off only), "bounded" (no drift), "drifts" (may drift) or "none" (nothing is promised)
+    kind : "exact" (round-off only), "bounded" (no drift), "drifts" (may drift), "needed" (not promised, but without it the
+        motion makes no sense) or "none" (nothing is promised)
     """
 
     kind: Kind
@@ -72,14 +73,14 @@ class Promise:
             )
 
     def broken_beyond(self, steps: int, scale: float) -> float:
-        """Deviation above which a finite quantity is called broken; only an exact promise gives a number."""
-        return BROKEN_FACTOR * exact_limit(steps, scale) if self.kind == "exact" else inf
+        """Deviation above which a finite quantity is called broken; inf unless it is promised exactly, or needed."""
+        return BROKEN_FACTOR * exact_limit(steps, scale) if self.kind in ("exact", "needed") else inf
 
     def contradicted_by(self, verdict: Verdict) -> bool:
         """Whether the verdict is worse than promised; "too short" says nothing, so it contradicts nothing."""
-        if self.kind in ("drifts", "none"):
+        if self.kind == "drifts" or self.kind == "none":
             return False
-        return SEVERITY.index(verdict) > SEVERITY.index(self.kind)
+        return SEVERITY.index(verdict) > SEVERITY.index("bounded" if self.kind == "needed" else self.kind)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def assess(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, sca
 
     The verdict is the first that holds:
 
-    - `broken`: a sample or the scale is not finite, or the promise is exact and the largest deviation
+    - `broken`: a sample or the scale is not finite, or exactness is promised or needed and the largest deviation
       exceeds 1e3 * 50 eps sqrt(steps) scale;
     - `too short`: fewer than 200 samples;
     - `drifts`: |drift| >= 3 drift errors, and the drift over the whole run exceeds eps * scale, below
@@ -140,7 +141,7 @@ def assess(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, sca
     values : (n,) or (n, k) samples
     steps : steps of the method from the first to the last sample
     scale : largest magnitude of the terms that make the quantity up, in its unit
-    promised : "exact", "bounded", "drifts" or "none"
+    promised : "exact", "bounded", "drifts", "needed" or "none"
 
     Returns
     -------

@@ -129,7 +129,7 @@ def assess_members(
     worst, sums : (m, k) and (m, blocks, k), of finite deviations
     samples, every, dt : samples of each member, steps between them, and their length
     scale : (m,) largest magnitude of the terms that make the quantity up
-    promised : "exact", "bounded", "drifts" or "none"
+    promised : "exact", "bounded", "drifts", "needed" or "none"
     """
     promise = Promise(promised)  # type: ignore[arg-type]  # checked there
     steps, scale = (samples - 1) * every, scale[:, None]

@@ -41,7 +41,14 @@ class Drifts:
     what: str
 
 
-Keeps = Exact | Bounded | Drifts
+@dataclass(frozen=True)
+class Needed:
+    """Must hold for the motion to make sense, but the method does not keep it: the audit judges it by its size."""
+
+    what: str
+
+
+Keeps = Exact | Bounded | Drifts | Needed
 
 
 @dataclass(frozen=True)
@@ -71,9 +78,9 @@ class Traits:
     reflects: bool = False
 
     def promise(self, tags: Iterable[str]) -> str:
-        """What is promised for a quantity with these tags: "exact", "bounded", "drifts" or "none"."""
+        """What is promised for a quantity with these tags: "exact", "bounded", "drifts", "needed" or "none"."""
         tags = set(tags)
-        for claim, word in ((Exact, "exact"), (Bounded, "bounded"), (Drifts, "drifts")):
+        for claim, word in ((Exact, "exact"), (Bounded, "bounded"), (Drifts, "drifts"), (Needed, "needed")):
             if any(isinstance(keep, claim) and keep.what in tags for keep in self.keeps):
                 return word
         return "none"
