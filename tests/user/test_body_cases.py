@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import catena as ct
+from case_texts import mistakes, read, toml
 from catena.cases import CaseError, bodies, case_schema, read_case, template
 from catena.cli import app
 from catena.engine.build import build
@@ -79,27 +78,6 @@ BODIES = [
 def uncompiled(monkeypatch):
     """The same programs as plain Python: same bits, nothing to compile."""
     monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
-
-
-def read(text: str, *overrides: str) -> Any:
-    return read_case(None, text=text, label="case.toml", overrides=overrides)
-
-
-def mistakes(text: str, *overrides: str) -> list[tuple[int | None, int | None, str]]:
-    """Line, column and words of each mistake."""
-    with pytest.raises(CaseError) as caught:
-        read(text, *overrides)
-    found = [mistake.to_dict() for mistake in caught.value.mistakes]
-    return [(m["line"], m["column"], m["wrong"]) for m in found]  # type: ignore[misc]
-
-
-def toml(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(part)}" for key, part in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value)
 
 
 def test_a_free_body_is_the_one_that_python_makes():

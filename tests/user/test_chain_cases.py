@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
 
 import numpy as np
 import pytest
 
 import catena as ct
-from catena.cases import CaseError, read_case
+from case_texts import mistakes, read, toml
 from catena.cases.potentials import PLAIN, WRITTEN
 from catena.systems.chains.ends import KINDS
 from catena.systems.potentials import pairwise
@@ -42,25 +41,6 @@ POTENTIALS = [
     ct.LinkPotential("k*(d1**2 + d2**2 + d3**2) + (1 - Q11)", {"k": 3.0}), ct.BendTwist(9.0, 2.0, 1.0, (1, 0, 0)),
     ct.GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0), LJ + ct.BendTwist(9.0, 2.0, 1.0, (1, 0, 0)),
 ]  # fmt: skip
-
-
-def read(text: str, *overrides: str) -> Any:
-    return read_case(None, text=text, label="case.toml", overrides=overrides)
-
-
-def mistakes(text: str, *overrides: str) -> list[tuple[int | None, int | None, str]]:
-    with pytest.raises(CaseError) as caught:
-        read(text, *overrides)
-    found = [mistake.to_dict() for mistake in caught.value.mistakes]
-    return [(m["line"], m["column"], m["wrong"]) for m in found]  # type: ignore[misc]
-
-
-def toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(part)}" for key, part in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(toml, value)) + "]"
-    return json.dumps(value)
 
 
 def with_start(text: str, start: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
 
 import catena as ct
-from catena.cases import CaseError, read_case, template
+from case_texts import mistakes, read
+from catena.cases import template
 from catena.cases.joints import FORCES, JOINTS
 from catena.systems.linkages import joint_forces, joints
 
@@ -52,17 +52,6 @@ orientation = [[0.8, 0.6, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
 dt = 0.01
 steps = 10
 """
-
-
-def read(text: str) -> Any:
-    return read_case(None, text=text, label="case.toml")
-
-
-def mistakes(text: str) -> list[tuple[int | None, int | None, str]]:
-    with pytest.raises(CaseError) as caught:
-        read(text)
-    found = [mistake.to_dict() for mistake in caught.value.mistakes]
-    return [(m["line"], m["column"], m["wrong"]) for m in found]  # type: ignore[misc]
 
 
 def test_a_linkage_is_the_one_that_python_makes():
