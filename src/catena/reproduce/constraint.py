@@ -20,10 +20,10 @@ from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.implicit import Gauss, ImplicitMidpoint, SunGeng
 from ..methods.partitioned import EulerA, EulerB, StormerVerlet
-from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
 from ..plan import Problem
 from ..problems.chains import helix_chain
 from ..systems.chains.chain import Chain, Form
+from .constraint_picture import NAMES, draw_constraint_errors
 from .report import Folder, Report, Row
 
 NAME = "constraint"
@@ -37,9 +37,7 @@ METHODS: tuple[Method, ...] = (
 )  # fmt: skip
 QUICK: tuple[Method, ...] = (EulerA(), StormerVerlet(), Gauss(2))
 DTS, QUICK_DTS = (0.02, 0.01, 0.005, 0.0025), (0.02, 0.01)
-NAMES = ("|q|^2 - 1", "q.g")
 ROUND_OFF = 1e-13
-SMALLEST = 1e-17  # drawn for a residual of zero
 NEAR_ROUND_OFF = 1e-12  # an order from smaller errors is not sharp
 FACTOR = 1.2  # between our error and a reference of two digits
 STRUCTURE_DT = 0.04
@@ -112,7 +110,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
             found = {m: np.array([residuals(form, m, dt, t_end, treat) for dt in dts]) for m in methods}
             studies.append(Study(form, treatment, dts, found))
     folder = Folder(out)
-    _draw(folder, studies)
+    draw_constraint_errors(folder, NAME, dts, {study.title: study.residuals for study in studies})
     rows = [row for study in studies for row in _rows(study, full=not quick)]
     rows += _structure_rows(methods)
     return folder.report(NAME, "Unit quaternions along a chain", rows, notes=NOTES)
@@ -259,29 +257,3 @@ def _structure_rows(methods: tuple[Method, ...]) -> list[Row]:
         projected, _ = symplectic_defect("multiplier", method, project)
         rows.append(Row(f"multiplier + project, {method}: symplectic defect", projected, None, None, "", digits=2))
     return rows
-
-
-def _draw(folder: Folder, studies: list[Study]) -> None:
-    with styled():
-        figure = new_figure(width=7.6, height=0.6 + 2.8 * len(studies))
-        axes = figure.subplots(len(studies), 2, squeeze=False, sharex=True, sharey=True)
-        for line, study in zip(axes, studies, strict=True):
-            for k, (ax, name) in enumerate(zip(line, NAMES, strict=True)):
-                for number, (method, values) in enumerate(study.residuals.items()):
-                    again, place = divmod(number, len(MARKERS))  # the colours come round with the markers
-                    style = line_style(number) | {"marker": MARKERS[(place + 3 * again) % len(MARKERS)]}
-                    ax.plot(study.dts, np.maximum(values[:, k], SMALLEST), label=str(method), **style)
-                ax.set_xscale("log")
-                ax.set_yscale("log")
-                plain_log_axis(ax.xaxis)
-                ax.set_ylabel(f"largest error of {name}")
-                ax.set_title(study.title)
-        for ax in axes[-1]:
-            ax.set_xlabel("dt")
-        axes[0, 1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        folder.picture(NAME, figure)
-    columns: dict[str, list[float]] = {"dt": list(studies[0].dts)}
-    for study in studies:
-        for method, values in study.residuals.items():
-            columns |= {f"{study.title}, {method}: {n}": values[:, k].tolist() for k, n in enumerate(NAMES)}
-    folder.numbers(f"{NAME}_errors", columns, digits=5)

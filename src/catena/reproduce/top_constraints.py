@@ -17,10 +17,10 @@ from ..geometry import rotations
 from ..methods.base import Method
 from ..methods.implicit import Gauss, SunGeng
 from ..methods.partitioned import EulerA, EulerB, StormerVerlet
-from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
 from ..systems.body import Body
 from ..systems.tops.attitude import Gravity
 from ..systems.tops.top import Form, Top
+from .constraint_picture import draw_constraint_errors
 from .report import Folder, Row, compared
 
 METHODS: tuple[Method, ...] = (EulerA(), EulerB(), StormerVerlet(), Gauss(1), SunGeng(), Gauss(2), Gauss(3), Gauss(4))
@@ -28,7 +28,6 @@ QUICK: tuple[Method, ...] = (EulerA(), StormerVerlet(), Gauss(2))
 DTS, QUICK_DTS = (0.16, 0.08, 0.04, 0.02, 0.01, 0.005), (0.04, 0.02)
 T_END, QUICK_END = 0.96, 0.2
 ROUND_OFF = 1e-13
-SMALLEST = 1e-17  # drawn for a residual of zero
 ORDER_TOLERANCE = 0.25
 NAMES = {"unit_residual": "|q|^2 - 1", "tangency_residual": "q.g"}
 # Order of |q|^2 - 1 in the form "quaternion"; what is not here keeps it, and all keep q.g.
@@ -107,26 +106,5 @@ def _expected_order(form: Form, method: Method, name: str) -> int | None:
 
 def draw(folder: Folder, studies: list[Study]) -> None:
     """Constraint errors over the step, one row of axes for each form."""
-    with styled():
-        figure = new_figure(width=7.6, height=0.6 + 3.2 * len(studies))
-        axes = figure.subplots(len(studies), 2, squeeze=False, sharex=True, sharey=True)
-        for line, study in zip(axes, studies, strict=True):
-            for k, (ax, name) in enumerate(zip(line, NAMES.values(), strict=True)):
-                for number, (method, residuals) in enumerate(study.residuals.items()):
-                    again, place = divmod(number, len(MARKERS))  # the colours come round with the markers
-                    style = line_style(number) | {"marker": MARKERS[(place + 3 * again) % len(MARKERS)]}
-                    ax.plot(study.dts, np.maximum(residuals[:, k], SMALLEST), label=str(method), **style)
-                ax.set_xscale("log")
-                ax.set_yscale("log")
-                plain_log_axis(ax.xaxis)
-                ax.set_ylabel(f"largest error of {name}")
-                ax.set_title(f'form = "{study.form}"')
-        for ax in axes[-1]:
-            ax.set_xlabel("dt")
-        axes[0, 1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        folder.picture("top_constraints", figure)
-    columns: dict[str, list[float]] = {"dt": list(studies[0].dts)}
-    for study in studies:
-        for method, residuals in study.residuals.items():
-            columns |= {f"{study.form}, {method}: {n}": residuals[:, k].tolist() for k, n in enumerate(NAMES.values())}
-    folder.numbers("top_constraints", columns, digits=5)
+    residuals = {f'form = "{study.form}"': study.residuals for study in studies}
+    draw_constraint_errors(folder, "top_constraints", studies[0].dts, residuals)
