@@ -52,6 +52,7 @@ class View:
     arrays : what the kernels of this view find in par, beyond the parameters of the system
     spread : (bodies, k) constants of bodies -> as `rotate_lane` finds them
     withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds
+    needed : tags of invariants without which the motion makes no sense here, though nothing holds them
     """
 
     name: str
@@ -68,6 +69,7 @@ class View:
     arrays: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
     spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     withdrawn: frozenset[str] = _default(default_factory=frozenset)
+    needed: frozenset[str] = _default(default_factory=frozenset)
 
 
 # Sizes -----------------------------------------------------------------------------------------

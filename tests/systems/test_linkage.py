@@ -96,8 +96,22 @@ def test_a_loop_that_cannot_close_names_its_joints() -> None:
         ct.Spherical(-1, 0, ((0, 0, 0), top)), ct.Spherical(0, 1, (bottom, top)),
         ct.Spherical(-1, 1, ((0, 0, -3.0), bottom)),
     ]  # fmt: skip
-    with pytest.raises(ct.InputError, match="no position near the start closes the loop: joint"):
+    said = r"no position near the start closes the loop: joint 2 .*off by 0.333; not met: \"its points meet\" of joint 0, 1, 2"
+    with pytest.raises(ct.InputError, match=said):
         ct.Linkage(rods, joints).start([(0, 0.1, -0.5), (0, -0.1, -1.5)], project=True)
+
+
+def test_a_loop_whose_hinges_are_askew_names_the_rows_that_are_not_met() -> None:
+    """Two rods that hang together, the second hinge turned by 0.2 rad: points meet; the least squares share the angle among all."""
+    rods = [ct.Body.box((0.1, 0.1, 1.0))] * 2
+    top, bottom, askew = (0, 0, 0.5), (0, 0, -0.5), (np.cos(0.1), 0, np.sin(0.1), 0)
+    joints = [
+        ct.Revolute(-1, 0, ((0, 0, 0), top), axis=(1, 0, 0)),
+        ct.Rigid(0, 1, (bottom, top)),
+        ct.Revolute(-1, 1, ((0, 0, -1.0), top), axis=(1, 0, 0), image=askew),
+    ]
+    with pytest.raises(ct.InputError, match='not met: "its directions stay normal" of joint 0, 1, 2'):
+        ct.Linkage(rods, joints).start(project=True)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +129,11 @@ def test_a_loop_that_cannot_close_names_its_joints() -> None:
         (lambda: ct.Linkage([BOX], HINGES[:1], [ct.Torsion(4)]), "there is no joint 4"),
         (lambda: ct.Linkage([BOX], [ct.Spherical(-1, 0)], [ct.Torsion(0)]), "no single angle"),
         (lambda: ct.Linkage([BOX], HINGES[:1], [ct.Spring(0, 7)]), "there is no body 7"),
+        (lambda: ct.Linkage([BOX], [{"kind": "Revolute", "child": 0}]), "a joint needs parent"),
+        (lambda: ct.Linkage([BOX], ["Revolute"]), "'Revolute' is no joint"),
         (lambda: ct.Linkage([BOX], HINGES[:1], [{"kind": "Sprung"}]), "there is no force 'Sprung'"),
+        (lambda: ct.Linkage([BOX], HINGES[:1], [{"kind": "Spring", "i": 0}]), "a force needs j"),
+        (lambda: ct.Linkage([BOX], HINGES[:1], ["Spring"]), "'Spring' is no force"),
         (lambda: ct.Spring(0, 1, k=-1.0), "k = -1"),
         (lambda: ct.Load(0, force=("sin(x)", 0, 0)), "x"),
         (lambda: ct.Load(-1), "the ground carries no load"),
@@ -124,7 +142,7 @@ def test_a_loop_that_cannot_close_names_its_joints() -> None:
         (lambda: ct.Linkage([BOX], [], form="matrix"), "form = 'matrix'"),
         (lambda: ct.Linkage([BOX]).start(orientation=[(2.0, 0, 0, 0)]), "has length 2"),
         (lambda: ct.Linkage([BOX]).start(position=[(0.0, 0.0)]), "has shape"),
-        (lambda: ct.Linkage([{"mass": 0.0, "moments": [1, 1, 1]}]), "Body.mass"),
+        (lambda: ct.Linkage([BOX, {"mass": 0.0, "moments": [1, 1, 1]}]), "Linkage.bodies[1].mass"),
         (lambda: ct.EnergyMomentum(level="velocity"), "level = 'velocity'"),
         (lambda: ct.problems.hanging_chain("hinge"), "joint = 'hinge'"),
     ],
@@ -146,15 +164,15 @@ def test_a_hanging_chain_at_rest_pulls_with_its_weight() -> None:
     """The upper joint carries both bodies, the lower one the last; no torque about the hinge axis."""
     linkage = ct.Linkage([BOX] * 2, HINGES)
     pulled = linkage.reactions(linkage.start())
-    assert pulled[0, 0] == pytest.approx((0.0, 0.0, 2 * 12.0 * 9.81), rel=1e-13)
-    assert pulled[1, 0] == pytest.approx((0.0, 0.0, 12.0 * 9.81), rel=1e-13)
-    assert np.abs(pulled[:, 1]).max() < 1e-12
+    assert pulled.force[0] == pytest.approx((0.0, 0.0, 2 * 12.0 * 9.81), rel=1e-13)
+    assert pulled.force[1] == pytest.approx((0.0, 0.0, 12.0 * 9.81), rel=1e-13)
+    assert np.abs(pulled.torque).max() < 1e-12
 
 
 def test_reactions_and_the_spring_make_up_the_accelerations_of_both_bodies() -> None:
     """M (a - g) less the reactions is the spring's force, opposite on the two bodies and as large as its stretch says."""
     linkage, start = two_bodies("Spherical")
-    force = linkage.reactions(start)[:, 0]
+    force = linkage.reactions(start).force
     acceleration, _ = accelerations(linkage, start)
     rest = [
         linkage.bodies[b].mass * (acceleration[6 * b : 6 * b + 3] - linkage.gravity) - outside

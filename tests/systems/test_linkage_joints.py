@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from linked import ANGULAR, KINDS, SPRING, difference, independent_motion, two_b
 from uncompiled import simulate
 
 METHODS = (ct.EnergyMomentum(), ct.EnergyMomentum(level="position"), ct.Rattle())
+MOLECULE = tomllib.loads((Path(__file__).parents[1] / "reference" / "joint_form.toml").read_text())["molecule"]
 ROUND_OFF = 1e-13  # energies and momenta are about 10, some hundred operations each
 TIME = 0.08
 ALL_FORCES = (
@@ -90,6 +93,7 @@ def test_dampers_and_loads_do_the_work_that_the_energy_loses(method) -> None:
         errors.append(difference(run.final, reference))
         assert worst(run, "energy") < ROUND_OFF
         assert float(run.data["damping_work"][-1]) < -1e-3
+        assert run.audit()["damping_work"].worst == pytest.approx(-float(run.data["damping_work"][-1]))
         assert abs(float(run.data["load_work"][-1])) > 1e-3
     assert 3.8 < errors[0] / errors[1] < 4.2
 
@@ -120,6 +124,15 @@ def test_a_screw_advances_with_its_turn_through_many_revolutions() -> None:
     assert advance > 0.3 * 2.5 * 2.0 * math.pi
     assert math.sin(advance / 0.3 - 2.0 * math.atan2(q[3], q[0])) == pytest.approx(0.0, abs=1e-12)
     assert worst(run, "joint_position_residual") < 1e-14
+
+
+@pytest.mark.parametrize("method", METHODS[:2], ids=str)
+def test_a_root_that_turns_by_more_than_a_quarter_turn_is_not_taken(method) -> None:
+    """3 rad in one step: its root is c = 3, a turn by 2 atan(3/2) = 1.97 rad; two halves turn by 4 atan(3/4) = 2.57 rad."""
+    wheel = ct.Linkage([ct.Body(moments=(0.2, 0.3, 0.4))], [ct.Revolute(-1, 0, axis=(0, 0, 1))], gravity=(0, 0, 0))
+    start = wheel.start(angular_velocity=[(0.0, 0.0, 30.0)])
+    q = simulate(wheel, start, method, dt=0.1, steps=1).final.orientation[0]
+    assert 2.0 * math.atan2(q[3], q[0]) == pytest.approx(4.0 * math.atan(0.75), abs=1e-14)
 
 
 @pytest.mark.parametrize("kind", ["Revolute", "Screw"])
@@ -160,6 +173,19 @@ def test_a_wrong_discrete_derivative_loses_energy(kernel, wrong, invariant) -> N
     before = driver.first_row().rows[0, linkage.public_width]
     after = driver.advance(4).rows[-1, linkage.public_width]
     assert abs(after - before) > 1e5 * ROUND_OFF
+
+
+@pytest.mark.slow
+def test_the_molecule_moves_as_its_four_atoms_do() -> None:
+    """Four particles with five distances, extrapolated; order eight with dt = 1/50 is at round-off."""
+    problem = ct.problems.molecule()
+    method = ct.Composition(ct.EnergyMomentum(), "kahanli8")
+    run = ct.simulate(problem, method=method, dt=0.02, steps=100, every=50)
+    last = problem.system.bodies[1].particles.positions[2]
+    fourth = run.data.position.values[:, 1] + rotations.rotate(run.data.orientation.values[:, 1], last)
+    for row, name in ((1, "one"), (2, "two")):
+        assert np.abs(fourth[row] - MOLECULE[name]).max() < 3e-14
+    assert problem.system.outputs(run).angle.values[2, 0] == pytest.approx(MOLECULE["angle"], abs=3e-14)
 
 
 @pytest.mark.slow

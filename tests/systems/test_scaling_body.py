@@ -402,7 +402,10 @@ def test_a_state_survives_being_stepped() -> None:
         (lambda: ScalingBody(SOLID).start(velocity=(1, 0, 0), momentum=(1, 0, 0)), "both given"),
         (lambda: ScalingBody(SOLID, forces=LOADS).exact(1.0, free_start(ScalingBody(SOLID))), "without forces"),
         (lambda: ScalingBody(SOLID).impacts(free_start(ScalingBody(SOLID)), 1.0), "unilateral"),
-        (lambda: build(ScalingBody(SOLID, "unilateral"), ct.RK4(), compiled=False), "EnergyMomentum"),
+        (lambda: build(ScalingBody(SOLID, "unilateral"), ct.RK4(), compiled=False), "rate jumps at impacts.*\n.*EnergyMomentum"),
+        (lambda: build(ScalingBody(SOLID, "unilateral"), ct.Jacobi(), compiled=False), "rate jumps at impacts"),
+        (lambda: build(ScalingBody(SOLID, "unilateral"), ct.Composition(ct.EnergyMomentum(), "suzuki4"), compiled=False),
+         "backwards in time, and impacts cannot be undone\n  do: use one of EnergyMomentum"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(make, said: str) -> None:

@@ -1,6 +1,6 @@
 """Energy-momentum steps for linked bodies: implicit, conserving, solved by Newton's method, halved where it fails.
 
-The equations belong to the system; here is what makes of them a step: a start extrapolated from the last two steps, then the motion
+The equations belong to the system; here is what makes of them a step: a start extrapolated from the last three steps, then the motion
 without forces; no root is taken that was not converged to, or that turns a body by more than a quarter turn; where none is found the step
 is made as two half steps, which keep what a whole one keeps.
 """
@@ -27,20 +27,26 @@ from ..views import (
 from .base import Exact, Method, Needed, Stepper, Traits, register
 from .energy_momentum_scaling import scaling_stepper
 
-CONVERGED = 1e-11  # a relative correction after which the next one, its square, is round-off
-STAGNANT = 1e-8  # a relative correction that may be noise if it no longer falls
+CONVERGED = 1e-16  # relative: the correction that is still to come
+STAGNANT = 1e-12  # a relative correction that may be noise if it no longer falls
 CORRECTIONS = 14
 PARTS = 1024  # a step is cut into as many parts at most
 
 
 def solve_increment(z, h, par, x):
     """Newton's method on x; a status."""
-    before = 1e300
-    for _ in range(CORRECTIONS):
+    before = 0.0
+    for number in range(CORRECTIONS):
         change = correct_increment(z, h, par, x)
         if change < 0.0:
             return SINGULAR
-        if change <= CONVERGED or (change <= STAGNANT and change > 0.3 * before):
+        if number == 0:
+            rate = 1.0
+        else:
+            rate = min(1.0, change / before)
+            if change <= STAGNANT and rate > 0.3:
+                return OK
+        if rate * change <= CONVERGED:
             return OK
         before = change
     return NOT_CONVERGED
@@ -49,17 +55,14 @@ def solve_increment(z, h, par, x):
 def try_step(z, e, h, par, x, carry):
     """One step of length h, from the extrapolated start, then from the plain one; a status.
 
-    carry: how many steps are known, the lengths of the last two, and their unknowns.
+    carry: how many steps are known, the lengths of the last three, and their unknowns.
     """
     n = x.shape[0]
     status = NOT_CONVERGED
     begin_increment(z, h, par, x)
-    for attempt in range(0 if carry[0] >= 2.0 else 1, 2):
+    for attempt in range(0 if carry[0] >= 3.0 else 1, 2):
         if attempt == 0:
-            ratio = (h + carry[1]) / (carry[1] + carry[2])
-            for k in range(n):
-                rate = carry[3 + k] / carry[1]
-                x[k] = h * (rate + ratio * (rate - carry[3 + n + k] / carry[2]))
+            extrapolate(h, carry, x)
         else:
             guess_increment(par, x)
         status = solve_increment(z, h, par, x)
@@ -69,19 +72,38 @@ def try_step(z, e, h, par, x, carry):
             break
     if status == OK:
         for k in range(n):
-            carry[3 + n + k] = carry[3 + k]
-            carry[3 + k] = x[k]
+            carry[4 + 2 * n + k] = carry[4 + n + k]
+            carry[4 + n + k] = carry[4 + k]
+            carry[4 + k] = x[k]
+        carry[3] = carry[2]
         carry[2] = carry[1]
         carry[1] = h
-        carry[0] = min(carry[0] + 1.0, 2.0)
+        carry[0] = min(carry[0] + 1.0, 3.0)
     return status
+
+
+def extrapolate(h, carry, x):
+    """x by the parabola through the mean rates of the last three steps, at the middle of each."""
+    n = x.shape[0]
+    h1 = carry[1]
+    h2 = carry[2]
+    h3 = carry[3]
+    near = 0.5 * (h1 + h2)
+    far = 0.5 * (h2 + h3)
+    slope = 0.5 * (h + h1) / near  # Newton's form: rate r1 + slope (r1 - r2) + bend [(r1 - r2)/near - (r2 - r3)/far]
+    bend = 0.5 * (h + h1) * (0.5 * (h + h1) + near) / (near + far)
+    first = h / h1 * (1.0 + slope + bend / near)
+    second = -h / h2 * (slope + bend / near + bend / far)
+    third = h / h3 * bend / far
+    for k in range(n):
+        x[k] = first * carry[4 + k] + second * carry[4 + n + k] + third * carry[4 + 2 * n + k]
 
 
 def conserving_step(z, e, dt, par, tab, work, carry):
     """A step of length dt, in up to tab[0, 0] parts, halves of halves. A failure leaves z and e as they were."""
     n = dimension(z)
     most = int(tab[0, 0])
-    unknowns = (carry.shape[0] - 3) // 2
+    unknowns = (carry.shape[0] - 4) // 3
     x = work[2 * n : 2 * n + unknowns]
     for k in range(n):
         work[k] = z[k]
@@ -115,7 +137,7 @@ def increment_stepper(view: View, *, parts: int) -> Stepper:
             do='give the body some thickness, or use form="joint" with Gauss',
         )
     scratch = 2 * view.dimension + view.unknowns
-    return Stepper(conserving_step, np.full((1, 1), float(parts)), scratch, 3 + 2 * view.unknowns, view.scratch)
+    return Stepper(conserving_step, np.full((1, 1), float(parts)), scratch, 4 + 3 * view.unknowns, view.scratch)
 
 
 @register

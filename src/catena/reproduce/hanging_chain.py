@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 NAME = "hanging-chain"
 ABOUT = "two hanging chains of boxes: energy, momentum, joints, and the joints' velocities that were not shown [nielsen2013]"
+SOURCE = ("Nielsen and Krenk [nielsen2013]", "both examples: motion, energy, momentum, constraints")
 
 JOINTS = ("revolute", "spherical")
 LEVELS = {"published step": EnergyMomentum(level="position"), "two-level step": EnergyMomentum()}
@@ -256,13 +257,16 @@ def _draw_snapshots(folder: Folder, motions: Motions) -> None:
     with styled():
         figure = new_figure(width=10.4, height=3.9)
         axes = figure.subplots(len(sights), len(TIMES), sharex=True, sharey=True)
-        for line, (joint, across) in zip(axes, sights, strict=True):
+        for number, (line, (joint, across)) in enumerate(zip(axes, sights, strict=True)):
             motion = motions[joint, "published step"]
+            last_of_its_side = across not in (other for _, other in sights[number + 1 :])
             for ax, t in zip(line, TIMES, strict=True):
                 k = round(t / DT)
                 _draw_boxes(ax, motion.column("position")[k], motion.column("orientation")[k], motion.run, across)
                 ax.set_aspect("equal")
-                ax.set_xlabel(f"{'xyz'[across]} (m)")
+                ax.tick_params(labelbottom=last_of_its_side)
+                if last_of_its_side:
+                    ax.set_xlabel(f"{'xyz'[across]} (m)")
             line[0].set_ylabel(f"{joint}\nz (m)")
         for ax, t in zip(axes[0], TIMES, strict=True):
             ax.set_title(f"t = {t:g} s")
@@ -288,7 +292,7 @@ def _draw_conserved(folder: Folder, motions: Motions) -> None:
     """Energy and its parts, angular momentum, and the errors of both beside those of the joints, by the published step."""
     columns: dict[str, Array] = {}
     with styled():
-        figure = new_figure(width=8.2, height=8.4)
+        figure = new_figure(width=9.6, height=8.4)
         axes = figure.subplots(3, 2, sharex=True, sharey="row")
         for column, joint in zip(axes.T, JOINTS, strict=True):
             motion = motions[joint, "published step"]
@@ -309,7 +313,7 @@ def _draw_conserved(folder: Folder, motions: Motions) -> None:
                     drawn = _largest_so_far(values[shown]) if error else values[shown]
                     zero = " (zero)" if error and not values[shown].any() else ""
                     ax.plot(motion.time[shown], drawn, label=label + zero, **line_style(number))
-                legend_in_one_row(ax, f"{joint} joints" if ax is column[0] else None)
+                legend_in_one_row(ax, f"{joint} joints" if ax is column[0] else None, columns=len(lines))
             column[2].set_yscale("log")
             column[2].set_ylim(bottom=SMALLEST)
             column[2].set_xlabel("time (s)")

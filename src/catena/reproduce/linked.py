@@ -26,6 +26,7 @@ from .report import Folder, Report, Row, compared
 
 NAME = "linked"
 ABOUT = "linked rigid bodies: a molecule of four particles, the misprint in its matrix, conditioning of long chains [kneller1994]"
+SOURCE = ("Kneller and Hinsen [kneller1994]", "its example, a molecule of four particles")
 
 MASSES = np.array([15.0, 12.0, 13.0, 16.0])
 ATOMS = np.array([(-0.7, 1.2, 0.0), (0.0, 0.0, 0.0), (1.5, 0.0, 0.0), (2.1, -0.5, 1.0)])
@@ -199,30 +200,19 @@ def _draw(folder: Folder, chains: dict[str, Conditions]) -> None:
     with styled():
         figure = new_figure(width=6.8, height=3.2)
         left, right = figure.subplots(1, 2)
+        ways = {"QR": "o-", "normal equations": "s--"}
         for number, (joint, found) in enumerate(chains.items()):
-            left.plot(
-                found.lengths,
-                found.condition,
-                "o-",
-                markersize=3.0,
-                label=f"{joint} joints",
-                color=line_style(number)["color"],
-            )
-            for kind, values, style in (("QR", found.qr, "o-"), ("normal equations", found.normal, "s--")):
-                shown = np.maximum(values, 1e-17)
-                right.plot(
-                    found.lengths,
-                    shown,
-                    style,
-                    markersize=3.0,
-                    label=f"{joint}, {kind}",
-                    color=line_style(number)["color"],
-                )
+            color = line_style(number)["color"]
+            left.plot(found.lengths, found.condition, "o-", markersize=3.0, label=f"{joint} joints", color=color)
+            for style, values in zip(ways.values(), (found.qr, found.normal), strict=True):
+                right.plot(found.lengths, np.maximum(values, 1e-17), style, markersize=3.0, color=color)
             columns |= {
                 f"{joint}: condition": found.condition,
                 f"{joint}: QR": found.qr,
                 f"{joint}: normal equations": found.normal,
             }
+        for way, style in ways.items():  # colours are those of the left picture
+            right.plot([], [], style, markersize=3.0, color="0.3", label=way)
         left.set_ylabel("condition number of C'MC")
         right.set_ylabel("difference from the recursion")
         for ax in (left, right):

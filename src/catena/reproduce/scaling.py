@@ -23,12 +23,14 @@ from .report import Folder, Report, Row, compared
 
 NAME = "scaling"
 ABOUT = "a body that may change its size: free motion, constraint and impacts in closed form and stepped [moeller2012]"
+SOURCE = ("Moller and Glocker [moeller2012]", "its equations; there are no numbers in print")
 
 MOMENTS, QUATERNION, RATE, W = (2.0, 3.0, 4.0), (0.9, 0.3, -0.2, 0.4), 0.25, (0.7, -1.1, 0.5)
 SCALES = {1.0: 1.75190372642639, 2.0: 2.74711970373820, 5.0: 6.05715829962093}
 TURNED = 1.09959916222156  # the time tau in which a rigid body turns as far as this one in all time
 BOUNCE_SCALE, BOUNCE_RATE = 0.8, 0.3
 IMPACT_TIME, IMPACT_RATE, RESTING_ENERGY, MULTIPLIER = 0.369598482897832, 0.734029972140103, 1.7952, -3.5904
+RESTITUTIONS = (1.0, 0.5, 0.0)
 DIGITS = 1e-13
 ROUND_OFF = 1e-13  # energy of the step; some eps times its size of 3
 COUNTS = (50, 100, 200, 400)
@@ -166,7 +168,8 @@ def _impact_rows(counts: tuple[int, ...]) -> list[Row]:
 
 
 def _draw(folder: Folder) -> None:
-    t = np.linspace(0.0, 5.0, 501)
+    impacts = np.concatenate([body.impacts(start, 5.0) for body, start in map(_bounded, RESTITUTIONS)])
+    t = np.unique(np.concatenate([np.linspace(0.0, 5.0, 501), np.nextafter(impacts, 0.0), impacts]))
     columns: dict[str, Array] = {"time": t}
     with styled():
         figure = new_figure(width=6.8, height=5.4)
@@ -188,7 +191,7 @@ def _draw(folder: Folder) -> None:
             right.plot(t, exact.orientation[:, k], label=f"q{k}", **line_style(k))
         right.set_ylabel("orientation, free")
         columns["free"] = exact.scale
-        for number, restitution in enumerate((1.0, 0.5, 0.0)):
+        for number, restitution in enumerate(RESTITUTIONS):
             bounded, start = _bounded(restitution)
             motion = bounded.exact(t, start)
             energy = 0.5 * bounded.kappa * motion.scale_rate**2 + RESTING_ENERGY / motion.scale**2

@@ -165,12 +165,12 @@ def system_from(description: Mapping[str, Any]) -> System:
     arguments = dict(description)
     kind = arguments.pop("kind", None)
     from importlib import import_module
-    from pkgutil import iter_modules
+    from pkgutil import walk_packages
 
     from . import __path__ as folder
 
-    for module in sorted(m.name for m in iter_modules(folder)):
-        import_module(f"catena.systems.{module}")
+    for module in sorted(m.name for m in walk_packages(folder, f"{__package__}.")):
+        import_module(module)
     if kind not in _kinds:
         raise InputError(
             f"there is no system {kind!r}{nearest(str(kind), list(_kinds))}", where="system.kind",

@@ -31,11 +31,21 @@ def bodies_from(given: Any, *, least: int, where: str) -> tuple[Body, ...]:
         if isinstance(count, bool) or not isinstance(count, int):
             raise InputError(f"count = {count!r}", where=f"{where}.count", do="give the number of bodies")
         given = [Body.from_description(described)] * count
-    bodies = tuple(body if isinstance(body, Body) else Body.from_description(body) for body in given)
+    bodies = tuple(_body_from(body, f"{where}[{number}]") for number, body in enumerate(given))
     if len(bodies) < least:
         wrong = "one body is too few" if bodies else "no body is given"
         raise InputError(wrong, where=where, do=f"give {'one' if least == 1 else 'two'} or more")
     return bodies
+
+
+def _body_from(given: Any, where: str) -> Body:
+    if isinstance(given, Body):
+        return given
+    try:
+        return Body.from_description(given)
+    except InputError as trouble:
+        _, dot, what = trouble.where.partition(".")  # "Body.mass": which body?
+        raise InputError(trouble.wrong, where=where + dot + what, do=trouble.do) from None
 
 
 def describe_bodies(bodies: Sequence[Body]) -> Any:

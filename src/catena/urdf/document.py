@@ -22,6 +22,9 @@ Array = NDArray[np.float64]
 LARGEST_FILE = 2**26
 DEEPEST = 64
 MOST_ELEMENTS = 1_000_000
+SMALLEST, LARGEST = 1e-100, 1e100  # magnitude of numbers: squares and products must not leave the range
+FOREIGN = ("xacro:", "xi:")  # elements that another program would replace by links and joints
+SHOWN = 40  # characters of a text in a message
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 
@@ -100,6 +103,10 @@ def read_document(path: str | Path) -> Document:
     joints: dict[str, UrdfJoint] = {}
     for element in root.children:
         place = f"{where}:{element.line}"
+        if element.tag.startswith(FOREIGN):
+            raise InputError(
+                f"<{element.tag}> stands for other elements", where=place, do="give the file that xacro made of it"
+            )
         if element.tag not in ("link", "joint"):
             continue
         name = _attribute(element, "name", place)
@@ -115,6 +122,8 @@ def read_document(path: str | Path) -> Document:
 def _parse(path: Path) -> Element:
     """The root element."""
     try:
+        if path.exists() and not path.is_file():  # a pipe or a device may have no end
+            raise InputError("this is no file", where=str(path), do="give the path of a URDF file")
         length = path.stat().st_size
         if length > LARGEST_FILE:
             raise InputError(f"the file has {length} bytes", where=str(path), do=f"give one of {LARGEST_FILE} at most")
@@ -155,6 +164,8 @@ def _parse(path: Path) -> Element:
             f"the file is not well formed: {expat.ErrorString(trouble.code)}", where=f"{path}:{trouble.lineno}",
             do="correct the XML there",
         ) from None  # fmt: skip
+    except (ValueError, LookupError) as trouble:
+        raise InputError(f"the file cannot be decoded: {trouble}", where=f"{path}:1", do="store it as UTF-8") from None
     return top.children[0]
 
 
@@ -277,7 +288,12 @@ def _numbers(text: str, count: int, place: str, what: str) -> Array:
         values = [float(word) for word in text.split()]
     except ValueError:
         values = []
+    wanted = "a number" if count == 1 else f"{count} numbers"
+    shown = repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")
     if len(values) != count or not all(map(math.isfinite, values)):
-        wanted = "a number" if count == 1 else f"{count} numbers"
-        raise InputError(f"{what} = {text!r} is not {wanted}", where=place, do=f"give {wanted}")
+        raise InputError(f"{what} = {shown} is not {wanted}", where=place, do=f"give {wanted}")
+    if not all(value == 0.0 or SMALLEST <= abs(value) <= LARGEST for value in values):
+        raise InputError(
+            f"{what} = {shown} is out of range", where=place, do=f"give {wanted} from {SMALLEST:g} to {LARGEST:g}, or 0"
+        )
     return np.array(values)

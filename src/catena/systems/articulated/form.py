@@ -32,6 +32,7 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 # In joint coordinates momenta are no quadratic functions, and the equations are not canonical: no Runge-Kutta method keeps
 # them or bounds the error of the energy.
 NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical"})
+CLOSED = frozenset({"joint_position", "joint_velocity"})  # of joints that close loops only the acceleration is held
 ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
 
@@ -118,7 +119,8 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     def unpack(z: Array, time: float) -> State:
         return unpacked(linkage, z, time)
 
-    return View(name, fills, layout.dimension, pack, unpack, frozenset({"scratch"}), False, withdrawn=NOT_POLYNOMIAL)
+    flags = frozenset({"scratch"})
+    return View(name, fills, layout.dimension, pack, unpack, flags, False, withdrawn=NOT_POLYNOMIAL, needed=CLOSED)
 
 
 def unpacked(linkage: Linkage, z: Array, time: float) -> State:

@@ -2,8 +2,9 @@
 
 A row Phi = 0 of `joints` between nodes I and J has the rate Phidot = f_I.v_I + t_I.omega_I + f_J.v_J + t_J.omega_J, and
 Phiddot = (the same of the accelerations) + gamma. With the response of the tree to unit multipliers the rows become W lambda = -b.
-Rows may depend on others: W is positive semidefinite, and a Cholesky factorisation with pivots leaves dependent rows out. The motion does
-not depend on which ones.
+Rows may depend on others: W is positive semidefinite, a Cholesky factorisation with pivots finds its rank, and the smallest multipliers
+are taken. Where the loop no longer closes exactly, dependent rows contradict each other a little; a choice among them would make the
+accelerations jump with the choice.
 
 par.tree_rows[r] = [kind, first, second, joint], par.tree_closures[k] = [node I, node J, place of the image in z],
 par.tree_closure_data[k] = [points (6), triad of I (9), pitch]; par.tree_multipliers is scratch.
@@ -23,7 +24,7 @@ WIDTH = 13  # of a row: f_I, t_I, f_J, t_J, gamma
 
 def scratch(rows: int, nodes: int) -> int:
     """Length of par.tree_multipliers: the rows, W, b, spare for the solution, the forces on the nodes."""
-    return rows * (WIDTH + rows + 4) + 9 * nodes
+    return rows * (WIDTH + rows + 4 + rows) + 9 * nodes
 
 
 def direction_in_child(z, k, which, par):
@@ -148,8 +149,8 @@ def respond_with_loops(z, par):
     rows = par.tree_multipliers[0 : WIDTH * count]
     w = par.tree_multipliers[WIDTH * count : (WIDTH + count) * count]
     b = par.tree_multipliers[(WIDTH + count) * count : (WIDTH + count + 1) * count]
-    spare = par.tree_multipliers[(WIDTH + count + 1) * count : (WIDTH + count + 4) * count]
-    kept = par.tree_multipliers[(WIDTH + count + 4) * count :]  # the applied forces, while unit multipliers act
+    spare = par.tree_multipliers[(WIDTH + count + 1) * count : (WIDTH + 2 * count + 4) * count]
+    kept = par.tree_multipliers[(WIDTH + 2 * count + 4) * count :]  # the applied forces, while unit multipliers act
     respond(par, 1.0)
     for r in range(count):
         row = rows[WIDTH * r : WIDTH * r + WIDTH]
@@ -196,9 +197,10 @@ def twist_about_axis(c, torque, par):
 
 
 def solve_semidefinite(w, n, b, spare):
-    """b becomes a solution of w x = b for a symmetric positive semidefinite w, 0 in what depends on the rest.
+    """b becomes the least-squares solution of w x = b for a symmetric positive semidefinite w, the smallest one.
 
-    Rows are scaled to a diagonal of ones (lengths and angles are mixed), then w = L L^T with the largest pivot first.
+    Rows are scaled to a diagonal of ones (lengths and angles are mixed), then w = L L^T with the largest pivot first and as many
+    columns in L as w has rank: x = L (L^T L)^-2 L^T b. spare: 3 n + n^2 numbers.
     """
     order = spare[0:n]
     scale = spare[n : 2 * n]
@@ -228,6 +230,47 @@ def solve_semidefinite(w, n, b, spare):
             for j in range(k + 1, i + 1):
                 w[i * n + j] -= w[i * n + k] * w[j * n + k]
                 w[j * n + i] = w[i * n + j]
+    if rank == n:
+        substitute_back(w, n, n, b)
+    else:
+        g = spare[3 * n : 3 * n + n * n]
+        found = spare[2 * n : 3 * n]
+        for i in range(rank):
+            found[i] = 0.0
+            for k in range(i, n):
+                found[i] += w[k * n + i] * b[k]
+            for j in range(i + 1):
+                total = 0.0
+                for k in range(i, n):
+                    total += w[k * n + i] * w[k * n + j]
+                g[i * n + j] = total
+        factorise(g, n, rank)
+        substitute_back(g, n, rank, found)
+        substitute_back(g, n, rank, found)
+        for k in range(n):
+            b[k] = 0.0
+            for i in range(min(k + 1, rank)):
+                b[k] += w[k * n + i] * found[i]
+    found = spare[2 * n : 3 * n]
+    for i in range(n):
+        m = int(order[i])
+        found[m] = scale[m] * b[i]
+    for i in range(n):
+        b[i] = found[i]
+
+
+def factorise(g, n, rank):
+    """The lower triangle of a positive definite matrix becomes its Cholesky factor; rows are n numbers apart."""
+    for i in range(rank):
+        for j in range(i + 1):
+            total = g[i * n + j]
+            for k in range(j):
+                total -= g[i * n + k] * g[j * n + k]
+            g[i * n + j] = math.sqrt(total) if i == j else total / g[j * n + j]
+
+
+def substitute_back(w, n, rank, b):
+    """b becomes the solution of L L^T x = b, L the lower triangle of w."""
     for i in range(rank):
         for j in range(i):
             b[i] -= w[i * n + j] * b[j]
@@ -236,12 +279,6 @@ def solve_semidefinite(w, n, b, spare):
         for j in range(i + 1, rank):
             b[i] -= w[j * n + i] * b[j]
         b[i] /= w[i * n + i]
-    found = spare[2 * n : 3 * n]
-    for i in range(n):
-        m = int(order[i])
-        found[m] = scale[m] * b[i] if i < rank else 0.0
-    for i in range(n):
-        b[i] = found[i]
 
 
 def exchange(w, n, b, order, k, m):

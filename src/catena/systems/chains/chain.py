@@ -305,7 +305,7 @@ class Chain(System):
         extra: dict[str, dict[str, NDArray[Any]]] = {
             "quaternion": chain_hessian.scratch(self.count),
             "rotation": {"turn": np.zeros((2, 4))},
-            "multiplier": {"inverse_augmented": np.array([1.0 / self.J0]), "matrix": np.zeros((3, 3))},
+            "multiplier": {"inverse_augmented": np.array([1.0 / self.J0]), "matrix": np.zeros((self.count, 3, 3))},
         }
         return {
             "mass": masses,

@@ -1,13 +1,31 @@
 """Forces between neighbouring bodies of a chain, particle by particle.
 
-Scratch of the system in `par`: x and w (3, n, m), particles in space and the forces on them; f and tau (n, 3), force in space and
-torque in the body (principal axes). The force of a pair is computed once and applied to both sides, so that momentum is kept to
-round-off.
+Particles lie side by side in rows of `lane_count` places, and the forces on all of a row are computed together, as
+vectors. A body has as many rows as its particles need; places that are left over hold its last particle once more, and
+what acts there is not counted.
+
+Forces are central, so those on the particles of the left body of a link say everything: with x_k their places from its
+centre of mass and d = r_j - r_(j+1), the left body feels f = sum w_k and the torque t = sum x_k x w_k, the right body -f and
+-(t + d x f). Momentum and angular momentum are kept to round-off. Each w_k is a sum in a fixed order: the same bits for
+every vector width, and without vectors.
+
+Constants in `par`: row (n + 1,), the first row of each body; particles (rows, 3 lane_count), in principal axes, all first
+components, then all second and third ones. Scratch: x (rows, 6 lane_count), the particles from the centres of mass, in
+space, then the forces on them; f and tau (n, 3), force in space and torque in the body (principal axes).
 """
 
 from ...geometry.quaternion import normalised_rotation
-from ...kernel import relaxed_twin, size, slot
+from ...kernel import size, slot, within
 from ...views import pair_energy, pair_force
+
+LANES = 8  # numbers of the widest registers
+FEW_PARTICLES = 3  # up to here they would be filled mostly with what is not counted
+
+
+@size
+def lane_count(par):
+    """Places of a row."""
+    return par.x.shape[1] // 6
 
 
 @size
@@ -52,118 +70,179 @@ def potential_of(j, k, l, par):
     return par.which[j, par.types[j, k], par.types[j + 1, l]]
 
 
-def place_particles(z, par):
-    """x = r + R X for all particles; the forces on them are cleared."""
-    n = par.mass.shape[0]
-    x = par.x
-    w = par.w
-    for j in range(n):
-        r0 = z[3 * j]
-        r1 = z[3 * j + 1]
-        r2 = z[3 * j + 2]
-        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
-        for k in range(par.count[j]):
-            b0 = par.particles[j, k, 0]
-            b1 = par.particles[j, k, 1]
-            b2 = par.particles[j, k, 2]
-            x[0, j, k] = r0 + a11 * b0 + a12 * b1 + a13 * b2
-            x[1, j, k] = r1 + a21 * b0 + a22 * b1 + a23 * b2
-            x[2, j, k] = r2 + a31 * b0 + a32 * b1 + a33 * b2
-            w[0, j, k] = 0.0
-            w[1, j, k] = 0.0
-            w[2, j, k] = 0.0
-
-
 @slot
-def attract(par):
-    """The forces w on all particles from those of the neighbouring bodies."""
+def pair_constants(par):
+    """What has `pair`, the constants of the pair potentials."""
 
 
-def attract_neighbours(par):
-    """Pair by pair, the force of each computed once."""
+def constants_in_memory(par):
+    """Where they are."""
+    return par
+
+
+def place_particles(z, par):
+    """x = R X for all particles, from the centres of mass."""
     n = par.mass.shape[0]
-    x = par.x
-    w = par.w
-    for j in range(n - 1):
-        for k in range(par.count[j]):
-            x0 = x[0, j, k]
-            x1 = x[1, j, k]
-            x2 = x[2, j, k]
-            w0 = 0.0
-            w1 = 0.0
-            w2 = 0.0
-            for l in range(par.count[j + 1]):
-                d0 = x0 - x[0, j + 1, l]
-                d1 = x1 - x[1, j + 1, l]
-                d2 = x2 - x[2, j + 1, l]
-                a = pair_force(d0 * d0 + d1 * d1 + d2 * d2, potential_of(j, k, l, par), par)
-                d0 *= a
-                d1 *= a
-                d2 *= a
-                w0 += d0
-                w1 += d1
-                w2 += d2
-                w[0, j + 1, l] -= d0
-                w[1, j + 1, l] -= d1
-                w[2, j + 1, l] -= d2
-            w[0, j, k] += w0
-            w[1, j, k] += w1
-            w[2, j, k] += w2
+    m = lane_count(par)
+    for j in range(n):
+        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
+        for i in range(par.row[j], par.row[j + 1]):
+            x = par.x[i]
+            b = par.particles[i]
+            for k in range(m):
+                b0 = b[k]
+                b1 = b[m + k]
+                b2 = b[2 * m + k]
+                x[k] = a11 * b0 + a12 * b1 + a13 * b2
+                x[m + k] = a21 * b0 + a22 * b1 + a23 * b2
+                x[2 * m + k] = a31 * b0 + a32 * b1 + a33 * b2
 
 
-# Bodies of more particles than this are worth vectors over particles, whose sums are in another order.
-FEW_PARTICLES = 7
-attract_many = relaxed_twin(attract_neighbours)
+def particle(rows, j, k, par):
+    """Particle k of body j from its centre of mass: of the rows par.x in space, of par.particles in principal axes."""
+    m = lane_count(par)
+    x = rows[par.row[j] + k // m]
+    i = k % m
+    return x[i], x[m + i], x[2 * m + i]
+
+
+@within
+def push(x0, x1, x2, y0, y1, y2, which, constants):
+    """Force on a particle at x by one at y."""
+    d0 = x0 - y0
+    d1 = x1 - y1
+    d2 = x2 - y2
+    a = pair_force(d0 * d0 + d1 * d1 + d2 * d2, which, constants)
+    return a * d0, a * d1, a * d2
+
+
+@within
+def push_row(j, x, k0, y, l0, count, d0, d1, d2, constants, par):
+    """Forces on row x of body j by the first `count` particles of row y of the next body; the rows begin with k0 and l0.
+
+    Two of them at once: with one, the loop over eight places is short enough to be unrolled, and never becomes vectors.
+    """
+    m = lane_count(par)
+    for l in range(0, count, 2):
+        y0 = y[l] - d0
+        y1 = y[m + l] - d1
+        y2 = y[2 * m + l] - d2
+        other = min(l + 1, count - 1)
+        u0 = y[other] - d0
+        u1 = y[m + other] - d1
+        u2 = y[2 * m + other] - d2
+        for k in range(m):
+            x0 = x[k]
+            x1 = x[m + k]
+            x2 = x[2 * m + k]
+            p0, p1, p2 = push(x0, x1, x2, y0, y1, y2, potential_of(j, k0 + k, l0 + l, par), constants)
+            w0 = x[3 * m + k] + p0
+            w1 = x[4 * m + k] + p1
+            w2 = x[5 * m + k] + p2
+            if l + 1 < count:
+                p0, p1, p2 = push(x0, x1, x2, u0, u1, u2, potential_of(j, k0 + k, l0 + l + 1, par), constants)
+                w0 += p0
+                w1 += p1
+                w2 += p2
+            x[3 * m + k] = w0
+            x[4 * m + k] = w1
+            x[5 * m + k] = w2
+
+
+@within
+def push_body(j, d0, d1, d2, constants, par):
+    """Force on body j by the next one, and torque about its centre of mass, in space."""
+    m = lane_count(par)
+    f0 = 0.0
+    f1 = 0.0
+    f2 = 0.0
+    t0 = 0.0
+    t1 = 0.0
+    t2 = 0.0
+    for i in range(par.row[j], par.row[j + 1]):
+        x = par.x[i]
+        k0 = m * (i - par.row[j])
+        for k in range(3 * m, 6 * m):
+            x[k] = 0.0
+        for o in range(par.row[j + 1], par.row[j + 2]):
+            l0 = m * (o - par.row[j + 1])
+            push_row(j, x, k0, par.x[o], l0, min(m, par.count[j + 1] - l0), d0, d1, d2, constants, par)
+        for k in range(min(m, par.count[j] - k0)):
+            x0 = x[k]
+            x1 = x[m + k]
+            x2 = x[2 * m + k]
+            w0 = x[3 * m + k]
+            w1 = x[4 * m + k]
+            w2 = x[5 * m + k]
+            f0 += w0
+            f1 += w1
+            f2 += w2
+            t0 += x1 * w2 - x2 * w1
+            t1 += x2 * w0 - x0 * w2
+            t2 += x0 * w1 - x1 * w0
+    return f0, f1, f2, t0, t1, t2
 
 
 def find_forces(z, par):
     """par.f: forces in space, with the load; par.tau: torques in the body, principal axes; from the positions in z."""
     n = par.mass.shape[0]
-    w = par.w
+    constants = pair_constants(par)
     place_particles(z, par)
-    attract(par)
+    # what the link before does to a body
+    g0 = 0.0
+    g1 = 0.0
+    g2 = 0.0
+    u0 = 0.0
+    u1 = 0.0
+    u2 = 0.0
     for j in range(n):
-        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
-        f0 = par.load[j, 0]
-        f1 = par.load[j, 1]
-        f2 = par.load[j, 2]
+        f0 = 0.0
+        f1 = 0.0
+        f2 = 0.0
         t0 = 0.0
         t1 = 0.0
         t2 = 0.0
-        for k in range(par.count[j]):
-            w0 = w[0, j, k]
-            w1 = w[1, j, k]
-            w2 = w[2, j, k]
-            f0 += w0
-            f1 += w1
-            f2 += w2
-            u0 = a11 * w0 + a21 * w1 + a31 * w2
-            u1 = a12 * w0 + a22 * w1 + a32 * w2
-            u2 = a13 * w0 + a23 * w1 + a33 * w2
-            b0 = par.particles[j, k, 0]
-            b1 = par.particles[j, k, 1]
-            b2 = par.particles[j, k, 2]
-            t0 += b1 * u2 - b2 * u1
-            t1 += b2 * u0 - b0 * u2
-            t2 += b0 * u1 - b1 * u0
-        par.f[j, 0] = f0
-        par.f[j, 1] = f1
-        par.f[j, 2] = f2
-        par.tau[j, 0] = t0
-        par.tau[j, 1] = t1
-        par.tau[j, 2] = t2
+        d0 = 0.0
+        d1 = 0.0
+        d2 = 0.0
+        if j < n - 1:
+            d0 = z[3 * j] - z[3 * j + 3]
+            d1 = z[3 * j + 1] - z[3 * j + 4]
+            d2 = z[3 * j + 2] - z[3 * j + 5]
+            f0, f1, f2, t0, t1, t2 = push_body(j, d0, d1, d2, constants, par)
+        par.f[j, 0] = par.load[j, 0] + f0 + g0
+        par.f[j, 1] = par.load[j, 1] + f1 + g1
+        par.f[j, 2] = par.load[j, 2] + f2 + g2
+        u0 += t0
+        u1 += t1
+        u2 += t2
+        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
+        # a torque about an axis without moment of inertia is a rounding error
+        par.tau[j, 0] = a11 * u0 + a21 * u1 + a31 * u2 if par.inverse[j, 0] > 0.0 else 0.0
+        par.tau[j, 1] = a12 * u0 + a22 * u1 + a32 * u2 if par.inverse[j, 1] > 0.0 else 0.0
+        par.tau[j, 2] = a13 * u0 + a23 * u1 + a33 * u2 if par.inverse[j, 2] > 0.0 else 0.0
+        g0 = -f0
+        g1 = -f1
+        g2 = -f2
+        u0 = d2 * f1 - d1 * f2 - t0
+        u1 = d0 * f2 - d2 * f0 - t1
+        u2 = d1 * f0 - d0 * f1 - t2
     add_link_forces(z, par)
 
 
-def pair_energies(j, par):
+def pair_energies(z, j, par):
     """Energy of all pairs of bodies j and j + 1, whose particles are placed."""
-    x = par.x
     total = 0.0
     for k in range(par.count[j]):
+        x0, x1, x2 = particle(par.x, j, k, par)
+        x0 += z[3 * j] - z[3 * j + 3]
+        x1 += z[3 * j + 1] - z[3 * j + 4]
+        x2 += z[3 * j + 2] - z[3 * j + 5]
         for l in range(par.count[j + 1]):
-            d0 = x[0, j, k] - x[0, j + 1, l]
-            d1 = x[1, j, k] - x[1, j + 1, l]
-            d2 = x[2, j, k] - x[2, j + 1, l]
+            y0, y1, y2 = particle(par.x, j + 1, l, par)
+            d0 = x0 - y0
+            d1 = x1 - y1
+            d2 = x2 - y2
             total += pair_energy(d0 * d0 + d1 * d1 + d2 * d2, potential_of(j, k, l, par), par)
     return total
 
@@ -175,7 +254,7 @@ def link_energies(z, par):
     total = 0.0
     largest = 0.0
     for j in range(n - 1):
-        pairs = pair_energies(j, par)
+        pairs = pair_energies(z, j, par)
         bond = bond_energy(z, j, par)
         total += pairs + bond
         largest = max(largest, abs(pairs), abs(bond))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...kernel import slot
 from ...views import pair_force, pair_slope
-from .forces import body_rotation, find_forces, potential_of
+from .forces import body_rotation, find_forces, particle, potential_of
 
 
 @slot
@@ -80,7 +80,7 @@ def chain_jacobian(z, par, out):
 
 
 def find_slopes(z, par):
-    """par.slopes; the particles are placed, and the forces on them known."""
+    """par.slopes; the particles are placed."""
     n = par.mass.shape[0]
     slopes = par.slopes
     for j in range(n):
@@ -88,43 +88,39 @@ def find_slopes(z, par):
             for a in range(slopes.shape[2]):
                 for b in range(slopes.shape[3]):
                     slopes[j, k, a, b] = 0.0
-        for k in range(par.count[j]):
-            along = 0.0
-            for i in range(3):
-                arm = par.x[i, j, k] - z[3 * j + i]
-                along += arm * par.w[i, j, k]
-                for m in range(3):
-                    slopes[j, 1, 3 + i, 3 + m] += arm * par.w[m, j, k]
-            for i in range(3):
-                slopes[j, 1, 3 + i, 3 + i] -= along
     for j in range(n - 1):
         add_pairs(z, j, par, slopes[j, 1], slopes[j, 2], slopes[j + 1, 0], slopes[j + 1, 1])
     add_link_slopes(z, par)
 
 
 def add_pairs(z, j, par, aa, ab, ba, bb):
-    """The pairs of bodies a = j and b = j + 1: J_a^T H J_a, -J_a^T H J_b, -J_b^T H J_a, J_b^T H J_b."""
-    x = par.x
+    """The pairs of bodies a = j and b = j + 1: J_a^T H J_a, -J_a^T H J_b, -J_b^T H J_a, J_b^T H J_b; and their own turns."""
     left = par.arms[0]
     right = par.arms[1]
     pushed = par.arms[2]  # the sum over b of H J_b; its first three columns are that of H
     for k in range(par.count[j]):
-        turn_arm(left, x[0, j, k] - z[3 * j], x[1, j, k] - z[3 * j + 1], x[2, j, k] - z[3 * j + 2])
+        x0, x1, x2 = particle(par.x, j, k, par)
+        turn_arm(left, x0, x1, x2)
+        w0 = 0.0
+        w1 = 0.0
+        w2 = 0.0
         for i in range(3):
             for c in range(6):
                 pushed[i, c] = 0.0
         for l in range(par.count[j + 1]):
-            y0 = x[0, j + 1, l]
-            y1 = x[1, j + 1, l]
-            y2 = x[2, j + 1, l]
-            turn_arm(right, y0 - z[3 * j + 3], y1 - z[3 * j + 4], y2 - z[3 * j + 5])
-            d0 = x[0, j, k] - y0
-            d1 = x[1, j, k] - y1
-            d2 = x[2, j, k] - y2
+            y0, y1, y2 = particle(par.x, j + 1, l, par)
+            turn_arm(right, y0, y1, y2)
+            d0 = x0 - y0 + (z[3 * j] - z[3 * j + 3])
+            d1 = x1 - y1 + (z[3 * j + 1] - z[3 * j + 4])
+            d2 = x2 - y2 + (z[3 * j + 2] - z[3 * j + 5])
             s = d0 * d0 + d1 * d1 + d2 * d2
             which = potential_of(j, k, l, par)
             a = pair_force(s, which, par)
             f = 2.0 * pair_slope(s, which, par)
+            w0 += a * d0
+            w1 += a * d1
+            w2 += a * d2
+            add_turn(bb, y0, y1, y2, -a * d0, -a * d1, -a * d2)
             for c in range(6):
                 along = f * (d0 * right[0, c] + d1 * right[1, c] + d2 * right[2, c])
                 h0 = a * right[0, c] + along * d0
@@ -135,6 +131,7 @@ def add_pairs(z, j, par, aa, ab, ba, bb):
                 pushed[2, c] += h2
                 for r in range(6):
                     bb[r, c] += right[0, r] * h0 + right[1, r] * h1 + right[2, r] * h2
+        add_turn(aa, x0, x1, x2, w0, w1, w2)
         for r in range(6):
             for c in range(6):
                 own = 0.0
@@ -146,6 +143,20 @@ def add_pairs(z, j, par, aa, ab, ba, bb):
                 aa[r, c] += own
                 ab[r, c] -= other
                 ba[c, r] -= other
+
+
+def add_turn(out, a0, a1, a2, w0, w1, w2):
+    """(phi x a) x w = (a w^T - a.w) phi."""
+    along = a0 * w0 + a1 * w1 + a2 * w2
+    out[3, 3] += a0 * w0 - along
+    out[3, 4] += a0 * w1
+    out[3, 5] += a0 * w2
+    out[4, 3] += a1 * w0
+    out[4, 4] += a1 * w1 - along
+    out[4, 5] += a1 * w2
+    out[5, 3] += a2 * w0
+    out[5, 4] += a2 * w1
+    out[5, 5] += a2 * w2 - along
 
 
 def turn_arm(out, a0, a1, a2):

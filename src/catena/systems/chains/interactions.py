@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import views
+from ... import fused, views
 from ...errors import InputError
 from ...geometry import rotations
+from ...kernel import Written
 from ..body import Body
 from ..potentials.link_potentials import Linkwise, MixedPotential, potential_from
 from ..potentials.link_set import LinkSet
@@ -94,13 +95,13 @@ class Interactions:
 
     def fills(self) -> dict[Any, Any]:
         """The slots of the kernels, filled."""
-        few = max(len(body.particles) for body in self.bodies) <= chain_forces.FEW_PARTICLES
         filled: dict[Any, Any] = {
             views.pair_force: self._numbered[0].kernel("pair_force"),
             views.pair_energy: self._numbered[0].kernel("pair_energy"),
             views.pair_slope: self._numbered[0].kernel("pair_slope"),
             chain_forces.is_uniform: int(self._numbered[1] is None),
-            chain_forces.attract: chain_forces.attract_neighbours if few else chain_forces.attract_many,
+            chain_forces.lane_count: self._lanes,
+            chain_forces.pair_constants: self._constants_kernel(),
         }
         if not self.has_bonds:
             return filled | {
@@ -121,21 +122,27 @@ class Interactions:
         """Particles in principal axes, and which potential acts; bodies whose particles do not interact have none here."""
         n = len(self.bodies)
         counts = np.array([len(body.particles) * self.has_pairs for body in self.bodies], dtype=np.int64)
-        particles = np.zeros((n, int(counts.max()), 3))
-        for j, body in enumerate(self.bodies):
-            particles[j, : counts[j]] = body.principal_particles.positions[: counts[j]]
-        pairs, which, types = self._numbered
+        lanes = self._lanes
+        row = np.concatenate([[0], np.cumsum(-(-counts // lanes))])
+        particles = np.zeros((row[-1], 3, lanes))
+        pairs, which, types_of_bodies = self._numbered
+        types = np.zeros((n, lanes * int(np.diff(row).max())), dtype=np.int64)
+        for j in np.flatnonzero(counts):
+            filled = np.minimum(np.arange(lanes * (row[j + 1] - row[j])), counts[j] - 1)
+            places = self.bodies[j].principal_particles.positions[filled].reshape(-1, lanes, 3)
+            particles[row[j] : row[j + 1]] = places.transpose(0, 2, 1)
+            types[j, : len(filled)] = types_of_bodies[j, filled]
         distinct = self._distinct_bonds
         return {
             "count": counts,
-            "particles": particles,
+            "row": row,
+            "particles": particles.reshape(-1, 3 * lanes),
             "types": types,
             "which": np.zeros((1, 1, 1), dtype=np.int64) if which is None else which,
             "pair": np.array(pairs.values, dtype=float),
             "link_which": np.array([-1 if bond is None else distinct.index(bond) for bond in self.bonds], np.int64),
             "link": LinkSet(distinct).values,
-            "x": np.zeros((3, n, particles.shape[1])),
-            "w": np.zeros((3, n, particles.shape[1])),
+            "x": np.zeros((row[-1], 6 * lanes)),
             "f": np.zeros((n, 3)),
             "tau": np.zeros((n, 3)),
         }
@@ -148,6 +155,30 @@ class Interactions:
     @property
     def _distinct_bonds(self) -> list[Linkwise]:
         return list(dict.fromkeys(bond for bond in self.bonds if bond is not None))
+
+    @cached_property
+    def _lanes(self) -> int:
+        """Places of a row of particles: whole registers where loops become vectors, that is with constants in them."""
+        counts = {len(body.particles) for body in self.bodies}
+        most, least = max(1, *counts), chain_forces.LANES
+        if self._numbered[1] is not None or most <= chain_forces.FEW_PARTICLES:
+            return -(-most // -(-most // least))
+
+        def rounded(count: int, lanes: int) -> int:
+            return -(-count // lanes) * lanes
+
+        # long rows are faster, but not where they are empty
+        longer = range(least, most + least, least)
+        return max(lanes for lanes in longer if all(rounded(c, lanes) == rounded(c, least) for c in counts))
+
+    def _constants_kernel(self) -> Any:
+        """A single potential has its constants in registers: in memory they could overlap with what a loop writes."""
+        pairs, which, _ = self._numbered
+        if which is not None:
+            return chain_forces.constants_in_memory
+        constants = "".join(f"par.pair[{k}], " for k in range(len(pairs.values)))
+        text = f"def pair_constants(par):\n    return held(({constants}))"
+        return Written("pair_constants", text, __name__, (("held", fused.held),))
 
     @cached_property
     def _numbered(self) -> tuple[PairSet, NDArray[np.int64] | None, NDArray[np.int64]]:

@@ -8,7 +8,7 @@ system: d|q|^2/dt = |q|^2 (q.g)/(2 J0) and d(q.g)/dt = -(1 - |q|^2) q.V_q, which
 that of `chain_motion`, for every J0.
 """
 
-from .forces import attract_neighbours, place_particles
+from .forces import particle, place_particles, potential_of, push
 from .motion import (
     add_kinetic_energy,
     add_momenta,
@@ -47,18 +47,42 @@ def multiplier_velocity(z, par, out):
             out[3 * n + 4 * j + i] += c * z[3 * n + 4 * j + i]
 
 
-def find_force_matrix(j, par):
-    """par.f, and W = sum w X^T into par.matrix, from the forces w on the particles of body j."""
-    w = par.w
-    for a in range(3):
-        total = par.load[j, a]
-        for b in range(3):
-            par.matrix[a, b] = 0.0
-        for k in range(par.count[j]):
-            total += w[a, j, k]
+def find_force_matrices(z, par):
+    """par.f, and W = sum w X^T of each body into par.matrix; w are the forces on its particles."""
+    n = par.mass.shape[0]
+    place_particles(z, par)
+    for j in range(n):
+        for a in range(3):
+            par.f[j, a] = par.load[j, a]
             for b in range(3):
-                par.matrix[a, b] += w[a, j, k] * par.particles[j, k, b]
-        par.f[j, a] = total
+                par.matrix[j, a, b] = 0.0
+    for j in range(n - 1):
+        for k in range(par.count[j]):
+            x0, x1, x2 = particle(par.x, j, k, par)
+            x0 += z[3 * j] - z[3 * j + 3]
+            x1 += z[3 * j + 1] - z[3 * j + 4]
+            x2 += z[3 * j + 2] - z[3 * j + 5]
+            w0 = 0.0
+            w1 = 0.0
+            w2 = 0.0
+            for l in range(par.count[j + 1]):
+                y0, y1, y2 = particle(par.x, j + 1, l, par)
+                p0, p1, p2 = push(x0, x1, x2, y0, y1, y2, potential_of(j, k, l, par), par)
+                w0 += p0
+                w1 += p1
+                w2 += p2
+                add_force(j + 1, l, -p0, -p1, -p2, par)
+            add_force(j, k, w0, w1, w2, par)
+
+
+def add_force(j, k, w0, w1, w2, par):
+    """Of a force on particle k of body j."""
+    b = particle(par.particles, j, k, par)
+    w = (w0, w1, w2)
+    for i in range(3):
+        par.f[j, i] += w[i]
+        for m in range(3):
+            par.matrix[j, i, m] += w[i] * b[m]
 
 
 def quaternion_force(a, b, c, d, m):
@@ -75,10 +99,8 @@ def quaternion_force(a, b, c, d, m):
 def multiplier_rate(z, par, out):
     """pdot = f, gdot = G(g)^T w - (q.g)/(4 J0) g - V_q + (q.V_q) q."""
     n = par.mass.shape[0]
-    place_particles(z, par)
-    attract_neighbours(par)
+    find_force_matrices(z, par)
     for j in range(n):
-        find_force_matrix(j, par)
         for i in range(3):
             out[7 * n + 3 * j + i] = par.moves[j] * par.f[j, i]
         y1, y2, y3 = body_momentum(z, n, j)
@@ -90,7 +112,7 @@ def multiplier_rate(z, par, out):
         q1 = z[k + 1]
         q2 = z[k + 2]
         q3 = z[k + 3]
-        f0, f1, f2, f3 = quaternion_force(q0, q1, q2, q3, par.matrix)
+        f0, f1, f2, f3 = quaternion_force(q0, q1, q2, q3, par.matrix[j])
         c = q0 * f0 + q1 * f1 + q2 * f2 + q3 * f3
         s = 0.25 * par.inverse_augmented[0] * tangency(z, n, j)
         k = 10 * n + 4 * j

@@ -11,7 +11,7 @@ def observe_chain(states, par, out):
         z = states[i]
         find_forces(z, par)
         for j in range(n - 1):
-            out[i, j] = pair_energies(j, par) + bond_energy(z, j, par)
+            out[i, j] = pair_energies(z, j, par) + bond_energy(z, j, par)
         for side in range(2):
             j = side * (n - 1)
             k = n - 1 + 6 * side

@@ -89,7 +89,7 @@ def body_lanes(chain: Chain, shape: tuple[int, int], m: int) -> Array:
     rows[:, kernels.MOVES], rows[:, kernels.TURNS] = par["moves"], par["turns"]
     rows[:-1, kernels.LINKED] = 1.0
     rows[:, LOAD:PARTICLES] = par["load"]
-    rows[:, PARTICLES:] = par["particles"].reshape(chain.count, 3 * m)
+    rows[:, PARTICLES:] = [body.principal_particles.positions.ravel() for body in chain.bodies]
     return as_lanes(table, shape)
 
 

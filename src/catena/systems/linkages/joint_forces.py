@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...disk_cache import remembered
-from ...errors import InputError, nearest
+from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...kernel import Written
 from ..many_bodies import vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pairwise import Pairwise, checked, pair_potential_from
-from .joints import GROUND
+from .joints import GROUND, from_description
 
 ORIGIN = (0.0, 0.0, 0.0)
 
@@ -182,21 +182,9 @@ def force_from(given: Any) -> JointForce:
     """The force itself, or the one that `describe_force` (or a case) wrote down."""
     if isinstance(given, Spring | Damper | SitePair | Torsion | Load):
         return given
-    arguments = dict(given) if isinstance(given, Mapping) else {}
-    kind = arguments.pop("kind", None)
-    if kind not in KINDS:
-        raise InputError(
-            f"there is no force {kind!r}{nearest(str(kind), list(KINDS))}", where="force.kind",
-            do=f"choose one of {', '.join(KINDS)}",
-        )  # fmt: skip
-    known = [f.name for f in fields(KINDS[kind])]
-    for name in arguments:
-        if name not in known:
-            raise InputError(
-                f"{kind} has no {name!r}{nearest(name, known)}", where=f"force.{name}",
-                do=f"choose among {', '.join(known)}",
-            )  # fmt: skip
-    return KINDS[kind](**arguments)
+    if not isinstance(given, Mapping):
+        raise InputError(f"{given!r} is no force", where="Linkage.forces", do="give Spring(...), Load(...), ...")
+    return from_description(given, KINDS, "force")
 
 
 def describe_force(force: JointForce) -> dict[str, Any]:

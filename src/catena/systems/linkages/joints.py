@@ -14,7 +14,7 @@ The images are fixed by `image`: the orientation of the child, seen from the par
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -221,24 +221,29 @@ def joint_from(given: Any) -> Joint:
         return given
     if not isinstance(given, Mapping):
         raise InputError(f"{given!r} is no joint", where="Linkage.joints", do="give Revolute(...), Spherical(...), ...")
+    return from_description(given, KINDS, "joint")
+
+
+def from_description(given: Mapping[str, Any], kinds: Mapping[str, Any], what: str) -> Any:
+    """The dataclass of `kinds` that is named by given["kind"], made of the rest; `what` it is, for messages."""
     arguments = dict(given)
     kind = arguments.pop("kind", None)
-    if kind not in KINDS:
+    if kind not in kinds:
         raise InputError(
-            f"there is no joint {kind!r}{nearest(str(kind), list(KINDS))}", where="joint.kind",
-            do=f"choose one of {', '.join(KINDS)}",
+            f"there is no {what} {kind!r}{nearest(str(kind), list(kinds))}", where=f"{what}.kind",
+            do=f"choose one of {', '.join(kinds)}",
         )  # fmt: skip
-    known = [f.name for f in fields(KINDS[kind])]
+    known = [f.name for f in fields(kinds[kind])]
     for name in arguments:
         if name not in known:
             raise InputError(
-                f"{kind} has no {name!r}{nearest(name, known)}", where=f"joint.{name}",
+                f"{kind} has no {name!r}{nearest(name, known)}", where=f"{what}.{name}",
                 do=f"choose among {', '.join(known)}",
             )  # fmt: skip
-    for name in ("parent", "child"):
-        if name not in arguments:
-            raise InputError(f"a joint needs {name}", where=f"joint.{name}", do="add it")
-    return KINDS[kind](**arguments)
+    for f in fields(kinds[kind]):
+        if f.name not in arguments and f.default is MISSING and f.default_factory is MISSING:
+            raise InputError(f"a {what} needs {f.name}", where=f"{what}.{f.name}", do="add it")
+    return kinds[kind](**arguments)
 
 
 def _numbers(values: Any, shape: tuple[int, ...], where: str, do: str) -> Array:

@@ -9,6 +9,8 @@ ORDER = 0  # not of this body: the body at this place of the order, parents befo
 CARRIER = 1  # the joint that carries it, or -1
 GROUND_FORCE = 2  # the first force between it and the ground, or -1
 LOAD = 3  # the first load on it, or -1
+FREEDOM = 4  # of the joint that carries it, or 6 if none does; in the recursions along a tree
+UNKNOWN = 5  # where its joint's unknowns begin in a recursion
 
 # par.link, integers of a joint
 PARENT, CHILD = 0, 1
@@ -26,6 +28,7 @@ SECOND_IMAGE = 16  # (3) image of the second direction
 THETA = 19  # its angle at the start of the step
 SHIFT = 20  # of a screw
 DAMPING = 21  # of its torsion
+PARENT_POINT = 22  # (3) in the parent
 
 # par.row and par.row_sort: x (3), y (3), constant, length of the gradient; kind, axis of a point, image, whether it is kept
 CONSTANT, LENGTH = 6, 7
@@ -58,3 +61,22 @@ WORST, BLAMED = 303, 305  # (2 each) a joint and its residual
 SOLUTION = 307  # (24)
 REACH = 331  # the largest coordinate of a position
 SCRATCH = 332
+
+# par.sweep[body], in the recursions along a tree; the last row is the ground. Vectors in space, at the start of the step, then at its end
+SPACE_TURN = 0  # (3) Cayley vector of the step, Q1 = cay(c) Q0
+AXIS_START, AXIS = 3, 6  # (3 each) of its hinge
+PARENT_ARM_START, PARENT_ARM = 9, 12  # (3 each) from the parent's centre to the joint
+CHILD_ARM_START, CHILD_ARM = 15, 18  # (3 each) from its own centre to the joint
+CHANGE = 21  # (12) correction of the end of the body: displacement, turn; velocity, angular velocity
+STEP = 33  # (6) correction of the joint if the parent stays
+GAIN = 39  # (6 x 12) and its derivative by the correction of the parent
+COLUMNS = 111  # (6 x 12) derivative of the wrench by the joint
+INVERSE = 183  # (6 x 6) minus the inverse of the derivative of the joint's equations by the joint
+TABLE = 219  # (12 x 14) derivative of the wrench by the body, the wrench, what corrections beyond the joint add to it
+SPACE_SPIN = 387  # (3) angular velocity at the end, times the step
+SWEEP = 390
+
+# par.scratch of a recursion, where the solver of blocks keeps its pairs
+FACTORED, LAST_CHANGE = 0, 1  # whether derivatives are known; the correction before
+EQUATIONS = 2  # (6 x 14) a joint's equations
+MAPS = 86  # (27) of a joint, for both levels

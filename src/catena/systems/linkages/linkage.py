@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,10 @@ from .joint_forces import JointForce, Load, Torsion, describe_force, force_from
 from .joints import Joint, joint_from
 from .layout import BLAMED
 from .tree import Tree, tree_of
+
+if TYPE_CHECKING:
+    from .outputs import LinkageOutputs
+    from .reactions import JointReactions
 
 Form = Literal["director", "joint"]
 ENERGY_MOMENTUM = ("energy_momentum", "energy_momentum_position", "energy_momentum_directors", "constrained")
@@ -185,26 +189,42 @@ class Linkage(System):
         state = State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, float(time))
         return starts.checked_start(self, state, project=project)
 
-    def angles(self, state: State) -> Array:
-        """(joints,): the angle about the axis of each joint that has one, in (-pi, pi]; nan for the others."""
-        images = starts.images_of(self, state.orientation)
+    def angles(self, state: State, start: State | None = None) -> Array:
+        """(joints,): the angle about the axis of each joint that has one, in (-pi, pi]; nan for the others.
+
+        Parameters
+        ----------
+        start : where the motion began: the angles of joints without `image` count from there. None: here, and they are 0
+        """
+        counted = self if start is None else starts.begun(self, start)
+        images = starts.images_of(counted, state.orientation)
         made = [
             starts.angle_of(joint, image, state.orientation) if joint.has_angle else np.nan
             for joint, image in zip(self.joints, images, strict=True)
         ]
         return np.array(made)
 
-    def reactions(self, state: State) -> Array:
-        """(joints, 2, 3): force and torque of each joint on its child, at the child's point, in space; see `Notes`.
+    def reactions(self, state: State, start: State | None = None) -> JointReactions:
+        """What the joints do to their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.
 
-        Notes
-        -----
-        They are the multipliers of the equations of motion at this state, whatever the method. Where loops make rows
-        redundant the split between them is not determined by mechanics, and the smallest is given.
+        They are the multipliers of the equations of motion at this state, whatever the method; multipliers of single steps
+        would alternate. Where loops make rows redundant the split between them is not determined by mechanics, and the
+        smallest is given. `outputs` has them along a run.
+
+        Parameters
+        ----------
+        start : where the motion began, if the state is a later one and joints have no `image`: torsions and the second axis of a
+            universal joint count from there; angles are taken in (-pi, pi]
         """
         from .reactions import reactions
 
-        return reactions(self, state)
+        return reactions(self if start is None else starts.begun(self, start), state)
+
+    def outputs(self, run: Any) -> LinkageOutputs:
+        """Angles and reactions of the joints along a run, each computed when it is asked for."""
+        from .outputs import LinkageOutputs
+
+        return LinkageOutputs(run)
 
     def blamed(self, par: Any) -> str:
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""

@@ -12,7 +12,7 @@ from ...geometry.quaternion import cayley, hold_length, turn_right
 from ...kernel import slot
 from ...summation import add
 from ...views import OK, SINGULAR, STEP_TOO_LONG
-from .blocks import move_pair, note_worst, torsion_slope
+from .blocks import deposit, move_pair, note_worst, torsion_slope
 from .forces import between_points, load_values, point_tension, pull
 from .layout import (
     CHILD,
@@ -40,6 +40,7 @@ from .layout import (
     VALUES,
     VALUES_BASE,
     VECTORS,
+    ZERO,
 )
 from .rows import angle_parts, angle_torque, cross, joint_wrench, pair_at, row_values, times, turned_by
 from .steps import LARGEST_TURN, place, rank_check, tangent_times, work_part
@@ -148,11 +149,7 @@ def rattle_joint(k, phase, h, lam, par, t, width):
             unit[l] = 0.0
         unit[case] = 1.0
         joint_wrench(joint, row, sort, a, a, unit, 0, scratch[MEAN : MEAN + PAIR], scratch[COEFFICIENTS:OUT], out)
-        for l in range(3):
-            t[l * width + 6 + case] = out[l]
-            t[(3 + l) * width + 6 + case] = out[15 + l]
-            t[(parent + l) * width + 6 + case] = -out[l]
-            t[(parent + 3 + l) * width + 6 + case] = out[12 + l]
+        deposit(out, scratch[ZERO : ZERO + 18], 1.0, 0, parent, 6 + case, t, width)
     for l in range(12):
         base[l] = 0.0
     for case in range(10):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +27,26 @@ if TYPE_CHECKING:
     from .linkage import Linkage
 
 
-def accelerations(linkage: Linkage, state: State) -> tuple[Array, Array]:
-    """(6 n,) linear and angular accelerations in space of each body, and the multipliers of all rows."""
+class JointReactions(NamedTuple):
+    """What joints do to their children: force, and torque about the child's point of the joint, (joints, 3), in space."""
+
+    force: Array
+    torque: Array
+
+
+def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -> tuple[Array, Array]:
+    """(6 n,) linear and angular accelerations in space of each body, and the multipliers of all rows.
+
+    Parameters
+    ----------
+    angles : of the joints, with full turns; None: those in (-pi, pi]
+    """
     images = starts.images_of(linkage, state.orientation)
     rows = starts.gradients(linkage, state.position, state.orientation, images=images)
     motion = starts.velocities(linkage, state)
     mass = starts.mass_matrix(linkage, state.orientation)
-    force = applied_forces(linkage, state, motion).ravel()
+    turned = linkage.angles(state) if angles is None else angles
+    force = applied_forces(linkage, state, motion, turned).ravel()
     for j in range(linkage.count):
         turn = slice(6 * j + 3, 6 * j + 6)
         force[turn] -= np.cross(motion[turn], mass[turn, turn] @ motion[turn])
@@ -46,18 +59,18 @@ def accelerations(linkage: Linkage, state: State) -> tuple[Array, Array]:
     return free - np.linalg.solve(mass, rows.T @ multipliers), multipliers
 
 
-def reactions(linkage: Linkage, state: State) -> Array:
-    """(joints, 2, 3): the force of each joint on its child at the child's point, and the torque there, in space."""
+def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:
+    """What each joint does to its child at a state; `angles` as for `accelerations`."""
     images = starts.images_of(linkage, state.orientation)
     rows = starts.gradients(linkage, state.position, state.orientation, images=images)
-    _, multipliers = accelerations(linkage, state)
-    made, first = np.zeros((len(linkage.joints), 2, 3)), 0
+    _, multipliers = accelerations(linkage, state, angles)
+    made, first = JointReactions(np.zeros((len(linkage.joints), 3)), np.zeros((len(linkage.joints), 3))), 0
     for k, joint in enumerate(linkage.joints):
         own = slice(first, first + len(joint.rows))
         first = own.stop
         wrench = -(multipliers[own] @ rows[own])[6 * joint.child : 6 * joint.child + 6]
         arm = starts.turned(state.orientation, joint.child, joint.at[1])
-        made[k] = wrench[:3], wrench[3:] - np.cross(arm, wrench[:3])
+        made.force[k], made.torque[k] = wrench[:3], wrench[3:] - np.cross(arm, wrench[:3])
     return made
 
 
@@ -89,14 +102,13 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
     return np.array(values)
 
 
-def applied_forces(linkage: Linkage, state: State, motion: Array) -> Array:
+def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array) -> Array:
     """(n, 2, 3): forces and torques about the centres of mass of gravity and of everything in `linkage.forces`."""
     n = linkage.count
     made = np.zeros((n + 1, 2, 3))  # the last is the ground
     for j, body in enumerate(linkage.bodies):
         made[j, 0] = body.mass * linkage.gravity
     moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])
-    angles = linkage.angles(state)
     for force in linkage.forces:
         if isinstance(force, BetweenPoints):
             ends = [starts.turned(state.orientation, b, x) for b, x in zip((force.i, force.j), force.at, strict=True)]

@@ -87,6 +87,15 @@ def substitute(t, pivots, width, x):
         x[r] = total / t[r * width + r]
 
 
+def ground_forces(i, both, h, par, t, width):
+    """Add the forces between body i and the ground to a block whose unknowns of i stand first."""
+    f = par.tree[i, GROUND_FORCE]
+    while f >= 0:
+        side = 0 if par.force_sort[f, BODY_I] == i else -1
+        force_part(f, both, h, par, t, width, side, -1 - side)
+        f = par.force_sort[f, NEXT]
+
+
 def tree_correction(both, h, time, x, par):
     """The Newton correction of all unknowns x into par.delta; 0, or 1 if a block is singular."""
     n = par.mass.shape[0]
@@ -100,11 +109,7 @@ def tree_correction(both, h, time, x, par):
             own[l] = 0.0
         body_block(i, h, par, own, narrow, 0)
         load_part(i, both, h, time, par, own, narrow, 0)
-        f = par.tree[i, GROUND_FORCE]
-        while f >= 0:
-            side = 0 if par.force_sort[f, BODY_I] == i else -1
-            force_part(f, both, h, par, own, narrow, side, -1 - side)
-            f = par.force_sort[f, NEXT]
+        ground_forces(i, both, h, par, own, narrow)
     for place in range(n - 1, -1, -1):
         i = par.tree[place, ORDER]
         k = par.tree[i, CARRIER]

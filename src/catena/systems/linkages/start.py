@@ -5,6 +5,8 @@ Plain numpy, used once per start. Positions and directors are those of the axes 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...talk import say
 from ..base import Array, State
-from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint
+from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -32,6 +34,16 @@ def images_of(linkage: Linkage, orientation: Array) -> Array:
         if given is not None:
             made[k] = given
     return made
+
+
+def begun(linkage: Linkage, start: State) -> Linkage:
+    """The linkage with the image of every joint where it is at a start: its angles count from there, wherever it is later."""
+    images = images_of(linkage, start.orientation)
+    joints = [
+        replace(joint, image=tuple(image.tolist())) if isinstance(joint, Turned) else joint
+        for joint, image in zip(linkage.joints, images, strict=True)
+    ]
+    return type(linkage)(linkage.bodies, joints, linkage.forces, linkage.gravity, linkage.form)
 
 
 def shifts_of(linkage: Linkage, position: Array, orientation: Array) -> Array:
@@ -72,34 +84,55 @@ def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: 
     return np.array(values)
 
 
-def gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Array:
-    """(rows, 6 n): Phi changes by this matrix times (dr_0, turn_0, dr_1, ...), turns in space."""
-    n = linkage.count
-    made: list[Array] = []
+def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Iterator[Array]:
+    """For each joint (rows, 2, 6): its rows change by this matrix times the displacements and turns of parent and child, in space."""
     for k, joint in enumerate(linkage.joints):
         u, d = plane(linkage, joint, position, orientation)
         w = turned_images(joint, images[k], orientation)
         arm_parent = turned(orientation, joint.parent, joint.at[0])
         arm_child = turned(orientation, joint.child, joint.at[1])
-        for kind, first, second in joint.rows:
-            row = np.zeros((n + 1, 2, 3))  # the last stands for the ground
+        made = np.zeros((len(joint.rows), 2, 2, 3))
+        for row, (kind, first, second) in zip(made, joint.rows, strict=True):
+            of_parent, of_child = row
             if kind == DOT:
                 torque = np.cross(u[first], w[second])
-                row[joint.parent, 1] += torque
-                row[joint.child, 1] -= torque
-            else:
-                force = np.eye(3)[first] if kind == POINT else u[first]
-                row[joint.child, 0] += force
-                row[joint.parent, 0] -= force
-                row[joint.child, 1] += np.cross(arm_child, force)
-                row[joint.parent, 1] -= np.cross(arm_parent, force)
-                if kind != POINT:
-                    row[joint.parent, 1] += np.cross(u[first], d)
-                if kind == SCREW:
-                    row[joint.child, 1] -= joint.pitch * u[0]  # type: ignore[attr-defined]
-                    row[joint.parent, 1] += joint.pitch * u[0]  # type: ignore[attr-defined]
-            made.append(row[:n].ravel())
-    return np.array(made).reshape(len(made), 6 * n)
+                of_parent[1] += torque
+                of_child[1] -= torque
+                continue
+            force = np.eye(3)[first] if kind == POINT else u[first]
+            of_child[0] += force
+            of_parent[0] -= force
+            of_child[1] += np.cross(arm_child, force)
+            of_parent[1] -= np.cross(arm_parent, force)
+            if kind != POINT:
+                of_parent[1] += np.cross(u[first], d)
+            if kind == SCREW:
+                of_child[1] -= joint.pitch * u[0]  # type: ignore[attr-defined]
+                of_parent[1] += joint.pitch * u[0]  # type: ignore[attr-defined]
+        yield made.reshape(-1, 2, 6)
+
+
+def gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Array:
+    """(rows, 6 n): Phi changes by this matrix times (dr_0, turn_0, dr_1, ...), turns in space."""
+    n, first = linkage.count, 0
+    made = np.zeros((sum(len(joint.rows) for joint in linkage.joints), n + 1, 6))  # the last stands for the ground
+    blocks = joint_gradients(linkage, position, orientation, images=images)
+    for joint, block in zip(linkage.joints, blocks, strict=True):
+        own = slice(first, first + len(block))
+        first = own.stop
+        made[own, joint.parent], made[own, joint.child] = block[:, 0], block[:, 1]
+    return made[:, :n].reshape(len(made), 6 * n)
+
+
+def rates(linkage: Linkage, state: State, *, images: Array) -> Array:
+    """dPhi/dt, all rows; the whole matrix of a long chain would fill the memory."""
+    motion = np.vstack([velocities(linkage, state).reshape(-1, 6), np.zeros((1, 6))])  # the last is the ground
+    blocks = joint_gradients(linkage, state.position, state.orientation, images=images)
+    values = [
+        block[:, 0] @ motion[joint.parent] + block[:, 1] @ motion[joint.child]
+        for joint, block in zip(linkage.joints, blocks, strict=True)
+    ]
+    return np.concatenate(values) if values else np.zeros(0)
 
 
 def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
@@ -155,14 +188,12 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
         if not project:
             _refuse_position(linkage, phi)
         state = _projected_position(linkage, state, images=images, shifts=shifts, size=size)
-    rows = gradients(linkage, state.position, state.orientation, images=images)
-    motion = velocities(linkage, state)
-    rate = rows @ motion
-    speed = max(1.0, float(np.abs(motion).max(initial=0.0)))
+    rate = rates(linkage, state, images=images)
+    speed = max(1.0, float(np.abs(velocities(linkage, state)).max(initial=0.0)))
     if not (np.abs(rate) <= MEETING * size * speed).all():
         if not project:
             _refuse_velocity(linkage, rate)
-        state = _projected_velocity(linkage, state, rows, motion)
+        state = _projected_velocity(linkage, state, images)
     return state
 
 
@@ -190,8 +221,10 @@ def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts
     return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, state.time)
 
 
-def _projected_velocity(linkage: Linkage, state: State, rows: Array, motion: Array) -> State:
+def _projected_velocity(linkage: Linkage, state: State, images: Array) -> State:
     """The velocity nearest in kinetic energy that keeps the joints together."""
+    rows = gradients(linkage, state.position, state.orientation, images=images)
+    motion = velocities(linkage, state)
     weights = np.linalg.inv(np.linalg.cholesky(mass_matrix(linkage, state.orientation)))
     change = -weights.T @ np.linalg.lstsq(rows @ weights.T, rows @ motion, rcond=RANK)[0]
     say(f"start projected onto the joints: velocities changed by up to {np.abs(change).max():.3g}")
@@ -219,12 +252,11 @@ def _refuse_position(linkage: Linkage, phi: Array, *, tried: bool = False) -> No
     worst = int(np.argmax(np.abs(phi)))
     number, word = row_name(linkage, worst)
     joint = linkage.joints[number]
-    failing = sorted({row_name(linkage, int(k))[0] for k in np.flatnonzero(np.abs(phi) > 0.5 * np.abs(phi[worst]))})
     which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
     if tried:
         raise InputError(
-            f"no position near the start closes the loop: {which} is off by {abs(phi[worst]):.3g}; "
-            f"rows that cannot be met belong to joints {failing}", where=f"start, joint {number}",
+            f"no position near the start closes the loop: {which} is off by {abs(phi[worst]):.3g}; not met: "
+            + _unmet(linkage, phi), where=f"start, joint {number}",
             do="check the lengths and points of the bodies in that loop",
         )  # fmt: skip
     raise InputError(
@@ -232,6 +264,15 @@ def _refuse_position(linkage: Linkage, phi: Array, *, tried: bool = False) -> No
         where=f"start.position[{joint.child}]",
         do="correct the positions, leave them out (they follow from the joints), or use project=True",
     )
+
+
+def _unmet(linkage: Linkage, phi: Array) -> str:
+    """The rows that are off by half of the worst or more, in words: "its points meet" of joint 0, 1."""
+    joints: dict[str, set[int]] = {}
+    for row in np.flatnonzero(np.abs(phi) > 0.5 * np.abs(phi).max()):
+        number, word = row_name(linkage, int(row))
+        joints.setdefault(word, set()).add(number)
+    return "; ".join(f'"{word}" of joint {", ".join(map(str, sorted(which)))}' for word, which in joints.items())
 
 
 def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
@@ -255,14 +296,14 @@ def _conjugate_of(orientation: Array, body: int) -> Array:
     return np.array((1.0, 0.0, 0.0, 0.0)) if body == GROUND else rotations.conjugate(orientation[body])
 
 
-def turned(orientation: Array, body: int, vector: Any) -> Array:
-    """A vector of a body in space."""
-    return np.array(vector, dtype=float) if body == GROUND else rotations.rotate(orientation[body], np.array(vector))
+def turned(orientation: Array, body: int, vectors: Any) -> Array:
+    """Vectors (..., 3) of a body in space."""
+    return np.array(vectors, dtype=float) if body == GROUND else rotations.rotate(orientation[body], vectors)
 
 
 def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -> tuple[Array, Array]:
     """The directions of the parent in space (rows), and the vector from the parent's point to the child's."""
-    u = np.array([turned(orientation, joint.parent, direction) for direction in joint.triad])
+    u = turned(orientation, joint.parent, joint.triad)
     start = np.zeros(3) if joint.parent == GROUND else position[joint.parent]
     d = position[joint.child] + turned(orientation, joint.child, joint.at[1])
     return u, d - start - turned(orientation, joint.parent, joint.at[0])
@@ -270,5 +311,4 @@ def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -
 
 def turned_images(joint: Joint, image: Array, orientation: Array) -> Array:
     """The images of the directions in the child, in space (rows)."""
-    inverse = rotations.conjugate(image)
-    return np.array([turned(orientation, joint.child, rotations.rotate(inverse, u)) for u in joint.triad])
+    return turned(orientation, joint.child, rotations.rotate(rotations.conjugate(image), joint.triad))

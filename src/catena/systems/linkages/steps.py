@@ -96,9 +96,14 @@ def begin(z, h, par, x):
 
 
 def set_node(z, h, par):
-    """The node at the start of a step and the images of the joints' directions in their children."""
+    """The node at the start of a step and its joints."""
+    set_bodies(z, h, par)
+    set_joints(z, par)
+
+
+def set_bodies(z, h, par):
+    """The bodies at the start of a step."""
     n = par.mass.shape[0]
-    joints = par.link.shape[0]
     node = par.node[0]
     reach = 0.0
     for i in range(n):
@@ -119,6 +124,12 @@ def set_node(z, h, par):
             own[12 + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
             own[15 + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
     par.scratch[REACH] = reach
+
+
+def set_joints(z, par):
+    """Angles of the joints at the start of a step, and the images of their directions in their children."""
+    n = par.mass.shape[0]
+    joints = par.link.shape[0]
     for k in range(joints):
         image = z[13 * n + 4 * k : 13 * n + 4 * k + 4]
         r = rotation(image)
@@ -211,35 +222,50 @@ def tangent_times(c1, c2, c3, axis):
 
 def body_published(i, h, par, t, width, first):
     """Add the inertia of body i, published step."""
+    residual_published(i, h, par, t, width, first)
+    tangent_published(i, par, t, width, first)
+
+
+def residual_published(i, h, par, t, width, first):
+    """Add the inertia and weight of body i to the last column, published step."""
     a = par.node[0, i]
     b = par.node[1, i]
     m = par.mass[i]
+    for l in range(3):
+        t[(first + l) * width + width - 1] += 2.0 * m * (a[12 + l] - b[MOVE + l]) + h * h * m * par.space[GRAVITY + l]
+    k1, k2, k3 = mean_torque_published(par.moments[i], a, b)
+    torque_residual(a, b, k1, k2, k3, first + 3, t, width)
+
+
+def mean_torque_published(j, a, b):
+    """2 J (c - W0) + c x J c, in the body."""
+    c1, c2, c3 = b[TURN], b[TURN + 1], b[TURN + 2]
+    p1, p2, p3 = j[0] * c1, j[1] * c2, j[2] * c3
+    k1, k2, k3 = cross(c1, c2, c3, p1, p2, p3)
+    return k1 + 2.0 * (p1 - j[0] * a[15]), k2 + 2.0 * (p2 - j[1] * a[16]), k3 + 2.0 * (p3 - j[2] * a[17])
+
+
+def tangent_published(i, par, t, width, first):
+    """Add the derivative of the inertia of body i, published step."""
+    a = par.node[0, i]
+    b = par.node[1, i]
     j1 = par.moments[i, 0]
     j2 = par.moments[i, 1]
     j3 = par.moments[i, 2]
     for l in range(3):
-        row = (first + l) * width
-        t[row + first + l] += 2.0 * m
-        t[row + width - 1] += 2.0 * m * (a[12 + l] - b[MOVE + l]) + h * h * m * par.space[GRAVITY + l]
-    c1 = 0.5 * (a[15] + b[15])
-    c2 = 0.5 * (a[16] + b[16])
-    c3 = 0.5 * (a[17] + b[17])
-    p1 = j1 * c1
-    p2 = j2 * c2
-    p3 = j3 * c3
-    k1, k2, k3 = cross(c1, c2, c3, p1, p2, p3)
-    k1 += 2.0 * (p1 - j1 * a[15])
-    k2 += 2.0 * (p2 - j2 * a[16])
-    k3 += 2.0 * (p3 - j3 * a[17])
+        t[(first + l) * width + first + l] += 2.0 * par.mass[i]
+    c1 = b[TURN]
+    c2 = b[TURN + 1]
+    c3 = b[TURN + 2]
+    k1, k2, k3 = mean_torque_published(par.moments[i], a, b)
     for axis in range(3):
         d1, d2, d3 = tangent_times(c1, c2, c3, axis)
         u1, u2, u3 = cross(c1, c2, c3, j1 * d1, j2 * d2, j3 * d3)
-        v1, v2, v3 = cross(d1, d2, d3, p1, p2, p3)
+        v1, v2, v3 = cross(d1, d2, d3, j1 * c1, j2 * c2, j3 * c3)
         d1 = 2.0 * j1 * d1 + u1 + v1
         d2 = 2.0 * j2 * d2 + u2 + v2
         d3 = 2.0 * j3 * d3 + u3 + v3
         turn_column(a, b, k1, k2, k3, d1, d2, d3, axis, first + 3, first + 3 + axis, t, width)
-    torque_residual(a, b, k1, k2, k3, first + 3, t, width)
 
 
 def turn_column(a, b, k1, k2, k3, d1, d2, d3, axis, row, column, t, width):
@@ -266,34 +292,52 @@ def torque_residual(a, b, k1, k2, k3, row, t, width):
 
 def body_two_level(i, h, par, t, width, first):
     """Add the inertia of body i, step with both levels."""
+    residual_two_level(i, h, par, t, width, first)
+    tangent_two_level(i, par, t, width, first)
+
+
+def residual_two_level(i, h, par, t, width, first):
+    """Add the inertia and weight of body i to the last column, step with both levels."""
     a = par.node[0, i]
     b = par.node[1, i]
     m = par.mass[i]
-    c1 = par.node[1, i, TURN + 0]
-    c2 = par.node[1, i, TURN + 1]
-    c3 = par.node[1, i, TURN + 2]
+    last = width - 1
     for l in range(3):
-        j = par.moments[i, l]
+        t[(first + l) * width + last] -= m * (b[MOVE + l] - 0.5 * (a[12 + l] + b[12 + l]))
+        t[(first + 3 + l) * width + last] -= par.moments[i, l] * (b[TURN + l] - 0.5 * (a[15 + l] + b[15 + l]))
+        t[(first + 6 + l) * width + last] -= m * (b[12 + l] - a[12 + l]) - h * h * m * par.space[GRAVITY + l]
+    k1, k2, k3 = mean_torque_two_level(par.moments[i], a, b)
+    torque_residual(a, b, k1, k2, k3, first + 9, t, width)
+
+
+def mean_torque_two_level(j, a, b):
+    """J (W1 - W0) + c x J Wbar, in the body."""
+    p1, p2, p3 = 0.5 * j[0] * (a[15] + b[15]), 0.5 * j[1] * (a[16] + b[16]), 0.5 * j[2] * (a[17] + b[17])
+    k1, k2, k3 = cross(b[TURN], b[TURN + 1], b[TURN + 2], p1, p2, p3)
+    return k1 + j[0] * (b[15] - a[15]), k2 + j[1] * (b[16] - a[16]), k3 + j[2] * (b[17] - a[17])
+
+
+def tangent_two_level(i, par, t, width, first):
+    """Add the derivative of the inertia of body i, step with both levels."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    m = par.mass[i]
+    c1 = b[TURN]
+    c2 = b[TURN + 1]
+    c3 = b[TURN + 2]
+    for l in range(3):
         row = (first + l) * width
         t[row + first + l] += m
         t[row + first + 6 + l] -= 0.5 * m
-        t[row + width - 1] -= m * (b[MOVE + l] - 0.5 * (a[12 + l] + b[12 + l]))
-        row = (first + 3 + l) * width
-        t[row + first + 9 + l] -= 0.5 * j
-        t[row + width - 1] -= j * ((c1, c2, c3)[l] - 0.5 * (a[15 + l] + b[15 + l]))
-        row = (first + 6 + l) * width
-        t[row + first + 6 + l] += m
-        t[row + width - 1] -= m * (b[12 + l] - a[12 + l]) - h * h * m * par.space[GRAVITY + l]
+        t[(first + 3 + l) * width + first + 9 + l] -= 0.5 * par.moments[i, l]
+        t[(first + 6 + l) * width + first + 6 + l] += m
     j1 = par.moments[i, 0]
     j2 = par.moments[i, 1]
     j3 = par.moments[i, 2]
     p1 = 0.5 * j1 * (a[15] + b[15])
     p2 = 0.5 * j2 * (a[16] + b[16])
     p3 = 0.5 * j3 * (a[17] + b[17])
-    k1, k2, k3 = cross(c1, c2, c3, p1, p2, p3)
-    k1 += j1 * (b[15] - a[15])
-    k2 += j2 * (b[16] - a[16])
-    k3 += j3 * (b[17] - a[17])
+    k1, k2, k3 = mean_torque_two_level(par.moments[i], a, b)
     for axis in range(3):
         d1, d2, d3 = tangent_times(c1, c2, c3, axis)
         column = first + 3 + axis
@@ -308,7 +352,6 @@ def body_two_level(i, h, par, t, width, first):
         d3 = j3 if axis == 2 else 0.0
         v1, v2, v3 = cross(c1, c2, c3, 0.5 * d1, 0.5 * d2, 0.5 * d3)
         turn_column(a, b, 0.0, 0.0, 0.0, d1 + v1, d2 + v2, d3 + v3, axis, first + 9, first + 9 + axis, t, width)
-    torque_residual(a, b, k1, k2, k3, first + 9, t, width)
 
 
 def correct(z, h, par, x):

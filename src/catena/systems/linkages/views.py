@@ -28,11 +28,14 @@ from . import layout as at
 from . import measures as linkage_measures
 from . import rank as linkage_rank
 from . import rattle as linkage_rattle
+from . import recursion as linkage_recursion
+from . import recursion_both as linkage_recursion_both
+from . import recursion_position as linkage_recursion_position
 from . import solver as linkage_solver
 from . import start as linkage_start
 from . import steps as linkage_steps
 from .joint_forces import BetweenPoints, Damper, Load, SitePair, Spring, Torsion
-from .joints import DOT, GROUND, POINT, SCREW
+from .joints import DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -89,9 +92,37 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         fills |= {linkage_solver.force_part: linkage_forces.force_block} if points else {}
         fills |= {linkage_solver.load_part: linkage_forces.load_block} if loads else {}
         kernels |= {linkage_steps.levels: int(both), linkage_steps.correction: bind(solve, fills)}
+    both = name == "energy_momentum"
+    unknowns = unknown_count(linkage, both=both)
+    if name != "constrained" and is_recursive(linkage):
+        kernels |= _recursion(linkage, fills, both=both)
+        unknowns = int(joint_freedoms(linkage).sum()) * (1 + both)
     flags = {"linear_bodies"} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
     flags |= {"dampers"} if _has_dampers(linkage) else set()
-    return _view(linkage, name, kernels, flags, unknown_count(linkage, both=name == "energy_momentum"))
+    return _view(linkage, name, kernels, flags, unknowns)
+
+
+def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[Any, Any]:
+    """A conserving step in the joints' increments."""
+    tables = linkage_recursion_both if both else linkage_recursion_position
+    angles = _has_angle(linkage)
+    acting = forces | {
+        linkage_recursion.acted_upon: int(any(not isinstance(force, Torsion) for force in linkage.forces))
+    }
+    torque = linkage_recursion.torsion_torque if angles else linkage_recursion.no_torque
+    return {
+        views.begin_increment: linkage_recursion.begin,
+        views.guess_increment: tables.guess,
+        views.correct_increment: linkage_recursion.correct,
+        views.accept_increment: linkage_recursion.accept,
+        linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
+        linkage_recursion.end_of_step: tables.end,
+        linkage_recursion.body_table: bind(tables.body_table, acting),
+        linkage_recursion.joint_equations: bind(tables.joint_equations, {linkage_recursion.hinge_torque: torque}),
+        linkage_recursion.add_to_parent: tables.add_to_parent,
+        linkage_recursion.spread: tables.spread,
+        linkage_recursion.table_rows: 12 if both else 6,
+    }
 
 
 def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[str], unknowns: int) -> View:
@@ -138,6 +169,20 @@ def is_dense(linkage: Linkage) -> bool:
     return bool(linkage.tree.loops) or any(_place(linkage, f) == ("nowhere", -1) for f in _point_forces(linkage))
 
 
+def joint_freedoms(linkage: Linkage) -> NDArray[np.int64]:
+    """Degrees of freedom of the joint that carries each body; 6 where none does."""
+    return np.array([6 if k < 0 else linkage.joints[k].degrees for k in linkage.tree.carriers])
+
+
+def is_recursive(linkage: Linkage) -> bool:
+    """Whether the joints' increments can be the only unknowns: a tree of hinges, ball joints and rigid joints."""
+    return (
+        not linkage.tree.loops
+        and all(isinstance(joint, Revolute | Spherical | Rigid) for joint in linkage.joints)
+        and all(_place(linkage, force)[0] == "ground" for force in _point_forces(linkage))
+    )
+
+
 def _point_forces(linkage: Linkage) -> list[BetweenPoints]:
     return [force for force in linkage.forces if isinstance(force, BetweenPoints)]
 
@@ -164,7 +209,7 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
     starts = [0, *np.cumsum([len(joint.rows) for joint in joints]).tolist()]
     row, sort = np.zeros((starts[-1], 8)), np.zeros((starts[-1], 4), dtype=np.int64)
     sort[:, at.KEPT], sort[:, at.IMAGE] = 1, -1
-    joint_values = np.zeros((len(joints), 22))
+    joint_values = np.zeros((len(joints), 25))
     link = np.full((len(joints), 7), -1, dtype=np.int64)
     torsions = {force.joint: (k, force) for k, force in enumerate(_torsions_of(linkage))}
     for k, joint in enumerate(joints):
@@ -173,6 +218,7 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
         number, torsion = torsions.get(k, (-1, None))
         pitch = getattr(joint, "pitch", 0.0)
         joint_values[k, at.CHILD_POINT : at.CHILD_POINT + 3] = b
+        joint_values[k, at.PARENT_POINT : at.PARENT_POINT + 3] = a
         joint_values[k, at.TRIAD : at.TRIAD + 9] = triad.ravel()
         joint_values[k, at.PITCH] = pitch
         joint_values[k, at.DAMPING] = 0.0 if torsion is None else torsion.damping
@@ -187,8 +233,10 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
                 row[r, :3] = triad[first]
             else:
                 row[r, :7] = *triad[first], *b, -triad[first] @ a
-    tree = np.full((linkage.count, 4), -1, dtype=np.int64)
+    tree = np.full((linkage.count, 6), -1, dtype=np.int64)
     tree[:, at.ORDER], tree[:, at.CARRIER] = linkage.tree.order, linkage.tree.carriers
+    tree[:, at.FREEDOM] = freedoms = joint_freedoms(linkage)
+    tree[:, at.UNKNOWN] = np.cumsum(freedoms) - freedoms
     kind, foot, up = linkage_measures.kept_momentum(linkage)
     made = {
         "mass": np.array([body.mass for body in linkage.bodies]),
@@ -258,6 +306,7 @@ def _scratch(linkage: Linkage, rows: int) -> dict[str, NDArray[Any]]:
         "node": node,
         "scratch": scratch,
         "own": np.zeros((n, 12 * 13)),
+        "sweep": np.zeros((n + 1, at.SWEEP)),
         "block": np.zeros((inner + 12) * (inner + 13)),
         "upper": np.zeros((1 if dense else n, inner * (inner + 13))),
         "delta": np.zeros(unknowns),

@@ -146,24 +146,10 @@ def scaling_flow(t, start, par, out):
 def publish_scaling(z, par, row):
     """The state in the axes in which the body was given."""
     f = par.frame
-    a = f[0]
-    b = -f[1]
-    c = -f[2]
-    d = -f[3]
-    q0 = z[3]
-    q1 = z[4]
-    q2 = z[5]
-    q3 = z[6]
-    row[3] = q0 * a - q1 * b - q2 * c - q3 * d
-    row[4] = q0 * b + q1 * a + q2 * d - q3 * c
-    row[5] = q0 * c + q2 * a + q3 * b - q1 * d
-    row[6] = q0 * d + q3 * a + q1 * c - q2 * b
-    row[10], row[11], row[12] = to_space(f, z[10], z[11], z[12])
-    for i in range(3):
+    for i in range(DIMENSION):
         row[i] = z[i]
-        row[7 + i] = z[7 + i]
-    row[13] = z[13]
-    row[14] = z[14]
+    multiply_right(row[3:7], f[0], -f[1], -f[2], -f[3])
+    row[10], row[11], row[12] = to_space(f, z[10], z[11], z[12])
 
 
 def measure_scaling(z, par, out, scale):

@@ -218,10 +218,14 @@ class ScalingBody(OneBody):
             raise InputError(f"scale = {s!r} is beyond the bound", where="start.scale", do="start with at most 1")
 
     def view(self, name: str) -> View | None:
-        smooth = self.constraint != "unilateral"
-        offered = {"energy_momentum": True, "field": smooth, "flow": smooth and self.is_free}
+        offered = {"energy_momentum": True, "field": True, "flow": self.is_free}
         if not offered.get(name, False):
             return None
+        if self.constraint == "unilateral" and name != "energy_momentum":
+            raise CapabilityError(
+                "the size has a bound, and its rate jumps at impacts: methods for smooth motion would step over them",
+                do="use EnergyMomentum(), which locates them; without forces `exact` gives the motion in closed form",
+            )
         moves_freely, turns_freely = self._kept
         fills = {
             views.field: kernels.scaling_field,

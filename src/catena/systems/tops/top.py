@@ -128,9 +128,14 @@ class Top(OneBody):
             Invariant("unit_residual", (), (), "|q|^2 - 1", frozenset({"unit", "quadratic"})),
             Invariant("tangency_residual", (), (), "q.g", frozenset({"unit", "bilinear", "quadratic"})),
         ]
-        tags = {"axial_momentum": {"axial"}, "kovalevskaya": {"general"}}
+        special = {
+            "axial_momentum": Invariant(
+                "axial_momentum", (), (), "angular momentum about its own axis", frozenset({"axial"})
+            ),
+            "kovalevskaya": Invariant("kovalevskaya", (), (), "Kovalevskaya's integral", frozenset({"general"})),
+        }
         name = self._special[0]
-        kept = (*general, *([Invariant(name, (), (), name, frozenset(tags[name]))] if name else []))
+        kept = (*general, *([special[name]] if name else []))
         if self.form == "quaternion":
             return kept
         return tuple(replace(invariant, tags=frozenset()) for invariant in kept)  # no method keeps any of them

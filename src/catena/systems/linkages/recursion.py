@@ -1,0 +1,510 @@
+"""Kernels of a tree of hinges, ball joints and rigid joints in the increments of its joints, which leave no multipliers.
+
+Unknowns of a step: the angle of a hinge, the Cayley vector (in space) of the child of a ball joint, displacement and Cayley vector of a
+body that no joint carries. Outwards along the tree they give the end of the step:
+
+    hinge: c = c_p o 2 tan(x/2) N0,     a o b = (a + b + a x b/2)/(1 - a.b/4),     dr = dr_p + c_p x abar - c x bbar
+
+with N0 the axis at the start of the step, abar and bbar the mean arms from the centres of parent and child to the joint; nothing
+is a difference of positions, so no digit is lost [nielsen2013].
+"""
+
+import math
+
+from ...geometry.quaternion import cayley, hold_length, rotation, turn_right
+from ...kernel import size, slot, within
+from ...summation import add
+from ...views import OK, STEP_TOO_LONG
+from .blocks import torsion_mean
+from .layout import (
+    AXIS_START,
+    CARRIER,
+    CHANGE,
+    CHILD_ARM_START,
+    CHILD_POINT,
+    COLUMNS,
+    EQUATIONS,
+    FACTORED,
+    FREEDOM,
+    GAIN,
+    GRAVITY,
+    INVERSE,
+    LAST_CHANGE,
+    MOVE,
+    ORDER,
+    PARENT,
+    PARENT_ARM_START,
+    PARENT_POINT,
+    SPACE_TURN,
+    STEP,
+    TABLE,
+    THETA,
+    TRIAD,
+    TURN,
+    UNKNOWN,
+    WORST,
+)
+from .rows import cross, times, transposed_times
+from .solver import eliminate, substitute
+from .steps import LARGEST_TURN, blame, set_bodies, turned, work_part
+
+FALLING = 0.05  # corrections that fall by less want new derivatives
+SMALL_ANGLE = 1e-4  # below it a series is exact
+SETTLING = 2.0**-6  # of what rounding does to the directions of a joint, taken back in each step
+
+
+@slot
+def angles_part(z, par):
+    """Set the angles of the joints, if they matter."""
+
+
+def no_angles(z, par):
+    """No angle matters."""
+
+
+@slot
+def end_of_step(par, x):
+    """Place the bodies at the end of the step, with their velocities."""
+
+
+@slot
+def body_table(i, h, time, par, fresh):
+    """The wrench of body i alone, at the end of each row of its table; with its derivatives if `fresh`."""
+
+
+@slot
+def joint_equations(i, k, h, x, par, fresh):
+    """Take the table of body i to the joint k that carries it; its equations, with their derivatives if `fresh`."""
+
+
+@slot
+def add_to_parent(i, k, par, fresh):
+    """Add the table of body i, as it looks from the parent, to that of the parent."""
+
+
+@slot
+def spread(i, x, par):
+    """Correct the unknowns of the joint that carries body i; the correction of the body into CHANGE."""
+
+
+@size
+def table_rows(par):
+    """6 for positions only, 12 for both levels."""
+    return 12
+
+
+@size
+def acted_upon(par):
+    """1 if loads or forces of the ground act on bodies, else 0."""
+    return 1
+
+
+@slot
+def hinge_torque(k, h, x, par, own):
+    """What the torsion of hinge k adds to its equation; its derivatives by the angle x and by the turn of the parent (3)."""
+
+
+def no_torque(k, h, x, par, own):
+    """No torsion acts."""
+    return 0.0, 0.0, 0.0, 0.0, 0.0
+
+
+def torsion_torque(k, h, x, par, own):
+    """(V1 - V0)/x along the mean axis, as its work demands: times x (1/t - c_p.N0/4)/(1 + |c_p|^2/4) with t = 2 tan(x/2)."""
+    e1, e2, e3 = get(par.sweep[par.link[k, PARENT]], SPACE_TURN)
+    n1, n2, n3 = get(own, AXIS_START)
+    torque, slope = torsion_mean(k, par.joint[k, THETA], x, h, par)
+    ratio, ratio_slope = over_tangent(x)
+    along = e1 * n1 + e2 * n2 + e3 * n3
+    k0 = 1.0 / (1.0 + 0.25 * (e1 * e1 + e2 * e2 + e3 * e3))
+    lever = k0 * (ratio - 0.25 * x * along)
+    f1, f2, f3 = cross(n1, n2, n3, e1, e2, e3)
+    k1 = -0.25 * torque * k0 * x
+    k2 = 0.25 * along * k1 - 0.5 * torque * lever
+    return (
+        torque * lever, slope * lever + torque * k0 * (ratio_slope - 0.25 * along),
+        k1 * (n1 - 0.5 * f1) + k2 * e1, k1 * (n2 - 0.5 * f2) + k2 * e2, k1 * (n3 - 0.5 * f3) + k2 * e3,
+    )  # fmt: skip
+
+
+def over_tangent(x):
+    """x/(2 tan(x/2)) and its derivative."""
+    if abs(x) < SMALL_ANGLE:
+        return 1.0 - x * x / 12.0, -x / 6.0
+    t = 2.0 * math.tan(0.5 * x)
+    ratio = x / t
+    return ratio, (1.0 - ratio * (1.0 + 0.25 * t * t)) / t
+
+
+@within
+def begin(z, h, par, x):
+    """Prepare a step from z: the bodies, the arms and the axes at its start."""
+    set_bodies(z, h, par)
+    angles_part(z, par)
+    par.scratch[FACTORED] = 0.0
+    for i in range(par.mass.shape[0]):
+        k = par.tree[i, CARRIER]
+        if k >= 0:
+            set_arms(par.node[0], i, par.link[k, PARENT], par.joint[k], 0, par.sweep[i])
+
+
+@within
+def set_arms(node, i, parent, joint, end, own):
+    """Arms and axis of the joint that carries body i, at the start (end = 0) or the end (3) of the step."""
+    q = node[parent, 3:12]
+    put(own, PARENT_ARM_START + end, times(q, joint[PARENT_POINT], joint[PARENT_POINT + 1], joint[PARENT_POINT + 2]))
+    put(own, AXIS_START + end, times(q, joint[TRIAD], joint[TRIAD + 1], joint[TRIAD + 2]))
+    q = node[i, 3:12]
+    put(own, CHILD_ARM_START + end, times(q, joint[CHILD_POINT], joint[CHILD_POINT + 1], joint[CHILD_POINT + 2]))
+
+
+@within
+def put(row, first, v):
+    """Three numbers into a row."""
+    row[first] = v[0]
+    row[first + 1] = v[1]
+    row[first + 2] = v[2]
+
+
+@within
+def get(row, first):
+    """Three numbers of a row."""
+    return row[first], row[first + 1], row[first + 2]
+
+
+@within
+def mean(row, first):
+    """Mean of a vector at the start of the step, at `first`, and at the end, behind it."""
+    return (
+        0.5 * (row[first] + row[first + 3]),
+        0.5 * (row[first + 1] + row[first + 4]),
+        0.5 * (row[first + 2] + row[first + 5]),
+    )
+
+
+@within
+def composed(a1, a2, a3, b1, b2, b3):
+    """a o b: the Cayley vector of the turn b, then a."""
+    c1, c2, c3 = cross(a1, a2, a3, b1, b2, b3)
+    k = 1.0 / (1.0 - 0.25 * (a1 * b1 + a2 * b2 + a3 * b3))
+    return k * (a1 + b1 + 0.5 * c1), k * (a2 + b2 + 0.5 * c2), k * (a3 + b3 + 0.5 * c3)
+
+
+@within
+def outwards(par, x):
+    """The end of the step: turns, directors, displacements, arms and axes, from the joints' increments x."""
+    for place in range(par.mass.shape[0]):
+        i = par.tree[place, ORDER]
+        at = par.tree[i, UNKNOWN]
+        freedom = par.tree[i, FREEDOM]
+        k = par.tree[i, CARRIER]
+        a = par.node[0, i]
+        b = par.node[1, i]
+        own = par.sweep[i]
+        parent = par.link[k, PARENT] if k >= 0 else -1
+        e1, e2, e3 = get(par.sweep[parent], SPACE_TURN)
+        c1, c2, c3 = e1, e2, e3
+        if freedom == 1:
+            t = 2.0 * math.tan(0.5 * x[at])
+            n1, n2, n3 = get(own, AXIS_START)
+            c1, c2, c3 = composed(e1, e2, e3, t * n1, t * n2, t * n3)
+        elif freedom == 3:
+            c1, c2, c3 = get(x, at)
+        elif freedom == 6:
+            c1, c2, c3 = get(x, at + 3)
+            put(b, MOVE, get(x, at))
+        put(own, SPACE_TURN, (c1, c2, c3))
+        t1, t2, t3 = transposed_times(a[3:12], c1, c2, c3)
+        put(b, TURN, (t1, t2, t3))
+        turned(a[3:12], t1, t2, t3, b[3:12])
+        if k >= 0:
+            set_arms(par.node[1], i, parent, par.joint[k], 3, own)
+            a1, a2, a3 = mean(own, PARENT_ARM_START)
+            b1, b2, b3 = mean(own, CHILD_ARM_START)
+            f1, f2, f3 = cross(e1, e2, e3, a1, a2, a3)
+            g1, g2, g3 = cross(c1, c2, c3, b1, b2, b3)
+            m1, m2, m3 = get(par.node[1, parent], MOVE)
+            put(b, MOVE, (m1 + f1 - g1, m2 + f2 - g2, m3 + f3 - g3))
+        for l in range(3):
+            b[l] = a[l] + b[MOVE + l]
+
+
+def turned_increment(c1, c2, c3, f1, f2, f3):
+    """Change of a Cayley vector c in space for a turn f of the end: (1 - skew(c)/2 + c c^T/4) f."""
+    g1, g2, g3 = cross(c1, c2, c3, f1, f2, f3)
+    k = 0.25 * (c1 * f1 + c2 * f2 + c3 * f3)
+    return f1 - 0.5 * g1 + k * c1, f2 - 0.5 * g2 + k * c2, f3 - 0.5 * g3 + k * c3
+
+
+def correct(z, h, par, x):
+    """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none.
+
+    Derivatives are kept as long as the corrections fall fast with them.
+    """
+    n = par.mass.shape[0]
+    fresh = par.scratch[FACTORED] == 0.0
+    end_of_step(par, x)
+    blame(par)
+    par.scratch[WORST] = -1.0
+    par.scratch[WORST + 1] = 0.0
+    if inwards(h, z[13 * n + 6 * par.link.shape[0]], x, par, fresh) != 0:
+        return -1.0
+    largest = 0.0
+    scale = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
+    for place in range(n):
+        i = par.tree[place, ORDER]
+        spread(i, x, par)
+        own = par.sweep[i]
+        for l in range(3):
+            scale = max(scale, abs(par.node[1, i, MOVE + l]), abs(par.node[1, i, TURN + l]))
+        for l in range(table_rows(par)):
+            if not abs(own[CHANGE + l]) <= largest:
+                largest = abs(own[CHANGE + l])
+    if not largest < 1e300:
+        return -1.0
+    change = largest / scale if scale > 0.0 else 0.0
+    par.scratch[FACTORED] = 1.0 if fresh or change <= FALLING * par.scratch[LAST_CHANGE] else 0.0
+    par.scratch[LAST_CHANGE] = change
+    return change
+
+
+@within
+def inwards(h, time, x, par, fresh):
+    """Eliminate all joints, leaves first; 0, or 1 if one has no correction."""
+    n = par.mass.shape[0]
+    rows = table_rows(par)
+    for i in range(n):
+        body_table(i, h, time, par, fresh)
+    for place in range(n - 1, -1, -1):
+        i = par.tree[place, ORDER]
+        k = par.tree[i, CARRIER]
+        own = par.sweep[i]
+        if k < 0:
+            if free_body(own, rows, par.block) != 0:
+                return 1
+            continue
+        joint_equations(i, k, h, x, par, fresh)
+        equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+        freedom = par.tree[i, FREEDOM]
+        status = 0
+        if freedom == 1:  # a number that the compiler knows makes loops without a loop
+            status = free_joint(own, rows // 6, rows, 0, equations, fresh)
+        elif freedom == 3:
+            status = free_joint(own, rows // 2, rows, 1, equations, fresh)
+        if status != 0:
+            return 1
+        if par.link[k, PARENT] >= 0:
+            add_to_parent(i, k, par, fresh)
+    return 0
+
+
+@within
+def free_joint(own, count, rows, ball, equations, fresh):
+    """Eliminate the unknowns of a joint, `count` of them: its correction, and the table without it; 0, or 1 if singular.
+
+    Each row of `equations`: derivative by the parent (as the table's), residual, what corrections beyond the joint add to it.
+    INVERSE holds the derivative by the joint, COLUMNS that of the table. At a ball joint the equations are that torques (and
+    twists), every second three rows of the table, vanish: these become zero.
+    """
+    width = rows + 2
+    if fresh:
+        if invert(own[INVERSE : INVERSE + count * count], count) != 0:
+            return 1
+        for a in range(count):
+            for l in range(rows):
+                own[GAIN + rows * a + l] = 0.0
+            for b in range(count):
+                factor = -own[INVERSE + count * a + b]
+                for l in range(rows):
+                    own[GAIN + rows * a + l] += factor * equations[width * b + l]
+        for level in range(0, rows, 6):
+            for r in range(level, level + 6 - 3 * ball):
+                for a in range(count):
+                    factor = own[COLUMNS + rows * a + r]
+                    for l in range(rows):
+                        own[TABLE + width * r + l] += factor * own[GAIN + rows * a + l]
+            for r in range(level + 6 - 3 * ball, level + 6):
+                for l in range(rows):
+                    own[TABLE + width * r + l] = 0.0
+    for a in range(count):
+        total = 0.0
+        for b in range(count):
+            total -= own[INVERSE + count * a + b] * (equations[width * b + rows] + equations[width * b + rows + 1])
+        own[STEP + a] = total
+        for r in range(rows):
+            own[TABLE + width * r + rows + 1] += own[COLUMNS + rows * a + r] * total
+    return 0
+
+
+def invert(a, count):
+    """a (count x count) := its inverse; 0, or 1 if that fails. Without exchanges: on the diagonal is inertia."""
+    for k in range(count):
+        if not abs(a[count * k + k]) > 0.0:
+            return 1
+        inverse = 1.0 / a[count * k + k]
+        a[count * k + k] = 1.0
+        for c in range(count):
+            a[count * k + c] *= inverse
+        for r in range(count):
+            if r != k:
+                factor = a[count * r + k]
+                a[count * r + k] = 0.0
+                for c in range(count):
+                    a[count * r + c] -= factor * a[count * k + c]
+    return 0
+
+
+@within
+def free_body(own, rows, t):
+    """The correction of a body that no joint carries; 0, or 1 if there is none."""
+    width = rows + 2
+    for r in range(rows):
+        for l in range(rows):
+            t[(rows + 1) * r + l] = own[TABLE + width * r + l]
+        t[(rows + 1) * r + rows] = -own[TABLE + width * r + rows] - own[TABLE + width * r + rows + 1]
+    if eliminate(t, rows, rows, rows + 1) != 0:
+        return 1
+    substitute(t, rows, rows + 1, own[CHANGE : CHANGE + rows])
+    return 0
+
+
+@within
+def shift_torque(own, a1, a2, a3, force, torque, row, start):
+    """Add a x F to T in the columns of a table from `start`; their rows begin at `force` and `torque` and are `row` long."""
+    for l in range(start, row):
+        f1 = own[force + l]
+        f2 = own[force + row + l]
+        f3 = own[force + 2 * row + l]
+        own[torque + l] += a2 * f3 - a3 * f2
+        own[torque + row + l] += a3 * f1 - a1 * f3
+        own[torque + 2 * row + l] += a1 * f2 - a2 * f1
+
+
+@within
+def turn_arm(own, sign, first, force, torque, row):
+    """Add the derivative of sign abar x F by a turn of the arm at `first`: sign/2 (turn x a) x F."""
+    a1, a2, a3 = get(own, first)
+    residual = force + row - 2
+    f1 = 0.5 * sign * own[residual]
+    f2 = 0.5 * sign * own[residual + row]
+    f3 = 0.5 * sign * own[residual + 2 * row]
+    along = a1 * f1 + a2 * f2 + a3 * f3
+    for l in range(3):
+        k = own[first + l]
+        own[torque + row * l + 3] += k * f1
+        own[torque + row * l + 4] += k * f2
+        own[torque + row * l + 5] += k * f3
+        own[torque + row * l + 3 + l] -= along
+
+
+@within
+def note_residual(k, residual, par):
+    """Remember joint k if its equations are farther off than those of the joints before."""
+    if abs(residual) > par.scratch[WORST + 1]:
+        par.scratch[WORST] = k
+        par.scratch[WORST + 1] = abs(residual)
+
+
+def accept(z, e, h, par, x):
+    """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
+    n = par.mass.shape[0]
+    for i in range(n):
+        c1, c2, c3 = get(par.sweep[i], SPACE_TURN)
+        if not c1 * c1 + c2 * c2 + c3 * c3 <= LARGEST_TURN:
+            return STEP_TOO_LONG
+    end_of_step(par, x)
+    time = 13 * n + 6 * par.link.shape[0]
+    work_part(z, e, h, z[time], par)
+    per_step = 1.0 / h
+    for place in range(n):
+        i = par.tree[place, ORDER]
+        a = par.node[0, i]
+        b = par.node[1, i]
+        for l in range(3):
+            add(z, e, 7 * n + 3 * i + l, per_step * par.mass[i] * (b[12 + l] - a[12 + l]))
+            add(z, e, 10 * n + 3 * i + l, per_step * par.moments[i, l] * (b[15 + l] - a[15 + l]))
+        q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
+        low = e[3 * n + 4 * i : 3 * n + 4 * i + 4]
+        q1, q2, q3, q4 = cayley(0.5 * b[TURN], 0.5 * b[TURN + 1], 0.5 * b[TURN + 2])
+        turn_right(q, low, q1, q2, q3, q4)
+        hold_length(q, low)
+        set_directors(q, b)
+        k = par.tree[i, CARRIER]
+        if k < 0:
+            for l in range(3):
+                add(z, e, 3 * i + l, b[MOVE + l])
+        else:
+            settle(z, e, i, k, par)
+    add(z, e, time, h)
+    return OK
+
+
+def set_directors(q, own):
+    """The directors of a node from its quaternion."""
+    own[3], own[4], own[5], own[6], own[7], own[8], own[9], own[10], own[11] = rotation(q)
+
+
+@within
+def settle(z, e, i, k, par):
+    """Put body i where its joint k holds it, and take back a little of what rounding did to the directions of the joint."""
+    n = par.mass.shape[0]
+    parent = par.link[k, PARENT]
+    joint = par.joint[k]
+    freedom = par.tree[i, FREEDOM]
+    own = par.node[1, i, 3:12]
+    above = par.node[1, parent, 3:12]
+    if freedom < 3:
+        image = rotation(z[13 * n + 4 * k : 13 * n + 4 * k + 4])
+        m1, m2, m3 = misaligned(own, above, image, joint, TRIAD)
+        if freedom == 0:
+            d1, d2, d3 = misaligned(own, above, image, joint, TRIAD + 3)
+            m1 += d1
+            m2 += d2
+            m3 += d3
+        m1, m2, m3 = transposed_times(own, m1, m2, m3)
+        low = 0.5 * SETTLING
+        first = 3 * n + 4 * i
+        turn_right(z[first : first + 4], e[first : first + 4], 0.0, low * m1, low * m2, low * m3)
+    a1, a2, a3 = times(above, joint[PARENT_POINT], joint[PARENT_POINT + 1], joint[PARENT_POINT + 2])
+    b1, b2, b3 = times(own, joint[CHILD_POINT], joint[CHILD_POINT + 1], joint[CHILD_POINT + 2])
+    r1, r2, r3 = 0.0, 0.0, 0.0
+    if parent >= 0:
+        r1, r2, r3 = get(z, 3 * parent)
+    put(z, 3 * i, (r1 + a1 - b1, r2 + a2 - b2, r3 + a3 - b3))
+    put(e, 3 * i, (0.0, 0.0, 0.0))
+
+
+def misaligned(own, above, image, joint, first):
+    """The turn in space that brings the image of a direction of the joint in the child to the direction in the parent."""
+    d1, d2, d3 = get(joint, first)
+    a1, a2, a3 = times(above, d1, d2, d3)
+    d1, d2, d3 = transposed_times(image, d1, d2, d3)
+    b1, b2, b3 = times(own, d1, d2, d3)
+    return cross(b1, b2, b3, a1, a2, a3)
+
+
+@within
+def put_rate(i, par, x, shift):
+    """What the joint that carries body i does at the start of the step, times the step, to its place in x plus `shift`."""
+    at = par.tree[i, UNKNOWN] + shift
+    freedom = par.tree[i, FREEDOM]
+    k = par.tree[i, CARRIER]
+    a = par.node[0, i]
+    w1, w2, w3 = times(a[3:12], a[15], a[16], a[17])
+    if freedom == 6:
+        put(x, at, get(a, 12))
+        put(x, at + 3, (w1, w2, w3))
+    elif freedom == 3:
+        put(x, at, (w1, w2, w3))
+    elif freedom == 1:
+        b = par.node[0, par.link[k, PARENT]]
+        n1, n2, n3 = get(par.sweep[i], AXIS_START)
+        v1, v2, v3 = times(b[3:12], b[15], b[16], b[17])
+        x[at] = n1 * (w1 - v1) + n2 * (w2 - v2) + n3 * (w3 - v3)
+
+
+def wrapped(angle):
+    """The angle in [-pi, pi]: Newton's method may land on another turn, and a growing angle loses digits."""
+    if abs(angle) > math.pi:
+        return angle - 2.0 * math.pi * math.floor(0.5 * angle / math.pi + 0.5)
+    return angle

@@ -1,0 +1,425 @@
+"""The step with both levels in the joints' increments and end velocities: the tables that a sweep along the tree works on.
+
+For each joint u, next to its increment x: the rate of a hinge, the angular velocity (in space) of the child of a ball joint, the
+velocities of a body that no joint carries, at the end of the step and times the step. Inwards over body i with children k and
+parent p, gam and del in the axes of the body, E_k = (Q0_i^T Q0_k + Q1_i^T Q1_k)/2 [gonzalez1999]:
+
+    Gam_i = M (dr - Vbar) + sum Gam_k,     gam_i = Qb^-1 Gam_i
+    del_i = J (c - Wbar) - b x gam_i + sum [a_k x (E_k gam_k) + E_k del_k]             vanishes along a hinge, or wholly
+    F_i = M (V1 - V0) - h^2 M g + sum F_k
+    T_i = Qb [J (W1 - W0) + c x J Wbar] + Gam_i x rel_i - bbar x F_i + sum [abar_k x F_k - A_k x Gam_k + T_k]
+    T_i + O_p x (Qb del_i)                                                             vanishes along a hinge, or wholly
+    A_k = Qb_i (Wbar_i x a_k),   O_p = Qb_p Wbar_p,   rel_i = Vbar_i - Vbar_p - A_i
+
+The table of a body holds (Gam, del, F, T) and its derivative by displacement, turn, velocity and angular velocity (in space) of the
+end of that body. Left out of the derivative is what the small Gam and del would contribute, which vanish with the error
+of the step.
+"""
+
+from ...kernel import within
+from .layout import (
+    AXIS,
+    AXIS_START,
+    CARRIER,
+    CHANGE,
+    CHILD_ARM,
+    CHILD_ARM_START,
+    CHILD_POINT,
+    COLUMNS,
+    EQUATIONS,
+    FACTORED,
+    FREEDOM,
+    GAIN,
+    INVERSE,
+    MAPS,
+    ORDER,
+    PARENT,
+    PARENT_ARM,
+    PARENT_ARM_START,
+    PARENT_POINT,
+    SPACE_SPIN,
+    SPACE_TURN,
+    STEP,
+    TABLE,
+    TURN,
+    UNKNOWN,
+)
+from .recursion import (
+    acted_upon,
+    get,
+    hinge_torque,
+    mean,
+    note_residual,
+    outwards,
+    put,
+    put_rate,
+    shift_torque,
+    turn_arm,
+    turned_increment,
+    wrapped,
+)
+from .rows import cross, times, transposed_times
+from .solver import ground_forces, load_part
+from .steps import residual_two_level, tangent_two_level
+
+ROW = 14  # numbers in a row of a table
+DISPLACEMENT, TWIST, FORCE, TORQUE = TABLE, TABLE + 3 * ROW, TABLE + 6 * ROW, TABLE + 9 * ROW  # Gam, del, F, T
+RESIDUAL = 12  # column of the wrench; behind it what corrections add
+TO_TWIST, TO_PARENT, TWIST_TO_PARENT = MAPS, MAPS + 9, MAPS + 18  # (9 each) b x Qb^-1, a x (E Qb^-1), E
+
+
+def guess(par, x):
+    """x of a motion without forces."""
+    par.scratch[FACTORED] = 0.0
+    for i in range(par.mass.shape[0]):
+        put_rate(i, par, x, 0)
+        put_rate(i, par, x, x.shape[0] // 2)
+
+
+def end(par, x):
+    """The bodies at the end of the step, with the velocities that the joints' rates give them."""
+    outwards(par, x)
+    for place in range(par.mass.shape[0]):
+        i = par.tree[place, ORDER]
+        at = x.shape[0] // 2 + par.tree[i, UNKNOWN]
+        freedom = par.tree[i, FREEDOM]
+        own = par.sweep[i]
+        b = par.node[1, i]
+        k = par.tree[i, CARRIER]
+        if k < 0:
+            put(b, 12, get(x, at))
+            w1, w2, w3 = get(x, at + 3)
+        else:
+            parent = par.link[k, PARENT]
+            e1, e2, e3 = get(par.sweep[parent], SPACE_SPIN)
+            w1, w2, w3 = e1, e2, e3
+            if freedom == 1:
+                n1, n2, n3 = get(own, AXIS)
+                w1 += x[at] * n1
+                w2 += x[at] * n2
+                w3 += x[at] * n3
+            elif freedom == 3:
+                w1, w2, w3 = get(x, at)
+            v1, v2, v3 = get(par.node[1, parent], 12)
+            a1, a2, a3 = get(own, PARENT_ARM)
+            b1, b2, b3 = get(own, CHILD_ARM)
+            f1, f2, f3 = cross(e1, e2, e3, a1, a2, a3)
+            g1, g2, g3 = cross(w1, w2, w3, b1, b2, b3)
+            put(b, 12, (v1 + f1 - g1, v2 + f2 - g2, v3 + f3 - g3))
+        put(own, SPACE_SPIN, (w1, w2, w3))
+        put(b, 15, transposed_times(b[3:12], w1, w2, w3))
+
+
+@within
+def body_table(i, h, time, par, fresh):
+    """The wrench of body i alone, and its derivative in space if `fresh`."""
+    own = par.sweep[i]
+    t = par.block
+    if fresh or acted_upon(par) == 1:
+        for l in range(156):
+            t[l] = 0.0
+        residual_two_level(i, h, par, t, 13, 0)
+        tangent_two_level(i, par, t, 13, 0)
+        load_part(i, 1, h, time, par, t, 13, 0)
+        ground_forces(i, 1, h, par, t, 13)
+        for r in range(12):
+            own[TABLE + ROW * r + RESIDUAL] = -t[13 * r + 12]
+            if fresh:
+                space_row(par.node[1, i], t, 13 * r, own, TABLE + ROW * r)
+    else:
+        for r in range(12):
+            t[r] = 0.0
+        residual_two_level(i, h, par, t, 1, 0)
+        for r in range(12):
+            own[TABLE + ROW * r + RESIDUAL] = -t[r]
+    for r in range(12):
+        own[TABLE + ROW * r + RESIDUAL + 1] = 0.0
+
+
+@within
+def space_row(b, t, first, own, to):
+    """A row of derivatives by turn and angular velocity in the body, t, as one by those in space: dW = Q1^T dOm + W x Q1^T turn."""
+    w1, w2, w3 = get(t, first + 9)
+    f1, f2, f3 = cross(w1, w2, w3, b[15], b[16], b[17])
+    for l in range(3):
+        own[to + l] = t[first + l]
+        own[to + 6 + l] = t[first + 6 + l]
+    put(own, to + 3, times(b[3:12], t[first + 3] + f1, t[first + 4] + f2, t[first + 5] + f3))
+    put(own, to + 9, times(b[3:12], w1, w2, w3))
+
+
+@within
+def set_maps(i, parent, joint, par):
+    """How the joint that carries body i takes Gam and del to its point and to the parent."""
+    q0 = par.node[0, i, 3:12]
+    q1 = par.node[1, i, 3:12]
+    p0 = par.node[0, parent, 3:12]
+    p1 = par.node[1, parent, 3:12]
+    c1, c2, c3 = get(par.node[1, i], TURN)
+    b1, b2, b3 = get(joint, CHILD_POINT)
+    a1, a2, a3 = get(joint, PARENT_POINT)
+    maps = par.scratch
+    for r in range(3):
+        for l in range(3):
+            maps[TWIST_TO_PARENT + 3 * r + l] = 0.5 * (
+                p0[r] * q0[l] + p0[3 + r] * q0[3 + l] + p0[6 + r] * q0[6 + l]
+                + p1[r] * q1[l] + p1[3 + r] * q1[3 + l] + p1[6 + r] * q1[6 + l]
+            )  # fmt: skip
+    for l in range(3):  # columns of Qb^-1 = (1 - skew(c)/2) Q0^T
+        g1, g2, g3 = get(q0, 3 * l)
+        f1, f2, f3 = cross(c1, c2, c3, g1, g2, g3)
+        g1 -= 0.5 * f1
+        g2 -= 0.5 * f2
+        g3 -= 0.5 * f3
+        f1, f2, f3 = cross(b1, b2, b3, g1, g2, g3)
+        maps[TO_TWIST + l] = f1
+        maps[TO_TWIST + 3 + l] = f2
+        maps[TO_TWIST + 6 + l] = f3
+        g1, g2, g3 = times(maps[TWIST_TO_PARENT : TWIST_TO_PARENT + 9], g1, g2, g3)
+        f1, f2, f3 = cross(a1, a2, a3, g1, g2, g3)
+        maps[TO_PARENT + l] = f1
+        maps[TO_PARENT + 3 + l] = f2
+        maps[TO_PARENT + 6 + l] = f3
+
+
+@within
+def mean_times(a, b, x1, x2, x3):
+    """Mean directors of two nodes of a body, times a vector of the body."""
+    f1, f2, f3 = times(a[3:12], x1, x2, x3)
+    g1, g2, g3 = times(b[3:12], x1, x2, x3)
+    return 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
+
+
+@within
+def mean_spin(a, b):
+    """Wbar of a body."""
+    return 0.5 * (a[15] + b[15]), 0.5 * (a[16] + b[16]), 0.5 * (a[17] + b[17])
+
+
+@within
+def parent_arm_rate(parent, joint, par):
+    """A = Qb (Wbar x a) of the parent."""
+    w1, w2, w3 = mean_spin(par.node[0, parent], par.node[1, parent])
+    a1, a2, a3 = get(joint, PARENT_POINT)
+    f1, f2, f3 = cross(w1, w2, w3, a1, a2, a3)
+    return mean_times(par.node[0, parent], par.node[1, parent], f1, f2, f3)
+
+
+@within
+def joint_equations(i, k, h, x, par, fresh):
+    """Twist and torque at joint k, which carries body i, and what of them must vanish."""
+    own = par.sweep[i]
+    joint = par.joint[k]
+    parent = par.link[k, PARENT]
+    freedom = par.tree[i, FREEDOM]
+    start = 0 if fresh else RESIDUAL
+    set_maps(i, parent, joint, par)
+    maps = par.scratch[TO_TWIST : TO_TWIST + 9]
+    for l in range(start, ROW):
+        f1, f2, f3 = times(maps, own[DISPLACEMENT + l], own[DISPLACEMENT + ROW + l], own[DISPLACEMENT + 2 * ROW + l])
+        own[TWIST + l] -= f1
+        own[TWIST + ROW + l] -= f2
+        own[TWIST + 2 * ROW + l] -= f3
+    a1, a2, a3 = parent_arm_rate(parent, joint, par)
+    for l in range(3):
+        part = 0.5 * (par.node[0, i, 12 + l] + par.node[1, i, 12 + l])
+        part -= 0.5 * (par.node[0, parent, 12 + l] + par.node[1, parent, 12 + l])
+        if l == 0:
+            a1 -= part
+        elif l == 1:
+            a2 -= part
+        else:
+            a3 -= part
+    shift_torque(own, a1, a2, a3, DISPLACEMENT, TORQUE, ROW, start)  # Gam x rel
+    m1, m2, m3 = mean(own, CHILD_ARM_START)
+    shift_torque(own, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
+    if fresh:
+        turn_arm(own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
+        carry(own, freedom, x[x.shape[0] // 2 + par.tree[i, UNKNOWN]] if freedom == 1 else 0.0, par.sweep[parent])
+    if freedom == 1:
+        hinge_equations(i, k, h, x, par, fresh)
+    elif freedom == 3:
+        equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+        for r in range(6):
+            row = (TWIST if r < 3 else FORCE) + ROW * r  # the three rows of del, then those of T
+            for l in range(start, ROW):
+                equations[ROW * r + l] = own[row + l]
+            note_residual(k, equations[ROW * r + RESIDUAL], par)
+            if fresh:
+                for m in range(6):
+                    own[INVERSE + 6 * r + m] = own[COLUMNS + 12 * m + (3 if r < 3 else 6) + r]
+
+
+@within
+def hinge_equations(i, k, h, x, par, fresh):
+    """del along the axis, and T + O_p x (Qb del) along the mean axis."""
+    own = par.sweep[i]
+    parent = par.link[k, PARENT]
+    equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+    start = 0 if fresh else RESIDUAL
+    n1, n2, n3 = get(own, AXIS)
+    u1, u2, u3 = mean(own, AXIS_START)
+    w1, w2, w3 = mean_spin(par.node[0, parent], par.node[1, parent])
+    w1, w2, w3 = mean_times(par.node[0, parent], par.node[1, parent], w1, w2, w3)
+    w1, w2, w3 = cross(u1, u2, u3, w1, w2, w3)
+    f1, f2, f3 = transposed_times(par.node[0, i, 3:12], w1, w2, w3)
+    g1, g2, g3 = transposed_times(par.node[1, i, 3:12], w1, w2, w3)
+    g1, g2, g3 = 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
+    f1, f2, f3 = transposed_times(par.node[1, i, 3:12], n1, n2, n3)  # the axis in the child
+    for l in range(start, ROW):
+        d1, d2, d3 = own[TWIST + l], own[TWIST + ROW + l], own[TWIST + 2 * ROW + l]
+        equations[l] = f1 * d1 + f2 * d2 + f3 * d3
+        equations[ROW + l] = (
+            u1 * own[TORQUE + l] + u2 * own[TORQUE + ROW + l] + u3 * own[TORQUE + 2 * ROW + l]
+            + g1 * d1 + g2 * d2 + g3 * d3
+        )  # fmt: skip
+    torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
+    equations[ROW + RESIDUAL] += torque
+    note_residual(k, equations[RESIDUAL], par)
+    note_residual(k, equations[ROW + RESIDUAL], par)
+    if fresh:
+        for m in range(2):
+            column = COLUMNS + 12 * m
+            d1, d2, d3 = get(own, column + 3)
+            t1, t2, t3 = get(own, column + 9)
+            own[INVERSE + m] = f1 * d1 + f2 * d2 + f3 * d3
+            own[INVERSE + 2 + m] = u1 * t1 + u2 * t2 + u3 * t3 + g1 * d1 + g2 * d2 + g3 * d3
+        own[INVERSE + 2] += slope
+        # the mean axis turns with the parent
+        t = TORQUE + RESIDUAL
+        d1, d2, d3 = cross(n1, n2, n3, own[t], own[t + ROW], own[t + 2 * ROW])
+        equations[ROW + 3] += 0.5 * d1 + p1
+        equations[ROW + 4] += 0.5 * d2 + p2
+        equations[ROW + 5] += 0.5 * d3 + p3
+
+
+@within
+def carry(own, freedom, rate, above):
+    """The derivatives by the joint, into COLUMNS, and by the parent where the joint stays.
+
+    A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b); in V = V_p + Om_p x a - Om x b
+    arms turn, too, and the axis of a hinge turns with the parent.
+    """
+    a1, a2, a3 = get(own, PARENT_ARM)
+    b1, b2, b3 = get(own, CHILD_ARM)
+    n1, n2, n3 = get(own, AXIS)
+    w1, w2, w3 = get(own, SPACE_SPIN)
+    e1, e2, e3 = get(above, SPACE_SPIN)
+    for r in range(12):
+        m = TABLE + ROW * r
+        d1, d2, d3 = get(own, m)
+        v1, v2, v3 = get(own, m + 6)
+        f1, f2, f3 = cross(v1, v2, v3, w1, w2, w3)
+        f1, f2, f3 = cross(d1 + f1, d2 + f2, d3 + f3, b1, b2, b3)
+        f1 += own[m + 3]
+        f2 += own[m + 4]
+        f3 += own[m + 5]
+        g1, g2, g3 = cross(v1, v2, v3, b1, b2, b3)
+        g1 += own[m + 9]
+        g2 += own[m + 10]
+        g3 += own[m + 11]
+        if freedom == 1:
+            own[COLUMNS + r] = f1 * n1 + f2 * n2 + f3 * n3
+            own[COLUMNS + 12 + r] = g1 * n1 + g2 * n2 + g3 * n3
+        elif freedom == 3:
+            own[COLUMNS + r] = f1
+            own[COLUMNS + 12 + r] = f2
+            own[COLUMNS + 24 + r] = f3
+            own[COLUMNS + 36 + r] = g1
+            own[COLUMNS + 48 + r] = g2
+            own[COLUMNS + 60 + r] = g3
+        p1, p2, p3 = cross(v1, v2, v3, e1, e2, e3)
+        p1, p2, p3 = cross(a1, a2, a3, d1 + p1, d2 + p2, d3 + p3)
+        h1, h2, h3 = cross(n1, n2, n3, g1, g2, g3)
+        put(own, m + 3, (f1 + p1 + rate * h1, f2 + p2 + rate * h2, f3 + p3 + rate * h3))
+        h1, h2, h3 = cross(a1, a2, a3, v1, v2, v3)
+        put(own, m + 9, (g1 + h1, g2 + h2, g3 + h3))
+
+
+@within
+def add_to_parent(i, k, par, fresh):
+    """Add the table of body i, with twist and torque about the parent's centre, to that of the parent."""
+    own = par.sweep[i]
+    parent = par.link[k, PARENT]
+    below = par.sweep[parent]
+    start = 0 if fresh else RESIDUAL
+    a1, a2, a3 = parent_arm_rate(parent, par.joint[k], par)
+    shift_torque(own, -a1, -a2, -a3, DISPLACEMENT, TORQUE, ROW, start)
+    m1, m2, m3 = mean(own, PARENT_ARM_START)
+    shift_torque(own, m1, m2, m3, FORCE, TORQUE, ROW, start)
+    if fresh:
+        turn_arm(own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
+    to = par.scratch[TO_PARENT : TO_PARENT + 9]
+    twist = par.scratch[TWIST_TO_PARENT : TWIST_TO_PARENT + 9]
+    for l in range(start, ROW):
+        f1, f2, f3 = times(to, own[DISPLACEMENT + l], own[DISPLACEMENT + ROW + l], own[DISPLACEMENT + 2 * ROW + l])
+        g1, g2, g3 = times(twist, own[TWIST + l], own[TWIST + ROW + l], own[TWIST + 2 * ROW + l])
+        below[TWIST + l] += f1 + g1
+        below[TWIST + ROW + l] += f2 + g2
+        below[TWIST + 2 * ROW + l] += f3 + g3
+        for r in range(3):
+            below[DISPLACEMENT + ROW * r + l] += own[DISPLACEMENT + ROW * r + l]
+            below[FORCE + ROW * r + l] += own[FORCE + ROW * r + l]
+            below[TORQUE + ROW * r + l] += own[TORQUE + ROW * r + l]
+
+
+@within
+def spread(i, x, par):
+    """Correct increment and rate of the joint that carries body i; what it does to the body into CHANGE."""
+    own = par.sweep[i]
+    at = par.tree[i, UNKNOWN]
+    rate = x.shape[0] // 2 + at
+    freedom = par.tree[i, FREEDOM]
+    c1, c2, c3 = get(own, SPACE_TURN)
+    if freedom == 6:
+        f1, f2, f3 = get(own, CHANGE + 3)
+        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        put(x, at + 3, (c1 + d1, c2 + d2, c3 + d3))
+        for l in range(3):
+            x[at + l] += own[CHANGE + l]
+            x[rate + l] += own[CHANGE + 6 + l]
+            x[rate + 3 + l] += own[CHANGE + 9 + l]
+        return
+    above = par.sweep[par.link[par.tree[i, CARRIER], PARENT]]
+    for m in range(2 * freedom):
+        for l in range(12):
+            own[STEP + m] += own[GAIN + 12 * m + l] * above[CHANGE + l]
+    f1, f2, f3 = get(above, CHANGE + 3)
+    g1, g2, g3 = get(above, CHANGE + 9)
+    a1, a2, a3 = get(own, PARENT_ARM)
+    r1, r2, r3 = cross(f1, f2, f3, a1, a2, a3)
+    e1, e2, e3 = get(above, SPACE_SPIN)
+    p1, p2, p3 = cross(e1, e2, e3, r1, r2, r3)
+    s1, s2, s3 = cross(g1, g2, g3, a1, a2, a3)
+    if freedom == 1:
+        n1, n2, n3 = get(own, AXIS)
+        h1, h2, h3 = cross(f1, f2, f3, n1, n2, n3)
+        u = x[rate]
+        g1 += own[STEP + 1] * n1 + u * h1
+        g2 += own[STEP + 1] * n2 + u * h2
+        g3 += own[STEP + 1] * n3 + u * h3
+        f1 += own[STEP] * n1
+        f2 += own[STEP] * n2
+        f3 += own[STEP] * n3
+        x[at] = wrapped(x[at] + own[STEP])
+        x[rate] += own[STEP + 1]
+    elif freedom == 3:
+        f1 += own[STEP]
+        f2 += own[STEP + 1]
+        f3 += own[STEP + 2]
+        g1 += own[STEP + 3]
+        g2 += own[STEP + 4]
+        g3 += own[STEP + 5]
+        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        put(x, at, (c1 + d1, c2 + d2, c3 + d3))
+        put(x, rate, (x[rate] + g1, x[rate + 1] + g2, x[rate + 2] + g3))
+    b1, b2, b3 = get(own, CHILD_ARM)
+    w1, w2, w3 = get(own, SPACE_SPIN)
+    d1, d2, d3 = cross(f1, f2, f3, b1, b2, b3)
+    put(own, CHANGE, (above[CHANGE] + r1 - d1, above[CHANGE + 1] + r2 - d2, above[CHANGE + 2] + r3 - d3))
+    put(own, CHANGE + 3, (f1, f2, f3))
+    d1, d2, d3 = cross(w1, w2, w3, d1, d2, d3)
+    h1, h2, h3 = cross(g1, g2, g3, b1, b2, b3)
+    v1, v2, v3 = get(above, CHANGE + 6)
+    put(own, CHANGE + 6, (v1 + s1 + p1 - h1 - d1, v2 + s2 + p2 - h2 - d2, v3 + s3 + p3 - h3 - d3))
+    put(own, CHANGE + 9, (g1, g2, g3))

@@ -1,0 +1,222 @@
+"""The published step in the joints' increments: the tables that a sweep along the tree works on.
+
+Each joint must supply the force F and the torque T about its point,
+
+    F_i = F(inertia, weight, loads of i) + sum F_k,     T_i = K_i - bbar x F_i + sum (abar_k x F_k + T_k)
+
+and is free where nbar.T = 0 (hinge; nbar the mean of the axis at both ends) or T = 0 (ball joint): the published equations without
+their multipliers [nielsen2013]. The table of a body holds (F, T) and its derivative by the displacement and turn (in space) of
+the end of that body; taken through a joint to the parent it stays exact, as in the articulated-body method [featherstone1983].
+"""
+
+from ...kernel import within
+from .layout import (
+    AXIS,
+    AXIS_START,
+    CARRIER,
+    CHANGE,
+    CHILD_ARM,
+    CHILD_ARM_START,
+    COLUMNS,
+    EQUATIONS,
+    FACTORED,
+    FREEDOM,
+    GAIN,
+    INVERSE,
+    MOVE,
+    PARENT,
+    PARENT_ARM,
+    PARENT_ARM_START,
+    SPACE_TURN,
+    STEP,
+    TABLE,
+    TURN,
+    UNKNOWN,
+)
+from .recursion import (
+    acted_upon,
+    get,
+    hinge_torque,
+    mean,
+    note_residual,
+    outwards,
+    put,
+    put_rate,
+    shift_torque,
+    turn_arm,
+    turned_increment,
+    wrapped,
+)
+from .rows import cross
+from .solver import ground_forces, load_part
+from .steps import residual_published, tangent_published
+
+ROW = 8  # numbers in a row of a table
+FORCE, TORQUE = TABLE, TABLE + 3 * ROW
+RESIDUAL = 6  # column of the wrench; behind it what corrections add
+
+
+def guess(par, x):
+    """x of a motion without forces."""
+    par.scratch[FACTORED] = 0.0
+    for i in range(par.mass.shape[0]):
+        put_rate(i, par, x, 0)
+
+
+def end(par, x):
+    """The bodies at the end of the step; increments are means of the velocities at both ends times the step."""
+    outwards(par, x)
+    for i in range(par.mass.shape[0]):
+        a = par.node[0, i]
+        b = par.node[1, i]
+        for l in range(3):
+            b[12 + l] = 2.0 * b[MOVE + l] - a[12 + l]
+            b[15 + l] = 2.0 * b[TURN + l] - a[15 + l]
+
+
+@within
+def body_table(i, h, time, par, fresh):
+    """The wrench of body i alone, and its derivative in space if `fresh`."""
+    own = par.sweep[i]
+    t = par.block
+    if fresh or acted_upon(par) == 1:
+        for l in range(42):
+            t[l] = 0.0
+        residual_published(i, h, par, t, 7, 0)
+        tangent_published(i, par, t, 7, 0)
+        load_part(i, 0, h, time, par, t, 7, 0)
+        ground_forces(i, 0, h, par, t, 7)
+        q = par.node[1, i, 3:12]
+        for r in range(6):
+            own[TABLE + ROW * r + RESIDUAL] = -t[7 * r + 6]
+            if fresh:
+                d1, d2, d3 = get(t, 7 * r + 3)  # by turns about the axes of the body
+                for l in range(3):
+                    own[TABLE + ROW * r + l] = t[7 * r + l]
+                    own[TABLE + ROW * r + 3 + l] = d1 * q[3 * l] + d2 * q[3 * l + 1] + d3 * q[3 * l + 2]
+    else:
+        for r in range(6):
+            t[r] = 0.0
+        residual_published(i, h, par, t, 1, 0)
+        for r in range(6):
+            own[TABLE + ROW * r + RESIDUAL] = -t[r]
+    for r in range(6):
+        own[TABLE + ROW * r + RESIDUAL + 1] = 0.0
+
+
+@within
+def joint_equations(i, k, h, x, par, fresh):
+    """The torque about joint k, which carries body i, and what of it must vanish."""
+    own = par.sweep[i]
+    equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+    freedom = par.tree[i, FREEDOM]
+    start = 0 if fresh else RESIDUAL
+    m1, m2, m3 = mean(own, CHILD_ARM_START)
+    shift_torque(own, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
+    if fresh:
+        turn_arm(own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
+        carry(own, freedom)
+    if freedom == 1:
+        u1, u2, u3 = mean(own, AXIS_START)
+        for l in range(start, ROW):
+            equations[l] = u1 * own[TORQUE + l] + u2 * own[TORQUE + ROW + l] + u3 * own[TORQUE + 2 * ROW + l]
+        torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
+        equations[RESIDUAL] += torque
+        note_residual(k, equations[RESIDUAL], par)
+        if fresh:  # the mean axis turns with the parent
+            n1, n2, n3 = get(own, AXIS)
+            t = TORQUE + RESIDUAL
+            g1, g2, g3 = cross(n1, n2, n3, own[t], own[t + ROW], own[t + 2 * ROW])
+            equations[3] += 0.5 * g1 + p1
+            equations[4] += 0.5 * g2 + p2
+            equations[5] += 0.5 * g3 + p3
+            own[INVERSE] = u1 * own[COLUMNS + 3] + u2 * own[COLUMNS + 4] + u3 * own[COLUMNS + 5] + slope
+    elif freedom == 3:
+        for r in range(3):
+            for l in range(start, ROW):
+                equations[ROW * r + l] = own[TORQUE + ROW * r + l]
+            note_residual(k, equations[ROW * r + RESIDUAL], par)
+            if fresh:
+                for m in range(3):
+                    own[INVERSE + 3 * r + m] = own[COLUMNS + 6 * m + 3 + r]
+
+
+@within
+def carry(own, freedom):
+    """The derivatives by the joint, into COLUMNS, and by the parent where the joint stays.
+
+    A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b).
+    """
+    a1, a2, a3 = get(own, PARENT_ARM)
+    b1, b2, b3 = get(own, CHILD_ARM)
+    n1, n2, n3 = get(own, AXIS)
+    for r in range(6):
+        m = TABLE + ROW * r
+        d1, d2, d3 = get(own, m)
+        f1, f2, f3 = cross(d1, d2, d3, b1, b2, b3)
+        g1, g2, g3 = cross(a1, a2, a3, d1, d2, d3)
+        f1 += own[m + 3]
+        f2 += own[m + 4]
+        f3 += own[m + 5]
+        put(own, m + 3, (f1 + g1, f2 + g2, f3 + g3))
+        if freedom == 1:
+            own[COLUMNS + r] = f1 * n1 + f2 * n2 + f3 * n3
+        elif freedom == 3:
+            own[COLUMNS + r] = f1
+            own[COLUMNS + 6 + r] = f2
+            own[COLUMNS + 12 + r] = f3
+
+
+@within
+def add_to_parent(i, k, par, fresh):
+    """Add the table of body i, with the torque about the parent's centre, to that of the parent."""
+    own = par.sweep[i]
+    below = par.sweep[par.link[k, PARENT]]
+    m1, m2, m3 = mean(own, PARENT_ARM_START)
+    start = 0 if fresh else RESIDUAL
+    shift_torque(own, m1, m2, m3, FORCE, TORQUE, ROW, start)
+    if fresh:
+        turn_arm(own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
+    for r in range(6):
+        for l in range(start, ROW):
+            below[TABLE + ROW * r + l] += own[TABLE + ROW * r + l]
+
+
+@within
+def spread(i, x, par):
+    """Correct the increment of the joint that carries body i; the displacement and turn of the body into CHANGE."""
+    own = par.sweep[i]
+    at = par.tree[i, UNKNOWN]
+    freedom = par.tree[i, FREEDOM]
+    c1, c2, c3 = get(own, SPACE_TURN)
+    if freedom == 6:
+        for l in range(3):
+            x[at + l] += own[CHANGE + l]
+        f1, f2, f3 = get(own, CHANGE + 3)
+        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        put(x, at + 3, (c1 + d1, c2 + d2, c3 + d3))
+        return
+    above = par.sweep[par.link[par.tree[i, CARRIER], PARENT]]
+    f1, f2, f3 = get(above, CHANGE + 3)
+    a1, a2, a3 = get(own, PARENT_ARM)
+    b1, b2, b3 = get(own, CHILD_ARM)
+    r1, r2, r3 = cross(f1, f2, f3, a1, a2, a3)
+    for m in range(freedom):
+        for l in range(6):
+            own[STEP + m] += own[GAIN + 6 * m + l] * above[CHANGE + l]
+    if freedom == 1:
+        n1, n2, n3 = get(own, AXIS)
+        d = own[STEP]
+        f1 += d * n1
+        f2 += d * n2
+        f3 += d * n3
+        x[at] = wrapped(x[at] + d)
+    elif freedom == 3:
+        f1 += own[STEP]
+        f2 += own[STEP + 1]
+        f3 += own[STEP + 2]
+        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        put(x, at, (c1 + d1, c2 + d2, c3 + d3))
+    s1, s2, s3 = cross(f1, f2, f3, b1, b2, b3)
+    put(own, CHANGE, (above[CHANGE] + r1 - s1, above[CHANGE + 1] + r2 - s2, above[CHANGE + 2] + r3 - s3))
+    put(own, CHANGE + 3, (f1, f2, f3))
