@@ -248,3 +248,57 @@ void forces(long repeats, long n, long m, const double *r, const double *q, cons
         }
     }
 }
+
+/* The same from the forces on the left body of each link alone: forces are central, so they say what acts on the right one. */
+void forces_of_left(long repeats, long n, long m, const double *r, const double *q, const double *body, const double *pair,
+                    double *f, double *tau, double *restrict x, double *restrict w) {
+    long all = n * m;
+    double *restrict x0 = x, *restrict x1 = x + all, *restrict x2 = x + 2 * all;
+    double *restrict w0 = w, *restrict w1 = w + m, *restrict w2 = w + 2 * m;
+    double square = pair[0], strength = pair[1];
+    for (long repeat = 0; repeat < repeats; repeat++) {
+        for (long j = 0; j < n; j++) {
+            double o[9];
+            rotation(q + 4 * j, o);
+            for (long k = 0; k < m; k++) {
+                long a = j * m + k;
+                const double *b = body + 3 * k;
+                x0[a] = o[0] * b[0] + o[1] * b[1] + o[2] * b[2];
+                x1[a] = o[3] * b[0] + o[4] * b[1] + o[5] * b[2];
+                x2[a] = o[6] * b[0] + o[7] * b[1] + o[8] * b[2];
+            }
+        }
+        double g0 = 0, g1 = 0, g2 = 0, u0 = 0, u1 = 0, u2 = 0;
+        for (long j = 0; j < n; j++) {
+            double o[9], f0 = 0, f1 = 0, f2 = 0, t0 = 0, t1 = 0, t2 = 0, d0 = 0, d1 = 0, d2 = 0;
+            if (j < n - 1) {
+                const double *a0 = x0 + j * m, *a1 = x1 + j * m, *a2 = x2 + j * m;
+                d0 = r[3 * j] - r[3 * j + 3]; d1 = r[3 * j + 1] - r[3 * j + 4]; d2 = r[3 * j + 2] - r[3 * j + 5];
+                for (long k = 0; k < m; k++) w0[k] = w1[k] = w2[k] = 0;
+                for (long l = (j + 1) * m; l < (j + 2) * m; l++) {
+                    double y0 = x0[l] - d0, y1 = x1[l] - d1, y2 = x2[l] - d2;
+                    for (long k = 0; k < m; k++) {
+                        double e0 = a0[k] - y0, e1 = a1[k] - y1, e2 = a2[k] - y2;
+                        double i = 1 / (e0 * e0 + e1 * e1 + e2 * e2), u = square * i, u3 = u * u * u;
+                        double g = strength * (2 * u3 * u3 - u3) * i;
+                        w0[k] += g * e0; w1[k] += g * e1; w2[k] += g * e2;
+                    }
+                }
+                for (long k = 0; k < m; k++) {
+                    f0 += w0[k]; f1 += w1[k]; f2 += w2[k];
+                    t0 += a1[k] * w2[k] - a2[k] * w1[k];
+                    t1 += a2[k] * w0[k] - a0[k] * w2[k];
+                    t2 += a0[k] * w1[k] - a1[k] * w0[k];
+                }
+            }
+            f[3 * j] = f0 + g0; f[3 * j + 1] = f1 + g1; f[3 * j + 2] = f2 + g2;
+            u0 += t0; u1 += t1; u2 += t2;
+            rotation(q + 4 * j, o);
+            tau[3 * j] = o[0] * u0 + o[3] * u1 + o[6] * u2;
+            tau[3 * j + 1] = o[1] * u0 + o[4] * u1 + o[7] * u2;
+            tau[3 * j + 2] = o[2] * u0 + o[5] * u1 + o[8] * u2;
+            g0 = -f0; g1 = -f1; g2 = -f2;
+            u0 = d2 * f1 - d1 * f2 - t0; u1 = d0 * f2 - d2 * f0 - t1; u2 = d1 * f0 - d0 * f1 - t2;
+        }
+    }
+}

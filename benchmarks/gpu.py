@@ -81,7 +81,7 @@ def least(measure: Callable[[], float]) -> float:
 
 def on_card(program: cuda.CudaProgram, z: np.ndarray, dt: float, *, steps: int, every: int) -> cuda.MemberDriver:
     """Members on the card, started; blocks of the audit for all launches that may follow."""
-    edges = Job(program.system, ct.RK4(), dt, steps * (REPEATS + 1), every, False).edges
+    edges = Job(program.system, ct.RK4(), dt, steps * (REPEATS + 1), every, "final").edges
     driver = cuda.MemberDriver(program, z, t0=np.zeros(len(z)), dt=dt, every=every, edges=edges)
     driver.first_rows()
     return driver
@@ -111,13 +111,13 @@ def rate(program: cuda.CudaProgram, name: str, members: int, sizes: Sizes, *, ev
 def one_core(name: str, method: Any, sizes: Sizes) -> tuple[float, Batch, float]:
     """Nanoseconds per step on one core, the sample of members at the end, and the seconds to compile."""
     problem = getattr(ct.problems, name)()
-    job = Job(problem.system, method, problem.dt, sizes.steps, sizes.steps, False)
+    job = Job(problem.system, method, problem.dt, sizes.steps, sizes.steps, "final")
     began = time.perf_counter()
     _ = job.program
     compiling = time.perf_counter() - began
     z = starts(name, sizes.usual)[: sizes.sample]
     reached = follow(job, z, np.zeros(len(z)))
-    long = Job(problem.system, method, problem.dt, sizes.cpu_steps, sizes.cpu_steps, False)
+    long = Job(problem.system, method, problem.dt, sizes.cpu_steps, sizes.cpu_steps, "final")
 
     def seconds() -> float:
         began = time.perf_counter()

@@ -40,7 +40,8 @@ html_static_path = ["_static"]
 # from a copy: the pages ask nothing of the network
 mathjax_path = "mathjax/tex-svg.js"
 mathjax_options = {"defer": "defer"}
-mathjax4_config = {"options": {"enableMenu": False, "enableSpeech": False, "enableBraille": False}}
+# spoken formulas would ask for a script that is not in the copy
+mathjax4_config = {"options": {"enableMenu": False, "menuOptions": {"settings": {"enrich": False}}}}
 
 bibtex_bibfiles = ["../src/catena/references.bib"]
 bibtex_default_style = "alpha"

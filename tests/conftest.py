@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def chromium() -> str | None:
     """The command of the browser that the page is tested in."""
     return CHROMIUM
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def is_worker(config: pytest.Config) -> bool:

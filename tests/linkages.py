@@ -165,15 +165,6 @@ def random_tree(
     return linkage, z, still
 
 
-def with_images(linkage: Linkage, still: State) -> Linkage:
-    """The same linkage, its joints counting their angles from this state, wherever it starts."""
-    joints = []
-    for joint, image in zip(linkage.joints, starts.images_of(linkage, still.orientation), strict=True):
-        described = joint.describe() | ({"image": image.tolist()} if hasattr(joint, "image") else {})
-        joints.append(described)
-    return Linkage(linkage.bodies, joints, linkage.forces, linkage.gravity)
-
-
 def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np.ndarray:
     """(n, 2, 3) by the recursion, uncompiled; without `moving` as if the part c of the motion itself were forgotten."""
     from catena.systems.articulated.motion import XDOT, C

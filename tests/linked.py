@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,12 +49,7 @@ def independent_motion(linkage: ct.Linkage, start: ct.State, time: float) -> ct.
     from scipy.integrate import solve_ivp
 
     n = linkage.count
-    images = linkage_start.images_of(linkage, start.orientation)
-    fixed = [
-        dataclasses.replace(joint, image=image) if hasattr(joint, "image") else joint
-        for joint, image in zip(linkage.joints, images, strict=True)
-    ]
-    held = ct.Linkage(linkage.bodies, fixed, linkage.forces, linkage.gravity)
+    held = linkage_start.begun(linkage, start)
 
     def state(t: float, y: np.ndarray) -> ct.State:
         q = rotations.normalise(y[3 * n : 7 * n].reshape(n, 4))

@@ -29,11 +29,11 @@ def made_up(system: Any, fields: dict[str, np.ndarray], **settings: Any) -> Memo
     return MemoryRun(plan, (count - 1) * plan.every, arrays, rows, crossings, {})
 
 
-def tumbling(system: Any, count: int = 40, seed: int = 1) -> MemoryRun:
+def tumbling(system: Any, count: int = 40, seed: int = 1, **settings: Any) -> MemoryRun:
     """Bodies at random places, turned at random."""
     random = np.random.default_rng(seed)
     shapes = {f.name: (count, *f.shape) for f in system.fields}
     fields = {name: random.normal(size=shape) for name, shape in shapes.items()}
     if "orientation" in fields:
         fields["orientation"] = rotations.normalise(fields["orientation"])
-    return made_up(system, fields)
+    return made_up(system, fields, **settings)

@@ -83,7 +83,7 @@ def test_the_walk_error_is_never_below_1_85_fit_errors_for_evenly_spaced_samples
     increments -= increments.mean(axis=0)
     ratios, modes = eigh(increments.T @ increments / (18 * 19), np.eye(18) / (18 * (x @ x)))
     assert sqrt(ratios[0]) == pytest.approx(1.85, abs=0.005)
-    means = off_the_line @ modes
+    means = (off_the_line @ modes).T
     measured = auditing.walk_error(means) / auditing.fit_error(x, means)
     assert measured == pytest.approx(np.sqrt(ratios), rel=1e-12)
 
@@ -371,7 +371,7 @@ def test_the_recorded_rate_on_random_walks_is_that_of_brownian_motion():
 
 def test_the_fit_error_alone_fails_the_calibration(monkeypatch):
     """Broken twin: it calls 62 % of pure random walks a drift."""
-    monkeypatch.setattr(auditing, "walk_error", lambda means: np.zeros(means.shape[1]))
+    monkeypatch.setattr(auditing, "walk_error", lambda means: np.zeros(means.shape[:-1]))
     kinds = ("random walk", "slow wander")
     counts = calibration.calibrate(kinds, seed=1, sizes=())
     failures = out_of_range(counts, calibration.recorded())

@@ -7,19 +7,18 @@ import signal
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import catena as ct
-from catena import ensembles
 from catena.auditing import BLOCKS, EPS, assess
-from catena.ensemble_auditing import fold
-from catena.ensembles import Batch, Ensemble, Job, ensemble
-from catena.errors import CapabilityError, InputError, StepFailure
+from catena.engine.folding import compiled_fold, fold
+from catena.ensembles import Batch, Ensemble, Job, ensemble, members, running
+from catena.ensembles.auditing import drifts_of
+from catena.errors import InputError, StepFailure
 from catena.systems.base import Field, Invariant, System
-from catena.views import View
+from catena.views import NOT_FINITE, View
 from processes import run_python
 
 KEPLER = ct.problems.kepler().system
@@ -40,7 +39,7 @@ def single(method: ct.Gauss, starts: dict[str, np.ndarray], i: int, **options: f
 @pytest.mark.parametrize("method", [ct.Gauss(3), ct.Splitting(6)], ids=str)
 def test_members_are_single_runs_to_the_bit(method, monkeypatch):
     """7 does not divide 500, and chunks differ from those of a single run: nothing may depend on either."""
-    monkeypatch.setattr(ensembles, "FIRST_CHUNK", 33)
+    monkeypatch.setattr(members, "FIRST_CHUNK", 33)
     starts = kepler_starts(11)
     many = ensemble(KEPLER, starts, method, dt=0.03, steps=500, every=7, keep="samples", threads=2)
     for i in range(11):
@@ -55,7 +54,7 @@ def test_the_bits_do_not_depend_on_threads_and_batches(monkeypatch):
     """The last run differs in one start by one unit in the last place: exactly that member must differ."""
     starts = kepler_starts(13)
     alone = ensemble(KEPLER, starts, ct.Gauss(3), dt=0.05, steps=300, threads=1)
-    monkeypatch.setattr(ensembles, "LARGEST_BATCH", 2)
+    monkeypatch.setattr(members, "LARGEST_BATCH", 2)
     assert ensemble(KEPLER, starts, ct.Gauss(3), dt=0.05, steps=300, threads=3).final.identical(alone.final)
     starts["q"][5, 0] = np.nextafter(starts["q"][5, 0], 2.0)
     moved = ensemble(KEPLER, starts, ct.Gauss(3), dt=0.05, steps=300, threads=3)
@@ -144,23 +143,25 @@ def test_each_member_gets_the_verdict_of_its_single_run(method):
 def test_the_audit_needs_no_samples():
     """What is kept does not change the audit, and what the audit needs does not grow with the number of steps.
 
-    Block means differ from those of the samples by the round-off of about 50 additions, 1e-14 of the largest deviation.
+    Block means differ from those of the samples by the round-off of about 50 additions, 1e-14 of the largest deviation, and so
+    do drifts over the whole run.
     """
     starts = kepler_starts(6)
     options = {"method": ct.RK4(), "dt": 0.05, "steps": 1000}
     kept = {keep: ensemble(KEPLER, starts, keep=keep, **options) for keep in ("nothing", "final", "samples")}
     assert str(kept["nothing"].audit()) == str(kept["final"].audit()) == str(kept["samples"].audit())
-    deviation = kept["samples"].data.energy.values - kept["samples"].data.energy.values[:, :1]
-    for i, blocks in enumerate(np.array_split(d, BLOCKS) for d in deviation):
-        folded = kept["nothing"]._batch.sums[i, :, 0] / [len(block) for block in blocks]
-        assert np.abs(folded - [block.mean() for block in blocks]).max() < 1e-12 * np.abs(deviation[i]).max()
+    data, folded = kept["samples"].data, kept["nothing"]._column
+    for i in range(6):
+        row = assess("energy", data.time, data.energy[i], steps=1000, scale=1.0, promised="none")
+        assert folded("energy_worst")[i] == row.worst
+        assert abs(folded("energy_drift")[i] - row.drift) * 50.0 < 1e-12 * row.worst
+        assert abs(folded("energy_drift_error")[i] - row.drift_error) * 50.0 < 1e-12 * row.worst
     with pytest.raises(InputError, match="not kept"):
         _ = kept["nothing"].final
     with pytest.raises(InputError, match="not kept"):
         _ = kept["final"].data
-    short = Batch.empty(Job(KEPLER, ct.RK4(), 0.1, 10, 1, False), 6)
-    long = Batch.empty(Job(KEPLER, ct.RK4(), 0.1, 10**9, 1, False), 6)
-    assert sum(a.nbytes for a in vars(short).values()) == sum(a.nbytes for a in vars(long).values())
+    short, long = (Job(KEPLER, ct.RK4(), 0.1, steps, 1, "final") for steps in (10, 10**9))
+    assert members.bytes_each(short) == members.bytes_each(long)
 
 
 class Recorded(System):
@@ -194,16 +195,22 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
     rng = np.random.default_rng(rows)
     kinds = ["walk", "noise", "drift", "large", "still"] * 8
     series = [recorded(rows, kind, rng) for kind in kinds]
-    job = Job(Recorded(), ct.Gauss(2), 0.1, rows - 1, 1, False)
+    job = Job(Recorded(), ct.Gauss(2), 0.1, rows - 1, 1, "nothing")
     batch = Batch.empty(job, len(series))
     batch.scale[:] = 1.0
+    sums = np.zeros((len(series), BLOCKS, 4))
     for i, deviation in enumerate(series):
-        number = 1
+        number, again = 1, (np.zeros(4), np.zeros((BLOCKS, 4)))
         while number < rows:
             chunk = deviation[number : number + int(rng.integers(1, rows))]
-            fold(chunk, number, job.edges, batch.worst[i], batch.sums[i])
+            compiled_fold()(chunk, len(chunk), number, np.zeros(4), job.edges.astype(float), batch.worst[i], sums[i])
             number += len(chunk)
-    audit = Ensemble(job, np.zeros(len(series)), batch, "nothing").audit()
+        if i < 5:  # all at once, and not compiled: the same bits
+            fold(deviation[1:], rows - 1, 1, np.zeros(4), job.edges, *again)
+            np.testing.assert_array_equal(again[1], sums[i])
+            np.testing.assert_array_equal(again[0], batch.worst[i])
+    batch.fit(job, sums)
+    audit = Ensemble.of(job, np.zeros(len(series)), batch).audit()
     seen = set()
     for row, part in zip(audit, (slice(0, 1), slice(1, 4)), strict=True):
         singles = [
@@ -219,8 +226,11 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
     if rows >= 200:
         blocks = [len(block) for block in np.array_split(np.arange(rows), BLOCKS)]
         assert np.diff(job.edges).tolist() == blocks
-        wrong = replace(batch, sums=np.roll(batch.sums, 1, axis=1))
-        assert str(Ensemble(job, np.zeros(len(series)), wrong, "nothing").audit()) != str(audit)
+        for i in range(len(series)):  # a drift does not depend on those it is fitted together with
+            alone = drifts_of(sums[i : i + 1], job.edges, 0.1)
+            np.testing.assert_array_equal(alone, (batch.drift[i : i + 1], batch.drift_error[i : i + 1]))
+        batch.fit(job, np.roll(sums, 1, axis=1))
+        assert str(Ensemble.of(job, np.zeros(len(series)), batch).audit()) != str(audit)
 
 
 class Cluster:
@@ -242,14 +252,6 @@ def test_other_processes_give_the_same_bits():
 ENDLESS = {"method": ct.Splitting(6), "dt": 1e-6, "steps": 10**10, "every": 10**5, "keep": "nothing", "threads": 2}
 
 
-@pytest.fixture
-def interruptible():
-    """Ctrl-C raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def test_an_interrupt_ends_the_threads_soon(interruptible):
     """The members would need hours; a chunk of steps takes a tenth of a second."""
     threads = threading.active_count()
@@ -265,11 +267,11 @@ def test_an_interrupt_ends_the_threads_soon(interruptible):
 def test_an_interrupt_between_two_results_ends_the_threads_too(monkeypatch):
     """The first member fails at once; the interrupt comes while its result is put away."""
 
-    def interrupted(job, members, results):
-        assert next(results)[0] == 0
+    def interrupted(job, count, batches):
+        assert next(batches).status.tolist() == [NOT_FINITE]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ensembles, "_gathered", interrupted)
+    monkeypatch.setattr(running, "_gathered", interrupted)
     starts = kepler_starts(4)
     starts["q"][0] = 0.0
     threads = threading.active_count()
@@ -305,11 +307,6 @@ def test_mistakes_are_explained(change, message):
     with pytest.raises(InputError, match=message) as caught:
         ensemble(**arguments)
     assert len(str(caught.value).splitlines()) <= 4
-
-
-def test_storing_an_ensemble_is_refused_for_now(tmp_path):
-    with pytest.raises(CapabilityError, match="cannot be stored"):
-        ensemble(KEPLER, kepler_starts(2), ct.Gauss(3), dt=0.1, steps=10, out=tmp_path / "many")
 
 
 WITHOUT = """

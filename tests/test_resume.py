@@ -21,6 +21,7 @@ from catena.engine.driver import Driver
 from catena.errors import Interrupted
 from catena.recording import ROWS_VARIABLE, StoreRecorder
 from catena.store import layout
+from catena.systems import base
 from processes import boundaries, contents, kill_at, read_plainly, run_python, spawn
 
 STEPS = 52  # with a commit every 16 rows the last one is partial
@@ -270,3 +271,21 @@ def test_a_hundred_times_more_samples_take_no_more_memory(tmp_path: Path) -> Non
     long = peak_memory(10_000_000, tmp_path / "long.zarr")
     assert long - short < 5.0
     assert peak_memory(10_000_000, "") - short > 20.0
+
+
+def test_another_process_makes_every_system_again_from_what_a_store_says() -> None:
+    """A process that has imported no system before: what it was told to import by the one that wrote, it cannot know."""
+    code = """
+import json, sys
+from catena.systems.base import system_from
+assert not [name for name in sys.modules if name.startswith("catena.systems.") and name != "catena.systems.base"]
+for text in sys.argv[1:]:
+    assert json.dumps(system_from(json.loads(text)).describe()) == text
+"""
+    mixed = ct.Switched(ct.Morse(5.0, 3.0, 1.1), 1.2, 2.0) + ct.BendTwist(9.0, 2.0, 1.0, (1, 0, 0))
+    systems = [
+        ct.problems.lagrange_top().system, ct.Chain([ct.Body.tetrahedron()] * 2, mixed), ct.problems.double_pendulum().system,
+        ct.ScalingBody(ct.Body.box((1, 2, 3))), ct.problems.book().system, ct.problems.kepler().system,
+    ]  # fmt: skip
+    assert {type(system).__name__ for system in systems} == set(base._kinds)
+    run_python(code, *(json.dumps(system.describe()) for system in systems))

@@ -81,7 +81,7 @@ def __getattr__(name: str) -> Any:
     elif name == "problems":
         value = import_module("catena.problems")
     elif name == "open":
-        value = import_module("catena.runs").open_run
+        value = import_module("catena.runs").open_stored
     else:
         raise AttributeError(f"module 'catena' has no attribute {name!r}")
     globals()[name] = value

@@ -47,7 +47,7 @@ BROKEN_FACTOR = 1e3
 SEVERITY: tuple[Verdict, ...] = ("too short", "exact", "bounded", "drifts", "broken")
 
 
-def exact_limit(steps: int, scale: float) -> float:
+def exact_limit(steps: int, scale: float | Floats) -> float | Floats:
     """Largest deviation that round-off explains: 50 eps sqrt(steps) scale."""
     return EXACT_FACTOR * EPS * sqrt(steps) * scale
 
@@ -72,7 +72,7 @@ class Promise:
                 do=f"use one of {', '.join(known)}",
             )
 
-    def broken_beyond(self, steps: int, scale: float) -> float:
+    def broken_beyond(self, steps: int, scale: float | Floats) -> float | Floats:
         """Deviation above which a finite quantity is called broken; inf unless it is promised exactly, or needed."""
         return BROKEN_FACTOR * exact_limit(steps, scale) if self.kind in ("exact", "needed") else inf
 
@@ -173,23 +173,14 @@ def assess(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, sca
         drift = np.full(components, nan)
         error = np.full(components, nan)
         if len(time) >= FEWEST_SAMPLES and finite.any():
-            drift[finite], error[finite] = drift_with_error(time, deviation[:, finite])
-        significant = np.abs(drift) >= significant_ratio(components) * error
-        resolved = np.abs(drift) * abs(time[-1] - time[0]) > EPS * scale
-
-    verdicts: list[Verdict] = np.select(
-        [
-            ~finite | (worst > promise.broken_beyond(steps, scale)),
-            np.full(components, len(time) < FEWEST_SAMPLES),
-            significant & resolved,
-            worst <= exact_limit(steps, scale),
-        ],
-        ["broken", "too short", "drifts", "exact"],
-        default="bounded",
-    ).tolist()
+            center = _block_means((time - time[0])[:, None])[0]
+            drift[finite], error[finite] = drift_with_error(center, _block_means(deviation[:, finite]))
+    severity = judge(
+        worst, drift, error, samples=len(time), steps=steps, duration=time[-1] - time[0], scale=scale, promise=promise
+    )
 
     def badness(k: int) -> tuple[int, float]:
-        return SEVERITY.index(verdicts[k]), inf if isnan(worst[k]) else float(worst[k])
+        return int(severity[k]), inf if isnan(worst[k]) else float(worst[k])
 
     k = max(range(components), key=badness)
     return AuditRow(
@@ -199,9 +190,42 @@ def assess(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, sca
         drift=float(drift[k]),
         drift_error=float(error[k]),
         promised=promise.kind,
-        verdict=verdicts[k],
+        verdict=SEVERITY[severity[k]],
         component=None if values.ndim == 1 else k,
     )
+
+
+def judge(
+    worst: Floats,
+    drift: Floats,
+    drift_error: Floats,
+    *,
+    samples: int,
+    steps: int,
+    duration: float,
+    scale: float | Floats,
+    promise: Promise,
+) -> NDArray[np.int64]:
+    """The verdict on each component, by the rules of `assess`, as its place in `SEVERITY`.
+
+    Parameters
+    ----------
+    worst, drift, drift_error : (..., k) of the k components of a quantity: largest deviation, nan if one is not finite; drift and
+        its error, nan where they were not fitted
+    samples, steps, duration : of the whole run
+    scale : a number, or an array that broadcasts with them
+    promise : what the method promised
+    """
+    significant = np.abs(drift) >= significant_ratio(worst.shape[-1]) * drift_error
+    resolved = np.abs(drift) * abs(duration) > EPS * scale
+    rules: list[tuple[Verdict, Any]] = [  # the first that holds
+        ("broken", ~np.isfinite(worst + scale) | (worst > promise.broken_beyond(steps, scale))),
+        ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),
+        ("drifts", significant & resolved),
+        ("exact", worst <= exact_limit(steps, scale)),
+    ]
+    places = [SEVERITY.index(verdict) for verdict, _ in rules]
+    return np.select([holds for _, holds in rules], places, default=SEVERITY.index("bounded"))
 
 
 def _checked(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, scale: float) -> tuple[Floats, Floats]:
@@ -229,35 +253,44 @@ def _checked(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, s
     return times, samples
 
 
-def drift_with_error(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """Slope of the 20 block means of each column of a finite (n, k) deviation and its error, per unit of time."""
-    # A power of two brings each column near 1, so that no square over- or underflows and no digit changes.
-    exponent = np.frexp(np.abs(deviation).max(axis=0))[1]
-    means = _block_means(np.ldexp(deviation, -exponent))
-    center = _block_means(time - time[0])
+def drift_with_error(center: Floats, means: Floats) -> tuple[Floats, Floats]:
+    """Slope of the 20 block means of each series and its error, per unit of time.
+
+    Every series has its own bits, whichever others it is fitted together with: all sums go along the last axis.
+
+    Parameters
+    ----------
+    center : (20,) mean times of the blocks
+    means : (..., 20) finite means of the deviation
+    """
+    # A power of two brings each series near 1, so that no square over- or underflows and no digit changes.
+    exponent = np.frexp(np.abs(means).max(axis=-1))[1]
+    means = np.ascontiguousarray(np.ldexp(means, -exponent[..., None]))
     length = (center[-1] - center[0]) / (BLOCKS - 1)
     x = (center - center.mean()) / length
 
-    slope = x @ means / (x @ x)
-    residual = means - means.mean(axis=0) - np.outer(x, slope)
+    slope = (means * x).sum(axis=-1) / (x @ x)
+    residual = means - means.mean(axis=-1, keepdims=True) - slope[..., None] * x
     error = np.maximum(fit_error(x, residual), walk_error(means))
     return np.ldexp(slope, exponent) / length, np.ldexp(error, exponent) / abs(length)
 
 
 def _block_means(samples: Floats) -> Floats:
-    """Means of 20 blocks that hold all samples; their sizes differ by one at most."""
-    return np.stack([block.mean(axis=0) for block in np.array_split(samples, BLOCKS)])
+    """(k, 20) means over blocks that hold all of the samples (n, k); their sizes differ by one at most."""
+    exponent = np.frexp(np.abs(samples).max(axis=0))[1]  # so that no sum overflows
+    blocks = np.array_split(np.ldexp(samples, -exponent), BLOCKS)
+    return np.ldexp(np.stack([block.mean(axis=0) for block in blocks], axis=-1), exponent[:, None])
 
 
 def fit_error(x: Floats, residual: Floats) -> Floats:
-    """Standard error of the slope, per block, if the residuals were independent."""
-    return np.sqrt((residual**2).sum(axis=0) / ((BLOCKS - 2) * (x @ x)))
+    """Standard error of the slope, per block, if the residuals (..., 20) were independent."""
+    return np.sqrt((residual**2).sum(axis=-1) / ((BLOCKS - 2) * (x @ x)))
 
 
 def walk_error(means: Floats) -> Floats:
-    """Standard error of the mean increment, per block, if the block means were a random walk."""
-    increments = np.diff(means, axis=0)
-    return increments.std(axis=0, ddof=1) / sqrt(len(increments))
+    """Standard error of the mean increment, per block, if the block means (..., 20) were a random walk."""
+    increments = np.ascontiguousarray(np.diff(means, axis=-1))
+    return increments.std(axis=-1, ddof=1) / sqrt(BLOCKS - 1)
 
 
 @lru_cache
@@ -361,7 +394,9 @@ class Audit:
 
         table = Table()
         for heading in _HEADINGS:
-            table.add_column(heading, justify="right" if heading in _NUMBERS else "left")
+            # broken here, or a narrow terminal would cut names and numbers first
+            broken = heading.replace("worst ", "worst\n").replace("drift ", "drift\n")
+            table.add_column(broken, justify="right" if heading in _NUMBERS else "left")
         for row in self.rows:
             # Text, because a plain "momentum[x]" would be read as markup.
             table.add_row(*map(Text, _cells(row)), style="red" if row.contradicts else None)
@@ -385,7 +420,7 @@ def _cells(row: AuditRow) -> tuple[str, ...]:
     measured = not isnan(row.drift)
     return (
         row.label,
-        f"{row.start:.10g}",
+        f"{row.start:.2e}" if row.quantity.endswith("residual") and row.start else f"{row.start:.10g}",
         f"{row.worst:.2e}",
         f"{row.drift:+.2e}" if measured else "-",
         f"{row.drift_error:.1e}" if measured else "-",

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from .engine.build import choose_view
 from .engine.driver import Chunk, Driver
 from .errors import InputError
 from .plan import Plan
 from .runs import MemoryRun, Run, StoredRun
 from .store import Column, Store, Stream
+from .units import unit_of
 from .version import __version__
 
 ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
@@ -74,7 +76,9 @@ class StoreRecorder:
             spec={"plan": plan.describe(), "steps": steps},
             attributes=store_attributes(plan),
             streams=streams_of(plan),
-            rows_per_commit=rows_per_commit(driver),
+            rows_per_commit=commit_rows(
+                driver, steps=plan.every, most=max(1, LARGEST_COMMIT // (8 * driver.program.width))
+            ),
         )
         return cls(plan, store, path, steps=steps)
 
@@ -118,31 +122,56 @@ class StoreRecorder:
         self.store.commit(step=driver.step, head=head, arrays=driver.state(), finished=finished)
 
 
-def rows_per_commit(driver: Driver) -> int:
-    """Rows for about a second between commits, timed on a copy; $CATENA_ROWS_PER_COMMIT overrides."""
+def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
+    """Rows for about a second between commits, timed on a copy; $CATENA_ROWS_PER_COMMIT overrides.
+
+    Parameters
+    ----------
+    driver : a run at its start; None if it cannot be timed
+    steps : that a row takes
+    most : largest number of rows, whatever the speed
+    """
     chosen = os.environ.get(ROWS_VARIABLE)
     if chosen is not None:
         if not chosen.isdigit() or int(chosen) < 1:
             raise InputError(f"{ROWS_VARIABLE} = {chosen!r}", where="environment", do="give a whole number above zero")
         return int(chosen)
+    if driver is None:
+        return most
     trial = Driver(driver.program, driver.z, t0=driver.t0, dt=driver.dt, every=driver.every)
-    steps, began, failed = 1, time.perf_counter(), False
+    tried, began, failed = 1, time.perf_counter(), False
     while time.perf_counter() - began < 0.03 and not failed:
-        failed = trial.advance(min(steps, 2**16)).status > 0
-        steps *= 2
+        failed = trial.advance(min(tried, 2**16)).status > 0
+        tried *= 2
+    if trial.step == 0:
+        return most
     rate = trial.step / (time.perf_counter() - began)
-    most = max(1, LARGEST_COMMIT // (8 * driver.program.width))
-    return int(min(max(1, round(COMMIT_SECONDS * rate / driver.every)), most))
+    return int(min(max(1, round(COMMIT_SECONDS * rate / steps)), most))
 
 
 def store_attributes(plan: Plan) -> dict[str, Any]:
     """Attributes of the store's root: all that a reader needs to know about the run."""
+    from importlib.metadata import version
+    from platform import python_version
+
+    from .output.page.citation import bibtex, readable
+
+    traits = plan.method.traits
+    withdrawn = choose_view(plan.system, plan.method)[0].withdrawn
     return {
-        "conventions": "time = t0 + k dt; quaternions scalar first (wxyz), orientation maps body to space",
+        "conventions": "time = t0 + k dt; quaternions scalar first (wxyz); orientation maps body to space; "
+        "angular_momentum is in the axes of the body, all else in space",
         "quaternion_order": "wxyz",
         "catena_version": __version__,
+        "made_with": {"python": python_version(), **{name: version(name) for name in ("numba", "numpy")}},
         "case": plan.describe(),
-        "cite": list(plan.method.traits.cite),
+        "traits": {
+            "order": traits.order,
+            **{name: getattr(traits, name) for name in ("symplectic", "symmetric", "explicit")},
+            "promised": {i.name: traits.promise(set(i.tags) - withdrawn) for i in plan.system.invariants},
+        },
+        "cite": list(traits.cite),
+        "references": [readable(entry) for entry in bibtex(traits.cite).values()],
     }
 
 
@@ -151,16 +180,20 @@ def streams_of(plan: Plan) -> tuple[Stream, ...]:
 
     def columns(prefix: str) -> tuple[Column, ...]:
         parts = (*plan.system.fields, *plan.system.invariants)
-        return tuple(Column(prefix + f.name, f.shape, f.dims, {"long_name": f.about or f.name}) for f in parts)
+        time = Column(f"{prefix}time", (), (), told("time", "time"))
+        return (time, *(Column(prefix + f.name, f.shape, f.dims, told(f.name, f.about)) for f in parts))
 
-    streams = [Stream("samples", "time", (Column("time", (), (), {"long_name": "time"}), *columns("")))]
+    def told(name: str, about: str) -> dict[str, str]:
+        unit = unit_of(plan.system, name, plan.units)
+        return {"long_name": about or name} | ({"units": unit} if unit else {})
+
+    streams = [Stream("samples", "time", columns(""))]
     for section in plan.sections:
         prefix = f"section_{section.name}_"
-        streams.append(Stream(prefix, f"crossing_{section.name}", (Column(prefix + "time"), *columns(prefix))))
+        streams.append(Stream(prefix, f"crossing_{section.name}", columns(prefix)))
     if plan.events:
         known = {"names": [event.name for event in plan.events]}
-        head = (Column("event_which", (), (), known), Column("event_time"))
-        streams.append(Stream("event_", "event", (*head, *columns("event_"))))
+        streams.append(Stream("event_", "event", (Column("event_which", (), (), known), *columns("event_"))))
     return tuple(streams)
 
 

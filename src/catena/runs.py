@@ -13,7 +13,7 @@ from .auditing import Audit, assess
 from .engine.build import choose_view, promised
 from .errors import InputError, StoreError
 from .plan import Plan, plan_from
-from .store import read_checkpoint, read_spec, verify
+from .store import Checkpoint, read_checkpoint, read_spec, verify
 from .systems.base import State
 
 if TYPE_CHECKING:
@@ -198,20 +198,9 @@ class StoredRun(Run):
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        spec = read_spec(self.path)
-        checkpoint = read_checkpoint(self.path)
-        if checkpoint is None:
-            raise StoreError(
-                "nothing has been recorded yet", where=str(self.path), do="resume the run, or open it a second later"
-            )
+        read_run_spec(self.path)
+        spec, checkpoint = read_store(self.path)
         self.finished = checkpoint.finished
-        if sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file()) <= VERIFIED_BYTES:
-            problems = verify(self.path)
-            if problems:
-                raise StoreError(
-                    f"the store is damaged: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else ""),
-                    where=str(self.path), do="restore it from a copy, or run the case again into another directory",
-                )  # fmt: skip
         super().__init__(plan_from(spec["plan"]), checkpoint.step, checkpoint.arrays, checkpoint.head)
 
     @cached_property
@@ -225,13 +214,59 @@ class StoredRun(Run):
         return self._all[names].rename({name: name.removeprefix(prefix) for name in names if prefix})
 
 
+def read_run_spec(path: str | Path) -> dict[str, Any]:
+    """What a stored run was created with; InputError if it is an ensemble."""
+    spec = read_spec(path)
+    if "ensemble" in spec:
+        raise InputError(
+            "this is a stored ensemble, not a run", where=str(path), do="use ct.open(path) or ct.resume(path) in Python"
+        )
+    return spec
+
+
+def read_store(path: Path) -> tuple[dict[str, Any], Checkpoint]:
+    """What a store was created with and where it stands; StoreError if it is damaged, or nothing is there yet."""
+    spec, checkpoint = read_spec(path), read_checkpoint(path)
+    if checkpoint is None:
+        raise StoreError(
+            "nothing has been recorded yet", where=str(path), do="resume the run, or open it a second later"
+        )
+    if sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) <= VERIFIED_BYTES:
+        problems = verify(path)
+        if problems:
+            raise StoreError(
+                f"the store is damaged: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else ""),
+                where=str(path), do="restore it from a copy, or run the case again into another directory",
+            )  # fmt: skip
+    return spec, checkpoint
+
+
 def open_run(path: str | Path) -> Run:
     """Open a stored run, finished, interrupted or still running.
 
     Raises
     ------
     StoreError : it is not a run store, of another format, or damaged
+    InputError : it is an ensemble
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="open", do="give the directory of a stored run")
     return StoredRun(path)
+
+
+def open_stored(path: str | Path) -> Any:
+    """Open a stored run or a stored ensemble, finished, interrupted or still running.
+
+    Returns
+    -------
+    Run or StoredEnsemble
+
+    Raises
+    ------
+    StoreError : it is not a run store, of another format, or damaged
+    """
+    if isinstance(path, (str, Path)) and "ensemble" in read_spec(path):
+        from .ensembles import StoredEnsemble
+
+        return StoredEnsemble(path)
+    return open_run(path)

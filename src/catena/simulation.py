@@ -17,7 +17,7 @@ from .methods.base import Method
 from .plan import Plan, Problem, make_plan, plan_from, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run
-from .store import Store, require_free
+from .store import Store, read_spec, require_free
 from .systems.base import State, System
 from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
 from .watching import Event, Section
@@ -106,17 +106,25 @@ def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool |
 
 def resume(
     path: str | Path, t_end: float | None = None, steps: int | None = None, progress: bool | Progress | None = None
-) -> Run:
-    """Continue a stored run that was stopped, or extend a finished one.
+) -> Any:
+    """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
     Parameters
     ----------
-    path : directory of the stored run
+    path : directory of the stored run or ensemble
     t_end, steps : the total length, counted from the start of the run; as planned if neither is given
     progress : as for `simulate`
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
+    if "ensemble" in read_spec(path):
+        from .ensembles import resume_ensemble
+
+        if steps is not None or t_end is not None:
+            raise InputError(
+                "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
+            )
+        return resume_ensemble(path)
     store, checkpoint = Store.reopen(path)
     try:
         plan = plan_from(store.spec["plan"])

@@ -1,5 +1,7 @@
 """Compensated sums: the stepped state is z + e, where e holds what z cannot."""
 
+from .views import dimension
+
 
 def add(z, e, i, d):
     """z_i += d, with the rounding error kept in e_i."""
@@ -8,3 +10,19 @@ def add(z, e, i, d):
     after = before + d
     e[i] = d - (after - before)
     z[i] = after
+
+
+def save(z, e, copies):
+    """Keep the state in the first 2 n of `copies`."""
+    n = dimension(z)
+    for k in range(n):
+        copies[k] = z[k]
+        copies[n + k] = e[k]
+
+
+def put_back(z, e, copies):
+    """The state that `save` kept."""
+    n = dimension(z)
+    for k in range(n):
+        z[k] = copies[k]
+        e[k] = copies[n + k]

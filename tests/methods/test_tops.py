@@ -235,6 +235,51 @@ def test_a_step_back_undoes_a_step(method, name):
 SYMMETRIC_TOP = top_problem((1.0, 1.0, 0.5), ct.Gravity(1.5, (0, 0, 1)), (0.25, 0.5, 3.0), (4, 1, 0, 0))
 
 
+def symmetric_top(*moments: float):
+    return top_problem(moments, ct.Gravity(1.5, (0.3, 0.2, 1.0)), (0.25, 0.5, 3.0), (4, 1, 0, 0))
+
+
+SYMMETRIC_MOMENTS = [
+    (1.0, 1.0, 0.5),
+    (0.5, 1.0, 1.0),
+    (1.0, 0.6, 1.0),
+    (1.0, 1.0, 1.0),
+    (1.0, 0.5, np.nextafter(1.0, 2.0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "moments"),
+    [
+        *((ct.Splitting(6), moments) for moments in SYMMETRIC_MOMENTS),
+        *((method, SYMMETRIC_MOMENTS[0]) for method in (ct.Splitting(4), ct.Splitting(8), ct.Nystrom4())),
+    ],
+    ids=str,
+)
+def test_a_top_with_two_equal_moments_is_turned_exactly(method, moments):
+    """Symplectic and symmetric in 50 digits also where the body turns by more than a radian in a step."""
+    of = symmetric_top(*moments)
+    assert bodies.symplectic_defect(method, of, dt=0.4) < TANGENT_LEVEL
+    assert bodies.reversal_defect(method, of, dt=0.4) < PRECISE_LEVEL
+
+
+@pytest.mark.parametrize(("moments", "rotor"), [((1.0, 1.0 + 1e-14, 0.5), None), ((1.0, 1.0, 0.5), ct.DMV(10))])
+def test_no_other_top_is_taken_for_symmetric(moments, rotor):
+    """Nor is a rotor replaced that was given. Twin of the test above: the defect of DMV(10) shows in steps of this length."""
+    of = symmetric_top(*moments)
+    assert bodies.symplectic_defect(ct.Splitting(6, rotor), of, dt=0.4) > 1e-14
+
+
+@pytest.mark.parametrize("order", [4, 6])
+def test_the_exact_rotor_of_a_symmetric_top_is_that_of_jacobi(order):
+    """20 steps apart by round-off, and far nearer to each other than to the motion."""
+    of = symmetric_top(1.0, 1.0, 0.5)
+    chosen, jacobi = (run_to(ct.Splitting(order, rotor), of, T_END, 20) for rotor in (None, ct.Jacobi()))
+    assert distance(chosen, jacobi.angular_momentum, jacobi.orientation) < 1e-13
+    finer = run_to(ct.Splitting(order), of, T_END, 40)
+    assert distance(chosen, finer.angular_momentum, finer.orientation) > 1e-11
+
+
 @pytest.mark.parametrize(
     "of", [problem("heavy"), problem("general"), SYMMETRIC_TOP], ids=["heavy", "general", "symmetric"]
 )

@@ -221,16 +221,16 @@ class TestEnergyParts:
         height = rotations.to_matrix(top.data.orientation.values)[:, 2, 2]
         np.testing.assert_allclose(potential, 1.5 * (height - height[0]), atol=1e-13)
         np.testing.assert_allclose(kinetic + potential, total, atol=1e-13)
-        assert [text.get_text() for text in ax.get_legend().get_texts()][1] == f"potential - ({1.5 * height[0]:.7g})"
+        assert [text.get_text() for text in ax.get_legend().get_texts()][1] == f"potential, from {1.5 * height[0]:.7g}"
 
 
 def test_pictures_suit_the_system(free, top, plain_top, oscillator):
-    body = ("columns", "angular_momentum", "energy_parts")
+    body = ("columns", "angular_momentum", "energy_parts", "spectrum")
     both = ("energy", "invariants")
     assert free.plot.suited() == (*both, "polhode", "herpolhode", *body)
     assert top.plot.suited() == (*both, "path", *body)
     assert plain_top.plot.suited() == (*both, *body)
-    assert oscillator.plot.suited() == (*both, "phase", "orbit")
+    assert oscillator.plot.suited() == (*both, "phase", "spectrum")
 
 
 @pytest.mark.parametrize("picture", ["polhode", "herpolhode", "columns", "path", "angular_momentum", "energy_parts"])

@@ -8,6 +8,7 @@ import pytest
 
 import catena as ct
 from catena.output.plots import RunPlots
+from made_up import tumbling
 from uncompiled import simulate
 
 mpl.use("agg")
@@ -32,6 +33,37 @@ def test_every_suited_picture_can_be_drawn(run):
         assert getattr(run.plot, name)() is not None
 
 
+@pytest.mark.parametrize("name", ["linkage", "scaling"])
+def test_every_suited_picture_of_made_up_runs_has_units_on_its_axes(name):
+    if name == "linkage":
+        rods = [ct.Body.box((0.1, 0.1, 1.0))] * 2
+        system = ct.Linkage(rods, [ct.Spherical(-1, 0, at=((0, 0, 0), (0, 0, 0.5)))])
+    else:
+        system = ct.ScalingBody(ct.Body.box((1, 2, 3)))
+    run = tumbling(system, units={"mass": "kg", "length": "m", "time": "s"})
+    drawn = {name: getattr(run.plot, name)() for name in run.plot.suited()}
+    assert len(drawn) == len(run.plot.suited()) >= 5 and "link_lengths" not in drawn
+    if name == "scaling":
+        assert [panel.get_ylabel() for panel in drawn["scale"]] == ["scale", "scale rate (s\u207b\u00b9)"]
+        assert np.array_equal(drawn["scale"][0].lines[0].get_ydata(), run.data.scale.values)
+        return
+    assert drawn["energy_parts"].get_ylabel() == "energy less its start (kg m\u00b2 s\u207b\u00b2)"
+    assert drawn["momentum"][0].get_ylabel() == "total momentum\n(kg m s\u207b\u00b9)"
+    assert drawn["snapshots"][0].get_ylabel() == "z (m)", "of the two axes that are drawn z is up"
+    assert len(drawn["snapshots"][0].patches) == 2, "an outline for each body"
+    assert all(float(tick).is_integer() for tick in drawn["body_energies"].get_yticks())
+    with pytest.raises(ct.InputError, match="held by joints"):
+        run.plot.link_lengths()
+
+
+def test_the_map_of_a_single_link_is_not_empty():
+    pair = tumbling(ct.problems.helix_chain(2).system)
+    ax = pair.plot.link_lengths()
+    (cells,) = ax.collections
+    assert cells.get_array().shape == (1, 40)
+    assert ax.get_ylim() == (-0.5, 0.5)
+
+
 def test_link_lengths_are_the_distances_of_neighbours(run):
     (cells,) = run.plot.link_lengths().collections
     position = run.data.position.values
@@ -45,7 +77,7 @@ def test_kinetic_energies_and_the_potential_add_up_to_the_energy(run):
     for j, body in enumerate(run.system.bodies):
         y, p = run.data.angular_momentum.values[:, j], run.data.momentum.values[:, j]
         kinetic += 0.5 * (y * np.linalg.solve(body.tensor, y.T).T).sum(axis=1) + 0.5 * (p**2).sum(axis=1) / body.mass
-    lines = {line.get_label().split(" ")[0]: line.get_ydata() for line in run.plot.energy_parts().lines}
+    lines = {line.get_label().split(",")[0]: line.get_ydata() for line in run.plot.energy_parts().lines}
     assert np.allclose(lines["kinetic"], kinetic - kinetic[0], rtol=0, atol=1e-13)
     energy = run.data.energy.values
     assert np.allclose(lines["kinetic"] + lines["potential"], energy - energy[0], rtol=0, atol=1e-12)
@@ -73,6 +105,21 @@ def test_the_spectrum_peaks_at_the_frequency_of_the_motion_and_holds_its_varianc
     assert density.values[:, 0].sum() * step == pytest.approx(variance, rel=0.02)
     with pytest.raises(ct.InputError, match="no 'speed'"):
         oscillator.spectrum("speed")
+    ax = oscillator.plot.spectrum()
+    assert np.array_equal(ax.lines[0].get_ydata(), density.values[1:, 0])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["q"]
+    assert [line.get_label() for line in oscillator.plot.spectrum("energy").lines] == ["energy"]
+
+
+def test_the_spectrum_is_that_of_the_body_that_moves_most(run):
+    ax = run.plot.spectrum()
+    variance = run.spectrum("position").sum(["frequency", "xyz"]).values
+    assert ax.get_ylabel().endswith(f"of body {variance.argmax()}")
+    assert run.plot.spectrum(body=-1).get_ylabel().endswith("of body 2")
+    with pytest.raises(ct.InputError, match="no body 3"):
+        run.plot.spectrum(body=3)
+    with pytest.raises(ct.InputError, match="position of body 0 does not change"):
+        run.plot.spectrum(body=0)  # clamped
 
 
 def test_what_is_not_made_of_bodies_says_so():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 import struct
 import tracemalloc
 import weakref
@@ -217,6 +219,21 @@ def test_gltf_is_well_formed(run: ct.Run, folder: Path) -> None:
     assert volume == pytest.approx(1.0 / 6.0, rel=1e-6)  # base 1/2, height 1; positive: triangles face outwards
 
 
+def test_gltf_takes_its_room_before_it_is_filled(run: ct.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with holes, mapped into memory, would kill the process where the disk is full."""
+    from catena.output.export import gltf
+
+    mapped, taken = gltf._mapped, []
+
+    def watched(path: Path, *arguments: Any) -> Any:
+        taken.append(path.stat().st_blocks * 512 >= path.stat().st_size)
+        return mapped(path, *arguments)
+
+    monkeypatch.setattr(gltf, "_mapped", watched)
+    run.export(tmp_path / "motion.glb")
+    assert taken and all(taken)
+
+
 def test_a_gltf_viewer_sees_z_upwards(run: ct.Run, folder: Path) -> None:
     """glTF has y up: the root turns z into y."""
     root = Animated(run.export(folder / "up.glb")).file.nodes[0]
@@ -330,7 +347,9 @@ def traced(action: Any) -> int:
         tracemalloc.stop()
 
 
-def test_of_a_killed_run_what_was_recorded_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_killed_run_what_was_recorded_is_exported_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ase.io
 
     monkeypatch.setenv("CATENA_ROWS_PER_COMMIT", "10")
@@ -346,6 +365,10 @@ def test_of_a_killed_run_what_was_recorded_is_exported(tmp_path: Path, monkeypat
     frames = ase.io.read(run.export(tmp_path / "killed.xyz"), index=":", format="extxyz")
     assert len(frames) == recorded
     assert frames[-1].positions.tolist() == run.data.position.values[-1].tolist()
+    for suffix in ("dump", "gsd", "glb", "nc", "csv"):
+        assert run.export(tmp_path / f"killed.{suffix}").stat().st_size > 0
+    page = run.view(tmp_path / "killed.html")
+    assert f"{run.steps} steps" in page.html and f"<dd>{recorded}, every step</dd>" in page.html
 
 
 def test_a_failed_export_leaves_the_old_file_and_nothing_else(
@@ -357,12 +380,12 @@ def test_a_failed_export_leaves_the_old_file_and_nothing_else(
         from catena.output.export.shared import frames
 
         yield next(frames(given))
-        raise OSError("no space left")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     target = tmp_path / "motion.xyz"
     target.write_text("old")
     monkeypatch.setattr(xyz, "frames", two_frames)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(ct.InputError, match=r"the disk is full\n.*motion.xyz\n.*free some space"):
         run.export(target)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("motion.xyz", "old")]
 

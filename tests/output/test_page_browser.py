@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import catena as ct
-from made_up import tumbling
+from made_up import made_up, tumbling
 
 pytestmark = pytest.mark.browser
 
@@ -245,6 +245,29 @@ def test_all_views_show_all_bodies(opened: Opened) -> None:
         opened.page.click(f'[data-look="{name}"]')
         opened.settle()
         assert np.abs(np.array(opened.page.evaluate(project))[:, :2]).max() < 1.0
+
+
+def test_a_pendulum_is_in_sight_all_the_time_from_the_first_view_on(browser: Any, tmp_path: Path) -> None:
+    """It begins hanging, 2.5 times smaller than all that it passes through."""
+    rod = ct.Body.box((0.1, 0.1, 1.0))
+    angle = np.linspace(0.0, 2.0 * np.pi, 60)
+    way = np.stack([np.sin(angle), 0.0 * angle, -np.cos(angle)], axis=-1)
+    fields = {
+        "position": np.stack([0.5 * way, 1.5 * way], axis=1),
+        "orientation": np.tile([1.0, 0.0, 0.0, 0.0], (60, 2, 1)),
+    }
+    fields |= {name: np.zeros((60, 2, 3)) for name in ("momentum", "angular_momentum")}
+    joints = [ct.Spherical(-1, 0, at=((0, 0, 0), (0, 0, 0.5))), ct.Spherical(0, 1, at=((0, 0, -0.5), (0, 0, 0.5)))]
+    made_up(ct.Linkage([rod, rod], joints), fields).view(tmp_path / "pendulum.html")
+    opened = Opened(browser, tmp_path / "pendulum.html")
+    project = """() => catena.stage.points.map(p => {
+        const v = catena.stage.eye.camera.position.clone().set(...p); return v.project(catena.stage.eye.camera).toArray(); })"""
+    farthest = []
+    for frame in range(0, 60, 5):
+        opened.page.evaluate(f"catena.player.seek({frame})")
+        farthest.append(np.abs(np.array(opened.page.evaluate(project))[:, :2]).max())
+    opened.context.close()
+    assert max(farthest) < 1.0
 
 
 def test_ghost_and_trails_appear(opened: Opened) -> None:

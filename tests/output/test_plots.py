@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import catena as ct
 from catena.engine.build import build
 from catena.errors import CapabilityError, InputError
-from catena.output import efficiency, plots, style
+from catena.output import efficiency, plots, style, thinning
 from catena.output.plots import work_precision
 
 matplotlib.use("agg")
@@ -62,11 +62,11 @@ def draws(ax) -> bool:
 
 
 class TestEnergy:
-    def test_shows_the_relative_energy_error_of_every_sample(self, run):
+    def test_shows_the_relative_energy_error_of_every_sample_after_the_start(self, run):
         line = data_line(run.plot.energy())
         energy = run.data.energy.values
-        np.testing.assert_array_equal(line.get_xdata(), run.data.time.values)
-        np.testing.assert_array_equal(line.get_ydata(), np.abs(energy - energy[0]) / abs(energy[0]))
+        np.testing.assert_array_equal(line.get_xdata(), run.data.time.values[1:])
+        np.testing.assert_array_equal(line.get_ydata(), (np.abs(energy - energy[0]) / abs(energy[0]))[1:])
 
     def test_axis_is_logarithmic_with_the_round_off_floor_of_the_largest_term(self, run):
         """The largest term of this energy is the potential at the pericentre, 1/(1 - e) = 2.5; H = -1/2."""
@@ -80,7 +80,7 @@ class TestEnergy:
         oscillator = ct.Hamiltonian("p**2/2 + q**2/2 - 1/2", "q", "p")
         run = ct.simulate(oscillator, oscillator.start(q=1.0, p=0.0), method=ct.RK4(), dt=0.1, steps=10)
         ax = run.plot.energy()
-        np.testing.assert_array_equal(data_line(ax).get_ydata(), np.abs(run.data.energy.values))
+        np.testing.assert_array_equal(data_line(ax).get_ydata(), np.abs(run.data.energy.values)[1:])
         assert "/" not in ax.get_ylabel()
 
     def test_without_any_error_shows_the_floor_alone(self, uncompiled):
@@ -92,11 +92,11 @@ class TestEnergy:
         assert ax.get_ylim()[0] < EPS < ax.get_ylim()[1]
 
     def test_says_in_the_legend_that_it_thins_and_keeps_the_largest_errors(self, run, monkeypatch):
-        monkeypatch.setattr(plots, "ERROR_POINTS", 100)
+        monkeypatch.setattr(thinning, "ERROR_POINTS", 100)
         line = data_line(run.plot.energy())
         energy = run.data.energy.values
-        assert "largest of every 11 samples" in line.get_label()
-        assert len(line.get_ydata()) == 91  # ceil(1001 / 11)
+        assert "largest of every 10 samples" in line.get_label()
+        assert len(line.get_ydata()) == 100  # 1000 after the start
         assert line.get_ydata().max() == np.abs(energy / energy[0] - 1).max()
 
     def test_of_several_runs_on_the_same_axes_differ_in_colour_and_dash(self, run):
@@ -114,7 +114,7 @@ def test_invariants_are_all_drawn_relative_to_their_largest_terms(run):
     momentum = next(line for line in ax.lines if line.get_label() == "angular momentum")
     values = run.data.angular_momentum.values
     largest = np.abs(run.data.q.values * run.data.p.values[:, ::-1]).max()  # q1 p2 and q2 p1
-    np.testing.assert_allclose(momentum.get_ydata(), np.abs(values - values[0]) / largest, rtol=1e-12)
+    np.testing.assert_allclose(momentum.get_ydata(), np.abs(values - values[0])[1:] / largest, rtol=1e-12)
 
 
 def test_phase_shows_a_coordinate_against_its_momentum(run):
@@ -152,6 +152,19 @@ def test_section_shows_every_crossing_and_counts_them(crossing_run):
     np.testing.assert_array_equal(line.get_xdata(), crossings.q.values[:, 0])
     np.testing.assert_array_equal(line.get_ydata(), crossings.p.values[:, 0])
     assert "48 crossings" in line.get_label() and "q2 = 0 upwards, q1 > 0" in line.get_label()
+
+
+def test_a_section_of_one_point_is_shown_as_one_and_says_how_near_its_crossings_are(uncompiled):
+    """An oscillator passes its centre with the same momentum each time; without a window the axis would read 2 + 1e-9."""
+    problem = ct.problems.harmonic()
+    run = ct.simulate(problem, method=ct.Gauss(3), dt=0.1, steps=150, sections=[ct.Section("centre", "q")])
+    ax = run.plot.section()
+    crossings = run.sections["centre"]
+    assert len(crossings.p) > 3
+    for (low, high), name in ((ax.get_xlim(), "q"), (ax.get_ylim(), "p")):
+        assert high - low == pytest.approx(plots.WINDOW * np.ptp(run.data[name].values))
+        assert low < crossings[name].values.min() <= crossings[name].values.max() < high
+    assert ax.get_ylabel() == f"p  (all within {np.ptp(crossings.p.values):.1g})"
 
 
 def test_section_draws_the_variables_asked_for(crossing_run):
@@ -264,7 +277,7 @@ class TestWorkPrecision:
 
     def test_of_a_run_takes_its_end_and_times_too(self, uncompiled):
         run = ct.simulate(ct.problems.kepler(), method=ct.Gauss(3), dt=0.05, steps=20, progress=False)
-        ax = run.plot.work_precision([ct.Gauss(3)], [0.1, 0.05], cost="time")
+        ax = run.plot.work_precision([ct.Gauss(3)], [0.1, 0.0125], cost="time")
         seconds, errors = ax.lines[0].get_data()
         assert 0 < seconds[0] < seconds[1] and errors[0] > 30 * errors[1] > 0
         assert "t = 1\n" in ax.get_ylabel() and "(s)" in ax.get_xlabel()

@@ -302,3 +302,54 @@ def test_opening_the_toy_gives_no_warning_even_from_zarr(finished: Path) -> None
         warnings.simplefilter("error")
         group = zarr.open_group(finished, mode="r")
         assert sorted(group.array_keys()) == sorted(toy_run.expected(1))
+
+
+FIXED = (
+    Stream("rows", "member", (Column("path", (3, 2), ("time", "xy")),)),
+    Stream("times", "time", (Column("time"),), fixed=3),
+)
+
+
+def test_a_stream_of_fixed_length_is_a_coordinate_of_others_at_any_moment(tmp_path: Path) -> None:
+    import xarray
+
+    path, times = tmp_path / "run.zarr", np.array([0.0, 0.5, 1.0])
+    store = Store.create(
+        path, spec={}, attributes={}, streams=FIXED, rows_per_commit=2, fixed={"time": times}, given={"z": np.arange(4)}
+    )
+    for rows in (0, 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with xarray.open_zarr(path) as data:
+                assert dict(data.sizes) == {"member": rows, "time": 3, "xy": 2}
+                assert data["path"].coords["time"].values.tolist() == times.tolist()
+        assert verify(path) == []
+        if rows == 0:
+            store.append("rows", {"path": np.ones((2, 3, 2))})
+            store.commit(step=2, head={}, arrays={})
+    with pytest.raises(ValueError, match="stream 'times' does not grow"):
+        store.append("times", {"time": [2.0]})
+    store.close()
+    store, checkpoint = Store.reopen(path)
+    with store:
+        assert checkpoint is not None and checkpoint.rows == {"rows": 2, "times": 3}
+        assert store.given()["z"].tolist() == [0, 1, 2, 3]
+        assert (store.rows("rows"), store.committed("times")) == (2, 3)
+    chunk = path / "time" / "c" / "0"
+    data = bytearray(chunk.read_bytes())
+    data[0] ^= 1
+    chunk.write_bytes(data)
+    assert verify(path) == ["chunk 0 of time fails its checksum"]
+
+
+def test_a_fixed_length_that_does_not_fit_the_columns_is_refused(tmp_path: Path) -> None:
+    streams = (FIXED[0], Stream("times", "time", (Column("time"),), fixed=4))
+    with pytest.raises(StoreError, match="the dimension 'time' has size 3 here and another elsewhere"):
+        Store.create(
+            tmp_path / "run.zarr",
+            spec={},
+            attributes={},
+            streams=streams,
+            rows_per_commit=2,
+            fixed={"time": np.ones(4)},
+        )

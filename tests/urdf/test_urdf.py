@@ -163,6 +163,23 @@ BASE = '<robot name="r">\n<link name="base"/>\n' + LINK.format("a") + LINK.forma
          'izz="3"/></inertial></link>' + JOINT.format("j", "revolute", "base", "a", "") + "</robot>", "link 'a'", 3),
         (BASE + JOINT.format("j", "fixed", "base", "a", "") + JOINT.format("k", "fixed", "base", "b", "") + "</robot>", "can move", 0),
         ("<robot>" + "<a>" * 70 + "</a>" * 70 + "</robot>", "inside each other", 1),
+        ('<!DOCTYPE r [<!ENTITY % x SYSTEM "http://nowhere/x.dtd"> %x;]>\n<robot/>', "document type or entities", 1),
+        ("<robot>\n&x;</robot>", "not well formed: undefined entity", 2),
+        ("<robot>\0</robot>", "not well formed", 1),
+        ("<robot/><robot/>", "junk after document element", 1),
+        ('<?xml version="1.0" encoding="utf-7"?>\n<robot/>', "cannot be decoded", 1),
+        ('<?xml version="1.0" encoding="none"?>\n<robot/>', "unknown encoding", 1),
+        (BASE + '<xacro:include filename="/etc/passwd"/></robot>', "<xacro:include> stands for other elements", 5),
+        (BASE + '<xi:include href="/etc/passwd"/></robot>', "<xi:include> stands for other elements", 5),
+        (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="1e308 1e308 0"/>') + "</robot>", "out of range", 5),
+        (BASE + JOINT.format("j", "revolute", "base", "a", '<origin xyz="inf 0 0"/>') + "</robot>", "is not 3 numbers", 5),
+        (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="' + "1" * 10_000 + '"/>') + "</robot>", "1...' is not 3", 5),
+        (BASE + JOINT.format("j", "prismatic", "base", "a", '<dynamics damping="1"/>') + JOINT.format("k", "fixed", "a", "b", "")
+         + "</robot>", "prismatic joint 'j' has damping", 5),
+        ('<robot>\n<link name="a"><inertial><mass value="1e-320"/>\n<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+         "</inertial></link></robot>", "mass = '1e-320' is out of range", 2),
+        ('<robot>\n<link name="a"><inertial><mass value="-1"/>\n<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+         "</inertial></link></robot>", "the mass is -1", 2),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_tree_of_bodies_is_refused_with_the_line(
@@ -179,6 +196,9 @@ def test_a_file_that_is_no_tree_of_bodies_is_refused_with_the_line(
 def test_files_that_are_missing_or_huge_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ct.InputError, match="cannot be read"):
         read_urdf(tmp_path / "nothing.urdf")
+    for no_file in (tmp_path, Path("/dev/zero")):
+        with pytest.raises(ct.InputError, match="no file"):
+            read_urdf(no_file)
     huge = tmp_path / "huge.urdf"
     with huge.open("wb") as file:
         file.truncate(LARGEST_FILE + 1)

@@ -239,7 +239,7 @@ def test_templates_run_unedited_and_save_their_pictures(name, uncompiled, tmp_pa
     assert result.exit_code == 0, result.output
     pictures = {file.stem for file in (tmp_path / "plots").glob("*.png")}
     own = {"polhode", "herpolhode", "section_middle_axis"} if name == "free-body" else {"path"}
-    assert pictures == {"energy", "invariants", "columns", "angular_momentum", "energy_parts"} | own
+    assert pictures == {"energy", "invariants", "columns", "angular_momentum", "energy_parts", "spectrum"} | own
 
 
 def test_the_template_of_a_free_body_is_the_book(uncompiled):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
+import sys
 from collections import Counter
 from contextlib import suppress
 
@@ -28,7 +30,19 @@ ODD = [
     "[[1]]",
     '"\\u0000"',
     "{a=1}",
+    "\"__import__('os').system('true')\"",
+    '"().__class__.__base__.__subclasses__()"',
 ]
+FORBIDDEN = ("os.system", "os.exec", "os.fork", "os.posix_spawn", "subprocess.Popen", "socket.connect", "os.remove")
+watching = False  # a hook of the interpreter cannot be taken away again
+
+
+def _refuse(event: str, arguments: object) -> None:
+    if watching and event in FORBIDDEN:
+        raise AssertionError(f"reading a case led to {event}")
+
+
+sys.addaudithook(_refuse)
 
 
 def mutated(text: str, chance: random.Random) -> str:
@@ -56,7 +70,7 @@ def mutated(text: str, chance: random.Random) -> str:
 
 
 @pytest.fixture
-def _watched(monkeypatch):
+def _watched():
     """No case may hang, or have anything executed that it wrote."""
 
     def too_long(number, frame):
@@ -70,12 +84,15 @@ def _watched(monkeypatch):
 
 def outcome(text: str) -> Case | None:
     """The case, or None if it was refused in order; any other error is not caught."""
+    global watching
     signal.alarm(LONGEST)
+    watching = True
     try:
         return read_case(None, text=text, label="case.toml")
     except CaseError as error:
         mistakes = error.mistakes
     finally:
+        watching = False
         signal.alarm(0)
     assert mistakes
     lines = text.count("\n") + 1
@@ -97,6 +114,12 @@ def fuzzed(count: int, seed: int) -> list[Case]:
             good.append(case)
     assert min(found[True], found[False]) > count // 20, "both must happen often"
     return good
+
+
+def test_a_case_that_has_something_executed_would_be_noticed(monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "read_case", lambda *given, **more: os.system("true"))
+    with pytest.raises(AssertionError, match=r"led to os\.system"):
+        outcome(TEMPLATES["hamiltonian"])
 
 
 @pytest.mark.usefixtures("_watched")

@@ -174,6 +174,7 @@ def test_a_mistake_shows_its_line_with_a_mark_under_the_column():
         ("direction = -1", "direction = 2", (26, 1), "direction = 2"),
         ('text = "q - 2"', 'text = "q - r"', (31, 13), "unknown name r"),
         ('time = "s"', "tme = 1", (34, 1), "did you mean time?"),
+        ('time = "s"', 'time = "s since 2000"', (34, 1), "is not a unit"),
         ("{ k = 4.0 }", "{ k = nan }", (4, 16), "not finite"),
         ("{ k = 4.0 }", "{ k = 4.0, q = 1.0 }", (1, 1), "given twice"),
         ("dt = 0.1", "dt = true", (16, 1), "not a number"),

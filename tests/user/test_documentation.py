@@ -21,10 +21,11 @@ from typer.testing import CliRunner
 import catena as ct
 from catena.cli.main import app
 from catena.methods.base import registered
+from catena.units import POWERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("theory/*.md")])
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("theory/*.md"), ROOT / "src/catena/reproduce/errata.md"])
 TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]_*.py"))
 TWO_LOOPS_OF_THEIR_OWN = {"4_potential"}  # 12 seconds of compiling each
 
@@ -207,9 +208,12 @@ def test_the_conventions_name_everything_in_the_data_of_a_run():
         if name != "printed_chain"  # a helix with other numbers, which warns
     ]
     systems.append(ct.ScalingBody(ct.Body(moments=(1.0, 2.0, 2.5))))
+    every = {"time"}
     for system in systems:
         named = {part.name for part in (*system.fields, *system.invariants)}
         assert {name for name in named if f"`{name}`" not in page} == set(), system
+        every |= named
+    assert set(POWERS) - every <= {"damping_work", "load_work"}, "of dampers and loads, which no problem has"
 
 
 # References ------------------------------------------------------------------------------------------------------
@@ -261,6 +265,12 @@ def test_the_pages_are_built_without_a_warning(built: Path):
     assert (built / "index.html").exists() and (built / "tutorial" / "1_body.html").exists()
 
 
+OVERLAPS = """() => [...document.querySelectorAll("div.math")].filter(math => {
+    const formula = math.querySelector("mjx-container svg"), number = math.querySelector(".eqno");
+    return formula && number && formula.getBoundingClientRect().right > number.getBoundingClientRect().left;
+}).map(math => math.id)"""
+
+
 @pytest.mark.slow
 @pytest.mark.browser
 def test_no_page_asks_the_network_and_formulas_are_drawn(built: Path, chromium: str):
@@ -271,17 +281,21 @@ def test_no_page_asks_the_network_and_formulas_are_drawn(built: Path, chromium: 
         browser = player.chromium.launch(executable_path=chromium)
         context = browser.new_context(offline=True)
         asked: list[str] = []
+        missed: list[str] = []
         context.on("request", lambda request: asked.append(request.url))
+        context.on("requestfailed", lambda request: missed.append(request.url))
         for page in pages:
             tab = context.new_page()
             tab.goto(page.as_uri())
             if page.parent.name == "theory":
                 tab.wait_for_selector("mjx-container svg", timeout=20_000)
                 assert tab.locator("mjx-merror").count() == 0, page.name
+                assert tab.evaluate(OVERLAPS) == [], page.name
             tab.close()
         browser.close()
     assert len(pages) > 20
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert missed == []
 
 
 def test_docstrings_of_public_classes_are_written_for_the_reference():

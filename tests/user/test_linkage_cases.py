@@ -70,6 +70,8 @@ def test_a_linkage_is_the_one_that_python_makes():
     start = expected.start(orientation=[[0.8, 0.6, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
     for name, values in start.fields.items():
         assert np.array_equal(made.start.fields[name], values)
+    (found,) = mistakes(template("scaling-body").replace("restitution = 1", "restitution = 1.5 # 1"))
+    assert "restitution = 1.5 is not at most 1" in found[2]
 
 
 @pytest.mark.parametrize(("tables", "kinds"), [(JOINTS, joints.KINDS), (FORCES, joint_forces.KINDS)])
@@ -105,3 +107,5 @@ def test_a_body_that_scales_is_the_one_that_python_makes():
     start = system.start(angular_velocity=(0.7, -1.1, 0.5), scale=0.8, scale_rate=0.3)
     for name, values in start.fields.items():
         assert np.array_equal(made.start.fields[name], values)
+    (found,) = mistakes(template("scaling-body").replace("restitution = 1", "restitution = 1.5 # 1"))
+    assert "restitution = 1.5 is not at most 1" in found[2]

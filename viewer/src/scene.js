@@ -11,6 +11,7 @@ import { geometryOf, writeBall, writePose, writeRod } from "./shapes.js";
 
 const SHORT_TRAIL = 0.06; // of all frames
 const LEAST_TRAIL = 20; // frames
+const FAR = 4; // times the extent of a frame: farther, bodies would be too small to see
 const VIEWS = { x: [1, 0, 0], y: [0, -1, 0], z: [0, 0, 1] };
 
 export class Stage {
@@ -278,7 +279,7 @@ export class Stage {
     this.path.geometry.setDrawRange(2 * this.count * first, 2 * this.count * (this.frame - first));
   }
 
-  // What is to be seen, as balls: the bodies of this frame, or of all frames if they stay within sight of it; a whole path;
+  // What is to be seen, as balls: the bodies of all frames, or of this one if they go far away; a whole path;
   // of a single body its corners.
   seen() {
     const { page } = this;
@@ -299,7 +300,7 @@ export class Stage {
     }
     this.setFrame(kept);
     this.points.forEach((point, j) => here.push(...point, page.reach[j]));
-    return !page.bodies || corners || extent(all) < 1.6 * extent(here) ? all : here;
+    return !page.bodies || corners || extent(all) < FAR * extent(here) ? all : here;
   }
 
   look(name) {

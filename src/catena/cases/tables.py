@@ -17,7 +17,18 @@ from operator import or_
 from pkgutil import iter_modules
 from typing import Annotated, Any, ClassVar, ForwardRef, Literal, NamedTuple, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, TypeAdapter, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    create_model,
+)
+from pydantic_core import PydanticCustomError
 
 from .. import problems
 from ..errors import InputError
@@ -106,12 +117,21 @@ class RunTable(Table):
     out: Filled | None = Field(None, description="directory name.zarr that the run is streamed into")
 
 
-class UnitsTable(Table):
-    """[units]: labels that are kept with the run; nothing is converted."""
+def _no_date(label: str) -> str:
+    if "since" in label:
+        raise PydanticCustomError("unit_label", "a date")
+    return label
 
-    time: str = ""
-    length: str = ""
-    mass: str = ""
+
+Label = Annotated[str, AfterValidator(_no_date)]
+
+
+class UnitsTable(Table):
+    """[units]: labels that are kept with the run, for axes and for readers of its arrays; nothing is converted."""
+
+    time: Label = ""
+    length: Label = ""
+    mass: Label = ""
 
 
 _systems: dict[str, type[SystemTable]] = {}

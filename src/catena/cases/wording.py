@@ -28,6 +28,7 @@ NEEDED = {
     "model_attributes_type": ("a table", 'write {{ kind = "..." }}, or its keys under the header {header}'),
     "finite_number": ("finite", "give a finite number"),
     "string_too_short": ("filled in", "write something between the quotes"),
+    "unit_label": ("a unit", 'write the unit alone, such as "s"; readers of the store would take "since" for a date'),
 }
 
 
@@ -102,12 +103,14 @@ def _unfit(path: Path, alternatives: list[dict[str, Any]]) -> tuple[str, str]:
             "literal_error": (context.get("expected", ""), f"write {context.get('expected', '')}"),
             "greater_than": (f"above {context.get('gt', 0):g}", "give a larger number"),
             "greater_than_equal": (f"at least {context.get('ge', 0):g}", "give a larger number"),
+            "less_than": (f"below {context.get('lt', 0):g}", "give a smaller number"),
+            "less_than_equal": (f"at most {context.get('le', 0):g}", "give a smaller number"),
             "too_short": (f"a list of {context.get('min_length', 0)}", f"give {context.get('min_length', 0)}"),
             "too_long": (f"a list of {context.get('max_length', 0)}", f"give {context.get('max_length', 0)}"),
         } | NEEDED
         if len(path) == 1:  # [section] in place of [[section]]
             known["list_type"] = ("a list of tables", f"write each under its own header [[{path[0]}]]")
-        words, do = known.get(kind, (f"possible: {detail['msg']}", ""))
+        words, do = known.get(kind, (f"possible: {detail['msg']}", "give another value"))
         needed.append(words)
         advice.append(do.format(header=_header(path)))
     wrong = f"{dotted(name)} = {shown(alternatives[-1]['input'])} is not {' or '.join(needed)}"

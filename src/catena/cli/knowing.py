@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 from ..errors import InputError, StoreError, nearest
 from .options import Json, StoredRun
 from .running import show_run
-from .terminal import be, facts, show, show_json, talk
+from .terminal import be, facts, show, show_json, size, talk
 
 
 def info(
@@ -22,6 +21,7 @@ def info(
 ) -> None:
     """Show what a stored run holds, how far it is, and its audit."""
     be(quiet=False)
+    from ..output.page.facts import rhythm
     from ..runs import StoredRun as Opened
     from ..store import read_spec, verify
 
@@ -57,9 +57,9 @@ def info(
             ("steps", _progress(run, planned, path)),
             ("time", f"{run.plan.t0:.10g} to {float(run.final.time):.10g}"),
             *([("ended", run.ending["reason"])] if "reason" in run.ending else []),
-            ("samples", f"{run.data.sizes['time']}, every {run.plan.every} steps"),
+            ("samples", f"{run.data.sizes['time']}, {rhythm(run.plan.every)}"),
             *((f"unit of {name}", unit) for name, unit in run.plan.units.items()),
-            ("size", f"{_size(sum(stored))} in {len(stored)} files"),
+            ("size", f"{size(sum(stored))} in {len(stored)} files"),
             ("written by", f"catena {version}"),
         ],
         talk=False,
@@ -77,12 +77,6 @@ def _one_line(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} = {part}" for name, part in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _size(count: int) -> str:
-    """Bytes in decimal units."""
-    power = min(4, (len(str(count)) - 1) // 3)
-    return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
 def methods(
@@ -114,14 +108,18 @@ def cite(
     be(quiet=False)
     if Path(what).exists():
         from ..plan import plan_from
-        from ..store import read_spec
+        from ..runs import read_run_spec
 
-        keys: Iterable[str] = plan_from(read_spec(what)["plan"]).method.traits.cite
+        keys = list(plan_from(read_run_spec(what)["plan"]).method.traits.cite)
     else:
         keys = _keys_of_method(what)
     from ..output.page.citation import bibtex
 
-    typer.echo("\n\n".join(bibtex(keys).values()))
+    found = bibtex(keys)
+    typer.echo("\n\n".join(found.values()))
+    unknown = [key for key in dict.fromkeys(keys) if key not in found]
+    if unknown:
+        talk(f"not among the references of catena: {', '.join(unknown)}")
 
 
 def _keys_of_method(name: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import warnings
@@ -12,10 +13,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..errors import CatenaError, CatenaWarning, StepFailure, StoreError
+from ..errors import CatenaError, CatenaWarning, InputError, StepFailure, StoreError
 from ..version import __version__
 from . import codes, describing, knowing, pictures, reproducing, running, viewing
 from .terminal import complain, error_console
+
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)  # by the file system, whoever writes
 
 
 class Commands(TyperGroup):
@@ -37,6 +40,13 @@ class Commands(TyperGroup):
             raise typer.Exit(codes.DONE) from None
         except (typer.Exit, typer.Abort, SystemExit):
             raise
+        except OSError as refusal:
+            if refusal.errno not in REFUSED:
+                _report(refusal)
+                raise typer.Exit(codes.BUG) from None
+            where, do = str(refusal.filename or "disk"), "free some space, or choose another place"
+            complain(InputError(f"a file cannot be written: {refusal.strerror}", where=where, do=do))
+            raise typer.Exit(codes.MISTAKE) from None
         except Exception as bug:
             if _is_usage_error(bug):
                 raise

@@ -14,6 +14,8 @@ from . import codes
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
 from .terminal import be, error_console, facts, show, show_json, talk
 
+LONGEST_SYSTEM = 100  # characters of what moves, before a run
+
 if TYPE_CHECKING:
     from ..plan import Plan
     from ..runs import Run
@@ -73,10 +75,11 @@ def resume(
     """Continue a stored run that was stopped, or extend a finished one."""
     be(quiet=quiet)
     from ..plan import plan_from, step_count
+    from ..runs import read_run_spec
     from ..simulation import resume as resume_run
-    from ..store import read_checkpoint, read_spec
+    from ..store import read_checkpoint
 
-    spec, checkpoint = read_spec(path), read_checkpoint(path)
+    spec, checkpoint = read_run_spec(path), read_checkpoint(path)
     plan = plan_from(spec["plan"])
     total = spec["steps"] if checkpoint is None else checkpoint.head.get("steps", spec["steps"])
     if t_end is not None or steps is not None:
@@ -95,12 +98,14 @@ def resume(
 
 def introduce(plan: Plan, steps: int, *, title: str, store: Any, made: int = 0) -> None:
     """Say what is going to run."""
+    from ..output.page.facts import clipped
+
     talk(title, style="bold")
     samples = "" if plan.every == 1 else f", a sample every {plan.every}"
     done = f", {made} of them made" if made else ""
     facts(
         [
-            ("system", plan.system.title),
+            ("system", clipped(repr(plan.system), LONGEST_SYSTEM)),
             ("method", str(plan.method)),
             ("steps", f"{steps} of dt = {plan.dt:.10g} to t = {float(plan.times(steps)):.10g}{done}{samples}"),
             ("store", str(store) if store else "none: the run is in memory and gone at the end"),

@@ -79,6 +79,12 @@ def facts(pairs: Sequence[tuple[str, str]], *, talk: bool = True) -> None:
     console.print(grid)
 
 
+def size(count: int) -> str:
+    """Bytes in decimal units."""
+    power = min(4, (len(str(count)) - 1) // 3)
+    return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
+
+
 def complain(error: CatenaError) -> None:
     """An error of the user, without a traceback."""
     from rich.text import Text

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import Quiet, StoredRun
-from .terminal import be, talk
+from .terminal import be, size, talk
 
 
 def view(
@@ -28,7 +28,7 @@ def view(
 
     target = out or Path(f"{path.stem}.html")
     open_run(path).view(target, title=title, frames=frames)
-    talk(f"written: {target} ({target.stat().st_size / 1e6:.1f} MB)", style="green")
+    talk(f"written: {target} ({size(target.stat().st_size)})", style="green")
 
 
 def export(
@@ -48,4 +48,4 @@ def export(
     from ..runs import open_run
 
     open_run(path).export(target, format)
-    talk(f"written: {target} ({target.stat().st_size / 1e6:.1f} MB)", style="green")
+    talk(f"written: {target} ({size(target.stat().st_size)})", style="green")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernel, views
+from .. import kernel, summation, views
 from ..errors import CapabilityError
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
@@ -84,18 +84,20 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
 def promised(system: System, method: Method, tags: Iterable[str]) -> str:
     """What a method promises for a quantity with these tags, in the view that it takes of this system."""
     view, _ = choose_view(system, method)
-    return method.traits.promise(set(tags) - view.withdrawn)
+    word = method.traits.promise(set(tags) - view.withdrawn)
+    return "needed" if word == "none" and view.needed.intersection(tags) else word
 
 
 def can_treat(system: System, method: Method) -> bool:
     """Whether the method can treat the system."""
-    for view in map(system.view, method.needs):
-        if view is not None:
-            try:
+    for name in method.needs:
+        try:
+            view = system.view(name)
+            if view is not None:
                 method.stepper(view)
-            except CapabilityError:
-                continue
-            return True
+                return True
+        except CapabilityError:
+            continue
     return False
 
 
@@ -116,7 +118,7 @@ def program_parts(
         fills[views.remember] = loop.remember_nothing
         fills[views.observe] = loop.observe_nothing
     else:
-        fills[views.remember] = sections.remember_start
+        fills[views.remember] = summation.save
         fills[views.observe] = sections.observe_crossings
         fills[views.crossing_value] = crossing.value
         fills[views.crossing_wanted] = crossing.wanted
@@ -167,8 +169,8 @@ def build(system: System, method: Method, *, crossing: Crossing | None = None, c
 
 
 def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title: str) -> Callable[..., Any]:
-    """A kernel on its own, compiled for float64 arrays with these numbers of dimensions."""
-    arguments = ", ".join(f"types.float64[{':, ' * (d - 1)}::1]" for d in dimensions)
+    """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number."""
+    arguments = ", ".join(f"types.float64[{':, ' * (d - 1)}::1]" if d else "types.int64" for d in dimensions)
     entry = f"@njit({result}({arguments}), nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
     text = headers.module_text(title, collector.collect(kernel, {}), [], header=headers.CPU, entry=entry)
     return cache.load(text, title).advance

@@ -28,6 +28,7 @@ from ..views import NOT_FINITE, OK, View, measure, publish
 from . import headers
 from .build import parameter_arrays, parameter_types, program_parts
 from .driver import LARGEST
+from .folding import fold
 from .loop import advance
 
 Array = NDArray[np.float64]
@@ -86,21 +87,10 @@ def advance_member(
                 if not abs(samples[row, i, k]) < math.inf:
                     status = NOT_FINITE
     if status == OK:
-        fold(k, 1 + first // every, rows, samples, public, start, worst, sums, edges)
+        number = 1 + first // every
+        fold(samples[:, public:, k], rows, number, start[:, k], edges, worst[:, k], sums[:, :, k])
     outcome[0, k] = status
     outcome[1, k] = made
-
-
-def fold(k, number, rows, samples, public, start, worst, sums, edges):
-    """Take rows, of which the first is sample `number`, into the largest deviations and the block sums."""
-    for i in range(start.shape[0]):
-        block = 0
-        for row in range(rows):
-            deviation = samples[row, public + i, k] - start[i, k]
-            worst[i, k] = max(worst[i, k], abs(deviation))
-            while number + row >= edges[block + 1]:
-                block += 1
-            sums[block, i, k] += deviation
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ crossings: rows [which, time, public fields, invariants].
 """
 
 from ..kernel import size
+from ..summation import put_back
 from ..views import (
     BUFFER_FULL,
     NOT_LOCATED,
@@ -36,14 +37,6 @@ def crossing_count(marks):
 def public_width(copies):
     """Length of a published row; always replaced by a literal."""
     return copies.shape[0]
-
-
-def remember_start(z, e, copies):
-    """Keep the start of the step."""
-    n = dimension(z)
-    for k in range(n):
-        copies[k] = z[k]
-        copies[n + k] = e[k]
 
 
 def observe_crossings(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
@@ -87,9 +80,7 @@ def value_after(tau, i, t, dt, par, tab, work, n, width, copies, spare):
     """The crossing function after the fraction tau of the step; the state reached stays in copies."""
     z = copies[2 * n : 3 * n]
     e = copies[3 * n : 4 * n]
-    for k in range(n):
-        z[k] = copies[k]
-        e[k] = copies[n + k]
+    put_back(z, e, copies)
     for k in range(spare.shape[0]):
         spare[k] = 0.0
     if step(z, e, tau * dt, par, tab, work, spare) != 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, nearest
+from ..errors import CapabilityError, InputError, nearest
 from ..kernel import bind, size, slot
 from ..views import View, dimension
 from .base import Method, Stepper, Traits, register
@@ -127,6 +127,8 @@ class Composition(Method):
         return self.base.needs
 
     def stepper(self, view: View) -> Stepper:
+        if "unilateral" in view.flags:
+            raise CapabilityError("some of its steps run backwards in time, and impacts cannot be undone")
         base = self.base.stepper(view)
         weights = SCHEMES[self.scheme].weights
         if self.base.traits.reflects:

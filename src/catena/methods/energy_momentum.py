@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import CapabilityError, InputError, nearest
+from ..kernel import inline
 from ..views import (
     NOT_CONVERGED,
     OK,
@@ -33,6 +34,7 @@ CORRECTIONS = 14
 PARTS = 1024  # a step is cut into as many parts at most
 
 
+@inline
 def solve_increment(z, h, par, x):
     """Newton's method on x; a status."""
     before = 0.0
@@ -52,6 +54,7 @@ def solve_increment(z, h, par, x):
     return NOT_CONVERGED
 
 
+@inline
 def try_step(z, e, h, par, x, carry):
     """One step of length h, from the extrapolated start, then from the plain one; a status.
 
@@ -82,6 +85,7 @@ def try_step(z, e, h, par, x, carry):
     return status
 
 
+@inline
 def extrapolate(h, carry, x):
     """x by the parabola through the mean rates of the last three steps, at the middle of each."""
     n = x.shape[0]

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import CapabilityError
+from ..summation import put_back, save
 from ..views import View, commutator_kick, dimension, drift, force, kick
 from .base import Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
+from .rotations import exact_rotor
 from .rotor import check_rotor, is_symplectic_with, kept_with, with_rotor
 
 DEFAULT_ROTOR = DMV(10)
@@ -22,9 +24,7 @@ DEFAULT_ROTOR = DMV(10)
 def nystrom_step(z, e, dt, par, tab, work, carry):
     """carry: the force (n numbers) and a flag, as it is the same at the start of the next step. Work: copies, force, scratch."""
     n = dimension(z)
-    for k in range(n):
-        work[k] = z[k]
-        work[n + k] = e[k]
+    save(z, e, work)
     middle = work[2 * n : 3 * n]
     if carry[n] == 0.0:
         force(z, par, carry)
@@ -37,9 +37,7 @@ def nystrom_step(z, e, dt, par, tab, work, carry):
         kick(z, e, 2.0 * dt / 3.0, par, middle)
         status = drift(z, e, 0.5 * dt, par, work[3 * n :])
     if status != 0:
-        for k in range(n):
-            z[k] = work[k]
-            e[k] = work[n + k]
+        put_back(z, e, work)
         return status
     force(z, par, carry)
     carry[n] = 1.0
@@ -56,7 +54,8 @@ class Nystrom4(Method):
 
     Parameters
     ----------
-    rotor : for systems with bodies, how they turn freely in a drift; order 4 or more
+    rotor : for systems with bodies, how they turn freely in a drift; order 4 or more. By default as for `Splitting`: the exact
+        rotation of a top with two equal moments, else `DMV(10)`
 
     References
     ----------
@@ -75,7 +74,7 @@ class Nystrom4(Method):
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
         n = view.dimension
         stepper = Stepper(nystrom_step, np.zeros((1, 1)), 4 * n, n + 1)
-        return with_rotor(stepper, self.rotor or DEFAULT_ROTOR, view)
+        return with_rotor(stepper, self.rotor or exact_rotor(view) or DEFAULT_ROTOR, view)
 
     @property
     def traits(self) -> Traits:

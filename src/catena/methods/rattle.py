@@ -52,4 +52,4 @@ class Rattle(Method):
         return DMV(2).reach
 
     def advice(self) -> str:
-        return DMV(2).advice()
+        return "use a smaller dt: it turns a body by less than a radian in a step; for linkages, EnergyMomentum() takes longer ones"

@@ -14,10 +14,11 @@ import numpy as np
 
 from ..errors import CapabilityError, InputError
 from ..kernel import bind, size, within
+from ..summation import put_back, save
 from ..views import View, dimension, drift, force, keep, kick, recall, settle, sweep
 from .base import Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
-from .rotations import SymmetricRotation
+from .rotations import SymmetricRotation, exact_rotor
 from .rotor import check_rotor, is_symplectic_with, kept_with, with_lanes, with_rotor
 from .schemes import NYSTROM, SCHEMES
 from .stability import merged, stability_limit
@@ -36,10 +37,7 @@ def drift_count(tab):
 def split_step(z, e, dt, par, tab, work, carry):
     """tab[0] kicks (one more than drifts), tab[1] drifts. A failed drift leaves z and e as they were."""
     n = dimension(z)
-    saved = work[: 2 * n]
-    for k in range(n):
-        saved[k] = z[k]
-        saved[n + k] = e[k]
+    save(z, e, work)
     last = drift_count(tab)
     if carry[n] == 0.0:
         force(z, par, carry)
@@ -49,9 +47,7 @@ def split_step(z, e, dt, par, tab, work, carry):
         if status == 0:
             status = drift(z, e, tab[1, i] * dt, par, work[2 * n :])
         if status != 0:
-            for k in range(n):
-                z[k] = saved[k]
-                e[k] = saved[n + k]
+            put_back(z, e, work)
             return status
         force(z, par, carry)
     carry[n] = 1.0
@@ -108,8 +104,9 @@ class Splitting(Method):
     ----------
     order : 2, 4, 6 or 8
     rotor : for systems with bodies, how they turn freely in a drift; orders 4 and 6 need one of at least their order. By default
-        `SymmetricRotation()` for order 2, else `DMV(10)`, which is symplectic up to its order: the defect of a step grows with
-        (dt |omega|)^11 and is 1e-14 at dt |omega| = 0.3; `Jacobi()` has none, nor do compositions of `SymmetricRotation()`
+        `SymmetricRotation()` for order 2, and for a top with two equal moments, of which it is the exact rotation; else
+        `DMV(10)`, which is symplectic up to its order: the defect of a step grows with (dt |omega|)^11 and is 1e-14 at
+        dt |omega| = 0.3; `Jacobi()` has none, nor do compositions of `SymmetricRotation()`
 
     References
     ----------
@@ -131,7 +128,7 @@ class Splitting(Method):
     def stepper(self, view: View) -> Stepper:
         if self.order in (4, 6) and "quadratic_kinetic" not in view.flags:
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
-        rotor = self.rotor or DEFAULT_ROTORS[self.order]
+        rotor = self.rotor or exact_rotor(view) or DEFAULT_ROTORS[self.order]
         kicks, drifts, _ = coefficients(self.order)
         tab = np.zeros((2, len(kicks)))
         tab[0], tab[1, :-1] = kicks, drifts

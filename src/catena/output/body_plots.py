@@ -92,7 +92,7 @@ class BodyPictures(ManyBodyPictures):
 
     def columns(self, ax: Axes | None = None, *, view: View = SIDE_VIEW) -> Axes:
         """The three axes of the body in space, the columns of R, as curves on the unit sphere."""
-        self._need_body("columns")
+        self._need_turning("columns")
         matrices = rotations.to_matrix(self._thinned("orientation"))
         with styled():
             ax = _square(ax)
@@ -125,7 +125,7 @@ class BodyPictures(ManyBodyPictures):
 
     def angular_momentum(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
         """All components of the angular momentum over time: in the body, and in space. Two axes, one above the other."""
-        self._need_body("angular_momentum")
+        self._need_turning("angular_momentum")
         q, y = self._thinned("orientation"), self._thinned("angular_momentum")
         with styled():
             axes = stacked(2) if ax is None else ax
@@ -134,10 +134,12 @@ class BodyPictures(ManyBodyPictures):
             ):
                 for k, letter in enumerate(letters):
                     panel.plot(self._thinned("time"), values[:, k], label=letter, **line_style(k))
-                panel.set_ylabel(f"angular momentum\nin {'the body' if frame == 'body' else frame}")
+                panel.set_ylabel(
+                    f"angular momentum\nin {'the body' if frame == 'body' else frame}{self._unit('angular_momentum')}"
+                )
             legend_in_one_row(axes[0], self.label + self._words())
             legend_in_one_row(axes[1], None)
-            axes[1].set_xlabel(self._time_name())
+            axes[1].set_xlabel(self._named("time"))
         return axes
 
     def energy_parts(self, ax: Axes | None = None) -> Axes:
@@ -152,20 +154,40 @@ class BodyPictures(ManyBodyPictures):
         if self._has_torque():
             whole = {"kinetic": kinetic.sum(axis=1), "potential": total - kinetic.sum(axis=1), "total": total}
             # a fast top has far more kinetic energy than it ever exchanges
-            parts = {f"{name} - ({values[0]:.7g})": values - values[0] for name, values in whole.items()}
+            parts = {f"{name}, from {values[0]:.7g}": values - values[0] for name, values in whole.items()}
         else:
             parts = {f"about axis {k + 1}": kinetic[:, k] for k in range(3)} | {"total": total}
         with styled():
             ax = axes_for(ax)
             for number, (name, values) in enumerate(parts.items()):
                 ax.plot(self._thinned("time"), values, label=name, **line_style(number))
-            ax.set_xlabel(self._time_name())
-            ax.set_ylabel("energy less its start" if self._has_torque() else "kinetic energy")
+            ax.set_xlabel(self._named("time"))
+            name = "energy less its start" if self._has_torque() else "kinetic energy"
+            ax.set_ylabel(name + self._unit("energy"))
             legend_above(ax, self.label + self._words())
         return ax
 
+    def scale(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
+        """Size of a body that may scale, and its rate, over time. Two axes, one above the other."""
+        if not self._scales():
+            raise InputError(
+                f"{self.run.system.title} has no scale",
+                where="plot.scale",
+                do="draw energy(); scale() is for a ScalingBody",
+            )
+        with styled():
+            axes = stacked(2) if ax is None else ax
+            for panel, name in zip(axes, ("scale", "scale_rate"), strict=True):
+                panel.plot(self._thinned("time"), self._thinned(name), label=self.label, **next_line_style(panel))
+                panel.set_ylabel(self._named(name))
+            legend_above(axes[0])
+            axes[1].set_xlabel(self._named("time"))
+        return axes
+
     def _suited_to_a_body(self) -> tuple[str, ...]:
         """Names of the pictures above that can be drawn; none if the system is not a body."""
+        if self._scales():
+            return ("scale", "columns", "angular_momentum", "residuals")
         if not self._is_a_body():
             return ()
         own = ("path",) if self._gravity() else () if self._has_torque() else ("polhode", "herpolhode")
@@ -173,6 +195,9 @@ class BodyPictures(ManyBodyPictures):
 
     def _is_a_body(self) -> bool:
         return {field.name for field in self.run.system.fields} == FIELDS
+
+    def _scales(self) -> bool:
+        return {field.name for field in self.run.system.fields} >= FIELDS | {"scale", "scale_rate"}
 
     def _has_torque(self) -> bool:
         return hasattr(self.run.system, "potential")
@@ -188,6 +213,10 @@ class BodyPictures(ManyBodyPictures):
                 f"{self.run.system.title} is not a body that turns about a point", where=f"plot.{picture}",
                 do="draw phase(), orbit() or energy()",
             )  # fmt: skip
+
+    def _need_turning(self, picture: str) -> None:
+        if not self._scales():
+            self._need_body(picture)
 
     def _need_free(self, picture: str) -> None:
         self._need_body(picture)
@@ -211,10 +240,6 @@ class BodyPictures(ManyBodyPictures):
 
     def _words(self) -> str:
         return "" if self._stride == 1 else f"\n(one of {self._stride} samples)"
-
-    def _time_name(self) -> str:
-        unit = self.run.plan.units.get("time", "")
-        return f"time ({unit})" if unit else "time"
 
 
 class _Globe:

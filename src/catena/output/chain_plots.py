@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
+from ..units import unit_of
+from .page.shapes import shape_of
 from .style import axes_for, legend_above, legend_in_one_row, line_style, log_error_axis, next_line_style, styled
+from .thinning import largest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +25,7 @@ Array = NDArray[np.float64]
 MAP_COLUMNS = 2000  # of a space-time map: more cannot be told apart on a page
 POINTS = 10_000  # of a curve
 SNAPSHOTS = 5
+FLAT = 0.6  # height over width from which snapshots stand side by side
 EPS = float(np.finfo(float).eps)
 
 
@@ -33,17 +37,27 @@ class ManyBodyPictures:
 
     def link_lengths(self, ax: Axes | None = None) -> Axes:
         """Distance of the centres of neighbours, as a map over time and along the chain."""
+        self._need_bodies("link_lengths")
+        if hasattr(self.run.system, "joints"):
+            raise InputError(
+                f"the bodies of {self.run.system.title} are held by joints",
+                where="plot.link_lengths",
+                do="draw residuals()",
+            )
         time, position = self._columns_of_map("position")
         lengths = np.linalg.norm(np.diff(position, axis=1), axis=2)
-        return self._map(ax, time, lengths, "link", f"length{self._unit('length')}")
+        return self._map(ax, time, lengths, "link", f"length{self._unit('position')}")
 
     def body_energies(self, ax: Axes | None = None) -> Axes:
         """Kinetic energy of each body, as a map over time and along the chain: where the motion is, and where it goes."""
+        self._need_bodies("body_energies")
         time, kinetic = self._columns_of_map("momentum", kinetic=True)
-        return self._map(ax, time, kinetic, "body", "kinetic energy")
+        return self._map(ax, time, kinetic, "body", f"kinetic energy{self._unit('energy')}")
 
     def snapshots(self, times: Sequence[float] | None = None, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
-        """The bodies at chosen times, one panel below the other, seen across the plane in which they extend most.
+        """The bodies at chosen times, a panel for each, seen across the plane of axes in which they extend most.
+
+        Bodies of particles are drawn as these, others as the outline of their shape; dots are centres of mass.
 
         Parameters
         ----------
@@ -68,19 +82,20 @@ class ManyBodyPictures:
         with styled():
             axes = self._strip(len(chosen), centres, across, up) if ax is None else ax
             for panel, r, q, index in zip(axes, centres, turned, chosen, strict=True):
-                panel.plot(r[:, across], r[:, up], color="0.55", linewidth=0.8, zorder=1)
+                if not hasattr(self.run.system, "joints"):
+                    panel.plot(r[:, across], r[:, up], color="0.55", linewidth=0.8, zorder=1)
                 for j, body in enumerate(self.run.system.bodies):
-                    points = r[j] + rotations.rotate(q[j], body.particles.positions)
-                    panel.plot(points[:, across], points[:, up], **_dots(j))
+                    _draw_body(panel, j, body, r[j], q[j], across, up)
                 panel.plot(r[:, across], r[:, up], **_dots(0, "0.2", 1.6))
                 panel.set_aspect("equal", adjustable="box")
                 panel.annotate(
-                    f"t = {known[index]:g}", (1.0, 0.5), (6, 0), xycoords="axes fraction", va="center", fontsize=8,
-                    textcoords="offset points",
+                    f"t = {known[index]:g}{self._unit('time', braces=False)}", (1.0, 1.0), (0, 2), xycoords="axes fraction",
+                    textcoords="offset points", ha="right", va="bottom", fontsize=8,
                 )  # fmt: skip
-                panel.set_ylabel("xyz"[up] + self._unit("length"))
-            axes[-1].set_xlabel("xyz"[across] + self._unit("length"))
-            axes[0].set_title(self.label, fontsize=8.5, loc="left")
+                panel.set_xlabel("xyz"[across] + self._unit("position"))
+                panel.set_ylabel("xyz"[up] + self._unit("position"))
+                panel.label_outer()
+            axes[0].set_title(self.label, fontsize=8.5, loc="left", pad=14)
         return axes
 
     def momentum(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
@@ -88,15 +103,15 @@ class ManyBodyPictures:
         self._need_bodies("momentum")
         p, r = self._drawn("momentum"), self._drawn("position")
         spin = rotations.rotate(self._drawn("orientation"), self._drawn("angular_momentum"))
-        parts = {"momentum": p.sum(axis=1), "angular momentum": (np.cross(r, p) + spin).sum(axis=1)}
+        parts = {"momentum": p.sum(axis=1), "angular_momentum": (np.cross(r, p) + spin).sum(axis=1)}
         with styled():
             axes = stacked(2) if ax is None else ax
             for panel, (name, values) in zip(axes, parts.items(), strict=True):
                 for k in range(3):
                     panel.plot(self._drawn("time"), values[:, k], label="xyz"[k], **line_style(k))
-                panel.set_ylabel(name)
+                panel.set_ylabel(f"total {name.replace('_', ' ')}" + self._unit(name).replace(" (", "\n(", 1))
             legend_in_one_row(axes[0], self.label)
-            axes[-1].set_xlabel("time" + self._unit("time"))
+            axes[-1].set_xlabel(self._named("time"))
         return axes
 
     def residuals(self, ax: Axes | None = None) -> Axes:
@@ -110,33 +125,49 @@ class ManyBodyPictures:
             )
         with styled():
             ax = axes_for(ax)
+            thinning = ""
             for name in names:
-                values = np.abs(self._drawn(name))
-                ax.plot(self._drawn("time"), values, label=name.replace("_", " "), **next_line_style(ax))
+                values = np.abs(np.asarray(self.run.data[name].values))
+                time, drawn, thinning = largest(np.asarray(self.run.data.time.values), values)
+                ax.plot(time, drawn, label=name.replace("_", " "), **next_line_style(ax))
             log_error_axis(ax, EPS)
-            ax.set_xlabel("time" + self._unit("time"))
+            ax.set_xlabel(self._named("time"))
             ax.set_ylabel("residual")
-            legend_above(ax, self.label)
+            legend_above(ax, self.label + thinning)
         return ax
 
-    def spectrum(self, name: str, *, body: int = -1, ax: Axes | None = None) -> Axes:
-        """Power spectrum of a field of one body, component by component, or of an invariant; see `run.spectrum`."""
+    def spectrum(self, name: str | None = None, *, body: int | None = None, ax: Axes | None = None) -> Axes:
+        """Power spectrum of a field of one body, component by component, or of an invariant; see `run.spectrum`.
+
+        Parameters
+        ----------
+        name : field or invariant; None: the motion itself, by its scale, positions, coordinates or angular momentum
+        body : which one, from 0, or from the end: -1; None: the one that moves most
+        """
+        fields = [field.name for field in self.run.system.fields]
+        name = name or next(known for known in ("scale", "position", "q", "angular_momentum") if known in fields)
         density = self.run.spectrum(name)
+        of = ""
         if "body" in density.dims:
-            if not -density.sizes["body"] <= body < density.sizes["body"]:
+            count = density.sizes["body"]
+            if body is None:
+                body = int(density.sum([dim for dim in density.dims if dim != "body"]).values.argmax())
+            if not -count <= body < count:
                 raise InputError(f"there is no body {body}", where="plot.spectrum", do="count from 0; -1 is the last")
-            density = density.isel(body=body)
+            density, of = density.isel(body=body), f" of body {body % count}"
         columns = density.values.reshape(density.sizes["frequency"], -1)[1:]
-        letters = {3: "xyz", 4: "wxyz"}.get(columns.shape[1], "")
+        series = self.run.data[name].isel(body=body) if of else self.run.data[name]
+        if not np.ptp(series.values, axis=0).any():
+            raise InputError(f"{name}{of} does not change", where="plot.spectrum", do="name something that does")
+        letters: Sequence[str] = {3: "xyz", 4: "wxyz"}.get(columns.shape[1], [name.replace("_", " ")])
+        labels: Sequence[str] = getattr(self.run.system, name) if name in ("q", "p") else letters
         with styled():
             ax = axes_for(ax)
-            for k in range(columns.shape[1]):
-                label = letters[k] if letters else name.replace("_", " ")
+            for k, label in enumerate(labels):
                 ax.plot(density.frequency.values[1:], columns[:, k], label=label, **line_style(k) | {"linewidth": 0.8})
-            ax.set_yscale("log")
+            ax.set_yscale("log", nonpositive="mask")
             unit = self.run.plan.units.get("time", "")
             ax.set_xlabel(f"frequency (1/{unit})" if unit else "frequency (cycles per unit of time)")
-            of = f" of body {body % self.run.system.count}" if "body" in self.run.data[name].dims else ""
             ax.set_ylabel(f"power spectral density\nof {name.replace('_', ' ')}{of}")
             legend_above(ax, self.label)
         return ax
@@ -145,8 +176,9 @@ class ManyBodyPictures:
         if not self._has_bodies():
             return ()
         residuals = any(i.name.endswith("residual") for i in self.run.system.invariants)
+        lengths = () if hasattr(self.run.system, "joints") else ("link_lengths",)
         return (
-            "energy_parts", "link_lengths", "body_energies", "snapshots", "momentum", *(("residuals",) if residuals else ())
+            "energy_parts", *lengths, "body_energies", "snapshots", "momentum", *(("residuals",) if residuals else ())
         )  # fmt: skip
 
     def _has_bodies(self) -> bool:
@@ -178,15 +210,14 @@ class ManyBodyPictures:
         with styled():
             ax = axes_for(ax)
             for number, (name, values) in enumerate(parts.items()):
-                label = f"{name} - ({values[0]:.7g})"
+                label = f"{name}, from {values[0]:.7g}"
                 ax.plot(self._drawn("time"), values - values[0], label=label, **line_style(number))
-            ax.set_xlabel("time" + self._unit("time"))
-            ax.set_ylabel("energy less its start")
+            ax.set_xlabel(self._named("time"))
+            ax.set_ylabel("energy less its start" + self._unit("energy"))
             legend_above(ax, self.label)
         return ax
 
     def _columns_of_map(self, name: str, *, kinetic: bool = False) -> tuple[Array, Array]:
-        self._need_bodies("link_lengths")
         stride = -(-self.run.data.sizes["time"] // MAP_COLUMNS)
         data = self.run.data.isel(time=slice(None, None, stride))
         values = np.asarray(data[name].values)
@@ -195,41 +226,73 @@ class ManyBodyPictures:
         return np.asarray(data.time.values), values
 
     def _map(self, ax: Axes | None, time: Array, values: Array, along: str, name: str) -> Axes:
+        from matplotlib.ticker import MaxNLocator
+
         with styled():
             ax = axes_for(ax)
-            cells = ax.pcolormesh(
-                time, np.arange(values.shape[1]), values.T, cmap="viridis", shading="nearest", rasterized=True
-            )
+            rows = np.arange(values.shape[1] + 1) - 0.5
+            cells = ax.pcolormesh(_edges(time), rows, values.T, cmap="viridis", rasterized=True)
             bar = ax.figure.colorbar(cells, ax=ax, pad=0.02)
             bar.set_label(name)
             ax.grid(visible=False)
-            ax.set_xlabel("time" + self._unit("time"))
+            ax.set_xlabel(self._named("time"))
             ax.set_ylabel(along)
+            ax.yaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_title(self.label, fontsize=8.5, loc="left")
         return ax
 
     def _strip(self, count: int, centres: Array, across: int, up: int) -> Sequence[Axes]:
-        """Axes below each other, each as flat as the bodies are."""
+        """Axes as flat as the bodies are, below each other; those of a tall system side by side."""
         import matplotlib.pyplot as plt
 
-        spans = np.ptp(centres.reshape(-1, 3), axis=0) + 2.0
-        height = float(np.clip(5.4 * spans[up] / spans[across], 0.6, 2.5))
-        figure = plt.figure(figsize=(6.4, height * count + 0.7))
+        reach = max((shape_of(body).reach for body in self.run.system.bodies), default=1.0)
+        spans = np.ptp(centres.reshape(-1, 3), axis=0) + 2.0 * reach
+        flatness = spans[up] / spans[across]
+        if flatness > FLAT:
+            width = 6.8 / count
+            figure = plt.figure(figsize=(7.2, float(np.clip(width * flatness, 1.0, 4.5)) + 0.9))
+            return list(np.atleast_1d(figure.subplots(1, count, sharex=True, sharey=True)))
+        figure = plt.figure(figsize=(6.4, float(np.clip(5.4 * flatness, 0.6, 2.5)) * count + 0.9))
         return list(np.atleast_1d(figure.subplots(count, 1, sharex=True, sharey=True)))
 
     def _drawn(self, name: str) -> Array:
         stride = -(-self.run.data.sizes["time"] // POINTS)
         return np.asarray(self.run.data[name].isel(time=slice(None, None, stride)).values)
 
-    def _unit(self, quantity: str) -> str:
-        unit = self.run.plan.units.get(quantity, "")
-        return f" ({unit})" if unit else ""
+    def _unit(self, name: str, *, braces: bool = True) -> str:
+        """What follows the name of a quantity: its unit, if the case gives one."""
+        unit = unit_of(self.run.system, name, self.run.plan.units, raised=True)
+        return "" if not unit else f" ({unit})" if braces else f" {unit}"
+
+    def _named(self, name: str) -> str:
+        """A quantity as an axis shows it."""
+        return name.replace("_", " ") + self._unit(name)
 
 
 def _plane(centres: Array) -> tuple[int, int]:
-    """The two axes along which the bodies extend most: the first to the right, the second up."""
-    first, second = np.argsort(-np.ptp(centres.reshape(-1, 3), axis=0), kind="stable")[:2]
+    """The two axes along which the bodies extend most, to the right and up; of these z is up."""
+    first, second = sorted(np.argsort(-np.ptp(centres.reshape(-1, 3), axis=0), kind="stable")[:2])
     return int(first), int(second)
+
+
+def _draw_body(panel: Axes, number: int, body: Any, centre: Array, q: Array, across: int, up: int) -> None:
+    """A body of particles as these, any other as the outline of its shape."""
+    if len(body.particles):
+        points = centre + rotations.rotate(q, body.particles.positions)
+        panel.plot(points[:, across], points[:, up], **_dots(number))
+        return
+    from scipy.spatial import ConvexHull
+
+    corners = (centre + rotations.rotate(q, shape_of(body).vertices))[:, [across, up]]
+    outline = corners[ConvexHull(corners).vertices]
+    color = str(line_style(number % 2)["color"])
+    panel.fill(*outline.T, facecolor=color, alpha=0.3, edgecolor=color, linewidth=0.8)
+
+
+def _edges(centres: Array) -> Array:
+    """Borders of cells about equally spaced places; of a single one, half a unit to each side."""
+    half = 0.5 * (centres[1] - centres[0]) if len(centres) > 1 else 0.5
+    return np.append(centres - half, centres[-1] + half)
 
 
 def _dots(number: int, color: str | None = None, size: float = 2.6) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ..watching import Section
 from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work
 from .style import MARKERS, axes_for, legend_above, line_style, log_error_axis, next_line_style, plain_log_axis, styled
+from .thinning import after_start, largest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from ..runs import Run
 
 EPS = float(np.finfo(float).eps)
-ERROR_POINTS = 10_000  # more cannot be told apart on a page
 CURVE_POINTS = 20_000
 DENSE_POINTS = 3000  # from here on lines and markers are drawn finer
 RASTER_POINTS = 5000  # more markers than this would make a vector file slow to open
+CANONICAL = {"q", "p"}
+NARROW = 1e-3  # of the extent of a variable in the run: points of a section within this are one
+WINDOW = 0.1  # of that extent: what is shown around them
 RELATIVE_FROM = 1e-6  # of the size of the energy's terms: below it, a relative error means nothing
 
 
@@ -46,24 +49,28 @@ class RunPlots(BodyPictures):
 
     def suited(self) -> tuple[str, ...]:
         """Names of the pictures that suit the system, sections apart."""
-        own = self._suited_to_a_body() or self._suited_to_bodies() or ("phase", "orbit")
-        return ("energy", "invariants", *own)
+        own = self._suited_to_a_body() or self._suited_to_bodies()
+        if {field.name for field in self.run.system.fields} == CANONICAL:
+            own = ("phase", "orbit") if len(self.run.system.q) > 1 else ("phase",)
+        return ("energy", "invariants", *own, "spectrum")
 
     def energy(self, ax: Axes | None = None) -> Axes:
         """Energy error over time, on a logarithmic axis with its round-off floor (eps times the largest term of the energy).
 
-        Relative to the energy at the start; absolute where that is below 1e-6 of the energy's own terms.
+        Relative to the energy at the start; absolute where that is below 1e-6 of the energy's own terms. The start itself, whose
+        error is zero, is left out.
         """
         energy, scale = self._values("energy"), self._scale("energy")
         start = abs(float(energy[0]))
         unit = start if start > RELATIVE_FROM * scale else 1.0
         with styled():
             ax = axes_for(ax)
-            time, error, thinning = _largest(self._time(), np.abs(energy - energy[0]) / unit)
+            time, error, thinning = largest(after_start(self._time()), after_start(np.abs(energy - energy[0]) / unit))
             ax.plot(time, error, label=self.label + thinning, **next_line_style(ax))
             log_error_axis(ax, EPS * scale / unit)
-            ax.set_xlabel(self._time_label())
-            ax.set_ylabel("energy error  " + (r"$|H-H_0|\,/\,|H_0|$" if unit != 1.0 else r"$|H-H_0|$"))
+            ax.set_xlabel(self._named("time"))
+            absolute = r"$|H-H_0|$" + self._unit("energy")
+            ax.set_ylabel("energy error  " + (r"$|H-H_0|\,/\,|H_0|$" if unit != 1.0 else absolute))
             legend_above(ax)
         return ax
 
@@ -78,10 +85,10 @@ class RunPlots(BodyPictures):
             for invariant in self.run.system.invariants:
                 values = self._values(invariant.name).reshape(len(self._time()), -1)
                 deviation = np.abs(values - values[0]).max(axis=1) / self._scale(invariant.name)
-                time, error, thinning = _largest(self._time(), deviation)
+                time, error, thinning = largest(after_start(self._time()), after_start(deviation))
                 ax.plot(time, error, label=invariant.name.replace("_", " "), **next_line_style(ax))
             log_error_axis(ax, EPS)
-            ax.set_xlabel(self._time_label())
+            ax.set_xlabel(self._named("time"))
             ax.set_ylabel("deviation / largest term")
             legend_above(ax, self.label + thinning)
         return ax
@@ -137,11 +144,13 @@ class RunPlots(BodyPictures):
             count = len(points[0])
             ax.plot(
                 *points, marker="o", markersize=3.0 if count < DENSE_POINTS else 1.2, markeredgewidth=0,
-                label=f"{section.text} = 0{way}{where}: {count} crossings\n{self.label}",
+                label=f"{section.text} = 0{way}{where}: {count} crossing{'' if count == 1 else 's'}\n{self.label}",
                 rasterized=count > RASTER_POINTS, **style,
             )  # fmt: skip
-            ax.set_xlabel(x)
-            ax.set_ylabel(y)
+            for letter, name, values in zip("xy", (x, y), points, strict=True):
+                whole = np.ptp(self._column(self.run.data, name))
+                words = _widened(getattr(ax, f"set_{letter}lim"), values, float(whole))
+                getattr(ax, f"set_{letter}label")(name + words)
             legend_above(ax)
         return ax
 
@@ -171,13 +180,9 @@ class RunPlots(BodyPictures):
             start += invariant.width
         raise KeyError(name)
 
-    def _time_label(self) -> str:
-        unit = self.run.plan.units.get("time", "")
-        return f"time ({unit})" if unit else "time"
-
     def _canonical(self) -> tuple[Sequence[str], Sequence[str]]:
         """Names of the coordinates and of the momenta."""
-        if {field.name for field in self.run.system.fields} != {"q", "p"}:
+        if {field.name for field in self.run.system.fields} != CANONICAL:
             raise InputError(
                 f"{self.run.system.title} has no coordinates q, p to draw", where="plot",
                 do="draw from run.data, which has " + ", ".join(field.name for field in self.run.system.fields),
@@ -279,13 +284,14 @@ def work_precision(
     return ax
 
 
-def _largest(time: NDArray[np.float64], error: NDArray[np.float64]) -> tuple[Any, Any, str]:
-    """Time and error thinned to the largest error of each stretch, and the words that say so."""
-    length = -(-len(error) // ERROR_POINTS)
-    if length == 1:
-        return time, error, ""
-    starts = np.arange(0, len(error), length)
-    return time[starts], np.maximum.reduceat(error, starts), f"\n(largest of every {length} samples)"
+def _widened(set_limits: Any, values: NDArray[np.float64], whole: float) -> str:
+    """Show points that are one by the measure of the whole run as one, and say so: digits behind an offset are unreadable."""
+    spread = float(np.ptp(values)) if len(values) else whole
+    if spread >= NARROW * whole:
+        return ""
+    middle = float(np.mean(values))
+    set_limits(middle - 0.5 * WINDOW * whole, middle + 0.5 * WINDOW * whole)
+    return f"  (all within {spread:.1g})" if spread else ""
 
 
 def _ordinal(number: int) -> str:

@@ -76,10 +76,10 @@ def legend_above(ax: Axes, title: str | None = None) -> None:
             handle.set_markersize(max(handle.get_markersize(), 4.0))
 
 
-def legend_in_one_row(ax: Axes, title: str | None) -> None:
-    """The legend above the axes, its entries side by side."""
+def legend_in_one_row(ax: Axes, title: str | None, *, columns: int = 3) -> None:
+    """The legend above the axes, as many entries side by side; those of further runs below."""
     ax.legend(
-        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=3, title=title, title_fontsize=8.5, alignment="left"
+        loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=columns, title=title, title_fontsize=8.5, alignment="left"
     )  # fmt: skip
 
 

@@ -15,12 +15,14 @@ from ..auditing import assess
 from ..methods.implicit import Gauss
 from ..methods.partitioned import StormerVerlet
 from ..output.style import legend_above, line_style, log_error_axis, new_figure, styled
+from ..output.thinning import after_start, largest
 from ..problems.classic import kepler
 from ..simulation import simulate
 from .report import Folder, Report, Row
 
 NAME = "adaptive"
 ABOUT = "adaptive Runge-Kutta (ode45) beside symplectic methods: energy of a Kepler orbit [dormand1980]"
+SOURCE = ("A thesis on chains of rigid bodies", "its remark on adaptive methods (ode45)")
 
 Array = NDArray[np.float64]
 ORBITS, QUICK_ORBITS = 400, 100
@@ -92,11 +94,12 @@ def _draw(folder: Folder, curves: list[Curve]) -> None:
         ax = figure.subplots()
         for number, curve in enumerate(curves):
             error = np.abs(curve.energy - curve.energy[0]) / abs(curve.energy[0])
-            ax.plot(curve.time[1:], error[1:], label=curve.label, **line_style(number))
+            time, drawn, words = largest(after_start(curve.time), after_start(error))
+            ax.plot(time, drawn, label=curve.label, **line_style(number))
         log_error_axis(ax, ROUND_OFF)
         ax.set_xlabel("time")
         ax.set_ylabel(r"energy error  $|H-H_0|\,/\,|H_0|$")
-        legend_above(ax)
+        legend_above(ax, words.strip() or None)
         folder.picture(NAME, figure)
     columns = {f"{curve.label}: {name}": getattr(curve, name) for curve in curves for name in ("time", "energy")}
     longest = max(len(values) for values in columns.values())

@@ -29,6 +29,7 @@ from .report import Folder, Report, Row, compared
 
 NAME = "galactic"
 ABOUT = "galactic orbit: crossings over t = 1e6 for six pairs of method and step [hairer1993], and energy drift"
+SOURCE = ("A thesis on chains of rigid bodies", "figure 2.11, table 2.1 and its sections")
 
 PLANE = Section("plane", "q2", direction=+1, where="q1 > 0")
 ENERGY = 2.0

@@ -19,6 +19,7 @@ from .report import Folder, Report, Row, compared
 
 NAME = "harmonic"
 ABOUT = "harmonic oscillator: energy of eight methods against closed formulas"
+SOURCE = ("A thesis on chains of rigid bodies", "figure 2.1")
 
 DT, STEPS = 0.01, 2000
 ENERGY = 2.0

@@ -21,6 +21,7 @@ from .report import Folder, Report, Row, compared
 
 NAME = "kepler"
 ABOUT = "Kepler problem, e = 0.6: energy, angular momentum, orbits and times of five methods"
+SOURCE = ("A thesis on chains of rigid bodies", "figures 2.6 to 2.9 and the times of its methods")
 
 T_END = 200.0
 START_ENERGY, START_MOMENTUM = -0.5, 0.8

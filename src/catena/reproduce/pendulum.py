@@ -15,6 +15,7 @@ from .report import Folder, Report, Row, compared
 
 NAME = "pendulum"
 ABOUT = "perturbed pendulum: Radau IIA falls into the equilibrium, the midpoint rule keeps a band [hairer1999]"
+SOURCE = ("A thesis on chains of rigid bodies", "figures 2.2 to 2.5")
 
 DT = 0.3
 EQUILIBRIUM = -73 / 72  # H at q = 0, p = -1/6

@@ -23,7 +23,7 @@ from .report import Folder, Report, Row, compared
 
 NAME = "scaling"
 ABOUT = "a body that may change its size: free motion, constraint and impacts in closed form and stepped [moeller2012]"
-SOURCE = ("Moller and Glocker [moeller2012]", "its equations; there are no numbers in print")
+SOURCE = ("Moller and Glocker [moeller2012]", "its equations")
 
 MOMENTS, QUATERNION, RATE, W = (2.0, 3.0, 4.0), (0.9, 0.3, -0.2, 0.4), 0.25, (0.7, -1.1, 0.5)
 SCALES = {1.0: 1.75190372642639, 2.0: 2.74711970373820, 5.0: 6.05715829962093}

@@ -24,6 +24,7 @@ from .report import Folder, Report, Row, compared
 
 NAME = "top"
 ABOUT = "heavy symmetric top: three sets of coordinates, QUAT-EM [betsch2009] and RATTLE [leimkuhler2004], constraint errors"
+SOURCE = ("A thesis on chains of rigid bodies", "the figures of the heavy top up to 2.19")
 
 # The exact state at t = 1: canonical equations in theta in multiple precision, 18 digits.
 EXACT = {

@@ -4,13 +4,15 @@ A file `state.<n>` holds
 
     magic | length of the head, 8 bytes | head, JSON | arrays | SHA-256 of all before it
 
-Commit g goes to slot g mod 2, so the commit before it is whole while this one is written.
+Commit g goes to slot g mod 2, so the commit before it is whole while this one is written. What a run starts from may be
+larger than should be written again with each commit: it is given once, at creation, in a file of the same form.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from catena.store.layout import PRIVATE, canonical_json
+from catena.store.layout import PRIVATE, Layout, canonical_json
 
 MAGIC = b"catena state 1\n"
 LENGTH_BYTES = 8
 DIGEST_BYTES = hashlib.sha256().digest_size
 SLOTS = 2
+GIVEN = "given"
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,27 @@ def unpack(data: bytes) -> Slot:
         end += array.nbytes
     checkpoint = Checkpoint(head["step"], head["finished"], head["rows"], head["head"], arrays)
     return Slot(head["generation"], head["layout"], head["partial"], checkpoint)
+
+
+def pack_given(arrays: Mapping[str, NDArray[Any]], *, layout: Layout) -> bytes:
+    """The bytes of the file of the arrays given at creation: those of a checkpoint before the first step."""
+    start = Checkpoint(0, False, layout.first_rows(), {}, dict(arrays))
+    return pack(Slot(0, layout.digest(), {}, start))
+
+
+def read_given(store: Path, layout: Layout) -> dict[str, NDArray[Any]]:
+    """The arrays given at creation; ValueError if the file is not whole."""
+    if not layout.given:
+        return {}
+    try:
+        slot = unpack((store / PRIVATE / GIVEN).read_bytes())
+    except FileNotFoundError:
+        raise ValueError(f"{GIVEN} is missing") from None
+    except ValueError as error:
+        raise ValueError(f"{GIVEN} {error}") from None
+    if slot.layout != layout.digest():
+        raise ValueError(f"{GIVEN} belongs to another run")
+    return slot.checkpoint.arrays
 
 
 def read_slots(store: Path, *, layout: str) -> tuple[list[Slot], list[str]]:

@@ -5,6 +5,7 @@
       <column>/zarr.json        the same metadata of one array; exact whenever no writer is at work
       <column>/c/<i>[/0...]     chunk i: rows i K to (i + 1) K - 1, little endian float64, then their CRC-32C
       .catena/spec.json         what is stored and in which chunks; never changes
+      .catena/given             arrays given at creation, if there are any; never changes
       .catena/state.0, state.1  checkpoints, written in turn
       .catena/lock              held while a process writes
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, prod
 from pathlib import Path
@@ -68,11 +69,13 @@ class Stream:
     name : name by which rows are appended
     dim : name of the dimension that grows; a scalar column of this name is its coordinate
     columns : the arrays
+    fixed : rows that are given at creation, if there will be no others; then other columns may have this dimension, too
     """
 
     name: str
     dim: str
     columns: tuple[Column, ...]
+    fixed: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class Layout:
     streams : what grows
     rows_per_commit : rows of the first stream between two commits
     chunk_rows : rows in a chunk, by column name
+    given : names of the arrays given at creation
     """
 
     spec: dict[str, Any]
@@ -93,18 +97,28 @@ class Layout:
     streams: tuple[Stream, ...]
     rows_per_commit: int
     chunk_rows: dict[str, int]
+    given: tuple[str, ...] = ()
 
     @classmethod
     def plan(
-        cls, *, spec: dict[str, Any], attributes: dict[str, Any], streams: tuple[Stream, ...], rows_per_commit: int
+        cls,
+        *,
+        spec: dict[str, Any],
+        attributes: dict[str, Any],
+        streams: tuple[Stream, ...],
+        rows_per_commit: int,
+        given: Iterable[str] = (),
     ) -> Layout:
         """Choose the chunks and check that readers will accept the names."""
         if rows_per_commit < 1:
             raise StoreError(f"rows_per_commit = {rows_per_commit}", do="use a positive number")
         _check_names(streams, attributes)
-        columns = [column for stream in streams for column in stream.columns]
-        chunk_rows = {column.name: choose_chunk_rows(column.shape, rows_per_commit) for column in columns}
-        planned = cls(spec, attributes, streams, rows_per_commit, chunk_rows)
+        chunk_rows = {
+            column.name: stream.fixed or choose_chunk_rows(column.shape, rows_per_commit)
+            for stream in streams
+            for column in stream.columns
+        }
+        planned = cls(spec, attributes, streams, rows_per_commit, chunk_rows, tuple(sorted(given)))
         return cls.from_bytes(planned.to_bytes(), where="")  # as it will be read: tuples of the caller become lists
 
     def to_bytes(self) -> bytes:
@@ -114,10 +128,12 @@ class Layout:
             "spec": self.spec,
             "attributes": self.attributes,
             "rows_per_commit": self.rows_per_commit,
+            **({"given": self.given} if self.given else {}),
             "streams": [
                 {
                     "name": stream.name,
                     "dim": stream.dim,
+                    **({"fixed": stream.fixed} if stream.fixed else {}),
                     "columns": [
                         {
                             "name": column.name,
@@ -159,13 +175,15 @@ class Layout:
                     Column(column["name"], tuple(column["shape"]), tuple(column["dims"]), column["attributes"])
                     for column in stream["columns"]
                 ),
+                stream.get("fixed", 0),
             )
             for stream in content["streams"]
         )
         chunk_rows = {
             column["name"]: column["chunk_rows"] for stream in content["streams"] for column in stream["columns"]
         }
-        return cls(content["spec"], content["attributes"], streams, content["rows_per_commit"], chunk_rows)
+        given = tuple(content.get("given", ()))
+        return cls(content["spec"], content["attributes"], streams, content["rows_per_commit"], chunk_rows, given)
 
     def array_metadata(self, stream: Stream, column: Column, *, rows: int) -> dict[str, Any]:
         """The Zarr v3 metadata of a column with so many rows."""
@@ -210,9 +228,9 @@ class Layout:
             }
         )
 
-    def no_rows(self) -> dict[str, int]:
+    def first_rows(self) -> dict[str, int]:
         """The rows of each stream before the first commit."""
-        return {stream.name: 0 for stream in self.streams}
+        return {stream.name: stream.fixed for stream in self.streams}
 
     def digest(self) -> str:
         """SHA-256 of spec.json; ties a checkpoint to its store."""
@@ -304,9 +322,9 @@ def _check_names(streams: tuple[Stream, ...], attributes: dict[str, Any]) -> Non
         streams
     ):
         raise StoreError("two streams have the same name or the same dimension", do="give each its own")
-    sizes: dict[str, int] = {}
+    sizes = {stream.dim: stream.fixed for stream in streams if stream.fixed}
     seen: set[str] = set()
-    growing = {stream.dim for stream in streams}
+    growing = {stream.dim for stream in streams if not stream.fixed}
     for stream in streams:
         if not stream.columns:
             raise StoreError(f"the stream {stream.name!r} has no columns", do="give at least one")
@@ -334,7 +352,8 @@ def _check_names(streams: tuple[Stream, ...], attributes: dict[str, Any]) -> Non
                         f"the dimension {dim!r} has size {size} here and another elsewhere", where=where, do="rename it"
                     )
         for column in stream.columns:
-            if column.name in sizes or (column.name in growing and (column.name != stream.dim or column.shape)):
+            is_coordinate = column.name == stream.dim and not column.shape
+            if column.name in {*sizes, *growing} and not is_coordinate:
                 raise StoreError(
                     f"{column.name!r} is also a dimension", where=f"stream {stream.name!r}", do="rename it"
                 )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.store.checkpoint import Checkpoint, Slot, read_slots
+from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots
 from catena.store.files import explained
 from catena.store.layout import (
     PRIVATE,
@@ -78,9 +78,13 @@ def verify(path: str | Path) -> list[str]:
         if lost := lost_checkpoints(layout, root, slots=slots, damage=damage):
             return [lost]
         problems = list(damage)
+        try:
+            read_given(store, layout)
+        except ValueError as error:
+            problems.append(str(error))
         if wrong := _root_damage(layout, root, slots=slots, certain=not damage):
             problems.append(wrong)
-        rows = slots[0].checkpoint.rows if slots else layout.no_rows()
+        rows = slots[0].checkpoint.rows if slots else layout.first_rows()
         partial = slots[0].partial if slots else {}
         ended = bool(slots) and slots[0].checkpoint.finished and root == layout.root_file(rows)
         problems += _array_metadata_damage(store, layout, rows=rows, exact=ended)
@@ -168,7 +172,7 @@ def observe(store: Path, layout: Layout) -> tuple[list[Slot], list[str], bytes]:
 
 def lost_checkpoints(layout: Layout, root: bytes, *, slots: list[Slot], damage: list[str]) -> str:
     """Why no checkpoint is whole; nothing if one is, or if the run never committed: ""."""
-    if slots or (not damage and root == layout.root_file(layout.no_rows())):
+    if slots or (not damage and root == layout.root_file(layout.first_rows())):
         return ""
     return "no checkpoint is whole: " + (" and ".join(damage) or "state.0 and state.1 are missing")
 
@@ -189,7 +193,7 @@ def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: boo
     """
     candidates = [slot.checkpoint.rows for slot in slots]
     if len(slots) < 2:
-        candidates.append(layout.no_rows())
+        candidates.append(layout.first_rows())
     if not certain:  # the damaged checkpoint may be the one it belongs to
         candidates += _claimed_rows(layout, root)
     if any(root == layout.root_file(rows) for rows in candidates):

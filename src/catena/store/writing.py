@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from catena.errors import StoreError
-from catena.store.checkpoint import SLOTS, Checkpoint, Slot, pack, slot_path
+from catena.store.checkpoint import GIVEN, SLOTS, Checkpoint, Slot, pack, pack_given, read_given, slot_path
 from catena.store.files import (
     acquire_lock,
     explained,
@@ -67,6 +67,8 @@ class Store:
         attributes: dict[str, Any],
         streams: tuple[Stream, ...],
         rows_per_commit: int,
+        fixed: Mapping[str, NDArray[np.float64]] | None = None,
+        given: Mapping[str, NDArray[Any]] | None = None,
     ) -> Store:
         """Create an empty store.
 
@@ -80,13 +82,18 @@ class Store:
         attributes : JSON for the readers, attributes of the root group
         streams : what will be appended
         rows_per_commit : rows of the first stream between two commits; it fixes the chunks
+        fixed : the columns of streams that do not grow, by name
+        given : arrays of any numeric type for whoever goes on with the run, not for readers
 
         Raises
         ------
         StoreError : the path exists, or cannot be made, or a name would not be accepted by readers
         """
         path = Path(path).absolute()
-        layout = Layout.plan(spec=spec, attributes=attributes, streams=streams, rows_per_commit=rows_per_commit)
+        fixed, given = fixed or {}, given or {}
+        layout = Layout.plan(
+            spec=spec, attributes=attributes, streams=streams, rows_per_commit=rows_per_commit, given=given
+        )
         scaffold = path.with_name(f".{path.name}.creating")
         with explained(path):
             require_free(path)
@@ -95,9 +102,14 @@ class Store:
             try:
                 _clear(scaffold)
                 put(scaffold / PRIVATE / "spec.json", layout.to_bytes())
-                for name, data in layout.array_files(layout.no_rows()).items():
+                for name, data in layout.array_files(layout.first_rows()).items():
                     put(scaffold / name / "zarr.json", data)
-                put(scaffold / ROOT_METADATA, layout.root_file(layout.no_rows()))
+                for column in (column for stream in layout.streams if stream.fixed for column in stream.columns):
+                    rows = fixed[column.name].reshape(layout.chunk_rows[column.name], *column.shape)
+                    put(chunk_path(scaffold, column, 0), encode_chunk(rows))
+                if given:
+                    put(scaffold / PRIVATE / GIVEN, pack_given(given, layout=layout))
+                put(scaffold / ROOT_METADATA, layout.root_file(layout.first_rows()))
                 require_free(path)
                 rename_directory(scaffold, path)
             except BaseException:
@@ -105,12 +117,7 @@ class Store:
                     remove(scaffold)
                 release_lock(lock)
                 raise
-        tails = {
-            column.name: _Tail(path, column, layout.chunk_rows[column.name])
-            for stream in layout.streams
-            for column in stream.columns
-        }
-        return cls(path, layout, lock=lock, slot=None, tails=tails)
+        return cls(path, layout, lock=lock, slot=None, tails=_read_tails(path, layout, None))
 
     @classmethod
     def reopen(cls, path: str | Path) -> tuple[Store, Checkpoint | None]:
@@ -159,9 +166,24 @@ class Store:
         """What can be appended."""
         return self._layout.streams
 
+    def given(self) -> dict[str, NDArray[Any]]:
+        """The arrays given at creation; StoreError if they are damaged."""
+        with explained(self._path):
+            try:
+                return read_given(self._path, self._layout)
+            except ValueError as error:
+                raise StoreError(
+                    str(error), where=str(self._path / PRIVATE),
+                    do="restore that file from a copy; the arrays still open in xarray, but the run cannot be resumed",
+                ) from None  # fmt: skip
+
     def rows(self, stream: str) -> int:
         """Rows of a stream until now, those not yet committed included."""
         return self._tails[self._stream(stream).columns[0].name].rows
+
+    def committed(self, stream: str) -> int:
+        """Rows of a stream that are safe; also of a store that was closed."""
+        return self._committed_rows()[self._stream(stream).name]
 
     def append(self, stream: str, columns: Mapping[str, ArrayLike]) -> None:
         """Add rows to a stream.
@@ -175,6 +197,8 @@ class Store:
         ------
         StoreError : a chunk became full and could not be written; the store is closed
         """
+        if self._stream(stream).fixed:
+            raise ValueError(f"stream {stream!r} does not grow")
         declared = self._stream(stream).columns
         if set(columns) != {column.name for column in declared}:
             raise ValueError(f"stream {stream!r} has columns {[c.name for c in declared]}, got {sorted(columns)}")
@@ -251,7 +275,7 @@ class Store:
         raise ValueError(f"no stream {name!r} in this store, it has {[stream.name for stream in self.streams]}")
 
     def _committed_rows(self) -> dict[str, int]:
-        return self._slot.checkpoint.rows if self._slot else self._layout.no_rows()
+        return self._slot.checkpoint.rows if self._slot else self._layout.first_rows()
 
     def _write_array_metadata(self) -> None:
         for name, data in self._layout.array_files(self._committed_rows()).items():
@@ -345,7 +369,7 @@ def _read_tails(store: Path, layout: Layout, slot: Slot | None) -> dict[str, _Ta
     for stream in layout.streams:
         for column in stream.columns:
             chunk_rows = layout.chunk_rows[column.name]
-            rows = slot.checkpoint.rows[stream.name] if slot else 0
+            rows = slot.checkpoint.rows[stream.name] if slot else stream.fixed
             checksum = slot.partial.get(column.name) if slot else None
             chunks = Chunks(store, column, chunk_rows, rows)
             try:

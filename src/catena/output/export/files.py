@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from pathlib import Path
 from tempfile import mkstemp
 
 from ...errors import InputError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
@@ -29,6 +32,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(target)
+    except OSError as error:
+        if error.errno not in FULL and "no space left" not in str(error).lower():  # HDF5 only says it in words
+            raise
+        raise InputError("the disk is full", where=str(target), do="free some space, or choose another place") from None
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -23,6 +23,7 @@ from ..page.shapes import Shape
 FLOAT, UNSIGNED = 5126, 5125
 VERTICES, INDICES = 34962, 34963
 LARGEST = 2**32 - 1  # bytes: lengths in the file have 32 bits
+BLOCK = 2**20  # bytes written at once
 UPRIGHT = [-(0.5**0.5), 0.0, 0.0, 0.5**0.5]  # turns z, up in catena, into y, up in glTF
 COLOUR = [0.12, 0.26, 0.55, 1.0]
 
@@ -85,7 +86,9 @@ def write(run: Any, path: Path) -> None:
         file.write(struct.pack("<4sII", b"glTF", 2, start + layout.length))
         file.write(struct.pack("<I4s", len(text), b"JSON") + text)
         file.write(struct.pack("<I4s", layout.length, b"BIN\0"))
-        file.truncate(start + layout.length)
+        # zeros, not a hole: a map into a hole dies on a full disk, where a write only fails
+        for begin in range(0, layout.length, BLOCK):
+            file.write(bytes(min(BLOCK, layout.length - begin)))
     for shape, mesh in zip(looks.shapes, meshes, strict=True):
         _fill_mesh(path, start, layout, shape, mesh)
     _mapped(path, start + layout.offset(clock), (count,))[:] = time

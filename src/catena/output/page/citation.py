@@ -13,10 +13,10 @@ MARKS = {"'": "\u0301", "`": "\u0300", '"': "\u0308", "^": "\u0302", "~": "\u030
 
 
 def bibtex(keys: Iterable[str]) -> dict[str, str]:
-    """The BibTeX entries of these keys, each once."""
+    """The BibTeX entries of these keys, each once; a method of another package may cite what is not among them."""
     text = (files("catena") / "references.bib").read_text(encoding="utf-8")
     entries = {entry["key"]: entry[0] for entry in ENTRY.finditer(text)}
-    return {key: entries[key] for key in keys}
+    return {key: entries[key] for key in keys if key in entries}
 
 
 def readable(entry: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 LONGEST = 400  # characters of a fact
 
 
-def facts(run: Any) -> list[tuple[str, str]]:
-    """What a run is, in short: names and values."""
+def facts(run: Any, *, samples: int | None = None) -> list[tuple[str, str]]:
+    """What a run is, in short: names and values. Of a killed run fewer samples may be readable than it made: `samples`."""
+    count = run.steps // run.plan.every + 1 if samples is None else samples
     end = float(run.plan.times(run.steps))
     described = {name: _short(value) for name, value in run.system.describe().items() if name != "kind"}
     return [
@@ -20,7 +21,7 @@ def facts(run: Any) -> list[tuple[str, str]]:
         ("steps", str(run.steps)),
         ("time", f"{run.plan.t0:.10g} to {end:.10g}"),
         *([("ended", str(run.ending["reason"]))] if "reason" in run.ending else []),
-        ("samples", f"{run.steps // run.plan.every + 1}, every {run.plan.every} steps"),
+        ("samples", f"{count}, {rhythm(run.plan.every)}"),
         *((f"unit of {name}", str(unit)) for name, unit in run.plan.units.items()),
     ]
 
@@ -29,6 +30,11 @@ def facts_table(run: Any) -> str:
     """The facts as a small table of HTML; nothing is computed."""
     rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(run))
     return f"<table>{''.join(rows)}</table>"
+
+
+def rhythm(every: int) -> str:
+    """How often a sample is kept, in words."""
+    return "every step" if every == 1 else f"every {every} steps"
 
 
 def clipped(text: str, longest: int) -> str:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-QUANTISED_FROM = 20_000_000  # bytes of poses in single precision; beyond, 16-bit integers
+QUANTISED_FROM = 20_000_000  # characters of poses in single precision; beyond, 16-bit integers
+CHARACTERS = 4 * 4 / 3  # of a single in base64
 MOST_BYTES = 60_000_000  # of poses as 16-bit integers
 LARGEST = 32767
 FARTHEST = 1e30  # beyond, single precision comes to its end, and so does any picture
@@ -49,7 +50,7 @@ class Frames:
     @property
     def is_quantised(self) -> bool:
         """Whether there are so many frames that poses are rounded to 16 bits."""
-        return self._numbers * 4 > QUANTISED_FROM
+        return self._numbers * CHARACTERS > QUANTISED_FROM
 
     @property
     def _numbers(self) -> int:

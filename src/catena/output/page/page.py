@@ -86,7 +86,9 @@ def page_of(run: Any, *, title: str | None = None, frames: int | None = None) ->
         time_unit=escape(f" {run.plan.units['time']}" if run.plan.units.get("time") else ""),
         notes="".join(f"<p>{escape(note)}</p>" for note in notes),
         audit=_audit(run.audit()),
-        facts="".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(run)),
+        facts="".join(
+            f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(run, samples=shown.samples)
+        ),
         citation=_citation(run.method.traits.cite),
         footer=f"catena {escape(__version__)}",
         description=json.dumps(description, allow_nan=False).replace("<", "\\u003c"),

@@ -11,6 +11,7 @@ GROUND_FORCE = 2  # the first force between it and the ground, or -1
 LOAD = 3  # the first load on it, or -1
 FREEDOM = 4  # of the joint that carries it, or 6 if none does; in the recursions along a tree
 UNKNOWN = 5  # where its joint's unknowns begin in a recursion
+PLACE = 6  # where its table stands; it is needed from its first child to its own turn only
 
 # par.link, integers of a joint
 PARENT, CHILD = 0, 1
@@ -72,9 +73,11 @@ STEP = 33  # (6) correction of the joint if the parent stays
 GAIN = 39  # (6 x 12) and its derivative by the correction of the parent
 COLUMNS = 111  # (6 x 12) derivative of the wrench by the joint
 INVERSE = 183  # (6 x 6) minus the inverse of the derivative of the joint's equations by the joint
-TABLE = 219  # (12 x 14) derivative of the wrench by the body, the wrench, what corrections beyond the joint add to it
-SPACE_SPIN = 387  # (3) angular velocity at the end, times the step
-SWEEP = 390
+SPACE_SPIN = 219  # (3) angular velocity at the end, times the step
+SWEEP = 222
+
+# par.table[place]: derivative of the wrench by the body (6 x 6 or 12 x 12), the wrench, what corrections beyond the joint add to it, in rows
+TABLE = 12 * 14
 
 # par.scratch of a recursion, where the solver of blocks keeps its pairs
 FACTORED, LAST_CHANGE = 0, 1  # whether derivatives are known; the correction before

@@ -12,7 +12,7 @@ is a difference of positions, so no digit is lost [nielsen2013].
 import math
 
 from ...geometry.quaternion import cayley, hold_length, rotation, turn_right
-from ...kernel import size, slot, within
+from ...kernel import inline, size, slot, within
 from ...summation import add
 from ...views import OK, STEP_TOO_LONG
 from .blocks import torsion_mean
@@ -35,6 +35,7 @@ from .layout import (
     PARENT,
     PARENT_ARM_START,
     PARENT_POINT,
+    PLACE,
     SPACE_TURN,
     STEP,
     TABLE,
@@ -68,17 +69,17 @@ def end_of_step(par, x):
 
 
 @slot
-def body_table(i, h, time, par, fresh):
-    """The wrench of body i alone, at the end of each row of its table; with its derivatives if `fresh`."""
+def add_body(i, h, time, par, table, fresh):
+    """Add the wrench of body i alone to its table, at the end of each row; with its derivatives if `fresh`."""
 
 
 @slot
-def joint_equations(i, k, h, x, par, fresh):
+def joint_equations(i, k, h, x, par, table, fresh):
     """Take the table of body i to the joint k that carries it; its equations, with their derivatives if `fresh`."""
 
 
 @slot
-def add_to_parent(i, k, par, fresh):
+def add_to_parent(i, k, par, table, below, fresh):
     """Add the table of body i, as it looks from the parent, to that of the parent."""
 
 
@@ -236,6 +237,7 @@ def turned_increment(c1, c2, c3, f1, f2, f3):
     return f1 - 0.5 * g1 + k * c1, f2 - 0.5 * g2 + k * c2, f3 - 0.5 * g3 + k * c3
 
 
+@inline
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none.
 
@@ -268,38 +270,43 @@ def correct(z, h, par, x):
     return change
 
 
-@within
+@inline
 def inwards(h, time, x, par, fresh):
     """Eliminate all joints, leaves first; 0, or 1 if one has no correction."""
-    n = par.mass.shape[0]
     rows = table_rows(par)
-    for i in range(n):
-        body_table(i, h, time, par, fresh)
-    for place in range(n - 1, -1, -1):
-        i = par.tree[place, ORDER]
+    for turn in range(par.mass.shape[0] - 1, -1, -1):
+        i = par.tree[turn, ORDER]
         k = par.tree[i, CARRIER]
         own = par.sweep[i]
-        if k < 0:
-            if free_body(own, rows, par.block) != 0:
-                return 1
-            continue
-        joint_equations(i, k, h, x, par, fresh)
-        equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+        table = par.table[par.tree[i, PLACE]]
         freedom = par.tree[i, FREEDOM]
+        add_body(i, h, time, par, table, fresh)
         status = 0
-        if freedom == 1:  # a number that the compiler knows makes loops without a loop
-            status = free_joint(own, rows // 6, rows, 0, equations, fresh)
-        elif freedom == 3:
-            status = free_joint(own, rows // 2, rows, 1, equations, fresh)
+        if k < 0:
+            status = free_body(own, table, rows, par.block, fresh)
+        else:
+            joint_equations(i, k, h, x, par, table, fresh)
+            equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+            if freedom == 1:  # a number that the compiler knows makes loops without a loop
+                status = free_joint(own, table, rows // 6, rows, 0, equations, fresh)
+            elif freedom == 3:
+                status = free_joint(own, table, rows // 2, rows, 1, equations, fresh)
+            parent = par.link[k, PARENT]
+            if parent >= 0:
+                add_to_parent(i, k, par, table, par.table[par.tree[parent, PLACE]], fresh)
+        for r in range(rows):
+            for l in range(0 if fresh else rows, rows + 2):
+                table[(rows + 2) * r + l] = 0.0
         if status != 0:
+            for place in range(par.table.shape[0]):
+                for l in range(TABLE):
+                    par.table[place, l] = 0.0
             return 1
-        if par.link[k, PARENT] >= 0:
-            add_to_parent(i, k, par, fresh)
     return 0
 
 
 @within
-def free_joint(own, count, rows, ball, equations, fresh):
+def free_joint(own, table, count, rows, ball, equations, fresh):
     """Eliminate the unknowns of a joint, `count` of them: its correction, and the table without it; 0, or 1 if singular.
 
     Each row of `equations`: derivative by the parent (as the table's), residual, what corrections beyond the joint add to it.
@@ -322,17 +329,17 @@ def free_joint(own, count, rows, ball, equations, fresh):
                 for a in range(count):
                     factor = own[COLUMNS + rows * a + r]
                     for l in range(rows):
-                        own[TABLE + width * r + l] += factor * own[GAIN + rows * a + l]
+                        table[width * r + l] += factor * own[GAIN + rows * a + l]
             for r in range(level + 6 - 3 * ball, level + 6):
                 for l in range(rows):
-                    own[TABLE + width * r + l] = 0.0
+                    table[width * r + l] = 0.0
     for a in range(count):
         total = 0.0
         for b in range(count):
             total -= own[INVERSE + count * a + b] * (equations[width * b + rows] + equations[width * b + rows + 1])
         own[STEP + a] = total
         for r in range(rows):
-            own[TABLE + width * r + rows + 1] += own[COLUMNS + rows * a + r] * total
+            table[width * r + rows + 1] += own[COLUMNS + rows * a + r] * total
     return 0
 
 
@@ -355,13 +362,16 @@ def invert(a, count):
 
 
 @within
-def free_body(own, rows, t):
-    """The correction of a body that no joint carries; 0, or 1 if there is none."""
+def free_body(own, table, rows, t, fresh):
+    """The correction of a body that no joint carries; 0, or 1 if there is none. Its derivatives are kept in GAIN and beyond."""
     width = rows + 2
     for r in range(rows):
+        if fresh:
+            for l in range(rows):
+                own[GAIN + rows * r + l] = table[width * r + l]
         for l in range(rows):
-            t[(rows + 1) * r + l] = own[TABLE + width * r + l]
-        t[(rows + 1) * r + rows] = -own[TABLE + width * r + rows] - own[TABLE + width * r + rows + 1]
+            t[(rows + 1) * r + l] = own[GAIN + rows * r + l]
+        t[(rows + 1) * r + rows] = -table[width * r + rows] - table[width * r + rows + 1]
     if eliminate(t, rows, rows, rows + 1) != 0:
         return 1
     substitute(t, rows, rows + 1, own[CHANGE : CHANGE + rows])
@@ -369,32 +379,32 @@ def free_body(own, rows, t):
 
 
 @within
-def shift_torque(own, a1, a2, a3, force, torque, row, start):
+def shift_torque(table, a1, a2, a3, force, torque, row, start):
     """Add a x F to T in the columns of a table from `start`; their rows begin at `force` and `torque` and are `row` long."""
     for l in range(start, row):
-        f1 = own[force + l]
-        f2 = own[force + row + l]
-        f3 = own[force + 2 * row + l]
-        own[torque + l] += a2 * f3 - a3 * f2
-        own[torque + row + l] += a3 * f1 - a1 * f3
-        own[torque + 2 * row + l] += a1 * f2 - a2 * f1
+        f1 = table[force + l]
+        f2 = table[force + row + l]
+        f3 = table[force + 2 * row + l]
+        table[torque + l] += a2 * f3 - a3 * f2
+        table[torque + row + l] += a3 * f1 - a1 * f3
+        table[torque + 2 * row + l] += a1 * f2 - a2 * f1
 
 
 @within
-def turn_arm(own, sign, first, force, torque, row):
-    """Add the derivative of sign abar x F by a turn of the arm at `first`: sign/2 (turn x a) x F."""
+def turn_arm(table, own, sign, first, force, torque, row):
+    """Add the derivative of sign abar x F by a turn of the arm at own[first]: sign/2 (turn x a) x F."""
     a1, a2, a3 = get(own, first)
     residual = force + row - 2
-    f1 = 0.5 * sign * own[residual]
-    f2 = 0.5 * sign * own[residual + row]
-    f3 = 0.5 * sign * own[residual + 2 * row]
+    f1 = 0.5 * sign * table[residual]
+    f2 = 0.5 * sign * table[residual + row]
+    f3 = 0.5 * sign * table[residual + 2 * row]
     along = a1 * f1 + a2 * f2 + a3 * f3
     for l in range(3):
         k = own[first + l]
-        own[torque + row * l + 3] += k * f1
-        own[torque + row * l + 4] += k * f2
-        own[torque + row * l + 5] += k * f3
-        own[torque + row * l + 3 + l] -= along
+        table[torque + row * l + 3] += k * f1
+        table[torque + row * l + 4] += k * f2
+        table[torque + row * l + 5] += k * f3
+        table[torque + row * l + 3 + l] -= along
 
 
 @within

@@ -40,7 +40,6 @@ from .layout import (
     SPACE_SPIN,
     SPACE_TURN,
     STEP,
-    TABLE,
     TURN,
     UNKNOWN,
 )
@@ -63,7 +62,7 @@ from .solver import ground_forces, load_part
 from .steps import residual_two_level, tangent_two_level
 
 ROW = 14  # numbers in a row of a table
-DISPLACEMENT, TWIST, FORCE, TORQUE = TABLE, TABLE + 3 * ROW, TABLE + 6 * ROW, TABLE + 9 * ROW  # Gam, del, F, T
+DISPLACEMENT, TWIST, FORCE, TORQUE = 0, 3 * ROW, 6 * ROW, 9 * ROW  # Gam, del, F, T
 RESIDUAL = 12  # column of the wrench; behind it what corrections add
 TO_TWIST, TO_PARENT, TWIST_TO_PARENT = MAPS, MAPS + 9, MAPS + 18  # (9 each) b x Qb^-1, a x (E Qb^-1), E
 
@@ -111,9 +110,8 @@ def end(par, x):
 
 
 @within
-def body_table(i, h, time, par, fresh):
+def add_body(i, h, time, par, table, fresh):
     """The wrench of body i alone, and its derivative in space if `fresh`."""
-    own = par.sweep[i]
     t = par.block
     if fresh or acted_upon(par) == 1:
         for l in range(156):
@@ -123,29 +121,29 @@ def body_table(i, h, time, par, fresh):
         load_part(i, 1, h, time, par, t, 13, 0)
         ground_forces(i, 1, h, par, t, 13)
         for r in range(12):
-            own[TABLE + ROW * r + RESIDUAL] = -t[13 * r + 12]
+            table[ROW * r + RESIDUAL] -= t[13 * r + 12]
             if fresh:
-                space_row(par.node[1, i], t, 13 * r, own, TABLE + ROW * r)
+                add_space_row(par.node[1, i], t, 13 * r, table, ROW * r)
     else:
         for r in range(12):
             t[r] = 0.0
         residual_two_level(i, h, par, t, 1, 0)
         for r in range(12):
-            own[TABLE + ROW * r + RESIDUAL] = -t[r]
-    for r in range(12):
-        own[TABLE + ROW * r + RESIDUAL + 1] = 0.0
+            table[ROW * r + RESIDUAL] -= t[r]
 
 
 @within
-def space_row(b, t, first, own, to):
-    """A row of derivatives by turn and angular velocity in the body, t, as one by those in space: dW = Q1^T dOm + W x Q1^T turn."""
+def add_space_row(b, t, first, table, to):
+    """Derivatives by turn and angular velocity in the body, t, as such in space: dW = Q1^T dOm + W x Q1^T turn."""
     w1, w2, w3 = get(t, first + 9)
     f1, f2, f3 = cross(w1, w2, w3, b[15], b[16], b[17])
+    f1, f2, f3 = times(b[3:12], t[first + 3] + f1, t[first + 4] + f2, t[first + 5] + f3)
+    w1, w2, w3 = times(b[3:12], w1, w2, w3)
     for l in range(3):
-        own[to + l] = t[first + l]
-        own[to + 6 + l] = t[first + 6 + l]
-    put(own, to + 3, times(b[3:12], t[first + 3] + f1, t[first + 4] + f2, t[first + 5] + f3))
-    put(own, to + 9, times(b[3:12], w1, w2, w3))
+        table[to + l] += t[first + l]
+        table[to + 3 + l] += (f1, f2, f3)[l]
+        table[to + 6 + l] += t[first + 6 + l]
+        table[to + 9 + l] += (w1, w2, w3)[l]
 
 
 @within
@@ -206,7 +204,7 @@ def parent_arm_rate(parent, joint, par):
 
 
 @within
-def joint_equations(i, k, h, x, par, fresh):
+def joint_equations(i, k, h, x, par, table, fresh):
     """Twist and torque at joint k, which carries body i, and what of them must vanish."""
     own = par.sweep[i]
     joint = par.joint[k]
@@ -216,10 +214,12 @@ def joint_equations(i, k, h, x, par, fresh):
     set_maps(i, parent, joint, par)
     maps = par.scratch[TO_TWIST : TO_TWIST + 9]
     for l in range(start, ROW):
-        f1, f2, f3 = times(maps, own[DISPLACEMENT + l], own[DISPLACEMENT + ROW + l], own[DISPLACEMENT + 2 * ROW + l])
-        own[TWIST + l] -= f1
-        own[TWIST + ROW + l] -= f2
-        own[TWIST + 2 * ROW + l] -= f3
+        f1, f2, f3 = times(
+            maps, table[DISPLACEMENT + l], table[DISPLACEMENT + ROW + l], table[DISPLACEMENT + 2 * ROW + l]
+        )
+        table[TWIST + l] -= f1
+        table[TWIST + ROW + l] -= f2
+        table[TWIST + 2 * ROW + l] -= f3
     a1, a2, a3 = parent_arm_rate(parent, joint, par)
     for l in range(3):
         part = 0.5 * (par.node[0, i, 12 + l] + par.node[1, i, 12 + l])
@@ -230,20 +230,22 @@ def joint_equations(i, k, h, x, par, fresh):
             a2 -= part
         else:
             a3 -= part
-    shift_torque(own, a1, a2, a3, DISPLACEMENT, TORQUE, ROW, start)  # Gam x rel
+    shift_torque(table, a1, a2, a3, DISPLACEMENT, TORQUE, ROW, start)  # Gam x rel
     m1, m2, m3 = mean(own, CHILD_ARM_START)
-    shift_torque(own, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
     if fresh:
-        turn_arm(own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
-        carry(own, freedom, x[x.shape[0] // 2 + par.tree[i, UNKNOWN]] if freedom == 1 else 0.0, par.sweep[parent])
+        turn_arm(table, own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
+        carry(
+            table, own, freedom, x[x.shape[0] // 2 + par.tree[i, UNKNOWN]] if freedom == 1 else 0.0, par.sweep[parent]
+        )
     if freedom == 1:
-        hinge_equations(i, k, h, x, par, fresh)
+        hinge_equations(i, k, h, x, par, table, fresh)
     elif freedom == 3:
         equations = par.scratch[EQUATIONS : EQUATIONS + 84]
         for r in range(6):
             row = (TWIST if r < 3 else FORCE) + ROW * r  # the three rows of del, then those of T
             for l in range(start, ROW):
-                equations[ROW * r + l] = own[row + l]
+                equations[ROW * r + l] = table[row + l]
             note_residual(k, equations[ROW * r + RESIDUAL], par)
             if fresh:
                 for m in range(6):
@@ -251,7 +253,7 @@ def joint_equations(i, k, h, x, par, fresh):
 
 
 @within
-def hinge_equations(i, k, h, x, par, fresh):
+def hinge_equations(i, k, h, x, par, table, fresh):
     """del along the axis, and T + O_p x (Qb del) along the mean axis."""
     own = par.sweep[i]
     parent = par.link[k, PARENT]
@@ -267,10 +269,10 @@ def hinge_equations(i, k, h, x, par, fresh):
     g1, g2, g3 = 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
     f1, f2, f3 = transposed_times(par.node[1, i, 3:12], n1, n2, n3)  # the axis in the child
     for l in range(start, ROW):
-        d1, d2, d3 = own[TWIST + l], own[TWIST + ROW + l], own[TWIST + 2 * ROW + l]
+        d1, d2, d3 = table[TWIST + l], table[TWIST + ROW + l], table[TWIST + 2 * ROW + l]
         equations[l] = f1 * d1 + f2 * d2 + f3 * d3
         equations[ROW + l] = (
-            u1 * own[TORQUE + l] + u2 * own[TORQUE + ROW + l] + u3 * own[TORQUE + 2 * ROW + l]
+            u1 * table[TORQUE + l] + u2 * table[TORQUE + ROW + l] + u3 * table[TORQUE + 2 * ROW + l]
             + g1 * d1 + g2 * d2 + g3 * d3
         )  # fmt: skip
     torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
@@ -287,14 +289,14 @@ def hinge_equations(i, k, h, x, par, fresh):
         own[INVERSE + 2] += slope
         # the mean axis turns with the parent
         t = TORQUE + RESIDUAL
-        d1, d2, d3 = cross(n1, n2, n3, own[t], own[t + ROW], own[t + 2 * ROW])
+        d1, d2, d3 = cross(n1, n2, n3, table[t], table[t + ROW], table[t + 2 * ROW])
         equations[ROW + 3] += 0.5 * d1 + p1
         equations[ROW + 4] += 0.5 * d2 + p2
         equations[ROW + 5] += 0.5 * d3 + p3
 
 
 @within
-def carry(own, freedom, rate, above):
+def carry(table, own, freedom, rate, above):
     """The derivatives by the joint, into COLUMNS, and by the parent where the joint stays.
 
     A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b); in V = V_p + Om_p x a - Om x b
@@ -306,18 +308,18 @@ def carry(own, freedom, rate, above):
     w1, w2, w3 = get(own, SPACE_SPIN)
     e1, e2, e3 = get(above, SPACE_SPIN)
     for r in range(12):
-        m = TABLE + ROW * r
-        d1, d2, d3 = get(own, m)
-        v1, v2, v3 = get(own, m + 6)
+        m = ROW * r
+        d1, d2, d3 = get(table, m)
+        v1, v2, v3 = get(table, m + 6)
         f1, f2, f3 = cross(v1, v2, v3, w1, w2, w3)
         f1, f2, f3 = cross(d1 + f1, d2 + f2, d3 + f3, b1, b2, b3)
-        f1 += own[m + 3]
-        f2 += own[m + 4]
-        f3 += own[m + 5]
+        f1 += table[m + 3]
+        f2 += table[m + 4]
+        f3 += table[m + 5]
         g1, g2, g3 = cross(v1, v2, v3, b1, b2, b3)
-        g1 += own[m + 9]
-        g2 += own[m + 10]
-        g3 += own[m + 11]
+        g1 += table[m + 9]
+        g2 += table[m + 10]
+        g3 += table[m + 11]
         if freedom == 1:
             own[COLUMNS + r] = f1 * n1 + f2 * n2 + f3 * n3
             own[COLUMNS + 12 + r] = g1 * n1 + g2 * n2 + g3 * n3
@@ -331,36 +333,37 @@ def carry(own, freedom, rate, above):
         p1, p2, p3 = cross(v1, v2, v3, e1, e2, e3)
         p1, p2, p3 = cross(a1, a2, a3, d1 + p1, d2 + p2, d3 + p3)
         h1, h2, h3 = cross(n1, n2, n3, g1, g2, g3)
-        put(own, m + 3, (f1 + p1 + rate * h1, f2 + p2 + rate * h2, f3 + p3 + rate * h3))
+        put(table, m + 3, (f1 + p1 + rate * h1, f2 + p2 + rate * h2, f3 + p3 + rate * h3))
         h1, h2, h3 = cross(a1, a2, a3, v1, v2, v3)
-        put(own, m + 9, (g1 + h1, g2 + h2, g3 + h3))
+        put(table, m + 9, (g1 + h1, g2 + h2, g3 + h3))
 
 
 @within
-def add_to_parent(i, k, par, fresh):
+def add_to_parent(i, k, par, table, below, fresh):
     """Add the table of body i, with twist and torque about the parent's centre, to that of the parent."""
     own = par.sweep[i]
     parent = par.link[k, PARENT]
-    below = par.sweep[parent]
     start = 0 if fresh else RESIDUAL
     a1, a2, a3 = parent_arm_rate(parent, par.joint[k], par)
-    shift_torque(own, -a1, -a2, -a3, DISPLACEMENT, TORQUE, ROW, start)
+    shift_torque(table, -a1, -a2, -a3, DISPLACEMENT, TORQUE, ROW, start)
     m1, m2, m3 = mean(own, PARENT_ARM_START)
-    shift_torque(own, m1, m2, m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, start)
     if fresh:
-        turn_arm(own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
+        turn_arm(table, own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
     to = par.scratch[TO_PARENT : TO_PARENT + 9]
     twist = par.scratch[TWIST_TO_PARENT : TWIST_TO_PARENT + 9]
     for l in range(start, ROW):
-        f1, f2, f3 = times(to, own[DISPLACEMENT + l], own[DISPLACEMENT + ROW + l], own[DISPLACEMENT + 2 * ROW + l])
-        g1, g2, g3 = times(twist, own[TWIST + l], own[TWIST + ROW + l], own[TWIST + 2 * ROW + l])
+        f1, f2, f3 = times(
+            to, table[DISPLACEMENT + l], table[DISPLACEMENT + ROW + l], table[DISPLACEMENT + 2 * ROW + l]
+        )
+        g1, g2, g3 = times(twist, table[TWIST + l], table[TWIST + ROW + l], table[TWIST + 2 * ROW + l])
         below[TWIST + l] += f1 + g1
         below[TWIST + ROW + l] += f2 + g2
         below[TWIST + 2 * ROW + l] += f3 + g3
         for r in range(3):
-            below[DISPLACEMENT + ROW * r + l] += own[DISPLACEMENT + ROW * r + l]
-            below[FORCE + ROW * r + l] += own[FORCE + ROW * r + l]
-            below[TORQUE + ROW * r + l] += own[TORQUE + ROW * r + l]
+            below[DISPLACEMENT + ROW * r + l] += table[DISPLACEMENT + ROW * r + l]
+            below[FORCE + ROW * r + l] += table[FORCE + ROW * r + l]
+            below[TORQUE + ROW * r + l] += table[TORQUE + ROW * r + l]
 
 
 @within

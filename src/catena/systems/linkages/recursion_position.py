@@ -29,7 +29,6 @@ from .layout import (
     PARENT_ARM_START,
     SPACE_TURN,
     STEP,
-    TABLE,
     TURN,
     UNKNOWN,
 )
@@ -52,7 +51,7 @@ from .solver import ground_forces, load_part
 from .steps import residual_published, tangent_published
 
 ROW = 8  # numbers in a row of a table
-FORCE, TORQUE = TABLE, TABLE + 3 * ROW
+FORCE, TORQUE = 0, 3 * ROW
 RESIDUAL = 6  # column of the wrench; behind it what corrections add
 
 
@@ -75,9 +74,8 @@ def end(par, x):
 
 
 @within
-def body_table(i, h, time, par, fresh):
+def add_body(i, h, time, par, table, fresh):
     """The wrench of body i alone, and its derivative in space if `fresh`."""
-    own = par.sweep[i]
     t = par.block
     if fresh or acted_upon(par) == 1:
         for l in range(42):
@@ -88,45 +86,43 @@ def body_table(i, h, time, par, fresh):
         ground_forces(i, 0, h, par, t, 7)
         q = par.node[1, i, 3:12]
         for r in range(6):
-            own[TABLE + ROW * r + RESIDUAL] = -t[7 * r + 6]
+            table[ROW * r + RESIDUAL] -= t[7 * r + 6]
             if fresh:
                 d1, d2, d3 = get(t, 7 * r + 3)  # by turns about the axes of the body
                 for l in range(3):
-                    own[TABLE + ROW * r + l] = t[7 * r + l]
-                    own[TABLE + ROW * r + 3 + l] = d1 * q[3 * l] + d2 * q[3 * l + 1] + d3 * q[3 * l + 2]
+                    table[ROW * r + l] += t[7 * r + l]
+                    table[ROW * r + 3 + l] += d1 * q[3 * l] + d2 * q[3 * l + 1] + d3 * q[3 * l + 2]
     else:
         for r in range(6):
             t[r] = 0.0
         residual_published(i, h, par, t, 1, 0)
         for r in range(6):
-            own[TABLE + ROW * r + RESIDUAL] = -t[r]
-    for r in range(6):
-        own[TABLE + ROW * r + RESIDUAL + 1] = 0.0
+            table[ROW * r + RESIDUAL] -= t[r]
 
 
 @within
-def joint_equations(i, k, h, x, par, fresh):
+def joint_equations(i, k, h, x, par, table, fresh):
     """The torque about joint k, which carries body i, and what of it must vanish."""
     own = par.sweep[i]
     equations = par.scratch[EQUATIONS : EQUATIONS + 84]
     freedom = par.tree[i, FREEDOM]
     start = 0 if fresh else RESIDUAL
     m1, m2, m3 = mean(own, CHILD_ARM_START)
-    shift_torque(own, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
     if fresh:
-        turn_arm(own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
-        carry(own, freedom)
+        turn_arm(table, own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
+        carry(table, own, freedom)
     if freedom == 1:
         u1, u2, u3 = mean(own, AXIS_START)
         for l in range(start, ROW):
-            equations[l] = u1 * own[TORQUE + l] + u2 * own[TORQUE + ROW + l] + u3 * own[TORQUE + 2 * ROW + l]
+            equations[l] = u1 * table[TORQUE + l] + u2 * table[TORQUE + ROW + l] + u3 * table[TORQUE + 2 * ROW + l]
         torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
         equations[RESIDUAL] += torque
         note_residual(k, equations[RESIDUAL], par)
         if fresh:  # the mean axis turns with the parent
             n1, n2, n3 = get(own, AXIS)
             t = TORQUE + RESIDUAL
-            g1, g2, g3 = cross(n1, n2, n3, own[t], own[t + ROW], own[t + 2 * ROW])
+            g1, g2, g3 = cross(n1, n2, n3, table[t], table[t + ROW], table[t + 2 * ROW])
             equations[3] += 0.5 * g1 + p1
             equations[4] += 0.5 * g2 + p2
             equations[5] += 0.5 * g3 + p3
@@ -134,7 +130,7 @@ def joint_equations(i, k, h, x, par, fresh):
     elif freedom == 3:
         for r in range(3):
             for l in range(start, ROW):
-                equations[ROW * r + l] = own[TORQUE + ROW * r + l]
+                equations[ROW * r + l] = table[TORQUE + ROW * r + l]
             note_residual(k, equations[ROW * r + RESIDUAL], par)
             if fresh:
                 for m in range(3):
@@ -142,7 +138,7 @@ def joint_equations(i, k, h, x, par, fresh):
 
 
 @within
-def carry(own, freedom):
+def carry(table, own, freedom):
     """The derivatives by the joint, into COLUMNS, and by the parent where the joint stays.
 
     A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b).
@@ -151,14 +147,14 @@ def carry(own, freedom):
     b1, b2, b3 = get(own, CHILD_ARM)
     n1, n2, n3 = get(own, AXIS)
     for r in range(6):
-        m = TABLE + ROW * r
-        d1, d2, d3 = get(own, m)
+        m = ROW * r
+        d1, d2, d3 = get(table, m)
         f1, f2, f3 = cross(d1, d2, d3, b1, b2, b3)
         g1, g2, g3 = cross(a1, a2, a3, d1, d2, d3)
-        f1 += own[m + 3]
-        f2 += own[m + 4]
-        f3 += own[m + 5]
-        put(own, m + 3, (f1 + g1, f2 + g2, f3 + g3))
+        f1 += table[m + 3]
+        f2 += table[m + 4]
+        f3 += table[m + 5]
+        put(table, m + 3, (f1 + g1, f2 + g2, f3 + g3))
         if freedom == 1:
             own[COLUMNS + r] = f1 * n1 + f2 * n2 + f3 * n3
         elif freedom == 3:
@@ -168,18 +164,17 @@ def carry(own, freedom):
 
 
 @within
-def add_to_parent(i, k, par, fresh):
+def add_to_parent(i, k, par, table, below, fresh):
     """Add the table of body i, with the torque about the parent's centre, to that of the parent."""
     own = par.sweep[i]
-    below = par.sweep[par.link[k, PARENT]]
     m1, m2, m3 = mean(own, PARENT_ARM_START)
     start = 0 if fresh else RESIDUAL
-    shift_torque(own, m1, m2, m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, start)
     if fresh:
-        turn_arm(own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
+        turn_arm(table, own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
     for r in range(6):
         for l in range(start, ROW):
-            below[TABLE + ROW * r + l] += own[TABLE + ROW * r + l]
+            below[ROW * r + l] += table[ROW * r + l]
 
 
 @within

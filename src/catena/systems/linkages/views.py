@@ -7,6 +7,7 @@ of dampers, the work of loads.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ from . import start as linkage_start
 from . import steps as linkage_steps
 from .joint_forces import BetweenPoints, Damper, Load, SitePair, Spring, Torsion
 from .joints import DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
+from .tree import Tree
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -117,7 +119,7 @@ def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[
         views.accept_increment: linkage_recursion.accept,
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
         linkage_recursion.end_of_step: tables.end,
-        linkage_recursion.body_table: bind(tables.body_table, acting),
+        linkage_recursion.add_body: bind(tables.add_body, acting),
         linkage_recursion.joint_equations: bind(tables.joint_equations, {linkage_recursion.hinge_torque: torque}),
         linkage_recursion.add_to_parent: tables.add_to_parent,
         linkage_recursion.spread: tables.spread,
@@ -172,6 +174,17 @@ def is_dense(linkage: Linkage) -> bool:
 def joint_freedoms(linkage: Linkage) -> NDArray[np.int64]:
     """Degrees of freedom of the joint that carries each body; 6 where none does."""
     return np.array([6 if k < 0 else linkage.joints[k].degrees for k in linkage.tree.carriers])
+
+
+def table_places(tree: Tree) -> list[int]:
+    """A place for the table of each body, shared by bodies that do not need one at the same time: few stay in the cache."""
+    places, free = [-1] * len(tree.order), list(range(len(tree.order)))
+    for body in reversed(tree.order):
+        for needed in (body, tree.parents[body]):
+            if needed >= 0 and places[needed] < 0:
+                places[needed] = heapq.heappop(free)
+        heapq.heappush(free, places[body])
+    return places
 
 
 def is_recursive(linkage: Linkage) -> bool:
@@ -233,10 +246,11 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
                 row[r, :3] = triad[first]
             else:
                 row[r, :7] = *triad[first], *b, -triad[first] @ a
-    tree = np.full((linkage.count, 6), -1, dtype=np.int64)
+    tree = np.full((linkage.count, 7), -1, dtype=np.int64)
     tree[:, at.ORDER], tree[:, at.CARRIER] = linkage.tree.order, linkage.tree.carriers
     tree[:, at.FREEDOM] = freedoms = joint_freedoms(linkage)
     tree[:, at.UNKNOWN] = np.cumsum(freedoms) - freedoms
+    tree[:, at.PLACE] = table_places(linkage.tree)
     kind, foot, up = linkage_measures.kept_momentum(linkage)
     made = {
         "mass": np.array([body.mass for body in linkage.bodies]),
@@ -307,6 +321,7 @@ def _scratch(linkage: Linkage, rows: int) -> dict[str, NDArray[Any]]:
         "scratch": scratch,
         "own": np.zeros((n, 12 * 13)),
         "sweep": np.zeros((n + 1, at.SWEEP)),
+        "table": np.zeros((max(table_places(linkage.tree), default=0) + 1, at.TABLE)),
         "block": np.zeros((inner + 12) * (inner + 13)),
         "upper": np.zeros((1 if dense else n, inner * (inner + 13))),
         "delta": np.zeros(unknowns),

@@ -1,30 +1,19 @@
 """The audit of an ensemble: the verdict that each member would get as a single run, without its samples.
 
 Of each invariant only the largest deviation from the start and the sums of the deviations over the 20 blocks of
-`auditing` are kept, folded as the samples come; the drift is fitted to block means, so nothing is lost.
+`catena.auditing` are kept while the samples come; the drift is fitted to block means, so nothing is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .auditing import (
-    BLOCKS,
-    EPS,
-    FEWEST_SAMPLES,
-    SEVERITY,
-    Promise,
-    Verdict,
-    drift_with_error,
-    exact_limit,
-    significant_ratio,
-)
-from .errors import InputError, nearest
+from ..auditing import BLOCKS, FEWEST_SAMPLES, SEVERITY, Promise, drift_with_error, judge
+from ..errors import InputError, nearest
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,14 +25,13 @@ def block_edges(samples: int) -> Integers:
     return np.cumsum([0] + [size + (block < larger) for block in range(BLOCKS)])
 
 
-def fold(deviation: Array, number: int, edges: Integers, worst: Array, sums: Array) -> None:
-    """Take deviations (rows, k), of which the first is that of sample `number`, into `worst` (k) and `sums` (blocks, k)."""
-    if len(deviation):
-        np.maximum(worst, np.abs(deviation).max(axis=0), out=worst)
-    if len(deviation) and edges[-1] >= FEWEST_SAMPLES:  # fewer are never fitted
-        running = np.zeros((len(deviation) + 1, deviation.shape[1]))
-        np.cumsum(deviation, axis=0, out=running[1:])
-        sums += np.diff(running[np.minimum(np.maximum(edges - number, 0), len(deviation))], axis=0)
+def drifts_of(sums: Array, edges: Integers, interval: float) -> tuple[Array, Array]:
+    """Drifts and their errors (m, k), from the block sums (m, blocks, k) of samples so far apart in time; nan if too few."""
+    if edges[-1] < FEWEST_SAMPLES:
+        unknown = np.full((len(sums), sums.shape[2]), np.nan)
+        return unknown, unknown
+    center = (edges[:-1] + edges[1:] - 1) / 2 * interval
+    return drift_with_error(center, np.moveaxis(sums / np.diff(edges)[:, None], 1, 2))
 
 
 @dataclass(frozen=True)
@@ -112,44 +100,37 @@ def assess_members(
     quantity: str,
     members: Integers,
     worst: Array,
-    sums: Array,
+    drift: Array,
+    drift_error: Array,
     *,
     samples: int,
-    every: int,
-    dt: float,
+    steps: int,
+    duration: float,
     scale: Array,
     promised: str,
 ) -> EnsembleAuditRow:
-    """Judge one quantity, with k components, of m members, each by the rules of `auditing.assess`.
+    """Judge one quantity, with k components, of m members, each by the rules of `catena.auditing.assess`.
 
     Parameters
     ----------
     quantity : name of the invariant
     members : (m,) their numbers
-    worst, sums : (m, k) and (m, blocks, k), of finite deviations
-    samples, every, dt : samples of each member, steps between them, and their length
+    worst, drift, drift_error : (m, k), as for `catena.auditing.judge`
+    samples, steps, duration : of each member
     scale : (m,) largest magnitude of the terms that make the quantity up
     promised : "exact", "bounded", "drifts", "needed" or "none"
     """
     promise = Promise(promised)  # type: ignore[arg-type]  # checked there
-    steps, scale = (samples - 1) * every, scale[:, None]
-    drift, error = np.zeros_like(worst), np.full_like(worst, np.inf)
-    if samples >= FEWEST_SAMPLES and worst.size:
-        edges = block_edges(samples)
-        means = np.moveaxis(sums / np.diff(edges)[:, None], 1, 0)
-        center = (edges[:-1] + edges[1:] - 1) / 2 * every * dt
-        # as a series of 20 samples, each mean is a block of its own
-        drift, error = (a.reshape(worst.shape) for a in drift_with_error(center, means.reshape(BLOCKS, -1)))
-    significant = np.abs(drift) >= significant_ratio(worst.shape[1]) * error
-    decisions: list[tuple[Verdict, Any]] = [  # the first that holds
-        ("broken", worst > promise.broken_beyond(steps, scale)),  # type: ignore[arg-type]  # one for each member
-        ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),
-        ("drifts", significant & (np.abs(drift) * steps * dt > EPS * scale)),
-        ("exact", worst <= exact_limit(steps, scale)),  # type: ignore[arg-type]
-        ("bounded", np.full(worst.shape, True)),
-    ]
-    places = [np.full(worst.shape, SEVERITY.index(verdict)) for verdict, _ in decisions]
-    severity = np.select([holds for _, holds in decisions], places).max(axis=1)
+    severity = judge(
+        worst,
+        drift,
+        drift_error,
+        samples=samples,
+        steps=steps,
+        duration=duration,
+        scale=scale[:, None],
+        promise=promise,
+    ).max(axis=1)
     largest = worst.max(axis=1)
     contradicts = np.array([promise.contradicted_by(verdict) for verdict in SEVERITY])
     return EnsembleAuditRow(

@@ -1,0 +1,240 @@
+"""Following members: they are independent of each other, so any number of them can be under way.
+
+On the processor threads take them in batches, each member with its own driver, so its numbers are those of a single run to
+the bit; on a card each member has a thread (`engine.cuda`). The audit needs no samples to be kept: the deviations of the
+invariants are folded, as they come, into their largest magnitude and their sums over the 20 blocks from which the drift is
+fitted, so that memory does not grow with the length of the runs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..auditing import BLOCKS
+from ..engine.build import Program, build
+from ..engine.driver import Driver
+from ..engine.folding import compiled_fold
+from ..methods.base import Method, method_from
+from ..plan import positive_integer
+from ..simulation import CHUNK_BYTES, CHUNK_SECONDS
+from ..systems.base import System, system_from
+from ..views import OK
+from .auditing import block_edges, drifts_of
+
+Array = NDArray[np.float64]
+Keep = Literal["final", "samples", "nothing"]
+
+LARGEST_BATCH = 256  # members that a task takes
+BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
+TASKS_PER_WORKER = 8  # so that all workers end at about the same time
+WAITING_BYTES = 2**25  # of batches that wait for one before them
+FIRST_CHUNK = 256  # steps
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all members have in common; it can be sent to another process."""
+
+    system: System
+    method: Method
+    dt: float
+    steps: int
+    every: int
+    keep: Keep
+    stop: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    @cached_property
+    def program(self) -> Program:
+        """The compiled loop."""
+        return build(self.system, self.method)
+
+    @property
+    def rows(self) -> int:
+        """Samples of a member that does not fail, the start among them."""
+        return 1 + self.steps // self.every
+
+    @property
+    def kept_rows(self) -> int:
+        """Samples that are kept of each member."""
+        return self.rows if self.keep == "samples" else 0
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """Numbers of the samples between which the blocks of the audit lie."""
+        return block_edges(self.rows)
+
+    def describe(self) -> dict[str, Any]:
+        """The job as JSON, from which `job_from` makes it again."""
+        run = {"dt": self.dt, "every": self.every, "steps": self.steps, "keep": self.keep}
+        return {"system": self.system.describe(), "method": self.method.describe(), "run": run}
+
+    def __reduce__(self) -> Any:
+        return Job, (self.system, self.method, self.dt, self.steps, self.every, self.keep)
+
+
+def job_from(described: Mapping[str, Any]) -> Job:
+    """The job that `Job.describe` wrote down."""
+    run = described["run"]
+    system, method = system_from(described["system"]), method_from(described["method"])
+    return Job(system, method, run["dt"], run["steps"], run["every"], run["keep"])
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What came out of some members, leading axis member.
+
+    start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, drift,
+    drift_error, scale : of the invariants, nan for a member that failed; samples : all rows, none if they are not kept
+    """
+
+    start: Array
+    final: Array
+    status: NDArray[np.int64]
+    made: NDArray[np.int64]
+    worst: Array
+    drift: Array
+    drift_error: Array
+    scale: Array
+    samples: Array
+
+    @classmethod
+    def empty(cls, job: Job, members: int) -> Batch:
+        """Room for so many members; a sample that is not made is nan."""
+        k = job.system.invariant_width
+        width = job.system.public_width + k
+        return cls(
+            np.empty((members, width)), np.empty((members, width)),
+            np.zeros(members, dtype=np.int64), np.zeros(members, dtype=np.int64),
+            np.zeros((members, k)), np.zeros((members, k)), np.zeros((members, k)), np.zeros((members, k)),
+            np.full((members, job.kept_rows, width), np.nan),
+        )  # fmt: skip
+
+    def fit(self, job: Job, sums: Array) -> None:
+        """Fill in the drifts from the block sums (members, blocks, k); nothing is known of members that failed."""
+        self.drift[:], self.drift_error[:] = drifts_of(sums, job.edges, job.every * job.dt)
+        for measured in (self.worst, self.drift, self.drift_error, self.scale):
+            measured[self.status != OK] = np.nan
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def part(self, members: slice) -> Batch:
+        """Some of its members."""
+        return Batch(*(array[members] for array in vars(self).values()))
+
+
+def bytes_each(job: Job) -> int:
+    """What comes out of one member."""
+    return sum(array.nbytes for array in vars(Batch.empty(job, 1)).values())
+
+
+Batches = Generator[Batch]  # in the order of the members
+
+
+def follow(job: Job, z: Array, times: Array) -> Batch:
+    """Members, one after the other, each as a single run would go."""
+    batch = Batch.empty(job, len(z))
+    fold, edges, public = compiled_fold(), job.edges.astype(float), job.system.public_width
+    sums = np.zeros((len(z), BLOCKS, job.system.invariant_width))
+    most = max(1, CHUNK_BYTES // (8 * job.program.width)) * job.every
+    chunk_steps = FIRST_CHUNK
+    for i in range(len(z)):
+        driver = Driver(job.program, z[i], t0=times[i], dt=job.dt, every=job.every)
+        chunk = driver.first_row()
+        batch.start[i] = chunk.rows[0]
+        batch.samples[i, :1] = chunk.rows
+        while chunk.status == OK and driver.step < job.steps and not job.stop.is_set():
+            began, number = time.perf_counter(), 1 + driver.step // job.every
+            chunk = driver.advance(min(chunk_steps, most, job.steps - driver.step))
+            count = len(chunk.rows)
+            if job.kept_rows:
+                batch.samples[i, number : number + count] = chunk.rows
+            invariants = np.ascontiguousarray(chunk.rows[:, public:])
+            fold(invariants, count, number, batch.start[i, public:], edges, batch.worst[i], sums[i])
+            chunk_steps = _next_chunk(min(chunk_steps, most), time.perf_counter() - began)
+        batch.status[i], batch.made[i], batch.scale[i] = chunk.status, driver.step, driver.scale
+        sampled = chunk.status == OK and driver.step % job.every == 0
+        batch.final[i] = chunk.rows[-1] if sampled else driver.first_row().rows[0]
+    batch.fit(job, sums)
+    return batch
+
+
+def _next_chunk(steps: int, seconds: float) -> int:
+    """Steps for about CHUNK_SECONDS, after so many took so long: short enough to stop soon, long enough to cost nothing."""
+    return max(1, int(steps * min(4.0, max(0.25, CHUNK_SECONDS / max(seconds, 1e-9)))))
+
+
+def workers_for(job: Job, threads: int | None) -> int:
+    """How many threads take members."""
+    workers = len(os.sched_getaffinity(0)) if threads is None else positive_integer(threads, "threads")
+    return (
+        1 if job.program.stepper.outside is not None else workers
+    )  # a library outside keeps the state of one integrator
+
+
+def on_executor(job: Job, z: Array, times: Array, workers: int, client: Any) -> Batches:
+    """Batches of members, on threads of this process or wherever the client runs them; only so many wait as memory bears."""
+    each = bytes_each(job)
+    size = max(1, min(LARGEST_BATCH, BATCH_BYTES // each, -(-len(z) // (TASKS_PER_WORKER * workers))))
+    most = max(2 * workers, WAITING_BYTES // (each * size))
+    waiting: deque[Future[Batch]] = deque()
+    with _executor(job, workers, client) as executor:
+        for i in range(0, len(z), size):
+            if len(waiting) == most:
+                yield waiting.popleft().result()
+            waiting.append(executor.submit(follow, job, z[i : i + size], times[i : i + size]))
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@contextmanager
+def _executor(job: Job, workers: int, client: Any) -> Iterator[Executor]:
+    """What runs the members; on the way out by an error it stops at the end of a chunk of steps."""
+    executor = ThreadPoolExecutor(workers) if client is None else client.get_executor()
+    try:
+        yield executor
+    except BaseException:
+        job.stop.set()
+        raise
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def on_card(job: Job, z: Array, times: Array) -> Batches:
+    """Batches of as many members as the card holds."""
+    from ..engine.cuda import MemberDriver, members_at_once
+    from ..engine.cuda import build as build_for_card
+
+    program = build_for_card(job.system, job.method)
+    size = members_at_once(program)
+    for i in range(0, len(z), size):
+        driver = MemberDriver(
+            program, z[i : i + size], t0=times[i : i + size], dt=job.dt, every=job.every, edges=job.edges
+        )
+        batch = Batch.empty(job, driver.members)
+        batch.start[:] = driver.first_rows()
+        batch.samples[:, :1] = batch.start[:, None]
+        chunk_steps = FIRST_CHUNK
+        while driver.step < job.steps and (driver.status == OK).any():
+            began, number = time.perf_counter(), 1 + driver.step // job.every
+            rows = driver.advance(min(chunk_steps, job.steps - driver.step), keep=bool(job.kept_rows))
+            batch.samples[:, number : number + rows.shape[1]] = rows
+            chunk_steps = _next_chunk(min(chunk_steps, job.steps), time.perf_counter() - began)
+        worst, sums, scale = driver.tallies()
+        batch = replace(
+            batch, final=driver.rows(), status=driver.status, made=driver.made, worst=worst, scale=scale
+        )  # fmt: skip
+        batch.fit(job, sums)
+        yield batch

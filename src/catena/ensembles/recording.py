@@ -1,0 +1,62 @@
+"""An ensemble that is stored: a member is a row, and a commit makes the members before it safe.
+
+The store is that of a run (`catena.store`); its rows are members, in their order, instead of samples. What a kill loses are the
+members under way and those after the last commit: they are followed again from their starts, to the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ..engine.driver import Driver
+from ..plan import Plan
+from ..recording import commit_rows, store_attributes
+from ..store import Store
+from .members import Array, Batch, Job, bytes_each
+from .results import columns_of, sample_times, streams_of
+
+LARGEST_COMMIT = 2**26  # bytes of members between commits, whatever the speed; each writes many files
+
+
+def create_store(path: str | Path, job: Job, plan: Plan, z: Array, times: Array, *, workers: int | None) -> Store:
+    """A new store for members with these starts; its directory must not exist.
+
+    Parameters
+    ----------
+    plan : that of the first member
+    workers : how many follow members at the same time; None on a card, where commits are as large as they may be
+    """
+    driver = Driver(job.program, z[0], t0=times[0], dt=job.dt, every=job.every) if workers else None
+    return Store.create(
+        path,
+        spec={"ensemble": job.describe(), "members": len(z), "device": "cpu" if workers else "cuda"},
+        attributes=store_attributes(plan) | {"case": job.describe()},
+        streams=streams_of(job),
+        rows_per_commit=commit_rows(
+            driver, steps=job.steps / (workers or 1), most=max(1, LARGEST_COMMIT // bytes_each(job))
+        ),
+        fixed={"time": sample_times(job, times)} if job.kept_rows else {},
+        given={"z": z, "times": times},
+    )
+
+
+def record(store: Store, job: Job, times: Array, batches: Iterable[Batch]) -> None:
+    """Append members, the next ones of the store, and commit where it is due; times are those of all members."""
+    made = store.rows("members")
+    for batch in batches:
+        taken = 0
+        while taken < len(batch):
+            count = min(len(batch) - taken, store.rows_per_commit - made % store.rows_per_commit)
+            part = batch.part(slice(taken, taken + count))
+            store.append("members", columns_of(job, times[made : made + count], part))
+            taken, made = taken + count, made + count
+            if made == len(times) or made % store.rows_per_commit == 0:
+                store.commit(step=made, head={}, arrays={}, finished=made == len(times))
+
+
+def starts_of(store: Store) -> tuple[Array, Array]:
+    """The stepped variables and times that all members of a stored ensemble start from."""
+    given: dict[str, Any] = store.given()
+    return given["z"], given["times"]
