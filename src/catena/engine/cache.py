@@ -14,6 +14,7 @@ from typing import Any
 
 from ..disk_cache import directory, keep, key
 from ..talk import say
+from .compiling import sparing
 
 PREFIX = "catena_generated_"  # of the names of generated modules
 _loading = threading.Lock()
@@ -31,14 +32,16 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
     keep(path, text)
     # Intel's vector math library, where installed, would give other bits than libm.
     os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")
+    spared: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if not is_compiled(path):
         say(f"compiling {title} (once for this machine, a few seconds)")
+        spared = sparing(text)
     specification = importlib.util.spec_from_file_location(name, path)
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
     try:
-        with _unprepared():
+        with _unprepared(), spared:
             specification.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]

@@ -103,6 +103,7 @@ def extrapolate(h, carry, x):
         x[k] = first * carry[4 + k] + second * carry[4 + n + k] + third * carry[4 + 2 * n + k]
 
 
+@inline
 def conserving_step(z, e, dt, par, tab, work, carry):
     """A step of length dt, in up to tab[0, 0] parts, halves of halves. A failure leaves z and e as they were."""
     n = dimension(z)

@@ -237,7 +237,6 @@ def turned_increment(c1, c2, c3, f1, f2, f3):
     return f1 - 0.5 * g1 + k * c1, f2 - 0.5 * g2 + k * c2, f3 - 0.5 * g3 + k * c3
 
 
-@inline
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none.
 
