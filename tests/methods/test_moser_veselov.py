@@ -330,7 +330,7 @@ def test_a_step_that_is_too_long_says_how_far_it_turns_and_how_far_it_may(method
     with pytest.raises(ct.StepFailure) as failure:
         ct.simulate(of.system, of.start, method=method, dt=dt, steps=10)
     assert f"dt |omega| is {dt * SPEED:.3g} and must stay below {method.reach:.3g} (" in failure.value.wrong
-    assert failure.value.step == 1 and "quarter turn" in failure.value.do
+    assert failure.value.step == 1 and failure.value.do.startswith("use a smaller dt: ")
     assert failure.value.run.final.angular_momentum.tobytes() == of.start.angular_momentum.tobytes()
     assert len(str(failure.value).splitlines()) <= 4
 
@@ -345,7 +345,7 @@ def test_in_a_splitting_the_longest_drift_decides(method, longest, monkeypatch):
     monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
     rotor = 1.0 if "DMV(2)" in str(method) else math.pi / 2
     assert method.reach == pytest.approx(rotor / longest, rel=1e-14)
-    top = ct.Top(ct.Body(moments=(1.0, 1.0, 1.0)), ct.Gravity(1e-6))
+    top = ct.Top(ct.Body(moments=(1.0, 1.0 + 1e-6, 1.0 + 2e-6)), ct.Gravity(1e-6))
     start = top.start(angular_velocity=(0.0, 0.6, 0.8))
     with pytest.raises(ct.StepFailure, match=rf"dt \|omega\| is {1.02 * method.reach:.3g} and must stay below"):
         ct.simulate(top, start, method=method, dt=1.02 * method.reach, steps=1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import CapabilityError, InputError, nearest
 from ..kernel import inline
+from ..summation import put_back, save
 from ..views import (
     NOT_CONVERGED,
     OK,
@@ -110,9 +111,7 @@ def conserving_step(z, e, dt, par, tab, work, carry):
     most = int(tab[0, 0])
     unknowns = (carry.shape[0] - 4) // 3
     x = work[2 * n : 2 * n + unknowns]
-    for k in range(n):
-        work[k] = z[k]
-        work[n + k] = e[k]
+    save(z, e, work)
     done = 0
     part = most
     while done < most:
@@ -125,9 +124,7 @@ def conserving_step(z, e, dt, par, tab, work, carry):
             part //= 2
         else:
             blame(par)
-            for k in range(n):
-                z[k] = work[k]
-                e[k] = work[n + k]
+            put_back(z, e, work)
             for k in range(carry.shape[0]):
                 carry[k] = 0.0
             return status
