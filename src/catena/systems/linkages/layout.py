@@ -80,6 +80,10 @@ SWEEP = 222
 TABLE = 12 * 14
 
 # par.scratch of a recursion, where the solver of blocks keeps its pairs
-FACTORED, LAST_CHANGE = 0, 1  # whether derivatives are known; the correction before
-EQUATIONS = 2  # (6 x 14) a joint's equations
-MAPS = 86  # (27) of a joint, for both levels
+FACTORED, LAST_CHANGE, SCALE = (
+    0,
+    1,
+    2,
+)  # whether derivatives are known; the correction before, and what it is relative to
+EQUATIONS = 3  # (6 x 14) a joint's equations
+MAPS = 87  # (27) of a joint, for both levels

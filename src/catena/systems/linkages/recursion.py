@@ -1,9 +1,9 @@
 """Kernels of a tree of hinges, ball joints and rigid joints in the increments of its joints, which leave no multipliers.
 
-Unknowns of a step: the angle of a hinge, the Cayley vector (in space) of the child of a ball joint, displacement and Cayley vector of a
-body that no joint carries. Outwards along the tree they give the end of the step:
+Unknowns of a step: t = 2 tan(angle/2) of a hinge, the Cayley vector (in space) of the child of a ball joint, displacement and Cayley vector
+of a body that no joint carries. Outwards along the tree they give the end of the step:
 
-    hinge: c = c_p o 2 tan(x/2) N0,     a o b = (a + b + a x b/2)/(1 - a.b/4),     dr = dr_p + c_p x abar - c x bbar
+    hinge: c = c_p o t N0,     a o b = (a + b + a x b/2)/(1 - a.b/4),     dr = dr_p + c_p x abar - c x bbar
 
 with N0 the axis at the start of the step, abar and bbar the mean arms from the centres of parent and child to the joint; nothing
 is a difference of positions, so no digit is lost [nielsen2013].
@@ -36,6 +36,7 @@ from .layout import (
     PARENT_ARM_START,
     PARENT_POINT,
     PLACE,
+    SCALE,
     SPACE_TURN,
     STEP,
     TABLE,
@@ -101,40 +102,36 @@ def acted_upon(par):
 
 
 @slot
-def hinge_torque(k, h, x, par, own):
-    """What the torsion of hinge k adds to its equation; its derivatives by the angle x and by the turn of the parent (3)."""
+def hinge_torque(k, h, t, par, own):
+    """What the torsion of hinge k adds to its equation; its derivatives by the angle and by the turn of the parent (3)."""
 
 
-def no_torque(k, h, x, par, own):
+def no_torque(k, h, t, par, own):
     """No torsion acts."""
     return 0.0, 0.0, 0.0, 0.0, 0.0
 
 
-def torsion_torque(k, h, x, par, own):
-    """(V1 - V0)/x along the mean axis, as its work demands: times x (1/t - c_p.N0/4)/(1 + |c_p|^2/4) with t = 2 tan(x/2)."""
+def torsion_torque(k, h, t, par, own):
+    """(V1 - V0)/angle along the mean axis, as its work demands: times (angle/t) (1 - t c_p.N0/4)/(1 + |c_p|^2/4)."""
     e1, e2, e3 = get(par.sweep[par.link[k, PARENT]], SPACE_TURN)
     n1, n2, n3 = get(own, AXIS_START)
-    torque, slope = torsion_mean(k, par.joint[k, THETA], x, h, par)
-    ratio, ratio_slope = over_tangent(x)
+    angle = 2.0 * math.atan(0.5 * t)
+    torque, slope = torsion_mean(k, par.joint[k, THETA], angle, h, par)
+    if abs(t) < SMALL_ANGLE:
+        ratio, ratio_slope = 1.0 - angle * angle / 12.0, -angle / 6.0
+    else:
+        ratio = angle / t
+        ratio_slope = (1.0 - ratio * (1.0 + 0.25 * t * t)) / t
     along = e1 * n1 + e2 * n2 + e3 * n3
     k0 = 1.0 / (1.0 + 0.25 * (e1 * e1 + e2 * e2 + e3 * e3))
-    lever = k0 * (ratio - 0.25 * x * along)
+    lever = k0 * (ratio - 0.25 * angle * along)
     f1, f2, f3 = cross(n1, n2, n3, e1, e2, e3)
-    k1 = -0.25 * torque * k0 * x
+    k1 = -0.25 * torque * k0 * angle
     k2 = 0.25 * along * k1 - 0.5 * torque * lever
     return (
         torque * lever, slope * lever + torque * k0 * (ratio_slope - 0.25 * along),
         k1 * (n1 - 0.5 * f1) + k2 * e1, k1 * (n2 - 0.5 * f2) + k2 * e2, k1 * (n3 - 0.5 * f3) + k2 * e3,
     )  # fmt: skip
-
-
-def over_tangent(x):
-    """x/(2 tan(x/2)) and its derivative."""
-    if abs(x) < SMALL_ANGLE:
-        return 1.0 - x * x / 12.0, -x / 6.0
-    t = 2.0 * math.tan(0.5 * x)
-    ratio = x / t
-    return ratio, (1.0 - ratio * (1.0 + 0.25 * t * t)) / t
 
 
 @within
@@ -206,7 +203,7 @@ def outwards(par, x):
         e1, e2, e3 = get(par.sweep[parent], SPACE_TURN)
         c1, c2, c3 = e1, e2, e3
         if freedom == 1:
-            t = 2.0 * math.tan(0.5 * x[at])
+            t = x[at]
             n1, n2, n3 = get(own, AXIS_START)
             c1, c2, c3 = composed(e1, e2, e3, t * n1, t * n2, t * n3)
         elif freedom == 3:
@@ -250,23 +247,34 @@ def correct(z, h, par, x):
     par.scratch[WORST + 1] = 0.0
     if inwards(h, z[13 * n + 6 * par.link.shape[0]], x, par, fresh) != 0:
         return -1.0
+    if fresh:
+        par.scratch[SCALE] = size_of_motion(h, par)
     largest = 0.0
-    scale = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
     for place in range(n):
         i = par.tree[place, ORDER]
         spread(i, x, par)
         own = par.sweep[i]
-        for l in range(3):
-            scale = max(scale, abs(par.node[1, i, MOVE + l]), abs(par.node[1, i, TURN + l]))
+        total = 0.0
         for l in range(table_rows(par)):
-            if not abs(own[CHANGE + l]) <= largest:
-                largest = abs(own[CHANGE + l])
+            total += abs(own[CHANGE + l])
+        if not total <= largest:
+            largest = total
     if not largest < 1e300:
         return -1.0
-    change = largest / scale if scale > 0.0 else 0.0
+    change = largest / par.scratch[SCALE] if par.scratch[SCALE] > 0.0 else 0.0
     par.scratch[FACTORED] = 1.0 if fresh or change <= FALLING * par.scratch[LAST_CHANGE] else 0.0
     par.scratch[LAST_CHANGE] = change
     return change
+
+
+def size_of_motion(h, par):
+    """The largest displacement or turn of a body in the step, or that of a fall from rest."""
+    scale = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
+    for i in range(par.mass.shape[0]):
+        b = par.node[1, i]
+        for l in range(3):
+            scale = max(scale, abs(b[MOVE + l]), abs(b[TURN + l]))
+    return scale
 
 
 @inline
@@ -510,10 +518,3 @@ def put_rate(i, par, x, shift):
         n1, n2, n3 = get(par.sweep[i], AXIS_START)
         v1, v2, v3 = times(b[3:12], b[15], b[16], b[17])
         x[at] = n1 * (w1 - v1) + n2 * (w2 - v2) + n3 * (w3 - v3)
-
-
-def wrapped(angle):
-    """The angle in [-pi, pi]: Newton's method may land on another turn, and a growing angle loses digits."""
-    if abs(angle) > math.pi:
-        return angle - 2.0 * math.pi * math.floor(0.5 * angle / math.pi + 0.5)
-    return angle

@@ -55,7 +55,6 @@ from .recursion import (
     shift_torque,
     turn_arm,
     turned_increment,
-    wrapped,
 )
 from .rows import cross, times, transposed_times
 from .solver import ground_forces, load_part
@@ -404,7 +403,7 @@ def spread(i, x, par):
         f1 += own[STEP] * n1
         f2 += own[STEP] * n2
         f3 += own[STEP] * n3
-        x[at] = wrapped(x[at] + own[STEP])
+        x[at] += (1.0 + 0.25 * x[at] * x[at]) * own[STEP]
         x[rate] += own[STEP + 1]
     elif freedom == 3:
         f1 += own[STEP]

@@ -44,7 +44,6 @@ from .recursion import (
     shift_torque,
     turn_arm,
     turned_increment,
-    wrapped,
 )
 from .rows import cross
 from .solver import ground_forces, load_part
@@ -205,7 +204,7 @@ def spread(i, x, par):
         f1 += d * n1
         f2 += d * n2
         f3 += d * n3
-        x[at] = wrapped(x[at] + d)
+        x[at] += (1.0 + 0.25 * x[at] * x[at]) * d
     elif freedom == 3:
         f1 += own[STEP]
         f2 += own[STEP + 1]
