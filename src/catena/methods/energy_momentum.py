@@ -30,7 +30,7 @@ from .base import Exact, Method, Needed, Stepper, Traits, register
 from .energy_momentum_scaling import scaling_stepper
 
 CONVERGED = 1e-16  # relative: the correction that is still to come
-STAGNANT = 1e-12  # a relative correction that may be noise if it no longer falls
+STAGNANT = 1e-8  # a relative correction that may be noise if it no longer falls
 CORRECTIONS = 14
 PARTS = 1024  # a step is cut into as many parts at most
 
@@ -39,17 +39,17 @@ PARTS = 1024  # a step is cut into as many parts at most
 def solve_increment(z, h, par, x):
     """Newton's method on x; a status."""
     before = 0.0
+    stalled = 0
     for number in range(CORRECTIONS):
         change = correct_increment(z, h, par, x)
         if change < 0.0:
             return SINGULAR
-        if number == 0:
-            rate = 1.0
-        else:
+        rate = 1.0
+        if number > 0:
             rate = min(1.0, change / before)
-            if change <= STAGNANT and rate > 0.3:
-                return OK
-        if rate * change <= CONVERGED:
+            # once may be for want of new derivatives
+            stalled = stalled + 1 if change <= STAGNANT and rate > 0.3 else 0
+        if rate * change <= CONVERGED or stalled == 2:
             return OK
         before = change
     return NOT_CONVERGED

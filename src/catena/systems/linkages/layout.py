@@ -70,11 +70,12 @@ PARENT_ARM_START, PARENT_ARM = 9, 12  # (3 each) from the parent's centre to the
 CHILD_ARM_START, CHILD_ARM = 15, 18  # (3 each) from its own centre to the joint
 CHANGE = 21  # (12) correction of the end of the body: displacement, turn; velocity, angular velocity
 STEP = 33  # (6) correction of the joint if the parent stays
-GAIN = 39  # (6 x 12) and its derivative by the correction of the parent
-COLUMNS = 111  # (6 x 12) derivative of the wrench by the joint
-INVERSE = 183  # (6 x 6) minus the inverse of the derivative of the joint's equations by the joint
-SPACE_SPIN = 219  # (3) angular velocity at the end, times the step
-SWEEP = 222
+FACTORS = 39  # (144) what is kept of the derivatives; of a body that no joint carries, all of them
+GAIN = 39  # (2 x 12, ball joint 6 x 6) derivative of the joint's correction by that of the parent, or of the joint's point in it
+COLUMNS = 75  # (2 x 12, ball joint 6 x 6) derivative of the wrench by the joint
+INVERSE = 111  # (2 x 2, ball joint 6 x 6) inverse of the derivative of the joint's equations by the joint
+SPACE_SPIN = 183  # (3) angular velocity at the end, times the step
+SWEEP = 186
 
 # par.table[place]: derivative of the wrench by the body (6 x 6 or 12 x 12), the wrench, what corrections beyond the joint add to it, in rows
 TABLE = 12 * 14
@@ -85,5 +86,5 @@ FACTORED, LAST_CHANGE, SCALE = (
     1,
     2,
 )  # whether derivatives are known; the correction before, and what it is relative to
-EQUATIONS = 3  # (6 x 14) a joint's equations
-MAPS = 87  # (27) of a joint, for both levels
+EQUATIONS = 3  # (2 x 14) a hinge's equations
+MAPS = 31  # (27) of a joint, for both levels

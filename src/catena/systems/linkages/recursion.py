@@ -25,6 +25,7 @@ from .layout import (
     COLUMNS,
     EQUATIONS,
     FACTORED,
+    FACTORS,
     FREEDOM,
     GAIN,
     GRAVITY,
@@ -50,6 +51,7 @@ from .rows import cross, times, transposed_times
 from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, set_bodies, turned, work_part
 
+ROUNDED = 2.0**-53  # of turns: orientations cannot tell them
 FALLING = 0.05  # corrections that fall by less want new derivatives
 SMALL_ANGLE = 1e-4  # below it a series is exact
 SETTLING = 2.0**-6  # of what rounding does to the directions of a joint, taken back in each step
@@ -255,12 +257,19 @@ def correct(z, h, par, x):
         spread(i, x, par)
         own = par.sweep[i]
         total = 0.0
-        for l in range(table_rows(par)):
-            total += abs(own[CHANGE + l])
+        for level in range(0, table_rows(par), 6):
+            for l in range(3):
+                total += abs(own[CHANGE + level + 3 + l])
+                if (
+                    par.tree[i, CARRIER] < 0
+                ):  # displacements of the others follow, at the end of a chain with much rounding
+                    total += abs(own[CHANGE + level + l])
         if not total <= largest:
             largest = total
     if not largest < 1e300:
         return -1.0
+    if largest <= ROUNDED:
+        return 0.0
     change = largest / par.scratch[SCALE] if par.scratch[SCALE] > 0.0 else 0.0
     par.scratch[FACTORED] = 1.0 if fresh or change <= FALLING * par.scratch[LAST_CHANGE] else 0.0
     par.scratch[LAST_CHANGE] = change
@@ -268,12 +277,14 @@ def correct(z, h, par, x):
 
 
 def size_of_motion(h, par):
-    """The largest displacement or turn of a body in the step, or that of a fall from rest."""
+    """The largest turn of a body in the step, displacement of one that no joint carries, or fall from rest."""
     scale = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
     for i in range(par.mass.shape[0]):
         b = par.node[1, i]
         for l in range(3):
-            scale = max(scale, abs(b[MOVE + l]), abs(b[TURN + l]))
+            scale = max(scale, abs(b[TURN + l]))
+            if par.tree[i, CARRIER] < 0:
+                scale = max(scale, abs(b[MOVE + l]))
     return scale
 
 
@@ -293,11 +304,10 @@ def inwards(h, time, x, par, fresh):
             status = free_body(own, table, rows, par.block, fresh)
         else:
             joint_equations(i, k, h, x, par, table, fresh)
-            equations = par.scratch[EQUATIONS : EQUATIONS + 84]
-            if freedom == 1:  # a number that the compiler knows makes loops without a loop
-                status = free_joint(own, table, rows // 6, rows, 0, equations, fresh)
+            if freedom == 1:
+                status = free_hinge(own, table, rows // 6, rows, par.scratch[EQUATIONS : EQUATIONS + 28], fresh)
             elif freedom == 3:
-                status = free_joint(own, table, rows // 2, rows, 1, equations, fresh)
+                status = free_ball(own, table, rows, fresh)
             parent = par.link[k, PARENT]
             if parent >= 0:
                 add_to_parent(i, k, par, table, par.table[par.tree[parent, PLACE]], fresh)
@@ -313,12 +323,11 @@ def inwards(h, time, x, par, fresh):
 
 
 @within
-def free_joint(own, table, count, rows, ball, equations, fresh):
-    """Eliminate the unknowns of a joint, `count` of them: its correction, and the table without it; 0, or 1 if singular.
+def free_hinge(own, table, count, rows, equations, fresh):
+    """Eliminate the unknowns of a hinge, `count` of them: its correction, and the table without it; 0, or 1 if singular.
 
     Each row of `equations`: derivative by the parent (as the table's), residual, what corrections beyond the joint add to it.
-    INVERSE holds the derivative by the joint, COLUMNS that of the table. At a ball joint the equations are that torques (and
-    twists), every second three rows of the table, vanish: these become zero.
+    INVERSE holds the derivative by the joint, COLUMNS that of the table.
     """
     width = rows + 2
     if fresh:
@@ -331,15 +340,11 @@ def free_joint(own, table, count, rows, ball, equations, fresh):
                 factor = -own[INVERSE + count * a + b]
                 for l in range(rows):
                     own[GAIN + rows * a + l] += factor * equations[width * b + l]
-        for level in range(0, rows, 6):
-            for r in range(level, level + 6 - 3 * ball):
-                for a in range(count):
-                    factor = own[COLUMNS + rows * a + r]
-                    for l in range(rows):
-                        table[width * r + l] += factor * own[GAIN + rows * a + l]
-            for r in range(level + 6 - 3 * ball, level + 6):
+        for r in range(rows):
+            for a in range(count):
+                factor = own[COLUMNS + rows * a + r]
                 for l in range(rows):
-                    table[width * r + l] = 0.0
+                    table[width * r + l] += factor * own[GAIN + rows * a + l]
     for a in range(count):
         total = 0.0
         for b in range(count):
@@ -347,6 +352,60 @@ def free_joint(own, table, count, rows, ball, equations, fresh):
         own[STEP + a] = total
         for r in range(rows):
             table[width * r + rows + 1] += own[COLUMNS + rows * a + r] * total
+    return 0
+
+
+@within
+def free_ball(own, table, rows, fresh):
+    """Eliminate the turn (and angular velocity) of the child of a ball joint; 0, or 1 if that is singular.
+
+    Of each six rows of the table the last three are the equations: they vanish and become zero. Of each six columns the first
+    three are by the joint's point in the parent, the last three by the unknowns. COLUMNS holds the derivatives by the unknowns of
+    the rows that stay, INVERSE those of the equations.
+    """
+    width = rows + 2
+    levels = rows // 6
+    count = 3 * levels
+    if fresh:
+        if invert(own[INVERSE : INVERSE + count * count], count) != 0:
+            return 1
+        for level in range(levels):
+            for axis in range(3):
+                column = 6 * level + axis
+                for a in range(count):
+                    total = 0.0
+                    for other in range(levels):
+                        for b in range(3):
+                            equation = width * (6 * other + 3 + b)
+                            total -= own[INVERSE + count * a + 3 * other + b] * table[equation + column]
+                    own[GAIN + count * a + 3 * level + axis] = total
+        for level in range(levels):
+            for axis in range(3):
+                stays = width * (6 * level + axis)
+                vanishes = stays + 3 * width
+                for other in range(levels):
+                    for l in range(3):
+                        total = 0.0
+                        for a in range(count):
+                            total += (
+                                own[COLUMNS + count * (3 * level + axis) + a] * own[GAIN + count * a + 3 * other + l]
+                            )
+                        table[stays + 6 * other + l] += total
+                for l in range(rows):
+                    table[vanishes + l] = 0.0
+    for a in range(count):
+        total = 0.0
+        for level in range(levels):
+            for b in range(3):
+                equation = width * (6 * level + 3 + b) + rows
+                total -= own[INVERSE + count * a + 3 * level + b] * (table[equation] + table[equation + 1])
+        own[STEP + a] = total
+    for level in range(levels):
+        for axis in range(3):
+            stays = width * (6 * level + axis) + rows
+            for a in range(count):
+                table[stays + 1] += own[COLUMNS + count * (3 * level + axis) + a] * own[STEP + a]
+            table[stays + 3 * width + 1] = -table[stays + 3 * width]
     return 0
 
 
@@ -370,14 +429,14 @@ def invert(a, count):
 
 @within
 def free_body(own, table, rows, t, fresh):
-    """The correction of a body that no joint carries; 0, or 1 if there is none. Its derivatives are kept in GAIN and beyond."""
+    """The correction of a body that no joint carries; 0, or 1 if there is none. Its derivatives are kept in FACTORS."""
     width = rows + 2
     for r in range(rows):
         if fresh:
             for l in range(rows):
-                own[GAIN + rows * r + l] = table[width * r + l]
+                own[FACTORS + rows * r + l] = table[width * r + l]
         for l in range(rows):
-            t[(rows + 1) * r + l] = own[GAIN + rows * r + l]
+            t[(rows + 1) * r + l] = own[FACTORS + rows * r + l]
         t[(rows + 1) * r + rows] = -table[width * r + rows] - table[width * r + rows + 1]
     if eliminate(t, rows, rows, rows + 1) != 0:
         return 1

@@ -240,15 +240,9 @@ def joint_equations(i, k, h, x, par, table, fresh):
     if freedom == 1:
         hinge_equations(i, k, h, x, par, table, fresh)
     elif freedom == 3:
-        equations = par.scratch[EQUATIONS : EQUATIONS + 84]
-        for r in range(6):
-            row = (TWIST if r < 3 else FORCE) + ROW * r  # the three rows of del, then those of T
-            for l in range(start, ROW):
-                equations[ROW * r + l] = table[row + l]
-            note_residual(k, equations[ROW * r + RESIDUAL], par)
-            if fresh:
-                for m in range(6):
-                    own[INVERSE + 6 * r + m] = own[COLUMNS + 12 * m + (3 if r < 3 else 6) + r]
+        for r in range(3):
+            note_residual(k, table[TWIST + ROW * r + RESIDUAL], par)
+            note_residual(k, table[TORQUE + ROW * r + RESIDUAL], par)
 
 
 @within
@@ -256,7 +250,7 @@ def hinge_equations(i, k, h, x, par, table, fresh):
     """del along the axis, and T + O_p x (Qb del) along the mean axis."""
     own = par.sweep[i]
     parent = par.link[k, PARENT]
-    equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+    equations = par.scratch[EQUATIONS : EQUATIONS + 28]
     start = 0 if fresh else RESIDUAL
     n1, n2, n3 = get(own, AXIS)
     u1, u2, u3 = mean(own, AXIS_START)
@@ -299,42 +293,57 @@ def carry(table, own, freedom, rate, above):
     """The derivatives by the joint, into COLUMNS, and by the parent where the joint stays.
 
     A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b); in V = V_p + Om_p x a - Om x b
-    arms turn, too, and the axis of a hinge turns with the parent.
+    arms turn, too, and the axis of a hinge turns with the parent. At a ball joint turn and angular velocity are those of the child,
+    whatever the parent does, so that only the joint's point ties it to the parent.
     """
     a1, a2, a3 = get(own, PARENT_ARM)
     b1, b2, b3 = get(own, CHILD_ARM)
     n1, n2, n3 = get(own, AXIS)
     w1, w2, w3 = get(own, SPACE_SPIN)
     e1, e2, e3 = get(above, SPACE_SPIN)
-    for r in range(12):
-        m = ROW * r
-        d1, d2, d3 = get(table, m)
-        v1, v2, v3 = get(table, m + 6)
-        f1, f2, f3 = cross(v1, v2, v3, w1, w2, w3)
-        f1, f2, f3 = cross(d1 + f1, d2 + f2, d3 + f3, b1, b2, b3)
-        f1 += table[m + 3]
-        f2 += table[m + 4]
-        f3 += table[m + 5]
-        g1, g2, g3 = cross(v1, v2, v3, b1, b2, b3)
-        g1 += table[m + 9]
-        g2 += table[m + 10]
-        g3 += table[m + 11]
-        if freedom == 1:
-            own[COLUMNS + r] = f1 * n1 + f2 * n2 + f3 * n3
-            own[COLUMNS + 12 + r] = g1 * n1 + g2 * n2 + g3 * n3
-        elif freedom == 3:
-            own[COLUMNS + r] = f1
-            own[COLUMNS + 12 + r] = f2
-            own[COLUMNS + 24 + r] = f3
-            own[COLUMNS + 36 + r] = g1
-            own[COLUMNS + 48 + r] = g2
-            own[COLUMNS + 60 + r] = g3
-        p1, p2, p3 = cross(v1, v2, v3, e1, e2, e3)
-        p1, p2, p3 = cross(a1, a2, a3, d1 + p1, d2 + p2, d3 + p3)
-        h1, h2, h3 = cross(n1, n2, n3, g1, g2, g3)
-        put(table, m + 3, (f1 + p1 + rate * h1, f2 + p2 + rate * h2, f3 + p3 + rate * h3))
-        h1, h2, h3 = cross(a1, a2, a3, v1, v2, v3)
-        put(table, m + 9, (g1 + h1, g2 + h2, g3 + h3))
+    for level in range(2):
+        for part in range(6):
+            m = ROW * (6 * level + part)
+            d1, d2, d3 = get(table, m)
+            v1, v2, v3 = get(table, m + 6)
+            f1, f2, f3 = cross(v1, v2, v3, w1, w2, w3)
+            f1, f2, f3 = cross(d1 + f1, d2 + f2, d3 + f3, b1, b2, b3)
+            f1 += table[m + 3]
+            f2 += table[m + 4]
+            f3 += table[m + 5]
+            g1, g2, g3 = cross(v1, v2, v3, b1, b2, b3)
+            g1 += table[m + 9]
+            g2 += table[m + 10]
+            g3 += table[m + 11]
+            if freedom == 3:
+                to = (COLUMNS if part < 3 else INVERSE - 18) + 18 * level + 6 * part
+                put(own, to, (f1, f2, f3))
+                put(own, to + 3, (g1, g2, g3))
+            else:
+                if freedom == 1:
+                    own[COLUMNS + 6 * level + part] = f1 * n1 + f2 * n2 + f3 * n3
+                    own[COLUMNS + 12 + 6 * level + part] = g1 * n1 + g2 * n2 + g3 * n3
+                p1, p2, p3 = cross(v1, v2, v3, e1, e2, e3)
+                p1, p2, p3 = cross(a1, a2, a3, d1 + p1, d2 + p2, d3 + p3)
+                h1, h2, h3 = cross(n1, n2, n3, g1, g2, g3)
+                put(table, m + 3, (f1 + p1 + rate * h1, f2 + p2 + rate * h2, f3 + p3 + rate * h3))
+                h1, h2, h3 = cross(a1, a2, a3, v1, v2, v3)
+                put(table, m + 9, (g1 + h1, g2 + h2, g3 + h3))
+
+
+@within
+def point_to_parent(table, own, above):
+    """The derivatives by displacement and velocity of the joint's point in the parent, as those by the parent."""
+    a1, a2, a3 = get(own, PARENT_ARM)
+    e1, e2, e3 = get(above, SPACE_SPIN)
+    for level in range(2):
+        for axis in range(3):
+            m = ROW * (6 * level + axis)
+            d1, d2, d3 = get(table, m)
+            v1, v2, v3 = get(table, m + 6)
+            p1, p2, p3 = cross(v1, v2, v3, e1, e2, e3)
+            put(table, m + 3, cross(a1, a2, a3, d1 + p1, d2 + p2, d3 + p3))
+            put(table, m + 9, cross(a1, a2, a3, v1, v2, v3))
 
 
 @within
@@ -343,6 +352,8 @@ def add_to_parent(i, k, par, table, below, fresh):
     own = par.sweep[i]
     parent = par.link[k, PARENT]
     start = 0 if fresh else RESIDUAL
+    if fresh and par.tree[i, FREEDOM] == 3:
+        point_to_parent(table, own, par.sweep[parent])
     a1, a2, a3 = parent_arm_rate(parent, par.joint[k], par)
     shift_torque(table, -a1, -a2, -a3, DISPLACEMENT, TORQUE, ROW, start)
     m1, m2, m3 = mean(own, PARENT_ARM_START)
@@ -383,17 +394,20 @@ def spread(i, x, par):
             x[rate + 3 + l] += own[CHANGE + 9 + l]
         return
     above = par.sweep[par.link[par.tree[i, CARRIER], PARENT]]
-    for m in range(2 * freedom):
-        for l in range(12):
-            own[STEP + m] += own[GAIN + 12 * m + l] * above[CHANGE + l]
     f1, f2, f3 = get(above, CHANGE + 3)
     g1, g2, g3 = get(above, CHANGE + 9)
     a1, a2, a3 = get(own, PARENT_ARM)
-    r1, r2, r3 = cross(f1, f2, f3, a1, a2, a3)
     e1, e2, e3 = get(above, SPACE_SPIN)
+    r1, r2, r3 = cross(f1, f2, f3, a1, a2, a3)
     p1, p2, p3 = cross(e1, e2, e3, r1, r2, r3)
     s1, s2, s3 = cross(g1, g2, g3, a1, a2, a3)
+    v1, v2, v3 = get(above, CHANGE + 6)
+    v1, v2, v3 = v1 + s1 + p1, v2 + s2 + p2, v3 + s3 + p3  # the joint's point: velocity and displacement
+    r1, r2, r3 = r1 + above[CHANGE], r2 + above[CHANGE + 1], r3 + above[CHANGE + 2]
     if freedom == 1:
+        for m in range(2):
+            for l in range(12):
+                own[STEP + m] += own[GAIN + 12 * m + l] * above[CHANGE + l]
         n1, n2, n3 = get(own, AXIS)
         h1, h2, h3 = cross(f1, f2, f3, n1, n2, n3)
         u = x[rate]
@@ -406,22 +420,22 @@ def spread(i, x, par):
         x[at] += (1.0 + 0.25 * x[at] * x[at]) * own[STEP]
         x[rate] += own[STEP + 1]
     elif freedom == 3:
-        f1 += own[STEP]
-        f2 += own[STEP + 1]
-        f3 += own[STEP + 2]
-        g1 += own[STEP + 3]
-        g2 += own[STEP + 4]
-        g3 += own[STEP + 5]
+        for m in range(6):
+            g = GAIN + 6 * m
+            own[STEP + m] += (
+                own[g] * r1 + own[g + 1] * r2 + own[g + 2] * r3 + own[g + 3] * v1 + own[g + 4] * v2 + own[g + 5] * v3
+            )
+        f1, f2, f3 = get(own, STEP)
+        g1, g2, g3 = get(own, STEP + 3)
         d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
         put(x, at, (c1 + d1, c2 + d2, c3 + d3))
         put(x, rate, (x[rate] + g1, x[rate + 1] + g2, x[rate + 2] + g3))
     b1, b2, b3 = get(own, CHILD_ARM)
     w1, w2, w3 = get(own, SPACE_SPIN)
     d1, d2, d3 = cross(f1, f2, f3, b1, b2, b3)
-    put(own, CHANGE, (above[CHANGE] + r1 - d1, above[CHANGE + 1] + r2 - d2, above[CHANGE + 2] + r3 - d3))
+    put(own, CHANGE, (r1 - d1, r2 - d2, r3 - d3))
     put(own, CHANGE + 3, (f1, f2, f3))
     d1, d2, d3 = cross(w1, w2, w3, d1, d2, d3)
     h1, h2, h3 = cross(g1, g2, g3, b1, b2, b3)
-    v1, v2, v3 = get(above, CHANGE + 6)
-    put(own, CHANGE + 6, (v1 + s1 + p1 - h1 - d1, v2 + s2 + p2 - h2 - d2, v3 + s3 + p3 - h3 - d3))
+    put(own, CHANGE + 6, (v1 - h1 - d1, v2 - h2 - d2, v3 - h3 - d3))
     put(own, CHANGE + 9, (g1, g2, g3))

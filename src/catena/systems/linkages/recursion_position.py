@@ -45,7 +45,7 @@ from .recursion import (
     turn_arm,
     turned_increment,
 )
-from .rows import cross
+from .rows import cross, times
 from .solver import ground_forces, load_part
 from .steps import residual_published, tangent_published
 
@@ -103,7 +103,7 @@ def add_body(i, h, time, par, table, fresh):
 def joint_equations(i, k, h, x, par, table, fresh):
     """The torque about joint k, which carries body i, and what of it must vanish."""
     own = par.sweep[i]
-    equations = par.scratch[EQUATIONS : EQUATIONS + 84]
+    equations = par.scratch[EQUATIONS : EQUATIONS + 28]
     freedom = par.tree[i, FREEDOM]
     start = 0 if fresh else RESIDUAL
     m1, m2, m3 = mean(own, CHILD_ARM_START)
@@ -128,19 +128,15 @@ def joint_equations(i, k, h, x, par, table, fresh):
             own[INVERSE] = u1 * own[COLUMNS + 3] + u2 * own[COLUMNS + 4] + u3 * own[COLUMNS + 5] + slope
     elif freedom == 3:
         for r in range(3):
-            for l in range(start, ROW):
-                equations[ROW * r + l] = table[TORQUE + ROW * r + l]
-            note_residual(k, equations[ROW * r + RESIDUAL], par)
-            if fresh:
-                for m in range(3):
-                    own[INVERSE + 3 * r + m] = own[COLUMNS + 6 * m + 3 + r]
+            note_residual(k, table[TORQUE + ROW * r + RESIDUAL], par)
 
 
 @within
 def carry(table, own, freedom):
     """The derivatives by the joint, into COLUMNS, and by the parent where the joint stays.
 
-    A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b).
+    A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b). At a ball joint the turn is that of the
+    child, whatever the parent does, so that only the joint's point ties it to the parent.
     """
     a1, a2, a3 = get(own, PARENT_ARM)
     b1, b2, b3 = get(own, CHILD_ARM)
@@ -149,23 +145,33 @@ def carry(table, own, freedom):
         m = ROW * r
         d1, d2, d3 = get(table, m)
         f1, f2, f3 = cross(d1, d2, d3, b1, b2, b3)
-        g1, g2, g3 = cross(a1, a2, a3, d1, d2, d3)
         f1 += table[m + 3]
         f2 += table[m + 4]
         f3 += table[m + 5]
-        put(table, m + 3, (f1 + g1, f2 + g2, f3 + g3))
-        if freedom == 1:
-            own[COLUMNS + r] = f1 * n1 + f2 * n2 + f3 * n3
-        elif freedom == 3:
-            own[COLUMNS + r] = f1
-            own[COLUMNS + 6 + r] = f2
-            own[COLUMNS + 12 + r] = f3
+        if freedom == 3:
+            put(own, (COLUMNS if r < 3 else INVERSE - 9) + 3 * r, (f1, f2, f3))
+        else:
+            if freedom == 1:
+                own[COLUMNS + r] = f1 * n1 + f2 * n2 + f3 * n3
+            g1, g2, g3 = cross(a1, a2, a3, d1, d2, d3)
+            put(table, m + 3, (f1 + g1, f2 + g2, f3 + g3))
+
+
+@within
+def point_to_parent(table, own):
+    """The derivative by the joint's point in the parent, as one by the parent: a turn moves the point by turn x a."""
+    a1, a2, a3 = get(own, PARENT_ARM)
+    for r in range(3):
+        d1, d2, d3 = get(table, ROW * r)
+        put(table, ROW * r + 3, cross(a1, a2, a3, d1, d2, d3))
 
 
 @within
 def add_to_parent(i, k, par, table, below, fresh):
     """Add the table of body i, with the torque about the parent's centre, to that of the parent."""
     own = par.sweep[i]
+    if fresh and par.tree[i, FREEDOM] == 3:
+        point_to_parent(table, own)
     m1, m2, m3 = mean(own, PARENT_ARM_START)
     start = 0 if fresh else RESIDUAL
     shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, start)
@@ -195,22 +201,23 @@ def spread(i, x, par):
     a1, a2, a3 = get(own, PARENT_ARM)
     b1, b2, b3 = get(own, CHILD_ARM)
     r1, r2, r3 = cross(f1, f2, f3, a1, a2, a3)
-    for m in range(freedom):
-        for l in range(6):
-            own[STEP + m] += own[GAIN + 6 * m + l] * above[CHANGE + l]
+    p1, p2, p3 = above[CHANGE] + r1, above[CHANGE + 1] + r2, above[CHANGE + 2] + r3  # the joint's point
     if freedom == 1:
-        n1, n2, n3 = get(own, AXIS)
         d = own[STEP]
+        for l in range(6):
+            d += own[GAIN + l] * above[CHANGE + l]
+        n1, n2, n3 = get(own, AXIS)
         f1 += d * n1
         f2 += d * n2
         f3 += d * n3
         x[at] += (1.0 + 0.25 * x[at] * x[at]) * d
     elif freedom == 3:
+        f1, f2, f3 = times(own[GAIN : GAIN + 9], p1, p2, p3)
         f1 += own[STEP]
         f2 += own[STEP + 1]
         f3 += own[STEP + 2]
         d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
         put(x, at, (c1 + d1, c2 + d2, c3 + d3))
     s1, s2, s3 = cross(f1, f2, f3, b1, b2, b3)
-    put(own, CHANGE, (above[CHANGE] + r1 - s1, above[CHANGE + 1] + r2 - s2, above[CHANGE + 2] + r3 - s3))
+    put(own, CHANGE, (p1 - s1, p2 - s2, p3 - s3))
     put(own, CHANGE + 3, (f1, f2, f3))
