@@ -9,7 +9,6 @@ literal of the compiled code is a *size*.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,19 +26,6 @@ def size(function: Function) -> Function:
     """Mark a length read from an argument; the builder may replace its body by a literal."""
     function.__mark__ = "size"  # type: ignore[attr-defined]
     return function
-
-
-def relaxed(function: Function) -> Function:
-    """Mark a function compiled with reassoc, contract, arcp and nsz; everything else is strict IEEE."""
-    function.__mark__ = "relaxed"  # type: ignore[attr-defined]
-    return function
-
-
-def relaxed_twin(function: Function) -> Function:
-    """A copy of a kernel that is compiled relaxed; the kernel itself stays strict."""
-    twin = types.FunctionType(function.__code__, function.__globals__, f"relaxed_{function.__name__}")
-    twin.__module__ = function.__module__
-    return relaxed(twin)  # type: ignore[return-value]
 
 
 def apart(function: Function) -> Function:

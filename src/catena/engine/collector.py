@@ -41,7 +41,7 @@ class Part:
     """One function of the generated module."""
 
     name: str
-    mark: str  # "fn", "apart", "inline", "relaxed" or "within"
+    mark: str  # "fn", "apart", "inline" or "within"
     origin: str
     text: str
 
@@ -102,7 +102,7 @@ class _Collector:
             body: list[ast.stmt] = [ast.Return(_expression(literal))]
             return self._add(stem, "fn", f"{origin}, literal", _arguments(kernel, tree), body)
         return self._add(
-            stem, mark if mark in ("apart", "inline", "relaxed", "within") else "fn", origin, _arguments(kernel, tree),
+            stem, mark if mark in ("apart", "inline", "within") else "fn", origin, _arguments(kernel, tree),
             self._rewritten(kernel, tree, fills),
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-PART = re.compile(r"^@_(?:fn|apart|inline|relaxed|within)\ndef (\w+)\(", re.MULTILINE)
+PART = re.compile(r"^@_(?:fn|apart|inline|within)\ndef (\w+)\(", re.MULTILINE)
 
 
 @contextlib.contextmanager

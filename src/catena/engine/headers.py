@@ -20,7 +20,6 @@ _strict = dict(error_model="numpy", fastmath=False, _nrt=False)
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _fn = _apart = njit(**_strict, **_inner)
 _inline = njit(inline="always", **_strict, **_inner)
-_relaxed = njit(**{**_strict, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}, **_inner)
 """
 # A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
 INLINED = """\
@@ -29,14 +28,14 @@ _fn = njit(forceinline=True, **_strict, **_inner)
 PYTHON = """\
 import math
 from collections import namedtuple
-_fn = _apart = _inline = _relaxed = lambda function: function
+_fn = _apart = _inline = lambda function: function
 """
 CUDA = """\
 import math
 from collections import namedtuple
 from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
-_apart = _inline = _relaxed = _fn
+_apart = _inline = _fn
 """
 # What kernels on lanes need: functions that always become part of the loop around them, and fused multiply-adds.
 LANES = {

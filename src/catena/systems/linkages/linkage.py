@@ -53,7 +53,7 @@ class Linkage(System):
     >>> hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
     >>> pendulum = ct.Linkage([rod], [hinge])
     >>> start = pendulum.start(orientation=[(0.8, 0.6, 0, 0)])
-    >>> run = ct.simulate(pendulum, start, dt=0.01, steps=1000)
+    >>> run = ct.simulate(pendulum, start, dt=0.01, steps=10_000)
     >>> run.audit()["energy"].verdict
     'exact'
     """
