@@ -99,9 +99,9 @@ def make_markup(app: Any, what: str, name: str, thing: Any, options: Any, lines:
 
 def race_figures() -> dict[str, str]:
     """What the page on benchmarks says in words, by name: from the files that the races wrote."""
-    engine, body, chain, card, warm = (
+    engine, body, chain, linkage, card, warm = (
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("engine", "free_body", "chain", "gpu", "warm_start")
+        for name in ("engine", "free_body", "chain", "linkage", "gpu", "warm_start")
     )
     titles = ("Time over that of C", "Time over that of heyoka", "Against SciPy")
     against_c, heyoka, scipy = (_starting(engine, title) for title in titles)
@@ -109,6 +109,10 @@ def race_figures() -> dict[str, str]:
 
     def faster(race: str, peer: str) -> list[float]:
         return [row["times faster"] for row in races if (row["race"], row["against"]) == (race, peer)]
+
+    def steps_over(peer: str) -> list[float]:
+        rows = _starting(linkage, "Times faster than a peer")
+        return [row["times faster"] for row in rows if row["against"].startswith(peer)]
 
     card_over_core = [
         pair["cpu_ns_per_step"] / run["ns_per_member_step"]
@@ -133,6 +137,11 @@ def race_figures() -> dict[str, str]:
         ),
         "over_scipy": _range(over_scipy),
         "over_mujoco": _range(faster("free body", "MuJoCo RK4") + faster("heavy top", "MuJoCo RK4")),
+        "joints_over_mujoco": _range(steps_over("MuJoCo")),
+        "joints_over_exudyn": _range(steps_over("EXUDYN")),
+        "equal_joints_over_mujoco": _range(
+            [row["times faster"] for row in _starting(linkage, "Times faster at equal error")]
+        ),
         "card_over_core": _range(card_over_core),
         "members": str(MEMBERS),
         "card": card["machine"]["card"],
