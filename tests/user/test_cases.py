@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import catena as ct
+from case_texts import mistakes, read
 from catena.cases import CaseError, case_schema, default_case, read_case, template, template_names
 from catena.cases.positions import Place, Positions
 from catena.cases.tables import RunTable, case_table, system_tables
@@ -54,18 +55,6 @@ text = "q - 2"
 [units]
 time = "s"
 """
-
-
-def read(text: str, *overrides: str) -> object:
-    return read_case(None, text=text, label="case.toml", overrides=overrides)
-
-
-def mistakes(text: str, *overrides: str) -> list[tuple[int | None, int | None, str]]:
-    """Line, column and words of each mistake."""
-    with pytest.raises(CaseError) as caught:
-        read(text, *overrides)
-    found = [mistake.to_dict() for mistake in caught.value.mistakes]
-    return [(m["line"], m["column"], m["wrong"]) for m in found]  # type: ignore[misc]
 
 
 def test_a_case_gives_the_objects_that_python_makes_of_the_same_arguments():
