@@ -14,9 +14,8 @@ from typing import Any
 
 from ..disk_cache import directory, keep, key
 from ..talk import say
-from .compiling import sparing
+from .compiling import PREFIX, sparing
 
-PREFIX = "catena_generated_"  # of the names of generated modules
 _loading = threading.Lock()
 
 

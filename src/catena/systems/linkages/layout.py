@@ -68,23 +68,34 @@ SPACE_TURN = 0  # (3) Cayley vector of the step, Q1 = cay(c) Q0
 AXIS_START, AXIS = 3, 6  # (3 each) of its hinge
 PARENT_ARM_START, PARENT_ARM = 9, 12  # (3 each) from the parent's centre to the joint
 CHILD_ARM_START, CHILD_ARM = 15, 18  # (3 each) from its own centre to the joint
-CHANGE = 21  # (12) correction of the end of the body: displacement, turn; velocity, angular velocity
-STEP = 33  # (6) correction of the joint if the parent stays
-FACTORS = 39  # (144) what is kept of the derivatives; of a body that no joint carries, all of them
-GAIN = 39  # (2 x 12, ball joint 6 x 6) derivative of the joint's correction by that of the parent, or of the joint's point in it
-COLUMNS = 75  # (2 x 12, ball joint 6 x 6) derivative of the wrench by the joint
-INVERSE = 111  # (2 x 2, ball joint 6 x 6) inverse of the derivative of the joint's equations by the joint
-SPACE_SPIN = 183  # (3) angular velocity at the end, times the step
-SWEEP = 186
+CHANGE = 21  # (rows) correction of the end of the body: displacement, turn; velocity, angular velocity
+
+
+def behind_change(rows: int) -> tuple[int, int, int, int, int]:
+    """Where the rest of a row of par.sweep stands if a table has 6 rows (positions) or 12 (both levels): dense rows stay in the cache.
+
+    STEP    (rows/2) correction of the joint if the parent stays
+    GAIN    (hinge rows/6 x rows, ball joint rows/2 x rows/2) derivative of the joint's correction by that of the parent, or of
+            the joint's point in it
+    COLUMNS (as many) derivative of the wrench by the joint
+    INVERSE (as many) inverse of the derivative of the joint's equations by the joint
+    SPACE_SPIN (3) angular velocity at the end, times the step
+    """
+    step = CHANGE + rows
+    gain, block = step + rows // 2, rows * rows // 4
+    return step, gain, gain + block, gain + 2 * block, gain + 3 * block
+
+
+def sweep_width(rows: int) -> int:
+    """Numbers in a row of par.sweep, whole lines of the cache."""
+    return -(-(behind_change(rows)[-1] + 3) // 8) * 8
+
 
 # par.table[place]: derivative of the wrench by the body (6 x 6 or 12 x 12), the wrench, what corrections beyond the joint add to it, in rows
 TABLE = 12 * 14
 
 # par.scratch of a recursion, where the solver of blocks keeps its pairs
-FACTORED, LAST_CHANGE, SCALE = (
-    0,
-    1,
-    2,
-)  # whether derivatives are known; the correction before, and what it is relative to
+FACTORED, LAST_CHANGE = 0, 1  # whether derivatives are known; the correction before
+SCALE = 2  # what corrections are relative to
 EQUATIONS = 3  # (2 x 14) a hinge's equations
 MAPS = 31  # (27) of a joint, for both levels

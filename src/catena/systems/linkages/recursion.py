@@ -22,14 +22,10 @@ from .layout import (
     CHANGE,
     CHILD_ARM_START,
     CHILD_POINT,
-    COLUMNS,
     EQUATIONS,
     FACTORED,
-    FACTORS,
     FREEDOM,
-    GAIN,
     GRAVITY,
-    INVERSE,
     LAST_CHANGE,
     MOVE,
     ORDER,
@@ -39,17 +35,17 @@ from .layout import (
     PLACE,
     SCALE,
     SPACE_TURN,
-    STEP,
     TABLE,
     THETA,
     TRIAD,
     TURN,
     UNKNOWN,
     WORST,
+    behind_change,
 )
 from .rows import cross, times, transposed_times
 from .solver import eliminate, substitute
-from .steps import LARGEST_TURN, blame, set_bodies, turned, work_part
+from .steps import LARGEST_TURN, blame, set_body, set_directors, turned, work_part
 
 ROUNDED = 2.0**-53  # of turns: orientations cannot tell them
 FALLING = 0.05  # corrections that fall by less want new derivatives
@@ -67,8 +63,8 @@ def no_angles(z, par):
 
 
 @slot
-def end_of_step(par, x):
-    """Place the bodies at the end of the step, with their velocities."""
+def end_velocity(i, x, par):
+    """The velocities of body i at the end of the step, where it is placed already."""
 
 
 @slot
@@ -139,10 +135,11 @@ def torsion_torque(k, h, t, par, own):
 @within
 def begin(z, h, par, x):
     """Prepare a step from z: the bodies, the arms and the axes at its start."""
-    set_bodies(z, h, par)
     angles_part(z, par)
     par.scratch[FACTORED] = 0.0
-    for i in range(par.mass.shape[0]):
+    for place in range(par.mass.shape[0]):
+        i = par.tree[place, ORDER]
+        set_body(z, h, i, par)
         k = par.tree[i, CARRIER]
         if k >= 0:
             set_arms(par.node[0], i, par.link[k, PARENT], par.joint[k], 0, par.sweep[i])
@@ -192,7 +189,13 @@ def composed(a1, a2, a3, b1, b2, b3):
 
 @within
 def outwards(par, x):
-    """The end of the step: turns, directors, displacements, arms and axes, from the joints' increments x."""
+    """The end of the step: turns, directors, displacements, arms, axes and velocities, from the joints' increments x.
+
+    Returns the largest turn of a body or displacement of one that no joint carries, and 1 if none turns by more than a quarter turn,
+    else 0.
+    """
+    motion = 0.0
+    sound = 1
     for place in range(par.mass.shape[0]):
         i = par.tree[place, ORDER]
         at = par.tree[i, UNKNOWN]
@@ -214,8 +217,11 @@ def outwards(par, x):
             c1, c2, c3 = get(x, at + 3)
             put(b, MOVE, get(x, at))
         put(own, SPACE_TURN, (c1, c2, c3))
+        if not c1 * c1 + c2 * c2 + c3 * c3 <= LARGEST_TURN:
+            sound = 0
         t1, t2, t3 = transposed_times(a[3:12], c1, c2, c3)
         put(b, TURN, (t1, t2, t3))
+        motion = max(motion, max(abs(t1), max(abs(t2), abs(t3))))
         turned(a[3:12], t1, t2, t3, b[3:12])
         if k >= 0:
             set_arms(par.node[1], i, parent, par.joint[k], 3, own)
@@ -227,6 +233,10 @@ def outwards(par, x):
             put(b, MOVE, (m1 + f1 - g1, m2 + f2 - g2, m3 + f3 - g3))
         for l in range(3):
             b[l] = a[l] + b[MOVE + l]
+            if k < 0:
+                motion = max(motion, abs(b[MOVE + l]))
+        end_velocity(i, x, par)
+    return motion, sound
 
 
 def turned_increment(c1, c2, c3, f1, f2, f3):
@@ -243,14 +253,15 @@ def correct(z, h, par, x):
     """
     n = par.mass.shape[0]
     fresh = par.scratch[FACTORED] == 0.0
-    end_of_step(par, x)
+    motion, _ = outwards(par, x)
     blame(par)
     par.scratch[WORST] = -1.0
     par.scratch[WORST + 1] = 0.0
     if inwards(h, z[13 * n + 6 * par.link.shape[0]], x, par, fresh) != 0:
         return -1.0
-    if fresh:
-        par.scratch[SCALE] = size_of_motion(h, par)
+    if fresh:  # the motion in the step, or a fall from rest
+        fall = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
+        par.scratch[SCALE] = max(motion, fall)
     largest = 0.0
     for place in range(n):
         i = par.tree[place, ORDER]
@@ -276,18 +287,6 @@ def correct(z, h, par, x):
     return change
 
 
-def size_of_motion(h, par):
-    """The largest turn of a body in the step, displacement of one that no joint carries, or fall from rest."""
-    scale = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
-    for i in range(par.mass.shape[0]):
-        b = par.node[1, i]
-        for l in range(3):
-            scale = max(scale, abs(b[TURN + l]))
-            if par.tree[i, CARRIER] < 0:
-                scale = max(scale, abs(b[MOVE + l]))
-    return scale
-
-
 @inline
 def inwards(h, time, x, par, fresh):
     """Eliminate all joints, leaves first; 0, or 1 if one has no correction."""
@@ -301,7 +300,7 @@ def inwards(h, time, x, par, fresh):
         add_body(i, h, time, par, table, fresh)
         status = 0
         if k < 0:
-            status = free_body(own, table, rows, par.block, fresh)
+            status = free_body(own, table, rows, par.own[i], par.block, fresh)
         else:
             joint_equations(i, k, h, x, par, table, fresh)
             if freedom == 1:
@@ -330,6 +329,7 @@ def free_hinge(own, table, count, rows, equations, fresh):
     INVERSE holds the derivative by the joint, COLUMNS that of the table.
     """
     width = rows + 2
+    STEP, GAIN, COLUMNS, INVERSE, _ = behind_change(rows)
     if fresh:
         if invert(own[INVERSE : INVERSE + count * count], count) != 0:
             return 1
@@ -364,6 +364,7 @@ def free_ball(own, table, rows, fresh):
     the rows that stay, INVERSE those of the equations.
     """
     width = rows + 2
+    STEP, GAIN, COLUMNS, INVERSE, _ = behind_change(rows)
     levels = rows // 6
     count = 3 * levels
     if fresh:
@@ -428,15 +429,15 @@ def invert(a, count):
 
 
 @within
-def free_body(own, table, rows, t, fresh):
-    """The correction of a body that no joint carries; 0, or 1 if there is none. Its derivatives are kept in FACTORS."""
+def free_body(own, table, rows, kept, t, fresh):
+    """The correction of a body that no joint carries; 0, or 1 if there is none. Its derivatives are kept."""
     width = rows + 2
     for r in range(rows):
         if fresh:
             for l in range(rows):
-                own[FACTORS + rows * r + l] = table[width * r + l]
+                kept[rows * r + l] = table[width * r + l]
         for l in range(rows):
-            t[(rows + 1) * r + l] = own[FACTORS + rows * r + l]
+            t[(rows + 1) * r + l] = kept[rows * r + l]
         t[(rows + 1) * r + rows] = -table[width * r + rows] - table[width * r + rows + 1]
     if eliminate(t, rows, rows, rows + 1) != 0:
         return 1
@@ -484,11 +485,9 @@ def note_residual(k, residual, par):
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
     n = par.mass.shape[0]
-    for i in range(n):
-        c1, c2, c3 = get(par.sweep[i], SPACE_TURN)
-        if not c1 * c1 + c2 * c2 + c3 * c3 <= LARGEST_TURN:
-            return STEP_TOO_LONG
-    end_of_step(par, x)
+    _, sound = outwards(par, x)
+    if sound == 0:
+        return STEP_TOO_LONG
     time = 13 * n + 6 * par.link.shape[0]
     work_part(z, e, h, z[time], par)
     per_step = 1.0 / h
@@ -513,11 +512,6 @@ def accept(z, e, h, par, x):
             settle(z, e, i, k, par)
     add(z, e, time, h)
     return OK
-
-
-def set_directors(q, own):
-    """The directors of a node from its quaternion."""
-    own[3], own[4], own[5], own[6], own[7], own[8], own[9], own[10], own[11] = rotation(q)
 
 
 @within

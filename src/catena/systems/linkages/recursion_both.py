@@ -25,23 +25,18 @@ from .layout import (
     CHILD_ARM,
     CHILD_ARM_START,
     CHILD_POINT,
-    COLUMNS,
     EQUATIONS,
     FACTORED,
     FREEDOM,
-    GAIN,
-    INVERSE,
     MAPS,
-    ORDER,
     PARENT,
     PARENT_ARM,
     PARENT_ARM_START,
     PARENT_POINT,
-    SPACE_SPIN,
     SPACE_TURN,
-    STEP,
     TURN,
     UNKNOWN,
+    behind_change,
 )
 from .recursion import (
     acted_upon,
@@ -49,7 +44,6 @@ from .recursion import (
     hinge_torque,
     mean,
     note_residual,
-    outwards,
     put,
     put_rate,
     shift_torque,
@@ -63,6 +57,7 @@ from .steps import residual_two_level, tangent_two_level
 ROW = 14  # numbers in a row of a table
 DISPLACEMENT, TWIST, FORCE, TORQUE = 0, 3 * ROW, 6 * ROW, 9 * ROW  # Gam, del, F, T
 RESIDUAL = 12  # column of the wrench; behind it what corrections add
+STEP, GAIN, COLUMNS, INVERSE, SPACE_SPIN = behind_change(12)
 TO_TWIST, TO_PARENT, TWIST_TO_PARENT = MAPS, MAPS + 9, MAPS + 18  # (9 each) b x Qb^-1, a x (E Qb^-1), E
 
 
@@ -74,38 +69,36 @@ def guess(par, x):
         put_rate(i, par, x, x.shape[0] // 2)
 
 
-def end(par, x):
-    """The bodies at the end of the step, with the velocities that the joints' rates give them."""
-    outwards(par, x)
-    for place in range(par.mass.shape[0]):
-        i = par.tree[place, ORDER]
-        at = x.shape[0] // 2 + par.tree[i, UNKNOWN]
-        freedom = par.tree[i, FREEDOM]
-        own = par.sweep[i]
-        b = par.node[1, i]
-        k = par.tree[i, CARRIER]
-        if k < 0:
-            put(b, 12, get(x, at))
-            w1, w2, w3 = get(x, at + 3)
-        else:
-            parent = par.link[k, PARENT]
-            e1, e2, e3 = get(par.sweep[parent], SPACE_SPIN)
-            w1, w2, w3 = e1, e2, e3
-            if freedom == 1:
-                n1, n2, n3 = get(own, AXIS)
-                w1 += x[at] * n1
-                w2 += x[at] * n2
-                w3 += x[at] * n3
-            elif freedom == 3:
-                w1, w2, w3 = get(x, at)
-            v1, v2, v3 = get(par.node[1, parent], 12)
-            a1, a2, a3 = get(own, PARENT_ARM)
-            b1, b2, b3 = get(own, CHILD_ARM)
-            f1, f2, f3 = cross(e1, e2, e3, a1, a2, a3)
-            g1, g2, g3 = cross(w1, w2, w3, b1, b2, b3)
-            put(b, 12, (v1 + f1 - g1, v2 + f2 - g2, v3 + f3 - g3))
-        put(own, SPACE_SPIN, (w1, w2, w3))
-        put(b, 15, transposed_times(b[3:12], w1, w2, w3))
+@within
+def end_velocity(i, x, par):
+    """What the joints' rates give to body i."""
+    at = x.shape[0] // 2 + par.tree[i, UNKNOWN]
+    freedom = par.tree[i, FREEDOM]
+    own = par.sweep[i]
+    b = par.node[1, i]
+    k = par.tree[i, CARRIER]
+    if k < 0:
+        put(b, 12, get(x, at))
+        w1, w2, w3 = get(x, at + 3)
+    else:
+        parent = par.link[k, PARENT]
+        e1, e2, e3 = get(par.sweep[parent], SPACE_SPIN)
+        w1, w2, w3 = e1, e2, e3
+        if freedom == 1:
+            n1, n2, n3 = get(own, AXIS)
+            w1 += x[at] * n1
+            w2 += x[at] * n2
+            w3 += x[at] * n3
+        elif freedom == 3:
+            w1, w2, w3 = get(x, at)
+        v1, v2, v3 = get(par.node[1, parent], 12)
+        a1, a2, a3 = get(own, PARENT_ARM)
+        b1, b2, b3 = get(own, CHILD_ARM)
+        f1, f2, f3 = cross(e1, e2, e3, a1, a2, a3)
+        g1, g2, g3 = cross(w1, w2, w3, b1, b2, b3)
+        put(b, 12, (v1 + f1 - g1, v2 + f2 - g2, v3 + f3 - g3))
+    put(own, SPACE_SPIN, (w1, w2, w3))
+    put(b, 15, transposed_times(b[3:12], w1, w2, w3))
 
 
 @within

@@ -17,20 +17,17 @@ from .layout import (
     CHANGE,
     CHILD_ARM,
     CHILD_ARM_START,
-    COLUMNS,
     EQUATIONS,
     FACTORED,
     FREEDOM,
-    GAIN,
-    INVERSE,
     MOVE,
     PARENT,
     PARENT_ARM,
     PARENT_ARM_START,
     SPACE_TURN,
-    STEP,
     TURN,
     UNKNOWN,
+    behind_change,
 )
 from .recursion import (
     acted_upon,
@@ -38,7 +35,6 @@ from .recursion import (
     hinge_torque,
     mean,
     note_residual,
-    outwards,
     put,
     put_rate,
     shift_torque,
@@ -52,6 +48,7 @@ from .steps import residual_published, tangent_published
 ROW = 8  # numbers in a row of a table
 FORCE, TORQUE = 0, 3 * ROW
 RESIDUAL = 6  # column of the wrench; behind it what corrections add
+STEP, GAIN, COLUMNS, INVERSE, _ = behind_change(6)
 
 
 def guess(par, x):
@@ -61,15 +58,14 @@ def guess(par, x):
         put_rate(i, par, x, 0)
 
 
-def end(par, x):
-    """The bodies at the end of the step; increments are means of the velocities at both ends times the step."""
-    outwards(par, x)
-    for i in range(par.mass.shape[0]):
-        a = par.node[0, i]
-        b = par.node[1, i]
-        for l in range(3):
-            b[12 + l] = 2.0 * b[MOVE + l] - a[12 + l]
-            b[15 + l] = 2.0 * b[TURN + l] - a[15 + l]
+@within
+def end_velocity(i, x, par):
+    """Increments are means of the velocities at both ends times the step."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    for l in range(3):
+        b[12 + l] = 2.0 * b[MOVE + l] - a[12 + l]
+        b[15 + l] = 2.0 * b[TURN + l] - a[15 + l]
 
 
 @within

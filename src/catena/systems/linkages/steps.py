@@ -103,27 +103,27 @@ def set_node(z, h, par):
 
 def set_bodies(z, h, par):
     """The bodies at the start of a step."""
-    n = par.mass.shape[0]
-    node = par.node[0]
-    reach = 0.0
-    for i in range(n):
-        q1, q2, q3, q4, q5, q6, q7, q8, q9 = rotation(z[3 * n + 4 * i : 3 * n + 4 * i + 4])
-        own = node[i]
-        own[3] = q1
-        own[4] = q2
-        own[5] = q3
-        own[6] = q4
-        own[7] = q5
-        own[8] = q6
-        own[9] = q7
-        own[10] = q8
-        own[11] = q9
+    par.scratch[REACH] = 0.0
+    for i in range(par.mass.shape[0]):
+        set_body(z, h, i, par)
         for l in range(3):
-            own[l] = z[3 * i + l]
-            reach = max(reach, abs(own[l]))
-            own[12 + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
-            own[15 + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
-    par.scratch[REACH] = reach
+            par.scratch[REACH] = max(par.scratch[REACH], abs(par.node[0, i, l]))
+
+
+def set_body(z, h, i, par):
+    """Body i at the start of a step."""
+    n = par.mass.shape[0]
+    own = par.node[0, i]
+    set_directors(z[3 * n + 4 * i : 3 * n + 4 * i + 4], own)
+    for l in range(3):
+        own[l] = z[3 * i + l]
+        own[12 + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
+        own[15 + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
+
+
+def set_directors(q, own):
+    """The directors of a node from its quaternion."""
+    own[3], own[4], own[5], own[6], own[7], own[8], own[9], own[10], own[11] = rotation(q)
 
 
 def set_joints(z, par):

@@ -96,12 +96,14 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         kernels |= {linkage_steps.levels: int(both), linkage_steps.correction: bind(solve, fills)}
     both = name == "energy_momentum"
     unknowns = unknown_count(linkage, both=both)
+    scratch: dict[str, NDArray[np.float64]] = {}
     if name != "constrained" and is_recursive(linkage):
         kernels |= _recursion(linkage, fills, both=both)
         unknowns = int(joint_freedoms(linkage).sum()) * (1 + both)
+        scratch = _recursion_scratch(linkage, 12 if both else 6)
     flags = {"linear_bodies"} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
     flags |= {"dampers"} if _has_dampers(linkage) else set()
-    return _view(linkage, name, kernels, flags, unknowns)
+    return replace(_view(linkage, name, kernels, flags, unknowns), scratch=scratch)
 
 
 def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[Any, Any]:
@@ -118,13 +120,19 @@ def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[
         views.correct_increment: linkage_recursion.correct,
         views.accept_increment: linkage_recursion.accept,
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
-        linkage_recursion.end_of_step: tables.end,
+        linkage_recursion.end_velocity: tables.end_velocity,
         linkage_recursion.add_body: bind(tables.add_body, acting),
         linkage_recursion.joint_equations: bind(tables.joint_equations, {linkage_recursion.hinge_torque: torque}),
         linkage_recursion.add_to_parent: tables.add_to_parent,
         linkage_recursion.spread: tables.spread,
         linkage_recursion.table_rows: 12 if both else 6,
     }
+
+
+def _recursion_scratch(linkage: Linkage, rows: int) -> dict[str, NDArray[np.float64]]:
+    """What a sweep along the tree keeps of its bodies; tables have this many rows."""
+    places = max(table_places(linkage.tree), default=0) + 1
+    return {"sweep": np.zeros((linkage.count + 1, at.sweep_width(rows))), "table": np.zeros((places, at.TABLE))}
 
 
 def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[str], unknowns: int) -> View:
@@ -320,8 +328,6 @@ def _scratch(linkage: Linkage, rows: int) -> dict[str, NDArray[Any]]:
         "node": node,
         "scratch": scratch,
         "own": np.zeros((n, 12 * 13)),
-        "sweep": np.zeros((n + 1, at.SWEEP)),
-        "table": np.zeros((max(table_places(linkage.tree), default=0) + 1, at.TABLE)),
         "block": np.zeros((inner + 12) * (inner + 13)),
         "upper": np.zeros((1 if dense else n, inner * (inner + 13))),
         "delta": np.zeros(unknowns),
