@@ -43,7 +43,7 @@ from .layout import (
     ZERO,
 )
 from .rows import angle_parts, angle_torque, cross, joint_wrench, pair_at, row_values, times, turned_by
-from .steps import LARGEST_TURN, place, rank_check, tangent_times, work_part
+from .steps import LARGEST_TURN, cayley_change, place, rank_check, unit, work_part
 
 
 @slot
@@ -69,7 +69,8 @@ def position_body(i, h, par, t, width, first):
     y3 = k * (j3 * c3 + 0.5 * y3)
     subtract_turned(a, y1 - j1 * a[15], y2 - j2 * a[16], y3 - j3 * a[17], first + 3, width - 1, t, width)
     for axis in range(3):
-        d1, d2, d3 = tangent_times(c1, c2, c3, axis)
+        w1, w2, w3 = unit(axis)
+        d1, d2, d3 = cayley_change(c1, c2, c3, w1, w2, w3)
         u1, u2, u3 = cross(d1, d2, d3, j1 * c1, j2 * c2, j3 * c3)
         v1, v2, v3 = cross(c1, c2, c3, j1 * d1, j2 * d2, j3 * d3)
         along = 0.5 * (c1 * d1 + c2 * d2 + c3 * d3)

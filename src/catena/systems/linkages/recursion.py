@@ -310,15 +310,25 @@ def inwards(h, time, x, par, fresh):
             parent = par.link[k, PARENT]
             if parent >= 0:
                 add_to_parent(i, k, par, table, par.table[par.tree[parent, PLACE]], fresh)
-        for r in range(rows):
-            for l in range(0 if fresh else rows, rows + 2):
-                table[(rows + 2) * r + l] = 0.0
+        clear(table, rows, fresh)
         if status != 0:
             for place in range(par.table.shape[0]):
                 for l in range(TABLE):
                     par.table[place, l] = 0.0
             return 1
     return 0
+
+
+@within
+def clear(table, rows, fresh):
+    """Nothing known of the wrench, nor of its derivatives if `fresh`."""
+    if fresh:
+        for l in range(rows * (rows + 2)):
+            table[l] = 0.0
+    else:
+        for r in range(rows):
+            table[(rows + 2) * r + rows] = 0.0
+            table[(rows + 2) * r + rows + 1] = 0.0
 
 
 @within
@@ -446,8 +456,17 @@ def free_body(own, table, rows, kept, t, fresh):
 
 
 @within
-def shift_torque(table, a1, a2, a3, force, torque, row, start):
-    """Add a x F to T in the columns of a table from `start`; their rows begin at `force` and `torque` and are `row` long."""
+def shift_torque(table, a1, a2, a3, force, torque, row, fresh):
+    """Add a x F to T in all columns of a table, or but for the derivatives; rows begin at `force` and `torque` and are `row` long."""
+    if fresh:  # loops of a known length are faster
+        shift_columns(table, a1, a2, a3, force, torque, row, 0)
+    else:
+        shift_columns(table, a1, a2, a3, force, torque, row, row - 2)
+
+
+@within
+def shift_columns(table, a1, a2, a3, force, torque, row, start):
+    """Add a x F to T in the columns from `start`."""
     for l in range(start, row):
         f1 = table[force + l]
         f2 = table[force + row + l]

@@ -25,6 +25,7 @@ from .layout import (
     CHILD_ARM,
     CHILD_ARM_START,
     CHILD_POINT,
+    DIRECTORS,
     EQUATIONS,
     FACTORED,
     FREEDOM,
@@ -52,7 +53,7 @@ from .recursion import (
 )
 from .rows import cross, times, transposed_times
 from .solver import ground_forces, load_part
-from .steps import residual_two_level, tangent_two_level
+from .steps import mean_times, mean_torque_two_level, residual_two_level, spin_two_level, turn_two_level
 
 ROW = 14  # numbers in a row of a table
 DISPLACEMENT, TWIST, FORCE, TORQUE = 0, 3 * ROW, 6 * ROW, 9 * ROW  # Gam, del, F, T
@@ -104,24 +105,57 @@ def end_velocity(i, x, par):
 @within
 def add_body(i, h, time, par, table, fresh):
     """The wrench of body i alone, and its derivative in space if `fresh`."""
+    a = par.node[0, i]
+    b = par.node[1, i]
     t = par.block
-    if fresh or acted_upon(par) == 1:
-        for l in range(156):
-            t[l] = 0.0
-        residual_two_level(i, h, par, t, 13, 0)
-        tangent_two_level(i, par, t, 13, 0)
-        load_part(i, 1, h, time, par, t, 13, 0)
-        ground_forces(i, 1, h, par, t, 13)
-        for r in range(12):
-            table[ROW * r + RESIDUAL] -= t[13 * r + 12]
-            if fresh:
-                add_space_row(par.node[1, i], t, 13 * r, table, ROW * r)
-    else:
-        for r in range(12):
-            t[r] = 0.0
-        residual_two_level(i, h, par, t, 1, 0)
-        for r in range(12):
-            table[ROW * r + RESIDUAL] -= t[r]
+    for r in range(12):
+        t[r] = 0.0
+    residual_two_level(i, h, par, t, 1, 0)
+    for r in range(12):
+        table[ROW * r + RESIDUAL] -= t[r]
+    if fresh:
+        j = par.moments[i]
+        m = par.mass[i]
+        k1, k2, k3 = mean_torque_two_level(j, a, b)
+        for l in range(3):
+            table[DISPLACEMENT + ROW * l + l] += m
+            table[DISPLACEMENT + ROW * l + 6 + l] -= 0.5 * m
+            table[FORCE + ROW * l + 6 + l] += m
+            w1, w2, w3 = get(
+                b, DIRECTORS + 3 * l
+            )  # an axis of space in the body; a turn about it changes W by W x w, too
+            u1, u2, u3 = cross(b[15], b[16], b[17], w1, w2, w3)
+            d1, d2, d3, f1, f2, f3 = turn_two_level(j, a, b, k1, k2, k3, w1, w2, w3, u1, u2, u3)
+            add_column(table, 3 + l, d1, d2, d3, f1, f2, f3)
+            d1, d2, d3, f1, f2, f3 = spin_two_level(j, a, b, w1, w2, w3)
+            add_column(table, 9 + l, d1, d2, d3, f1, f2, f3)
+    if acted_upon(par) == 1:
+        add_acting(i, h, time, par, table, fresh)
+
+
+@within
+def add_column(table, column, d1, d2, d3, f1, f2, f3):
+    """Add changes of del and T to a column."""
+    table[TWIST + column] += d1
+    table[TWIST + ROW + column] += d2
+    table[TWIST + 2 * ROW + column] += d3
+    table[TORQUE + column] += f1
+    table[TORQUE + ROW + column] += f2
+    table[TORQUE + 2 * ROW + column] += f3
+
+
+@within
+def add_acting(i, h, time, par, table, fresh):
+    """Loads and forces of the ground on body i, and their derivatives in space if `fresh`."""
+    t = par.block
+    for l in range(156):
+        t[l] = 0.0
+    load_part(i, 1, h, time, par, t, 13, 0)
+    ground_forces(i, 1, h, par, t, 13)
+    for r in range(12):
+        table[ROW * r + RESIDUAL] -= t[13 * r + 12]
+        if fresh:
+            add_space_row(par.node[1, i], t, 13 * r, table, ROW * r)
 
 
 @within
@@ -173,14 +207,6 @@ def set_maps(i, parent, joint, par):
 
 
 @within
-def mean_times(a, b, x1, x2, x3):
-    """Mean directors of two nodes of a body, times a vector of the body."""
-    f1, f2, f3 = times(a[3:12], x1, x2, x3)
-    g1, g2, g3 = times(b[3:12], x1, x2, x3)
-    return 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
-
-
-@within
 def mean_spin(a, b):
     """Wbar of a body."""
     return 0.5 * (a[15] + b[15]), 0.5 * (a[16] + b[16]), 0.5 * (a[17] + b[17])
@@ -222,9 +248,9 @@ def joint_equations(i, k, h, x, par, table, fresh):
             a2 -= part
         else:
             a3 -= part
-    shift_torque(table, a1, a2, a3, DISPLACEMENT, TORQUE, ROW, start)  # Gam x rel
+    shift_torque(table, a1, a2, a3, DISPLACEMENT, TORQUE, ROW, fresh)  # Gam x rel
     m1, m2, m3 = mean(own, CHILD_ARM_START)
-    shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
         turn_arm(table, own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
         carry(
@@ -348,9 +374,9 @@ def add_to_parent(i, k, par, table, below, fresh):
     if fresh and par.tree[i, FREEDOM] == 3:
         point_to_parent(table, own, par.sweep[parent])
     a1, a2, a3 = parent_arm_rate(parent, par.joint[k], par)
-    shift_torque(table, -a1, -a2, -a3, DISPLACEMENT, TORQUE, ROW, start)
+    shift_torque(table, -a1, -a2, -a3, DISPLACEMENT, TORQUE, ROW, fresh)
     m1, m2, m3 = mean(own, PARENT_ARM_START)
-    shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
         turn_arm(table, own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
     to = par.scratch[TO_PARENT : TO_PARENT + 9]

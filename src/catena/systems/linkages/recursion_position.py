@@ -17,6 +17,7 @@ from .layout import (
     CHANGE,
     CHILD_ARM,
     CHILD_ARM_START,
+    DIRECTORS,
     EQUATIONS,
     FACTORED,
     FREEDOM,
@@ -43,7 +44,7 @@ from .recursion import (
 )
 from .rows import cross, times
 from .solver import ground_forces, load_part
-from .steps import residual_published, tangent_published
+from .steps import mean_torque_published, residual_published, turn_published
 
 ROW = 8  # numbers in a row of a table
 FORCE, TORQUE = 0, 3 * ROW
@@ -71,28 +72,44 @@ def end_velocity(i, x, par):
 @within
 def add_body(i, h, time, par, table, fresh):
     """The wrench of body i alone, and its derivative in space if `fresh`."""
+    a = par.node[0, i]
+    b = par.node[1, i]
     t = par.block
-    if fresh or acted_upon(par) == 1:
-        for l in range(42):
-            t[l] = 0.0
-        residual_published(i, h, par, t, 7, 0)
-        tangent_published(i, par, t, 7, 0)
-        load_part(i, 0, h, time, par, t, 7, 0)
-        ground_forces(i, 0, h, par, t, 7)
-        q = par.node[1, i, 3:12]
-        for r in range(6):
-            table[ROW * r + RESIDUAL] -= t[7 * r + 6]
-            if fresh:
-                d1, d2, d3 = get(t, 7 * r + 3)  # by turns about the axes of the body
-                for l in range(3):
-                    table[ROW * r + l] += t[7 * r + l]
-                    table[ROW * r + 3 + l] += d1 * q[3 * l] + d2 * q[3 * l + 1] + d3 * q[3 * l + 2]
-    else:
-        for r in range(6):
-            t[r] = 0.0
-        residual_published(i, h, par, t, 1, 0)
-        for r in range(6):
-            table[ROW * r + RESIDUAL] -= t[r]
+    for r in range(6):
+        t[r] = 0.0
+    residual_published(i, h, par, t, 1, 0)
+    for r in range(6):
+        table[ROW * r + RESIDUAL] -= t[r]
+    if fresh:
+        j = par.moments[i]
+        k1, k2, k3 = mean_torque_published(j, a, b)
+        for l in range(3):
+            table[ROW * l + l] += 2.0 * par.mass[i]
+            w1, w2, w3 = get(b, DIRECTORS + 3 * l)  # an axis of space in the body
+            f1, f2, f3 = turn_published(j, a, b, k1, k2, k3, w1, w2, w3)
+            table[TORQUE + 3 + l] += f1
+            table[TORQUE + ROW + 3 + l] += f2
+            table[TORQUE + 2 * ROW + 3 + l] += f3
+    if acted_upon(par) == 1:
+        add_acting(i, h, time, par, table, fresh)
+
+
+@within
+def add_acting(i, h, time, par, table, fresh):
+    """Loads and forces of the ground on body i, and their derivatives in space if `fresh`."""
+    q = par.node[1, i, 3:12]
+    t = par.block
+    for l in range(42):
+        t[l] = 0.0
+    load_part(i, 0, h, time, par, t, 7, 0)
+    ground_forces(i, 0, h, par, t, 7)
+    for r in range(6):
+        table[ROW * r + RESIDUAL] -= t[7 * r + 6]
+        if fresh:
+            d1, d2, d3 = get(t, 7 * r + 3)  # by turns about the axes of the body
+            for l in range(3):
+                table[ROW * r + l] += t[7 * r + l]
+                table[ROW * r + 3 + l] += d1 * q[3 * l] + d2 * q[3 * l + 1] + d3 * q[3 * l + 2]
 
 
 @within
@@ -103,7 +120,7 @@ def joint_equations(i, k, h, x, par, table, fresh):
     freedom = par.tree[i, FREEDOM]
     start = 0 if fresh else RESIDUAL
     m1, m2, m3 = mean(own, CHILD_ARM_START)
-    shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
         turn_arm(table, own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
         carry(table, own, freedom)
@@ -169,13 +186,15 @@ def add_to_parent(i, k, par, table, below, fresh):
     if fresh and par.tree[i, FREEDOM] == 3:
         point_to_parent(table, own)
     m1, m2, m3 = mean(own, PARENT_ARM_START)
-    start = 0 if fresh else RESIDUAL
-    shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, start)
+    shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
         turn_arm(table, own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
-    for r in range(6):
-        for l in range(start, ROW):
-            below[ROW * r + l] += table[ROW * r + l]
+        for l in range(6 * ROW):
+            below[l] += table[l]
+    else:
+        for r in range(6):
+            below[ROW * r + RESIDUAL] += table[ROW * r + RESIDUAL]
+            below[ROW * r + RESIDUAL + 1] += table[ROW * r + RESIDUAL + 1]
 
 
 @within

@@ -210,14 +210,16 @@ def turned(q, c1, c2, c3, out):
         out[3 * l + 2] = x3 + k * (y3 + 0.5 * z3)
 
 
-def tangent_times(c1, c2, c3, axis):
-    """Change of c for a turn of the end about an axis of the body: (1 + skew(c)/2 + c c^T/4) e_axis."""
-    e1 = 1.0 if axis == 0 else 0.0
-    e2 = 1.0 if axis == 1 else 0.0
-    e3 = 1.0 if axis == 2 else 0.0
-    d1, d2, d3 = cross(c1, c2, c3, e1, e2, e3)
-    along = 0.25 * (c1, c2, c3)[axis]
-    return e1 + 0.5 * d1 + along * c1, e2 + 0.5 * d2 + along * c2, e3 + 0.5 * d3 + along * c3
+def cayley_change(c1, c2, c3, w1, w2, w3):
+    """Change of c for a turn w of the end, in the body: (1 + skew(c)/2 + c c^T/4) w."""
+    d1, d2, d3 = cross(c1, c2, c3, w1, w2, w3)
+    along = 0.25 * (c1 * w1 + c2 * w2 + c3 * w3)
+    return w1 + 0.5 * d1 + along * c1, w2 + 0.5 * d2 + along * c2, w3 + 0.5 * d3 + along * c3
+
+
+def unit(axis):
+    """An axis of the body."""
+    return 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
 
 
 def body_published(i, h, par, t, width, first):
@@ -249,37 +251,43 @@ def tangent_published(i, par, t, width, first):
     """Add the derivative of the inertia of body i, published step."""
     a = par.node[0, i]
     b = par.node[1, i]
-    j1 = par.moments[i, 0]
-    j2 = par.moments[i, 1]
-    j3 = par.moments[i, 2]
-    for l in range(3):
-        t[(first + l) * width + first + l] += 2.0 * par.mass[i]
-    c1 = b[TURN]
-    c2 = b[TURN + 1]
-    c3 = b[TURN + 2]
-    k1, k2, k3 = mean_torque_published(par.moments[i], a, b)
+    j = par.moments[i]
+    k1, k2, k3 = mean_torque_published(j, a, b)
     for axis in range(3):
-        d1, d2, d3 = tangent_times(c1, c2, c3, axis)
-        u1, u2, u3 = cross(c1, c2, c3, j1 * d1, j2 * d2, j3 * d3)
-        v1, v2, v3 = cross(d1, d2, d3, j1 * c1, j2 * c2, j3 * c3)
-        d1 = 2.0 * j1 * d1 + u1 + v1
-        d2 = 2.0 * j2 * d2 + u2 + v2
-        d3 = 2.0 * j3 * d3 + u3 + v3
-        turn_column(a, b, k1, k2, k3, d1, d2, d3, axis, first + 3, first + 3 + axis, t, width)
+        t[(first + axis) * width + first + axis] += 2.0 * par.mass[i]
+        w1, w2, w3 = unit(axis)
+        f1, f2, f3 = turn_published(j, a, b, k1, k2, k3, w1, w2, w3)
+        column = first + 3 + axis
+        t[(first + 3) * width + column] += f1
+        t[(first + 4) * width + column] += f2
+        t[(first + 5) * width + column] += f3
 
 
-def turn_column(a, b, k1, k2, k3, d1, d2, d3, axis, row, column, t, width):
-    """Add Qb d + (Q1 (e_axis x k))/2 to a column: the derivative of Qb k by a turn of the end."""
-    e1 = 1.0 if axis == 0 else 0.0
-    e2 = 1.0 if axis == 1 else 0.0
-    e3 = 1.0 if axis == 2 else 0.0
-    g1, g2, g3 = cross(e1, e2, e3, k1, k2, k3)
-    for l in range(3):
-        q = b[3 + 3 * l : 6 + 3 * l]
-        p = a[3 + 3 * l : 6 + 3 * l]
-        t[(row + l) * width + column] += 0.5 * (
-            (q[0] + p[0]) * d1 + (q[1] + p[1]) * d2 + (q[2] + p[2]) * d3 + q[0] * g1 + q[1] * g2 + q[2] * g3
-        )
+def turn_published(j, a, b, k1, k2, k3, w1, w2, w3):
+    """Change of the torque Qb k, published step, for a turn w of the end in the body."""
+    c1, c2, c3 = b[TURN], b[TURN + 1], b[TURN + 2]
+    d1, d2, d3 = cayley_change(c1, c2, c3, w1, w2, w3)
+    u1, u2, u3 = cross(c1, c2, c3, j[0] * d1, j[1] * d2, j[2] * d3)
+    v1, v2, v3 = cross(d1, d2, d3, j[0] * c1, j[1] * c2, j[2] * c3)
+    d1 = 2.0 * j[0] * d1 + u1 + v1
+    d2 = 2.0 * j[1] * d2 + u2 + v2
+    d3 = 2.0 * j[2] * d3 + u3 + v3
+    return turned_torque(a, b, k1, k2, k3, d1, d2, d3, w1, w2, w3)
+
+
+def turned_torque(a, b, k1, k2, k3, d1, d2, d3, w1, w2, w3):
+    """Change of Qb k for a change d of k and a turn w of the end: Qb d + Q1 (w x k)/2."""
+    g1, g2, g3 = cross(w1, w2, w3, k1, k2, k3)
+    f1, f2, f3 = times(a[3:12], d1, d2, d3)
+    g1, g2, g3 = times(b[3:12], d1 + g1, d2 + g2, d3 + g3)
+    return 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
+
+
+def mean_times(a, b, x1, x2, x3):
+    """Mean directors of two nodes of a body, times a vector of the body."""
+    f1, f2, f3 = times(a[3:12], x1, x2, x3)
+    g1, g2, g3 = times(b[3:12], x1, x2, x3)
+    return 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
 
 
 def torque_residual(a, b, k1, k2, k3, row, t, width):
@@ -321,37 +329,49 @@ def tangent_two_level(i, par, t, width, first):
     """Add the derivative of the inertia of body i, step with both levels."""
     a = par.node[0, i]
     b = par.node[1, i]
+    j = par.moments[i]
     m = par.mass[i]
-    c1 = b[TURN]
-    c2 = b[TURN + 1]
-    c3 = b[TURN + 2]
-    for l in range(3):
-        row = (first + l) * width
-        t[row + first + l] += m
-        t[row + first + 6 + l] -= 0.5 * m
-        t[(first + 3 + l) * width + first + 9 + l] -= 0.5 * par.moments[i, l]
-        t[(first + 6 + l) * width + first + 6 + l] += m
-    j1 = par.moments[i, 0]
-    j2 = par.moments[i, 1]
-    j3 = par.moments[i, 2]
-    p1 = 0.5 * j1 * (a[15] + b[15])
-    p2 = 0.5 * j2 * (a[16] + b[16])
-    p3 = 0.5 * j3 * (a[17] + b[17])
-    k1, k2, k3 = mean_torque_two_level(par.moments[i], a, b)
+    k1, k2, k3 = mean_torque_two_level(j, a, b)
     for axis in range(3):
-        d1, d2, d3 = tangent_times(c1, c2, c3, axis)
-        column = first + 3 + axis
-        t[(first + 3) * width + column] += j1 * d1
-        t[(first + 4) * width + column] += j2 * d2
-        t[(first + 5) * width + column] += j3 * d3
-        v1, v2, v3 = cross(d1, d2, d3, p1, p2, p3)
-        turn_column(a, b, k1, k2, k3, v1, v2, v3, axis, first + 9, column, t, width)
-        # by the new angular velocity: J e + c x J e/2
-        d1 = j1 if axis == 0 else 0.0
-        d2 = j2 if axis == 1 else 0.0
-        d3 = j3 if axis == 2 else 0.0
-        v1, v2, v3 = cross(c1, c2, c3, 0.5 * d1, 0.5 * d2, 0.5 * d3)
-        turn_column(a, b, 0.0, 0.0, 0.0, d1 + v1, d2 + v2, d3 + v3, axis, first + 9, first + 9 + axis, t, width)
+        row = (first + axis) * width
+        t[row + first + axis] += m
+        t[row + first + 6 + axis] -= 0.5 * m
+        t[(first + 6 + axis) * width + first + 6 + axis] += m
+        w1, w2, w3 = unit(axis)
+        d1, d2, d3, f1, f2, f3 = turn_two_level(j, a, b, k1, k2, k3, w1, w2, w3, 0.0, 0.0, 0.0)
+        for level in range(2):
+            column = first + 3 + 6 * level + axis
+            t[(first + 3) * width + column] += d1
+            t[(first + 4) * width + column] += d2
+            t[(first + 5) * width + column] += d3
+            t[(first + 9) * width + column] += f1
+            t[(first + 10) * width + column] += f2
+            t[(first + 11) * width + column] += f3
+            d1, d2, d3, f1, f2, f3 = spin_two_level(j, a, b, w1, w2, w3)
+
+
+def turn_two_level(j, a, b, k1, k2, k3, w1, w2, w3, u1, u2, u3):
+    """Change of J (c - Wbar) and of the torque Qb k, both levels, for a turn w of the end and a change u of W1, in the body."""
+    d1, d2, d3 = cayley_change(b[TURN], b[TURN + 1], b[TURN + 2], w1, w2, w3)
+    p1, p2, p3 = 0.5 * j[0] * (a[15] + b[15]), 0.5 * j[1] * (a[16] + b[16]), 0.5 * j[2] * (a[17] + b[17])
+    v1, v2, v3 = cross(d1, d2, d3, p1, p2, p3)
+    g1, g2, g3 = spin_torque(j, b, u1, u2, u3)
+    f1, f2, f3 = turned_torque(a, b, k1, k2, k3, v1 + g1, v2 + g2, v3 + g3, w1, w2, w3)
+    return j[0] * (d1 - 0.5 * u1), j[1] * (d2 - 0.5 * u2), j[2] * (d3 - 0.5 * u3), f1, f2, f3
+
+
+def spin_two_level(j, a, b, u1, u2, u3):
+    """The same for a change u of W1 alone."""
+    g1, g2, g3 = spin_torque(j, b, u1, u2, u3)
+    f1, f2, f3 = mean_times(a, b, g1, g2, g3)
+    return -0.5 * j[0] * u1, -0.5 * j[1] * u2, -0.5 * j[2] * u3, f1, f2, f3
+
+
+def spin_torque(j, b, u1, u2, u3):
+    """J u + c x J u/2, in the body."""
+    e1, e2, e3 = j[0] * u1, j[1] * u2, j[2] * u3
+    f1, f2, f3 = cross(b[TURN], b[TURN + 1], b[TURN + 2], e1, e2, e3)
+    return e1 + 0.5 * f1, e2 + 0.5 * f2, e3 + 0.5 * f3
 
 
 def correct(z, h, par, x):
