@@ -204,6 +204,15 @@ def test_overrides_replace_keys_and_are_named_in_mistakes():
     ]  # fmt: skip
 
 
+def test_the_length_of_a_run_can_be_overridden_by_either_key():
+    """The other key of the file gives way; two overrides that both tell the length are a mistake as ever."""
+    assert read(GOOD, "run.steps=7").steps == 7
+    assert read(GOOD.replace("t_end = 50.0", "steps = 3"), "run.t_end=2.0").steps == 20
+    with pytest.raises(CaseError) as caught:
+        read(GOOD, "run.steps=7", "run.t_end=2.0")
+    assert "steps" in caught.value.mistakes[0].wrong and "t_end" in caught.value.mistakes[0].wrong
+
+
 @pytest.mark.parametrize(
     "override",
     ["", "run", "=1", "run.dt", "run.dt=", "run.dt=x", "run..dt=1", "run.dt.x=1", "section.9.name='a'", "a=1\nb=2"],

@@ -14,6 +14,8 @@ from .positions import Path, Place, Positions
 
 LARGEST_FILE = 10_000_000  # bytes
 AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+# of a key that an override gives: the key of the file that gives way
+INSTEAD: dict[Path, str] = {("run", "steps"): "t_end", ("run", "t_end"): "steps"}
 COLUMN = re.compile(r", column (\d+):")  # in the place that the parser of expressions names
 
 
@@ -152,6 +154,9 @@ class Source:
         if not (isinstance(table, dict) and isinstance(last, str)) and not _has(table, last):
             raise refuse(f"there is no {'.'.join(map(str, path))}", "set a key that the case can have")
         table[last] = parsed["value"]
+        other = INSTEAD.get(tuple(path))
+        if other is not None and (*path[:-1], other) not in self._given:
+            table.pop(other, None)
         self._given[tuple(path)] = where
 
 
