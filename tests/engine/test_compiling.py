@@ -61,18 +61,26 @@ def test_parts_are_not_finished_and_the_bits_stay(finished, tmp_path: Path, monk
     assert values[0] == values[1] == (0.7 * 0.7 + 0.1) / 10.0 - ((0.3 * 0.7) * (0.3 * 0.7) + 0.1)
 
 
-def test_everything_is_put_back_after_an_error() -> None:
+def replaced() -> tuple[object, ...]:
     from numba.core.base import BaseContext
     from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
     from numba.core.compiler import DefaultPassBuilder
     from numba.core.types.functions import BaseFunction
 
-    def replaced() -> tuple[object, ...]:
-        return (
-            CPUCodeLibrary._optimize_final_module, CPUCodeLibrary._finalize_final_module, JITCPUCodegen.set_env,
-            BaseFunction.get_call_type, DefaultPassBuilder.__dict__["define_nopython_pipeline"], BaseContext.refresh,
-        )  # fmt: skip
+    return (
+        CPUCodeLibrary._optimize_final_module, CPUCodeLibrary._finalize_final_module, JITCPUCodegen.set_env,
+        BaseFunction.get_call_type, DefaultPassBuilder.__dict__["define_nopython_pipeline"], BaseContext.refresh,
+    )  # fmt: skip
 
+
+def test_a_version_of_numba_that_is_not_known_is_left_alone(monkeypatch) -> None:
+    monkeypatch.setattr(compiling, "KNOWN", (0, 1))
+    before = replaced()
+    with compiling.sparing(TEXT):
+        assert replaced() == before
+
+
+def test_everything_is_put_back_after_an_error() -> None:
     def fails() -> None:
         with compiling.sparing(TEXT):
             assert not gc.isenabled()
