@@ -40,8 +40,6 @@ def sparing(text: str) -> Iterator[None]:
     finally:
         _replace(usual)
         if collects:
-            gc.freeze()  # most of them stay: with the two calls they are taken as old without being looked through
-            gc.unfreeze()
             gc.enable()
 
 
