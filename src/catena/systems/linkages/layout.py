@@ -41,8 +41,7 @@ FORCE_KIND, BODY_I, BODY_J, POTENTIAL, NEXT = 0, 1, 2, 3, 4
 
 # par.space
 GRAVITY, FOOT, UP = 0, 3, 6  # (3 each) a point of the vertical line, and its direction
-MOMENTUM = 9  # which momentum is kept
-WORK = 10  # 1 if dampers or loads do work
+WORK = 9  # 1 if dampers or loads do work
 
 # par.node[0 or 1, body]: position, directors, velocity and body angular velocity times the step; Cayley vector
 # and displacement of the step (a difference of positions would cost their digits)

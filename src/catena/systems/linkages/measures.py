@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...kernel import slot
 from ..base import Array, Invariant
 from .blocks import torsion_energy
 from .forces import between_points, point_energy
@@ -17,7 +18,6 @@ from .layout import (
     FIRST_ROW,
     FOOT,
     GRAVITY,
-    MOMENTUM,
     PAIR,
     PAIR_A,
     PARENT,
@@ -123,8 +123,7 @@ def measure_linkage(z, par, out, scale):
         unit = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1.0
         if abs(unit) > abs(out[3]):
             out[3] = unit
-        if par.space[MOMENTUM] > 0:
-            add_momentum(own, i, par, out, scale)
+        momentum_part(own, i, par, out, scale)
     for f in range(par.force_sort.shape[0]):
         stored = point_energy(f, between_points(f, node, par, par.scratch[VECTORS : VECTORS + 3]), par)
         energy += stored
@@ -160,21 +159,36 @@ def measure_linkage(z, par, out, scale):
         scale[last + 1] = max(scale[last + 1], abs(out[last + 1]))
 
 
-def add_momentum(own, i, par, out, scale):
-    """Add the momentum of body i: about the vertical line (kind 1), or both momenta about the origin (kind 2)."""
-    m = par.mass[i]
-    y1, y2, y3 = times(own[3:12], par.moments[i, 0] * own[15], par.moments[i, 1] * own[16], par.moments[i, 2] * own[17])
-    r1 = own[0] - par.space[FOOT + 0]
-    r2 = own[1] - par.space[FOOT + 1]
-    r3 = own[2] - par.space[FOOT + 2]
+@slot
+def momentum_part(own, i, par, out, scale):
+    """Add what body i has of the momentum that is kept."""
+
+
+def no_momentum(own, i, par, out, scale):
+    """None is kept."""
+
+
+def vertical_momentum(own, i, par, out, scale):
+    """The angular momentum about the vertical line."""
+    l1, l2, l3, y1, y2, y3 = angular_momenta(own, par.mass[i], par.moments[i], par.space)
+    out[4] += par.space[UP] * (l1 + y1) + par.space[UP + 1] * (l2 + y2) + par.space[UP + 2] * (l3 + y3)
+    scale[4] = max(scale[4], abs(l1) + abs(l2) + abs(l3) + abs(y1) + abs(y2) + abs(y3))
+
+
+def total_momentum(own, i, par, out, scale):
+    """Momentum, and angular momentum about the origin."""
+    l1, l2, l3, y1, y2, y3 = angular_momenta(own, par.mass[i], par.moments[i], par.space)
+    for l in range(3):
+        p = par.mass[i] * own[12 + l]
+        out[4 + l] += p
+        out[7 + l] += (l1 + y1, l2 + y2, l3 + y3)[l]
+        scale[4 + l] = max(scale[4 + l], abs(p))
+        scale[7 + l] = max(scale[7 + l], abs((l1, l2, l3)[l]) + abs((y1, y2, y3)[l]))
+
+
+def angular_momenta(own, m, j, space):
+    """m r x v about a point of the vertical line, and that of the rotation."""
+    y1, y2, y3 = times(own[3:12], j[0] * own[15], j[1] * own[16], j[2] * own[17])
+    r1, r2, r3 = own[0] - space[FOOT], own[1] - space[FOOT + 1], own[2] - space[FOOT + 2]
     l1, l2, l3 = cross(r1, r2, r3, m * own[12], m * own[13], m * own[14])
-    if par.space[MOMENTUM] == 1:
-        part = par.space[UP + 0] * (l1 + y1) + par.space[UP + 1] * (l2 + y2) + par.space[UP + 2] * (l3 + y3)
-        out[4] += part
-        scale[4] = max(scale[4], abs(l1) + abs(l2) + abs(l3) + abs(y1) + abs(y2) + abs(y3))
-    else:
-        for l in range(3):
-            out[4 + l] += m * own[12 + l]
-            out[7 + l] += (l1 + y1, l2 + y2, l3 + y3)[l]
-            scale[4 + l] = max(scale[4 + l], abs(m * own[12 + l]))
-            scale[7 + l] = max(scale[7 + l], abs((l1, l2, l3)[l]) + abs((y1, y2, y3)[l]))
+    return l1, l2, l3, y1, y2, y3

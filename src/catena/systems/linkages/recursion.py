@@ -494,11 +494,11 @@ def turn_arm(table, own, sign, first, force, torque, row):
 
 
 @within
-def note_residual(k, residual, par):
+def note_residual(k, residual, scratch):
     """Remember joint k if its equations are farther off than those of the joints before."""
-    if abs(residual) > par.scratch[WORST + 1]:
-        par.scratch[WORST] = k
-        par.scratch[WORST + 1] = abs(residual)
+    if abs(residual) > scratch[WORST + 1]:
+        scratch[WORST] = k
+        scratch[WORST + 1] = abs(residual)
 
 
 def accept(z, e, h, par, x):

@@ -260,8 +260,8 @@ def joint_equations(i, k, h, x, par, table, fresh):
         hinge_equations(i, k, h, x, par, table, fresh)
     elif freedom == 3:
         for r in range(3):
-            note_residual(k, table[TWIST + ROW * r + RESIDUAL], par)
-            note_residual(k, table[TORQUE + ROW * r + RESIDUAL], par)
+            note_residual(k, table[TWIST + ROW * r + RESIDUAL], par.scratch)
+            note_residual(k, table[TORQUE + ROW * r + RESIDUAL], par.scratch)
 
 
 @within
@@ -289,8 +289,8 @@ def hinge_equations(i, k, h, x, par, table, fresh):
         )  # fmt: skip
     torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
     equations[ROW + RESIDUAL] += torque
-    note_residual(k, equations[RESIDUAL], par)
-    note_residual(k, equations[ROW + RESIDUAL], par)
+    note_residual(k, equations[RESIDUAL], par.scratch)
+    note_residual(k, equations[ROW + RESIDUAL], par.scratch)
     if fresh:
         for m in range(2):
             column = COLUMNS + 12 * m

@@ -130,7 +130,7 @@ def joint_equations(i, k, h, x, par, table, fresh):
             equations[l] = u1 * table[TORQUE + l] + u2 * table[TORQUE + ROW + l] + u3 * table[TORQUE + 2 * ROW + l]
         torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
         equations[RESIDUAL] += torque
-        note_residual(k, equations[RESIDUAL], par)
+        note_residual(k, equations[RESIDUAL], par.scratch)
         if fresh:  # the mean axis turns with the parent
             n1, n2, n3 = get(own, AXIS)
             t = TORQUE + RESIDUAL
@@ -141,7 +141,7 @@ def joint_equations(i, k, h, x, par, table, fresh):
             own[INVERSE] = u1 * own[COLUMNS + 3] + u2 * own[COLUMNS + 4] + u3 * own[COLUMNS + 5] + slope
     elif freedom == 3:
         for r in range(3):
-            note_residual(k, table[TORQUE + ROW * r + RESIDUAL], par)
+            note_residual(k, table[TORQUE + ROW * r + RESIDUAL], par.scratch)
 
 
 @within

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, SitePair: linkage_forces.SITE_PAIR}
 
+MOMENTUM = (linkage_measures.no_momentum, linkage_measures.vertical_momentum, linkage_measures.total_momentum)
+
 
 def director_view(linkage: Linkage, name: str) -> View | None:
     """The view of this name, or None."""
@@ -53,6 +55,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     kernels: dict[Any, Any] = {
         views.publish: publish_split,
         views.measure: linkage_measures.measure_linkage,
+        linkage_measures.momentum_part: MOMENTUM[linkage_measures.kept_momentum(linkage)[0]],
         linkage_blocks.torsion_energy: _torsions(linkage, "torsion_energy"),
         linkage_blocks.torsion_slope: _torsions(linkage, "torsion_slope"),
         linkage_forces.load_values: _load_values(linkage),
@@ -259,12 +262,12 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
     tree[:, at.FREEDOM] = freedoms = joint_freedoms(linkage)
     tree[:, at.UNKNOWN] = np.cumsum(freedoms) - freedoms
     tree[:, at.PLACE] = table_places(linkage.tree)
-    kind, foot, up = linkage_measures.kept_momentum(linkage)
+    _, foot, up = linkage_measures.kept_momentum(linkage)
     made = {
         "mass": np.array([body.mass for body in linkage.bodies]),
         "moments": np.array([body.moments for body in linkage.bodies], dtype=float),
         "frame": np.array([body.frame for body in linkage.bodies]),
-        "space": np.array([*linkage.gravity, *foot, *up, kind, linkage_measures.does_work(linkage)], dtype=float),
+        "space": np.array([*linkage.gravity, *foot, *up, linkage_measures.does_work(linkage)], dtype=float),
         "tree": tree,
         "joint": joint_values,
         "link": link,
