@@ -135,9 +135,11 @@ class Entry:
 
 def our_entry(race: Race, method: Method, steps: int) -> Entry:
     """So many steps of a method from one output to the next."""
-    program = build(race.system, method)
+    system = race.system
+    program = build(system, method)
     dt = race.t_end / race.outputs / steps
-    driver = Driver(program, race.start, t0=0.0, dt=dt, every=steps)
+    start = system.start(race.orientation, angular_momentum=race.momentum)
+    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=steps)
     begin = {name: array.copy() for name, array in driver.state().items()}
 
     def run() -> Array:

@@ -35,6 +35,10 @@ class Driver:
         n, stepper = program.view.dimension, program.stepper
         watched = program.crossing is not None
         self.z = np.array(z, dtype=float)
+        if self.z.shape != (n,):  # compiled code would read and write beyond it
+            raise ValueError(
+                f"z has the shape {self.z.shape}, the view {program.view.name} needs ({n},): use its `pack`"
+            )
         self.e = np.zeros(n)
         self.carry = np.zeros(stepper.carry)
         self.scale = np.zeros(program.system.invariant_width)
