@@ -16,7 +16,7 @@ from typing import Any
 KNOWN = (0, 68)  # version of numba
 PREFIX = "catena_generated_"  # of the names of generated modules
 PART = re.compile(r"^@_(?:fn|apart|inline|within)\ndef (\w+)\(", re.MULTILINE)
-# Passes for what no kernel contains: closures, `with`, array expressions, `literal_unroll`. Left in, they would be an error.
+# Passes for what no kernel contains: closures, `with`, array expressions, `literal_unroll`; without them such code is an error.
 NEEDLESS = ("WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "LiteralUnroll", "NopythonRewrites")
 
 Replacements = dict[tuple[Any, str], Any]  # (class, method) -> another method
