@@ -29,7 +29,7 @@ from ..views import (
 from .base import Exact, Method, Needed, Stepper, Traits, register
 from .energy_momentum_scaling import scaling_stepper
 
-CONVERGED = 1e-18  # relative: the correction that is still to come; 1e-16 shows as a drift in 1e5 steps
+CONVERGED = 1e-17  # relative: the correction that is still to come; 1e-16 shows as a drift in 1e5 steps
 STAGNANT = 1e-8  # a relative correction that may be noise if it no longer falls
 CORRECTIONS = 14
 PARTS = 1024  # a step is cut into as many parts at most
