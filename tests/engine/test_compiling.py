@@ -182,7 +182,7 @@ print(process_time() - begun)
 @pytest.mark.parametrize("method", ["EnergyMomentum()", 'EnergyMomentum(level="position")'])
 @pytest.mark.parametrize("joints", ["in increments", "by multipliers"])
 def test_compiling_a_linkage_step_takes_at_most_15_seconds(joints, method, tmp_path: Path) -> None:
-    """CPU time with every kind of force; 11 to 12 s on a free core."""
+    """CPU time with every kind of force; 9 to 13 s on a free core."""
     more = {"count": 3, "more": "", "force": ""}
     if joints == "by multipliers":
         more = {"count": 4, "more": ", ct.Prismatic(2, 3, at, axis=(0, 0, 1))", "force": ", ct.Spring(0, 1, k=2.0)"}

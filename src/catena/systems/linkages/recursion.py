@@ -239,13 +239,6 @@ def outwards(par, x):
     return motion, sound
 
 
-def turned_increment(c1, c2, c3, f1, f2, f3):
-    """Change of a Cayley vector c in space for a turn f of the end: (1 - skew(c)/2 + c c^T/4) f."""
-    g1, g2, g3 = cross(c1, c2, c3, f1, f2, f3)
-    k = 0.25 * (c1 * f1 + c2 * f2 + c3 * f3)
-    return f1 - 0.5 * g1 + k * c1, f2 - 0.5 * g2 + k * c2, f3 - 0.5 * g3 + k * c3
-
-
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none.
 

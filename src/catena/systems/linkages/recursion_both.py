@@ -49,11 +49,10 @@ from .recursion import (
     put_rate,
     shift_torque,
     turn_arm,
-    turned_increment,
 )
 from .rows import cross, times, transposed_times
 from .solver import ground_forces, load_part
-from .steps import mean_times, mean_torque_two_level, residual_two_level, spin_two_level, turn_two_level
+from .steps import cayley_change, mean_times, mean_torque_two_level, residual_two_level, spin_two_level, turn_two_level
 
 ROW = 14  # numbers in a row of a table
 DISPLACEMENT, TWIST, FORCE, TORQUE = 0, 3 * ROW, 6 * ROW, 9 * ROW  # Gam, del, F, T
@@ -405,7 +404,7 @@ def spread(i, x, par):
     c1, c2, c3 = get(own, SPACE_TURN)
     if freedom == 6:
         f1, f2, f3 = get(own, CHANGE + 3)
-        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at + 3, (c1 + d1, c2 + d2, c3 + d3))
         for l in range(3):
             x[at + l] += own[CHANGE + l]
@@ -446,7 +445,7 @@ def spread(i, x, par):
             )
         f1, f2, f3 = get(own, STEP)
         g1, g2, g3 = get(own, STEP + 3)
-        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at, (c1 + d1, c2 + d2, c3 + d3))
         put(x, rate, (x[rate] + g1, x[rate + 1] + g2, x[rate + 2] + g3))
     b1, b2, b3 = get(own, CHILD_ARM)

@@ -40,11 +40,10 @@ from .recursion import (
     put_rate,
     shift_torque,
     turn_arm,
-    turned_increment,
 )
 from .rows import cross, times
 from .solver import ground_forces, load_part
-from .steps import mean_torque_published, residual_published, turn_published
+from .steps import cayley_change, mean_torque_published, residual_published, turn_published
 
 ROW = 8  # numbers in a row of a table
 FORCE, TORQUE = 0, 3 * ROW
@@ -208,7 +207,7 @@ def spread(i, x, par):
         for l in range(3):
             x[at + l] += own[CHANGE + l]
         f1, f2, f3 = get(own, CHANGE + 3)
-        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at + 3, (c1 + d1, c2 + d2, c3 + d3))
         return
     above = par.sweep[par.link[par.tree[i, CARRIER], PARENT]]
@@ -231,7 +230,7 @@ def spread(i, x, par):
         f1 += own[STEP]
         f2 += own[STEP + 1]
         f3 += own[STEP + 2]
-        d1, d2, d3 = turned_increment(c1, c2, c3, f1, f2, f3)
+        d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at, (c1 + d1, c2 + d2, c3 + d3))
     s1, s2, s3 = cross(f1, f2, f3, b1, b2, b3)
     put(own, CHANGE, (p1 - s1, p2 - s2, p3 - s3))

@@ -211,7 +211,7 @@ def turned(q, c1, c2, c3, out):
 
 
 def cayley_change(c1, c2, c3, w1, w2, w3):
-    """Change of c for a turn w of the end, in the body: (1 + skew(c)/2 + c c^T/4) w."""
+    """Change of c for a turn w of the end, in the body: (1 + skew(c)/2 + c c^T/4) w; for c and w in space give -c."""
     d1, d2, d3 = cross(c1, c2, c3, w1, w2, w3)
     along = 0.25 * (c1 * w1 + c2 * w2 + c3 * w3)
     return w1 + 0.5 * d1 + along * c1, w2 + 0.5 * d2 + along * c2, w3 + 0.5 * d3 + along * c3

@@ -8,7 +8,6 @@ of dampers, the work of loads.
 from __future__ import annotations
 
 import heapq
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -99,14 +98,14 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         kernels |= {linkage_steps.levels: int(both), linkage_steps.correction: bind(solve, fills)}
     both = name == "energy_momentum"
     unknowns = unknown_count(linkage, both=both)
-    scratch: dict[str, NDArray[np.float64]] = {}
+    scratch: dict[str, Array] = {}
     if name != "constrained" and is_recursive(linkage):
         kernels |= _recursion(linkage, fills, both=both)
         unknowns = int(joint_freedoms(linkage).sum()) * (1 + both)
         scratch = _recursion_scratch(linkage, 12 if both else 6)
     flags = {"linear_bodies"} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
     flags |= {"dampers"} if _has_dampers(linkage) else set()
-    return replace(_view(linkage, name, kernels, flags, unknowns), scratch=scratch)
+    return _view(linkage, name, kernels, flags, unknowns, scratch)
 
 
 def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[Any, Any]:
@@ -132,16 +131,18 @@ def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[
     }
 
 
-def _recursion_scratch(linkage: Linkage, rows: int) -> dict[str, NDArray[np.float64]]:
+def _recursion_scratch(linkage: Linkage, rows: int) -> dict[str, Array]:
     """What a sweep along the tree keeps of its bodies; tables have this many rows."""
     places = max(table_places(linkage.tree), default=0) + 1
     return {"sweep": np.zeros((linkage.count + 1, at.sweep_width(rows))), "table": np.zeros((places, at.TABLE))}
 
 
-def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[str], unknowns: int) -> View:
+def _view(
+    linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[str], unknowns: int, scratch: dict[str, Array]
+) -> View:
     dimension = 13 * linkage.count + 6 * len(linkage.joints) + 3
     pack, unpack = partial(_pack, linkage), partial(_unpack, linkage)
-    return View(name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns)
+    return View(name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, scratch=scratch)
 
 
 def _published_view(linkage: Linkage, kernels: dict[Any, Any]) -> View | None:
@@ -159,7 +160,7 @@ def _published_view(linkage: Linkage, kernels: dict[Any, Any]) -> View | None:
         "director_residual": np.zeros((2, unknowns)), "dense": np.zeros(unknowns * (unknowns + 1)),
         "delta": np.zeros(unknowns),
     }  # fmt: skip
-    return replace(_view(linkage, "energy_momentum_directors", kernels, set(), unknowns), scratch=scratch)
+    return _view(linkage, "energy_momentum_directors", kernels, set(), unknowns, scratch)
 
 
 def _has_angle(linkage: Linkage) -> bool:
