@@ -10,9 +10,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 MOST_COMPILED = 120
+KEPT_CACHE = (
+    "CATENA_TEST_CACHE"  # a folder that stays between test sessions, for those who run a few tests again and again
+)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 pytest.register_assert_rewrite("harness")
@@ -20,12 +24,21 @@ cache_folder = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A fresh cache, chosen before anything is imported; workers and subprocesses inherit it."""
+    """A fresh cache, chosen before anything is imported; workers and subprocesses inherit it.
+
+    A loaded machine must not fail a property: no deadline, no check of how long the examples take to make; the same ones each time.
+    """
     logging.getLogger("catena").setLevel(logging.WARNING)
+    hypothesis.settings.register_profile(
+        "catena", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("catena")
     if not is_worker(config):
-        folder = Path(tempfile.mkdtemp(prefix="catena-tests-"))
+        kept = os.environ.get(KEPT_CACHE)
+        folder = Path(kept or tempfile.mkdtemp(prefix="catena-tests-"))
         os.environ["CATENA_CACHE_DIR"] = str(folder)
-        config.stash[cache_folder] = folder
+        if not kept:
+            config.stash[cache_folder] = folder
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,12 +52,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Compiling too much is a failure: it is what makes a suite, and a first run, slow."""
-    if not is_worker(session.config) and compiled(session.config.stash[cache_folder]) > MOST_COMPILED:
+    if cache_folder in session.config.stash and compiled(session.config.stash[cache_folder]) > MOST_COMPILED:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if not is_worker(config):
+    if cache_folder in config.stash:
         count = compiled(config.stash[cache_folder])
         excess = f", more than the {MOST_COMPILED} allowed: FAILED" if count > MOST_COMPILED else ""
         if CHROMIUM is None:

@@ -301,7 +301,7 @@ coordinates = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(coordinates, st.floats(0.1, 10))
 def test_any_particles_make_a_body_that_obeys_the_triangle_inequality(positions, mass):
     body = Body.from_particles(positions, mass)
@@ -314,7 +314,7 @@ def test_any_particles_make_a_body_that_obeys_the_triangle_inequality(positions,
     assert Body.from_inertia(body.mass, body.tensor).moments.sum() == pytest.approx(i.sum(), rel=1e-13)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     st.tuples(*[st.floats(1e-6, 1e6)] * 3),
     st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: any(abs(x) > 0.1 for x in q)),

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
+import pytest
 import yaml
+from hypothesis import strategies as st
 
 import catena as ct
 
@@ -47,3 +52,20 @@ def test_no_file_of_the_project_names_a_place_on_a_machine_or_a_registry():
     ]
     found = [file.name for file in checked if file.is_file() and places.search(file.read_text(errors="replace"))]
     assert found == []
+
+
+def test_a_loaded_machine_fails_no_property() -> None:
+    """Examples that take long to draw pass under the profile of the suite, and fail under hypothesis' own."""
+
+    @st.composite
+    def slow_numbers(draw: st.DrawFn) -> int:
+        time.sleep(0.25)
+        return draw(st.integers())
+
+    def property_of(settings: hypothesis.settings) -> Callable[[], None]:
+        return settings(hypothesis.given(slow_numbers())(lambda number: None))
+
+    suite = hypothesis.settings(max_examples=11)
+    property_of(suite)()
+    with pytest.raises(hypothesis.errors.FailedHealthCheck, match="too_slow"):
+        property_of(hypothesis.settings(suite, deadline=200, suppress_health_check=[]))()
