@@ -19,6 +19,7 @@ import catena as ct
 from catena import simulation
 from catena.engine.driver import Driver
 from catena.errors import Interrupted
+from catena.methods.base import is_renamed, method_from
 from catena.recording import ROWS_VARIABLE, StoreRecorder
 from catena.store import layout
 from catena.systems import base
@@ -289,3 +290,34 @@ for text in sys.argv[1:]:
     ]  # fmt: skip
     assert {type(system).__name__ for system in systems} == set(base._kinds)
     run_python(code, *(json.dumps(system.describe()) for system in systems))
+
+
+def test_a_store_of_a_method_with_another_name_today_opens_but_is_not_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EulerA and EulerB once had each other's names, and their descriptions did not say which variable is implicit."""
+    path, today = tmp_path / "run.zarr", ct.EulerB()
+    with monkeypatch.context() as then:
+        then.setattr(ct.EulerB, "describe", lambda method: {"kind": "EulerA"})
+        made = start(path, method=today)
+    before = contents(path)
+    found = ct.open(path)
+    assert found.method == today
+    assert np.array_equal(found.final.q, made.final.q)
+    with pytest.raises(ct.StoreError, match=r"what was called EulerA when this was written is EulerB\(\) today"):
+        ct.resume(path, steps=2 * STEPS)
+    assert contents(path) == before
+
+
+def test_a_store_says_which_euler_method_made_it(tmp_path: Path) -> None:
+    for method, implicit in ((ct.EulerA(), "q"), (ct.EulerB(), "p")):
+        path = tmp_path / f"{method.name}.zarr"
+        start(path, method=method)
+        assert json.loads((path / "zarr.json").read_text())["attributes"]["case"]["method"]["implicit"] == implicit
+        assert ct.resume(path, steps=2 * STEPS, progress=False).method == method
+    assert is_renamed({"kind": "Composition", "base": {"kind": "EulerA"}, "scheme": "yoshida4"})
+    assert not is_renamed(
+        {"kind": "Composition", "base": {"kind": "StormerVerlet", "variant": "A"}, "scheme": "yoshida4"}
+    )
+    with pytest.raises(ct.InputError, match="EulerA has implicit = 'q', not 'p'"):
+        method_from({"kind": "EulerA", "implicit": "p"})

@@ -12,7 +12,7 @@ import numpy as np
 
 from .engine.build import Program, build
 from .errors import CatenaWarning, InputError
-from .methods.base import Method, method_from
+from .methods.base import Method, method_from, stored_method
 from .systems.base import State, System, system_from
 from .watching import Event, Section, crossing_of
 
@@ -86,7 +86,7 @@ def plan_from(described: Mapping[str, Any]) -> Plan:
     return Plan(
         system_from(described["system"]),
         State({name: np.array(values, dtype=float) for name, values in start.items()}, time),
-        method_from(described["method"]),
+        stored_method(described["method"]),
         described["run"]["dt"],
         described["run"]["every"],
         tuple(Section(**section) for section in described["section"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 from .engine.driver import Chunk, Driver
 from .errors import InputError, Interrupted, StepFailure, StoreError
-from .methods.base import Method
+from .methods.base import Method, is_renamed, stored_method
 from .plan import Plan, Problem, make_plan, plan_from, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run
@@ -117,7 +117,9 @@ def resume(
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
-    if "ensemble" in read_spec(path):
+    spec = read_spec(path)
+    _require_same_names(spec["ensemble" if "ensemble" in spec else "plan"], path)
+    if "ensemble" in spec:
         from .ensembles import resume_ensemble
 
         if steps is not None or t_end is not None:
@@ -151,6 +153,16 @@ def resume(
         store.close()
         raise
     return _run(plan, driver, recorder, count, progress, begin=checkpoint is None)
+
+
+def _require_same_names(described: Mapping[str, Any], path: str | Path) -> None:
+    """Refuse to go on with a method whose name means another one today."""
+    if is_renamed(described["method"]):
+        old, new = described["method"]["kind"], stored_method(described["method"])
+        raise StoreError(
+            f"what was called {old} when this was written is {new} today", where=str(path),
+            do=f"open it with ct.open, and start another run with {new} from its final state",
+        )  # fmt: skip
 
 
 def _driver(plan: Plan) -> Driver:

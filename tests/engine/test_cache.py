@@ -22,7 +22,7 @@ from processes import SOURCE, finish_python, run_python, start_python
 RUN = """
 import json, sys
 import catena as ct
-run = ct.simulate(ct.problems.harmonic(), method=ct.EulerA(), dt=0.01, steps=1000)
+run = ct.simulate(ct.problems.harmonic(), method=ct.EulerB(), dt=0.01, steps=1000)
 generated = [module for name, module in sys.modules.items() if name.startswith("catena_generated_")]
 stats = [module.advance.stats for module in generated]
 print(json.dumps({
@@ -82,7 +82,7 @@ def test_an_edited_helper_is_compiled_anew_and_gives_its_own_result(tmp_path: Pa
 
 
 def without_compensation() -> list[str]:
-    """EulerA on the oscillator of `RUN` (H = p^2/2 + 2 q^2) with plain sums, written out."""
+    """EulerB on the oscillator of `RUN` (H = p^2/2 + 2 q^2) with plain sums, written out."""
     q, p = 0.0, 2.0
     for _ in range(1000):
         p += 0.01 * -(4.0 * q)

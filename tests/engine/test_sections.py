@@ -88,7 +88,7 @@ def test_the_crossing_error_of_gauss_3_falls_as_dt_to_the_sixth() -> None:
     assert (measured_orders(by_interpolation) < 3.0).all()
 
 
-@pytest.mark.parametrize("method", [ct.RK4(), ct.Gauss(2), ct.StormerVerlet(), ct.EulerB()], ids=str)
+@pytest.mark.parametrize("method", [ct.RK4(), ct.Gauss(2), ct.StormerVerlet(), ct.EulerA()], ids=str)
 def test_looking_for_crossings_leaves_every_bit_of_the_trajectory(method: Method) -> None:
     problem = ct.problems.kepler()
     watched = watch(

@@ -269,8 +269,9 @@ def test_a_third_party_method_that_boasts_is_caught(plugin):
 
 
 @pytest.mark.parametrize(("count", "code"), [(120, 0), (121, 1)])
-def test_a_suite_that_compiles_too_much_fails(tmp_path, count, code):
+def test_a_suite_that_compiles_too_much_fails(tmp_path, monkeypatch, count, code):
     """The plug-in of this folder, in a session that pretends to have compiled so many combinations."""
+    monkeypatch.delenv("CATENA_TEST_CACHE", raising=False)
     conftest = Path(harness.__file__).with_name("conftest.py").read_text()
     (tmp_path / "conftest.py").write_text(conftest)
     (tmp_path / "test_pretence.py").write_text(

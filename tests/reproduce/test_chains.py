@@ -33,10 +33,10 @@ def test_normalising_hides_one_constraint_and_projecting_both():
 
 
 def test_a_step_is_symplectic_without_the_multiplier_only():
-    """EulerB with the multiplier: 7.4e-3 on the tangent space of the constraints, 70 off it."""
-    kept, everywhere = constraint.symplectic_defect("quaternion", ct.EulerB())
+    """EulerA with the multiplier: 7.4e-3 on the tangent space of the constraints, 70 off it."""
+    kept, everywhere = constraint.symplectic_defect("quaternion", ct.EulerA())
     assert max(kept, everywhere) < constraint.STRUCTURE_FLOOR
-    lost, everywhere = constraint.symplectic_defect("multiplier", ct.EulerB())
+    lost, everywhere = constraint.symplectic_defect("multiplier", ct.EulerA())
     assert lost == pytest.approx(7.4e-3, rel=0.05) and everywhere == pytest.approx(70, rel=0.05)
 
 

@@ -48,16 +48,16 @@ def test_harmonic_oscillator(uncompiled, tmp_path):
 
 
 def test_harmonic_oscillator_with_a_wrong_method_disagrees(uncompiled, monkeypatch, tmp_path):
-    """EulerB under the name of EulerA has the same range of energies, but not the same modified energy."""
+    """EulerA under the name of EulerB has the same range of energies, but not the same modified energy."""
 
-    class Impostor(ct.EulerB):
+    class Impostor(ct.EulerA):
         def __str__(self) -> str:
-            return "EulerA()"
+            return "EulerB()"
 
-    monkeypatch.setattr(harmonic, "EulerA", Impostor)
+    monkeypatch.setattr(harmonic, "EulerB", Impostor)
     report = harmonic.reproduce(tmp_path)
     wrong = [row.quantity for row in report.rows if row.agrees is False]
-    assert wrong == ["EulerA(): change of H - 2 dt p q"]
+    assert wrong == ["EulerB(): change of H - 2 dt p q"]
 
 
 def test_pendulum(tmp_path):

@@ -26,7 +26,7 @@ from ..auditing import BLOCKS
 from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..engine.folding import compiled_fold
-from ..methods.base import Method, method_from
+from ..methods.base import Method, stored_method
 from ..plan import positive_integer
 from ..simulation import CHUNK_BYTES, CHUNK_SECONDS
 from ..systems.base import System, system_from
@@ -87,7 +87,7 @@ class Job:
 def job_from(described: Mapping[str, Any]) -> Job:
     """The job that `Job.describe` wrote down."""
     run = described["run"]
-    system, method = system_from(described["system"]), method_from(described["method"])
+    system, method = system_from(described["system"]), stored_method(described["method"])
     return Job(system, method, run["dt"], run["steps"], run["every"], run["keep"])
 
 

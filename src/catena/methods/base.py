@@ -110,6 +110,10 @@ class Method:
 
     needs: ClassVar[tuple[str, ...]]
     name: ClassVar[str]
+    stated: ClassVar[Mapping[str, str]] = {}  # what `describe` says besides the parameters
+    formerly: ClassVar[str] = (
+        ""  # the method that a stored description means that has this name, but not what is stated
+    )
 
     @property
     def traits(self) -> Traits:
@@ -157,7 +161,9 @@ class Method:
     def describe(self) -> dict[str, Any]:
         """The method as a case writes it: its kind and its parameters."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
-        return {"kind": self.name} | {k: v.describe() if isinstance(v, Method) else v for k, v in values.items()}
+        return {"kind": self.name, **self.stated} | {
+            k: v.describe() if isinstance(v, Method) else v for k, v in values.items()
+        }
 
     def __str__(self) -> str:
         parameters = []
@@ -191,6 +197,10 @@ def method_from(description: Mapping[str, Any]) -> Method:
     arguments = dict(description)
     kind = arguments.pop("kind", None)
     method = find(kind)
+    for name, value in method.stated.items():
+        given = arguments.pop(name, value)
+        if given != value:
+            raise InputError(f"{kind} has {name} = {value!r}, not {given!r}", where=f"method.{name}", do="leave it out")
     known = [f.name for f in fields(method)]  # type: ignore[arg-type]
     for argument in arguments:
         if argument not in known:
@@ -198,6 +208,25 @@ def method_from(description: Mapping[str, Any]) -> Method:
                 f"{kind} has no parameter {argument!r}{nearest(argument, known)}", where=f"method.{argument}"
             )
     return method(**{k: method_from(v) if isinstance(v, Mapping) else v for k, v in arguments.items()})
+
+
+def stored_method(description: Mapping[str, Any]) -> Method:
+    """The method that a store describes, also where its name has got another meaning since."""
+    return method_from(_renamed(description))
+
+
+def is_renamed(description: Mapping[str, Any]) -> bool:
+    """Whether a store describes a method by a name that means another one today."""
+    return _renamed(description) != description
+
+
+def _renamed(description: Mapping[str, Any]) -> dict[str, Any]:
+    method = find(description.get("kind"))
+    old = bool(method.formerly) and not method.stated.keys() <= description.keys()
+    return {
+        **{k: _renamed(v) if isinstance(v, Mapping) else v for k, v in description.items()},
+        "kind": method.formerly if old else method.name,
+    }
 
 
 def find(kind: Any) -> type[Method]:

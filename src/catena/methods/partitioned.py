@@ -1,9 +1,9 @@
 """Symplectic Euler and Stormer-Verlet for any H(q, p); explicit where H is separable.
 
-EulerA: p1 = p0 - h H_q(q0, p1), q1 = q0 + h H_p(q0, p1)   (p implicit)
-EulerB: q1 = q0 + h H_p(q1, p0), p1 = p0 - h H_q(q1, p0)   (q implicit), the adjoint of EulerA
+EulerA: q1 = q0 + h H_p(q1, p0), p1 = p0 - h H_q(q1, p0)   (q implicit)
+EulerB: p1 = p0 - h H_q(q0, p1), q1 = q0 + h H_p(q0, p1)   (p implicit), the adjoint of EulerA
 
-[hairer2003]. z = (q, p); rates go through work (n), stage values through work (2 n).
+named as in section 3.4.2 of the thesis behind the chains. [hairer2003]. z = (q, p); rates go through work (n), stage values through work (2 n).
 Where H is separable the force at the end of a step is that at the start of the next: it is kept in carry
 (n numbers and a flag), so that a step costs one evaluation.
 """
@@ -11,8 +11,9 @@ Where H is separable the force at the end of a step is that at the start of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -70,19 +71,6 @@ def solve_half(z, e, h, par, work, start, end):
 
 
 def euler_a(z, e, dt, par, work):
-    """p implicit, q explicit."""
-    n = dimension(z)
-    half = n // 2
-    status = bound_to_momentum(z, e, dt, par, work, half, n)
-    if status != 0:
-        return status
-    velocity(work[n : 2 * n], par, work[:n])
-    for k in range(n):
-        add(z, e, k, dt * work[k])
-    return 0
-
-
-def euler_b(z, e, dt, par, work):
     """q implicit, p explicit."""
     n = dimension(z)
     half = n // 2
@@ -90,6 +78,19 @@ def euler_b(z, e, dt, par, work):
     if status != 0:
         return status
     momentum_rate(work[n : 2 * n], par, work[:n])
+    for k in range(n):
+        add(z, e, k, dt * work[k])
+    return 0
+
+
+def euler_b(z, e, dt, par, work):
+    """p implicit, q explicit."""
+    n = dimension(z)
+    half = n // 2
+    status = bound_to_momentum(z, e, dt, par, work, half, n)
+    if status != 0:
+        return status
+    velocity(work[n : 2 * n], par, work[:n])
     for k in range(n):
         add(z, e, k, dt * work[k])
     return 0
@@ -132,22 +133,22 @@ def verlet_step(z, e, dt, par, tab, work, carry):
     return status
 
 
-def kick_drift(z, e, dt, par, tab, work, carry):
-    """EulerA of a separable H."""
-    force(z, par, work)
-    status = kick(z, e, dt, par, work)
-    if status != 0:
-        return status
-    return drift(z, e, dt, par, work)
-
-
 def drift_kick(z, e, dt, par, tab, work, carry):
-    """EulerB of a separable H."""
+    """EulerA of a separable H."""
     status = drift(z, e, dt, par, work)
     if status != 0:
         return status
     force(z, par, work)
     return kick(z, e, dt, par, work)
+
+
+def kick_drift(z, e, dt, par, tab, work, carry):
+    """EulerB of a separable H."""
+    force(z, par, work)
+    status = kick(z, e, dt, par, work)
+    if status != 0:
+        return status
+    return drift(z, e, dt, par, work)
 
 
 def kick_drift_kick(z, e, dt, par, tab, work, carry):
@@ -187,9 +188,9 @@ class _Partitioned(Method):
 @register
 @dataclass(frozen=True)
 class EulerA(_Partitioned):
-    """Symplectic Euler method with p implicit: p1 = p0 - dt H_q(q0, p1), q1 = q0 + dt H_p(q0, p1).
+    """Symplectic Euler method with q implicit: q1 = q0 + dt H_p(q1, p0), p1 = p0 - dt H_q(q1, p0).
 
-    Order 1, symplectic; explicit (kick, then drift) where H is separable. Keeps bilinear invariants q^T B p.
+    Order 1, symplectic; explicit (drift, then kick) where H is separable. Keeps bilinear invariants q^T B p.
     Prefer `StormerVerlet`: order 2 at the same cost.
 
     References
@@ -197,8 +198,11 @@ class EulerA(_Partitioned):
     [devogelaere1956], [hairer2006] section I.1.2
     """
 
+    stated: ClassVar[Mapping[str, str]] = {"implicit": "q"}
+    formerly = "EulerB"
+
     def stepper(self, view: View) -> Stepper:
-        return self._stepper(view, kick_drift, bind(euler_step, {first_euler: euler_a, **IMPLICIT}))
+        return self._stepper(view, drift_kick, bind(euler_step, {first_euler: euler_a, **IMPLICIT}))
 
     @property
     def traits(self) -> Traits:
@@ -208,17 +212,20 @@ class EulerA(_Partitioned):
 @register
 @dataclass(frozen=True)
 class EulerB(_Partitioned):
-    """Symplectic Euler method with q implicit: q1 = q0 + dt H_p(q1, p0), p1 = p0 - dt H_q(q1, p0).
+    """Symplectic Euler method with p implicit: p1 = p0 - dt H_q(q0, p1), q1 = q0 + dt H_p(q0, p1).
 
-    The adjoint of `EulerA`, with the same properties: order 1, symplectic, explicit where H is separable.
+    The adjoint of `EulerA`, with the same properties: order 1, symplectic, explicit (kick, then drift) where H is separable.
 
     References
     ----------
     [devogelaere1956], [hairer2006] section I.1.2
     """
 
+    stated: ClassVar[Mapping[str, str]] = {"implicit": "p"}
+    formerly = "EulerA"
+
     def stepper(self, view: View) -> Stepper:
-        return self._stepper(view, drift_kick, bind(euler_step, {first_euler: euler_b, **IMPLICIT}))
+        return self._stepper(view, kick_drift, bind(euler_step, {first_euler: euler_b, **IMPLICIT}))
 
     @property
     def traits(self) -> Traits:
@@ -230,8 +237,8 @@ class EulerB(_Partitioned):
 class StormerVerlet(_Partitioned):
     """Stormer-Verlet method for any H.
 
-    Variant A is EulerA over dt/2, then EulerB over dt/2 (kick, drift, kick where H is separable); variant B is
-    EulerB, then EulerA (drift, kick, drift). Order 2, symplectic, symmetric; keeps bilinear invariants q^T B p.
+    Variant A is EulerB over dt/2, then EulerA over dt/2 (kick, drift, kick where H is separable); variant B is
+    EulerA, then EulerB (drift, kick, drift). Order 2, symplectic, symmetric; keeps bilinear invariants q^T B p.
     One evaluation per step where H is separable. The base of `Composition`.
 
     Parameters
@@ -253,9 +260,9 @@ class StormerVerlet(_Partitioned):
 
     def stepper(self, view: View) -> Stepper:
         if self.variant == "A":
-            implicit = bind(verlet_step, {first_euler: euler_a, second_euler: euler_b, **IMPLICIT})
+            implicit = bind(verlet_step, {first_euler: euler_b, second_euler: euler_a, **IMPLICIT})
             return self._stepper(view, kick_drift_kick, implicit)
-        implicit = bind(verlet_step, {first_euler: euler_b, second_euler: euler_a, **IMPLICIT})
+        implicit = bind(verlet_step, {first_euler: euler_a, second_euler: euler_b, **IMPLICIT})
         return self._stepper(view, drift_kick_drift, implicit)
 
     @property

@@ -88,7 +88,7 @@ class _Explicit(Method):
 class ExplicitEuler(_Explicit):
     """Explicit Euler method, y1 = y0 + dt f(y0).
 
-    Order 1, one evaluation per step; energy grows. It is here to be compared with: prefer `EulerA` at the
+    Order 1, one evaluation per step; energy grows. It is here to be compared with: prefer `EulerB` at the
     same cost, or any other method.
 
     Examples

@@ -90,8 +90,8 @@ def _ranges(runs: dict[str, Run]) -> list[Row]:
 def _modified_energies(runs: dict[str, Run]) -> list[Row]:
     """Quadratic forms that the symplectic methods conserve exactly on this problem."""
     forms: dict[str, tuple[str, Callable[..., np.ndarray]]] = {
-        "EulerA()": ("H - 2 dt p q", lambda q, p: p**2 / 2 + 2 * q**2 - 2 * DT * p * q),
-        "EulerB()": ("H + 2 dt p q", lambda q, p: p**2 / 2 + 2 * q**2 + 2 * DT * p * q),
+        "EulerA()": ("H + 2 dt p q", lambda q, p: p**2 / 2 + 2 * q**2 + 2 * DT * p * q),
+        "EulerB()": ("H - 2 dt p q", lambda q, p: p**2 / 2 + 2 * q**2 - 2 * DT * p * q),
         "StormerVerlet()": ("p^2/2 + 2 (1 - dt^2) q^2", lambda q, p: p**2 / 2 + 2 * (1 - DT**2) * q**2),
         "StormerVerlet(variant='B')": ("(1 - dt^2) p^2/2 + 2 q^2", lambda q, p: (1 - DT**2) * p**2 / 2 + 2 * q**2),
     }
