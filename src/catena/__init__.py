@@ -12,6 +12,7 @@ _HOMES = {
     "systems.base": ["State"],
     "systems.hamiltonian": ["Hamiltonian"],
     "systems.body": ["Body"],
+    "systems.orientations": ["euler_angles"],
     "systems.free_body": ["FreeBody"],
     "systems.scaling.scaling_body": ["ScalingBody"],
     "systems.tops.top": ["Top"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+from weakref import WeakKeyDictionary
 
 
 class CatenaError(Exception):
@@ -57,6 +59,23 @@ class StepFailure(CatenaError):
 
 class CatenaWarning(UserWarning):
     """Something was put right on the way in, or looks unintended; the message says what."""
+
+
+_warned: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
+
+
+def warn_once(owner: object, about: str, message: str, *, stacklevel: int) -> None:
+    """Warn of something that is true of many states of one system, when it is met first.
+
+    Python shows a warning once for each text; one that has numbers of a state in it would be shown for every state.
+
+    Parameters
+    ----------
+    owner, about : the system, and what tells one warning about it from another
+    """
+    if about not in _warned.setdefault(owner, set()):
+        _warned[owner].add(about)
+        warnings.warn(message, CatenaWarning, stacklevel=stacklevel + 1)
 
 
 def nearest(word: str, known: list[str]) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from .engine.build import Program, build
-from .errors import CatenaWarning, InputError
+from .errors import CatenaWarning, InputError, warn_once
 from .methods.base import Method, method_from, stored_method
 from .systems.base import State, System, system_from
+from .systems.numbers import real_array
 from .watching import Event, Section, crossing_of
 
 NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
@@ -172,10 +173,10 @@ def _check_stability(system: System, start: State, method: Method, dt: float) ->
             f"dt = {dt:g} is unstable for {method}: at this start the stiffest mode allows at most {allowed}", where="dt",
             do=f"use dt = {_rounded_down(0.5 * limit / omega):g}, or a method without limit, such as Gauss(3)",
         )  # fmt: skip
-    warnings.warn(
+    warn_once(
+        system, f"{method} near its limit at {dt!r}",
         f"dt = {dt:g} is near the limit of {method}: at this start the stiffest mode allows at most {allowed}, and a chain "
-        "that is compressed allows less",
-        CatenaWarning, stacklevel=4,
+        "that is compressed allows less", stacklevel=4,
     )  # fmt: skip
 
 
@@ -189,7 +190,7 @@ def _checked_start(system: System, start: State) -> State:
     """The start with its fields as arrays: those of the system, of their shapes, finite."""
     wanted = {f.name: f.shape for f in system.fields}
     try:
-        arrays = {name: np.array(values, dtype=float) for name, values in start.fields.items()}
+        arrays = {name: real_array(values) for name, values in start.fields.items()}
     except (TypeError, ValueError):
         arrays = {}
     seen = {name: array.shape for name, array in arrays.items()}

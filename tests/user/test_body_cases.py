@@ -265,3 +265,15 @@ def test_the_commented_alternatives_of_a_template_are_right(name):
         )
     for line in (line for line in commented if line.startswith("body")):
         assert read(template(name), f"system.{line.replace(' = ', '=', 1)}").steps > 0
+
+
+def test_the_orientation_of_a_case_may_be_a_matrix() -> None:
+    """A quarter turn about z, against its quaternion."""
+    half = 0.5**0.5
+    matrix, quaternion = "[[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]", f"[{half}, 0.0, 0.0, {half}]"
+    turned, told = (
+        read(FREE.replace("[0.6, 0.0, 0.8, 0.0]", given)).plan.start.orientation for given in (matrix, quaternion)
+    )
+    assert np.abs(turned - told).max() < 2e-16
+    short = FREE.replace("[0.6, 0.0, 0.8, 0.0]", "[[0.0, -1.0, 0.0], [1.0, 0.0]]")
+    assert [wrong for _, _, wrong in mistakes(short)] == ["orientation[1] = [...] is not a list of 3"]

@@ -317,7 +317,7 @@ def test_the_models_have_the_names_and_defaults_of_python():
 def test_a_case_can_name_every_method_of_the_registry(method):
     table = case_table(None).model_validate({"system": {}, "start": {}, "run": {}, "method": method.describe()}).method
     assert method_from(table.given()) == method
-    assert set(type(table).model_fields) == {"kind"} | {f.name for f in fields(method)}
+    assert set(type(table).model_fields) == {"kind", *method.stated} | {f.name for f in fields(method)}
 
 
 def test_the_schema_knows_every_method_and_forbids_other_keys():

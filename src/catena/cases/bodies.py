@@ -13,6 +13,19 @@ from .tables import Table, placed
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Quaternion = Annotated[list[float], Field(min_length=4, max_length=4)]
+Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
+
+
+def _form_of_orientation(value: Any) -> str:
+    """Which of the two forms somebody meant."""
+    return "<matrix>" if isinstance(value, list) and value and isinstance(value[0], list) else "<quaternion>"
+
+
+Orientation: Any = Annotated[
+    Annotated[Quaternion, Tag("<quaternion>")] | Annotated[Matrix, Tag("<matrix>")], Discriminator(_form_of_orientation)
+]
+ONE_ORIENTATION = "body to space: unit quaternion, scalar first, or the three rows of a rotation matrix"
+ORIENTATIONS = "body to space: unit quaternions, scalar first, or rotation matrices; none turned if left out"
 MASS = Field(1.0, gt=0, description="mass")
 
 

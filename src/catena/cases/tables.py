@@ -177,7 +177,10 @@ def _title(described: Any) -> str:
 @cache
 def method_tables() -> Any:
     """Any method of the registry: a table with its `kind` and its parameters."""
-    tables = [table_of(method, kind=(Literal[method.name], ...)) for method in registered()]
+    tables = []
+    for method in registered():
+        stated = {name: (Literal[value], value) for name, value in method.stated.items()}  # type: ignore[valid-type]
+        tables.append(table_of(method, kind=(Literal[method.name], ...), **stated))
     union: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]
     for table in tables:
         table.model_rebuild(_types_namespace={"AnyMethod": union})

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..systems.base import State, System
+from ..systems.numbers import real_array
 
 Array = NDArray[np.float64]
 
@@ -18,9 +19,9 @@ def stacked(system: System, starts: Any) -> tuple[dict[str, Array], Array]:
     """The fields of all starts, leading axis member, and their times, every mistake explained."""
     given, times = _read(starts, [f.name for f in system.fields])
     try:
-        fields = {name: np.array(value, dtype=float) for name, value in given.items()}
+        fields = {name: real_array(value) for name, value in given.items()}
         members = max(len(array) for array in fields.values())
-        times = np.broadcast_to(np.array(times, dtype=float), (members,))
+        times = np.broadcast_to(real_array(times), (members,))
     except (TypeError, ValueError) as problem:
         raise InputError(f"the starts are not arrays of numbers: {problem}", where="ensemble.starts") from None
     if members == 0:

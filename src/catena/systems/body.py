@@ -17,6 +17,7 @@ from ..errors import CatenaWarning, InputError, nearest
 from ..geometry import inertia, rotations
 from ..markup import html_table
 from .base import Array
+from .numbers import real_array
 
 THIRD = 1.0 / 3.0
 TETRAHEDRON = ((-0.5, -THIRD, -0.25), (0.5, -THIRD, -0.25), (0.0, 2.0 * THIRD, -0.25), (0.0, 0.0, 0.75))
@@ -398,9 +399,11 @@ def _numbers(value: ArrayLike, shape: tuple[int | None, ...], where: str) -> Arr
     """Finite numbers in this shape; None stands for any count but zero."""
     wanted = " x ".join("n" if n is None else str(n) for n in shape)
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError("this is not an array of numbers", where=where, do=f"give {wanted} numbers") from None
+        array = real_array(value)
+    except (TypeError, ValueError) as trouble:
+        raise InputError(
+            f"this is not an array of numbers: it has {trouble}", where=where, do=f"give {wanted} numbers"
+        ) from None
     fits = array.ndim == len(shape) and all(n in (None, m) and m > 0 for n, m in zip(shape, array.shape, strict=True))
     if not fits:
         raise InputError(f"the shape is {array.shape}", where=where, do=f"give {wanted} numbers")

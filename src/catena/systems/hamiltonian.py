@@ -17,6 +17,7 @@ from ..summation import add
 from ..views import View, dimension, velocity
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
+from .numbers import real_array, real_number
 
 LITERAL_DIMENSION = 32  # up to here sizes are literals of the compiled code
 
@@ -151,9 +152,12 @@ class Hamiltonian(System):
         fields = {}
         for name, value in (("q", q), ("p", p)):
             try:
-                array = np.array(value, dtype=float, ndmin=1)
-            except (TypeError, ValueError):
-                raise InputError(f"{name} = {value!r} is not a list of numbers", where=f"start.{name}") from None
+                array = np.atleast_1d(real_array(value))
+            except (TypeError, ValueError) as trouble:
+                raise InputError(
+                    f"{name} = {value!r} is not a list of numbers: it has {trouble}", where=f"start.{name}",
+                    do=f"give {n} numbers",
+                ) from None  # fmt: skip
             if array.shape != (n,):
                 raise InputError(f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give {n} numbers")
             if not np.isfinite(array).all():
@@ -273,7 +277,7 @@ def _names(given: str | Sequence[str], where: str) -> tuple[str, ...]:
 
 def _number(value: Any, where: str) -> float:
     try:
-        number = float(value)
+        number = real_number(value)
     except (TypeError, ValueError):
         raise InputError(f"{value!r} is not a number", where=where, do="give a finite number") from None
     if not math.isfinite(number):

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from .base import Array, Field
 from .body import Body
-from .one_body import UNIT_TOLERANCE
+from .numbers import real_array
 
 
 def fields_of(n: int) -> tuple[Field, ...]:
@@ -58,7 +58,7 @@ def describe_bodies(bodies: Sequence[Body]) -> Any:
 def vector(values: Any, where: str) -> Array:
     """Three finite numbers."""
     try:
-        array = np.array(values, dtype=float)
+        array = real_array(values)
     except (TypeError, ValueError):
         array = np.zeros(0)
     if array.shape != (3,) or not np.isfinite(array).all():
@@ -69,10 +69,10 @@ def vector(values: Any, where: str) -> Array:
 def start_array(values: Any, shape: tuple[int, int], name: str) -> Array:
     """A finite array of a start, one row for each body."""
     try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
+        array = real_array(values)
+    except (TypeError, ValueError) as trouble:
         raise InputError(
-            f"{name} is not an array of numbers", where=f"start.{name}", do=f"give shape {shape}"
+            f"{name} is not an array of numbers: it has {trouble}", where=f"start.{name}", do=f"give shape {shape}"
         ) from None
     if array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give shape {shape}")
@@ -81,17 +81,3 @@ def start_array(values: Any, shape: tuple[int, int], name: str) -> Array:
             f"{name} of body {j} is not finite: {array[j].tolist()}", where=f"start.{name}[{j}]", do="give finite numbers"
         )  # fmt: skip
     return array
-
-
-def start_orientations(given: Any, n: int) -> Array:
-    """Unit quaternions of n bodies, normalised if they are off by no more than the tolerance; none turned if None."""
-    if given is None:
-        return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
-    q = start_array(given, (n, 4), "orientation")
-    lengths = np.linalg.norm(q, axis=1)
-    for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
-        raise InputError(
-            f"the orientation of body {j} has length {lengths[j]:.9g}", where=f"start.orientation[{j}]",
-            do="give unit quaternions, scalar first",
-        )  # fmt: skip
-    return q / lengths[:, None]

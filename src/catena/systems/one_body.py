@@ -17,9 +17,10 @@ from ..geometry import rotations
 from ..geometry.quaternion import to_space
 from .base import Array, Field, State, System
 from .body import Body
+from .numbers import real_array
+from .orientations import one_orientation
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
-UNIT_TOLERANCE = 1e-6  # a quaternion that is off by less is normalised, one that is off by more is a mistake
 
 
 def body_field(z, par, out):
@@ -89,24 +90,24 @@ class OneBody(System):
         angular_momentum: ArrayLike | None = None,
         time: float = 0.0,
     ) -> State:
-        """A state: orientation, and angular velocity or momentum in the body's axes."""
+        """A state.
+
+        Parameters
+        ----------
+        orientation : body to space: (4,) unit quaternion, scalar first; (3, 3) rotation matrix; or scipy's Rotation
+        angular_velocity or angular_momentum : (3,) in the body's axes; `ct.euler_angles` gives both of the first from Euler angles
+        """
         if (angular_velocity is None) == (angular_momentum is None):
             raise InputError(
                 "give either the angular velocity or the angular momentum", where="start",
                 do="write angular_velocity=(...) or angular_momentum=(...), in the body's axes",
             )  # fmt: skip
-        q = _vector(orientation, 4, "orientation")
-        length = float(np.linalg.norm(q))
-        if not abs(length - 1.0) <= UNIT_TOLERANCE:
-            raise InputError(
-                f"the orientation {q.tolist()} has length {length:.9g}", where="start.orientation",
-                do="give a unit quaternion, scalar first" + (f": {(q / length).tolist()}" if length > 0.0 else ""),
-            )  # fmt: skip
+        q = one_orientation(orientation)
         if angular_momentum is not None:
-            y = _vector(angular_momentum, 3, "angular_momentum")
+            y = start_vector(angular_momentum, "angular_momentum")
         else:
-            y = self.body.tensor @ _vector(angular_velocity, 3, "angular_velocity")
-        state = State({"orientation": q / length, "angular_momentum": y}, float(time))
+            y = self.body.tensor @ start_vector(angular_velocity, "angular_velocity")
+        state = State({"orientation": q, "angular_momentum": y}, float(time))
         self._check_start(state)
         return state
 
@@ -150,13 +151,18 @@ class OneBody(System):
         return component_names(self.fields)
 
 
-def _vector(values: Any, length: int, name: str) -> Array:
+def start_vector(values: Any, name: str) -> Array:
+    """Three finite numbers of a start."""
     try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {values!r} is not a list of numbers", where=f"start.{name}") from None
-    if array.shape != (length,) or not np.isfinite(array).all():
-        raise InputError(f"{name} = {values!r}", where=f"start.{name}", do=f"give {length} finite numbers")
+        array = real_array(values)
+    except (TypeError, ValueError) as trouble:
+        raise InputError(
+            f"{name} = {values!r} is not a list of numbers: it has {trouble}",
+            where=f"start.{name}",
+            do="give 3 finite numbers",
+        ) from None
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InputError(f"{name} = {values!r}", where=f"start.{name}", do="give 3 finite numbers")
     return array
 
 

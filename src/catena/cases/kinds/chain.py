@@ -12,7 +12,7 @@ from pydantic import Field
 from ...systems.base import State
 from ...systems.chains.chain import Chain, Form
 from ...systems.chains.ends import end_from
-from ..bodies import AnyBodies, Quaternion, Vector, make_bodies
+from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
 from ..potentials import Potentials, make_potential, texts_of
 from ..tables import StartTable, SystemTable, Table, Text, register
 
@@ -52,9 +52,7 @@ class ChainStart(StartTable):
 
     straight: float | None = Field(None, gt=0, description="spacing of a row along x; or give position")
     position: list[Vector] | None = Field(None, description="centres of mass, one for each body")
-    orientation: list[Quaternion] | None = Field(
-        None, description="unit quaternions, scalar first; none turned if left out"
-    )
+    orientation: list[Orientation] | None = Field(None, description=ORIENTATIONS)
     velocity: list[Vector] | None = Field(None, description="in space; or give momentum")
     momentum: list[Vector] | None = None
     angular_velocity: list[Vector] | None = Field(
@@ -62,12 +60,13 @@ class ChainStart(StartTable):
     )
     angular_momentum: list[Vector] | None = None
     time: float = Field(0.0, description="time of the start")
+    check: bool = Field(True, description="false takes particles at any distance")
 
     def make(self, system: Any) -> State:
         arguments = self.given()
         spacing = arguments.pop("straight", None)
         if spacing is not None:
-            arguments = {"position": system.straight(spacing).position} | arguments
+            arguments = {"position": system.straight(spacing, check=False).position} | arguments
         return system.start(arguments.pop("position", []), **arguments)
 
 

@@ -8,14 +8,14 @@ from pydantic import Field
 
 from ...systems.body import Body
 from ...systems.free_body import FreeBody
-from ..bodies import AnyBody, Quaternion, Vector, make_body
+from ..bodies import ONE_ORIENTATION, AnyBody, Orientation, Vector, make_body
 from ..tables import StartTable, SystemTable, register
 
 
 class AttitudeStart(StartTable):
     """[start] of a body that turns about a point."""
 
-    orientation: Quaternion = Field([1.0, 0.0, 0.0, 0.0], description="unit quaternion, body to space, scalar first")
+    orientation: Orientation = Field([1.0, 0.0, 0.0, 0.0], description=ONE_ORIENTATION)
     angular_velocity: Vector | None = Field(None, description="in the body's axes; or give angular_momentum")
     angular_momentum: Vector | None = Field(None, description="in the body's axes")
     time: float = Field(0.0, description="time of the start")

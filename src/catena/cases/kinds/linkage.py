@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...systems.linkages.joint_forces import force_from
 from ...systems.linkages.joints import joint_from
 from ...systems.linkages.linkage import Form, Linkage
-from ..bodies import AnyBody, Quaternion, Vector, make_body
+from ..bodies import ORIENTATIONS, AnyBody, Orientation, Vector, make_body
 from ..joints import AnyForce, AnyJoint, force_texts, made
 from ..tables import StartTable, SystemTable, Text, register
 
@@ -22,9 +22,7 @@ class LinkageStart(StartTable):
     """[start] of a linkage: what is left out follows from the joints."""
 
     position: list[Vector] | None = Field(None, description="centres of mass; from the joints if left out")
-    orientation: list[Quaternion] | None = Field(
-        None, description="unit quaternions, scalar first; none turned if left out"
-    )
+    orientation: list[Orientation] | None = Field(None, description=ORIENTATIONS)
     velocity: list[Vector] | None = Field(None, description="in space; from the joints if left out; or give momentum")
     momentum: list[Vector] | None = None
     angular_velocity: list[Vector] | None = Field(

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...systems.linkages.joint_forces import force_from
 from ...systems.scaling.scaling_body import Constraint, ScalingBody
-from ..bodies import AnyBody, Quaternion, Vector, make_body
+from ..bodies import ONE_ORIENTATION, AnyBody, Orientation, Vector, make_body
 from ..joints import AnyLoad, force_texts, made
 from ..tables import StartTable, SystemTable, Text, register
 
@@ -17,13 +17,17 @@ from ..tables import StartTable, SystemTable, Text, register
 class ScalingStart(StartTable):
     """[start] of a body that may change its size."""
 
-    orientation: Quaternion = Field([1.0, 0.0, 0.0, 0.0], description="unit quaternion, body to space, scalar first")
+    orientation: Orientation = Field(
+        [1.0, 0.0, 0.0, 0.0], description=f"{ONE_ORIENTATION}; its squared length is the scale"
+    )
     position: Vector = Field([0.0, 0.0, 0.0], description="centre of mass")
     velocity: Vector | None = Field(None, description="in space; or give momentum")
     momentum: Vector | None = None
     angular_velocity: Vector | None = Field(None, description="in the body's axes; or give angular_momentum")
     angular_momentum: Vector | None = None
-    scale: float = Field(1.0, gt=0, description="size, 1 for the body as given")
+    scale: float | None = Field(
+        None, gt=0, description="size, 1 for the body as given; from the quaternion if left out"
+    )
     scale_rate: float = Field(0.0, description="rate of the scale")
     time: float = Field(0.0, description="time of the start")
 

@@ -166,29 +166,32 @@ class Chain(System):
         angular_velocity: ArrayLike | None = None,
         angular_momentum: ArrayLike | None = None,
         time: float = 0.0,
+        check: bool = True,
     ) -> State:
         """A state of all bodies, at rest where nothing is said.
 
         Particles nearer than half the resting distance of their potential are refused; forces beyond what holds two
-        particles together are warned of.
+        particles together are warned of, once for each chain.
 
         Parameters
         ----------
         position : (n, 3) centres of mass
-        orientation : (n, 4) unit quaternions, scalar first; none turned if None
+        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation; none turned if
+            None
         velocity or momentum : (n, 3) in space
         angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
+        check : False takes particles at any distance and warns of nothing, for potentials that allow it
         """
         return chain_start.make_start(
             self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
-            angular_momentum=angular_momentum, time=time,
+            angular_momentum=angular_momentum, time=time, check=check,
         )  # fmt: skip
 
-    def straight(self, spacing: float) -> State:
-        """All bodies in a row along x, none turned, at rest; the first at the origin."""
+    def straight(self, spacing: float, *, check: bool = True) -> State:
+        """All bodies in a row along x, none turned, at rest; the first at the origin. `check` as for `start`."""
         position = np.zeros((self.count, 3))
         position[:, 0] = spacing * np.arange(self.count)
-        return self.start(position)
+        return self.start(position, check=check)
 
     def undefined_at(self, state: State) -> str:
         """The first link without an energy."""

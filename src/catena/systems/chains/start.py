@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import CatenaWarning, InputError
+from ...errors import InputError, warn_once
 from ...geometry import rotations
 from ..base import Array, State
-from ..many_bodies import start_array, start_orientations
+from ..many_bodies import start_array
+from ..orientations import orientations
 from ..potentials.pairwise import Pairwise
 from .ends import Displaced
 
@@ -33,11 +33,12 @@ def make_start(
     angular_velocity: ArrayLike | None,
     angular_momentum: ArrayLike | None,
     time: float,
+    check: bool,
 ) -> State:
     """A state of all bodies; see `Chain.start`."""
     n = chain.count
     r = start_array(position, (n, 3), "position")
-    q = start_orientations(orientation, n)
+    q = orientations(orientation, n)
     _one_of(velocity, momentum, "velocity", "momentum")
     _one_of(angular_velocity, angular_momentum, "angular_velocity", "angular_momentum")
     masses = np.array([[body.mass] for body in chain.bodies])
@@ -54,7 +55,8 @@ def make_start(
     _check_held(chain, r, p, y)
     _check_lines(chain, y)
     state = State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, float(time))
-    _check_distances(chain, state)
+    if check:
+        _check_distances(chain, state)
     return state
 
 
@@ -135,21 +137,25 @@ def _refuse_too_close(potential: Pairwise, found: Nearest) -> None:
     if distance < TOO_CLOSE * potential.length or distance == 0.0:
         raise InputError(
             f"particle {k} of body {j} and particle {l} of body {j + 1} are {distance:.4g} apart, less than half of "
-            f"{potential.length:.4g}", where=f"start.position[{j}]", do="move the bodies apart, or turn them",
+            f"{potential.length:.4g}", where=f"start.position[{j}]", do="move the bodies apart, or turn them; check=False takes them as they are",
         )  # fmt: skip
 
 
 def _warn_of_pressure(chain: Chain, placed: list[Array], potential: Pairwise, pairs: list[Nearest]) -> None:
-    """Of the two particles pressed together most, if what presses them is not balanced by the others of their link."""
+    """Of the two particles pressed together most, if what presses them is not balanced by the others of their link.
+
+    A warm chain is pressed somewhere in most of its states: one warning has to do, or its restarts would flood the terminal.
+    """
     forces = potential.force([found.distance for found in pairs])
     for force, (_, j, k, l) in sorted(zip(forces.tolist(), pairs, strict=True), key=lambda found: -found[0]):
         if not force > potential.cohesion:
             return
         if np.linalg.norm(_net_force(chain, placed, j)) > potential.cohesion:
-            warnings.warn(
+            warn_once(
+                chain, "pressed",
                 f"particle {k} of body {j} and particle {l} of body {j + 1} repel with {force:.4g}, "
                 f"{force / potential.cohesion:.3g} times the largest attraction of two particles: the chain starts far from "
-                "equilibrium and may tear", CatenaWarning, stacklevel=5,
+                "equilibrium and may tear", stacklevel=5,
             )  # fmt: skip
             return
 

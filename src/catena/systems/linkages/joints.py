@@ -22,7 +22,8 @@ import numpy as np
 from ...errors import InputError, nearest
 from ...geometry import rotations
 from ..base import Array
-from ..one_body import UNIT_TOLERANCE
+from ..numbers import real_array
+from ..orientations import UNIT_TOLERANCE
 
 GROUND = -1
 POINT, DOT, PLANE, SCREW = 0, 1, 2, 3  # kinds of rows
@@ -248,7 +249,7 @@ def from_description(given: Mapping[str, Any], kinds: Mapping[str, Any], what: s
 
 def _numbers(values: Any, shape: tuple[int, ...], where: str, do: str) -> Array:
     try:
-        array = np.array(values, dtype=float)
+        array = real_array(values)
     except (TypeError, ValueError):
         array = np.zeros((0, 0))
     if array.shape != shape or not np.isfinite(array).all():

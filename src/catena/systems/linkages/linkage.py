@@ -17,8 +17,9 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...views import View
 from ..base import Array, Field, Invariant, State, System, register
-from ..many_bodies import bodies_from, describe_bodies, fields_of, start_array, start_orientations, vector
+from ..many_bodies import bodies_from, describe_bodies, fields_of, start_array, vector
 from ..one_body import component_names
+from ..orientations import orientations
 from . import start as starts
 from .joint_forces import JointForce, Load, Torsion, describe_force, force_from
 from .joints import Joint, joint_from
@@ -158,7 +159,7 @@ class Linkage(System):
         Parameters
         ----------
         position : (n, 3) centres of mass; left out, the points of every carrying joint coincide
-        orientation : (n, 4) unit quaternions, scalar first; none turned if None
+        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation; none turned if None
         velocity or momentum : (n, 3) in space; left out, those points stay together
         angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
         project : take the nearest state that fits the joints, and say how far it is, instead of refusing one that does not
@@ -168,7 +169,7 @@ class Linkage(System):
                      "angular_momentum": angular_momentum}  # fmt: skip
             if given[a] is not None and given[b] is not None:
                 raise InputError(f"both {a} and {b} are given", where="start", do="give one of them")
-        q = start_orientations(orientation, self.count)
+        q = orientations(orientation, self.count)
         r = starts.placed(self, q) if position is None else start_array(position, (self.count, 3), "position")
         masses = np.array([[body.mass] for body in self.bodies])
         if angular_momentum is not None:

@@ -50,13 +50,15 @@ def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -
     for j in range(linkage.count):
         turn = slice(6 * j + 3, 6 * j + 6)
         force[turn] -= np.cross(motion[turn], mass[turn, turn] @ motion[turn])
-    free = np.linalg.solve(mass, force).astype(float)
+    root = starts.inverse_roots(linkage, state.orientation, fill=False)
+    free = root @ (root.T @ force)
     if len(rows) == 0:
         return free, np.zeros(0)
-    compliance = rows @ np.linalg.solve(mass, rows.T)
+    weighted = rows @ root
+    compliance = weighted @ weighted.T
     wanted = rows @ free + bias(linkage, state, images, motion)
     multipliers = np.linalg.lstsq(compliance, wanted, rcond=starts.RANK)[0].astype(float)
-    return free - np.linalg.solve(mass, rows.T @ multipliers), multipliers
+    return free - root @ (weighted.T @ multipliers), multipliers
 
 
 def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:

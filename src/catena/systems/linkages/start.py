@@ -145,6 +145,29 @@ def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
     return full
 
 
+def inverse_roots(linkage: Linkage, orientation: Array, *, fill: bool) -> Array:
+    """(6 n, 6 n): W with W W^T the inverse of `mass_matrix`; displacements W x have the size |x|.
+
+    Where a body has no moment of inertia, W is zero: there is no motion; or, filled in, its largest moment stands for it, and for
+    a point its mass at the farthest of its joints.
+    """
+    full = np.zeros((6 * linkage.count, 6 * linkage.count))
+    for j, body in enumerate(linkage.bodies):
+        roots = np.sqrt(body.inverse_moments)
+        if fill and not roots.all():
+            arms = [
+                np.linalg.norm(joint.at[joint.child == j])
+                for joint in linkage.joints
+                if j in (joint.parent, joint.child)
+            ]
+            reach = max(arms, default=0.0) or 1.0
+            roots[roots == 0.0] = 1.0 / np.sqrt(body.moments.max() or body.mass * reach**2)
+        turn = rotations.to_matrix(orientation[j]) @ body.frame_matrix
+        full[6 * j : 6 * j + 3, 6 * j : 6 * j + 3] = np.eye(3) / np.sqrt(body.mass)
+        full[6 * j + 3 : 6 * j + 6, 6 * j + 3 : 6 * j + 6] = turn * roots
+    return full
+
+
 def velocities(linkage: Linkage, state: State) -> Array:
     """(6 n,): velocity and angular velocity in space of each body."""
     made = np.zeros((linkage.count, 2, 3))
@@ -198,15 +221,18 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
 
 
 def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts: Array, size: float) -> State:
-    """Newton towards Phi = 0 along the shortest way, masses as weights."""
+    """Newton towards Phi = 0 along the shortest way, masses as weights.
+
+    A rod may have to turn about its own line, and a point to turn, to fit a joint: they weigh as if they had a moment there.
+    """
     r, q = state.position.copy(), state.orientation.copy()
     for _ in range(PROJECTIONS):
         phi = residuals(linkage, r, q, images=images, shifts=shifts)
         if np.abs(phi).max() <= 4.0 * np.finfo(float).eps * size:
             break
         rows = gradients(linkage, r, q, images=images)
-        weights = np.linalg.inv(np.linalg.cholesky(mass_matrix(linkage, q)))
-        step = -weights.T @ np.linalg.lstsq(rows @ weights.T, phi, rcond=RANK)[0]
+        weights = inverse_roots(linkage, q, fill=True)
+        step = -weights @ np.linalg.lstsq(rows @ weights, phi, rcond=RANK)[0]
         change = step.reshape(linkage.count, 2, 3)
         r += change[:, 0]
         for j in range(linkage.count):
@@ -222,11 +248,11 @@ def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts
 
 
 def _projected_velocity(linkage: Linkage, state: State, images: Array) -> State:
-    """The velocity nearest in kinetic energy that keeps the joints together."""
+    """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia does not turn."""
     rows = gradients(linkage, state.position, state.orientation, images=images)
     motion = velocities(linkage, state)
-    weights = np.linalg.inv(np.linalg.cholesky(mass_matrix(linkage, state.orientation)))
-    change = -weights.T @ np.linalg.lstsq(rows @ weights.T, rows @ motion, rcond=RANK)[0]
+    weights = inverse_roots(linkage, state.orientation, fill=False)
+    change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
     say(f"start projected onto the joints: velocities changed by up to {np.abs(change).max():.3g}")
     v = (motion + change).reshape(linkage.count, 2, 3)
     p, y = state.momentum.copy(), state.angular_momentum.copy()

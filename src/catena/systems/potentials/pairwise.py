@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, nearest
 from ...kernel import Written
+from ..numbers import real_number
 from .wells import Well, find_well
 
 Quantity = Literal["energy", "force", "slope"]
@@ -236,7 +237,7 @@ def interpreted(kernel: Any) -> Callable[..., Any]:
 def checked(value: Any, where: str, *, least: float | None = None, above: float | None = None) -> float:
     """A finite number within its bounds."""
     try:
-        number = float(value)
+        number = real_number(value)
     except (TypeError, ValueError):
         raise InputError(f"{value!r} is not a number", where=where, do="give a finite number") from None
     if not math.isfinite(number):

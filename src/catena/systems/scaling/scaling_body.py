@@ -16,7 +16,9 @@ from ...geometry.free_rotation import ORBIT
 from ...views import View
 from ..base import Array, Field, Invariant, State, register
 from ..linkages.joint_forces import Load, describe_force, force_from
-from ..one_body import IDENTITY, OneBody, component_names
+from ..numbers import real_number
+from ..one_body import IDENTITY, OneBody, component_names, start_vector
+from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
 from . import kernels as kernels
 from .flight import Flight, flights, positions
 
@@ -176,7 +178,7 @@ class ScalingBody(OneBody):
         momentum: ArrayLike | None = None,
         angular_velocity: ArrayLike | None = None,
         angular_momentum: ArrayLike | None = None,
-        scale: float = 1.0,
+        scale: float | None = None,
         scale_rate: float = 0.0,
         time: float = 0.0,
     ) -> State:
@@ -184,27 +186,40 @@ class ScalingBody(OneBody):
 
         Parameters
         ----------
-        orientation : (4,) unit quaternion
+        orientation : body to space: (4,) quaternion, scalar first; (3, 3) rotation matrix; or scipy's Rotation. A quaternion A
+            that is not normalised tells the scale, too: |A|^2 [moeller2012]
         position : (3,)
         velocity or momentum : (3,) in space
         angular_velocity or angular_momentum : (3,) in the body; l = scale^2 Theta omega
-        scale, scale_rate : size and its rate
+        scale, scale_rate : size, which is 1 where neither it nor the length of the quaternion says otherwise, and its rate
         """
-        s, rate = _number(scale, "scale"), _number(scale_rate, "scale_rate")
+        q, s = self._size_of(orientation, scale)
+        rate = _number(scale_rate, "scale_rate")
         self._check_scale(s, rate)
         if velocity is not None and momentum is not None:
             raise InputError("velocity and momentum are both given", where="start.velocity", do="give one of them")
         if angular_velocity is not None and angular_momentum is None:
-            angular_velocity = s * s * np.asarray(angular_velocity, dtype=float)
+            angular_velocity = s * s * start_vector(angular_velocity, "angular_velocity")
         elif angular_velocity is None and angular_momentum is None:
             angular_momentum = np.zeros(3)
-        turning = super().start(orientation, angular_velocity=angular_velocity, angular_momentum=angular_momentum)
-        p = _vector(momentum, "momentum") if momentum is not None else np.zeros(3)
+        turning = super().start(q, angular_velocity=angular_velocity, angular_momentum=angular_momentum)
+        p = start_vector(momentum, "momentum") if momentum is not None else np.zeros(3)
         if velocity is not None:
-            p = self.body.mass * _vector(velocity, "velocity")
-        fields = {"position": _vector(position, "position"), "orientation": turning.orientation, "momentum": p}
+            p = self.body.mass * start_vector(velocity, "velocity")
+        fields = {"position": start_vector(position, "position"), "orientation": turning.orientation, "momentum": p}
         fields |= {"angular_momentum": turning.angular_momentum, "scale": np.array(s), "scale_rate": np.array(rate)}
         return State(fields, float(time))
+
+    def _size_of(self, orientation: ArrayLike, scale: float | None) -> tuple[Array, float]:
+        """The unit quaternion and the scale; without a given scale the squared length of the quaternion is the scale.
+
+        A length that is 1 but for rounding is 1: a size at its bound would else be beyond it by chance.
+        """
+        if scale is not None:
+            return one_orientation(orientation), _number(scale, "scale")
+        q = one_scaled_orientation(orientation)
+        length = float(np.linalg.norm(q))
+        return rotations.normalise(q), 1.0 if abs(length - 1.0) <= UNIT_TOLERANCE else length * length
 
     def _check_scale(self, s: float, rate: float) -> None:
         if not s > 0.0:
@@ -376,19 +391,9 @@ def _load(given: Any, number: int) -> Load:
 
 def _number(value: Any, name: str) -> float:
     try:
-        number = float(value)
+        number = real_number(value)
     except (TypeError, ValueError):
         number = np.nan
     if not np.isfinite(number):
         raise InputError(f"{name} = {value!r} is not a finite number", where=f"ScalingBody.{name}")
     return number
-
-
-def _vector(values: ArrayLike, name: str) -> Array:
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        array = np.full(0, np.nan)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{name} = {values!r}", where=f"start.{name}", do="give 3 finite numbers")
-    return array

@@ -20,6 +20,8 @@ from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...kernel import Written
+from ..numbers import real_array
+from ..potentials.pairwise import checked
 
 ELEMENTS = tuple(f"R{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 
@@ -38,7 +40,10 @@ class Gravity:
     center: Sequence[float] = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        values = np.array([self.strength, *self.center], dtype=float)
+        try:
+            values = real_array([self.strength, *self.center])
+        except (TypeError, ValueError):
+            values = np.zeros(0)
         if values.shape != (4,) or not np.isfinite(values).all():
             raise InputError(f"{self!r}", where="Gravity", do="give a finite strength and three numbers for the center")
         object.__setattr__(self, "strength", float(self.strength))
@@ -72,7 +77,9 @@ class AttitudePotential:
         else:
             names = [*ELEMENTS, *(parameters or {})]
             text = potential if isinstance(potential, str) else to_text(potential, names)
-        self.parameters = {name: float(value) for name, value in sorted((parameters or {}).items())}
+        self.parameters = {
+            name: checked(value, f"Top.parameters.{name}") for name, value in sorted((parameters or {}).items())
+        }
         for name in self.parameters:
             if name in ELEMENTS or not name.isidentifier():
                 raise InputError(f"a parameter cannot be called {name!r}", where="Top.parameters", do="rename it")
