@@ -179,7 +179,7 @@ def method_tables() -> Any:
     """Any method of the registry: a table with its `kind` and its parameters."""
     tables = []
     for method in registered():
-        stated = {name: (Literal[value], value) for name, value in method.stated.items()}  # type: ignore[valid-type]
+        stated = {name: (Literal[value], value) for name, value in method.stated.items()}
         tables.append(table_of(method, kind=(Literal[method.name], ...), **stated))
     union: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]
     for table in tables:
