@@ -53,6 +53,8 @@ class Plan:
     sections: tuple[Section, ...] = ()
     events: tuple[Event, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)  # labels only: time, length, mass
+    name: str = ""  # of the problem that was given, and what it shows; for readers only
+    about: str = ""
 
     @property
     def t0(self) -> float:
@@ -77,6 +79,7 @@ class Plan:
             "section": [vars(section) for section in self.sections],
             "event": [vars(event) for event in self.events],
             "units": dict(self.units),
+            **({"problem": {"name": self.name, "about": self.about}} if self.name else {}),
         }
 
 
@@ -93,6 +96,7 @@ def plan_from(described: Mapping[str, Any]) -> Plan:
         tuple(Section(**section) for section in described["section"]),
         tuple(Event(**event) for event in described["event"]),
         described.get("units", {}),
+        **described.get("problem", {}),
     )
 
 
@@ -109,8 +113,10 @@ def make_plan(
     events: Sequence[Event] = (),
 ) -> tuple[Plan, int]:
     """The plan and the number of steps of what a user asked for, every mistake explained."""
-    suggested = None
+    suggested, called, about = None, "", ""
     if isinstance(system, Problem):
+        if start is None:  # from another start it may show something else
+            called, about = system.name, system.about
         suggested, start, system = system.dt, start or system.start, system.system
     if not isinstance(system, System):
         raise InputError(
@@ -144,7 +150,17 @@ def make_plan(
     if not given and t_end is not None:
         step = (t_end - start.time) / count
     _check_stability(system, start, method, step)
-    plan = Plan(system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events))
+    plan = Plan(
+        system,
+        start,
+        method,
+        step,
+        positive_integer(every, "every"),
+        tuple(sections),
+        tuple(events),
+        name=called,
+        about=about,
+    )
     return plan, count
 
 

@@ -428,3 +428,73 @@ def test_a_body_is_drawn_in_its_size(browser: Any, tmp_path: Path) -> None:
     opened.context.close()
     q, scale = run.data.orientation.values[7].ravel(), float(run.data.scale.values[7].ravel()[0])
     np.testing.assert_allclose(drawn, scale * turned(q, np.eye(3)).T, atol=2e-6)
+
+
+def test_hinges_and_the_ground_are_seen(browser: Any, tmp_path: Path) -> None:
+    """A pin along the axis of the parent, turned with it; a plate on the other side of the ground's point than the body."""
+    rod = ct.Body.box((0.1, 0.1, 1.0))
+    axis = np.array([1.0, 2.0, 2.0]) / 3.0
+    joints = [
+        ct.Revolute(-1, 0, at=((1.0, 2.0, 3.0), (0.0, 0.0, 0.5)), axis=(0, 1, 0)),
+        ct.Revolute(0, 1, at=((0.0, 0.0, -0.5), (0.0, 0.0, 0.5)), axis=axis),
+    ]
+    run = tumbling(ct.Linkage([rod, rod], joints, gravity=(0.0, -9.81, 0.0)), count=10)
+    run.view(tmp_path / "hinges.html")
+    opened = Opened(browser, tmp_path / "hinges.html")
+    opened.page.evaluate("catena.player.seek(7)")
+    read = "name => Array.from(catena.stage[name].instanceMatrix.array)"
+    pins, plates = (np.array(opened.page.evaluate(read, name)).reshape(-1, 4, 4) for name in ("pins", "plates"))
+    origin, size = opened.page.evaluate("[catena.page.poses.origin, catena.page.bodies.joints[0].size]")
+    assert opened.page.text_content("#links") == "joints"
+    before = opened.picture()
+    opened.page.click("#links")
+    assert opened.picture() != before
+    assert opened.complaints == []
+    opened.context.close()
+    q, child = run.data.orientation.values[7, 0], run.data.position.values[0, 0]
+    for pin, way in zip(pins, ((0, 1, 0), turned(q, axis)), strict=True):
+        np.testing.assert_allclose(pin[1, :3] / np.linalg.norm(pin[1, :3]), way, atol=1e-6)
+    above = np.array([0.0, 1.0, 0.0])  # against gravity
+    side = -np.sign((child - [1.0, 2.0, 3.0]) @ above)
+    np.testing.assert_allclose(
+        plates[0, 3, :3] + origin, np.array([1.0, 2.0, 3.0]) + side * 1.2 * size * above, atol=1e-6
+    )
+
+
+def test_arrows_show_the_axes_and_the_angular_momentum_of_a_single_body(browser: Any, tmp_path: Path) -> None:
+    """The tips: along the columns of R, and along R y, which is as long as |y| is to its largest."""
+    run = tumbling(ct.FreeBody(ct.Body.box((1, 2, 3))), count=10)
+    run.view(tmp_path / "body.html")
+    opened = Opened(browser, tmp_path / "body.html")
+    opened.page.evaluate("catena.player.seek(7)")
+    read = "layer => catena.stage.layers[layer].map(mesh => Array.from(mesh.instanceMatrix.array))"
+    axes, momentum = (
+        np.array(opened.page.evaluate(read, layer)).reshape(2, -1, 4, 4) for layer in ("axes", "momentum")
+    )
+    colours = opened.page.evaluate("Array.from(catena.stage.layers.bodies[0].geometry.getAttribute('color').array)")
+    opened.page.select_option("#colour", label="one colour")
+    plain = opened.page.evaluate("Array.from(catena.stage.layers.bodies[0].geometry.getAttribute('color').array)")
+    assert opened.complaints == []
+    opened.context.close()
+    q, y = (run.data[name].values for name in ("orientation", "angular_momentum"))
+    ways = axes.sum(axis=0)[:, 1, :3]  # shaft and head, one after the other
+    np.testing.assert_allclose(ways / np.linalg.norm(ways, axis=1)[:, None], turned(q[7], np.eye(3)), atol=1e-6)
+    reach = 1.3 * np.linalg.norm([0.5, 1.0, 1.5])
+    wanted = reach * turned(q[7], y[7]) / np.linalg.norm(y, axis=1).max()
+    np.testing.assert_allclose(momentum.sum(axis=0)[0, 1, :3], wanted, atol=1e-6)
+    assert len(np.unique(np.array(colours).reshape(-1, 3), axis=0)) == 6  # sides of a box
+    assert set(plain) == {1.0}
+
+
+def test_the_page_tells_what_a_problem_shows(browser: Any, tmp_path: Path) -> None:
+    """Title in words, and a paragraph; also of a stored run. From another start nothing is claimed."""
+    problem = ct.problems.pendulum()
+    run = ct.simulate(problem, steps=20, out=tmp_path / "run.zarr", progress=False)
+    run.view(tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    assert opened.page.text_content("h1") == "Pendulum"
+    assert opened.page.text_content(".about") == problem.about
+    opened.context.close()
+    other = ct.simulate(problem, problem.system.start(q=0.1, p=0.0), steps=20, progress=False)
+    assert 'class="about"' not in other.view().html
+    assert "<h1>Hamiltonian system with 1 degree of freedom</h1>" in other.view().html

@@ -25,6 +25,9 @@ function mapped() {
 const SCREEN = mapped();
 export const LINEAR = SCREEN.map(toLinear); // the renderer computes with linear light
 
+// x, y, z: orange, green, blue, as in the triad; and a yellow. In linear light.
+export const HUES = [[0xd5, 0x5e, 0x00], [0x00, 0x9e, 0x73], [0x00, 0x72, 0xb2], [0xe6, 0xc2, 0x2e]].map((c) => c.map((x) => toLinear(x / 255)));
+
 export function gradient() {
   const stops = [];
   for (let i = 0; i <= 255; i += 15) {
@@ -34,6 +37,6 @@ export function gradient() {
 }
 
 export const THEMES = {
-  light: { background: 0xffffff, body: 0x4f86c6, link: 0x7b8794, particle: 0x2f3a46, ghost: 0x8a94a0, trail: 0x7d8896 },
-  dark: { background: 0x171a20, body: 0x6ea8e8, link: 0x8b97a5, particle: 0xdfe6ee, ghost: 0x8a94a0, trail: 0x76828f },
+  light: { background: 0xffffff, body: 0x4f86c6, link: 0x7b8794, particle: 0x2f3a46, ghost: 0x8a94a0, trail: 0x7d8896, joint: 0xc8702a, ground: 0x9aa3ad, momentum: 0x8e44ad },
+  dark: { background: 0x171a20, body: 0x6ea8e8, link: 0x8b97a5, particle: 0xdfe6ee, ghost: 0x8a94a0, trail: 0x76828f, joint: 0xe39a55, ground: 0x5d6672, momentum: 0xc58fe0 },
 };

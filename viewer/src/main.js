@@ -96,9 +96,11 @@ function option(select, value, text) {
   select.append(element);
 }
 
+const BY_FACE = -2;
+
 function colourBy(index) {
   const scalar = index < 0 ? null : page.scalars[index];
-  stage.setScalar(scalar);
+  stage.setScalar(scalar, index === BY_FACE);
   find("legend").hidden = !scalar;
   if (!scalar) return;
   find("legend-name").textContent = scalar.name;
@@ -109,6 +111,7 @@ function colourBy(index) {
 if (stage) {
   find("legend-bar").style.background = gradient();
   option(find("colour"), -1, "one colour");
+  if (page.bodies) option(find("colour"), BY_FACE, "by face");
   page.scalars.forEach((scalar, i) => option(find("colour"), i, scalar.name));
   find("colour").addEventListener("change", (event) => colourBy(Number(event.target.value)));
   find("colour").value = page.colour;
@@ -125,6 +128,8 @@ if (stage) {
     button.addEventListener("click", () => stage.look(button.dataset.look));
   }
   const parts = { particles: stage.particles?.body.length > 0, links: stage.rods.count > 0, ghost: Boolean(page.bodies) };
+  parts.axes = parts.momentum = Boolean(page.arrows);
+  if (page.bodies?.joints.length) find("links").textContent = "joints";
   for (const [layer, present] of Object.entries(parts)) {
     const button = find(layer);
     const visible = () => stage.layers[layer].some((mesh) => mesh.visible);

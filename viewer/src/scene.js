@@ -6,12 +6,15 @@ import {
   Scene, Vector3, WebGLRenderer,
 } from "three";
 import { Eye } from "./camera.js";
-import { LINEAR, THEMES } from "./colours.js";
+import { HUES, LINEAR, THEMES } from "./colours.js";
 import { geometryOf, writeBall, writePose, writeRod } from "./shapes.js";
 
 const SHORT_TRAIL = 0.06; // of all frames
 const LEAST_TRAIL = 20; // frames
 const FAR = 4; // times the extent of a frame: farther, bodies would be too small to see
+const PIN = 1.9; // half the length of a pin, in radii of its joint
+const PLATE = 4; // half the diagonal of the ground's plate, in the same
+const WHITE = new Color(0xffffff);
 const VIEWS = { x: [1, 0, 0], y: [0, -1, 0], z: [0, 0, 1] };
 
 export class Stage {
@@ -21,6 +24,7 @@ export class Stage {
     this.frames = page.time.length;
     this.frame = 0;
     this.scalar = null;
+    this.byFace = false;
     this.followed = -1;
     this.trail = "off";
     this.changed = true;
@@ -34,7 +38,7 @@ export class Stage {
     this.sky = new HemisphereLight(0xffffff, 0xa8b0bc, 2.3);
     this.sun = new DirectionalLight(0xffffff, 1.5);
     this.scene.add(this.sky, this.sun, this.sun.target);
-    this.layers = { bodies: [], ghost: [], particles: [], links: [] };
+    this.layers = { bodies: [], ghost: [], particles: [], links: [], axes: [], momentum: [] };
     this.points = Array.from({ length: this.count }, () => [0, 0, 0]);
     this.size = page.size;
     this.build();
@@ -52,6 +56,7 @@ export class Stage {
       this.addShape(marker, 0);
     }
     this.addLinks();
+    if (this.page.arrows) this.addArrows();
   }
 
   instanced(layer, geometry, count, role, options = {}) {
@@ -88,13 +93,52 @@ export class Stage {
     mesh.visible = particles.shown;
   }
 
-  // A link is a rod from centre to centre, a joint two rods to the shared point and a ball there.
+  // A link is a rod from centre to centre, a joint two rods to the shared point and a ball there; a pin lies along its axis,
+  // and a square plate is the ground that it is fixed to.
   addLinks() {
     const { links, joints } = this.page.bodies || { links: [], joints: [] };
     const rods = links.length + 2 * joints.length;
     this.rods = this.instanced("links", new CylinderGeometry(1, 1, 1, 6, 1, true), rods, "link");
-    this.balls = this.instanced("links", new IcosahedronGeometry(1, 2), joints.length, "link");
+    this.balls = this.instanced("links", new IcosahedronGeometry(1, 2), joints.length, "joint");
+    this.pinned = joints.filter((joint) => joint.axis);
+    this.grounded = joints.filter((joint) => joint.plate);
+    this.pins = this.instanced("links", new CylinderGeometry(1, 1, 1, 20), this.pinned.length, "joint");
+    this.plates = this.instanced("links", new CylinderGeometry(1, 1, 1, 4), this.grounded.length, "ground");
     for (const mesh of this.layers.links) mesh.visible = Boolean(this.page.bodies?.linksShown);
+  }
+
+  // Of a single body: its own axes, and its angular momentum in space.
+  addArrows() {
+    const shaft = new CylinderGeometry(1, 1, 1, 12);
+    const head = new CylinderGeometry(0, 1, 1, 16);
+    for (const [layer, count] of [["axes", 3], ["momentum", 1]]) {
+      for (const geometry of [shaft, head]) {
+        const mesh = this.instanced(layer, geometry, count, layer === "axes" ? "axis" : "momentum");
+        if (layer === "axes") mesh.instanceColor = new InstancedBufferAttribute(new Float32Array(HUES.slice(0, 3).flat()), 3);
+      }
+    }
+  }
+
+  placeArrows() {
+    const { arrows, spin } = this.page;
+    if (!arrows) return;
+    const from = this.carry(0, [0, 0, 0]);
+    const tips = arrows.axes.map((length, k) => this.carry(0, [0, 1, 2].map((i) => (i === k ? length : 0))));
+    tips.forEach((tip, k) => this.writeArrow(this.layers.axes, k, from, tip, 0.012 * arrows.reach));
+    const s = 3 * this.frame;
+    const tip = [0, 1, 2].map((k) => from[k] + arrows.reach * spin[s + k]);
+    this.writeArrow(this.layers.momentum, 0, from, tip, 0.02 * arrows.reach);
+  }
+
+  // A shaft, and a head that ends in the tip.
+  writeArrow([shaft, head], i, from, tip, radius) {
+    const along = tip.map((x, k) => x - from[k]);
+    const length = Math.hypot(...along) || 1e-30;
+    const share = Math.max(0, 1 - (7 * radius) / length);
+    const neck = from.map((x, k) => x + share * along[k]);
+    writeRod(shaft.instanceMatrix.array, 16 * i, from, neck, radius);
+    writeRod(head.instanceMatrix.array, 16 * i, neck, tip, 2.6 * radius);
+    shaft.instanceMatrix.needsUpdate = head.instanceMatrix.needsUpdate = true;
   }
 
   writeBody(out, at, j, frame) {
@@ -123,6 +167,7 @@ export class Stage {
     }
     this.placeParticles();
     this.placeLinks();
+    this.placeArrows();
     this.colourBodies();
     this.cutTrail();
     if (before) {
@@ -166,10 +211,26 @@ export class Stage {
       const other = this.carry(parent, atParent);
       writeRod(out, 16 * n++, parent < 0 ? other : this.points[parent], other, linkSize);
       writeRod(out, 16 * n++, this.points[child], shared, linkSize);
-      writeBall(this.balls.instanceMatrix.array, 16 * i, ...shared, 2 * linkSize);
+      writeBall(this.balls.instanceMatrix.array, 16 * i, ...shared, joints[i].size);
     });
-    this.rods.instanceMatrix.needsUpdate = true;
-    this.balls.instanceMatrix.needsUpdate = true;
+    this.pinned.forEach(({ parent, child, atChild, axis, size }, i) => {
+      const shared = this.carry(child, atChild);
+      const way = parent < 0 ? axis : this.turn(parent, axis);
+      const [a, b] = [-1, 1].map((side) => shared.map((x, k) => x + side * PIN * size * way[k]));
+      writeRod(this.pins.instanceMatrix.array, 16 * i, a, b, 0.7 * size);
+    });
+    const { origin } = this.page.poses;
+    this.grounded.forEach(({ plate, up, size }, i) => {
+      const [a, b] = [-1, 1].map((side) => plate.map((x, k) => x - origin[k] + side * 0.2 * size * up[k]));
+      writeRod(this.plates.instanceMatrix.array, 16 * i, a, b, PLATE * size);
+    });
+    for (const mesh of [this.rods, this.balls, this.pins, this.plates]) mesh.instanceMatrix.needsUpdate = true;
+  }
+
+  // A direction of a body in space.
+  turn(j, local) {
+    const there = this.carry(j, local);
+    return there.map((x, k) => x - this.points[j][k]);
   }
 
   // The colour map's entry of a body in a frame; -1 for the plain colour.
@@ -182,7 +243,8 @@ export class Stage {
   colourBodies() {
     for (const mesh of this.layers.bodies) {
       const out = mesh.instanceColor.array;
-      mesh.userData.members.forEach((j, i) => this.writeColour(out, 3 * i, this.level(this.frame, j), this.plain));
+      const plain = this.byFace ? WHITE : this.plain;
+      mesh.userData.members.forEach((j, i) => this.writeColour(out, 3 * i, this.level(this.frame, j), plain));
       mesh.instanceColor.needsUpdate = true;
     }
   }
@@ -193,8 +255,12 @@ export class Stage {
     } else for (let c = 0; c < 3; c++) out[at + c] = LINEAR[3 * level + c];
   }
 
-  setScalar(scalar) {
+  setScalar(scalar, byFace = false) {
     this.scalar = scalar;
+    this.byFace = byFace && Boolean(this.page.bodies);
+    for (const { geometry } of this.layers.bodies) {
+      if (geometry.userData.faces) geometry.setAttribute("color", new BufferAttribute(geometry.userData[this.byFace ? "faces" : "shades"], 3));
+    }
     this.colourBodies();
     this.colourTrail();
     this.changed = true;
@@ -205,7 +271,8 @@ export class Stage {
     this.scene.background = new Color(theme.background);
     this.plain = new Color(theme.body);
     this.faint = new Color(theme.trail);
-    const colours = { particle: theme.particle, link: theme.link, ghost: theme.ghost };
+    const { particle, link, ghost, joint, ground, momentum } = theme;
+    const colours = { particle, link, ghost, joint, ground, momentum };
     for (const layer of Object.values(this.layers)) {
       for (const mesh of layer) if (colours[mesh.userData.role]) mesh.material.color.set(colours[mesh.userData.role]);
     }
@@ -295,6 +362,7 @@ export class Stage {
           this.points[j] = place;
           this.frame = f;
           for (const corner of corners) all.push(...this.carry(j, corner), 0);
+          if (page.arrows) all.push(...place.map((x, k) => x + page.arrows.reach * page.spin[3 * f + k]), 0);
         }
       }
     }

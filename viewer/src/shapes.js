@@ -1,9 +1,12 @@
 // Geometry from the triangles that the page carries, and matrices from poses.
 
 import { BufferAttribute, BufferGeometry, Vector3 } from "three";
+import { HUES } from "./colours.js";
 import { numbers } from "./data.js";
 
 const DARKER = 0.72;
+// towards +x, +y, +z (and a fourth one, for octants); paler: those on the other side
+const SIDES = [HUES, HUES.map((colour) => colour.map((c) => 0.35 + 0.65 * c))];
 
 // Triangles apart from each other, with flat normals, or those of the round surface they belong to. The octants of a round
 // shape, or the quadrants of a cylinder, are painted in turn, so that one sees it turn.
@@ -28,7 +31,33 @@ export function geometryOf(shape) {
     }
   }
   apart.setAttribute("color", new BufferAttribute(shades, 3));
+  apart.userData = { shades, faces: faceColours(apart, Boolean(shape.painted)) };
   return apart;
+}
+
+// The colour of each triangle, so that one sees which way a body has turned: by the axis of the body that a flat one looks
+// along; on a round surface by the octant it is in, whose borders no triangle crosses.
+function faceColours(geometry, round) {
+  const place = geometry.getAttribute("position");
+  const colours = new Float32Array(3 * place.count);
+  const corners = [new Vector3(), new Vector3(), new Vector3()];
+  for (let i = 0; i < place.count; i += 3) {
+    corners.forEach((corner, k) => corner.fromBufferAttribute(place, i + k));
+    const colour = round ? octantColour(corners) : sideColour(corners);
+    for (let k = 0; k < 3; k++) colours.set(colour, 3 * (i + k));
+  }
+  return colours;
+}
+
+function sideColour([a, b, c]) {
+  const normal = b.clone().sub(a).cross(c.clone().sub(a)).toArray();
+  const axis = normal.reduce((best, x, k) => (Math.abs(x) > 1.000001 * Math.abs(normal[best]) ? k : best), 0);
+  return SIDES[normal[axis] < 0 ? 1 : 0][axis];
+}
+
+function octantColour([a, b, c]) {
+  const middle = a.clone().add(b).add(c);
+  return SIDES[middle.z < 0 ? 1 : 0][(middle.x < 0 ? 1 : 0) + (middle.y < 0 ? 2 : 0)];
 }
 
 // Columns of scale * R(q), then the position, into a 4 x 4 matrix.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..geometry import rotations
 from ..units import unit_of
+from .linkage_plots import JointPictures
 from .page.shapes import shape_of
 from .style import axes_for, legend_above, legend_in_one_row, line_style, log_error_axis, next_line_style, styled
 from .thinning import largest
@@ -29,7 +30,7 @@ FLAT = 0.6  # height over width from which snapshots stand side by side
 EPS = float(np.finfo(float).eps)
 
 
-class ManyBodyPictures:
+class ManyBodyPictures(JointPictures):
     """Pictures of a run of several bodies. Every method takes `ax`, the axes to draw into (None: new ones)."""
 
     run: Run
@@ -178,7 +179,8 @@ class ManyBodyPictures:
         residuals = any(i.name.endswith("residual") for i in self.run.system.invariants)
         lengths = () if hasattr(self.run.system, "joints") else ("link_lengths",)
         return (
-            "energy_parts", *lengths, "body_energies", "snapshots", "momentum", *(("residuals",) if residuals else ())
+            "energy_parts", *lengths, *self._suited_to_joints(), "body_energies", "snapshots", "momentum",
+            *(("residuals",) if residuals else ()),
         )  # fmt: skip
 
     def _has_bodies(self) -> bool:

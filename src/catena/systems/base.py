@@ -79,6 +79,11 @@ class System:
     works_in_parameters: ClassVar[bool] = False  # kernels write into par, which members on a card would share
     smoothness: float = math.inf  # how many derivatives of the energy are continuous along every motion
 
+    @property
+    def in_words(self) -> str:
+        """What moves, as the heading of a page says it."""
+        return self.title
+
     def _repr_html_(self) -> str:
         """What moves, what it keeps, and how it is stepped by default; nothing is computed for it."""
         kind, arguments = self.default_method

@@ -56,6 +56,10 @@ class FreeBody(OneBody):
     default_method = ("Jacobi", {})
 
     @property
+    def in_words(self) -> str:
+        return "Free rigid body"
+
+    @property
     def title(self) -> str:  # type: ignore[override]
         return "FreeBody"
 

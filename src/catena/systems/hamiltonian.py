@@ -126,6 +126,11 @@ class Hamiltonian(System):
         return self._derived.quadratic_kinetic
 
     @property
+    def in_words(self) -> str:
+        count = len(self.q)
+        return f"Hamiltonian system with {count} degree{'' if count == 1 else 's'} of freedom"
+
+    @property
     def title(self) -> str:  # type: ignore[override]
         return f"Hamiltonian in {', '.join(self.q)}"
 

@@ -15,17 +15,25 @@ from .shapes import Shape, cone_of, shape_of
 
 Array = NDArray[np.float64]
 
+JOINT = 1.25  # radius of a joint, of the least half extent of its bodies ...
+LARGEST_JOINT, LEAST_JOINT = 0.3, 0.03  # ... and of the largest
 PARTICLE = 0.11  # radius of a particle, of the mean distance of particles from the centre of their body
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """Where two bodies are held together: a point of each, in its own axes. Body -1 is the ground."""
+    """Where two bodies are held together: a point of each, in its own axes. Body -1 is the ground.
+
+    `axis` is the direction, in the axes of the parent, about or along which the joint lets its child move, if it has one; `size` the
+    radius with which it is drawn.
+    """
 
     parent: int
     child: int
     at_parent: Array
     at_child: Array
+    axis: Array | None
+    size: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +83,7 @@ def appearance_of(system: Any) -> Appearance:
     shapes = tuple(_shape(body, system) for body in distinct)
     number = np.array([distinct.index(body) for body in bodies])
     counts = [len(body.particles) for body in bodies]
-    joints = tuple(_joint(joint) for joint in getattr(system, "joints", ()))
+    joints = tuple(_joint(joint, shapes, number) for joint in getattr(system, "joints", ()))
     neighbours = np.arange(len(bodies) - 1 if hasattr(system, "potentials") else 0)  # those of a chain interact
     return Appearance(
         shapes=shapes,
@@ -116,6 +124,11 @@ def _particle_size(body: Body) -> float:
     return PARTICLE * spread if spread > 0.0 else 0.05
 
 
-def _joint(joint: Any) -> Joint:
+def _joint(joint: Any, shapes: Sequence[Shape], shape_of_body: NDArray[np.int64]) -> Joint:
+    """A joint sticks out of the thinner of its two bodies, and is never larger than a good part of one."""
     at_parent, at_child = (np.array(point, dtype=float) for point in joint.at)
-    return Joint(joint.parent, joint.child, at_parent, at_child)
+    extents = [shapes[shape_of_body[j]].half_extents for j in (joint.parent, joint.child) if j >= 0]
+    size = min(min(JOINT * float(e.min()), LARGEST_JOINT * float(e.max())) for e in extents)
+    size = max(size, LEAST_JOINT * max(float(e.max()) for e in extents))
+    axis = np.array(joint.triad[0], dtype=float) if hasattr(joint, "axis") else None
+    return Joint(joint.parent, joint.child, at_parent, at_child, axis, size)

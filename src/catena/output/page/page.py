@@ -14,21 +14,24 @@ import numpy as np
 
 from ...auditing import Audit
 from ...errors import InputError
+from ...geometry import rotations
 from ...plan import positive_integer
 from ...talk import say
 from ...version import __version__
 from ..export.files import replacing
-from .appearance import Appearance, appearance_of, has_bodies
+from .appearance import Appearance, Joint, appearance_of, has_bodies
 from .charts import charts
 from .citation import bibtex, readable
 from .colouring import Scalar, scalars
 from .facts import clipped, facts
-from .frames import Frames, choose_frames, encoded, text_of
+from .frames import Array, Frames, choose_frames, encoded, text_of
 
 MOST_FRAMES = 2000
 NOTEBOOK_HEIGHT = 760
 MOST_PARTICLES, MOST_LINKS = 1000, 250  # that are drawn unless asked for: more would slow the page down
 PAINTED = {"ellipsoid": "octants", "cone": "octants", "disc": "quadrants", "rod": "quadrants"}
+ONE_COLOUR, BY_FACE = -1, -2  # instead of a scalar
+GROUND_GAP = 1.2  # distance of the middle of the ground from the point of its joint, in radii of the joint
 PREFERRED = ("tension, mean of its links", "speed", "angular speed")
 
 
@@ -81,6 +84,7 @@ def page_of(run: Any, *, title: str | None = None, frames: int | None = None) ->
     text = Template(_part("template.html")).substitute(
         title=escape(heading),
         subtitle=escape(_subtitle(run)),
+        about=f'<p class="about">{escape(run.plan.about)}</p>' if run.plan.about else "",
         style=_part("viewer.min.css"),
         time_name="t",
         time_unit=escape(f" {run.plan.units['time']}" if run.plan.units.get("time") else ""),
@@ -106,12 +110,16 @@ def _part(name: str) -> str:
 
 
 def _title(run: Any) -> str:
-    path = getattr(run, "path", None)
-    return Path(path).stem if path is not None else str(run.system.title)
+    """The problem, or what moves, in words."""
+    name = run.plan.name.replace("_", " ")
+    return name[:1].upper() + name[1:] if name else str(run.system.in_words)
 
 
 def _subtitle(run: Any) -> str:
-    return f"{clipped(repr(run.system), 160)} \u00b7 {run.method}, dt = {run.plan.dt:g}, {run.steps} steps"
+    path = getattr(run, "path", None)
+    stored = f"{Path(path).name} \u00b7 " if path is not None else ""
+    moved = clipped(repr(run.system), 160)
+    return f"{stored}{moved} \u00b7 {run.method}, dt = {run.plan.dt:g}, {run.steps} steps"
 
 
 def _notes(run: Any, shown: Frames, length: int) -> list[str]:
@@ -145,6 +153,7 @@ def _description(
     """What the script on the page reads: JSON, and arrays by name."""
     reading, arrays = encoded(shown)
     looks = appearance_of(run.system) if has_bodies(run.system) else None
+    single = looks is not None and looks.count == 1
     names = [scalar.name for scalar in coloured]
     preferred = next((names.index(name) for name in PREFERRED if name in names), -1)
     last = float(run.data.time.values[-1])
@@ -160,24 +169,54 @@ def _description(
         "poses": reading,
         "charts": drawn,
         "scalars": [{"name": s.name, "low": s.low, "high": s.high, "cut": s.is_cut} for s in coloured],
-        "colour": preferred if looks is not None and looks.count > 1 else -1,
-        "trail": "off" if looks is not None and looks.count > 1 else "whole",
+        "colour": BY_FACE if single else preferred if looks is not None else ONE_COLOUR,
+        "trail": "off" if looks is not None and not single else "whole",
         "hasScale": "scale" in shown.data,
         "bodies": None,
+        "arrows": None,
     }
     arrays |= {f"scalar-{i}": text_of(scalar.levels, "u1") for i, scalar in enumerate(coloured)}
     if looks is not None:
         if "scale" in shown.data:
             arrays["scale"] = text_of(shown.data["scale"].values.reshape(len(shown.position), -1), "<f4")
         reaches = [shape.reach for shape in looks.shapes]
-        description |= {"bodies": _bodies(looks), "reach": [reaches[k] for k in looks.shape_of], "size": 1.0}
+        bodies = _bodies(looks, shown, _upwards(run.system))
+        description |= {"bodies": bodies, "reach": [reaches[k] for k in looks.shape_of], "size": 1.0}
+        if single:
+            description["arrows"], arrays["spin"] = _arrows(looks, shown)
     else:
         extent = float(np.linalg.norm(np.ptp(shown.drawn, axis=(0, 1)) * shown.stretch)) or 1.0
         description |= {"size": 0.012 * extent, "reach": [0.012 * extent]}
     return description, arrays
 
 
-def _bodies(looks: Appearance) -> dict[str, Any]:
+def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Any], str]:
+    """Lengths of the axes of a single body, and its angular momentum in space in every frame, to the largest of the run."""
+    shape = looks.shapes[0]
+    assert shown.orientation is not None
+    with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+        spin = rotations.rotate(shown.orientation[:, 0], shown.data["angular_momentum"].values)
+        spin = spin / (np.linalg.norm(spin, axis=1).max() or 1.0)
+    spin = np.where(np.isfinite(spin) & shown.is_sound[:, :1], spin, 0.0)
+    lengths = 1.2 * np.abs(shape.vertices).max(axis=0) + 0.1 * shape.reach
+    return {"axes": lengths.tolist(), "reach": 1.3 * shape.reach}, text_of(spin, "<f4")
+
+
+def _upwards(system: Any) -> Array:
+    """Against gravity; z where there is none."""
+    gravity = np.array(getattr(system, "gravity", (0.0, 0.0, 0.0)), dtype=float)
+    return -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
+
+
+def _plate(joint: Joint, shown: Frames, up: Array) -> list[float] | None:
+    """Where the ground of a joint is drawn: on the side of its point that the body does not begin on."""
+    if joint.parent >= 0:
+        return None
+    side = -1.0 if (shown.drawn[0, joint.child] - joint.at_parent) @ up > 0.0 else 1.0
+    return (joint.at_parent + side * GROUND_GAP * joint.size * up).tolist()
+
+
+def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Any]:
     thickness = float(np.mean([shape.half_extents.max() for shape in looks.shapes])) * 0.07
     return {
         "shapes": [
@@ -196,7 +235,10 @@ def _bodies(looks: Appearance) -> dict[str, Any]:
         "linkSize": thickness,
         "linksShown": bool(looks.joints) or len(looks.links) <= MOST_LINKS,
         "joints": [
-            {"parent": j.parent, "child": j.child, "atParent": j.at_parent.tolist(), "atChild": j.at_child.tolist()}
+            {
+                "parent": j.parent, "child": j.child, "atParent": j.at_parent.tolist(), "atChild": j.at_child.tolist(),
+                "axis": None if j.axis is None else j.axis.tolist(), "size": j.size, "plate": _plate(j, shown, up), "up": up.tolist(),
+            }
             for j in looks.joints
         ],
         "traced": looks.traced.tolist(),

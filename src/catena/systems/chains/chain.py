@@ -102,6 +102,10 @@ class Chain(System):
                 )  # fmt: skip
 
     @property
+    def in_words(self) -> str:
+        return f"Chain of {self.count} rigid bodies"
+
+    @property
     def title(self) -> str:  # type: ignore[override]
         return "Chain" if self.form == "quaternion" else f"Chain ({self.form} form)"
 

@@ -129,6 +129,10 @@ class Linkage(System):
         return len(self.bodies)
 
     @property
+    def in_words(self) -> str:
+        return f"{self.count} linked rigid bodies" if self.count > 1 else "Rigid body on joints"
+
+    @property
     def title(self) -> str:  # type: ignore[override]
         return "Linkage with loops" if self.tree.loops else "Linkage"
 
@@ -221,11 +225,11 @@ class Linkage(System):
 
         return reactions(self if start is None else starts.begun(self, start), state)
 
-    def outputs(self, run: Any) -> LinkageOutputs:
-        """Angles and reactions of the joints along a run, each computed when it is asked for."""
+    def outputs(self, run: Any, every: int = 1) -> LinkageOutputs:
+        """Angles, speeds and reactions of the joints along a run, at every k-th sample, each computed when it is asked for."""
         from .outputs import LinkageOutputs
 
-        return LinkageOutputs(run)
+        return LinkageOutputs(run, every)
 
     def blamed(self, par: Any) -> str:
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""

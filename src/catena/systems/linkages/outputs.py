@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import Array, State
 from . import start as starts
-from .reactions import JointReactions, reactions
+from .reactions import JointReactions, joint_speeds, reactions
 
 if TYPE_CHECKING:
     import xarray
@@ -21,6 +21,7 @@ class LinkageOutputs:
     Parameters
     ----------
     run : a run of a linkage
+    every : distance of the samples that are taken
 
     Examples
     --------
@@ -30,8 +31,14 @@ class LinkageOutputs:
     ('time', 'joint', 'xyz')
     """
 
-    def __init__(self, run: Any) -> None:
-        self.linkage, self._data = starts.begun(run.system, run.plan.start), run.data
+    def __init__(self, run: Any, every: int = 1) -> None:
+        self.linkage = starts.begun(run.system, run.plan.start)
+        self._data = run.data.isel(time=slice(None, None, every))
+
+    @property
+    def time(self) -> Array:
+        """Times of the samples."""
+        return np.asarray(self._data.time.values)
 
     @cached_property
     def angle(self) -> xarray.DataArray:
@@ -40,6 +47,11 @@ class LinkageOutputs:
         Full turns are counted from sample to sample: there must be less than half a turn between two of them.
         """
         return self._labelled(self._angles, ("joint",), "angle about the axis of the joint")
+
+    @cached_property
+    def speed(self) -> xarray.DataArray:
+        """Rate of that angle: the angular velocity of the child against its parent about the axis; nan where there is none."""
+        return self._labelled(self._speeds, ("joint",), "angular speed about the axis of the joint")
 
     @cached_property
     def reaction_force(self) -> xarray.DataArray:
@@ -55,7 +67,8 @@ class LinkageOutputs:
         """All of it."""
         import xarray
 
-        return xarray.Dataset({name: getattr(self, name) for name in ("angle", "reaction_force", "reaction_torque")})
+        names = ("angle", "speed", "reaction_force", "reaction_torque")
+        return xarray.Dataset({name: getattr(self, name) for name in names})
 
     @cached_property
     def _states(self) -> list[State]:
@@ -68,6 +81,10 @@ class LinkageOutputs:
     @cached_property
     def _angles(self) -> Array:
         return np.unwrap([self.linkage.angles(state) for state in self._states], axis=0)
+
+    @cached_property
+    def _speeds(self) -> Array:
+        return np.array([joint_speeds(self.linkage, state) for state in self._states]).reshape(len(self._states), -1)
 
     @cached_property
     def _reactions(self) -> JointReactions:

@@ -104,6 +104,19 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
     return np.array(values)
 
 
+def joint_speeds(linkage: Linkage, state: State) -> Array:
+    """(joints,): angular velocity of each child against its parent about the axis of the joint; nan where it has no angle."""
+    turning = np.vstack(
+        [starts.velocities(linkage, state).reshape(-1, 2, 3)[:, 1], np.zeros((1, 3))]
+    )  # the last is the ground
+    made = np.full(len(linkage.joints), np.nan)
+    for k, joint in enumerate(linkage.joints):
+        if joint.has_angle:
+            axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
+            made[k] = axis @ (turning[joint.child] - turning[joint.parent])
+    return made
+
+
 def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array) -> Array:
     """(n, 2, 3): forces and torques about the centres of mass of gravity and of everything in `linkage.forces`."""
     n = linkage.count

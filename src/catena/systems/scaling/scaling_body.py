@@ -92,6 +92,10 @@ class ScalingBody(OneBody):
                 )  # fmt: skip
 
     @property
+    def in_words(self) -> str:
+        return "Body that may change its size"
+
+    @property
     def title(self) -> str:  # type: ignore[override]
         return {
             "none": "ScalingBody",

@@ -97,6 +97,10 @@ class Top(OneBody):
             )  # fmt: skip
 
     @property
+    def in_words(self) -> str:
+        return "Heavy top" if self.potential.gravity is not None else "Top in a potential"
+
+    @property
     def title(self) -> str:  # type: ignore[override]
         name = "Top in gravity" if self.potential.gravity is not None else "Top"
         return name if self.form == "quaternion" else f"{name} with a multiplier"

@@ -1,0 +1,119 @@
+"""Pictures of the joints of a linkage: `run.plot.joint_angles()` and its like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..units import unit_of
+from .style import axes_for, legend_above, line_style, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..runs import Run
+
+Array = NDArray[np.float64]
+
+REACTION_POINTS = 1000  # each takes the solution of a linear system
+ANGLE_POINTS = 10_000
+MOST_LINES = 8  # joints of a long chain that are drawn unless they are named
+
+
+class JointPictures:
+    """Pictures of a run of a linkage. Every method takes `joints`, their numbers (None: all, of many some), and `ax`."""
+
+    run: Run
+    label: str
+
+    def joint_angles(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+        """Angle about the axis of each hinge, screw or sliding joint that turns, over time; full turns are counted."""
+        return self._of_hinges("joint_angles", "angle", "joint angle (rad)", joints, ax)
+
+    def joint_speeds(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+        """Rate of that angle over time."""
+        time = self.run.plan.units.get("time", "")
+        return self._of_hinges("joint_speeds", "speed", f"joint speed (rad/{time or 'time'})", joints, ax)
+
+    def reactions(self, joints: Sequence[int] | None = None, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
+        """Magnitude of the force and of the torque of each joint on its child, over time. Two axes, one above the other."""
+        self._need_joints("reactions")
+        outputs = self._outputs(REACTION_POINTS)
+        chosen, words = self._chosen(joints, list(range(len(self.run.system.joints))), "reactions")
+        force = unit_of(self.run.system, "force", self.run.plan.units, raised=True)
+        torque = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
+        panels = (("force", outputs.reaction_force, force), ("torque", outputs.reaction_torque, torque))
+        with styled():
+            axes = _stacked(2) if ax is None else ax
+            for panel, (name, values, unit) in zip(axes, panels, strict=True):
+                size = np.linalg.norm(values.values, axis=-1)
+                for number, k in enumerate(chosen):
+                    panel.plot(outputs.time, size[:, k], label=f"joint {k}", **line_style(number))
+                panel.set_ylabel(f"reaction {name}" + (f" ({unit})" if unit else ""))
+            legend_above(axes[0], self.label + words)
+            axes[-1].set_xlabel("time" + self._time_unit())
+        return axes
+
+    def _of_hinges(self, picture: str, name: str, words: str, joints: Sequence[int] | None, ax: Axes | None) -> Axes:
+        self._need_joints(picture)
+        turning = [k for k, joint in enumerate(self.run.system.joints) if joint.has_angle]
+        if not turning:
+            raise InputError(
+                f"no joint of {self.run.system.title} has an angle", where=f"plot.{picture}", do="draw reactions()"
+            )
+        chosen, some = self._chosen(joints, turning, picture)
+        outputs = self._outputs(ANGLE_POINTS if name == "speed" else None)
+        values = getattr(outputs, name).values
+        stride = -(-len(values) // ANGLE_POINTS)
+        with styled():
+            ax = axes_for(ax)
+            for number, k in enumerate(chosen):
+                ax.plot(outputs.time[::stride], values[::stride, k], label=f"joint {k}", **line_style(number))
+            ax.set_xlabel("time" + self._time_unit())
+            ax.set_ylabel(words)
+            legend_above(ax, self.label + some)
+        return ax
+
+    def _outputs(self, most: int | None) -> Any:
+        """Outputs at so many samples at most; angles need all of them, or full turns would be lost."""
+        stride = 1 if most is None else max(1, -(-self.run.data.sizes["time"] // most))
+        return self.run.system.outputs(self.run, every=stride)
+
+    def _chosen(self, given: Sequence[int] | None, known: list[int], picture: str) -> tuple[list[int], str]:
+        if given is None:
+            places = np.unique(np.linspace(0, len(known) - 1, min(MOST_LINES, len(known))).round().astype(int))
+            words = "" if len(places) == len(known) else f"\n({len(places)} of {len(known)} joints)"
+            return [known[i] for i in places], words
+        wrong = [k for k in given if k not in known]
+        if wrong or not len(given):
+            raise InputError(
+                f"joint {wrong[0]} has none" if wrong else "no joint is named", where=f"plot.{picture}",
+                do=f"name some of {', '.join(map(str, known[:MOST_LINES]))}" + (", ..." if len(known) > MOST_LINES else ""),
+            )  # fmt: skip
+        return list(given), ""
+
+    def _need_joints(self, picture: str) -> None:
+        if not getattr(self.run.system, "joints", ()):
+            raise InputError(
+                f"{self.run.system.title} has no joints", where=f"plot.{picture}", do="draw energy() or invariants()"
+            )
+
+    def _suited_to_joints(self) -> tuple[str, ...]:
+        joints = getattr(self.run.system, "joints", ())
+        if not joints:
+            return ()
+        return (*(("joint_angles", "joint_speeds") if any(j.has_angle for j in joints) else ()), "reactions")
+
+    def _time_unit(self) -> str:
+        unit = self.run.plan.units.get("time", "")
+        return f" ({unit})" if unit else ""
+
+
+def _stacked(count: int) -> Sequence[Axes]:
+    from .chain_plots import stacked
+
+    return stacked(count)
