@@ -19,7 +19,7 @@ $(VENV)/core.stamp: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/core.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,taylor,cluster,export,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,taylor,cluster,export,movie,docs]'
 	touch $@
 
 setup: $(VENV)/core.stamp

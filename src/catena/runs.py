@@ -136,6 +136,19 @@ class Run:
             page.save(path)
         return page
 
+    def movie(self, path: str | Path, *, seconds: float = 10.0, fps: int = 30) -> Path:
+        """Write a film of the run: the bodies in space, or the path of a Hamiltonian.
+
+        Parameters
+        ----------
+        path : file that ends with .mp4, which needs ffmpeg (the extra `movie` brings it), or with .gif
+        seconds : longest duration; samples are left out where there are more than it takes
+        fps : frames per second
+        """
+        from .output.movie import movie
+
+        return movie(self, path, seconds=seconds, fps=fps)
+
     def export(self, path: str | Path, format: str | None = None) -> Path:
         """Write the run for other programs, as the suffix says; see `catena.output.export.exporting.export`."""
         from .output.export.exporting import export

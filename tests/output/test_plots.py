@@ -285,3 +285,12 @@ class TestWorkPrecision:
     def test_refuses_to_count_what_it_cannot(self):
         with pytest.raises(CapabilityError, match="cannot be counted"):
             efficiency._counting(len)
+
+    def test_takes_time_for_cost_where_evaluations_cannot_be_counted(self, uncompiled):
+        """The fields of bodies are fixed kernels: asked for by name, their count is refused; by default time is taken."""
+        body = ct.problems.book()
+        ax = work_precision(body, [ct.Gauss(2)], [0.1, 0.05], t_end=0.2)
+        assert "time in the compiled loop" in ax.get_xlabel()
+        with pytest.raises(CapabilityError, match="cannot be counted"):
+            work_precision(body, [ct.Gauss(2)], [0.1], t_end=0.2, cost="evaluations")
+        assert "evaluations" in work_precision(self.problem, [ct.RK4()], [0.1], t_end=0.2).get_xlabel()

@@ -74,6 +74,13 @@ def _counting(kernel: Any) -> Written:
     return replace(kernel, text=f"{head}\n    par.evaluations[0] += 1.0\n{body}")
 
 
+def natural_cost(system: System) -> Cost:
+    """Evaluations where they can be counted: the field of a Hamiltonian is written out; those of bodies are fixed kernels."""
+    view = system.view("field")
+    written = view is not None and isinstance(view.fills.get(views.field), Written)
+    return "evaluations" if written else "time"
+
+
 def measured_work(
     problem: Problem,
     methods: Sequence[Method],

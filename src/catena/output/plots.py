@@ -17,7 +17,7 @@ from ..plan import Problem
 from ..systems.base import State
 from ..watching import Section
 from .body_plots import BodyPictures
-from .efficiency import Cost, measured_work
+from .efficiency import Cost, measured_work, natural_cost
 from .style import MARKERS, axes_for, legend_above, line_style, log_error_axis, next_line_style, plain_log_axis, styled
 from .thinning import after_start, largest
 
@@ -155,7 +155,7 @@ class RunPlots(BodyPictures):
         return ax
 
     def work_precision(
-        self, methods: Sequence[Method], dts: Sequence[float], ax: Axes | None = None, *, cost: Cost = "evaluations"
+        self, methods: Sequence[Method], dts: Sequence[float], ax: Axes | None = None, *, cost: Cost | None = None
     ) -> Axes:
         """Error of several methods at the end of this run against their cost; see `work_precision`."""
         plan = self.run.plan
@@ -248,7 +248,7 @@ def work_precision(
     dts: Sequence[float],
     *,
     t_end: float,
-    cost: Cost = "evaluations",
+    cost: Cost | None = None,
     reference: State | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -259,7 +259,8 @@ def work_precision(
     problem : what is solved
     methods, dts : what is compared; each dt must divide t_end
     t_end : where the error is taken: the largest deviation of a component of the state
-    cost : "evaluations" of dp/dt, or "time" in seconds of the compiled loop
+    cost : "evaluations" of dp/dt, or "time" in seconds of the compiled loop; None: evaluations where they can be counted, which is
+        for a Hamiltonian, else time
     reference : the right state at t_end; the exact solution if None and known, else Gauss(6) with half the smallest dt
     ax : axes to draw into; new ones if None
 
@@ -267,6 +268,7 @@ def work_precision(
     -------
     Axes; a step size at which a method failed is missing, and the legend says so
     """
+    cost = cost or natural_cost(problem.system)
     work = measured_work(problem, methods, dts, t_end=t_end, cost=cost, reference=reference)
     with styled():
         ax = axes_for(ax)
