@@ -13,6 +13,7 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.methods.base import Method
+from catena.systems.articulated import charts as articulated_charts
 from catena.systems.articulated import forces as articulated_forces
 from catena.systems.articulated import kernels as articulated_kernels
 from catena.systems.articulated import loops as articulated_loops
@@ -46,7 +47,9 @@ class Bare(Linkage):
                 {
                     views.measure: measure_nothing,
                     articulated_kernels.apply_forces: articulated_forces.apply_all,
-                    articulated_kernels.close_loops: articulated_loops.respond_with_loops,
+                    articulated_kernels.hold_loops: articulated_loops.respond_with_loops,
+                    views.field: articulated_charts.closed_field,
+                    views.step: articulated_charts.closed_step,
                     articulated_kernels.carry_along: carry_time_and_work,
                     articulated_forces.twist_closure: articulated_loops.twist_about_axis,
                 }
@@ -172,7 +175,8 @@ def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np
     program = build(linkage, ct.RK4(), compiled=False)
     par, out = program.par, np.zeros_like(z)
     module = vars(program.module)
-    field: Callable[..., None] = next(v for name, v in module.items() if name.endswith("_articulated_field"))
+    ending = "_closed_field" if linkage.tree.loops else "_articulated_field"
+    field: Callable[..., None] = next(v for name, v in module.items() if name.endswith(ending))
     if not moving:
         place = next(name for name in module if name.endswith("_place_nodes"))
         kept = module[place]

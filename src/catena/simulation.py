@@ -19,7 +19,7 @@ from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run
 from .store import Store, read_spec, require_free
 from .systems.base import State, System
-from .views import NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
+from .views import LOOP_LOST, NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
 from .watching import Event, Section
 
 CHUNK_SECONDS = 0.1
@@ -34,6 +34,7 @@ FAILURES = {
     NOT_FINITE: "the state is no longer finite",
     STEP_TOO_LONG: "a body turns too far in one step",
     UNRESOLVED: "the start is too near the unstable axis to tell when the body leaves it",
+    LOOP_LOST: "a closed loop cannot be followed through this step",
     NOT_LOCATED: "a crossing could not be located",
 }
 

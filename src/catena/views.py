@@ -26,6 +26,7 @@ SINGULAR = 2  # the matrix of a Newton step cannot be factorised
 NOT_FINITE = 3  # the state overflowed or became undefined
 STEP_TOO_LONG = 5  # a rotation over the step is beyond the reach of the rotor
 UNRESOLVED = 6  # a start too near the unstable axis of a free body to tell when it leaves it
+LOOP_LOST = 7  # a closed loop cannot be followed: its freedoms change, or the step is too long for it
 NOT_LOCATED = 4  # a crossing could not be stepped to
 BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
 STOPPED = -2  # not a failure: an event asked to stop
@@ -53,6 +54,7 @@ class View:
     spread : (bodies, k) constants of bodies -> as `rotate_lane` finds them
     withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds
     needed : tags of invariants without which the motion makes no sense here, though nothing holds them
+    held : tags of invariants that the stepped variables themselves keep, whatever the method
     """
 
     name: str
@@ -70,6 +72,7 @@ class View:
     spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     withdrawn: frozenset[str] = _default(default_factory=frozenset)
     needed: frozenset[str] = _default(default_factory=frozenset)
+    held: frozenset[str] = _default(default_factory=frozenset)
 
 
 # Sizes -----------------------------------------------------------------------------------------
@@ -98,6 +101,11 @@ def field_end(b, par):
 @slot
 def step(z, e, dt, par, tab, work, carry):
     """One step of length dt, z and e in place; 0 or a failure code (then z and e are untouched)."""
+
+
+@slot
+def method_step(z, e, dt, par, tab, work, carry):
+    """The same of the method alone, for a system that fills `step` itself to complete it."""
 
 
 # View "field" ----------------------------------------------------------------------------------

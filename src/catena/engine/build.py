@@ -84,6 +84,8 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
 def promised(system: System, method: Method, tags: Iterable[str]) -> str:
     """What a method promises for a quantity with these tags, in the view that it takes of this system."""
     view, _ = choose_view(system, method)
+    if view.held.intersection(tags):
+        return "exact"
     word = method.traits.promise(set(tags) - view.withdrawn)
     return "needed" if word == "none" and view.needed.intersection(tags) else word
 
@@ -111,7 +113,7 @@ def program_parts(
 ) -> tuple[views.View, Stepper, list[collector.Part]]:
     """The view, the stepper and the functions of the loop of this pair."""
     view, stepper = choose_view(system, method)
-    fills: dict[Any, Any] = {views.step: stepper.kernel, **view.fills}
+    fills: dict[Any, Any] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
     if view.literal:
         fills[views.dimension] = view.dimension
     if crossing is None:

@@ -10,7 +10,9 @@ _HOMES = {
     "chains": ["disc_chain", "helix_chain", "printed_chain"],
     "classic": ["galactic", "harmonic", "henon_heiles", "kepler", "pendulum"],
     "free_bodies": ["book", "flip"],
-    "linkages": ["bricard", "double_pendulum", "four_bar", "hanging_chain", "molecule", "triple_pendulum"],
+    "linkages": [
+        "bennett", "bricard", "double_pendulum", "four_bar", "hanging_chain", "molecule", "six_ring", "triple_pendulum",
+    ],
     "tops": ["kovalevskaya", "lagrange_top", "sleeping_top", "symmetric_top"],
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InputError, nearest
 from ..geometry import rotations
 from ..plan import Problem
+from ..systems.base import State
 from ..systems.body import Body
 from ..systems.linkages import start as linkage_start
 from ..systems.linkages.joint_forces import Spring
@@ -97,24 +98,108 @@ def bricard() -> Problem:
     """
     corners = np.array([(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 1, 1), (0, 0, 1)], dtype=float)
     along = np.roll(corners, -1, axis=0) - corners
-    middle = corners + 0.5 * along
-    bodies = [Body.from_inertia(1.0, (np.eye(3) - np.outer(d, d)) / 12.0 + 1e-3 * np.outer(d, d)) for d in along[1:]]
-    joints = []
-    for k in (1, 2, 3, 4, 5, 0):
-        # the hinge at corner k; the last one closes the loop, with the ground as its parent
-        parent, child = (GROUND, 4) if k == 0 else (k - 2, k - 1)
-        at = tuple(corners[k] - (np.zeros(3) if body == GROUND else middle[body + 1]) for body in (parent, child))
-        joints.append(Revolute(parent, child, at, axis=np.cross(along[k - 1], along[k])))
-    system = Linkage(bodies, joints, gravity=(0.0, 0.0, 0.0))
-    rest = system.start(middle[1:])
-    rows = linkage_start.gradients(
-        system, rest.position, rest.orientation, images=linkage_start.images_of(system, rest.orientation)
-    )
-    motion = np.linalg.svd(rows)[2][-1].reshape(5, 2, 3)
-    turning = motion[2, 1]
-    motion = motion / (np.linalg.norm(turning) * np.sign(turning[np.argmax(np.abs(turning))]))
-    start = system.start(middle[1:], velocity=motion[:, 0], angular_velocity=motion[:, 1], project=True)
+    axes = np.cross(np.roll(along, 1, axis=0), along)
+    system, middle = _ring_of_bars(corners, axes, gravity=(0.0, 0.0, 0.0))
+    start = _along_the_free_direction(system, middle, 2)
     return Problem("bricard", system, start, 0.01, None, "Bricard's loop of six bars on the edges of a cube")
+
+
+def bennett() -> Problem:
+    """Bennett's loop of four hinged bars, in gravity: hinges neither parallel nor through one point, movable all the same.
+
+    Opposite bars are equal: lengths a and b, with angles alpha and beta between the hinges at their ends, and the loop is movable
+    because a / sin(alpha) = b / sin(beta). Bar 0 is the ground, the hinge at its end is turned to 1 rad. The start moves with the bar opposite
+    the ground turning at rate 4, enough to turn over and over.
+
+    References
+    ----------
+    [bennett1903]
+    """
+    alpha, beta = 0.7, 1.3
+    lengths = np.array((1.0, math.sin(beta) / math.sin(alpha)) * 2)
+    twists = (alpha, beta) * 2
+    first = 1.0
+    second = 2.0 * math.atan2(math.sin(0.5 * (beta + alpha)), math.sin(0.5 * (beta - alpha)) * math.tan(0.5 * first))
+    turns = (second, first, -second, -first)
+    frame, corner = np.eye(3), np.zeros(3)
+    corners, axes = [], []
+    for length, twist, turn in zip(lengths, twists, turns, strict=True):
+        frame = frame @ rotations.to_matrix(_about_axis(2, turn))
+        corners.append(corner)
+        axes.append(frame[:, 2])
+        corner = corner + length * frame[:, 0]
+        frame = frame @ rotations.to_matrix(_about_axis(0, twist))
+    system, middle = _ring_of_bars(np.array(corners), np.array(axes), gravity=(0.0, 0.0, -9.81))
+    start = _along_the_free_direction(system, middle, 1, rate=4.0)
+    return Problem("bennett", system, start, 0.005, None, "Bennett's loop of four bars with skew hinges")
+
+
+def six_ring() -> Problem:
+    """The ring of cyclohexane in its boat form, free in space: six CH2 groups that turn about the bonds between them.
+
+    Bonds and their angles (tetrahedral) are rigid. Six hinges leave a ring no freedom as a rule, and the chair has none; the boat moves through
+    all its twists and back. Lengths in angstrom, masses in u. The start has no momentum, and the first group turns at rate 1 in it.
+    """
+    bond, to_hydrogen = 1.53, 1.09
+    side, top = math.sqrt(2.0 / 3.0), math.sqrt(2.0) / 3.0
+    carbon = bond * np.array(
+        [(-5 / 6, 0, top), (-0.5, side, 0), (0.5, side, 0), (5 / 6, 0, top), (0.5, -side, 0), (-0.5, -side, 0)]
+    )
+    before, after = np.roll(carbon, 1, axis=0) - carbon, np.roll(carbon, -1, axis=0) - carbon
+    outward, across = -(before + after), np.cross(before, after)
+    outward *= to_hydrogen / math.sqrt(3.0) / np.linalg.norm(outward, axis=1)[:, None]
+    across *= to_hydrogen * side / np.linalg.norm(across, axis=1)[:, None]
+    bodies = [
+        Body.from_particles(np.array([c, c + o + a, c + o - a]), masses=(12.011, 1.008, 1.008))
+        for c, o, a in zip(carbon, outward, across, strict=True)
+    ]
+    center = np.array([body.center for body in bodies])
+    # along the bond after each group; the last one closes the ring and has the first group as its parent
+    pairs = [(k, k + 1) for k in range(5)] + [(0, 5)]
+    joints = [
+        Revolute(i, j, (carbon[i] - center[i], carbon[i] - center[j]), axis=carbon[j] - carbon[i]) for i, j in pairs
+    ]
+    system = Linkage(bodies, joints, gravity=(0.0, 0.0, 0.0))
+    start = _along_the_free_direction(system, center, 0)
+    return Problem("six_ring", system, start, 0.005, None, "the boat form of cyclohexane, twisting")
+
+
+def _ring_of_bars(corners: Vector, axes: Vector, *, gravity: tuple[float, float, float]) -> tuple[Linkage, Vector]:
+    """Bars of unit mass per length from corner to corner, hinged there; bar 0 is the ground. Also the middles of the others."""
+    along = np.roll(corners, -1, axis=0) - corners
+    middle = corners + 0.5 * along
+    last = len(corners) - 1
+    bodies = []
+    for bar in along[1:]:
+        length = float(np.linalg.norm(bar))
+        d = np.outer(bar, bar) / length**2
+        bodies.append(Body.from_inertia(length, length**3 * (np.eye(3) - d) / 12.0 + 1e-3 * d))
+    joints = []
+    for k in (*range(1, last + 1), 0):
+        # the hinge at corner k; the last one closes the loop, with the ground as its parent
+        parent, child = (GROUND, last - 1) if k == 0 else (k - 2, k - 1)
+        at = tuple(corners[k] - (np.zeros(3) if body == GROUND else middle[body + 1]) for body in (parent, child))
+        joints.append(Revolute(parent, child, at, axis=axes[k]))
+    return Linkage(bodies, joints, gravity=gravity), middle[1:]
+
+
+def _along_the_free_direction(system: Linkage, position: Vector, body: int, *, rate: float = 1.0) -> State:
+    """A start with the one motion that the joints allow, without momentum where nothing holds the linkage.
+
+    The angular velocity of `body` has the length `rate` and a positive largest component.
+    """
+    rest = system.start(position)
+    images = linkage_start.images_of(system, rest.orientation)
+    rows = linkage_start.gradients(system, rest.position, rest.orientation, images=images)
+    if all(joint.parent != GROUND for joint in system.joints):
+        together = np.zeros((system.count, 2, 3, 6))  # the motions of the whole as one body
+        together[:, 0, :, :3] = together[:, 1, :, 3:] = np.eye(3)
+        together[:, 0, :, 3:] = np.cross(np.eye(3), position[:, None]).transpose(0, 2, 1)
+        rows = np.concatenate([rows, together.reshape(-1, 6).T @ linkage_start.mass_matrix(system, rest.orientation)])
+    motion = np.linalg.svd(rows)[2][-1].reshape(system.count, 2, 3)
+    turning = motion[body, 1]
+    motion = rate * motion / (np.linalg.norm(turning) * np.sign(turning[np.argmax(np.abs(turning))]))
+    return system.start(position, velocity=motion[:, 0], angular_velocity=motion[:, 1], project=True)
 
 
 def molecule() -> Problem:

@@ -25,6 +25,7 @@ JOINTS = 5
 # par.tree_places: places in z
 TIME = 0
 WORK = 1  # of dampers; that of loads comes next
+CHART = 2  # which rows of loops are kept, and which coordinates are solved for
 
 # par.tree_power
 DAMPING = 0

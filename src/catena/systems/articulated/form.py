@@ -17,9 +17,11 @@ from ..linkages import measures as linkage_measures
 from ..linkages import start as starts
 from ..linkages.joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Rigid, Universal
 from ..linkages.views import director_arrays, director_view
+from . import charts as charts
 from . import forces as forces
 from . import kernels as kernels
 from . import loops as loops
+from .closing import close_start
 from .layout import Layout, layout_of
 from .motion import COORDINATE, MASS, MOMENTS, ORIENTATION, RATE, SHIFT, R, V, W, place_nodes
 from .nodes import BALL, TRANSLATION
@@ -32,7 +34,9 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 # In joint coordinates momenta are no quadratic functions, and the equations are not canonical: no Runge-Kutta method keeps
 # them or bounds the error of the energy.
 NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical"})
-CLOSED = frozenset({"joint_position", "joint_velocity"})  # of joints that close loops only the acceleration is held
+# Joints hold by construction, those that close loops because each step ends where they do. Quaternions of balls are another matter: their
+# length is the method's, and the residuals see it.
+CLOSED = frozenset({"joint_position", "joint_velocity"})
 ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
 
@@ -108,10 +112,13 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         views.publish: publish_articulated,
         views.measure: measure_articulated,
         kernels.apply_forces: forces.apply_all if linkage.forces else forces.apply_none,
-        kernels.close_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
+        kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
         kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
         forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
     }
+
+    if looped:
+        fills |= {views.field: charts.closed_field, views.step: charts.closed_step}
 
     def pack(state: State) -> Array:
         return packed(linkage, state)
@@ -120,7 +127,11 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         return unpacked(linkage, z, time)
 
     flags = frozenset({"scratch"})
-    return View(name, fills, layout.dimension, pack, unpack, flags, False, withdrawn=NOT_POLYNOMIAL, needed=CLOSED)
+    balls = any(node is not None and node.kind == BALL for node in layout.nodes)
+    return View(
+        name, fills, layout.dimension, pack, unpack, flags, False, withdrawn=NOT_POLYNOMIAL,
+        needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
+    )  # fmt: skip
 
 
 def unpacked(linkage: Linkage, z: Array, time: float) -> State:
@@ -164,7 +175,7 @@ def packed(linkage: Linkage, state: State) -> Array:
             z[layout.shifts[joint]] = shifts[joint]
     if layout.time >= 0:
         z[layout.time] = state.time
-    return z
+    return close_start(linkage, z) if linkage.tree.loops else z
 
 
 def _set_single(linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array) -> None:

@@ -49,8 +49,8 @@ def apply_forces(z, par):
 
 
 @slot
-def close_loops(z, par):
-    """Add the forces that keep loops closed to APPLIED, then `respond` to all."""
+def hold_loops(z, par):
+    """Add the forces that hold closed loops to APPLIED, then `respond` to all."""
 
 
 def freedoms(link):
@@ -259,7 +259,7 @@ def articulated_field(z, par, out):
     weigh_nodes(par)
     apply_forces(z, par)
     gather_inertia(par)
-    close_loops(z, par)
+    hold_loops(z, par)
     for k in range(z.shape[0]):
         out[k] = 0.0
     for i in range(1, par.tree_links.shape[0]):

@@ -2,8 +2,9 @@
 
 z = [lengths | quaternions of balls | angles | speeds | turning rates | work]: positions of bodies that nothing carries and displacements
 of slides; absolute orientations of bodies on ball joints; angles of hinges; the rates of the first, then of the other two, those of balls
-in the body; the work of dampers and of loads. What stays (images and shifts of joints) and the time stand with the angles, or, where
-there are none, with another field that moves: a field of constants would always look converged.
+in the body; the work of dampers and of loads. What stays (images and shifts of joints, and, but for changes between steps, the chart of
+loops) and the time stand with the angles, or, where there are none, with another field that moves: a field of constants would always
+look converged.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ class Layout:
     images, angles, shifts : places by joint, for those that have one
     time : place of the time
     work : place of the work of dampers; that of loads comes next
+    loops : the nodes around each loop, which its closing joint holds together
+    loop_rates : (node, number of the rate in it) of all rates that move a loop
+    chart : place of the chart of the loops
     ends : where the fields of z end
     """
 
@@ -50,6 +54,9 @@ class Layout:
     shifts: dict[int, int]
     time: int
     work: int
+    loops: tuple[tuple[int, ...], ...]
+    loop_rates: tuple[tuple[int, int], ...]
+    chart: int
     ends: NDArray[np.int64]
 
     @property
@@ -73,7 +80,10 @@ def layout_of(linkage: Linkage) -> Layout:
     constants = next((groups[g] for g in (2, 1, 0) if groups[g]), groups[2])
     constants += [("image", node.joint, 4) for _, node in moving if node.has_image]
     constants += [("shift", node.joint, 1) for _, node in moving if node.has_shift]
-    constants += _closing(linkage)
+    loops = _loops(linkage, nodes)
+    around = sorted({node for loop in loops for node in loop})
+    loop_rates = tuple((node, k) for node in around for k in range(nodes[node].rates))  # type: ignore[union-attr]
+    constants += _closing(linkage, len(loop_rates))
     constants += [("time", 0, 1)] if any(isinstance(f, Load) and has_texts(f) for f in linkage.forces) else []
     groups[5] += [("work", 0, 2)] if does_work(linkage) else []
     places: dict[tuple[str, int], int] = {}
@@ -84,19 +94,39 @@ def layout_of(linkage: Linkage) -> Layout:
             at += width
         if group:
             ends.append(at)
-    return _layout(nodes, places, ends)
+    return _layout(nodes, places, ends, loops, loop_rates)
 
 
-def _closing(linkage: Linkage) -> list[Place]:
-    """What joints that close loops need: their images, and the angle where something depends on it."""
+def _loops(linkage: Linkage, nodes: tuple[Node | None, ...]) -> tuple[tuple[int, ...], ...]:
+    """Nodes between the two ends of each joint that closes a loop; what carries them all moves the loop as a whole."""
+    home = {node.body: k for k, node in enumerate(nodes) if node is not None}
+
+    def inward(body: int) -> set[int]:
+        found, k = set(), home[body] if body >= 0 else 0
+        while (node := nodes[k]) is not None:
+            found.add(k)
+            k = node.parent
+        return found
+
+    ends = [(linkage.joints[k].parent, linkage.joints[k].child) for k in linkage.tree.loops]
+    return tuple(tuple(sorted(inward(parent) ^ inward(child))) for parent, child in ends)
+
+
+def _closing(linkage: Linkage, rates: int) -> list[Place]:
+    """What joints that close loops need: their images, the angle where something depends on it, the chart."""
     twisted = {force.joint for force in linkage.forces if isinstance(force, Torsion)}
     screws = {k for k in linkage.tree.loops if isinstance(linkage.joints[k], Screw)}
     found: list[Place] = [("image", k, 4) for k in linkage.tree.loops]
     found += [("angle", k, 1) for k in linkage.tree.loops if k in twisted | screws]
-    return found + [("shift", k, 1) for k in sorted(screws)]
+    found += [("shift", k, 1) for k in sorted(screws)]
+    rows = sum(len(linkage.joints[k].rows) for k in linkage.tree.loops)
+    return found + ([("chart", 0, rows + rates)] if linkage.tree.loops else [])
 
 
-def _layout(nodes: tuple[Node | None, ...], places: dict[tuple[str, int], int], ends: list[int]) -> Layout:
+def _layout(
+    nodes: tuple[Node | None, ...], places: dict[tuple[str, int], int], ends: list[int],
+    loops: tuple[tuple[int, ...], ...], loop_rates: tuple[tuple[int, int], ...],
+) -> Layout:  # fmt: skip
     def by_joint(what: str) -> dict[int, int]:
         return {which: at for (name, which), at in places.items() if name == what}
 
@@ -117,7 +147,7 @@ def _layout(nodes: tuple[Node | None, ...], places: dict[tuple[str, int], int], 
     return Layout(
         nodes, links, {node.body: k for k, node in enumerate(nodes) if node is not None and node.body >= 0} | {-1: 0},
         by_joint("image"), angles, by_joint("shift"), places.get(("time", 0), -1), places.get(("work", 0), -1),
-        np.array(ends, dtype=np.int64),
+        loops, loop_rates, places.get(("chart", 0), -1), np.array(ends, dtype=np.int64),
     )  # fmt: skip
 
 

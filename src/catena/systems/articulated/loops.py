@@ -1,13 +1,12 @@
-"""Joints that close loops: their rows at the level of accelerations, held by multipliers.
+"""Joints that close loops: their rows, and the multipliers that hold them at the level of accelerations.
 
 A row Phi = 0 of `joints` between nodes I and J has the rate Phidot = f_I.v_I + t_I.omega_I + f_J.v_J + t_J.omega_J, and
 Phiddot = (the same of the accelerations) + gamma. With the response of the tree to unit multipliers the rows become W lambda = -b.
-Rows may depend on others: W is positive semidefinite, a Cholesky factorisation with pivots finds its rank, and the smallest multipliers
-are taken. Where the loop no longer closes exactly, dependent rows contradict each other a little; a choice among them would make the
-accelerations jump with the choice.
+Rows may follow from others; `charts` chooses which are kept, and only those have multipliers: W is positive definite.
 
-par.tree_rows[r] = [kind, first, second, joint], par.tree_closures[k] = [node I, node J, place of the image in z],
-par.tree_closure_data[k] = [points (6), triad of I (9), pitch]; par.tree_multipliers is scratch.
+par.tree_rows[r] = [kind, first, second, joint], par.tree_closures[k] = [node I, node J, places in z of image, angle and shift],
+par.tree_closure_data[k] = [points (6), triad of I (9), pitch]; par.tree_chart = [number of rows kept, which rows, ...].
+Scratch: par.tree_gradients[r], par.tree_matrix, par.tree_multipliers, par.tree_applied[i] (forces on the nodes).
 """
 
 from __future__ import annotations
@@ -18,18 +17,21 @@ from ..linkages.joints import DOT, PLANE, POINT, SCREW
 from .kernels import respond
 from .motion import APPLIED, TAU, XDOT, R, V, W, cross, turned
 
-RANK = 1e-11  # pivots below this part of the largest belong to dependent rows
-WIDTH = 13  # of a row: f_I, t_I, f_J, t_J, gamma
+# par.tree_closures[k]
+IMAGE_PLACE = 2
+ANGLE_PLACE = 3
+SHIFT_PLACE = 4
+CLOSURES = 5
 
-
-def scratch(rows: int, nodes: int) -> int:
-    """Length of par.tree_multipliers: the rows, W, b, spare for the solution, the forces on the nodes."""
-    return rows * (WIDTH + rows + 4 + rows) + 9 * nodes
+# par.tree_gradients[r]: f_I, t_I, f_J, t_J, then
+GAMMA = 12
+VALUE = 13
+WIDTH = 14
 
 
 def direction_in_child(z, k, which, par):
     """The image, in space, of a direction of the triad of joint k: Q_J image^-1 u."""
-    m = par.tree_closures[k, 2]
+    m = par.tree_closures[k, IMAGE_PLACE]
     u = par.tree_closure_data[k, 6 + 3 * which : 9 + 3 * which]
     a = z[m]
     b = -z[m + 1]
@@ -44,8 +46,19 @@ def direction_in_child(z, k, which, par):
     )  # fmt: skip
 
 
+def turn_of(z, k, par):
+    """The angle about the axis of joint k, with the full turns of the one that stands in z."""
+    n = par.tree_nodes[par.tree_closures[k, 0]]
+    data = par.tree_closure_data[k]
+    x1, x2, x3 = direction_in_child(z, k, 1, par)
+    u1, u2, u3 = turned(n, data[9], data[10], data[11])
+    w1, w2, w3 = turned(n, data[12], data[13], data[14])
+    angle = math.atan2(w1 * x1 + w2 * x2 + w3 * x3, u1 * x1 + u2 * x2 + u3 * x3)
+    return angle + 2.0 * math.pi * math.floor((z[par.tree_closures[k, ANGLE_PLACE]] - angle) / (2.0 * math.pi) + 0.5)
+
+
 def write_row(z, r, par, row):
-    """f_I, t_I, f_J, t_J and gamma of row r."""
+    """f_I, t_I, f_J, t_J, gamma and Phi of row r."""
     kind = par.tree_rows[r, 0]
     first = par.tree_rows[r, 1]
     k = par.tree_rows[r, 3]
@@ -68,7 +81,8 @@ def write_row(z, r, par, row):
         b1, b2, b3 = cross(a1, a2, a3, x1, x2, x3)
         a1, a2, a3 = cross(w1, w2, w3, x1, x2, x3)
         c1, c2, c3 = cross(u1, u2, u3, a1, a2, a3)
-        row[12] = (o1 - w1) * (b1 + c1) + (o2 - w2) * (b2 + c2) + (o3 - w3) * (b3 + c3)
+        row[GAMMA] = (o1 - w1) * (b1 + c1) + (o2 - w2) * (b2 + c2) + (o3 - w3) * (b3 + c3)
+        row[VALUE] = u1 * x1 + u2 * x2 + u3 * x3
         row[3] = t1
         row[4] = t2
         row[5] = t3
@@ -95,10 +109,11 @@ def write_row(z, r, par, row):
     row[7] = u2
     row[8] = u3
     row[9], row[10], row[11] = cross(b1, b2, b3, u1, u2, u3)
+    d1 = m[R] + b1 - n[R] - a1
+    d2 = m[R + 1] + b2 - n[R + 1] - a2
+    d3 = m[R + 2] + b3 - n[R + 2] - a3
+    row[VALUE] = u1 * d1 + u2 * d2 + u3 * d3
     if kind >= PLANE:
-        d1 = m[R] + b1 - n[R] - a1
-        d2 = m[R + 1] + b2 - n[R + 1] - a2
-        d3 = m[R + 2] + b3 - n[R + 2] - a3
         t1, t2, t3 = cross(u1, u2, u3, d1, d2, d3)
         row[3] += t1
         row[4] += t2
@@ -109,6 +124,7 @@ def write_row(z, r, par, row):
         gamma += 2.0 * c3 * (m[V + 2] + y3 - n[V + 2] - x3)
         if kind == SCREW:
             pitch = data[15]
+            row[VALUE] -= z[par.tree_closures[k, SHIFT_PLACE]] + pitch * turn_of(z, k, par)
             gamma -= pitch * (c1 * (w1 - o1) + c2 * (w2 - o2) + c3 * (w3 - o3))
             row[3] += pitch * u1
             row[4] += pitch * u2
@@ -118,17 +134,17 @@ def write_row(z, r, par, row):
             row[11] -= pitch * u3
         c1, c2, c3 = cross(o1, o2, o3, c1, c2, c3)
         gamma += c1 * d1 + c2 * d2 + c3 * d3
-    row[12] = gamma
+    row[GAMMA] = gamma
 
 
-def along_row(r, row, par):
-    """The row applied to the accelerations."""
+def along_row(r, row, at, par):
+    """The row applied to the velocities (at = V) or the accelerations (at = XDOT)."""
     k = par.tree_rows[r, 3]
     n = par.tree_nodes[par.tree_closures[k, 0]]
     m = par.tree_nodes[par.tree_closures[k, 1]]
     total = 0.0
     for l in range(6):
-        total += row[l] * n[XDOT + l] + row[6 + l] * m[XDOT + l]
+        total += row[l] * n[at + l] + row[6 + l] * m[at + l]
     return total
 
 
@@ -143,42 +159,47 @@ def pull_along(r, row, strength, par):
 
 
 def respond_with_loops(z, par):
-    """Multipliers such that all rows have no acceleration, then the response to everything."""
-    count = par.tree_rows.shape[0]
-    nodes = par.tree_links.shape[0]
-    rows = par.tree_multipliers[0 : WIDTH * count]
-    w = par.tree_multipliers[WIDTH * count : (WIDTH + count) * count]
-    b = par.tree_multipliers[(WIDTH + count) * count : (WIDTH + count + 1) * count]
-    spare = par.tree_multipliers[(WIDTH + count + 1) * count : (WIDTH + 2 * count + 4) * count]
-    kept = par.tree_multipliers[(WIDTH + 2 * count + 4) * count :]  # the applied forces, while unit multipliers act
+    """Multipliers such that the rows kept have no acceleration, then the response to everything."""
+    count = par.tree_chart[0]
+    kept = par.tree_chart[1 : 1 + count]
+    w = par.tree_matrix
+    b = par.tree_multipliers
     respond(par, 1.0)
-    for r in range(count):
-        row = rows[WIDTH * r : WIDTH * r + WIDTH]
-        write_row(z, r, par, row)
-        b[r] = -(row[12] + along_row(r, row, par))
-    for i in range(nodes):
+    if count == 0:
+        return
+    for i in range(count):
+        row = par.tree_gradients[kept[i]]
+        write_row(z, kept[i], par, row)
+        b[i] = -(row[GAMMA] + along_row(kept[i], row, XDOT, par))
+    put_forces_aside(par)
+    for i in range(count):
+        row = par.tree_gradients[kept[i]]
+        pull_along(kept[i], row, 1.0, par)
+        respond(par, 0.0)
+        for j in range(count):
+            w[count * j + i] = along_row(kept[j], par.tree_gradients[kept[j]], XDOT, par)
+        pull_along(kept[i], row, -1.0, par)
+    factorise(w, count)
+    substitute_back(w, count, b)
+    for i in range(par.tree_links.shape[0]):
         for l in range(6):
-            kept[9 * i + l] = par.tree_nodes[i, APPLIED + l]
+            par.tree_nodes[i, APPLIED + l] = par.tree_applied[i, l]
+        for l in range(3):
+            par.tree_nodes[i, TAU + l] = par.tree_applied[i, 6 + l]
+    for i in range(count):
+        pull_along(kept[i], par.tree_gradients[kept[i]], b[i], par)
+    respond(par, 1.0)
+
+
+def put_forces_aside(par):
+    """Keep the forces on the nodes while unit multipliers act."""
+    for i in range(par.tree_links.shape[0]):
+        for l in range(6):
+            par.tree_applied[i, l] = par.tree_nodes[i, APPLIED + l]
             par.tree_nodes[i, APPLIED + l] = 0.0
         for l in range(3):
-            kept[9 * i + 6 + l] = par.tree_nodes[i, TAU + l]
+            par.tree_applied[i, 6 + l] = par.tree_nodes[i, TAU + l]
             par.tree_nodes[i, TAU + l] = 0.0
-    for r in range(count):
-        row = rows[WIDTH * r : WIDTH * r + WIDTH]
-        pull_along(r, row, 1.0, par)
-        respond(par, 0.0)
-        for s in range(count):
-            w[count * s + r] = along_row(s, rows[WIDTH * s : WIDTH * s + WIDTH], par)
-        pull_along(r, row, -1.0, par)
-    solve_semidefinite(w, count, b, spare)
-    for i in range(nodes):
-        for l in range(6):
-            par.tree_nodes[i, APPLIED + l] = kept[9 * i + l]
-        for l in range(3):
-            par.tree_nodes[i, TAU + l] = kept[9 * i + 6 + l]
-    for r in range(count):
-        pull_along(r, rows[WIDTH * r : WIDTH * r + WIDTH], b[r], par)
-    respond(par, 1.0)
 
 
 def twist_about_axis(c, torque, par):
@@ -196,106 +217,23 @@ def twist_about_axis(c, torque, par):
     return u1 * (m[W] - n[W]) + u2 * (m[W + 1] - n[W + 1]) + u3 * (m[W + 2] - n[W + 2])
 
 
-def solve_semidefinite(w, n, b, spare):
-    """b becomes the least-squares solution of w x = b for a symmetric positive semidefinite w, the smallest one.
-
-    Rows are scaled to a diagonal of ones (lengths and angles are mixed), then w = L L^T with the largest pivot first and as many
-    columns in L as w has rank: x = L (L^T L)^-2 L^T b. spare: 3 n + n^2 numbers.
-    """
-    order = spare[0:n]
-    scale = spare[n : 2 * n]
+def factorise(w, n):
+    """The lower triangle of a positive definite matrix becomes its Cholesky factor."""
     for i in range(n):
-        order[i] = i
-        d = w[i * n + i]
-        scale[i] = 1.0 / math.sqrt(d) if d > 0.0 else 0.0
-    for i in range(n):
-        b[i] *= scale[i]
-        for j in range(n):
-            w[i * n + j] *= scale[i] * scale[j]
-    rank = n
-    for k in range(n):
-        m = k
-        for i in range(k + 1, n):
-            if w[i * n + i] > w[m * n + m]:
-                m = i
-        if not w[m * n + m] > RANK:
-            rank = k
-            break
-        exchange(w, n, b, order, k, m)
-        pivot = math.sqrt(w[k * n + k])
-        w[k * n + k] = pivot
-        for i in range(k + 1, n):
-            w[i * n + k] /= pivot
-        for i in range(k + 1, n):
-            for j in range(k + 1, i + 1):
-                w[i * n + j] -= w[i * n + k] * w[j * n + k]
-                w[j * n + i] = w[i * n + j]
-    if rank == n:
-        substitute_back(w, n, n, b)
-    else:
-        g = spare[3 * n : 3 * n + n * n]
-        found = spare[2 * n : 3 * n]
-        for i in range(rank):
-            found[i] = 0.0
-            for k in range(i, n):
-                found[i] += w[k * n + i] * b[k]
-            for j in range(i + 1):
-                total = 0.0
-                for k in range(i, n):
-                    total += w[k * n + i] * w[k * n + j]
-                g[i * n + j] = total
-        factorise(g, n, rank)
-        substitute_back(g, n, rank, found)
-        substitute_back(g, n, rank, found)
-        for k in range(n):
-            b[k] = 0.0
-            for i in range(min(k + 1, rank)):
-                b[k] += w[k * n + i] * found[i]
-    found = spare[2 * n : 3 * n]
-    for i in range(n):
-        m = int(order[i])
-        found[m] = scale[m] * b[i]
-    for i in range(n):
-        b[i] = found[i]
-
-
-def factorise(g, n, rank):
-    """The lower triangle of a positive definite matrix becomes its Cholesky factor; rows are n numbers apart."""
-    for i in range(rank):
         for j in range(i + 1):
-            total = g[i * n + j]
+            total = w[i * n + j]
             for k in range(j):
-                total -= g[i * n + k] * g[j * n + k]
-            g[i * n + j] = math.sqrt(total) if i == j else total / g[j * n + j]
+                total -= w[i * n + k] * w[j * n + k]
+            w[i * n + j] = math.sqrt(total) if i == j else total / w[j * n + j]
 
 
-def substitute_back(w, n, rank, b):
+def substitute_back(w, n, b):
     """b becomes the solution of L L^T x = b, L the lower triangle of w."""
-    for i in range(rank):
+    for i in range(n):
         for j in range(i):
             b[i] -= w[i * n + j] * b[j]
         b[i] /= w[i * n + i]
-    for i in range(rank - 1, -1, -1):
-        for j in range(i + 1, rank):
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
             b[i] -= w[j * n + i] * b[j]
         b[i] /= w[i * n + i]
-
-
-def exchange(w, n, b, order, k, m):
-    """Exchange rows and columns k and m."""
-    if k == m:
-        return
-    for j in range(n):
-        kept = w[k * n + j]
-        w[k * n + j] = w[m * n + j]
-        w[m * n + j] = kept
-    for j in range(n):
-        kept = w[j * n + k]
-        w[j * n + k] = w[j * n + m]
-        w[j * n + m] = kept
-    kept = b[k]
-    b[k] = b[m]
-    b[m] = kept
-    kept = order[k]
-    order[k] = order[m]
-    order[m] = kept

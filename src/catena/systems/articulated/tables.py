@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linkages.joints import DOT
+from . import charts as charts
 from . import forces as forces
 from . import loops as loops
 from . import motion as motion
 from .layout import Layout, layout_of
-from .nodes import principal
+from .nodes import SINGLE, TRANSLATION, principal
 
 if TYPE_CHECKING:
     from ..linkages.linkage import Linkage
@@ -42,7 +44,7 @@ def articulated_arrays(linkage: Linkage) -> Arrays:
         "tree_data": data,
         "tree_nodes": scratch,
         "field_ends": layout.ends.copy(),
-        "tree_places": np.array([layout.time, layout.work], dtype=np.int64),
+        "tree_places": np.array([layout.time, layout.work, layout.chart], dtype=np.int64),
         "tree_home": np.array([layout.home[body] for body in (*range(n), -1)], dtype=np.int64),
         "tree_joints": _joints(linkage, layout),
         "tree_power": np.zeros(2),
@@ -68,18 +70,58 @@ def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
 
 
 def _closures(linkage: Linkage, layout: Layout) -> Arrays:
-    rows, closures, data = [], [], []
+    rows, closures, data, row_units = [], [], [], []
     for closure, number in enumerate(linkage.tree.loops):
         joint = linkage.joints[number]
-        closures.append([layout.home[joint.parent], layout.home[joint.child], layout.images[number]])
+        places = [layout.images[number], layout.angles.get(number, -1), layout.shifts.get(number, -1)]
+        closures.append([layout.home[joint.parent], layout.home[joint.child], *places])
         points = [*principal(linkage, joint.parent, joint.at[0]), *principal(linkage, joint.child, joint.at[1])]
         triad = np.array([principal(linkage, joint.parent, direction) for direction in joint.triad])
         data.append([*points, *triad.ravel(), getattr(joint, "pitch", 0.0)])
         rows += [[*row, closure] for row in joint.rows]
-    count = len(rows)
+        size = _size(linkage, layout, closure)
+        row_units += [1.0 if kind == DOT else size for kind, _, _ in joint.rows]
     return {
         "tree_rows": np.array(rows, dtype=np.int64).reshape(-1, 4),
-        "tree_closures": np.array(closures, dtype=np.int64).reshape(-1, 3),
+        "tree_closures": np.array(closures, dtype=np.int64).reshape(-1, loops.CLOSURES),
         "tree_closure_data": np.array(data, dtype=float).reshape(-1, 16),
-        "tree_multipliers": np.zeros(loops.scratch(count, len(layout.nodes))),
+        **_charts(linkage, layout, np.array(row_units)),
+    }
+
+
+def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
+    """The longest arm of a joint around a loop, the length to which others are measured there."""
+    nodes = [layout.nodes[k] for k in layout.loops[closure]]
+    arms = [arm for node in nodes if node is not None for arm in (node.a, node.b)]
+    arms += linkage.joints[linkage.tree.loops[closure]].at
+    return float(np.linalg.norm(np.array(arms), axis=1).max()) or 1.0
+
+
+def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) -> Arrays:
+    """What `charts` needs: the rates around loops, their units, and scratch."""
+    count, rates = len(row_units), len(layout.loop_rates)
+    table = np.zeros((rates, charts.RATES), dtype=np.int64)
+    columns = np.full(len(layout.nodes), -1, dtype=np.int64)
+    rate_units = np.ones(rates)
+    for c, (k, number) in enumerate(layout.loop_rates):
+        node = layout.nodes[k]
+        assert node is not None
+        table[c] = k, number, layout.links[k, motion.RATE] + number
+        columns[k] = c if number == 0 else columns[k]
+        if node.kind == TRANSLATION or (node.kind == SINGLE and node.turn == 0.0):
+            rate_units[c] = _size(linkage, layout, next(i for i, loop in enumerate(layout.loops) if k in loop))
+    return {
+        "tree_rates": table,
+        "tree_columns": columns,
+        "tree_units": np.concatenate([row_units, rate_units]),
+        "tree_chart": np.zeros(1 + count + rates, dtype=np.int64),
+        "tree_order": np.zeros(count + rates, dtype=np.int64),
+        "tree_gradients": np.zeros((count, loops.WIDTH)),
+        "tree_slopes": np.zeros((count, rates)),
+        "tree_matrix": np.zeros(max(count * rates, count * (count + 2))),
+        "tree_multipliers": np.zeros(count),
+        "tree_applied": np.zeros((len(layout.nodes), 9)),
+        "tree_closed": np.zeros(layout.dimension),
+        "tree_before": np.zeros(2 * layout.dimension),
+        "tree_fault": np.zeros(charts.FAULT),
     }

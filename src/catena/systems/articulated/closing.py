@@ -1,0 +1,56 @@
+"""The first chart of closed loops: how many of their rows are independent is decided here, once, at the start of a run."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import InputError
+from ...views import OK
+from ..base import Array
+from ..linkages.views import director_arrays
+from . import charts as charts
+from .loops import VALUE
+from .tables import articulated_arrays
+
+if TYPE_CHECKING:
+    from ..linkages.linkage import Linkage
+
+
+def close_start(linkage: Linkage, z: Array) -> Array:
+    """z with a chart, and on the surface where the rows kept hold; InputError where the number of independent rows is not clear."""
+    par = SimpleNamespace(**(director_arrays(linkage) | articulated_arrays(linkage)))
+    charts.write_slopes(z, par)
+    rank, least, _ = charts.choose_chart(par)
+    _require_clear(linkage, rank, least)
+    charts.write_chart(rank, z, par)
+    closed = np.zeros_like(z)
+    if charts.close_loops(z, closed, par) != OK:
+        raise InputError(
+            "the loops cannot be closed from the start", where=_where(linkage), do="use start(..., project=True)"
+        )
+    charts.write_slopes(closed, par)
+    again, least, _ = charts.choose_chart(par)
+    off = np.abs(par.tree_gradients[:, VALUE] / par.tree_units[: len(par.tree_gradients)])
+    if again != rank or (off > charts.LEFT_OUT).any():
+        raise InputError(
+            f"rows that follow from others at the start do not hold where those do: off by {off.max():.2g} of the loop's size",
+            where=_where(linkage, par.tree_rows[int(off.argmax()), 3]),
+            do="give points and axes of a loop that is movable although it should not be with all digits",
+        )
+    _require_clear(linkage, again, least)
+    return closed
+
+
+def _require_clear(linkage: Linkage, rank: int, least: float) -> None:
+    if rank > 0 and least < charts.CLEAR:
+        raise InputError(
+            f"whether the loops can move is not clear at the start: of their rows, {rank} or fewer are independent (the last by {least:.1e})",
+            where=_where(linkage), do="start away from where a loop is stretched or folded flat, and give points and axes with all digits",
+        )  # fmt: skip
+
+
+def _where(linkage: Linkage, closure: int = 0) -> str:
+    return f"start, joint {linkage.tree.loops[closure]}"
