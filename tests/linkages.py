@@ -168,6 +168,21 @@ def random_tree(
     return linkage, z, still
 
 
+def closed_by(kind: type[Joint]) -> tuple[Linkage, State]:
+    """Four bodies in a row on ball joints, free in space, and a joint between the first and the last, put where it fits: its points meet."""
+    rng = RNG(5)
+    tree, _, still = random_tree([None, Spherical, Spherical, Spherical], [-2, 0, 1, 2], 7)
+    r, q = still.position, still.orientation
+    a = rng.normal(size=3)
+    meets = r[0] + rotations.rotate(q[0], a)
+    b = rotations.rotate(rotations.conjugate(q[3]), meets - r[3])
+    more: dict[str, Any] = {"axis": rng.normal(size=3)} if hasattr(kind, "axis") else {}
+    closing = kind(0, 3, at=(a, b), **(more | ({"pitch": 0.3} if kind is Screw else {})))
+    linkage = Linkage(tree.bodies, [*tree.joints, closing], gravity=tree.gravity)
+    motion = rng.normal(size=(4, 3))
+    return linkage, linkage.start(r, q, velocity=rng.normal(size=(4, 3)), angular_velocity=motion, project=True)
+
+
 def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np.ndarray:
     """(n, 2, 3) by the recursion, uncompiled; without `moving` as if the part c of the motion itself were forgotten."""
     from catena.systems.articulated.motion import XDOT, C

@@ -1,4 +1,4 @@
-"""One-degree motions of hinged rings by quadrature: an independent reference for loops, with nothing of the library but its data.
+"""One-degree motions of hinged rings by quadrature: an independent reference for loops, with nothing of the library but its data; and a twin.
 
 The bodies of a ring follow each other from a base, the ground or the first of them, each turned against the one before about a hinge, as a
 product of rotations about lines. Angles that close the ring are found by Gauss-Newton on the point and the axis of the last hinge. With
@@ -13,9 +13,34 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import catena as ct
+from catena import views
 from catena.geometry import rotations
+from catena.systems.articulated import charts
+from catena.systems.articulated.kernels import articulated_field
+from catena.systems.linkages.linkage import Linkage
+from catena.views import View
 
 Array = np.ndarray
+
+
+def field_with_the_rank_decided_anew(z, par, out):
+    """All rows that look independent at z have multipliers, on the surface and off it; nothing puts z back."""
+    charts.write_slopes(z, par)
+    rank, _, _ = charts.choose_chart(par)
+    charts.write_chart(rank, z, par)
+    charts.read_chart(z, par)
+    articulated_field(z, par, out)
+
+
+class RankAnew(Linkage):
+    """A linkage with a deliberate error: its energy jumps where rows that depend on others begin to contradict them."""
+
+    def view(self, name: str) -> View | None:
+        view = super().view(name)
+        if view is not None and name == "field":
+            del view.fills[views.step]  # type: ignore[attr-defined]
+            view.fills[views.field] = field_with_the_rank_decided_anew  # type: ignore[index]
+        return view
 
 
 @dataclass
@@ -35,7 +60,9 @@ class Ring:
     def __post_init__(self) -> None:
         joints = self.linkage.joints
         self.free = all(joint.parent >= 0 for joint in joints)
-        self.axes = np.array([joint.axis for joint in joints]) / np.linalg.norm([j.axis for j in joints], axis=1)[:, None]
+        self.axes = (
+            np.array([joint.axis for joint in joints]) / np.linalg.norm([j.axis for j in joints], axis=1)[:, None]
+        )
         self.points = np.array([self._at_start(joint.parent) + np.array(joint.at[0]) for joint in joints])
         self.angles = np.zeros(len(joints) - 1)
 
@@ -111,7 +138,7 @@ class Ring:
             kinetic += 0.5 * (p @ p / body.mass + y @ np.linalg.solve(body.tensor, y))
         return kinetic + self.mass_and_potential(0.0)[1]
 
-    def time_to(self, angle: float, *, panels: int = 8) -> float:
+    def time_to(self, angle: float, *, panels: int = 4) -> float:
         """How long the first angle takes from 0 to `angle`, by panels of 16 Gauss-Legendre nodes."""
         self.angles = np.zeros_like(self.angles)
         energy, total = self.energy(), 0.0

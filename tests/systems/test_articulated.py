@@ -134,19 +134,10 @@ def test_the_recursion_agrees_with_multipliers_on_a_tree_of_all_joints(seed: int
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_joint_of_every_kind_closes_a_loop(kind: type[Joint]) -> None:
-    """A second joint between the first and the last body of a tree, put where it fits: its points meet, its image is the start's."""
-    rng = linkages.RNG(5)
-    loose: list[type[Joint] | None] = [None, Spherical, Spherical, Spherical]
-    tree, _, still = random_tree(loose, [-2, 0, 1, 2], 7)
-    r, q = still.position, still.orientation
-    a = rng.normal(size=3)
-    meets = r[0] + rotations.rotate(q[0], a)
-    b = rotations.rotate(rotations.conjugate(q[3]), meets - r[3])
-    more: dict[str, Any] = {"axis": rng.normal(size=3)} if hasattr(kind, "axis") else {}
-    closing = kind(0, 3, at=(a, b), **(more | ({"pitch": 0.3} if kind is Screw else {})))
-    linkage = Linkage(tree.bodies, [*tree.joints, closing], gravity=tree.gravity)
-    motion = rng.normal(size=(4, 3))
-    start = linkage.start(r, q, velocity=rng.normal(size=(4, 3)), angular_velocity=motion, project=True)
+    """A second joint between the first and the last body of a tree; its image is the start's."""
+    linkage, start = linkages.closed_by(kind)
+    tree = Linkage(linkage.bodies, linkage.joints[:-1], gravity=linkage.gravity)
+    q = start.orientation
     expected = accelerations_by_multipliers(linkage, start, starts.images_of(linkage, q))
     found = accelerations(linkage, packed(linkage, start))
     assert np.abs(found - expected).max() < DIFFERENCES * np.abs(expected).max()

@@ -11,7 +11,14 @@ _HOMES = {
     "classic": ["galactic", "harmonic", "henon_heiles", "kepler", "pendulum"],
     "free_bodies": ["book", "flip"],
     "linkages": [
-        "bennett", "bricard", "double_pendulum", "four_bar", "hanging_chain", "molecule", "six_ring", "triple_pendulum",
+        "bennett",
+        "bricard",
+        "double_pendulum",
+        "four_bar",
+        "hanging_chain",
+        "molecule",
+        "six_ring",
+        "triple_pendulum",
     ],
     "tops": ["kovalevskaya", "lagrange_top", "sleeping_top", "symmetric_top"],
 }

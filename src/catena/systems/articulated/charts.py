@@ -35,16 +35,16 @@ RATE_PLACE = 2
 RATES = 3
 
 # par.tree_fault
-LOST = 0  # 1 if a stage could not be closed
-REASON = 1  # of the last failure
-AMOUNT = 2
+LOST = 0  # 1 if a loop was lost in this step
+REASON = 1  # why it was last; stays when earlier steps are made again to come to the one that failed
+AMOUNT = 2  # by how much
 FAULT = 3
 
 # reasons
 NO_POINT = 1.0  # Newton finds no point of the surface
 LEFT_OUT_OFF = 2.0  # a row that was left out does not hold: the rank is larger than it was
 RANK_CHANGED = 3.0  # the gradients have another rank
-TURNED_OVER = 4.0  # the chart ends within the step
+CHART_ENDS = 4.0  # the minor of the chart vanishes within the step
 
 SWEEPS = 20
 REACH = 0.5  # largest correction of an angle, or of a length to that of its loop
@@ -61,7 +61,6 @@ def closed_field(z, par, out):
     if close_loops(z, par.tree_closed, par) == OK:
         articulated_field(par.tree_closed, par, out)
         return
-    par.tree_fault[LOST] = 1.0
     for k in range(z.shape[0]):
         out[k] = math.nan
 
@@ -72,10 +71,14 @@ def closed_step(z, e, dt, par, tab, work, carry):
     par.tree_fault[LOST] = 0.0
     status = method_step(z, e, dt, par, tab, work, carry)
     if status == OK:
+        par.tree_fault[LOST] = 0.0  # an iteration may have strayed and come back
         status = end_on_surface(z, e, dt, par)
     else:
+        chart_ends(z, dt, par)
         if par.tree_fault[LOST] == 1.0:
             status = LOOP_LOST
+        else:
+            par.tree_fault[REASON] = 0.0
     if status != OK:
         put_back(z, e, par.tree_before)
     return status
@@ -90,29 +93,45 @@ def end_on_surface(z, e, dt, par):
         if y[k] != z[k]:
             z[k] = y[k]
             e[k] = 0.0
-    rank = par.tree_chart[0]
+    if chart_ends(z, -dt, par):
+        return LOOP_LOST
     write_slopes(z, par)
     for r in range(par.tree_rows.shape[0]):
         if not abs(par.tree_gradients[r, VALUE]) <= LEFT_OUT * par.tree_units[r]:
             return fault(LEFT_OUT_OFF, par.tree_gradients[r, VALUE] / par.tree_units[r], par)
-    side, own = chart_minor(par)
-    found, least, largest = choose_chart(par)
-    if found != rank or least < CLEAR:
+    _, own = chart_minor(par)
+    rank, least, largest = choose_chart(par)
+    if rank != par.tree_chart[0] or least < CLEAR:
         return fault(RANK_CHANGED, least, par)
     if largest - own > math.log(WORSE):
         write_chart(rank, z, par)
-    # back along the velocities over the step: there the minor has the same sign, unless the chart ended in between
-    for c in range(par.tree_rates.shape[0]):
-        move(y, c, -dt * y[par.tree_rates[c, RATE_PLACE]], par)
-    write_slopes(y, par)
-    before, _ = chart_minor(par)
-    if before != side:
-        return fault(TURNED_OVER, 0.0, par)
     return OK
+
+
+def chart_ends(z, dt, par):
+    """Whether the minor of the chart changes its sign on the way along the velocities over dt.
+
+    On the way back over the step just made this tells a chart that ended within it, also if the loop went on along another branch
+    of the surface, where the minor has its old sign.
+    """
+    y = par.tree_closed
+    write_slopes(z, par)
+    here, _ = chart_minor(par)
+    for k in range(z.shape[0]):
+        y[k] = z[k]
+    for c in range(par.tree_rates.shape[0]):
+        move(y, c, dt * z[par.tree_rates[c, RATE_PLACE]], par)
+    write_slopes(y, par)
+    there, _ = chart_minor(par)
+    if here != there:
+        fault(CHART_ENDS, 0.0, par)
+        return True
+    return False
 
 
 def fault(reason, amount, par):
     """Note why a loop is lost; the status that says so."""
+    par.tree_fault[LOST] = 1.0
     par.tree_fault[REASON] = reason
     par.tree_fault[AMOUNT] = amount
     return LOOP_LOST
@@ -131,13 +150,26 @@ def close_loops(z, y, par):
             break
         if change <= ROUNDED or before <= NEAR:
             correct_rates(y, par)
-            for k in range(par.tree_closures.shape[0]):
-                place = par.tree_closures[k, ANGLE_PLACE]
-                if place >= 0:
-                    y[place] = turn_of(y, k, par)
+            settle_rest(y, par)
             return OK
         before = change
     return fault(NO_POINT, 0.0, par)
+
+
+def settle_rest(y, par):
+    """What follows from the coordinates solved for: the angles of closing joints; the length of quaternions, which no method keeps."""
+    for k in range(par.tree_closures.shape[0]):
+        place = par.tree_closures[k, ANGLE_PLACE]
+        if place >= 0:
+            y[place] = turn_of(y, k, par)
+    rank = par.tree_chart[0]
+    for j in range(rank):
+        link = par.tree_links[par.tree_rates[par.tree_chart[1 + rank + j], NODE]]
+        if link[KIND] == BALL:
+            q = y[link[COORDINATE] : link[COORDINATE] + 4]
+            length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+            for k in range(4):
+                q[k] /= length
 
 
 def read_chart(z, par):

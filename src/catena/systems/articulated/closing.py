@@ -44,6 +44,21 @@ def close_start(linkage: Linkage, z: Array) -> Array:
     return closed
 
 
+LOST = {
+    charts.NO_POINT: "no closed position is near the predicted one: a loop moves too far in one step, or reaches a singular position",
+    charts.LEFT_OUT_OFF: "rows that followed from others at the start no longer do (off by {:.1e}): that was a singular position",
+    charts.RANK_CHANGED: "a loop reaches a singular position, where its rows become dependent (the last differs by {:.1e}) and its motion has "
+    "no one way to go on",
+    charts.CHART_ENDS: "a loop passes a singular position, stretched or folded flat, or turns too far in one step",
+}  # fmt: skip
+
+
+def lost(par: object) -> str:
+    """Why the loops could not be followed through a step, from the parameters of its run; empty if they could."""
+    _, reason, amount = getattr(par, "tree_fault", (0.0, 0.0, 0.0))
+    return LOST[float(reason)].format(abs(amount)) if reason else ""
+
+
 def _require_clear(linkage: Linkage, rank: int, least: float) -> None:
     if rank > 0 and least < charts.CLEAR:
         raise InputError(

@@ -235,7 +235,9 @@ class Linkage(System):
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""
         scratch = getattr(par, "scratch", None)  # that of the director form
         if scratch is None or scratch[BLAMED] < 0.0:
-            return ""
+            from ..articulated.closing import lost
+
+            return lost(par)
         number = int(scratch[BLAMED])
         joint = self.joints[number]
         which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
