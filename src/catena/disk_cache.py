@@ -58,9 +58,10 @@ def keep(path: Path, text: str) -> None:
     Path(temporary).replace(path)
 
 
-def remembered(request: str, make: Callable[[], str]) -> str:
-    """What `make` gives for this request, from the disk if the same code made it before."""
-    path = directory() / f"catena_made_{key(_makers(make.__module__) + request)}.txt"
+def remembered(request: str, make: Callable[[], str], *, also: str = "") -> str:
+    """What `make` gives for this request, from the disk if the same code made it before; `also` names a module that it uses."""
+    makers = "".join(_makers(module) for module in (make.__module__, also) if module)
+    path = directory() / f"catena_made_{key(makers + request)}.txt"
     try:
         checksum, _, found = path.read_text(encoding="utf-8").partition("\n")
     except (OSError, UnicodeDecodeError):

@@ -154,14 +154,15 @@ def build(system: System, method: Method, *, crossing: Crossing | None = None, c
     """The program of this pair, compiled, or as plain Python (same text, same bits, slow)."""
     view, stepper, parts = program_parts(system, method, crossing=crossing)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
+    kind = f"{system.kind} x {method}"  # the text names no coordinates: whatever they are called, it is compiled once
     par = _used(parts, parameter_types(system, stepper))
     if compiled and stepper.outside is None:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         entry = headers.cpu_entry(par, packed=stepper.packed)
-        text = headers.module_text(title, parts, par, header=header, entry=entry)
+        text = headers.module_text(kind, parts, par, header=header, entry=entry)
         module = cache.load(text, title)
     else:
-        text = headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn")
+        text = headers.module_text(kind, parts, par, header=headers.PYTHON, entry="@_fn")
         module = interpreted(text)
         if stepper.outside is not None:
             step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))

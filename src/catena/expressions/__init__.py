@@ -7,7 +7,7 @@
 from .derivatives import jacobian
 from .parser import parse
 from .symbols import to_sympy, to_text
-from .tree import Tree
+from .tree import Tree, derivative_cost
 from .writer import write_lines
 
-__all__ = ["Tree", "jacobian", "parse", "to_sympy", "to_text", "write_lines"]
+__all__ = ["Tree", "derivative_cost", "jacobian", "parse", "to_sympy", "to_text", "write_lines"]

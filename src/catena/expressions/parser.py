@@ -24,6 +24,9 @@ from .tree import (
 )
 
 LONGEST_TEXT = 20_000
+LONGEST_SUM = 1_000_000
+"""Of a text whose terms are derived one by one."""
+
 DEEPEST_NESTING = 50
 """Levels of brackets, signs and powers; each takes up to eight Python frames of the usual thousand."""
 
@@ -73,7 +76,9 @@ class Token(NamedTuple):
     column: int
 
 
-def parse(text: str, names: Collection[str], *, what: str = "expression", conditions: bool = False) -> Tree:
+def parse(
+    text: str, names: Collection[str], *, what: str = "expression", conditions: bool = False, many_terms: bool = False
+) -> Tree:
     """Check a text and take it apart.
 
     Numbers, declared names, ``+ - * / **``, parentheses, ``pi`` and the functions sin cos tan asin acos atan atan2
@@ -82,10 +87,12 @@ def parse(text: str, names: Collection[str], *, what: str = "expression", condit
 
     Parameters
     ----------
-    text : at most 20 000 characters
+    text : at most 20 000 characters, a million if it has many terms
     names : the names that may be used; ``position[3,0]`` (no spaces) allows that component
     what : what the text is to the user, for messages ("energy")
     conditions : the text is a condition: ``< <= > >= and or not``, and also ``abs``
+    many_terms : the text may be a long sum, whose terms are derived one by one (`catena.expressions.terms`); what the
+        second derivatives cost is then for the caller to judge
 
     Raises
     ------
@@ -99,13 +106,27 @@ def parse(text: str, names: Collection[str], *, what: str = "expression", condit
     """
     if not isinstance(text, str):
         raise InputError(f"{what} is {_short(repr(text))}, not text", where=what, do='write it in quotes, as "q**2/2"')
-    if len(text) > LONGEST_TEXT:
+    longest = LONGEST_SUM if many_terms else LONGEST_TEXT
+    if len(text) > longest:
         raise InputError(
-            f"{what} has {len(text)} characters; the limit is {LONGEST_TEXT}",
+            f"{what} has {len(text)} characters; the limit is {longest}",
             where=what,
             do="shorten it, for example with parameters for repeated constants",
         )
-    return _Parser(text, names, what, conditions).tree()
+    tree = _Parser(text, names, what, conditions).tree()
+    if not many_terms:
+        _check_cost(tree)
+    return tree
+
+
+def _check_cost(tree: Tree) -> None:
+    cost = derivative_cost(tree.nodes)
+    if cost > LARGEST_COST:
+        raise InputError(
+            f"{tree.what} is too involved: its second derivatives have about {cost} operands, the limit is {LARGEST_COST}",
+            where=f"{tree.what}:  {_short(' '.join(tree.text.split()), SHOWN)}",
+            do="nest and multiply fewer functions, or write it with fewer names",
+        )
 
 
 class _Parser:
@@ -128,15 +149,7 @@ class _Parser:
             self.refuse_token(self.token)
         if self.conditions and not self.nodes[root].is_condition:
             self.refuse("is a number, not a condition", self.nodes[root].column, "compare it, for example ... > 0")
-        nodes = self.needed(root)
-        cost = derivative_cost(nodes)
-        if cost > LARGEST_COST:
-            self.refuse(
-                f"is too involved: its second derivatives have about {cost} operands, the limit is {LARGEST_COST}",
-                0,
-                "nest and multiply fewer functions, or write it with fewer names",
-            )
-        return Tree(nodes, self.text, self.what)
+        return Tree(self.needed(root), self.text, self.what)
 
     # tokens
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError, nearest
-from .parser import LONGEST_TEXT
+from .parser import LONGEST_SUM
 from .tree import EXACT_DIGITS, FUNCTIONS, Node, Tree
 
 if TYPE_CHECKING:
@@ -133,9 +133,9 @@ def to_text(expression: sympy.Expr, names: Collection[str]) -> str:
 
     def spell(part: Any, arguments: list[_Spelled]) -> _Spelled:
         spelled = _spelled(sympy, part, arguments, names)
-        if len(spelled.text) > LONGEST_TEXT:
+        if len(spelled.text) > LONGEST_SUM:
             raise InputError(
-                f"the sympy expression is longer than {LONGEST_TEXT} characters when written out",
+                f"the sympy expression is longer than {LONGEST_SUM} characters when written out",
                 do="shorten it, for example with parameters for repeated constants",
             )
         return spelled

@@ -1,22 +1,28 @@
 """From an energy H(q, p) to the kernels of its motion: gradient, Hessian, and what they tell about H.
 
-Derived once with sympy and kept on disk, so that a second process needs no sympy.
+Derived once with sympy and kept on disk, so that a second process neither parses nor derives. A small energy becomes straight
+lines of code; one of many variables or terms becomes loops (`rolled`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..disk_cache import remembered
-from ..expressions import jacobian, parse, to_sympy, write_lines
+from ..expressions import Tree, derivative_cost, jacobian, parse, to_sympy, write_lines
+from ..expressions.parser import LARGEST_COST
+from . import rolled
 
 if TYPE_CHECKING:
     import sympy
 
 Symbols = Sequence["sympy.Symbol"]
+
+MOST_STRAIGHT = 32
+"""Variables up to which the derivatives are written out: the Hessian alone is n**2 lines."""
 
 
 @dataclass(frozen=True)
@@ -29,30 +35,50 @@ class Derived:
     quadratic_kinetic : separable, and T has constant second derivatives
     tags : for each invariant, energy first, what it is ("linear", "bilinear", "quadratic")
     kernels : name -> text of a function
+    tables : of an energy in loops, see `rolled`; empty for straight lines
     """
 
     separable: bool
     quadratic_kinetic: bool
     tags: tuple[tuple[str, ...], ...]
     kernels: dict[str, str]
+    tables: dict[str, Any] = field(default_factory=dict)
 
 
 def derive(
-    energy: str, q: Sequence[str], p: Sequence[str], parameters: Sequence[str], invariants: Sequence[str]
+    energy: str, q: Sequence[str], p: Sequence[str], parameters: Sequence[str], invariants: Mapping[str, str]
 ) -> Derived:
-    """The kernels of H = energy and of further invariants, from the disk if they were derived before."""
-    request = json.dumps(["derivation", energy, list(q), list(p), list(parameters), list(invariants)])
-    found = json.loads(remembered(request, lambda: json.dumps(asdict(_derive(energy, q, p, parameters, invariants)))))
+    """The kernels of H = energy and of further invariants, from the disk if they were derived before.
+
+    Raises
+    ------
+    InputError : a text is refused (`catena.expressions.parse`), or too involved
+    """
+    texts = {"energy": energy, **{f"invariants.{name}": text for name, text in invariants.items()}}
+    request = json.dumps(["derivation", list(texts.values()), list(q), list(p), list(parameters)])
+    made = remembered(request, lambda: json.dumps(asdict(_derive(texts, q, p, parameters))), also=rolled.__name__)
+    found = json.loads(made)
     return Derived(**found | {"tags": tuple(map(tuple, found["tags"]))})
 
 
-def _derive(
-    energy: str, q: Sequence[str], p: Sequence[str], parameters: Sequence[str], invariants: Sequence[str]
-) -> Derived:
+def _derive(texts: Mapping[str, str], q: Sequence[str], p: Sequence[str], parameters: Sequence[str]) -> Derived:
+    names = [*q, *p, *parameters]
+    trees = [parse(text, names, what=what, many_terms=True) for what, text in texts.items()]
+    if 2 * len(q) > MOST_STRAIGHT or any(derivative_cost(tree.nodes) > LARGEST_COST for tree in trees):
+        return _in_loops(trees, q, p)
+    return _in_lines(trees, q, p, parameters)
+
+
+def _in_loops(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str]) -> Derived:
+    made = rolled.Rolled(trees, q, p)
+    tags = tuple(made.tags(loops) for loops in made.loops)
+    return Derived(made.separable, made.quadratic_kinetic, tags, made.kernels(), made.tables())
+
+
+def _in_lines(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str], parameters: Sequence[str]) -> Derived:
     import sympy
 
-    names = [*q, *p, *parameters]
-    kept = [to_sympy(parse(text, names)) for text in (energy, *invariants)]
+    kept = [to_sympy(tree) for tree in trees]
     positions = [sympy.Symbol(name, real=True) for name in q]
     momenta = [sympy.Symbol(name, real=True) for name in p]
     variables = positions + momenta
@@ -87,6 +113,7 @@ def _derive(
     magnitudes = [(f"term{k}", term) for k, (_, term) in enumerate(terms)]
     tail = "\n    ".join(f"scale[{i}] = max(scale[{i}], abs(term{k}))" for k, (i, _) in enumerate(terms))
     kernels = {
+        "field_end": f"def field_end(b, par):\n    return (b + 1) * {half}",
         "field": function("field", "z, par, out", [(f"out[{i}]", f) for i, f in enumerate(field)]),
         "velocity": function("velocity", "z, par, out", [(f"out[{i}]", f) for i, f in enumerate(velocity)]),
         "momentum_rate": function("momentum_rate", "z, par, out", [(f"out[{half + i}]", f) for i, f in enumerate(rate)]),

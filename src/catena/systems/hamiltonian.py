@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,14 +15,15 @@ from numpy.typing import ArrayLike
 
 from .. import views
 from ..errors import InputError
+from ..expressions.terms import evaluated
 from ..kernel import Written
 from ..summation import add
-from ..views import View, dimension, velocity
+from ..views import View, dimension, momentum_rate, velocity
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
 from .numbers import real_array, real_number
 
-LITERAL_DIMENSION = 32  # up to here sizes are literals of the compiled code
+MOST_SHOWN = 8  # coordinates in a title
 
 
 def copy_state(z, par, row):
@@ -86,23 +90,19 @@ class Hamiltonian(System):
                 do="give each coordinate its momentum",
             )  # fmt: skip
         names = [*self.q, *self.p, *self.parameters]
-        for name in names:
+        for name, count in Counter(names).items():
             if not name.isidentifier():
                 raise InputError(f"{name!r} is not a name", where="Hamiltonian", do="use letters, digits and _")
-            if names.count(name) > 1:
+            if count > 1:
                 raise InputError(f"the name {name!r} is given twice", where="Hamiltonian", do="rename one of them")
-        self.energy = _text(energy, names, "energy")
-        self._further = {
-            str(name): _text(text, names, f"invariants.{name}") for name, text in sorted((invariants or {}).items())
-        }
+        self.energy = _text(energy, names)
+        self._further = {str(name): _text(text, names) for name, text in sorted((invariants or {}).items())}
         reserved = {"energy", "q", "p", "time"} & set(self._further)
         if reserved:
             raise InputError(
                 f"{reserved.pop()!r} cannot name an invariant", where="Hamiltonian.invariants", do="rename it"
             )
-        self._derived: Derived = derive(
-            self.energy, self.q, self.p, list(self.parameters), list(self._further.values())
-        )
+        self._derived: Derived = derive(self.energy, self.q, self.p, list(self.parameters), self._further)
         self._values = self._parameter_values()
 
     def with_parameters(self, **values: float) -> Hamiltonian:
@@ -132,7 +132,8 @@ class Hamiltonian(System):
 
     @property
     def title(self) -> str:  # type: ignore[override]
-        return f"Hamiltonian in {', '.join(self.q)}"
+        shown = self.q if len(self.q) <= MOST_SHOWN else (self.q[0], self.q[1], "...", self.q[-1])
+        return f"Hamiltonian in {', '.join(shown)}"
 
     @property
     def default_method(self) -> tuple[str, dict[str, Any]]:  # type: ignore[override]
@@ -181,25 +182,22 @@ class Hamiltonian(System):
         out, scale = np.zeros(len(self.invariants)), np.zeros(len(self.invariants))
         try:
             with np.errstate(all="ignore"):
-                self._interpreted("measure")(self.to_stepped(state), _Values(self._values), out, scale)
+                par = SimpleNamespace(**self.parameter_arrays())
+                self._interpreted("measure")(self.to_stepped(state), par, out, scale)
         except (ZeroDivisionError, ValueError, OverflowError):
             return math.nan
         return float(out[0])
 
     def view(self, name: str) -> View | None:
         n = 2 * len(self.q)
-        flags = {"jacobian"} | ({"registers"} if n <= LITERAL_DIMENSION else set())
-        kernels = {
-            views.field: self._written("field"),
-            views.jacobian: self._written("jacobian"),
-            views.registers: self._written("registers"),
-            views.velocity: self._written("velocity"),
-            views.momentum_rate: self._written("momentum_rate"),
-            views.publish: copy_state,
-            views.measure: self._written("measure"),
-            views.field_count: 2,
-            views.field_end: Written("field_end", f"def field_end(b, par):\n    return (b + 1) * {n // 2}", __name__),
-        }
+        straight = not self._derived.tables
+        names = ("field", "jacobian", "velocity", "momentum_rate", "measure", "field_end")
+        kernels = {getattr(views, name): self._written(name) for name in names}
+        kernels |= {views.publish: copy_state, views.field_count: 2}
+        flags = {"jacobian"}
+        if straight:
+            kernels[views.registers] = self._written("registers")
+            flags |= {"registers"}
         if self.separable:
             kernels |= {
                 views.force: self._written("momentum_rate"),
@@ -208,15 +206,17 @@ class Hamiltonian(System):
             }
             flags |= {"separable"}
         if self.quadratic_kinetic:
-            kernels[views.commutator_kick] = self._written("commutator_kick", add=add)
+            kernels[views.commutator_kick] = self._written("commutator_kick")
             flags |= {"quadratic_kinetic", "commutator_kick"}
         offered = {"field", "canonical"} | ({"split"} if self.separable else set())
         if name not in offered:
             return None
-        return View(name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), n <= LITERAL_DIMENSION)
+        # loops take their sizes at run time, so that the same code serves any number of terms
+        return View(name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight)
 
     def parameter_arrays(self) -> dict[str, Array]:
-        return {"values": self._values}
+        tables = {name: self._derived.tables[name] for name in ("spans", "places") if self._derived.tables}
+        return {"values": self._values} | {name: np.array(table, dtype=np.int64) for name, table in tables.items()}
 
     def to_stepped(self, state: State) -> Array:
         """z = (q, p)."""
@@ -233,42 +233,54 @@ class Hamiltonian(System):
         return described | ({"invariants": dict(self._further)} if self._further else {})
 
     def names(self) -> dict[str, str]:
-        known = {"t": "t"} | {name: f"par.values[{k}]" for k, name in enumerate(self.parameters)}
+        first = len(self._derived.tables.get("values", ()))
+        known = {"t": "t"} | {name: f"par.values[{first + k}]" for k, name in enumerate(self.parameters)}
         return known | {name: f"row[{k}]" for k, name in enumerate([*self.q, *self.p])}
 
     def __repr__(self) -> str:
         return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.parameters})"
 
-    def _written(self, name: str, **uses: Any) -> Written:
-        return Written(name, self._derived.kernels[name], __name__, tuple(uses.items()))
+    def _written(self, name: str) -> Written:
+        """A kernel with what it calls."""
+        text = self._derived.kernels[name]
+        called = set(re.findall(r"\b(\w+)\(", text)) - {name}
+        uses = (
+            {"add": add, "velocity": velocity, "momentum_rate": momentum_rate} if self._derived.tables else {"add": add}
+        )
+        uses |= {piece: self._written(piece) for piece in self._derived.kernels if piece.startswith(f"{name}_")}
+        return Written(name, text, __name__, tuple((word, use) for word, use in uses.items() if word in called))
 
     def _interpreted(self, name: str) -> Any:
         namespace: dict[str, Any] = {"math": math}
-        exec(self._derived.kernels[name], namespace)
+        for part, text in self._derived.kernels.items():
+            if part == name or part.startswith(f"{name}_"):
+                exec(text, namespace)
         return namespace[name]
 
     def _parameter_values(self) -> Array:
-        """The parameters, then the constants made of them."""
-        given = np.array(list(self.parameters.values()), dtype=float)
-        made = np.zeros(self._derived.kernels["constants"].count("out["))
+        """The parameters and the constants made of them."""
         try:
             with np.errstate(all="ignore"):
-                self._interpreted("constants")(given, made)
+                values = self._values_in_loops() if self._derived.tables else self._values_in_lines()
         except (ZeroDivisionError, ValueError, OverflowError):
-            made[:] = math.nan
-        if not np.isfinite(made).all():
+            values = np.array([math.nan])
+        if not np.isfinite(values).all():
             raise InputError(
                 f"the energy is not defined for the parameters {self.parameters}", where="Hamiltonian.parameters",
                 do="choose values for which every quotient, root and logarithm of them exists",
             )  # fmt: skip
-        return np.concatenate([given, made]) if len(given) + len(made) else np.zeros(1)
+        return values if len(values) else np.zeros(1)
 
+    def _values_in_lines(self) -> Array:
+        given = np.array(list(self.parameters.values()), dtype=float)
+        made = np.zeros(self._derived.kernels["constants"].count("out["))
+        self._interpreted("constants")(given, made)
+        return np.concatenate([given, made])
 
-class _Values:
-    """Stands for the compiled loop's `par` where a kernel runs uncompiled."""
-
-    def __init__(self, values: Array) -> None:
-        self.values = values
+    def _values_in_loops(self) -> Array:
+        tables = self._derived.tables
+        constants = evaluated(tables["constants"], self.parameters)
+        return np.array([*(constants[number] for number in tables["values"]), *self.parameters.values()], dtype=float)
 
 
 def _names(given: str | Sequence[str], where: str) -> tuple[str, ...]:
@@ -290,10 +302,10 @@ def _number(value: Any, where: str) -> float:
     return number
 
 
-def _text(expression: Any, names: Sequence[str], what: str) -> str:
-    """The text of an expression, checked."""
-    from ..expressions import parse, to_text
+def _text(expression: Any, names: Sequence[str]) -> str:
+    """The text of an expression; it is checked where it is derived."""
+    if isinstance(expression, str):
+        return expression
+    from ..expressions import to_text
 
-    text = expression if isinstance(expression, str) else to_text(expression, names)
-    parse(text, names, what=what)
-    return text
+    return to_text(expression, names)

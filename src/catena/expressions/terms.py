@@ -1,0 +1,234 @@
+"""A long sum as a few shapes: terms that differ only in their variables and constants are one expression and a table.
+
+The 190 pairs of twenty bodies are one shape with 190 rows; a chain of 512 springs is a handful. What is derived, written
+and compiled are the shapes, so that none of it grows with the number of terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from .tree import Node, Tree, Value, fold
+
+Key = tuple[Any, ...]
+
+
+class Constants:
+    """Parts without variables, each once, as operations on numbers and parameters; they are evaluated, never compiled."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.places: dict[Node, int] = {}
+
+    def add(self, node: Node) -> int:
+        """The number of an operation on earlier constants; one on numbers becomes its value."""
+        values = [self.nodes[place].number for place in node.arguments]
+        if values and None not in values:
+            node = Node("number", value=fold(node.operation, [value for value in values if value is not None]))
+        if node not in self.places:
+            self.places[node] = len(self.nodes)
+            self.nodes.append(node)
+        return self.places[node]
+
+    def product(self, factors: list[int], *, negative: bool) -> int:
+        """The number of a product of constants."""
+        numbers = [number for f in factors if (number := self.nodes[f].number) is not None]
+        others = sorted(f for f in factors if self.nodes[f].number is None)  # m1*m2 and m2*m1 are one constant
+        whole = fold("product", [-1 if negative else 1, *numbers])
+        if whole != 1 or not others:
+            others = [self.add(Node("number", value=whole)), *others]
+        return others[0] if len(others) == 1 else self.add(Node("product", tuple(others)))
+
+    def describe(self) -> list[Any]:
+        """The operations as JSON, for `evaluated`."""
+        return [
+            [n.operation, n.arguments, str(n.value) if isinstance(n.value, Fraction) else n.value] for n in self.nodes
+        ]
+
+
+def evaluated(described: list[Any], parameters: Mapping[str, float]) -> list[float]:
+    """The values of constants.
+
+    Raises
+    ------
+    ArithmeticError, ValueError : one of them is not defined, or not finite
+    """
+    values: list[Value] = []
+    for operation, arguments, value in described:
+        if operation == "number":
+            values.append(Fraction(value) if isinstance(value, str) else value)
+        elif operation == "name":
+            values.append(parameters[value])
+        else:
+            values.append(fold(operation, [values[place] for place in arguments]))
+    return [float(value) for value in values]
+
+
+@dataclass
+class Shape:
+    """Terms of a sum that are built alike.
+
+    Attributes
+    ----------
+    tree : one of them, in the names x0, x1, ... of variables and c0, c1, ... of constants
+    variables : for each term the variables that stand for x0, x1, ..., by number
+    constants : for each term what stands for c0, c1, ..., by number among the `Constants`
+    same : the number of a constant, if it is the same in all terms, by its name
+    """
+
+    tree: Tree
+    variables: list[tuple[int, ...]] = field(default_factory=list)
+    constants: list[tuple[int, ...]] = field(default_factory=list)
+    same: dict[str, int] = field(default_factory=dict)
+
+
+def shapes_of(tree: Tree, variables: Mapping[str, tuple[int, str]], constants: Constants) -> list[Shape]:
+    """The terms of a sum, sorted by shape, in the order of their first appearance.
+
+    Constant factors are multiplied into sums: (p1**2 + p2**2)/2 is two terms.
+
+    Parameters
+    ----------
+    variables : name -> number and kind; a shape has variables of the same kinds in all its terms
+    constants : takes up what holds no variables
+    """
+    splitter = _Splitter(tree, variables, constants)
+    found: dict[Key, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {}
+    for coefficient, factors in splitter.terms():
+        key, used, holes = splitter.shape(factors)
+        rows = found.setdefault(key, ([], []))
+        rows[0].append(used)
+        rows[1].append((coefficient, *holes))
+    return [_shape(key, *rows, constants, tree.what) for key, rows in found.items()]
+
+
+class _Splitter:
+    """Takes one tree apart."""
+
+    def __init__(self, tree: Tree, variables: Mapping[str, tuple[int, str]], constants: Constants) -> None:
+        self.nodes, self.variables, self.constants = tree.nodes, variables, constants
+        self.fixed: list[int | None] = []  # number among the constants of what holds no variable
+        for node in tree.nodes:
+            inner = [self.fixed[place] for place in node.arguments]
+            moves = None in inner or (node.operation == "name" and node.value in variables)
+            arguments = tuple(number for number in inner if number is not None)
+            self.fixed.append(None if moves else constants.add(Node(node.operation, arguments, node.value)))
+
+    def terms(self) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """For each term its constant factor and its other factors."""
+        waiting: list[tuple[bool, list[int], int]] = [(False, [], len(self.nodes) - 1)]
+        while waiting:
+            negative, known, place = waiting.pop()
+            negative, fixed, moving = self.factors(place, negative)
+            known = known + fixed
+            if len(moving) == 1 and self.nodes[moving[0]].operation == "sum":
+                waiting += [(negative, known, part) for part in reversed(self.nodes[moving[0]].arguments)]
+            else:
+                yield self.constants.product(known, negative=negative), tuple(moving)
+
+    def factors(self, place: int, negative: bool) -> tuple[bool, list[int], list[int]]:
+        """Sign, constant factors and other factors of a part."""
+        fixed: list[int] = []
+        moving: list[int] = []
+        waiting = [place]
+        while waiting:
+            place = waiting.pop()
+            node, constant = self.nodes[place], self.fixed[place]
+            if constant is not None:
+                fixed.append(constant)
+            elif node.operation == "negative":
+                negative = not negative
+                waiting.append(node.arguments[0])
+            elif node.operation == "product":
+                waiting += reversed(node.arguments)
+            else:
+                moving.append(place)
+        return negative, fixed, moving
+
+    def shape(self, factors: tuple[int, ...]) -> tuple[Key, tuple[int, ...], list[int]]:
+        """How the product of these factors is built, which variables it has and which constants, each where it stands."""
+        steps: list[Key] = []
+        done: dict[int, int] = {}
+        slots: dict[int, int] = {}
+        holes: list[int] = []
+
+        def literal(place: int, exponent: bool) -> Value | None:
+            constant = self.fixed[place]
+            return self.constants.nodes[constant].number if exponent and constant is not None else None
+
+        def visit(place: int) -> int:
+            node, constant = self.nodes[place], self.fixed[place]
+            if constant is not None:
+                holes.append(constant)
+                steps.append(("constant", len(holes)))
+                return len(steps) - 1
+            if place not in done:
+                if node.operation == "name":
+                    number, kind = self.variables[str(node.value)]
+                    steps.append(("variable", slots.setdefault(number, len(slots)), kind))
+                else:
+                    arguments = []
+                    for k, argument in enumerate(node.arguments):
+                        power = literal(argument, node.operation == "power" and k == 1)
+                        if power is not None:  # a square is built unlike a cube
+                            steps.append(("number", power))
+                            arguments.append(len(steps) - 1)
+                        else:
+                            arguments.append(visit(argument))
+                    steps.append((node.operation, *arguments))
+                done[place] = len(steps) - 1
+            return done[place]
+
+        ends = [visit(factor) for factor in factors]
+        return (tuple(steps), tuple(ends)), tuple(slots), holes
+
+
+def _shape(
+    key: Key, variables: list[tuple[int, ...]], constants: list[tuple[int, ...]], known: Constants, what: str
+) -> Shape:
+    """The shape of terms with this key: constants that never differ are numbers of its tree where they are numbers."""
+    columns = list(zip(*constants, strict=True))
+    different = list(dict.fromkeys(columns))  # two constants that are equal in all terms are one
+    values = [known.nodes[column[0]].number if len(set(column)) == 1 else None for column in different]
+    kept = [column for column, value in zip(different, values, strict=True) if value is None]
+    names = {column: f"c{k}" for k, column in enumerate(kept)}
+    nodes: list[Node] = []
+    places: dict[Node, int] = {}
+
+    def add(node: Node) -> int:
+        if node not in places:
+            places[node] = len(nodes)
+            nodes.append(node)
+        return places[node]
+
+    def constant(column: tuple[int, ...]) -> int:
+        value = values[different.index(column)]
+        return add(Node("name", value=names[column]) if value is None else Node("number", value=value))
+
+    steps, ends = key
+    done: list[int] = []
+    for step in steps:
+        match step:
+            case ("constant", int(number)):
+                done.append(constant(columns[number]))
+            case ("variable", int(slot), _):
+                done.append(add(Node("name", value=f"x{slot}")))
+            case ("number", value):
+                done.append(add(Node("number", value=value)))
+            case (operation, *arguments):
+                done.append(add(Node(operation, tuple(done[place] for place in arguments))))
+    factors = [constant(columns[0])] if values[0] != 1 or not ends else []
+    factors += [done[end] for end in ends]
+    if len(factors) > 1:
+        add(Node("product", tuple(factors)))
+    rows: list[tuple[int, ...]] = list(zip(*kept, strict=True)) if kept else [()] * len(variables)
+    same = {name: column[0] for column, name in names.items() if len(set(column)) == 1}
+    return Shape(Tree(tuple(_ordered(nodes, factors)), "", what), variables, rows, same)
+
+
+def _ordered(nodes: list[Node], factors: list[int]) -> list[Node]:
+    """The nodes with the whole last: a single factor may stand before others that it does not need."""
+    return nodes if len(factors) > 1 else nodes[: factors[0] + 1]

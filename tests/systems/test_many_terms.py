@@ -1,0 +1,313 @@
+"""Energies of many terms: sorted into shapes, derived by shape, stepped in loops over tables."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import catena as ct
+import uncompiled
+from catena.engine.build import build, can_treat
+from catena.errors import InputError
+from catena.expressions import parse
+from catena.expressions.terms import Constants, evaluated, shapes_of
+from catena.methods.base import Method, registered
+from catena.summation import add
+from catena.systems import derivation
+from catena.systems.rolled import Rolled
+from expression_fuzz import NAMES, SOUND
+from expression_values import GALACTIC, exact_derivatives, places
+from many_terms import (
+    bodies,
+    bodies_arguments,
+    bodies_by_numpy,
+    bodies_start,
+    chain,
+    chain_by_numpy,
+    chain_start,
+)
+
+Array = NDArray[np.float64]
+
+COORDINATES, MOMENTA = ("q", "q1", "q2", "q3"), ("p", "p1", "p2", "p3")
+CONSTANTS = {name: 0.6 + 0.1 * k for k, name in enumerate(["Om", "A", "C", "a", "b", "c", "r", "lambda", "x_1", "e"])}
+
+ENERGIES = (
+    *SOUND,
+    GALACTIC,
+    "((p1**2 + p2**2)/2 + (p3*q3 - 2*q1*p2))/a - b*(q1 + 2*(q2 - c*q3)) + 3 + a*b",
+    "q1*q2*q3*p + 2*q2*q1*q3*p - q1*q1/(1 + q1**2) + (q1*a)**b + (q2*a)**c + 2**q1 + 3**q2",
+    "exp(-(q1 + a)**2) + exp(-(q2 + 0.5)**2) - -(-exp(-(q3 + 0.5)**2)) + 0*q1",
+)  # fmt: skip
+
+
+def kernels_of(texts: dict[str, str]) -> dict[str, Any]:
+    """The functions of these texts as Python runs them."""
+    space: dict[str, Any] = {"math": math, "add": add}
+    for text in texts.values():
+        exec(text, space)
+    return space
+
+
+def tables_of(made: Rolled, parameters: dict[str, float]) -> SimpleNamespace:
+    tables = made.tables()
+    constants = evaluated(tables["constants"], parameters)
+    return SimpleNamespace(
+        spans=tables["spans"], places=tables["places"], values=[constants[k] for k in tables["values"]]
+    )
+
+
+def derivatives_in_loops(made: Rolled, texts: dict[str, str], point: dict[str, float], direction: dict[str, float]):
+    """Value, first and second derivative along a direction, from the loops."""
+    space, par = kernels_of(texts), tables_of(made, point)
+    names = [*COORDINATES, *MOMENTA]
+    n, half = len(names), len(COORDINATES)
+    z, u = [point[name] for name in names], [direction[name] for name in names]
+    value, field, slope = [0.0], [0.0] * n, [0.0] * (n * n)
+    space["measure"](z, par, value, [0.0])
+    space["field"](z, par, field)
+    space["jacobian"](z, par, slope)
+    gradient = [-rate for rate in field[half:]] + field[:half]
+    rows = [slope[k * n : (k + 1) * n] for k in range(n)]
+    hessian = [[-x for x in row] for row in rows[half:]] + rows[:half]
+    second = sum(hessian[i][j] * u[i] * u[j] for i in range(n) for j in range(n))
+    if any(hessian[i][j] != hessian[j][i] for i in range(n) for j in range(n)):
+        second = math.inf
+    return [value[0], sum(g * s for g, s in zip(gradient, u, strict=True)), second]
+
+
+def compared(text: str, seed: int, change: Any = dict) -> float:
+    """Deviation of the loops of an energy from differences at 80 digits, relative to the largest."""
+    names = {*NAMES, *COORDINATES, *MOMENTA, *CONSTANTS}
+    tree = parse(text, names)
+    made = Rolled([tree], COORDINATES, MOMENTA)
+    point, direction = places(tree, seed)
+    point = {name: 0.5 for name in names} | point | {name: CONSTANTS[name] for name in CONSTANTS}
+    direction = dict.fromkeys(names, 0.0) | direction | dict.fromkeys(CONSTANTS, 0.0)
+    exact = [float(x) for x in exact_derivatives(tree, point, direction)]
+    try:
+        found = derivatives_in_loops(made, change(made.kernels()), point, direction)
+    except (ValueError, OverflowError):
+        return math.inf
+    scale = max(abs(value) for value in exact) + 1
+    return max(abs(a - b) for a, b in zip(found, exact, strict=True)) / scale
+
+
+@pytest.mark.parametrize("text", ENERGIES)
+def test_loops_give_value_gradient_and_hessian(text: str) -> None:
+    """Against differences at 80 digits; 1e-12, some thousand roundings, as for code in straight lines."""
+    for seed in range(3):
+        assert compared(text, seed) < 1e-12
+
+
+@pytest.mark.parametrize("text", [ENERGIES[1], ENERGIES[3], *ENERGIES[-3:]])
+def test_a_wrong_sign_in_any_line_of_the_loops_is_noticed(text: str) -> None:
+    """The broken twin: each + or - of the code in turn becomes the other; 1e-9 is a thousand times the tolerance above."""
+    names = {*NAMES, *COORDINATES, *MOMENTA, *CONSTANTS}
+    texts = Rolled([parse(text, names)], COORDINATES, MOMENTA).kernels()
+    tried = 0
+    for name in ("velocity", "momentum_rate", "jacobian", "measure_0_0"):
+        for match in re.finditer(r" (\+|-) (?=[vw]\d)| (\+|-)= [gh]", texts[name]):
+            wrong = match[0].replace("+", "~").replace("-", "+").replace("~", "-")
+            broken = texts[name][: match.start()] + wrong + texts[name][match.end() :]
+            assert compared(text, 0, lambda made, name=name, broken=broken: made | {name: broken}) > 1e-9, broken
+            tried += 1
+    assert tried >= 5
+
+
+def field_of(system: ct.Hamiltonian, state: ct.State) -> tuple[Array, Array]:
+    """Field and Jacobian as the kernels give them, uncompiled."""
+    space = kernels_of(system._derived.kernels)
+    z, par = system.to_stepped(state), SimpleNamespace(**system.parameter_arrays())
+    field, slope = np.full(len(z), np.nan), np.full(len(z) ** 2, np.nan)
+    space["field"](z, par, field)
+    space["jacobian"](z, par, slope)
+    return field, slope.reshape(len(z), -1)
+
+
+def test_twenty_bodies_move_by_newtons_law() -> None:
+    """Against numpy; sums of 19 forces of about the same size: 40 roundings of the largest allowed."""
+    system = bodies(20)
+    state = bodies_start(system)
+    masses = np.array([system.parameters[f"m{i}"] for i in range(20)])
+    energy, field, jacobian = bodies_by_numpy(state.q, state.p, masses, system.parameters["G"])
+    ours, slope = field_of(system, state)
+    assert abs(system.energy_of(state) - energy) < 1e-14 * abs(energy)
+    assert np.abs(ours - field).max() < 40 * 2**-53 * np.abs(field).max()
+    assert np.abs(slope - jacobian).max() < 80 * 2**-53 * np.abs(jacobian).max()
+    heavier = masses + 0.01 * (np.arange(20) == 7)
+    assert np.abs(ours - bodies_by_numpy(state.q, state.p, heavier, system.parameters["G"])[1]).max() > 1e-4
+
+
+def test_a_chain_of_512_moves_as_numpy_says() -> None:
+    system = chain(512)
+    start = chain_start(system)
+    state = system.start(q=start.q + 0.3 * np.cos(np.arange(512) ** 2), p=np.sin(np.arange(512)))
+    energy, field, jacobian = chain_by_numpy(state.q, state.p, 0.25, 0.5)
+    ours, slope = field_of(system, state)
+    assert abs(system.energy_of(state) - energy) < 1e-14 * energy
+    assert np.abs(ours - field).max() < 20 * 2**-53 * np.abs(field).max()
+    assert np.abs(slope - jacobian).max() < 20 * 2**-53 * np.abs(jacobian).max()
+    assert np.abs(ours - chain_by_numpy(state.q, state.p, 0.25, 0.5001)[1]).max() > 1e-5
+
+
+def test_the_code_does_not_grow_with_the_number_of_terms() -> None:
+    """Ten bodies and twenty, 64 springs and 512, are the same text: what was compiled for one serves the other."""
+    for small, large in ((bodies(10), bodies(20)), (chain(64), chain(512))):
+        assert small._derived.kernels == large._derived.kernels
+        for method in (ct.Splitting(6), ct.Gauss(2)):
+            assert build(small, method, compiled=False).text == build(large, method, compiled=False).text
+
+
+def test_what_a_sum_is_made_of_is_recognised() -> None:
+    system = bodies(12)
+    assert system.separable
+    assert system.quadratic_kinetic
+    tags = {invariant.name: invariant.tags - {"energy"} for invariant in system.invariants}
+    assert tags["energy"] == set()
+    assert tags["momentum_x"] == {"linear", "bilinear", "quadratic"}
+    assert tags["turn"] == {"bilinear", "quadratic"}
+    names = [f"q{i}" for i in range(20)], [f"p{i}" for i in range(20)]
+    square = " + ".join(f"p{i}**2/2 + q{i}**2" for i in range(20))
+    assert ct.Hamiltonian(square, *names).invariants[0].tags == {"energy", "quadratic"}
+    turning = ct.Hamiltonian(f"{square} + p0*q1 - p1*q0", *names)
+    assert not turning.separable
+    quartic = ct.Hamiltonian(f"{square} + p3**4", *names)
+    assert quartic.separable
+    assert not quartic.quadratic_kinetic
+
+
+def test_terms_are_sorted_by_how_they_are_built() -> None:
+    names = {f"x{i}": (i, "q") for i in range(6)}
+    constants = Constants()
+    tree = parse("m*x0**2 + 3*x1**2 + x2**3 - (x3 + x4)/2 + sin(k*x5) + sin(2*x4)", [*names, "m", "k"])
+    shapes = shapes_of(tree, names, constants)
+    assert [shape.variables for shape in shapes] == [[(0,), (1,)], [(2,)], [(3,), (4,)], [(5,), (4,)]]
+    values = evaluated(constants.describe(), {"m": 7.0, "k": 5.0})
+    assert [[[values[k] for k in row] for row in shape.constants] for shape in shapes] == [
+        [[7.0], [3.0]], [[]], [[], []], [[5.0], [2.0]],
+    ]  # fmt: skip
+
+
+# stepping
+
+
+@pytest.fixture
+def three_bodies(monkeypatch: pytest.MonkeyPatch) -> tuple[ct.Hamiltonian, ct.Hamiltonian]:
+    """The same bodies in straight lines and in loops."""
+    straight = bodies(3)
+    assert not straight._derived.tables
+    monkeypatch.setattr(derivation, "MOST_STRAIGHT", 0)
+    monkeypatch.setattr(derivation, "remembered", lambda request, make, also: make())
+    return straight, bodies(3)
+
+
+METHODS = [method for kind in registered() for method in kind.examples()]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_every_method_steps_loops_as_it_steps_straight_lines(
+    method: Method, three_bodies: tuple[ct.Hamiltonian, ct.Hamiltonian]
+) -> None:
+    """The same steps but for the order of sums; three of them: 1e-14, about a hundred roundings."""
+    straight, loops = three_bodies
+    assert can_treat(loops, method) == can_treat(straight, method)
+    if not can_treat(straight, method):
+        return
+    ends = []
+    for system in (straight, loops):
+        try:
+            run = uncompiled.simulate(system, bodies_start(system), method, dt=0.02, steps=3)
+        except ct.CapabilityError as missing:
+            pytest.skip(str(missing))
+        ends.append(np.concatenate([run.final.q, run.final.p, run.data.energy.values, run.data.turn.values]))
+    assert np.abs(ends[0] - ends[1]).max() < 1e-14 * np.abs(ends[0]).max()
+
+
+def test_newton_uses_the_hessian_of_the_loops(three_bodies: tuple[ct.Hamiltonian, ct.Hamiltonian]) -> None:
+    """As many sweeps as in straight lines; with a Jacobian of zero Newton is a fixed point, and needs more."""
+    sweeps = []
+    for system in three_bodies:
+        run = uncompiled.simulate(system, bodies_start(system), ct.Gauss(2, solver="newton"), dt=0.3, steps=3)
+        assert run.counts["newton_steps"] == 3
+        sweeps.append(run.counts["sweeps"])
+    assert sweeps[0] == sweeps[1]
+    loops = three_bodies[1]
+    loops._derived.kernels["jacobian"] = (
+        "def jacobian(z, par, out):\n    for k in range(len(out)):\n        out[k] = 0.0"
+    )
+    run = uncompiled.simulate(loops, bodies_start(loops), ct.Gauss(2, solver="newton"), dt=0.3, steps=3)
+    assert run.counts["sweeps"] > 1.5 * sweeps[0]
+
+
+def test_sections_and_parameters_of_many_terms() -> None:
+    system = bodies(6)
+    start = bodies_start(system)
+    method = ct.Splitting(2)
+    level = float(start.q[0] + 0.15 * start.p[0] / system.parameters["m0"])
+    section = ct.Section("plane", f"x0*m3 - {level!r}*m3", where="G > 0.7 and m5 < m4")
+    run = uncompiled.simulate(system, start, method, dt=0.1, steps=3, sections=[section])
+    assert abs(run.sections["plane"].q.values[0, 0] - level) < 1e-14
+    nowhere = replace(section, where="G > 0.8")
+    run = uncompiled.simulate(system, start, method, dt=0.1, steps=3, sections=[nowhere])
+    assert len(run.sections["plane"].time) == 0
+    other = system.with_parameters(G=0.0, m3=2.0)
+    state = bodies_start(other)
+    final = uncompiled.simulate(other, state, method, dt=0.5, steps=1).final
+    masses = np.array([other.parameters[f"m{i}"] for i in range(6)]).repeat(3)
+    assert np.abs(final.q - (state.q + 0.5 * state.p / masses)).max() < 1e-15
+
+
+def test_a_second_process_does_not_derive_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = bodies(11)
+
+    def never(*arguments: Any) -> Any:
+        raise AssertionError("derived again")
+
+    monkeypatch.setattr(derivation, "_derive", never)
+    assert bodies(11)._derived == system._derived
+    with pytest.raises(AssertionError, match="derived again"):
+        bodies(9)
+
+
+# limits
+
+
+def too_large() -> dict[str, tuple[str, str]]:
+    names = [f"q{i}" for i in range(40)]
+    different = " + ".join(f"{'sin(' * (i % 3)}q{i % 40}**{i // 3 + 2}{')' * (i % 3)}" for i in range(201))
+    return {
+        "one term of forty factors": ("*".join(f"sin({a} + {b})" for a in names for b in names), "one term"),
+        "terms that are all different": (different, "201 differently built terms"),
+        "a million letters": ("q0**2" + " + q0**2" * 200_000, "the limit is 1000000"),
+        "an unknown name at the end": (" + ".join(f"p{i}**2/2" for i in range(40)) + " + q0*unkown", "unknown name unkown"),
+        "deep brackets": ("(" * 60 + "q0" + ")" * 60, "nested deeper than 50 levels"),
+        "a constant beyond the doubles": ("1e200*(1e200*q0 + q1) + q39", "no finite double"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", too_large())
+def test_what_is_too_large_is_refused_in_words(name: str) -> None:
+    text, words = too_large()[name]
+    began = time.process_time()
+    with pytest.raises(InputError, match=words) as caught:
+        ct.Hamiltonian(text, [f"q{i}" for i in range(40)], [f"p{i}" for i in range(40)])
+    assert caught.value.do
+    assert len(str(caught.value)) < 600
+    assert time.process_time() - began < 10.0
+
+
+def test_classroom_sizes_are_derived_in_a_second_or_two() -> None:
+    """Refused before: five bodies in space, eight in the plane, a chain of 64."""
+    began = time.process_time()
+    for system in (ct.Hamiltonian(*bodies_arguments(5)), ct.Hamiltonian(*bodies_arguments(8, "xy")), chain(64)):
+        assert system.quadratic_kinetic
+    assert time.process_time() - began < 6.0
