@@ -118,7 +118,8 @@ def build(system: System, method: Method) -> CudaProgram:
             f"{method} steps in a library that does not run on a card", where="ensemble.method", do='use device="cpu"'
         )
     par = parameter_types(system, stepper)
-    text = headers.module_text(title, parts, par, header=headers.CUDA, entry="@_fn") + kernel_text(par)
+    kind = f"{system.kind} x {method} on CUDA"
+    text = headers.module_text(kind, parts, par, header=headers.CUDA, entry="@_fn") + kernel_text(par)
     return CudaProgram(system, view, stepper, _loaded(text, title))
 
 

@@ -192,7 +192,7 @@ class Hamiltonian(System):
         n = 2 * len(self.q)
         straight = not self._derived.tables
         names = ("field", "jacobian", "velocity", "momentum_rate", "measure", "field_end")
-        kernels = {getattr(views, name): self._written(name) for name in names}
+        kernels: dict[Any, Any] = {getattr(views, name): self._written(name) for name in names}
         kernels |= {views.publish: copy_state, views.field_count: 2}
         flags = {"jacobian"}
         if straight:
@@ -244,9 +244,7 @@ class Hamiltonian(System):
         """A kernel with what it calls."""
         text = self._derived.kernels[name]
         called = set(re.findall(r"\b(\w+)\(", text)) - {name}
-        uses = (
-            {"add": add, "velocity": velocity, "momentum_rate": momentum_rate} if self._derived.tables else {"add": add}
-        )
+        uses: dict[str, Any] = {"add": add, "velocity": velocity, "momentum_rate": momentum_rate}
         uses |= {piece: self._written(piece) for piece in self._derived.kernels if piece.startswith(f"{name}_")}
         return Written(name, text, __name__, tuple((word, use) for word, use in uses.items() if word in called))
 
