@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import memory
 from .engine.build import choose_view
 from .engine.driver import Chunk, Driver
 from .errors import InputError
@@ -31,6 +33,17 @@ class MemoryRecorder:
         self.plan = plan
         self.rows: list[np.ndarray] = []
         self.crossings: list[np.ndarray] = []
+
+    @staticmethod
+    def require_memory(plan: Plan, steps: int) -> None:
+        """Refuse more samples than fit: their rows are there twice when they are put together, and then their times."""
+        rows, width = 1 + steps // plan.every, plan.system.public_width + plan.system.invariant_width
+        needed = 8 * rows * (2 * width + 1)
+        fewer = plan.every * math.ceil(needed / memory.allowed()) if memory.allowed() else steps
+        memory.require(
+            needed, what=f"{rows} samples of {width} numbers", where="simulate.out, simulate.every",
+            do=f'stream them to disk with out="run.zarr", or keep fewer: every={fewer} fits',
+        )  # fmt: skip
 
     def begin(self, driver: Driver) -> None:
         """Take the first row."""

@@ -62,7 +62,8 @@ def simulate(
     dt : step size; the problem's or the system's suggestion if None
     steps, t_end : the length, one of them; dt must divide t_end - t0
     every : a sample is kept every so many steps
-    out : directory `name.zarr` to stream the run into; memory stays flat, and the run survives being killed
+    out : directory `name.zarr` to stream the run into; memory stays flat, and the run survives being killed. Without it samples
+        are in memory: 4 GiB of them at most, or half of what is available
     sections, events : what to watch for inside the run
     progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
 
@@ -93,8 +94,10 @@ def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool |
     """Run a plan from its start over so many steps; `out` and `progress` as for `simulate`."""
     if not (out is None or isinstance(out, (str, Path))):
         raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
-    if out is not None:
-        require_free(Path(out))  # before something is compiled
+    if out is not None:  # before something is compiled
+        require_free(Path(out))
+    else:
+        MemoryRecorder.require_memory(plan, count)
     driver = _driver(plan)
     if driver.first_row().status != OK:
         raise InputError(

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from ..auditing import BLOCKS
 from ..engine.build import Program, build
 from ..engine.driver import Driver
@@ -136,8 +137,26 @@ class Batch:
 
 
 def bytes_each(job: Job) -> int:
-    """What comes out of one member."""
-    return sum(array.nbytes for array in vars(Batch.empty(job, 1)).values())
+    """What comes out of one member, as `Batch` holds it."""
+    k = job.system.invariant_width
+    return 8 * ((2 + job.kept_rows) * (job.system.public_width + k) + 2 + 4 * k)
+
+
+def require_memory(job: Job, members: int, *, threads: int | None, stored: bool) -> None:
+    """Refuse what would not fit: all members unless they are stored, and the batches under way."""
+    each = bytes_each(job)
+    under_way = max(2 * _threads(threads), WAITING_BYTES // each)
+    held = (0 if stored else members) + min(members, under_way)
+    fewer = "a larger every" if job.keep == "samples" else "fewer members at once"
+    if not stored:
+        do = f'store it with out="many.zarr", or use {fewer}' + (', or keep="final"' if job.keep == "samples" else "")
+    else:
+        do = 'use a larger every, keep="final", or fewer threads'
+    samples = f", {job.kept_rows} samples each," if job.kept_rows else ""
+    memory.require(
+        float(each) * held, what=f"an ensemble of {members} members{samples}",
+        where="ensemble.keep, ensemble.every", do=do,
+    )  # fmt: skip
 
 
 Batches = Generator[Batch]  # in the order of the members
@@ -178,10 +197,13 @@ def _next_chunk(steps: int, seconds: float) -> int:
 
 def workers_for(job: Job, threads: int | None) -> int:
     """How many threads take members."""
-    workers = len(os.sched_getaffinity(0)) if threads is None else positive_integer(threads, "threads")
-    return (
-        1 if job.program.stepper.outside is not None else workers
-    )  # a library outside keeps the state of one integrator
+    if job.program.stepper.outside is not None:  # a library outside keeps the state of one integrator
+        return 1
+    return _threads(threads)
+
+
+def _threads(given: int | None) -> int:
+    return len(os.sched_getaffinity(0)) if given is None else positive_integer(given, "threads")
 
 
 def on_executor(job: Job, z: Array, times: Array, workers: int, client: Any) -> Batches:

@@ -15,7 +15,7 @@ from ..methods.base import Method
 from ..plan import Problem, make_plan
 from ..store import Store, require_free
 from ..systems.base import State, System
-from .members import Array, Batch, Batches, Job, Keep, job_from, on_card, on_executor, workers_for
+from .members import Array, Batch, Batches, Job, Keep, job_from, on_card, on_executor, require_memory, workers_for
 from .recording import create_store, record, starts_of
 from .results import Ensemble, StoredEnsemble
 from .starts import stacked
@@ -95,9 +95,10 @@ def ensemble(
     states = (State({name: array[i] for name, array in fields.items()}, float(t)) for i, t in enumerate(times))
     first = next(states)
     plan, count = make_plan(system, first, method, dt=dt, steps=steps, t_end=None, every=every)
+    job = Job(bare, plan.method, plan.dt, count, plan.every, keep)
+    require_memory(job, len(times), threads=threads, stored=out is not None)
     pack = choose_view(bare, plan.method)[0].pack
     z = np.array([pack(first), *map(pack, states)])
-    job = Job(bare, plan.method, plan.dt, count, plan.every, keep)
     if device == "cuda":
         _check_card(bare, threads=threads, client=client)
     workers = None if device == "cuda" else workers_for(job, threads)
