@@ -48,6 +48,20 @@ def bodies_start(system: ct.Hamiltonian, seed: int = 0, spread: float = 3.0) -> 
     return system.start(q=np.concatenate(places), p=0.2 * chance.normal(size=len(system.q)))
 
 
+def planets(count: int) -> tuple[ct.Hamiltonian, ct.State]:
+    """A sun and planets of a hundred thousandth of it, on inclined orbits that are nearly circles: no body comes near another."""
+    masses = {"G": 1.0, "m0": 1.0, **{f"m{i}": 1e-5 * (1 + i % 3) for i in range(1, count)}}
+    system = bodies(count).with_parameters(**masses)
+    angle, radius = 2.4 * np.arange(1, count), 1.0 + 0.25 * np.arange(count - 1)
+    tilt = 0.1 * np.cos(3.0 * angle)
+    across = np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=1)
+    along = np.stack([-np.sin(angle) * np.cos(tilt), np.cos(angle) * np.cos(tilt), np.sin(tilt)], axis=1)
+    q = np.concatenate([np.zeros((1, 3)), radius[:, None] * across])
+    p = np.array([masses[f"m{i}"] for i in range(1, count)])[:, None] * along / np.sqrt(radius)[:, None]
+    p = np.concatenate([-p.sum(axis=0, keepdims=True), p])
+    return system, system.start(q=q.ravel(), p=p.ravel())
+
+
 def bodies_by_numpy(q: Array, p: Array, masses: Array, g: float) -> tuple[float, Array, Array]:
     """Energy, field and its derivative, by the formulas of Newton's law."""
     n = len(masses)

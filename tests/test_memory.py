@@ -15,6 +15,8 @@ from catena import memory, simulation
 from catena.ensembles import ensemble, members
 from catena.ensembles.members import Batch, Job, bytes_each
 from catena.errors import InputError
+from catena.plan import Plan
+from many_terms import chain, chain_start
 
 HARMONIC = ct.problems.harmonic()
 MANY = {"q": [[1.0]] * 1000, "p": [[0.0]] * 1000}
@@ -34,7 +36,7 @@ def test_a_hundred_million_samples_are_refused_at_once(monkeypatch: pytest.Monke
     """Whatever the machine has: 2.4 GB of rows, twice that when they are put together."""
     monkeypatch.setattr(memory, "available", lambda: 1e15)
     began = time.process_time()
-    with pytest.raises(InputError, match="100000001 samples of 3 numbers would take 5.22 GiB") as caught:
+    with pytest.raises(InputError, match=r"100000001 samples of 3 numbers would take 5\.22 GiB") as caught:
         ct.simulate(HARMONIC, dt=0.01, steps=10**8)
     assert time.process_time() - began < 0.5
     assert 'out="run.zarr"' in caught.value.do
@@ -66,7 +68,19 @@ def test_a_run_takes_the_memory_that_was_asked_for(monkeypatch: pytest.MonkeyPat
     run.audit()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert 0.8 * asked[1] < peak < 1.2 * asked[1] + 2**21
+    assert 0.8 * max(asked) < peak < 1.2 * max(asked) + 2**21
+
+
+def test_a_matrix_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 masses in four stages: (4 * 128)**2 numbers are 2 MiB."""
+    monkeypatch.setattr(memory, "available", lambda: 2.0 * 2**20)
+    monkeypatch.setattr(Plan, "program", lambda plan: pytest.fail("compiled"))
+    system = chain(64)
+    with pytest.raises(InputError, match=r"Gauss\(4\) works in, .*would take 2\.\d+ MiB") as caught:
+        ct.simulate(system, chain_start(system), ct.Gauss(4), dt=0.1, steps=10)
+    assert 'solver="fixed-point"' in caught.value.do
+    with pytest.raises(pytest.fail.Exception, match="compiled"):
+        ct.simulate(system, chain_start(system), ct.Gauss(4, solver="fixed-point"), dt=0.1, steps=10)
 
 
 @pytest.mark.usefixtures("nothing_compiled")

@@ -11,6 +11,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from . import memory
+from .engine.build import choose_view
 from .engine.driver import Chunk, Driver
 from .errors import InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method, is_renamed, stored_method
@@ -170,6 +172,11 @@ def _require_same_names(described: Mapping[str, Any], path: str | Path) -> None:
 
 
 def _driver(plan: Plan) -> Driver:
+    _, stepper = choose_view(plan.system, plan.method)
+    memory.require(
+        8 * stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
+        do='use an explicit method, or solver="fixed-point", which has no matrix',
+    )  # fmt: skip
     program = plan.program()
     return Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=plan.dt, every=plan.every)
 

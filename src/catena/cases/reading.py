@@ -147,8 +147,8 @@ class _Reading:
 
     def system(self, table: Any) -> System | None:
         before = len(self.mistakes)
-        for path, text, names in table.texts():
-            self.expression(("system", *path), text, names)
+        for path, text, names, many_terms in table.texts():
+            self.expression(("system", *path), text, names, many_terms=many_terms)
         return self.attempt(("system",), table.make) if len(self.mistakes) == before else None
 
     def method(self, table: Any, system: System | None) -> Method | None:
@@ -185,8 +185,11 @@ class _Reading:
                 self.mistakes.append(self.source.mistake((table, count[table], "name"), wrong, "rename one"))
             seen.add(getattr(item, "name", ""))
 
-    def expression(self, path: Path, text: str, names: list[str], *, conditions: bool = False) -> None:
-        self.attempt(path, lambda: parse(text, names, what=str(path[-1]), conditions=conditions))
+    def expression(
+        self, path: Path, text: str, names: list[str], *, conditions: bool = False, many_terms: bool = False
+    ) -> None:
+        what = str(path[-1])
+        self.attempt(path, lambda: parse(text, names, what=what, conditions=conditions, many_terms=many_terms))
 
     def attempt(self, path: Path, make: Callable[[], T]) -> T | None:
         """What is made, or None and a mistake."""

@@ -77,11 +77,12 @@ def placed(where: str) -> Iterator[None]:
 
 
 class Text(NamedTuple):
-    """An expression of a system: its path below [system], and the names that it may be written in."""
+    """An expression of a system: its path below [system], the names that it may be written in, whether it may be a long sum."""
 
     path: Path
     text: str
     names: list[str]
+    many_terms: bool = False
 
 
 class SystemTable(Table):

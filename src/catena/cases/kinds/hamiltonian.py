@@ -33,9 +33,9 @@ class HamiltonianTable(SystemTable):
     invariants: dict[str, str] = Field({}, description="name -> text of further conserved quantities")
 
     def texts(self) -> Iterator[Text]:
-        yield Text(("energy",), self.energy, self.watched_names())
+        yield Text(("energy",), self.energy, self.watched_names(), many_terms=True)
         for name, text in self.invariants.items():
-            yield Text(("invariants", name), text, self.watched_names())
+            yield Text(("invariants", name), text, self.watched_names(), many_terms=True)
 
     def watched_names(self) -> list[str]:
         return [*self.q, *self.p, *self.parameters]
