@@ -22,7 +22,7 @@ HEAVY = ("sympy", "xarray", "zarr", "matplotlib", "pydantic", "numba", "scipy", 
 # not know each other, and neither do engine and store.
 LAYERS = (
     ("errors", "markup", "talk", "version"),
-    ("kernel", "disk_cache"),
+    ("kernel", "disk_cache", "memory"),
     ("views", "summation", "fused", "expressions"),
     ("geometry",),
     ("systems", "methods"),

@@ -45,6 +45,13 @@ for method in (ct.Gauss(3), ct.RK4(), ct.StormerVerlet(), ct.Splitting(6)):
     here, there = both(kepler, starts, method, dt=0.05, steps=20, every=3, keep="samples")
     found[str(method)] = equal(here, there)
 
+count = range(18)  # more than straight lines are written for
+terms = " + ".join(f"p{i}**2/(2*m) + cos(q{i} - q{(i + 1) % 18})/(1 + q{i}**2)" for i in count)
+ring = ct.Hamiltonian(terms, [f"q{i}" for i in count], [f"p{i}" for i in count], {"m": 0.3})
+turned = {"q": np.sin(np.arange(90.0)).reshape(5, 18), "p": np.cos(np.arange(90.0)).reshape(5, 18)}
+here, there = both(ring, turned, ct.Splitting(2), dt=0.05, steps=4, keep="samples")
+found["many terms"] = [equal(here, there), bool(ring._derived.tables)]
+
 cuda.SAMPLE_BYTES = 8 * 6 * 5 * 7  # seven rows fit into a launch
 here, there = both(kepler, starts, ct.RK4(), dt=0.05, steps=210)
 drifts = [np.array([many._column(f"energy_{what}") for what in ("worst", "drift", "drift_error")]) for many in (here, there)]
@@ -77,6 +84,11 @@ def found() -> dict[str, Any]:
 def test_members_on_the_card_are_those_of_the_processor_to_the_bit(method):
     """States, samples, failures and audit of 5 members; 3 does not divide the 20 steps."""
     assert found()[method]
+
+
+def test_members_of_many_terms_have_the_same_bits_on_the_card():
+    """Loops over tables of whole numbers, which go to the card as they are."""
+    assert found()["many terms"] == [True, True]
 
 
 def test_the_comparison_sees_one_unit_in_the_last_place_of_dt():

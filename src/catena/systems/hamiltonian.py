@@ -54,7 +54,8 @@ class Hamiltonian(System):
 
     Parameters
     ----------
-    energy : H as text in the names below, or a sympy expression
+    energy : H as text in the names below, or a sympy expression; a long sum is derived by the shapes of its terms, so that twenty
+        bodies compile as fast as five
     q, p : names of the coordinates and of their momenta: one string, or a list for several
     parameters : name -> value; they can change without compiling again (`with_parameters`)
     invariants : name -> text of further conserved quantities, to be recorded and audited
