@@ -72,7 +72,7 @@ class System:
     """Base of all systems. A system is frozen: changing a parameter gives another one."""
 
     kind: ClassVar[str]
-    title: str  # names the system in messages and in generated code; free of parameter values
+    title: str  # names the system in messages; free of parameter values
     fields: tuple[Field, ...]
     invariants: tuple[Invariant, ...]
     default_method: tuple[str, dict[str, Any]]

@@ -24,6 +24,7 @@ from .derivation import Derived, derive
 from .numbers import real_array, real_number
 
 MOST_SHOWN = 8  # coordinates in a title
+LONGEST_SHOWN = 60  # letters of an energy of many terms
 
 
 def copy_state(z, par, row):
@@ -168,12 +169,14 @@ class Hamiltonian(System):
             if array.shape != (n,):
                 raise InputError(f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give {n} numbers")
             if not np.isfinite(array).all():
-                raise InputError(f"{name} = {array} is not finite", where=f"start.{name}", do="give finite numbers")
+                raise InputError(
+                    f"{name} = {_shown(array)} is not finite", where=f"start.{name}", do="give finite numbers"
+                )
             fields[name] = array
         state = State(fields, _number(time, "start.time"))
         if not math.isfinite(self.energy_of(state)):
             raise InputError(
-                f"the energy is not defined at q = {fields['q']}, p = {fields['p']}", where="start",
+                f"the energy is not defined at q = {_shown(fields['q'])}, p = {_shown(fields['p'])}", where="start",
                 do="start away from singular points and inside the domain of every function",
             )  # fmt: skip
         return state
@@ -239,6 +242,9 @@ class Hamiltonian(System):
         return known | {name: f"row[{k}]" for k, name in enumerate([*self.q, *self.p])}
 
     def __repr__(self) -> str:
+        if self._derived.tables:
+            text = self.energy if len(self.energy) <= LONGEST_SHOWN else f"{self.energy[:LONGEST_SHOWN]}..."
+            return f"Hamiltonian({text!r}, {len(self.q)} coordinates, {len(self.parameters)} parameters)"
         return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.parameters})"
 
     def _written(self, name: str) -> Written:
@@ -264,8 +270,13 @@ class Hamiltonian(System):
         except (ZeroDivisionError, ValueError, OverflowError):
             values = np.array([math.nan])
         if not np.isfinite(values).all():
+            given = (
+                str(self.parameters)
+                if len(self.parameters) <= MOST_SHOWN
+                else f"of which {len(self.parameters)} are given"
+            )
             raise InputError(
-                f"the energy is not defined for the parameters {self.parameters}", where="Hamiltonian.parameters",
+                f"the energy is not defined for the parameters {given}", where="Hamiltonian.parameters",
                 do="choose values for which every quotient, root and logarithm of them exists",
             )  # fmt: skip
         return values if len(values) else np.zeros(1)
@@ -280,6 +291,10 @@ class Hamiltonian(System):
         tables = self._derived.tables
         constants = evaluated(tables["constants"], self.parameters)
         return np.array([*(constants[number] for number in tables["values"]), *self.parameters.values()], dtype=float)
+
+
+def _shown(values: Array) -> str:
+    return np.array2string(values, threshold=MOST_SHOWN)
 
 
 def _names(given: str | Sequence[str], where: str) -> tuple[str, ...]:
