@@ -22,7 +22,7 @@ import uncompiled
 from catena.cases import CaseError, read_case
 from catena.engine.build import build, can_treat
 from catena.errors import InputError
-from catena.expressions import parse
+from catena.expressions import parse, terms
 from catena.expressions.terms import Constants, evaluated, shapes_of
 from catena.methods.base import Method, registered
 from catena.summation import add
@@ -163,6 +163,27 @@ def test_a_chain_of_512_moves_as_numpy_says() -> None:
     assert np.abs(ours - field).max() < 20 * 2**-53 * np.abs(field).max()
     assert np.abs(slope - jacobian).max() < 20 * 2**-53 * np.abs(jacobian).max()
     assert np.abs(ours - chain_by_numpy(state.q, state.p, 0.25, 0.5001)[1]).max() > 1e-5
+
+
+def test_a_mean_field_is_multiplied_out() -> None:
+    """Rotors that feel the mean of all, H = sum p^2/2 - (C^2 + S^2)/(2 N) with the sums C and S of cosines and sines."""
+    n = 40
+    q, p = [f"q{i}" for i in range(n)], [f"p{i}" for i in range(n)]
+    cosines, sines = (" + ".join(f"w{i}*{f}({name})" for i, name in enumerate(q)) for f in ("cos", "sin"))
+    weights = {f"w{i}": 1.0 + 0.01 * i for i in range(n)}
+    energy = f"({' + '.join(f'{name}**2' for name in p)})/2 - (({cosines})**2 + ({sines} + a)**2)/(2*{n})"
+    system = ct.Hamiltonian(energy, q, p, {"a": 0.7, **weights})
+    state = system.start(q=np.sin(np.arange(n) * 2.0), p=np.cos(np.arange(n)))
+    w = np.array([weights[f"w{i}"] for i in range(n)])
+    c, s = (w * np.cos(state.q)).sum(), (w * np.sin(state.q)).sum() + 0.7
+    assert abs(system.energy_of(state) - ((state.p**2).sum() / 2 - (c * c + s * s) / (2 * n))) < 1e-13
+    force = w * (s * np.cos(state.q) - c * np.sin(state.q)) / n
+    stiffness = w[:, None] * w * np.cos(state.q[:, None] - state.q) / n
+    stiffness[np.arange(n), np.arange(n)] = w * (w - c * np.cos(state.q) - s * np.sin(state.q)) / n
+    ours, slope = field_of(system, state)
+    assert np.abs(ours[n:] - force).max() < 1e-14
+    assert np.abs(slope[n:, :n] - stiffness).max() < 1e-14
+    assert np.abs(ours[n:] - force * (1 + 1e-10)).max() > 1e-12
 
 
 def test_the_code_does_not_grow_with_the_number_of_terms() -> None:
@@ -318,6 +339,7 @@ def too_large() -> dict[str, tuple[str, str]]:
         "one term of forty factors": ("*".join(f"sin({a} + {b})" for a in names for b in names), "one term"),
         "terms that are all different": (different, "201 differently built terms"),
         "a million letters": ("q0**2" + " + q0**2" * 200_000, "the limit is 1000000"),
+        "squares": (" + ".join(f"({' + '.join(f'{k + i}.5*q{k % 40}' for k in range(60))})**2" for i in range(40)), "more than 5000 terms"),
         "an unknown name at the end": (" + ".join(f"p{i}**2/2" for i in range(40)) + " + q0*unkown", "unknown name unkown"),
         "deep brackets": ("(" * 60 + "q0" + ")" * 60, "nested deeper than 50 levels"),
         "a constant beyond the doubles": ("1e200*(1e200*q0 + q1) + q39", "no finite double"),
@@ -325,8 +347,9 @@ def too_large() -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", too_large())
-def test_what_is_too_large_is_refused_in_words(name: str) -> None:
+def test_what_is_too_large_is_refused_in_words(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, words = too_large()[name]
+    monkeypatch.setattr(terms, "MOST_TERMS", 5000)
     began = time.process_time()
     with pytest.raises(InputError, match=words) as caught:
         ct.Hamiltonian(text, [f"q{i}" for i in range(40)], [f"p{i}" for i in range(40)])

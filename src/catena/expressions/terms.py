@@ -11,9 +11,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ..errors import InputError
 from .tree import Node, Tree, Value, fold
 
 Key = tuple[Any, ...]
+
+SHORT_SUM, LONGEST_SQUARED = 16, 300
+"""A square of more terms than these is multiplied out, one of still more would be too many pairs."""
+
+MOST_TERMS = 100_000
+"""Multiplied out; they are sorted in a few seconds."""
 
 
 class Constants:
@@ -88,7 +95,7 @@ class Shape:
 def shapes_of(tree: Tree, variables: Mapping[str, tuple[int, str]], constants: Constants) -> list[Shape]:
     """The terms of a sum, sorted by shape, in the order of their first appearance.
 
-    Constant factors are multiplied into sums: (p1**2 + p2**2)/2 is two terms.
+    Constant factors are multiplied into sums: (p1**2 + p2**2)/2 is two terms; and squares of long sums are pairs of their terms.
 
     Parameters
     ----------
@@ -97,7 +104,7 @@ def shapes_of(tree: Tree, variables: Mapping[str, tuple[int, str]], constants: C
     """
     splitter = _Splitter(tree, variables, constants)
     found: dict[Key, tuple[list[tuple[int, ...]], list[tuple[int, ...]]]] = {}
-    for coefficient, factors in splitter.terms():
+    for coefficient, factors in splitter.terms(len(tree.nodes) - 1):
         key, used, holes = splitter.shape(factors)
         rows = found.setdefault(key, ([], []))
         rows[0].append(used)
@@ -110,6 +117,7 @@ class _Splitter:
 
     def __init__(self, tree: Tree, variables: Mapping[str, tuple[int, str]], constants: Constants) -> None:
         self.nodes, self.variables, self.constants = tree.nodes, variables, constants
+        self.what, self.count = tree.what, 0
         self.fixed: list[int | None] = []  # number among the constants of what holds no variable
         for node in tree.nodes:
             inner = [self.fixed[place] for place in node.arguments]
@@ -117,17 +125,47 @@ class _Splitter:
             arguments = tuple(number for number in inner if number is not None)
             self.fixed.append(None if moves else constants.add(Node(node.operation, arguments, node.value)))
 
-    def terms(self) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """For each term its constant factor and its other factors."""
-        waiting: list[tuple[bool, list[int], int]] = [(False, [], len(self.nodes) - 1)]
+    def terms(self, whole: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """For each term of a part its constant factor and its other factors."""
+        waiting: list[tuple[bool, list[int], int]] = [(False, [], whole)]
         while waiting:
+            self.count_one()
             negative, known, place = waiting.pop()
             negative, fixed, moving = self.factors(place, negative)
             known = known + fixed
             if len(moving) == 1 and self.nodes[moving[0]].operation == "sum":
                 waiting += [(negative, known, part) for part in reversed(self.nodes[moving[0]].arguments)]
+            elif len(moving) == 1 and self.is_long_square(moving[0]):
+                for twice, factors in self.squared(self.nodes[moving[0]].arguments[0]):
+                    self.count_one()
+                    yield self.constants.product([*known, *twice], negative=negative), factors
             else:
                 yield self.constants.product(known, negative=negative), tuple(moving)
+
+    def count_one(self) -> None:
+        self.count += 1
+        if self.count > MOST_TERMS:
+            raise InputError(
+                f"{self.what} has more than {MOST_TERMS} terms when squares of sums are multiplied out", where=self.what,
+                do="write it with fewer or shorter squares",
+            )  # fmt: skip
+
+    def is_long_square(self, place: int) -> bool:
+        """Whether a part is the square of a long sum, such as that of a mean field."""
+        node = self.nodes[place]
+        if node.operation != "power" or self.nodes[node.arguments[1]].number != 2:
+            return False
+        base = self.nodes[node.arguments[0]]
+        return base.operation == "sum" and SHORT_SUM < len(base.arguments) <= LONGEST_SQUARED
+
+    def squared(self, whole: int) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+        """The square of a sum as squares and products of pairs: constants and other factors of each."""
+        parts = list(self.terms(whole))
+        two = self.constants.add(Node("number", value=2))
+        for i, (constant, factors) in enumerate(parts):
+            yield [constant, constant], factors + factors
+            for other, more in parts[i + 1 :]:
+                yield [constant, other, two], factors + more
 
     def factors(self, place: int, negative: bool) -> tuple[bool, list[int], list[int]]:
         """Sign, constant factors and other factors of a part."""
