@@ -147,15 +147,12 @@ def require_memory(job: Job, members: int, *, threads: int | None, stored: bool)
     each = bytes_each(job)
     under_way = max(2 * _threads(threads), WAITING_BYTES // each)
     held = (0 if stored else members) + min(members, under_way)
-    fewer = "a larger every" if job.keep == "samples" else "fewer members at once"
-    if not stored:
-        do = f'store it with out="many.zarr", or use {fewer}' + (', or keep="final"' if job.keep == "samples" else "")
-    else:
-        do = 'use a larger every, keep="final", or fewer threads'
+    ways = ["fewer threads"] if stored else ['out="many.zarr"']
+    ways += ["a larger every", 'keep="final"'] if job.kept_rows else ["fewer members at once"]
     samples = f", {job.kept_rows} samples each," if job.kept_rows else ""
     memory.require(
         float(each) * held, what=f"an ensemble of {members} members{samples}",
-        where="ensemble.keep, ensemble.every", do=do,
+        where="ensemble.keep, ensemble.every", do=f"use {', or '.join(ways)}",
     )  # fmt: skip
 
 
