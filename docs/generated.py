@@ -12,7 +12,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 import catena as ct
-from catena.catalogue import HEADINGS
+from catena.catalogue import HEADINGS, dashed
 from catena.methods.base import Method, registered
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
@@ -56,13 +56,12 @@ def decision_table(problem: Mapping[str, Any], methods: Iterable[Method]) -> tup
     rows = []
     for row in problem["rows"]:
         traits = known[row["method"]]
-        order = "adaptive" if traits.adaptive else str(traits.order)
         costs = [_cost(row["at"].get(target)) for target in targets]
         reached = [
             row["at"][target]["energy_error"] for target in targets if target in row["at"] and float(target) >= 1e-6
         ]
         energy = f"{reached[-1]:.0e}" if reached else "-"
-        rows.append([row["method"], order, "yes" if traits.symplectic else "-", *costs, energy])
+        rows.append([row["method"], traits.order_word, dashed(traits.symplectic_word), *costs, energy])
     return headings, rows
 
 

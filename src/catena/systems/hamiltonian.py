@@ -18,6 +18,7 @@ from ..views import View, dimension, velocity
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
 from .numbers import real_array, real_number
+from .phase_space import Pair, PhaseSpace
 
 LITERAL_DIMENSION = 32  # up to here sizes are literals of the compiled code
 
@@ -226,6 +227,9 @@ class Hamiltonian(System):
         """The state of z = (q, p)."""
         n = len(self.q)
         return State({"q": z[:n].copy(), "p": z[n:].copy()}, time)
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        return PhaseSpace((Pair("q", "p", [np.eye(len(self.q))]),))
 
     def describe(self) -> dict[str, Any]:
         described: dict[str, Any] = {"kind": self.kind, "energy": self.energy, "q": list(self.q), "p": list(self.p)}

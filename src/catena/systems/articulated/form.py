@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 # In joint coordinates momenta are no quadratic functions, and the equations are not canonical: no Runge-Kutta method keeps
 # them or bounds the error of the energy.
-NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical"})
+NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical", "symplectic"})
 CLOSED = frozenset({"joint_position", "joint_velocity"})  # of joints that close loops only the acceleration is held
 ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
