@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,9 +12,8 @@ import broken
 import catena as ct
 import harness
 import kinds
-from catena.analysis.structure_check import Check, check_program
-from catena.engine import headers
-from catena.engine.build import build, can_treat, choose_view, interpreted, parameter_types, program_parts
+from catena.analysis.structure_check import Check, CheckRow, check_program
+from catena.engine.build import build, can_treat, choose_view
 from catena.engine.driver import Driver
 from catena.engine.promises import Promises, promises
 from catena.methods.base import Method
@@ -99,40 +100,46 @@ def test_a_composition_promises_what_its_base_does_there():
 # Explicit -----------------------------------------------------------------------------------------------------------
 
 
-def calls(method: Method, of: Problem, dt: float) -> int:
-    """Calls of kernels in a step."""
-    _, stepper, parts = program_parts(of.system, method)
-    text = headers.module_text(
-        "counted", parts, parameter_types(of.system, stepper), header=headers.PYTHON, entry="@_fn"
-    )
-    module, count = interpreted(text), [0]
-    for part in parts:
-        kernel = getattr(module, part.name)
-        if part.name == "advance" or not callable(kernel):
-            continue
-
-        def counted(*arguments, kernel=kernel):
-            count[0] += 1
-            return kernel(*arguments)
-
-        setattr(module, part.name, counted)
-    program = replace(build(of.system, method, compiled=False), module=module)
+def rounds(method: Method, of: Problem, dt: float) -> int:
+    """Times that loops go round in a step: lines to which a function comes back."""
+    program = build(of.system, method, compiled=False)
     run = Driver(program, program.view.pack(of.start), t0=0.0, dt=dt, every=2)
-    assert run.advance(1).status == 0
-    return count[0]
+    count = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename != "<interpreted>":
+            return None
+        last = frame.f_lineno
+
+        def line(frame: Any, event: str, _: Any) -> Any:
+            nonlocal count, last
+            count += event == "line" and frame.f_lineno < last
+            last = frame.f_lineno
+            return line
+
+        return line
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert run.advance(1).status == 0
+    finally:
+        sys.settrace(before)
+    return count
 
 
-SMALL = ("separable", "not separable", "free body", "top", "symmetric top", "scaling body")
+LONGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("separable", "top", "symmetric top", "scaling body")]
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_what_is_called_explicit_makes_as_many_calls_whatever_the_step(name):
-    """And what is not makes more for a longer one: none is called implicit for nothing."""
+@pytest.mark.parametrize("name", ["not separable", "free body", *LONGER])
+def test_only_what_is_called_implicit_iterates(name):
+    """Loops go round as often in a long step as in a short one if, and only if, a method is called explicit."""
     of = kinds.kind(name)
     for method in harness.examples():
         if not can_treat(of.system, method) or choose_view(of.system, method)[1].outside or method.traits.exact:
             continue
-        same = calls(method, of, 0.25 * of.dt) == calls(method, of, 1e-4 * of.dt)
+        same = rounds(method, of, of.dt) == rounds(method, of, 1e-4 * of.dt)
         assert same == promises(of.system, method).traits.explicit, method
 
 
@@ -160,16 +167,15 @@ def test_table_store_and_audit_say_the_same(method):
 # Measured -------------------------------------------------------------------------------------------------------------
 
 UNCOMPILED_STEPS, UNCOMPILED_KEPT = 1500, 250
+ROUND_OFF = 1e-13  # of quantities of size one in as many steps: what the audit says of changes below it is not held against anyone
 QUICK: dict[str, tuple[Method, ...]] = {
-    "not separable": (ct.EulerA(), ct.StormerVerlet(), ct.RK4(), ct.ImplicitMidpoint()),
-    "separable": (ct.Splitting(6), ct.Nystrom4(), ct.ExplicitEuler()),
-    "free body": (
-        ct.ImplicitMidpoint(), ct.Gauss(2), ct.Rattle(), ct.DMV(4), ct.DMV("exact"), ct.Jacobi(), ct.ThreeRotations(),
-    ),
-    "top": (ct.StormerVerlet(), ct.Splitting(2), ct.Splitting(4), ct.Rattle(), ct.QuatEM(), ct.ImplicitMidpoint()),
-    "top with multiplier": (ct.EulerA(), ct.ImplicitMidpoint()),
-    "scaling body": (ct.Jacobi(), ct.EnergyMomentum(), ct.ImplicitMidpoint()),
-}  # fmt: skip
+    "not separable": (ct.EulerA(), ct.StormerVerlet(), ct.RK4()),
+    "separable": (ct.Splitting(6), ct.Nystrom4()),
+    "free body": (ct.ImplicitMidpoint(), ct.Rattle(), ct.DMV(4), ct.DMV("exact"), ct.Jacobi(), ct.ThreeRotations()),
+    "top": (ct.StormerVerlet(), ct.Splitting(2), ct.Rattle(), ct.QuatEM()),
+    "top with multiplier": (ct.EulerA(),),
+    "scaling body": (ct.Jacobi(), ct.EnergyMomentum()),
+}
 
 
 def checked(of: Problem, method: Method, found: Promises | None = None, *, compiled: bool = False) -> Check:
@@ -183,9 +189,13 @@ def shortcomings(found: Check) -> list[str]:
 
     What is "needed" is no promise. Beyond order 8 a double may not show the structure that is lost.
     """
-    wrong = [row.name for row in found.contradictions if row.promised != "needed"]
+    wrong = [row.name for row in found.contradictions if row.promised != "needed" and _is_seen(row)]
     modest = [row.name for row in found if row.verdict == "yes" and row.promised == "no"]
     return wrong + modest
+
+
+def _is_seen(row: CheckRow) -> bool:
+    return row.promised != "exact" or not row.measured < ROUND_OFF
 
 
 @pytest.mark.parametrize(
@@ -221,10 +231,10 @@ def _too_fine(method: Method, found: Check) -> bool:
 @pytest.mark.parametrize(
     ("name", "method", "rows"),
     [
-        ("free body", ct.Gauss(2), {"symplectic", "Poisson"}),
         ("free body", ct.ImplicitMidpoint(), {"symplectic", "Poisson"}),
-        ("top with multiplier", ct.StormerVerlet(), {"symplectic"}),
-        ("scaling body", ct.ImplicitMidpoint(), {"symplectic"}),
+        ("top with multiplier", ct.EulerA(), {"symplectic"}),
+        pytest.param("free body", ct.Gauss(2), {"symplectic", "Poisson"}, marks=pytest.mark.slow),
+        pytest.param("scaling body", ct.ImplicitMidpoint(), {"symplectic"}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -250,6 +260,7 @@ def test_a_claim_that_does_not_hold_is_seen(twin, rows):
     assert rows <= {row.name for row in found.contradictions}, found
 
 
+@pytest.mark.slow
 def test_a_rotor_that_is_less_symplectic_than_promised_is_seen():
     of = kinds.kind("top")
     method = ct.Splitting(4, rotor=ct.DMV(6))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,11 @@ class Tangent:
             defects.append(m @ turned[0] @ m.T - turned[1])
         return self._judged(defects)
 
+    def orthonormal(self) -> Tangent:
+        """The same in directions that are orthonormal in the variables of the form: defects that do not depend on the choice."""
+        made = [(q, v @ np.linalg.inv(r)) for (q, r), v in zip(map(np.linalg.qr, self.before), self.after, strict=True)]
+        return replace(self, before=np.array([q for q, _ in made]), after=np.array([v for _, v in made]))
+
     def _by_gap(self) -> Iterator[tuple[Array, Array]]:
         return zip(self.before, self.after, strict=True)
 
@@ -188,12 +194,14 @@ def tangent_of(step: StepMap, dt: float, sizes: Array, *, steps: int = 2) -> Tan
     return _tangent(step, dt, steps, [(step.moved, sizes * direction) for direction in _directions(step.space)])
 
 
-def tangent_everywhere(step: StepMap, dt: float, *, steps: int = 1) -> Tangent | None:
-    """Derivatives in all directions of the stepped variables, off the constraints as well."""
-    return _tangent(step, dt, steps, [(step.shifted, direction) for direction in np.eye(len(step.start.z))])
+def tangent_everywhere(step: StepMap, dt: float, variables: Sequence[int], *, steps: int = 1) -> Tangent | None:
+    """Derivatives by some of the stepped variables, off the constraints as well."""
+    return _tangent(step, dt, steps, [(step.shifted, way) for way in np.eye(len(step.start.z))[variables]])
 
 
-def _tangent(step: StepMap, dt: float, steps: int, ways: Sequence[tuple[Callable[[Array], Point | None], Array]]) -> Tangent | None:
+def _tangent(
+    step: StepMap, dt: float, steps: int, ways: Sequence[tuple[Callable[[Array], Point | None], Array]]
+) -> Tangent | None:
     reached = step.after(step.start, dt, steps)
     if reached is None:
         return None
@@ -333,9 +341,7 @@ def _fit(h: Array, value: Array, blur: Array, *, even: bool) -> tuple[float, flo
     return float(inverse[1] @ (weight * np.log(value))), float(np.linalg.norm(inverse[1] * weight * blur))
 
 
-def power_study(
-    value: Callable[[float], Measured | None], longest: float, *, expected: int, even: bool
-) -> PowerStudy:
+def power_study(value: Callable[[float], Measured | None], longest: float, *, expected: int, even: bool) -> PowerStudy:
     """Measure with shorter and shorter steps until the power is known or nothing is left to see.
 
     Parameters
@@ -384,7 +390,7 @@ def measured_order(step: StepMap, longest: float, sizes: Array, *, expected: int
         paths.append(path)
         if len(paths) <= FEWEST_FITTED:
             continue
-        apart = np.array([_apart(step, *pair, sizes) for pair in zip(paths, paths[1:], strict=False)])
+        apart = np.array([_apart(step, *pair, sizes) for pair in pairwise(paths)])
         order = _order_of(np.array(counts), apart, expected, even=even)
         known = order.error < ENOUGH
         if (known and almost) or apart[-1] <= _noise(n):

@@ -144,7 +144,9 @@ class Check:
             return f"<tr{style}>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
         body = [line("td", _cells(row), ' style="color: red"' if row.contradicts else "") for row in self.rows]
-        return "\n".join(["<table>", f"<caption>{escape(self.title)}</caption>", line("th", HEADINGS), *body, "</table>"])
+        return "\n".join(
+            ["<table>", f"<caption>{escape(self.title)}</caption>", line("th", HEADINGS), *body, "</table>"]
+        )
 
 
 def _cells(row: CheckRow) -> tuple[str, ...]:
@@ -154,9 +156,7 @@ def _cells(row: CheckRow) -> tuple[str, ...]:
     return row.name, shown if math.isfinite(row.measured) else "-", error, row.promised, verdict
 
 
-def check(
-    system: System | Problem, method: Method, start: State | None = None, *, dt: float | None = None
-) -> Check:
+def check(system: System | Problem, method: Method, start: State | None = None, *, dt: float | None = None) -> Check:
     """Measure what a method does to a system: its order, the structures it keeps, whether it can be undone, what is kept.
 
     Everything is measured at one start with a step that is long enough to show what the method does. Each number has an error: what

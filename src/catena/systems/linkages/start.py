@@ -223,15 +223,17 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
             _refuse_position(linkage, phi)
         given = state
         state = _projected_position(linkage, given, images=images, shifts=shifts, size=size)
-        say(f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}")
+        say(
+            f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
+        )
     rate = rates(linkage, state, images=images)
     speed = max(1.0, float(np.abs(velocities(linkage, state)).max(initial=0.0)))
     if not (np.abs(rate) <= MEETING * size * speed).all():
         if not project:
             _refuse_velocity(linkage, rate)
-        given = velocities(linkage, state)
+        motion = velocities(linkage, state)
         state = _projected_velocity(linkage, state, images)
-        change = np.abs(velocities(linkage, state) - given).max()
+        change = np.abs(velocities(linkage, state) - motion).max()
         say(f"start projected onto the joints: velocities changed by up to {change:.3g}")
     return state
 
