@@ -49,7 +49,7 @@ class MethodTable:
         """The table as plain values for JSON: `keeps` lists kinds of invariants, or those of the system by name."""
         listed = []
         for method in self.methods:
-            found = self._promises(method)
+            found = self.promised(method)
             t, kept = found.traits, found.kept
             structure = {name: value for name, value in found.to_dict().items() if name != "promised"}
             keeps = [{"what": what, "how": how} for what, how in kept.items() if how != "none"]
@@ -61,7 +61,7 @@ class MethodTable:
             )  # fmt: skip
         return listed
 
-    def _promises(self, method: Method) -> Promises:
+    def promised(self, method: Method) -> Promises:
         """What it promises for the system; without one, for kinds of invariants."""
         if self.system is not None:
             return promises(self.system, method)
@@ -69,7 +69,7 @@ class MethodTable:
         return Promises(traits, {keep.what: traits.promise([keep.what]) for keep in traits.keeps})
 
     def _cells(self, method: Method) -> tuple[str, ...]:
-        found = self._promises(method)
+        found = self.promised(method)
         t = found.traits
         exact = found.that_are("exact")
         limit = {inf: "any", 0.0: "-"}.get(t.stability, f"{t.stability:.3g}")

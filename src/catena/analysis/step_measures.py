@@ -330,7 +330,7 @@ class PowerStudy:
             return Measured(math.nan, math.nan)
         p, error = _fit(h, value, blur / value, even=self.even)
         fewer, _ = _fit(h[1:], value[1:], blur[1:] / value[1:], even=self.even)
-        return Measured(p, 2.0 * abs(p - fewer) + error)
+        return Measured(p, 4.0 * abs(p - fewer) + error)
 
 
 def _fit(h: Array, value: Array, blur: Array, *, even: bool) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -265,13 +265,14 @@ def _structure_rows(step: StepMap, dt: float, sizes: np.ndarray, traits: Traits)
     tangent = tangent_of(step, dt, sizes)
     nothing = Measured(math.nan, math.nan)
     defect = nothing if tangent is None else tangent.symplectic_defect()
-    rows = [_row("symplectic", defect, traits.symplectic)]
+    word = traits.symplectic_word.replace("Poisson", "no")  # it has a row of its own
+    rows = [replace(_row("symplectic", defect, traits.symplectic), promised=word)]
     if traits.nearly and not defect.vanishes and tangent is not None:
         reached = symplectic_order(step, dt, sizes, expected=traits.nearly, even=traits.symmetric)
         low = reached.value + 2.0 * reached.error < traits.nearly - ORDER_TOLERANCE
         unclear = not reached.value - 2.0 * reached.error > traits.order
-        word = "unclear" if unclear else f"to order {reached.value:.0f}" if low else traits.symplectic_word
-        rows = [CheckRow("symplectic", defect.value, defect.error, traits.symplectic_word, word, low)]
+        verdict = "unclear" if unclear else f"to order {reached.value:.0f}" if low else word
+        rows = [CheckRow("symplectic", defect.value, defect.error, word, verdict, low)]
     if step.space.reduced:
         poisson = nothing if tangent is None else tangent.poisson_defect()
         assert poisson is not None

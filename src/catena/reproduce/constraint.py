@@ -147,7 +147,7 @@ def symplectic_defect(form: str, method: Method, treatment: Treatment | None = N
     """Largest entry of M'WM - W of one step, on the tangent space of the constraints and on the whole space."""
     n = 2
     problem = _problem(n, 0.8, form)
-    program = build(problem.system, method, compiled=False)
+    program = build(problem.system, method)
     step = StepMap(program, problem.start, None if treatment is None else lambda z: treatment(z, n))
     chain: Any = problem.system
     moving = [k for k in range(14 * n) if chain.held[0][_body(k, n)]]  # the clamped body does not move
