@@ -84,20 +84,6 @@ def start_array(values: Any, shape: tuple[int, int], name: str) -> Array:
     return array
 
 
-def start_orientations(given: Any, n: int) -> Array:
-    """Unit quaternions of n bodies, normalised if they are off by no more than the tolerance; none turned if None."""
-    if given is None:
-        return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
-    q = start_array(given, (n, 4), "orientation")
-    lengths = np.linalg.norm(q, axis=1)
-    for j in np.flatnonzero(~(np.abs(lengths - 1.0) <= UNIT_TOLERANCE)):
-        raise InputError(
-            f"the orientation of body {j} has length {lengths[j]:.9g}", where=f"start.orientation[{j}]",
-            do="give unit quaternions, scalar first",
-        )  # fmt: skip
-    return q / lengths[:, None]
-
-
 def pairs_of(bodies: Sequence[Body], moves: Iterable[bool], turns: Iterable[bool]) -> tuple[Pair, Pair]:
     """Positions and orientations with their momenta, of the bodies that may move and turn."""
     there = [np.eye(3)[: 3 * bool(free)] for free in moves]
