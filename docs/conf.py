@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "benchmarks")]
 
 import generated  # noqa: E402
 from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402

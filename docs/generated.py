@@ -12,8 +12,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 import catena as ct
-from catena.catalogue import HEADINGS
-from catena.methods.base import Method, registered
+from catena.catalogue import HEADINGS, MethodTable, dashed
+from catena.methods.base import registered
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 MEMBERS = 65536  # of the ensembles that are compared
@@ -35,7 +35,7 @@ class MeasuredMethods(Directive):
         made: list[Any] = []
         for problem in measured_problems():
             title = nodes.rubric(text=problem["about"])
-            made += [title, _table(*decision_table(problem, ct.list_methods()))]
+            made += [title, _table(*decision_table(problem, ct.list_methods(measured_system(problem["name"]))))]
         return made
 
 
@@ -45,24 +45,30 @@ def measured_problems() -> list[dict[str, Any]]:
     return problems
 
 
-def decision_table(problem: Mapping[str, Any], methods: Iterable[Method]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows, the cheapest first: traits from the registry, then cost and step for each error of the state.
+def measured_system(name: str) -> Any:
+    """The system of a problem that `catena bench methods` measures; conf.py makes the folder of the benchmarks known."""
+    from methods import SUBJECTS
+
+    return SUBJECTS[name].problem().system
+
+
+def decision_table(problem: Mapping[str, Any], methods: MethodTable) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows, the cheapest first: what is promised, then cost and step for each error of the state.
 
     The energy error is that of the run with an error of 1e-6, or the coarser one if the method does not get there.
     """
-    known = {str(method): method.traits for method in methods}
+    known = {str(method): methods.promised(method).traits for method in methods}
     targets = sorted({target for row in problem["rows"] for target in row["at"]}, key=float, reverse=True)
     headings = ["method", "order", "symplectic", *(f"to {float(t):.0e}" for t in targets), "energy error"]
     rows = []
     for row in problem["rows"]:
         traits = known[row["method"]]
-        order = "adaptive" if traits.adaptive else str(traits.order)
         costs = [_cost(row["at"].get(target)) for target in targets]
         reached = [
             row["at"][target]["energy_error"] for target in targets if target in row["at"] and float(target) >= 1e-6
         ]
         energy = f"{reached[-1]:.0e}" if reached else "-"
-        rows.append([row["method"], order, "yes" if traits.symplectic else "-", *costs, energy])
+        rows.append([row["method"], traits.order_word, dashed(traits.symplectic_word), *costs, energy])
     return headings, rows
 
 

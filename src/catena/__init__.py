@@ -58,6 +58,7 @@ _HOMES = {
     "plan": ["Problem"],
     "watching": ["Event", "Section"],
     "catalogue": ["list_methods"],
+    "analysis.structure_check": ["check"],
     "simulation": ["resume", "simulate"],
     "ensembles": ["ensemble"],
     "runs": ["Run"],

@@ -8,7 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from .engine.build import can_treat
-from .methods.base import Exact, Method, registered
+from .engine.promises import Promises, promises
+from .methods.base import Method, registered
 from .systems.base import System
 
 if TYPE_CHECKING:
@@ -29,9 +30,10 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class MethodTable:
-    """Methods with their traits, one row each; prints as a table."""
+    """Methods with their traits, or with what they promise for one system; one row each, prints as a table."""
 
     methods: tuple[Method, ...]
+    system: System | None = None
 
     def __len__(self) -> int:
         return len(self.methods)
@@ -41,22 +43,45 @@ class MethodTable:
 
     def rows(self) -> list[tuple[str, ...]]:
         """The cells of the table."""
-        return [(str(method), *_cells(method)) for method in self.methods]
+        return [(str(method), *self._cells(method)) for method in self.methods]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """The table as plain values for JSON."""
+        """The table as plain values for JSON: `keeps` lists kinds of invariants, or those of the system by name."""
         listed = []
         for method in self.methods:
-            t = method.traits
-            keeps = [{"what": keep.what, "how": type(keep).__name__.lower()} for keep in t.keeps]
+            found = self.promised(method)
+            t, kept = found.traits, found.kept
+            structure = {name: value for name, value in found.to_dict().items() if name != "promised"}
+            keeps = [{"what": what, "how": how} for what, how in kept.items() if how != "none"]
             listed.append(
                 {
-                    "name": method.name, "example": str(method), "order": t.order, "symplectic": t.symplectic,
-                    "symmetric": t.symmetric, "explicit": t.explicit, "keeps": keeps, "cite": list(t.cite),
+                    "name": method.name, "example": str(method), **structure, "keeps": keeps, "cite": list(t.cite),
                     "stability": None if t.stability == inf else t.stability,
                 }
             )  # fmt: skip
         return listed
+
+    def promised(self, method: Method) -> Promises:
+        """What it promises for the system; without one, for kinds of invariants."""
+        if self.system is not None:
+            return promises(self.system, method)
+        traits = method.traits
+        return Promises(traits, {keep.what: traits.promise([keep.what]) for keep in traits.keeps})
+
+    def _cells(self, method: Method) -> tuple[str, ...]:
+        found = self.promised(method)
+        t = found.traits
+        exact = found.that_are("exact")
+        limit = {inf: "any", 0.0: "-"}.get(t.stability, f"{t.stability:.3g}")
+        return (
+            t.order_word,
+            dashed(t.symplectic_word),
+            *("yes" if flag else "-" for flag in (t.symmetric, t.explicit)),
+            ", ".join(exact) or "-",
+            dashed(found.kept.get("energy", "none")),
+            limit,
+            ", ".join(t.cite),
+        )
 
     def __str__(self) -> str:
         lines = [HEADINGS, *self.rows()]
@@ -74,24 +99,13 @@ class MethodTable:
         return table
 
 
-def _cells(method: Method) -> tuple[str, ...]:
-    t = method.traits
-    exact = [keep.what for keep in t.keeps if isinstance(keep, Exact)]
-    limit = {inf: "any", 0.0: "-"}.get(t.stability, f"{t.stability:.3g}")
-    marks = ["yes" if flag else "-" for flag in (t.symplectic, t.symmetric, t.explicit)]
-    order = "adaptive" if t.adaptive else str(t.order)
-    return (
-        order,
-        *marks,
-        ", ".join(exact) or "-",
-        t.promise(["energy"]).replace("none", "-"),
-        limit,
-        ", ".join(t.cite),
-    )
+def dashed(word: str) -> str:
+    """What is not there is a dash in a table."""
+    return "-" if word in ("no", "none") else word
 
 
 def list_methods(system: System | None = None) -> MethodTable:
-    """The methods with their traits; with a system, only those that can treat it.
+    """The methods with their traits; with a system, those that can treat it and what they promise for it.
 
     Examples
     --------
@@ -100,4 +114,4 @@ def list_methods(system: System | None = None) -> MethodTable:
     True
     """
     methods = [method for kind in registered() for method in kind.examples()]
-    return MethodTable(tuple(m for m in methods if system is None or can_treat(system, m)))
+    return MethodTable(tuple(m for m in methods if system is None or can_treat(system, m)), system)

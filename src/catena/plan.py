@@ -167,7 +167,7 @@ def make_plan(
 def _warn_of_kinks(system: System, method: Method) -> None:
     """A motion through a kink in a derivative of order k + 1 is followed with order k + 1 at most."""
     supported = system.smoothness + 1
-    if method.traits.order > supported and not method.traits.adaptive:
+    if method.traits.order > supported and method.traits.has_order:
         warnings.warn(
             f"{method} has order {method.traits.order}, but the potential has only {system.smoothness:g} continuous derivatives: "
             f"expect order {supported:g} where a motion passes its end (a larger smoothness of Switched allows more)",

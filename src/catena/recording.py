@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from . import memory
-from .engine.build import choose_view
 from .engine.driver import Chunk, Driver
+from .engine.promises import promises
 from .errors import InputError
 from .plan import Plan
 from .runs import MemoryRun, Run, StoredRun
@@ -169,8 +169,8 @@ def store_attributes(plan: Plan) -> dict[str, Any]:
 
     from .output.page.citation import bibtex, readable
 
-    traits = plan.method.traits
-    withdrawn = choose_view(plan.system, plan.method)[0].withdrawn
+    promised = promises(plan.system, plan.method)
+    cite = promised.traits.cite
     return {
         "conventions": "time = t0 + k dt; quaternions scalar first (wxyz); orientation maps body to space; "
         "angular_momentum is in the axes of the body, all else in space",
@@ -178,13 +178,9 @@ def store_attributes(plan: Plan) -> dict[str, Any]:
         "catena_version": __version__,
         "made_with": {"python": python_version(), **{name: version(name) for name in ("numba", "numpy")}},
         "case": plan.describe(),
-        "traits": {
-            "order": traits.order,
-            **{name: getattr(traits, name) for name in ("symplectic", "symmetric", "explicit")},
-            "promised": {i.name: traits.promise(set(i.tags) - withdrawn) for i in plan.system.invariants},
-        },
-        "cite": list(traits.cite),
-        "references": [readable(entry) for entry in bibtex(traits.cite).values()],
+        "traits": promised.to_dict(),
+        "cite": list(cite),
+        "references": [readable(entry) for entry in bibtex(cite).values()],
     }
 
 

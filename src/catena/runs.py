@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .auditing import Audit, assess
-from .engine.build import choose_view, promised
+from .engine.build import choose_view
+from .engine.promises import promises
 from .errors import InputError, StoreError
 from .plan import Plan, plan_from
 from .store import Checkpoint, read_checkpoint, read_spec, verify
@@ -97,13 +98,14 @@ class Run:
         """Promised against measured, one row per invariant."""
         time = self.data.time.values
         made = (len(time) - 1) * self.plan.every
+        promised = promises(self.system, self.method).kept
         rows, start = [], 0
         for invariant in self.system.invariants:
             scale = float(self._scale[start : start + invariant.width].max())
             start += invariant.width
             values = self.data[invariant.name].values.reshape(len(time), -1)
             values = values[:, 0] if invariant.shape == () else values
-            promise = promised(self.system, self.method, invariant.tags)
+            promise = promised[invariant.name]
             rows.append(assess(invariant.name, time, values, steps=made, scale=scale, promised=promise))
         return Audit(tuple(rows))
 

@@ -52,7 +52,8 @@ class View:
     scratch : arrays that the kernels of this view find in par besides those of the system
     arrays : what the kernels of this view find in par, beyond the parameters of the system
     spread : (bodies, k) constants of bodies -> as `rotate_lane` finds them
-    withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds
+    withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds;
+        "symplectic" where these are not canonical, or not those of a Hamiltonian
     needed : tags of invariants without which the motion makes no sense here, though nothing holds them
     held : tags of invariants that the stepped variables themselves keep, whatever the method
     """

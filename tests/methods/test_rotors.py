@@ -43,8 +43,8 @@ def rotor_methods() -> list[Method]:
 
 
 ALL = rotor_methods()
-EXACT = [m for m in ALL if m.traits.adaptive]  # elliptic functions, written for 53 bits
-STEPPING = [m for m in ALL if not m.traits.adaptive]
+EXACT = [m for m in ALL if m.traits.exact]  # elliptic functions, written for 53 bits
+STEPPING = [m for m in ALL if m.traits.has_order]
 BY_NAME = {str(m): m for m in [*ALL, *(ct.Gauss(stages) for stages in (1, 2, 3))]}
 
 

@@ -41,7 +41,7 @@ def test_the_derivative_of_a_step_is_symplectic(method, of):
 
 
 @pytest.mark.parametrize(
-    ("method", "of"), pairs("pendulum", where=lambda m: not m.traits.symplectic and not m.traits.adaptive)
+    ("method", "of"), pairs("pendulum", where=lambda m: not m.traits.symplectic and m.traits.has_order)
 )
 def test_methods_that_claim_no_symplecticity_have_none(method, of):
     """The weakest of them, RadauIIA(3), has a defect of 5e-12 here: the check sees what it must see."""
@@ -69,7 +69,7 @@ def test_a_step_back_undoes_a_step(method, of):
 
 
 @pytest.mark.parametrize(
-    ("method", "of"), pairs("pendulum", where=lambda m: not m.traits.symmetric and not m.traits.adaptive)
+    ("method", "of"), pairs("pendulum", where=lambda m: not m.traits.symmetric and m.traits.has_order)
 )
 def test_methods_that_claim_no_symmetry_have_none(method, of):
     """The smallest defect is that of SunGeng, 1e-10."""
@@ -105,7 +105,7 @@ def test_for_every_claim_there_is_a_problem_with_such_an_invariant():
         assert {"quadratic"} in kinds
 
 
-@pytest.mark.parametrize(("method", "of"), pairs(*WITH_INVARIANTS, where=lambda m: not m.traits.adaptive))
+@pytest.mark.parametrize(("method", "of"), pairs(*WITH_INVARIANTS, where=lambda m: m.traits.has_order))
 def test_what_is_kept_exactly_is_kept_in_50_digits(method, of):
     harness.check_keeps_exactly(method, of)
 
@@ -212,7 +212,7 @@ def test_an_iteration_that_overflows_fails_at_once():
 # What a step does ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("method", "of"), pairs("kepler", where=lambda m: m.traits.explicit and not m.traits.adaptive))
+@pytest.mark.parametrize(("method", "of"), pairs("kepler", where=lambda m: m.traits.explicit and m.traits.has_order))
 def test_explicit_methods_never_iterate(method, of):
     """As many evaluations for a long step as for a short one."""
     harness.check_never_iterates(method, of)

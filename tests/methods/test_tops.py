@@ -386,7 +386,7 @@ TOPS_OF_RUNS = {
 
 def methods_for_tops() -> list[Method]:
     treating = [m for kind in registered() for m in kind.examples() if can_treat(SYMMETRIC_TOP.system, m)]
-    return [m for m in treating if not m.traits.adaptive and m.traits.symmetric]
+    return [m for m in treating if m.traits.has_order and m.traits.symmetric]
 
 
 @pytest.mark.parametrize("of", TOPS_OF_RUNS.values(), ids=TOPS_OF_RUNS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,15 +79,6 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
         + ("; ".join(reasons) or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"),
         do=f"use one of {', '.join(methods_for(system))}",
     )
-
-
-def promised(system: System, method: Method, tags: Iterable[str]) -> str:
-    """What a method promises for a quantity with these tags, in the view that it takes of this system."""
-    view, _ = choose_view(system, method)
-    if view.held.intersection(tags):
-        return "exact"
-    word = method.traits.promise(set(tags) - view.withdrawn)
-    return "needed" if word == "none" and view.needed.intersection(tags) else word
 
 
 def can_treat(system: System, method: Method) -> bool:

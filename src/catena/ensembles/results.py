@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.build import promised
+from ..engine.promises import promises
 from ..errors import InputError, StepFailure
 from ..runs import read_store
 from ..simulation import explained
@@ -142,6 +142,7 @@ class Ensemble:
         """Promised against measured, one row per invariant, over the members that did not fail."""
         sound = np.flatnonzero(self._column("status") == OK)
         steps = (self._job.rows - 1) * self.every
+        promised = promises(self.system, self.method).kept
         rows = []
         for invariant in self.system.invariants:
             measured = [
@@ -153,7 +154,7 @@ class Ensemble:
                     invariant.name, sound, *measured,
                     samples=self._job.rows, steps=steps, duration=steps * self.dt,
                     scale=self._column(f"{invariant.name}_scale")[sound],
-                    promised=promised(self.system, self.method, invariant.tags),
+                    promised=promised[invariant.name],
                 )
             )  # fmt: skip
         return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound))

@@ -91,6 +91,19 @@ def from_matrix(matrix: ArrayLike) -> Array:
     return q * np.sign(np.take_along_axis(q, first, axis=-1)) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
+def from_vector(turns: ArrayLike) -> Array:
+    """The unit quaternion (..., 4) of rotation vectors (..., 3): axis times angle, in radians.
+
+    Examples
+    --------
+    >>> from_vector([0.0, 0.0, np.pi]).round(12).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    """
+    vectors = np.asarray(turns, dtype=float)
+    half = 0.5 * np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors], axis=-1)
+
+
 def from_euler(angles: ArrayLike) -> Array:
     """The quaternion (..., 4) of the Euler angles (psi, theta, phi), shape (..., 3), in radians.
 

@@ -57,12 +57,15 @@ class Traits:
 
     Attributes
     ----------
-    order : order of convergence
-    symplectic, symmetric, explicit : structure of the step (explicit where the view allows it)
+    order : order of convergence; what it may be composed as, if the error does not depend on dt
+    symplectic, symmetric, explicit : structure of the step
     keeps : falsifiable statements about conserved quantities
     cite : keys of references.bib
     stability : largest dt * omega for the harmonic oscillator, inf if A-stable, 0 if none
-    adaptive : whether the error does not depend on dt: an exact flow, or inner steps of their own
+    exact : whether it is the exact flow, up to round-off, for any dt
+    adaptive : whether it makes inner steps of its own, so that the error does not depend on dt
+    poisson : whether the angular momenta of a free body move by a Poisson map; symplectic methods' do
+    nearly : order up to which a step that is not symplectic is so, if that is beyond its own order; else 0
     reflects : whether a step of length zero is near a reflection of some velocities instead of the identity; then only two
         steps in a row may be composed with others
     """
@@ -74,8 +77,28 @@ class Traits:
     keeps: tuple[Keeps, ...]
     cite: tuple[str, ...]
     stability: float
+    exact: bool = False
     adaptive: bool = False
+    poisson: bool = False
+    nearly: int = 0
     reflects: bool = False
+
+    @property
+    def has_order(self) -> bool:
+        """Whether errors fall with dt."""
+        return not (self.exact or self.adaptive)
+
+    @property
+    def order_word(self) -> str:
+        """The order as tables write it: "4", "exact" or "adaptive"."""
+        return "exact" if self.exact else "adaptive" if self.adaptive else str(self.order)
+
+    @property
+    def symplectic_word(self) -> str:
+        """How symplectic it is, as tables write it: "yes", "to order 10", "Poisson" (for the angular momentum alone) or "no"."""
+        if self.symplectic:
+            return "yes"
+        return f"to order {self.nearly}" if self.nearly else "Poisson" if self.poisson else "no"
 
     def promise(self, tags: Iterable[str]) -> str:
         """What is promised for a quantity with these tags: "exact", "bounded", "drifts", "needed" or "none"."""
@@ -117,15 +140,21 @@ class Method:
 
     @property
     def traits(self) -> Traits:
-        """What this method, with its parameters, promises."""
+        """What this method, with its parameters, promises for the systems that it is made for."""
         raise NotImplementedError
+
+    def traits_on(self, view: View) -> Traits:
+        """What it promises with this view; another thing than `traits` where it is another map there."""
+        return self.traits
 
     def _repr_html_(self) -> str:
         traits = self.traits
-        words = [word for word in ("symplectic", "symmetric", "explicit") if getattr(traits, word)]
+        symplectic = {"yes": "symplectic", "no": ""}.get(traits.symplectic_word, f"symplectic {traits.symplectic_word}")
+        symplectic = "Poisson" if traits.symplectic_word == "Poisson" else symplectic
+        words = filter(None, [symplectic, *(word for word in ("symmetric", "explicit") if getattr(traits, word))])
         keeps = [f"{keep.what}: {type(keep).__name__.lower()}" for keep in traits.keeps]
         rows = [
-            ("order", "adaptive" if traits.adaptive else str(traits.order)),
+            ("order", traits.order_word),
             ("structure", ", ".join(words) or "-"),
             ("keeps", "; ".join(keeps) or "-"),
             ("cite", ", ".join(traits.cite)),

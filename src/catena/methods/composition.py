@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -158,9 +158,19 @@ class Composition(Method):
 
     @property
     def traits(self) -> Traits:
-        scheme, base = SCHEMES[self.scheme], self.base.traits
-        limit = stability_limit(*merged(scheme.weights)) if base.explicit else base.stability
-        return Traits(scheme.order, base.symplectic, True, base.explicit, base.keeps, (scheme.cite, *base.cite), limit)
+        return self._of(self.base.traits)
+
+    def traits_on(self, view: View) -> Traits:
+        return self._of(self.base.traits_on(view))
+
+    def _of(self, base: Traits) -> Traits:
+        scheme = SCHEMES[self.scheme]
+        # a linear oscillator is separable, so that a base that can be explicit is
+        limit = stability_limit(*merged(scheme.weights)) if self.base.traits.explicit else base.stability
+        return replace(
+            base, order=scheme.order, cite=(scheme.cite, *base.cite), stability=limit, reflects=False,
+            nearly=base.nearly if base.nearly > scheme.order else 0,
+        )  # fmt: skip
 
     @property
     def reach(self) -> float:

@@ -14,7 +14,7 @@ steps by Newton so far]. work: that of `stages`; for Newton residual and change 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ from .base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
 from .block_tridiagonal import BLOCK, block_arrays, correct_blocks, prepare_blocks
 from .iteration import DONE, FAILED, judge
 from .linear_algebra import correct_dense, dense_memory, prepare_dense
-from .moser_veselov import implicit_midpoint_rotor
+from .moser_veselov import KEEPS, implicit_midpoint_rotor
 from .rotor import rotate_free_body
 from .stages import begin, blame, lane_count, move_fields, note, rates, stage_count, sweep, used, whole_sweep
 from .tableaux import Collocation, gauss, radau_iia, sun_geng
@@ -306,6 +306,10 @@ class ImplicitMidpoint(_Implicit):
     @property
     def traits(self) -> Traits:
         return Traits(2, True, True, False, SYMPLECTIC, ("hairer2006",), math.inf)
+
+    def traits_on(self, view: View) -> Traits:
+        # the rule for matrices keeps what the Moser-Veselov map keeps, but neither the symplectic form nor the Poisson bracket
+        return self.traits if view.name != "rotor" else replace(self.traits, symplectic=False, keeps=KEEPS)
 
 
 @register

@@ -155,7 +155,7 @@ class Jacobi(Rotor):
 
     @property
     def traits(self) -> Traits:
-        keeps = tuple(Exact(what) for what in ("spatial_momentum", "casimir", "energy", "unit", "axial"))
+        keeps = tuple(Exact(what) for what in ("spatial_momentum", "casimir", "energy", "unit", "axial", "linear"))
         return Traits(
-            EXACT_ORDER, True, True, True, keeps, ("jacobi1850", "celledoni2008", "carlson1995"), inf, adaptive=True
+            EXACT_ORDER, True, True, True, keeps, ("jacobi1850", "celledoni2008", "carlson1995"), inf, exact=True
         )

@@ -268,8 +268,8 @@ class DMV(Rotor):
     def traits(self) -> Traits:
         cite = ("moser1991", "hairer2006vilmart")
         if self.order == "exact":
-            return Traits(EXACT_ORDER, True, True, False, KEEPS, cite, 0.0, adaptive=True)
-        return Traits(self.order, self.order == 2, True, False, KEEPS, cite, 0.0)
+            return Traits(EXACT_ORDER, True, True, False, KEEPS, cite, 0.0, exact=True)
+        return Traits(self.order, self.order == 2, True, False, KEEPS, cite, 0.0, poisson=True)
 
     @property
     def reach(self) -> float:

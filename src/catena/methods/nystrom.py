@@ -13,12 +13,14 @@ import numpy as np
 from ..errors import CapabilityError
 from ..summation import put_back, save
 from ..views import View, commutator_kick, dimension, drift, force, kick
-from .base import Exact, Method, Stepper, Traits, register
+from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
 from .rotations import exact_rotor
-from .rotor import check_rotor, is_symplectic_with, kept_with, with_rotor
+from .rotor import check_rotor, turning_with, with_rotor
 
 DEFAULT_ROTOR = DMV(10)
+KEEPS = (Exact("linear"), Exact("bilinear"), Exact("unit"), Bounded("energy"))
+ALONE = Traits(4, True, True, True, KEEPS, ("chin1997",), 3.46)  # where no body turns
 
 
 def nystrom_step(z, e, dt, par, tab, work, carry):
@@ -74,12 +76,17 @@ class Nystrom4(Method):
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
         n = view.dimension
         stepper = Stepper(nystrom_step, np.zeros((1, 1)), 4 * n, n + 1)
-        return with_rotor(stepper, self.rotor or exact_rotor(view) or DEFAULT_ROTOR, view)
+        return with_rotor(stepper, self._rotor(view), view)
+
+    def _rotor(self, view: View) -> Method:
+        return self.rotor or exact_rotor(view) or DEFAULT_ROTOR
 
     @property
     def traits(self) -> Traits:
-        keeps = (Exact("linear"), Exact("bilinear"), Exact("unit"), *kept_with(self.rotor, DEFAULT_ROTOR))
-        return Traits(4, is_symplectic_with(self.rotor), True, True, keeps, ("chin1997",), 3.46)
+        return ALONE if self.rotor is None else turning_with(ALONE, self.rotor)
+
+    def traits_on(self, view: View) -> Traits:
+        return turning_with(ALONE, self._rotor(view)) if "rotor" in view.flags else ALONE
 
     @property
     def reach(self) -> float:

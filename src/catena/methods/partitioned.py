@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -176,6 +176,9 @@ KEEPS = (Exact("linear"), Exact("bilinear"), Bounded("energy"))
 
 class _Partitioned(Method):
     """A method on the canonical view that is explicit where H is separable."""
+
+    def traits_on(self, view: View) -> Traits:
+        return replace(self.traits, explicit="separable" in view.flags)
 
     needs = ("canonical",)
 

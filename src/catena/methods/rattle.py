@@ -7,7 +7,7 @@ bodies are held together by further multipliers, at both levels.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import CapabilityError
 from ..views import View, correct_increment, kick
@@ -46,6 +46,12 @@ class Rattle(Method):
             Exact("linear"), Exact("vertical"), Exact("joint_position"), Exact("joint_velocity"), Bounded("energy"),
         )  # fmt: skip
         return Traits(2, True, True, False, keeps, ("leimkuhler2004",), Splitting(2).traits.stability)
+
+    def traits_on(self, view: View) -> Traits:
+        if kick in view.fills or correct_increment in view.fills:
+            return self.traits
+        # alone it is the Moser-Veselov map, which keeps the energy, too
+        return replace(DMV(2).traits, cite=self.traits.cite)
 
     @property
     def reach(self) -> float:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ..errors import CapabilityError, InputError
 from ..kernel import bind
 from ..views import View, rotate, rotate_lane
-from .base import Bounded, Keeps, Method, Stepper
+from .base import Bounded, Method, Stepper, Traits
 
 Array = NDArray[np.float64]
+NEARLY_SYMPLECTIC = 10  # order of a rotor up to which it must be symplectic for an energy without drift
 
 
 def rotate_free_body(z, e, dt, par, tab, work, carry):
@@ -76,15 +77,25 @@ def with_rotor(stepper: Stepper, rotor: Any, view: View) -> Stepper:
     return replace(stepper, kernel=kernel, par={**stepper.par, "rotor": rotor.table(view)})
 
 
-def is_symplectic_with(rotor: Method | None) -> bool:
-    """Whether a splitting with this rotor is symplectic. Without one it is, if no body turns; default rotors nearly are."""
-    return rotor is None or rotor.traits.symplectic
+def turning_with(traits: Traits, rotor: Method) -> Traits:
+    """Traits of a splitting in whose drifts bodies turn by this rotor, from those that it has where none turns.
 
-
-def kept_with(rotor: Method | None, default: Method) -> tuple[Keeps, ...]:
-    """What a splitting with this rotor promises of energy and axial momentum."""
-    axial = tuple(keep for keep in (rotor or default).traits.keeps if keep.what == "axial")
-    return (*axial, Bounded("energy")) if is_symplectic_with(rotor) else axial
+    A step is as symplectic as its rotor. One that is so up to a high order still bounds the error of the energy as far as
+    runs can show: with DMV(10) the energy of a chaotic top did not drift in 4e5 steps of dt |omega| = 0.35 and 0.7 under orders 4, 6
+    and 8; with DMV(8) and DMV(6) it did.
+    """
+    turning = rotor.traits
+    up_to = turning.nearly or turning.order
+    axial = tuple(keep for keep in turning.keeps if keep.what == "axial")
+    bounded = turning.symplectic or up_to >= NEARLY_SYMPLECTIC
+    others = tuple(keep for keep in traits.keeps if bounded or keep != Bounded("energy"))
+    return replace(
+        traits,
+        symplectic=turning.symplectic,
+        nearly=0 if turning.symplectic or up_to <= traits.order else up_to,
+        explicit=traits.explicit and turning.explicit,
+        keeps=(*axial, *others),
+    )
 
 
 def check_rotor(rotor: Any, *, order: int, where: str) -> None:

@@ -16,10 +16,10 @@ from ..errors import CapabilityError, InputError
 from ..kernel import bind, size, within
 from ..summation import put_back, save
 from ..views import View, dimension, drift, force, keep, kick, recall, settle, sweep
-from .base import Exact, Method, Stepper, Traits, register
+from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
 from .rotations import SymmetricRotation, exact_rotor
-from .rotor import check_rotor, is_symplectic_with, kept_with, with_lanes, with_rotor
+from .rotor import check_rotor, turning_with, with_lanes, with_rotor
 from .schemes import NYSTROM, SCHEMES
 from .stability import merged, stability_limit
 
@@ -128,7 +128,7 @@ class Splitting(Method):
     def stepper(self, view: View) -> Stepper:
         if self.order in (4, 6) and "quadratic_kinetic" not in view.flags:
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
-        rotor = self.rotor or exact_rotor(view) or DEFAULT_ROTORS[self.order]
+        rotor = self._rotor(view)
         kicks, drifts, _ = coefficients(self.order)
         tab = np.zeros((2, len(kicks)))
         tab[0], tab[1, :-1] = kicks, drifts
@@ -139,13 +139,22 @@ class Splitting(Method):
         stepper = Stepper(bind(split_step, {drift_count: len(drifts)}), tab, 3 * n, n + 1)
         return with_rotor(stepper, rotor, view)
 
+    def _rotor(self, view: View) -> Method:
+        return self.rotor or exact_rotor(view) or DEFAULT_ROTORS[self.order]
+
     @property
     def traits(self) -> Traits:
+        return self._alone if self.rotor is None else turning_with(self._alone, self.rotor)
+
+    def traits_on(self, view: View) -> Traits:
+        return turning_with(self._alone, self._rotor(view)) if "rotor" in view.flags else self._alone
+
+    @property
+    def _alone(self) -> Traits:
+        """Where no body turns."""
         kicks, drifts, cite = coefficients(self.order)
-        kept = kept_with(self.rotor, DEFAULT_ROTORS[self.order])
-        keeps = (Exact("linear"), Exact("bilinear"), Exact("unit"), *kept)
-        symplectic = is_symplectic_with(self.rotor)
-        return Traits(self.order, symplectic, True, True, keeps, (cite,), stability_limit(kicks, drifts))
+        keeps = (Exact("linear"), Exact("bilinear"), Exact("unit"), Bounded("energy"))
+        return Traits(self.order, True, True, True, keeps, (cite,), stability_limit(kicks, drifts))
 
     @property
     def reach(self) -> float:

@@ -68,7 +68,7 @@ class Structure:
 
 def measured_structure(method: Method, *, dt: float = DT) -> Structure:
     """Order and structure of a method on a free body."""
-    closed = method.traits.adaptive
+    closed = method.traits.exact
     return Structure(measured_order(method), step_defects(method, dt=dt), CLOSED_FLOOR if closed else FLOOR)
 
 
@@ -77,10 +77,10 @@ def step_defects(method: Method, *, dt: float) -> tuple[float, ...]:
     import mpmath
 
     with mpmath.workdps(DIGITS):
-        step = _Step(method, math if method.traits.adaptive else mpmath.mp)
+        step = _Step(method, math if method.traits.exact else mpmath.mp)
         before, after = step.start, step.steps(step.start, dt)
         change = abs(_invariants(after) - _invariants(before))
-        m = step.derivative(dt, after, CLOSED_GAP if method.traits.adaptive else GAP)
+        m = step.derivative(dt, after, CLOSED_GAP if method.traits.exact else GAP)
         poisson = m[3:, 3:] @ _hat(before[4:]) @ m[3:, 3:].T - _hat(after[4:])
         symplectic = m.T @ _two_form(after[4:]) @ m - _two_form(before[4:])
         return tuple(float(x) for x in (change[:3].max(), *change[3:], abs(poisson).max(), abs(symplectic).max()))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.step_measures import StepMap, tangent_everywhere, tangent_of
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..methods.base import Method
@@ -42,9 +43,7 @@ ROUND_OFF = 1e-13
 NEAR_ROUND_OFF = 1e-12  # an order from smaller errors is not sharp
 FACTOR = 1.2  # between our error and a reference of two digits
 STRUCTURE_DT = 0.04
-GAP = 2.0**-9  # of central differences of sixth order
-STRUCTURE_FLOOR = 3e-8  # they leave some 2e-9 of the entries, which grow to 40
-DIFFERENCES = ((1, 45.0), (2, -9.0), (3, 1.0))  # /60
+STRUCTURE_FLOOR = 1e-10  # differences leave 7e-12
 
 # Largest |q|^2 - 1 and q.g at dt = 0.02 with the multiplier, J0 = 1; order of both. A separate program.
 MULTIPLIER = {
@@ -148,56 +147,20 @@ def symplectic_defect(form: str, method: Method, treatment: Treatment | None = N
     """Largest entry of M'WM - W of one step, on the tangent space of the constraints and on the whole space."""
     n = 2
     problem = _problem(n, 0.8, form)
-    program = build(problem.system, method, compiled=False)
-    start = program.view.pack(problem.start)
-    size, half = 14 * n, 7 * n
-
-    def step(z: Array) -> Array:
-        driver = Driver(program, z, t0=0.0, dt=STRUCTURE_DT, every=1)
-        driver.advance(1)
-        after = driver.z + driver.e
-        if treatment is not None:
-            treatment(after, n)
-        return after
-
+    program = build(problem.system, method)
+    step = StepMap(program, problem.start, None if treatment is None else lambda z: treatment(z, n))
     chain: Any = problem.system
-    free = [k for k in range(size) if chain.held[0][_body(k, n)]]  # the clamped body does not move
-    m = np.zeros((size, len(free)))
-    for column, k in enumerate(free):
-        for times, weight in DIFFERENCES:
-            ahead, behind = start.copy(), start.copy()
-            ahead[k] += times * GAP
-            behind[k] -= times * GAP
-            m[:, column] += weight / (60.0 * GAP) * (step(ahead) - step(behind))
-    m = m[free]
-    number = {k: i for i, k in enumerate(free)}
-    form_matrix = np.zeros((len(free), len(free)))
-    for k in free:
-        if k < half:
-            form_matrix[number[k], number[k + half]] = 1.0
-            form_matrix[number[k + half], number[k]] = -1.0
-    defect = m.T @ form_matrix @ m - form_matrix
-    tangent = _tangent(start, n, free)
-    return float(np.abs(tangent.T @ defect @ tangent).max()), float(np.abs(defect).max())
+    moving = [k for k in range(14 * n) if chain.held[0][_body(k, n)]]  # the clamped body does not move
+    inside = tangent_of(step, STRUCTURE_DT, np.ones(step.space.basis().shape[1]), steps=1)
+    outside = tangent_everywhere(step, STRUCTURE_DT, moving)
+    assert inside is not None and outside is not None
+    return inside.orthonormal().symplectic_defect().value, outside.symplectic_defect().value
 
 
 def _body(k: int, n: int) -> int:
     """The body to which component k of (r, q, p, g) belongs."""
     k %= 7 * n
     return k // 3 if k < 3 * n else (k - 3 * n) // 4
-
-
-def _tangent(z: Array, n: int, free: list[int]) -> Array:
-    """Orthonormal basis of the tangent space of |q| = 1, q.g = 0 in the free components."""
-    from scipy.linalg import null_space
-
-    gradients = []
-    for j in range(n):
-        unit, tangency = np.zeros(14 * n), np.zeros(14 * n)
-        q, g = slice(3 * n + 4 * j, 3 * n + 4 * j + 4), slice(10 * n + 4 * j, 10 * n + 4 * j + 4)
-        unit[q], tangency[q], tangency[g] = z[q], z[g], z[q]
-        gradients += [unit[free], tangency[free]]
-    return null_space(np.array([row for row in gradients if row.any()]))
 
 
 def _rows(study: Study, *, full: bool) -> list[Row]:

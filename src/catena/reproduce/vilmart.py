@@ -98,7 +98,7 @@ def _property_rows(method: Method, structure: Structure) -> list[Row]:
         marks = Row(f"{method}: keeps", structure.marks, None, None, "; ".join(filter(None, ["not published", remark])))
     else:
         marks = Row(f"{method}: keeps", structure.marks, published, structure.marks == published, remark)
-    if method.traits.adaptive:
+    if method.traits.exact:
         exact = math.isinf(structure.order)
         return [Row(f"{method}: order", "exact" if exact else structure.order, "exact", exact), marks]
     return [compared(f"{method}: order", structure.order, order, within=ORDER_TOLERANCE, digits=5), marks]

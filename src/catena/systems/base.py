@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from ..errors import InputError, nearest
 from ..markup import html_table
 from ..views import View
+
+if TYPE_CHECKING:
+    from .phase_space import PhaseSpace
 
 Array = NDArray[np.float64]
 SHOWN = 12  # numbers of a field that a repr writes out
@@ -122,6 +125,14 @@ class System:
     def frequency_above(self, threshold: float, state: State) -> float | None:
         """The highest frequency of small motions about a state if it is above the threshold, and if the system knows it."""
         return None
+
+    def begun(self, start: State) -> System:
+        """The system with all that it counts from its start, such as angles of joints, fixed there."""
+        return self
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        """Pairs of conjugate fields near a state of `begun(start)`, what of them may vary, and its constraints."""
+        raise NotImplementedError
 
     def angular_speed(self, state: State) -> float | None:
         """|omega| of the fastest body, for messages; None if no body turns."""

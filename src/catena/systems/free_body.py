@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..geometry.quaternion import to_space
 from ..views import View
 from .base import Invariant, State, register
-from .one_body import OneBody, body_field, body_field_end, publish_body
+from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
+from .phase_space import PhaseSpace
 
 
 def measure_body(z, par, out, scale):
@@ -86,7 +87,13 @@ class FreeBody(OneBody):
         }
         moments = self.body.rotor_moments.reshape(1, 3)
         flags = {"rotor"} | ({"linear_bodies"} if self.body.kind == "linear" else set())
-        return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments)
+        return View(
+            name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
+            withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
+        )  # fmt: skip
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        return PhaseSpace((self._turning_pair(),), reduced=self.body.kind != "linear")
 
     def exact(self, t: ArrayLike, start: State) -> State:
         """The state at time t, or the states at an array of times, by Jacobi's solution: no stepping.

@@ -22,6 +22,7 @@ from ..views import View, dimension, momentum_rate, velocity
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
 from .numbers import real_array, real_number
+from .phase_space import Pair, PhaseSpace
 
 MOST_SHOWN = 8  # coordinates in a title
 LONGEST_SHOWN = 60  # letters of an energy of many terms
@@ -230,6 +231,9 @@ class Hamiltonian(System):
         """The state of z = (q, p)."""
         n = len(self.q)
         return State({"q": z[:n].copy(), "p": z[n:].copy()}, time)
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        return PhaseSpace((Pair("q", "p", [np.eye(len(self.q))]),))
 
     def describe(self) -> dict[str, Any]:
         described: dict[str, Any] = {"kind": self.kind, "energy": self.energy, "q": list(self.q), "p": list(self.p)}

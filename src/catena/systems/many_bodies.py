@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..errors import InputError
 from .base import Array, Field
 from .body import Body
 from .numbers import real_array
+from .phase_space import Pair, turning_axes
 
 
 def fields_of(n: int) -> tuple[Field, ...]:
@@ -81,3 +82,13 @@ def start_array(values: Any, shape: tuple[int, int], name: str) -> Array:
             f"{name} of body {j} is not finite: {array[j].tolist()}", where=f"start.{name}[{j}]", do="give finite numbers"
         )  # fmt: skip
     return array
+
+
+def pairs_of(bodies: Sequence[Body], moves: Iterable[bool], turns: Iterable[bool]) -> tuple[Pair, Pair]:
+    """Positions and orientations with their momenta, of the bodies that may move and turn."""
+    there = [np.eye(3)[: 3 * bool(free)] for free in moves]
+    round_about = [turning_axes(body)[: 3 * bool(free)] for body, free in zip(bodies, turns, strict=True)]
+    return (
+        Pair("position", "momentum", there),
+        Pair("orientation", "angular_momentum", round_about, turning=True),
+    )

@@ -19,8 +19,10 @@ from .base import Array, Field, State, System
 from .body import Body
 from .numbers import real_array
 from .orientations import one_orientation
+from .phase_space import Pair, PhaseSpace, turning_axes
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
+NOT_CANONICAL = frozenset({"symplectic"})  # (q, y) are not conjugate: withdrawn where a method takes any equations
 
 
 def body_field(z, par, out):
@@ -122,6 +124,12 @@ class OneBody(System):
                     f"a linear body cannot spin about its own line: momentum {along[line]:g} along it", where="start",
                     do="remove that component",
                 )  # fmt: skip
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        return PhaseSpace((self._turning_pair(),))
+
+    def _turning_pair(self) -> Pair:
+        return Pair("orientation", "angular_momentum", [turning_axes(self.body)], turning=True)
 
     def angular_speed(self, state: State) -> float | None:
         return float(np.linalg.norm(self.body.inverse_moments * (self.body.frame_matrix.T @ state.angular_momentum)))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 # In joint coordinates momenta are no quadratic functions, and the equations are not canonical: no Runge-Kutta method keeps
 # them or bounds the error of the energy.
-NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical"})
+NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical", "symplectic"})
 # Joints hold by construction, those that close loops because each step ends where they do. Quaternions of balls are another matter: their
 # length is the method's, and the residuals see it.
 CLOSED = frozenset({"joint_position", "joint_velocity"})

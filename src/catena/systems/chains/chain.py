@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import CapabilityError, InputError
 from ...views import View
 from ..base import Array, Field, Invariant, State, System, register
-from ..many_bodies import bodies_from, describe_bodies, fields_of, vector
+from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, vector
 from ..one_body import component_names
+from ..phase_space import PhaseSpace
 from ..potentials.pairwise import checked
 from . import hessian as chain_hessian
 from . import spectrum as chain_spectrum
@@ -196,6 +197,9 @@ class Chain(System):
         position = np.zeros((self.count, 3))
         position[:, 0] = spacing * np.arange(self.count)
         return self.start(position, check=check)
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        return PhaseSpace(pairs_of(self.bodies, *self.held))
 
     def undefined_at(self, state: State) -> str:
         """The first link without an energy."""

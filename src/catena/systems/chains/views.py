@@ -6,6 +6,7 @@ multiplier: (r, q, p, g); rotation: (r, R, p, y). Principal axes throughout.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ... import views
 from ...geometry import rotations
 from ...views import View
 from ..base import Array, State
+from ..one_body import NOT_CANONICAL
 from . import forces as chain_forces
 from . import hessian as chain_hessian
 from . import motion as chain_motion
@@ -54,7 +56,8 @@ def multiplier_view(chain: Chain, name: str) -> View | None:
         views.field: chain_multiplier.multiplier_field, views.velocity: chain_multiplier.multiplier_velocity,
         views.momentum_rate: chain_multiplier.multiplier_rate, views.measure: chain_multiplier.measure_multiplier,
     }  # fmt: skip
-    return _canonical_view(chain, name, fills)
+    # off the unit spheres these equations are not those of a Hamiltonian
+    return replace(_canonical_view(chain, name, fills), withdrawn=NOT_CANONICAL)
 
 
 def rotation_view(chain: Chain, name: str) -> View | None:

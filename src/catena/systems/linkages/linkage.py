@@ -7,7 +7,7 @@ In director form every body has its own position and orientation, and the joints
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,9 +17,10 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...views import View
 from ..base import Array, Field, Invariant, State, System, register
-from ..many_bodies import bodies_from, describe_bodies, fields_of, start_array, vector
+from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, start_array, vector
 from ..one_body import component_names
 from ..orientations import orientations
+from ..phase_space import PhaseSpace
 from . import start as starts
 from .joint_forces import JointForce, Load, Torsion, describe_force, force_from
 from .joints import Joint, joint_from
@@ -193,6 +194,17 @@ class Linkage(System):
             p = masses * starts.moved(self, q, omega)
         state = State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, float(time))
         return starts.checked_start(self, state, project=project)
+
+    def begun(self, start: State) -> Linkage:
+        return starts.begun(self, start)
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        shifts = starts.shifts_of(self, start.position, start.orientation)
+        everything = [True] * self.count
+        return PhaseSpace(
+            pairs_of(self.bodies, everything, everything),
+            partial(starts.projected, self, shifts=shifts) if self.joints else None,
+        )
 
     def angles(self, state: State, start: State | None = None) -> Array:
         """(joints,): the angle about the axis of each joint that has one, in (-pi, pi]; nan for the others.

@@ -201,6 +201,17 @@ def moved(linkage: Linkage, orientation: Array, omega: Array) -> Array:
     return v
 
 
+def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
+    """The state nearest to a given one that fits the joints to round-off; a smooth function of it.
+
+    The images of the joints must be known (`begun`), and the shifts of its screws.
+    """
+    images = images_of(linkage, state.orientation)
+    size = max(1.0, float(np.abs(state.position).max(initial=0.0)))
+    state = _projected_position(linkage, state, images=images, shifts=shifts, size=size)
+    return _projected_velocity(linkage, state, images)
+
+
 def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
     """The state if it fits the joints; else an InputError, or the nearest state that does."""
     images = images_of(linkage, state.orientation)
@@ -210,13 +221,20 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
     if not (np.abs(phi) <= MEETING * size).all():
         if not project:
             _refuse_position(linkage, phi)
-        state = _projected_position(linkage, state, images=images, shifts=shifts, size=size)
+        given = state
+        state = _projected_position(linkage, given, images=images, shifts=shifts, size=size)
+        say(
+            f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
+        )
     rate = rates(linkage, state, images=images)
     speed = max(1.0, float(np.abs(velocities(linkage, state)).max(initial=0.0)))
     if not (np.abs(rate) <= MEETING * size * speed).all():
         if not project:
             _refuse_velocity(linkage, rate)
+        motion = velocities(linkage, state)
         state = _projected_velocity(linkage, state, images)
+        change = np.abs(velocities(linkage, state) - motion).max()
+        say(f"start projected onto the joints: velocities changed by up to {change:.3g}")
     return state
 
 
@@ -236,13 +254,12 @@ def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts
         change = step.reshape(linkage.count, 2, 3)
         r += change[:, 0]
         for j in range(linkage.count):
-            q[j] = rotations.multiply(_exponential(change[j, 1]), q[j])
+            q[j] = rotations.multiply(rotations.from_vector(change[j, 1]), q[j])
         if np.abs(step).max() <= np.finfo(float).eps * size:
             break
     phi = residuals(linkage, r, q, images=images, shifts=shifts)
     if not np.abs(phi).max() <= MEETING * size:
         _refuse_position(linkage, phi, tried=True)
-    say(f"start projected onto the joints: bodies moved by up to {np.abs(r - state.position).max():.3g}")
     p, y = state.momentum, state.angular_momentum
     return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, state.time)
 
@@ -253,7 +270,6 @@ def _projected_velocity(linkage: Linkage, state: State, images: Array) -> State:
     motion = velocities(linkage, state)
     weights = inverse_roots(linkage, state.orientation, fill=False)
     change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
-    say(f"start projected onto the joints: velocities changed by up to {np.abs(change).max():.3g}")
     v = (motion + change).reshape(linkage.count, 2, 3)
     p, y = state.momentum.copy(), state.angular_momentum.copy()
     for j, body in enumerate(linkage.bodies):
@@ -310,12 +326,6 @@ def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
         f"at {abs(rate[worst]):.3g}", where=f"start.velocity[{joint.child}]",
         do="correct the velocities, leave the linear ones out (they follow), or use project=True",
     )  # fmt: skip
-
-
-def _exponential(turn: Array) -> Array:
-    """The unit quaternion of a rotation vector."""
-    half = 0.5 * np.linalg.norm(turn)
-    return np.concatenate([[np.cos(half)], 0.5 * np.sinc(half / np.pi) * turn])
 
 
 def _conjugate_of(orientation: Array, body: int) -> Array:

@@ -17,8 +17,9 @@ from ...views import View
 from ..base import Array, Field, Invariant, State, register
 from ..linkages.joint_forces import Load, describe_force, force_from
 from ..numbers import real_number
-from ..one_body import IDENTITY, OneBody, component_names, start_vector
+from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
+from ..phase_space import Pair, PhaseSpace
 from . import kernels as kernels
 from .flight import Flight, flights, positions
 
@@ -258,7 +259,10 @@ class ScalingBody(OneBody):
             kernels.keeps_rotation: turns_freely,
         }
         flags = {"scaling", self.constraint} | ({"free"} if self.is_free else set())
-        return View(name, fills, kernels.DIMENSION, self.to_stepped, self.from_stepped, frozenset(flags))
+        return View(
+            name, fills, kernels.DIMENSION, self.to_stepped, self.from_stepped, frozenset(flags),
+            withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
+        )  # fmt: skip
 
     def parameter_arrays(self) -> dict[str, Array]:
         own = {"mass": [self.body.mass], "kappa": [self.kappa], "scaling": [self.scaling_force, self.restitution]}
@@ -268,6 +272,12 @@ class ScalingBody(OneBody):
             | {name: np.array(values) for name, values in own.items()}
             | {"loads": loads, "orbit": np.zeros(ORBIT), "axis": self._axis}
         )
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        pairs = [Pair("position", "momentum", [np.eye(3)]), self._turning_pair()]
+        if self.constraint != "equality":
+            pairs.append(Pair("scale", "scale_rate", [np.eye(1)], factor=self.kappa))
+        return PhaseSpace(tuple(pairs))
 
     def to_stepped(self, state: State) -> Array:
         """z = (r, q, p, l, s, nu), in principal axes."""

@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...views import View
 from ..base import Array, Invariant, State, register
-from ..one_body import IDENTITY, OneBody, body_field_end, publish_body
+from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, body_field_end, publish_body
 from . import invariants as top_invariants
 from . import motion as top_motion
 from . import multiplier as top_multiplier
@@ -163,7 +163,10 @@ class Top(OneBody):
             }  # fmt: skip
             flags |= {"rotor", "quadratic_kinetic", "commutator_kick"}
             moments = self.body.rotor_moments.reshape(1, 3)
-            return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments)
+            return View(
+                name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
+                withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
+            )  # fmt: skip
         if name == "canonical":
             kernels = self._potential_kernels() | {
                 views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,
@@ -181,7 +184,8 @@ class Top(OneBody):
             views.momentum_rate: top_multiplier.multiplier_force, views.publish: top_invariants.publish_quaternion,
             views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
         }  # fmt: skip
-        return View(name, kernels, 8, self.to_canonical, self.from_canonical)
+        # off the unit sphere these equations are not those of a Hamiltonian
+        return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL)
 
     def _potential_kernels(self) -> dict[Any, Any]:
         return {
