@@ -12,8 +12,8 @@ import pytest
 import catena as ct
 import linkages
 from catena.engine.build import build
-from catena.engine.promises import promises
 from catena.engine.driver import Driver
+from catena.engine.promises import promises
 from catena.methods.base import Method
 from catena.plan import Problem
 from catena.systems.articulated import charts
