@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import threading
 import time
-from concurrent.futures import Executor, ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -231,22 +229,6 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
             np.testing.assert_array_equal(alone, (batch.drift[i : i + 1], batch.drift_error[i : i + 1]))
         batch.fit(job, np.roll(sums, 1, axis=1))
         assert str(Ensemble.of(job, np.zeros(len(series)), batch).audit()) != str(audit)
-
-
-class Cluster:
-    """Stands for a client of a cluster: its workers are other processes, to which everything must be sent."""
-
-    def get_executor(self) -> Executor:
-        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-
-
-def test_other_processes_give_the_same_bits():
-    starts = kepler_starts(5)
-    here = ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250, every=2, keep="samples")
-    there = ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250, every=2, keep="samples", client=Cluster())
-    assert there.data.identical(here.data)
-    assert there.final.identical(here.final)
-    assert str(there.audit()) == str(here.audit())
 
 
 ENDLESS = {"method": ct.Splitting(6), "dt": 1e-6, "steps": 10**10, "every": 10**5, "keep": "nothing", "threads": 2}

@@ -220,15 +220,22 @@ def on_executor(job: Job, z: Array, times: Array, workers: int, client: Any) -> 
 
 @contextmanager
 def _executor(job: Job, workers: int, client: Any) -> Iterator[Executor]:
-    """What runs the members; on the way out by an error it stops at the end of a chunk of steps."""
-    executor = ThreadPoolExecutor(workers) if client is None else client.get_executor()
+    """What runs the members. On the way out by an error threads stop at the end of a chunk of steps.
+
+    An event does not reach other processes: a cluster forgets what waits there, ends the batches under way, and drops them. So
+    they are not waited for. No task is `pure`: that would only look for one with equal arguments, which is a hash of all of them.
+    """
+    executor = ThreadPoolExecutor(workers) if client is None else client.get_executor(pure=False)
     try:
         yield executor
     except BaseException:
         job.stop.set()
         raise
     finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        if client is None:
+            executor.shutdown(wait=True, cancel_futures=True)
+        else:
+            executor.shutdown(wait=False)  # there this cancels all that was submitted, at once
 
 
 def on_card(job: Job, z: Array, times: Array) -> Batches:

@@ -52,7 +52,7 @@ def ensemble(
     keep : "final", the states at the end; "samples", these and all samples, in memory; "nothing", the audit alone
     device : "cpu" or "cuda"
     threads : number of threads; as many as there are cores if None
-    client : a `dask.distributed.Client` (anything whose `get_executor()` is a `concurrent.futures.Executor`) to run on
+    client : a `dask.distributed.Client`, on whose workers the members run; catena must be installed there
     out : directory `name.zarr` to store the members in, in their order; memory stays flat in their number, and the ensemble
         survives being killed: `ct.resume` goes on, to the same bytes. A member is kept once it is done; for the samples of few
         and very long ones prefer `simulate`, which keeps all until the last second
@@ -101,6 +101,7 @@ def ensemble(
     z = np.array([pack(first), *map(pack, states)])
     if device == "cuda":
         _check_card(bare, threads=threads, client=client)
+    _check_client(client)
     workers = None if device == "cuda" else workers_for(job, threads)
     if out is not None:
         store = create_store(out, job, plan, z, times, workers=workers)
@@ -117,6 +118,7 @@ def resume_ensemble(path: str | Path, *, threads: int | None = None, client: Any
     path : directory of the store
     threads, client : as for `ensemble`; the device is that on which it was begun
     """
+    _check_client(client)
     store, checkpoint = Store.reopen(path)
     try:
         if checkpoint is not None and checkpoint.finished:
@@ -172,6 +174,15 @@ def _check_choices(**choices: tuple[Any, Sequence[str]]) -> None:
                 f"{name} = {value!r}{nearest(str(value), list(known))}", where=f"ensemble.{name}",
                 do=f"use one of {', '.join(known)}",
             )  # fmt: skip
+
+
+def _check_client(client: Any) -> None:
+    if not (client is None or hasattr(client, "get_executor")):
+        raise InputError(
+            f"client = {client!r} is not a client",
+            where="ensemble.client",
+            do="give a dask.distributed.Client(address)",
+        )
 
 
 def _check_card(system: System, **arguments: Any) -> None:
