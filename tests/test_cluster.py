@@ -59,7 +59,11 @@ def test_a_cluster_gives_the_same_bits(client: Client) -> None:
     starts = kepler_starts(20)
     here = ct.ensemble(KEPLER, starts, ct.Splitting(6), **OPTIONS)
     before = executed(client)
-    there = ct.ensemble(KEPLER, starts, ct.Splitting(6), **OPTIONS, client=client)
+    told: list[tuple[int, ...]] = []
+    there = ct.ensemble(
+        KEPLER, starts, ct.Splitting(6), **OPTIONS, client=client, progress=lambda *numbers: told.append(numbers)
+    )
+    assert told[-1] == (20 * 250, 20 * 250, 20, 0)
     assert there.data.identical(here.data)
     assert there.final.identical(here.final)
     assert str(there.audit()) == str(here.audit())

@@ -266,7 +266,10 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, interruptible, monkeypatch):
     assert len(caught.value.run) == 8 and not caught.value.run.finished
     assert "8 members" in repr(caught.value.run)
     monkeypatch.undo()
-    assert resume_ensemble(tmp_path / "many.zarr", threads=1).data.equals(begin(None).data)
+    told: list[tuple[int, ...]] = []
+    done = resume_ensemble(tmp_path / "many.zarr", threads=1, progress=lambda *numbers: told.append(numbers))
+    assert done.data.equals(begin(None).data)
+    assert told[0][2] >= 8 and told[-1] == (140, 140, 14, 0)
 
 
 def test_a_finished_ensemble_is_opened_and_never_overwritten_or_extended(tmp_path):

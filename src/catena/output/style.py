@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,11 +24,29 @@ PLAIN_RANGE = 300.0  # largest ratio of the ends of an axis with plain numbers
 ROUND_OFF = "_round-off"  # the underscore keeps the line out of the legend
 
 
-def styled() -> AbstractContextManager[None]:
-    """The style sheet, for as long as the `with` lasts."""
-    import matplotlib.style
+@contextmanager
+def styled() -> Iterator[None]:
+    """The style sheet, for as long as the `with` lasts.
 
-    return matplotlib.style.context(SHEET)
+    What the sheet does not name is left alone, unlike in `matplotlib.style.context`: the first figure of a notebook loads its
+    backend, which switches the interactive mode on; put back at the end, no later figure would be shown.
+    """
+    import matplotlib
+
+    settings = cast("dict[str, Any]", matplotlib.rcParams)
+    before = {name: settings[name] for name in _sheet()}
+    settings.update(_sheet())
+    try:
+        yield
+    finally:
+        settings.update(before)
+
+
+@cache
+def _sheet() -> dict[str, Any]:
+    from matplotlib import rc_params_from_file
+
+    return cast("dict[str, Any]", rc_params_from_file(SHEET, use_default_template=False))
 
 
 def axes_for(ax: Axes | None, *, projection: str | None = None) -> Axes:
