@@ -138,7 +138,10 @@ def make_plan(
         kind, arguments = system.default_method
         method = method_from({"kind": kind, **arguments})
     if not isinstance(method, Method):
-        raise InputError(f"{method!r} is not a method", where="simulate.method", do="give one, such as ct.Gauss(3)")
+        raise InputError(
+            f"{method!r} is not a method", where="simulate.method",
+            do="give one, such as ct.Gauss(3); ct.list_methods(system) and `catena methods` name them",
+        )  # fmt: skip
     _warn_of_kinks(system, method)
     if dt is None and suggested is None and hasattr(system, "suggest_dt"):
         suggested = system.suggest_dt(method, start)

@@ -333,6 +333,28 @@ def test_mistakes_of_the_command_line_have_their_codes(case, arguments, code, wo
     assert words in call(*arguments, code=code).stderr
 
 
+def test_the_version_names_what_decides_the_bits():
+    import platform
+
+    import numba
+
+    told = call("--version").stdout
+    assert (
+        told
+        == f"catena {ct.__version__} (Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__})\n"
+    )
+
+
+def test_an_unknown_method_is_told_where_methods_are_listed(case):
+    case.write_text(CASE.replace('"Splitting"', '"Spliting"'))
+    told = call("run", case, code=2).stderr
+    assert 'kind = "Spliting" is not known (did you mean Splitting?)' in told and "`catena methods` tells what" in told
+    with pytest.raises(
+        InputError, match=r"'Splitting' is not a method[\s\S]*ct.list_methods\(system\) and `catena methods`"
+    ):
+        ct.simulate(ct.problems.kepler(), method="Splitting", steps=1)
+
+
 def test_a_bug_shows_its_traceback_and_asks_to_be_reported(monkeypatch):
     def broken() -> None:
         raise ZeroDivisionError("of our own making")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+from ..errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +58,27 @@ def axes_for(ax: Axes | None, *, projection: str | None = None) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.figure().add_subplot(projection=projection)
+
+
+class Panels(list["Axes"]):
+    """The axes of a picture with several panels: a list that has a `figure`, as single axes have."""
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that they are in."""
+        figure = self[0].get_figure(root=True)
+        assert figure is not None
+        return figure
+
+
+def panels_for(ax: Sequence[Axes], count: int, picture: str) -> Panels:
+    """The axes given for the panels of a picture, if there are as many."""
+    given = list(ax) if isinstance(ax, Iterable) else [ax]
+    if len(given) != count:
+        raise InputError(
+            f"{len(given)} axes for {count} panels", where=f"plot.{picture}", do=f"give a list of {count}, one for each"
+        )
+    return Panels(given)
 
 
 def new_figure(*, width: float, height: float) -> Figure:
