@@ -26,7 +26,8 @@ class Problem:
 
     Attributes
     ----------
-    name, about : what it is called, and what it is
+    name : what it is called
+    about : one paragraph: what it is, what one sees, and why
     system, start, dt : what moves, from where, with which step
     exact : time -> State, or None
     facts : known numbers about the motion, such as a period, by name
