@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
-from .chain_plots import ManyBodyPictures, stacked
-from .style import Panels, axes_for, legend_above, legend_in_one_row, line_style, next_line_style, panels_for, styled
+from .chain_plots import ManyBodyPictures
+from .style import (
+    Panels,
+    axes_for,
+    legend_above,
+    legend_in_one_row,
+    line_style,
+    next_line_style,
+    panels_for,
+    stacked,
+    styled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

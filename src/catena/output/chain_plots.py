@@ -22,6 +22,7 @@ from .style import (
     log_error_axis,
     next_line_style,
     panels_for,
+    stacked,
     styled,
 )
 from .thinning import largest
@@ -309,10 +310,3 @@ def _edges(centres: Array) -> Array:
 def _dots(number: int, color: str | None = None, size: float = 2.6) -> dict[str, Any]:
     color = color or str(line_style(number % 2)["color"])
     return {"linestyle": "none", "marker": "o", "markersize": size, "markeredgewidth": 0, "color": color}
-
-
-def stacked(count: int) -> Panels:
-    """Axes of a new pyplot figure, one above the other."""
-    import matplotlib.pyplot as plt
-
-    return Panels(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=True))

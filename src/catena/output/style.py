@@ -81,6 +81,13 @@ def panels_for(ax: Sequence[Axes], count: int, picture: str) -> Panels:
     return Panels(given)
 
 
+def stacked(count: int) -> Panels:
+    """Axes of a new pyplot figure, one above the other."""
+    import matplotlib.pyplot as plt
+
+    return Panels(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=True))
+
+
 def new_figure(*, width: float, height: float) -> Figure:
     """A figure that pyplot does not know: for programs that only save it. Sizes in inches."""
     from matplotlib.figure import Figure
