@@ -13,6 +13,8 @@ from ..plan import Plan
 
 Show = Callable[[Driver, Chunk], None]
 
+UNSEEN = 0.5  # seconds that need no bar: in a notebook it would leave an empty line behind
+
 
 @contextmanager
 def reporter(progress: Any, plan: Plan, count: int) -> Iterator[Show]:
@@ -56,7 +58,7 @@ def members_reporter(progress: Any, tally: Any, *, members: int, steps: int) -> 
 
 @contextmanager
 def _bar(progress: bool | None, steps: int) -> Iterator[Any]:
-    """A bar, or None where none is wanted; if progress is None, on a terminal and in a notebook."""
+    """A bar, or None where none is wanted; if progress is None, on a terminal and in a notebook, for what takes a while."""
     if progress is False or (progress is None and not sys.stderr.isatty() and not _in_a_notebook()):
         yield None
         return
@@ -64,7 +66,8 @@ def _bar(progress: bool | None, steps: int) -> Iterator[Any]:
         warnings.simplefilter("ignore")  # of a notebook without widgets, whose bar is one of text
         from tqdm.auto import tqdm
 
-    with tqdm(total=steps, unit=" steps", unit_scale=True, mininterval=0.2, leave=False) as bar:
+    delay = 0.0 if progress else UNSEEN
+    with tqdm(total=steps, unit=" steps", unit_scale=True, mininterval=0.2, leave=False, delay=delay) as bar:
         yield bar
 
 
