@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import threading
 import time
-from concurrent.futures import Executor, ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -233,22 +231,6 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
         assert str(Ensemble.of(job, np.zeros(len(series)), batch).audit()) != str(audit)
 
 
-class Cluster:
-    """Stands for a client of a cluster: its workers are other processes, to which everything must be sent."""
-
-    def get_executor(self) -> Executor:
-        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-
-
-def test_other_processes_give_the_same_bits():
-    starts = kepler_starts(5)
-    here = ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250, every=2, keep="samples")
-    there = ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250, every=2, keep="samples", client=Cluster())
-    assert there.data.identical(here.data)
-    assert there.final.identical(here.final)
-    assert str(there.audit()) == str(here.audit())
-
-
 ENDLESS = {"method": ct.Splitting(6), "dt": 1e-6, "steps": 10**10, "every": 10**5, "keep": "nothing", "threads": 2}
 
 
@@ -334,3 +316,59 @@ def test_a_chain_on_a_card_is_refused_because_its_members_would_share_scratch():
     problem = ct.problems.helix_chain(3)
     with pytest.raises(ct.CapabilityError, match=r"a Chain works in arrays .* would share"):
         ct.ensemble(problem.system, [problem.start], ct.Splitting(2), dt=0.02, steps=2, device="cuda")
+
+
+# Progress
+
+
+def test_progress_is_told_how_far_the_members_are_by_the_thread_that_asked(monkeypatch):
+    """Two of eight fail; what they will never do counts as done, so that the end is the end."""
+    monkeypatch.setattr(members, "SHOWN_SECONDS", 1e-3)
+    starts = {"q": [0.01, 2.0, 0.02, 3.0, 0.03, 0.04, 0.05, 0.06], "p": np.zeros(8)}
+    told: list[tuple[int, ...]] = []
+    threads = set()
+
+    def progress(*numbers: int) -> None:
+        told.append(numbers)
+        threads.add(threading.current_thread())
+
+    ensemble(RUNAWAY, starts, ct.RK4(), dt=0.05, steps=60, threads=3, progress=progress)
+    assert told[-1] == (480, 480, 8, 2)
+    assert told == sorted(told) and threads == {threading.main_thread()}
+
+
+def test_a_long_member_is_seen_to_move_before_it_is_done(monkeypatch):
+    """One member, one task: its steps are counted as they are made."""
+    monkeypatch.setattr(members, "SHOWN_SECONDS", 1e-3)
+    told: list[tuple[int, ...]] = []
+    ensemble(
+        KEPLER,
+        kepler_starts(1),
+        ct.Splitting(6),
+        dt=1e-4,
+        steps=500_000,
+        progress=lambda *numbers: told.append(numbers),
+    )
+    assert len({steps for steps, *_ in told}) > 4
+    assert [done for _, _, done, _ in told[:-2]] == [0] * (len(told) - 2) and told[-1] == (500_000, 500_000, 1, 0)
+
+
+def test_an_error_of_the_users_own_progress_ends_the_threads():
+    threads = threading.active_count()
+
+    def broken(*numbers: int) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ensemble(KEPLER, kepler_starts(4), **ENDLESS, progress=broken)
+    assert threading.active_count() == threads
+
+
+def test_there_is_a_bar_only_if_it_is_asked_for_without_a_terminal(capfd):
+    """About a second of work; the bar is drawn anew every 0.2 s."""
+    options = {"method": ct.Splitting(6), "dt": 1e-4, "threads": 1}
+    ensemble(KEPLER, kepler_starts(4), **options, steps=10)
+    assert capfd.readouterr() == ("", "")
+    ensemble(KEPLER, kepler_starts(4), **options, steps=250_000, progress=True)
+    output, talk = capfd.readouterr()
+    assert output == "" and "steps/s" in talk and "of 4 members" in talk

@@ -21,7 +21,7 @@ from catena.engine.driver import Driver
 from catena.errors import Interrupted
 from catena.methods.base import is_renamed, method_from
 from catena.recording import ROWS_VARIABLE, StoreRecorder
-from catena.store import layout
+from catena.store import layout, read_checkpoint
 from catena.systems import base
 from processes import boundaries, contents, kill_at, read_plainly, run_python, spawn
 
@@ -150,6 +150,22 @@ def kill_at_random_moments(folder: Path, *, steps: int, kills: int) -> int:
     shutil.rmtree(folder / ".killed.zarr.creating", ignore_errors=True)
     assert contents(path) == contents(whole)
     return killed
+
+
+def test_a_run_killed_inside_its_first_commit_says_that_nothing_can_be_read_yet(tmp_path: Path) -> None:
+    """Its checkpoint is there before readers see the rows; from the next boundary on they do, and the audit has a row."""
+    names, path = boundaries(lambda: start(tmp_path / "whole.zarr")), tmp_path / "run.zarr"
+    last = next(i for i, name in enumerate(names) if "state.0" in name and "renamed" in name)
+    shown = next(i for i in range(last, len(names)) if names[i] == "renamed zarr.json")
+    for number, readable in ((last, False), (shown - 1, False), (shown, True)):
+        shutil.rmtree(path, ignore_errors=True)
+        kill_at(number, lambda: start(path))
+        assert read_checkpoint(path) is not None
+        if readable:
+            assert len(ct.open(path).audit()) == 1
+        else:
+            with pytest.raises(ct.StoreError, match=r"nothing has been recorded yet[\s\S]*resume the run"):
+                ct.open(path)
 
 
 def test_a_run_killed_at_random_moments_resumes_to_the_same_bytes(tmp_path: Path) -> None:

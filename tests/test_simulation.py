@@ -17,6 +17,7 @@ import uncompiled
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.errors import InputError, Interrupted, StepFailure
+from catena.output import progress
 from catena.recording import ROWS_VARIABLE
 from processes import contents, run_python, start_python
 
@@ -323,6 +324,17 @@ def test_there_is_no_bar_without_a_terminal_unless_it_is_asked_for(capfd: pytest
     output, talk = capfd.readouterr()
     assert output == ""
     assert "steps" in talk
+
+
+@pytest.mark.parametrize(("unseen", "seen"), [(1e9, False), (0.0, True)])
+def test_a_notebook_shows_the_bar_of_what_takes_a_while(
+    unseen: float, seen: bool, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a second, which is moved here beyond any run, or to nothing."""
+    monkeypatch.setattr(progress, "_in_a_notebook", lambda: True)
+    monkeypatch.setattr(progress, "UNSEEN", unseen)
+    oscillator(steps=2000, progress=None)
+    assert ("steps" in capfd.readouterr().err) is seen
 
 
 def test_a_script_says_nothing_once_all_is_compiled() -> None:

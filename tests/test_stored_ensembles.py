@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import io
+import json
 import os
+import re
 import shutil
 import signal
 import threading
@@ -266,7 +269,10 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, interruptible, monkeypatch):
     assert len(caught.value.run) == 8 and not caught.value.run.finished
     assert "8 members" in repr(caught.value.run)
     monkeypatch.undo()
-    assert resume_ensemble(tmp_path / "many.zarr", threads=1).data.equals(begin(None).data)
+    told: list[tuple[int, ...]] = []
+    done = resume_ensemble(tmp_path / "many.zarr", threads=1, progress=lambda *numbers: told.append(numbers))
+    assert done.data.equals(begin(None).data)
+    assert told[0][2] >= 8 and told[-1] == (140, 140, 14, 0)
 
 
 def test_a_finished_ensemble_is_opened_and_never_overwritten_or_extended(tmp_path):
@@ -315,7 +321,7 @@ def test_damaged_starts_are_found(tmp_path, damage):
         ct.open(path)
 
 
-@pytest.mark.parametrize("command", ["info", "resume", "view", "plot", "export", "cite"])
+@pytest.mark.parametrize("command", ["resume", "view", "plot", "export", "cite"])
 def test_commands_for_runs_say_what_it_is(tmp_path, command):
     from typer.testing import CliRunner
 
@@ -328,3 +334,60 @@ def test_commands_for_runs_say_what_it_is(tmp_path, command):
     assert isinstance(result.exception, InputError) or result.exit_code == 2
     assert "stored ensemble" in f"{result.output}{result.exception}"
     assert contents(tmp_path) == before
+
+
+def shown(path: Path, *options: str) -> str:
+    from typer.testing import CliRunner
+
+    from catena.cli.main import app
+
+    result = CliRunner().invoke(app, ["info", str(path), *options], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_info_tells_members_failures_and_the_audit(tmp_path):
+    """Two of five run away; of the others energy and its drift are judged, as the ensemble itself does."""
+    starts = {"q": [0.01, 2.0, 0.02, 3.0, 0.03], "p": np.zeros(5)}
+    path = tmp_path / "many.zarr"
+    many = ct.ensemble(RUNAWAY, starts, ct.RK4(), dt=0.05, steps=60, every=4, out=path)
+    told = shown(path, "--check")
+    assert "members     5, all done\n" in told and "steps       60 of each, looked at every 4 steps\n" in told
+    assert (
+        "failed      2\n" in told
+        and f"member 1: {many.failures[0].failure.wrong}, step {many.failures[0].failure.step}" in told
+    )
+    assert str(many.audit()) in told
+    json_told = json.loads(shown(path, "--json"))
+    assert (json_told["members"], json_told["planned_members"], json_told["finished"]) == (5, 5, True)
+    assert [failure["member"] for failure in json_told["failures"]] == [1, 3]
+    assert json_told["audit"]["energy"]["worst"] == many.audit()["energy"].worst
+    assert json_told["case"]["method"]["kind"] == "RK4"
+
+
+def test_info_tells_how_to_go_on_with_an_ensemble_that_was_killed(tmp_path):
+    names, path = boundaries(lambda: begin(tmp_path / "whole.zarr")), tmp_path / "many.zarr"
+    kill_at(len(names) * 2 // 3, lambda: begin(path))
+    done = len(ct.open(path))
+    assert 0 < done < MEMBERS
+    assert f'members     {done} of 14 done: ct.resume("{path}") follows the rest\n' in shown(path)
+    assert json.loads(shown(path, "--json"))["finished"] is False
+
+
+def test_many_failures_are_counted_not_listed(tmp_path):
+    path = tmp_path / "many.zarr"
+    ct.ensemble(RUNAWAY, {"q": np.full(9, 3.0), "p": np.zeros(9)}, ct.RK4(), dt=0.05, steps=60, out=path)
+    told = shown(path)
+    assert re.findall(r"member (\d): ", told) == list("01234") and "and 4 more\n" in told and "failed      9\n" in told
+
+
+def test_an_audit_of_an_ensemble_is_a_table_on_a_terminal_and_in_a_notebook():
+    from rich.console import Console
+
+    audit = begin(None, steps=250, every=1).audit()
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(audit)
+    text = console.export_text()
+    for row in audit:
+        assert row.quantity in text and f"{row.worst:.3e}" in text
+        assert f"<td>{row.worst:.3e}</td>" in audit._repr_html_()

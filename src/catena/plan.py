@@ -26,7 +26,8 @@ class Problem:
 
     Attributes
     ----------
-    name, about : what it is called, and what it is
+    name : what it is called
+    about : one paragraph: what it is, what one sees, and why
     system, start, dt : what moves, from where, with which step
     exact : time -> State, or None
     facts : known numbers about the motion, such as a period, by name
@@ -138,7 +139,10 @@ def make_plan(
         kind, arguments = system.default_method
         method = method_from({"kind": kind, **arguments})
     if not isinstance(method, Method):
-        raise InputError(f"{method!r} is not a method", where="simulate.method", do="give one, such as ct.Gauss(3)")
+        raise InputError(
+            f"{method!r} is not a method", where="simulate.method",
+            do="give one, such as ct.Gauss(3); ct.list_methods(system) and `catena methods` name them",
+        )  # fmt: skip
     _warn_of_kinks(system, method)
     if dt is None and suggested is None and hasattr(system, "suggest_dt"):
         suggested = system.suggest_dt(method, start)

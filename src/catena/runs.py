@@ -14,7 +14,7 @@ from .engine.build import choose_view
 from .engine.promises import promises
 from .errors import InputError, StoreError
 from .plan import Plan, plan_from
-from .store import Checkpoint, read_checkpoint, read_spec, verify
+from .store import Checkpoint, is_empty, read_checkpoint, read_spec, verify
 from .systems.base import State
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def read_run_spec(path: str | Path) -> dict[str, Any]:
 def read_store(path: Path) -> tuple[dict[str, Any], Checkpoint]:
     """What a store was created with and where it stands; StoreError if it is damaged, or nothing is there yet."""
     spec, checkpoint = read_spec(path), read_checkpoint(path)
-    if checkpoint is None:
+    if checkpoint is None or is_empty(path):
         raise StoreError(
             "nothing has been recorded yet", where=str(path), do="resume the run, or open it a second later"
         )

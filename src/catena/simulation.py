@@ -111,7 +111,10 @@ def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool |
 
 
 def resume(
-    path: str | Path, t_end: float | None = None, steps: int | None = None, progress: bool | Progress | None = None
+    path: str | Path,
+    t_end: float | None = None,
+    steps: int | None = None,
+    progress: bool | Callable[..., None] | None = None,
 ) -> Any:
     """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
@@ -119,7 +122,7 @@ def resume(
     ----------
     path : directory of the stored run or ensemble
     t_end, steps : the total length, counted from the start of the run; as planned if neither is given
-    progress : as for `simulate`
+    progress : as for `simulate`, or for `ensemble`
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
@@ -132,7 +135,7 @@ def resume(
             raise InputError(
                 "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
             )
-        return resume_ensemble(path)
+        return resume_ensemble(path, progress=progress)
     store, checkpoint = Store.reopen(path)
     try:
         plan = plan_from(store.spec["plan"])

@@ -47,7 +47,9 @@ def machine_code(folder: Path) -> dict[str, int]:
 
 
 def test_of_three_processes_the_first_compiles_and_all_get_the_same_bits(tmp_path: Path) -> None:
-    first, said = told(run_python(RUN, CATENA_CACHE_DIR=tmp_path))
+    result = run_python(RUN, CATENA_CACHE_DIR=tmp_path)
+    assert "x EulerB() (once for this machine, about 1 s)\n" in result[1]
+    first, said = told(result)
     assert (first["hits"], first["misses"], said) == (0, 1, 1)
     files = machine_code(tmp_path)
     assert {Path(name).suffix for name in files} == {".nbi", ".nbc"}
@@ -58,6 +60,39 @@ def test_of_three_processes_the_first_compiles_and_all_get_the_same_bits(tmp_pat
         assert later["modules"] == first["modules"]
         assert not later["sympy"]
     assert machine_code(tmp_path) == files
+
+
+def test_the_time_to_compile_grows_with_the_text_and_is_told_in_round_numbers() -> None:
+    told = [cache.seconds_to_compile(" " * length) for length in (0, 5_500, 24_000, 50_700, 70_000, 300_000)]
+    assert told == [1, 1, 5, 10, 15, 60]
+
+
+COMPILED = """
+import sys, time
+import catena as ct
+from catena.engine import cache
+make = cache._make
+def timed(name, text, title):
+    began = time.process_time()
+    module = make(name, text, title)
+    print(time.process_time() - began, cache.seconds_to_compile(text))
+    return module
+cache._make = timed
+problem = getattr(ct.problems, sys.argv[1])()
+ct.simulate(problem, method=eval("ct." + sys.argv[2]) if sys.argv[2] else None, steps=1)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("problem", "method"),
+    [("kepler", "Gauss(3)"), ("lagrange_top", ""), ("helix_chain", ""), ("four_bar", ""), ("double_pendulum", "")],
+)
+def test_the_time_to_compile_is_what_was_told_within_a_factor_of_two(problem: str, method: str, tmp_path: Path) -> None:
+    """In time of the processor, so that others at work matter less; measured 0.7 to 1.5 of what is told."""
+    output, _ = run_python(COMPILED, problem, method, CATENA_CACHE_DIR=tmp_path)
+    spent, told = map(float, output.split())
+    assert 0.5 < spent / told < 2.0, output
 
 
 def test_an_edited_helper_is_compiled_anew_and_gives_its_own_result(tmp_path: Path) -> None:

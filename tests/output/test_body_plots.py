@@ -205,7 +205,7 @@ class TestAngularMomentum:
         import matplotlib.pyplot as plt
 
         axes = list(plt.figure().subplots(2, 1))
-        assert free.plot.angular_momentum(axes) is axes
+        assert free.plot.angular_momentum(axes) == axes
 
 
 class TestEnergyParts:

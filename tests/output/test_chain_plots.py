@@ -5,6 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import catena as ct
 from catena.output.plots import RunPlots
@@ -90,8 +91,20 @@ def test_snapshots_are_the_nearest_samples_and_hold_all_particles(run):
     assert drawn == 12
     with pytest.raises(ct.InputError, match=r"no sample at t = 9"):
         run.plot.snapshots(times=[9.0])
-    with pytest.raises(ct.InputError, match=r"1 axes for 2 times"):
+    with pytest.raises(ct.InputError, match=r"1 axes for 2 panels"):
         run.plot.snapshots(times=[0.0, 0.2], ax=axes[:1])
+
+
+@pytest.mark.parametrize(("name", "count"), [("snapshots", 5), ("momentum", 2)])
+def test_a_picture_with_several_panels_is_saved_like_any_other_and_takes_axes(run, name, count, tmp_path):
+    """As the first page says: each picture takes `ax=` and returns axes, which have a figure."""
+    panels = getattr(run.plot, name)()
+    assert len(panels) == count and all(panel.figure is panels.figure for panel in panels)
+    panels.figure.savefig(tmp_path / "picture.pdf")
+    given = Figure().subplots(1, count)
+    assert list(getattr(run.plot, name)(ax=given)) == list(given)
+    with pytest.raises(ct.InputError, match=f"1 axes for {count} panels[\\s\\S]*give a list of {count}"):
+        getattr(run.plot, name)(ax=Figure().subplots())
 
 
 def test_the_spectrum_peaks_at_the_frequency_of_the_motion_and_holds_its_variance():

@@ -20,7 +20,7 @@ import catena as ct
 from catena.output.export import exporting, gltf, netcdf, shared, table
 from catena.output.export.exporting import FORMATS
 from catena.output.page import samples
-from made_up import tumbling
+from made_up import made_up, tumbling
 from processes import boundaries, kill_at
 
 BODY, FRAME = 3, 50
@@ -141,6 +141,129 @@ def test_gsd_holds_orientations_scalar_first_and_shapes(
     assert shapes[0]["type"] == "ConvexPolyhedron"
     found = sorted(shapes[0]["vertices"])
     np.testing.assert_allclose(found, sorted(run.system.bodies[0].particles.positions.tolist()), atol=1e-15)
+
+
+# Types, and atoms that two bodies share
+
+
+def groups(types: tuple[int | str, ...]) -> ct.Linkage:
+    """Four atoms, two rigid groups that turn about the bond of atoms 1 and 2, whose masses they share."""
+    atoms = np.array([(-0.7, 1.2, 0.0), (0.0, 0.0, 0.0), (1.5, 0.0, 0.0), (2.1, -0.5, 1.0)])
+    masses = np.array([15.0, 12.0, 13.0, 16.0])
+    first = ct.Body.from_particles(atoms[:3], masses=masses[:3] / [1.0, 2.0, 2.0], types=types[:3])
+    second = ct.Body.from_particles(atoms[1:], masses=masses[1:] / [2.0, 2.0, 1.0], types=types[1:])
+    hinge = ct.Revolute(0, 1, (atoms[1] - first.center, atoms[1] - second.center), axis=(1.0, 0.0, 0.0))
+    return ct.Linkage([first, second], [hinge], gravity=(0.0, 0.0, 0.0))
+
+
+def turning(system: ct.Linkage, *, parts: float = 0.0) -> ct.Run:
+    """The groups turn about their bond, and the whole in space; in the last of 61 samples the bond parts, if told to."""
+    from scipy.spatial.transform import Rotation
+
+    time = np.linspace(0.0, 3.0, 61)
+    whole = Rotation.from_rotvec(time[:, None] * [0.3, -0.8, 0.5])
+    twist = whole * Rotation.from_rotvec(time[:, None] * [1.0, 0.0, 0.0])
+    bond = np.stack([np.sin(time), time, np.cos(time)], axis=1)  # where atom 1 is
+    at = [np.array(point) for point in system.joints[0].at]
+    position = np.stack([bond - whole.apply(at[0]), bond - twist.apply(at[1])], axis=1)
+    position[-1, 1] += parts
+    quaternions = np.stack([np.roll(r.as_quat(), 1, axis=1) for r in (whole, twist)], axis=1)
+    still = np.zeros_like(position)
+    fields = {"position": position, "orientation": quaternions, "momentum": still, "angular_momentum": still}
+    return made_up(system, fields)
+
+
+def test_atoms_have_their_types_and_none_is_written_twice(tmp_path: Path) -> None:
+    """Read by ASE and by GSD's own reader: four atoms, elements by name, anything else by the name it was given."""
+    import ase.io
+    import gsd.hoomd
+
+    run = turning(groups(("C", "O", "side chain", "C")))
+    xyz = run.export(tmp_path / "a.xyz", format="xyz-particles")
+    frame = ase.io.read(xyz, index=FRAME, format="extxyz")
+    assert frame.get_chemical_symbols() == ["C", "O", "X", "C"]
+    assert [line.split()[0] for line in xyz.read_text().splitlines()[2:6]] == ["C", "O", "side_chain", "C"]
+    assert frame.arrays["type"].tolist() == [1, 2, 3, 1] and frame.arrays["body"].tolist() == [0, 0, 0, 1]
+    lengths = [frame.get_distance(1, 0), frame.get_distance(1, 2), frame.get_distance(2, 3)]
+    assert lengths == pytest.approx([1.93**0.5, 1.5, 1.61**0.5], abs=1e-14)
+
+    path = run.export(tmp_path / "a.dump", format="dump-particles")
+    read = ase.io.read(path, index=FRAME, format="lammps-dump-text")
+    assert read.get_chemical_symbols() == ["C", "O", "X", "C"]
+    np.testing.assert_array_equal(read.positions, frame.positions)
+    assert "ITEM: ATOMS id mol type element x y z\n1 1 1 C " in path.read_text()
+
+    with gsd.hoomd.open(str(run.export(tmp_path / "a.gsd", format="gsd-particles"))) as file:
+        particles = file[FRAME].particles
+        edges = file[FRAME].configuration.box[:3]
+    assert [particles.types[k] for k in particles.typeid] == ["C", "O", "side_chain", "C"]
+    assert particles.mass.tolist() == [15.0, 12.0, 13.0, 16.0] and particles.body.tolist() == [0, 0, 0, 1]
+    np.testing.assert_allclose(particles.position, frame.positions, rtol=SINGLE, atol=SINGLE)
+    assert (np.abs(particles.position) < edges / 2).all()
+
+
+def test_particles_that_part_once_or_differ_in_type_are_atoms_of_their_own(tmp_path: Path) -> None:
+    """Together in all samples but the last, or of another type in the other body: then they are not the same."""
+    import ase.io
+
+    def count(run: ct.Run) -> int:
+        return len(ase.io.read(run.export(tmp_path / "a.xyz", format="xyz-particles"), index=0, format="extxyz"))
+
+    system = groups((0, 0, 0, 0))
+    assert (count(turning(system)), count(turning(system, parts=1e-3))) == (4, 6)
+    other = groups((0, 0, 1, 0))
+    mixed = ct.Linkage([system.bodies[0], other.bodies[1]], system.joints, gravity=(0.0, 0.0, 0.0))
+    assert count(turning(mixed)) == 5
+
+
+def test_types_that_nobody_gave_are_those_of_no_element(run: ct.Run, tmp_path: Path) -> None:
+    """A dump then has no elements, and integers stay the names they are."""
+    text = run.export(tmp_path / "a.xyz", format="xyz-particles").read_text()
+    assert text.splitlines()[2].startswith("X 0 ")
+    assert "ITEM: ATOMS id mol type x y z\n" in run.export(tmp_path / "a.dump", format="dump-particles").read_text()
+    numbered = turning(groups((7, 2, 2, 7))).export(tmp_path / "b.xyz", format="xyz-particles").read_text()
+    assert [line.split()[0] for line in numbered.splitlines()[2:6]] == ["7", "2", "2", "7"]
+
+
+def test_elements_are_those_of_ase() -> None:
+    from ase.data import chemical_symbols
+
+    from catena.output.export.atoms import ELEMENTS, atomic_number
+
+    assert ["X", *ELEMENTS] == chemical_symbols
+    assert (atomic_number("C"), atomic_number("Og"), atomic_number("X"), atomic_number("c")) == (6, 118, 0, 0)
+
+
+def test_bodies_are_named_by_their_shapes(tmp_path: Path) -> None:
+    box, ball = ct.Body.box((1.0, 0.5, 3.0)), ct.Body.ellipsoid((1.0, 2.0, 3.0))
+    joints = [ct.Spherical(0, 1, ((0, 0, 1), (0, 0, -1))), ct.Spherical(1, 2, ((0, 0, 1), (0, 0, -1)))]
+    run = tumbling(ct.Linkage([box, ball, box], joints, gravity=(0.0, 0.0, 0.0)), count=3)
+    text = run.export(tmp_path / "a.xyz").read_text()
+    assert [line.split()[:2] for line in text.splitlines()[2:5]] == [["box0", "0"], ["ellipsoid1", "0"], ["box0", "0"]]
+
+
+def test_a_body_that_grows_is_written_as_large_as_it_is(tmp_path: Path) -> None:
+    """r + s R x for its particles; semi-axes, diameters and the shapes of GSD grow with s, too."""
+    import ase.io
+    import gsd.hoomd
+    from scipy.spatial.transform import Rotation
+
+    system = ct.ScalingBody(ct.Body.tetrahedron())
+    data = tumbling(system, count=61).data
+    run = made_up(system, {f.name: data[f.name].values for f in system.fields} | {"scale": np.full(61, 2.5)})
+    frame = ase.io.read(run.export(tmp_path / "a.xyz", format="xyz-particles"), index=FRAME, format="extxyz")
+    q = np.roll(run.data.orientation.values[FRAME], -1)
+    own = np.array(system.body.particles.positions)
+    placed = run.data.position.values[FRAME] + 2.5 * Rotation.from_quat(q).apply(own)
+    np.testing.assert_allclose(frame.positions, placed, atol=1e-14)
+    whole = ase.io.read(run.export(tmp_path / "b.xyz"), index=FRAME, format="extxyz")
+    assert whole.arrays["aspherical_shape"][0] == pytest.approx([1.25, 1.25, 1.25])
+    assert dump_columns(run.export(tmp_path / "b.dump"), FRAME)["shapex"] == pytest.approx([2.5])
+    with gsd.hoomd.open(str(run.export(tmp_path / "b.gsd"))) as file:
+        shape = file[FRAME].particles.type_shapes[0]
+        edges = file[FRAME].configuration.box[:3]
+    np.testing.assert_allclose(sorted(shape["vertices"]), sorted((2.5 * own).tolist()), atol=1e-15)
+    assert (np.abs(placed).max(axis=0) < edges / 2).all()
 
 
 class Animated:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import matplotlib
+import matplotlib.style
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -195,6 +196,18 @@ def test_given_axes_are_drawn_into_and_no_other_figure_is_opened(run, picture):
     ax = Figure().subplots()
     assert getattr(run.plot, picture)(ax=ax) is ax
     assert plt.get_fignums() == []
+
+
+def test_what_changes_while_drawing_and_is_not_of_the_style_stays_changed():
+    """The first figure of a notebook switches the interactive mode on; a context of matplotlib, the twin, puts it back."""
+    before = matplotlib.rcParams["font.size"]
+    for context, stays in ((style.styled(), True), (matplotlib.style.context(style.SHEET), False)):
+        with matplotlib.rc_context({"interactive": False}):
+            with context:
+                assert matplotlib.rcParams["font.size"] == 9.0 != before
+                matplotlib.interactive(True)
+            assert matplotlib.is_interactive() is stays
+            assert matplotlib.rcParams["font.size"] == before
 
 
 def test_colours_stay_apart_in_grey():

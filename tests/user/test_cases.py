@@ -84,6 +84,18 @@ def test_the_start_of_another_kind_of_system_is_a_mistake():
 
 
 @pytest.mark.parametrize("name", template_names())
+def test_every_template_explains_units_and_where_there_are_bodies_frames_and_the_order_of_quaternions(name):
+    text = " ".join(template(name).replace("\n#", " ").split())
+    assert "Units are yours" in text and "# [units]" in template(name)
+    assert "stored; left out, under the name of the case" in text
+    if "orientation" in {field.name for field in read_case(None, text=template(name), label=name).plan.system.fields}:
+        assert "scalar first (w, x, y, z)" in text and "the axes of the body to space" in text.replace(
+            "a body", "the body"
+        )
+        assert "angular_velocity" in text.split("[system]")[0] and "axes of" in text.split("[system]")[0]
+
+
+@pytest.mark.parametrize("name", template_names())
 def test_every_template_is_a_case_without_mistakes(name):
     text = template(name)
     assert read_case(None, text=text, label=name).steps > 0

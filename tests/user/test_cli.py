@@ -23,8 +23,8 @@ from catena.cli import app
 from catena.errors import InputError
 from catena.methods.base import method_from
 from catena.plan import plan_from
-from catena.store import read_checkpoint
-from processes import SOURCE, read_plainly, run_python
+from catena.store import is_empty, read_checkpoint
+from processes import SOURCE, contents, read_plainly, run_python
 
 ROOT = SOURCE.parent
 CASE = """\
@@ -90,6 +90,62 @@ def test_run_prints_the_audit_on_stdout_and_talk_on_stderr(case):
     assert "section axis: 1 crossing\n" in result.stdout  # 10 units of time, period 2 pi: upwards again once
     assert "Splitting(4)" in result.stderr and "1000 of dt = 0.01 to t = 10" in result.stderr
     assert "Splitting" not in result.stdout
+
+
+def test_a_run_is_kept_under_the_name_of_its_case_and_never_over_another(case):
+    """Numbered from the second on; the message says where, and so does `catena check` beforehand."""
+    assert "store   case.zarr" in call("check", case).stderr
+    first = call("run", case)
+    assert "store   case.zarr" in first.stderr and first.stderr.endswith("stored in case.zarr\n")
+    before = contents(Path("case.zarr"))
+    assert "stored in case-2.zarr\n" in call("run", case, "--set", "run.steps=300").stderr
+    assert contents(Path("case.zarr")) == before
+    assert (ct.open("case.zarr").steps, ct.open("case-2.zarr").steps) == (1000, 300)
+    Path("case-3.zarr").symlink_to("nowhere")
+    assert json.loads(call("run", case, "--json").stdout)["out"] == "case-4.zarr"
+
+
+def test_a_run_is_kept_where_the_case_or_the_option_says_or_nowhere(case):
+    case.write_text(CASE.replace("steps = 1000", 'steps = 1000\nout = "named.zarr"'))
+    assert "gone at the end" in call("run", case, "--no-out").stderr
+    call("run", case)
+    call("run", case, code=4)  # a name that was asked for is not changed
+    call("run", case, "--out", "asked.zarr")
+    assert sorted(path.name for path in Path().glob("*.zarr")) == ["asked.zarr", "named.zarr"]
+    assert "give one of them" in call("run", case, "--out", "b.zarr", "--no-out", code=2).stderr
+    case.write_text(CASE)
+    assert json.loads(call("run", case, "--no-out", "--json").stdout)["out"] is None
+
+
+def test_a_name_that_is_taken_while_a_run_compiles_is_left_to_the_other(case, monkeypatch):
+    """Several runs of a case, started at once, as a loop in a shell does; the one that is about to be made counts, too."""
+    from catena import simulation
+    from catena.store.files import acquire_lock, release_lock
+
+    compiling, driver = [], simulation._driver
+
+    def slowly(plan):
+        if not compiling:
+            Path("case.zarr").mkdir()
+            Path(".case-2.zarr.creating/.catena").mkdir(parents=True)
+            compiling.append(acquire_lock(Path(".case-2.zarr.creating/.catena/lock")))
+        return driver(plan)
+
+    monkeypatch.setattr(simulation, "_driver", slowly)
+    result = call("run", case)
+    release_lock(*compiling)
+    assert "case.zarr belongs to another run by now; this one is stored in case-2.zarr" in result.stderr
+    assert result.stderr.endswith("stored in case-3.zarr\n") and ct.open("case-3.zarr").steps == 1000
+    assert list(Path("case.zarr").iterdir()) == []
+
+
+def test_where_nothing_can_be_kept_the_message_says_how_to_run_anyway(case, monkeypatch):
+    def refused(path: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr("catena.store.writing.make_directory", refused)
+    assert "or keep nothing: --no-out" in call("run", case, code=4).stderr
+    assert "--no-out" not in call("run", case, "--out", "asked.zarr", code=4).stderr
 
 
 def test_quiet_leaves_nothing_on_stderr(case):
@@ -169,7 +225,7 @@ def test_a_step_that_fails_gives_code_3_and_what_was_recorded_before(case):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_resumes_to_the_arrays_of_an_uninterrupted_one(case, number):
     """Stopped after its first commits, continued by the command that it names, and compared array by array."""
-    call("run", case, "--quiet", "--set", "run.steps=10")  # compiled before the race begins
+    call("run", case, "--quiet", "--no-out", "--set", "run.steps=10")  # compiled before the race begins
     process = start("run", case, "--set", "run.steps=400_000_000", "--set", "run.every=1000", "-o", "cut.zarr",
                     CATENA_ROWS_PER_COMMIT=50)  # fmt: skip
     deadline = time.monotonic() + 60
@@ -191,12 +247,30 @@ def test_a_stopped_run_resumes_to_the_arrays_of_an_uninterrupted_one(case, numbe
     assert all(np.array_equal(cut[name], whole[name]) for name in whole)
 
 
+def test_a_run_killed_without_any_option_resumes_to_the_arrays_of_an_uninterrupted_one(case):
+    call("run", case, "--quiet", "--no-out", "--set", "run.steps=10")  # compiled before the race begins
+    process = start("run", case, "--set", "run.steps=400_000_000", "--set", "run.every=1000", CATENA_ROWS_PER_COMMIT=50)
+    deadline = time.monotonic() + 300
+    while not _committed(Path("case.zarr")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.kill()
+    _, talk = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL, talk
+    made = read_checkpoint("case.zarr").step
+    assert 0 < made < 400_000_000
+    assert f"{made} of 400000000, not finished: catena resume case.zarr" in call("info", "case.zarr").stdout
+    call("resume", "case.zarr", "--steps", made + 60_000)
+    call("run", case, "--set", f"run.steps={made + 60_000}", "--set", "run.every=1000", "-o", "whole.zarr")
+    killed, whole = read_plainly(Path("case.zarr")), read_plainly(Path("whole.zarr"))
+    assert all(np.array_equal(killed[name], whole[name]) for name in whole)
+
+
 def _committed(path: Path) -> bool:
     try:
         checkpoint = read_checkpoint(path)
     except ct.StoreError:
         return False
-    return checkpoint is not None and checkpoint.step > 0
+    return checkpoint is not None and checkpoint.step > 0 and not is_empty(path)
 
 
 def test_a_pipe_gets_plain_text_and_may_close_early(case):
@@ -259,6 +333,28 @@ def test_mistakes_of_the_command_line_have_their_codes(case, arguments, code, wo
     assert words in call(*arguments, code=code).stderr
 
 
+def test_the_version_names_what_decides_the_bits():
+    import platform
+
+    import numba
+
+    told = call("--version").stdout
+    assert (
+        told
+        == f"catena {ct.__version__} (Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__})\n"
+    )
+
+
+def test_an_unknown_method_is_told_where_methods_are_listed(case):
+    case.write_text(CASE.replace('"Splitting"', '"Spliting"'))
+    told = call("run", case, code=2).stderr
+    assert 'kind = "Spliting" is not known (did you mean Splitting?)' in told and "`catena methods` tells what" in told
+    with pytest.raises(
+        InputError, match=r"'Splitting' is not a method[\s\S]*ct.list_methods\(system\) and `catena methods`"
+    ):
+        ct.simulate(ct.problems.kepler(), method="Splitting", steps=1)
+
+
 def test_a_bug_shows_its_traceback_and_asks_to_be_reported(monkeypatch):
     def broken() -> None:
         raise ZeroDivisionError("of our own making")
@@ -300,7 +396,7 @@ def test_without_a_case_the_pulled_chain_is_run_and_keeps_its_promises(case):
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
 def test_examples_keep_their_promises(case, example):
-    shown = json.loads(call("run", example, "--json", "--quiet").stdout)
+    shown = json.loads(call("run", example, "--json", "--quiet", "--no-out").stdout)
     assert shown["ok"] and shown["steps"] >= 1e5
 
 

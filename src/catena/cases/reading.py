@@ -15,8 +15,6 @@ from ..errors import CapabilityError, InputError, nearest
 from ..expressions import parse
 from ..methods.base import Method, method_from
 from ..plan import Plan, make_plan, step_count
-from ..runs import Run
-from ..simulation import run_plan
 from ..systems.base import State, System
 from ..watching import Event, Section
 from .mistakes import CaseError, Mistake
@@ -37,16 +35,12 @@ class Case:
     Attributes
     ----------
     plan, steps : what is run, and how far
-    out : directory of the stored run, None for a run in memory
+    out : directory of the stored run, if the case names one
     """
 
     plan: Plan
     steps: int
     out: str | None = None
-
-    def run(self, *, out: str | FilePath | None = None, progress: Any = None) -> Run:
-        """Run it; `out` replaces that of the case, progress as for `simulate`."""
-        return run_plan(self.plan, self.steps, out=out or self.out, progress=progress)
 
 
 def read_case(file: str | FilePath | None, *, text: str = "", label: str = "", overrides: Sequence[str] = ()) -> Case:

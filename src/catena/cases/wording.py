@@ -63,7 +63,7 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
             yield Refusal(path, source.mistake(path, *_missing(path, _discriminator(detail))))
         elif detail["type"] == "union_tag_invalid":
             key = _discriminator(detail)
-            yield Refusal(path, source.mistake((*path, key), *_unknown_choice(key, detail)))
+            yield Refusal(path, source.mistake((*path, key), *_unknown_choice(path, key, detail)))
         else:
             unfit.setdefault(path, []).append(detail)
     for path, alternatives in unfit.items():
@@ -86,10 +86,11 @@ def _discriminator(detail: dict[str, Any]) -> str:
     return detail["ctx"]["discriminator"].strip("'")
 
 
-def _unknown_choice(key: str, detail: dict[str, Any]) -> tuple[str, str]:
+def _unknown_choice(path: Path, key: str, detail: dict[str, Any]) -> tuple[str, str]:
     known = [word.strip("'") for word in detail["ctx"]["expected_tags"].split(", ")]
     value = detail["input"][key]
-    return f"{key} = {shown(value)} is not known{nearest(str(value), known)}", f"use one of {', '.join(known)}"
+    more = "; `catena methods` tells what each one keeps" if path[:1] == ("method",) else ""
+    return f"{key} = {shown(value)} is not known{nearest(str(value), known)}", f"use one of {', '.join(known)}{more}"
 
 
 def _unfit(path: Path, alternatives: list[dict[str, Any]]) -> tuple[str, str]:

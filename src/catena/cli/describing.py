@@ -9,6 +9,7 @@ import typer
 
 from ..errors import InputError
 from . import codes
+from .keeping import Place
 from .options import Json, Quiet, Sets
 from .running import introduce
 from .terminal import be, show_json, talk
@@ -45,7 +46,8 @@ def check(
     if as_json:
         show_json({"ok": True, "mistakes": [], "case": described.plan.describe(), "steps": described.steps})
         return
-    introduce(described.plan, described.steps, title=str(case), store=described.out)
+    place = Place.asked_for(None, False, described, case.stem)
+    introduce(described.plan, described.steps, title=str(case), store=place)
     talk("no mistakes", style="green")
 
 

@@ -13,16 +13,16 @@ from .options import Json, StoredRun
 from .running import show_run
 from .terminal import be, facts, show, show_json, size, talk
 
+LISTED_FAILURES = 5  # members that failed, one line each
+
 
 def info(
     path: StoredRun,
     whole: Annotated[bool, typer.Option("--check", help="Verify the checksums of all files first.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a stored run holds, how far it is, and its audit."""
+    """Show what a stored run or ensemble holds, how far it is, and its audit."""
     be(quiet=False)
-    from ..output.page.facts import rhythm
-    from ..runs import StoredRun as Opened
     from ..store import read_spec, verify
 
     if whole:
@@ -33,9 +33,18 @@ def info(
                 do="restore it from a copy, or run the case again into another directory",
             )  # fmt: skip
         talk("every file is whole", style="green")
-    run = Opened(path)
-    planned = run.ending.get("steps", read_spec(path)["steps"])
+    spec = read_spec(path)
     stored = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
+    show_stored = _show_stored_ensemble if "ensemble" in spec else _show_stored_run
+    show_stored(path, spec, stored, as_json=as_json)
+
+
+def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_json: bool) -> None:
+    from ..output.page.facts import rhythm
+    from ..runs import StoredRun as Opened
+
+    run = Opened(path)
+    planned = run.ending.get("steps", spec["steps"])
     version = str(run.data.attrs["catena_version"])
     if as_json:
         facts_of = {
@@ -50,10 +59,7 @@ def info(
     typer.echo(str(path))
     facts(
         [
-            ("system", run.system.title),
-            *((key, _one_line(value)) for key, value in run.system.describe().items() if key != "kind"),
-            ("method", str(run.method)),
-            ("dt", repr(run.plan.dt)),
+            *_moved(run.system, run.method, run.plan.dt),
             ("steps", _progress(run, planned, path)),
             ("time", f"{run.plan.t0:.10g} to {float(run.final.time):.10g}"),
             *([("ended", run.ending["reason"])] if "reason" in run.ending else []),
@@ -65,6 +71,54 @@ def info(
         talk=False,
     )
     show_run(run, as_json=False)
+
+
+def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *, as_json: bool) -> None:
+    from ..ensembles import StoredEnsemble
+    from ..output.page.facts import rhythm
+
+    many = StoredEnsemble(path)
+    planned, failures = spec["members"], many.failures
+    if as_json:
+        facts_of = {
+            "path": str(path), "catena_version": many.version, "case": spec["ensemble"], "members": len(many),
+            "planned_members": planned, "finished": many.finished, "device": spec["device"], "bytes": sum(stored),
+            "files": len(stored), "cite": list(many.method.traits.cite),
+            "failures": [
+                {"member": i, "step": failure.step, "time": failure.time, "wrong": failure.wrong} for i, failure in failures
+            ],
+            "audit": many.audit().to_dict(),
+        }  # fmt: skip
+        show_json(facts_of)
+        return
+    typer.echo(str(path))
+    done = (
+        f"{planned}, all done"
+        if many.finished
+        else f'{len(many)} of {planned} done: ct.resume("{path}") follows the rest'
+    )
+    first = [f"member {i}: {failure.wrong}, step {failure.step}" for i, failure in failures[:LISTED_FAILURES]]
+    facts(
+        [
+            *_moved(many.system, many.method, many.dt),
+            ("members", done),
+            ("steps", f"{many.steps} of each, looked at {rhythm(many.every)}"),
+            ("kept", {"nothing": "the numbers of the audit"}.get(many.keep, many.keep)),
+            ("failed", str(len(failures)) if failures else "none"),
+            *(("", line) for line in first),
+            *([("", f"and {len(failures) - len(first)} more")] if len(failures) > len(first) else []),
+            ("size", f"{size(sum(stored))} in {len(stored)} files"),
+            ("written by", f"catena {many.version}"),
+        ],
+        talk=False,
+    )
+    show(many.audit())
+
+
+def _moved(system: Any, method: Any, dt: float) -> list[tuple[str, str]]:
+    """What moved, and by what."""
+    described = ((key, _one_line(value)) for key, value in system.describe().items() if key != "kind")
+    return [("system", system.title), *described, ("method", str(method)), ("dt", repr(dt))]
 
 
 def _progress(run: Any, planned: int, path: Path) -> str:

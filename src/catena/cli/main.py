@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import platform
 import signal
 import sys
 import warnings
@@ -80,7 +81,6 @@ def _is_usage_error(error: Exception) -> bool:
 
 
 def _report(bug: Exception) -> None:
-    import platform
     import traceback
 
     traceback.print_exception(bug)
@@ -109,7 +109,10 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"catena {__version__}")
+        from importlib.metadata import version
+
+        parts = (f"{name} {version(name.lower())}" for name in ("NumPy", "Numba"))
+        typer.echo(f"catena {__version__} (Python {platform.python_version()}, {', '.join(parts)})")
         raise typer.Exit
 
 

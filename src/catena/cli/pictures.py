@@ -60,11 +60,10 @@ def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bo
     drawn = []
     for name, draw in ((name, pictures[name]) for name in names or pictures):
         try:
-            axes = draw()
+            figure = draw().figure
         except InputError as error:  # an orbit of one coordinate, a section without crossings
             talk(f"no picture {name}: {error.wrong}", style="dim")
             continue
-        figure = (axes[0] if isinstance(axes, Sequence) else axes).figure
         for suffix in FORMATS:
             figure.savefig(folder / f"{name}.{suffix}")
         if data:

@@ -11,10 +11,12 @@ import typer
 
 from ..errors import Interrupted, StepFailure
 from . import codes
+from .keeping import Place
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
 from .terminal import be, error_console, facts, show, show_json, talk
 
 LONGEST_SYSTEM = 100  # characters of what moves, before a run
+DEFAULT_NAME = "pull"  # of the run without a case
 
 if TYPE_CHECKING:
     from ..plan import Plan
@@ -27,8 +29,15 @@ def run(
         typer.Argument(metavar="[CASE.TOML]", help="The case; without one, a pulled chain of 64 bodies is run."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="NAME.ZARR", help="Stream the run into this directory.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="NAME.ZARR",
+            help="Stream the run into this directory; by default CASE.zarr here, CASE-2.zarr if that exists, and so on.",
+        ),
     ] = None,
+    no_out: Annotated[bool, typer.Option("--no-out", help="Keep nothing: the run is in memory.")] = False,
     sets: Sets = None,
     plots: Plots = None,
     data: Data = False,
@@ -40,7 +49,7 @@ def run(
 
     The audit compares, for each conserved quantity, what the method promises with what was measured.
 
-    With --out the run survives being stopped or killed: `catena resume` continues it to the same bytes.
+    The run is stored, and survives being stopped or killed: `catena resume` continues it to the same bytes.
     """
     be(quiet=quiet)
     from ..cases import default_case, read_case
@@ -49,16 +58,11 @@ def run(
         described = read_case(None, text=default_case(), label="default case", overrides=sets or ())
     else:
         described = read_case(case, overrides=sets or ())
-    target = out or described.out
-    introduce(described.plan, described.steps, title=str(case or "default case"), store=target)
+    place = Place.asked_for(out, no_out, described, case.stem if case else DEFAULT_NAME)
+    introduce(described.plan, described.steps, title=str(case or "default case"), store=place)
     progress = False if quiet else None
     finish(
-        lambda: described.run(out=target, progress=progress),
-        store=target,
-        plots=plots,
-        data=data,
-        page=page,
-        as_json=as_json,
+        lambda: place.run(described, progress=progress), place=place, plots=plots, data=data, page=page, as_json=as_json
     )
 
 
@@ -88,7 +92,7 @@ def resume(
     progress = False if quiet else None
     finish(
         lambda: resume_run(path, t_end=t_end, steps=steps, progress=progress),
-        store=path,
+        place=Place(path),
         plots=plots,
         data=data,
         page=page,
@@ -108,13 +112,13 @@ def introduce(plan: Plan, steps: int, *, title: str, store: Any, made: int = 0) 
             ("system", clipped(repr(plan.system), LONGEST_SYSTEM)),
             ("method", str(plan.method)),
             ("steps", f"{steps} of dt = {plan.dt:.10g} to t = {float(plan.times(steps)):.10g}{done}{samples}"),
-            ("store", str(store) if store else "none: the run is in memory and gone at the end"),
+            ("store", str(store)),
         ]
     )
 
 
 def finish(
-    execute: Callable[[], Run], *, store: Any, plots: Path | None, data: bool, page: Path | None, as_json: bool
+    execute: Callable[[], Run], *, place: Place, plots: Path | None, data: bool, page: Path | None, as_json: bool
 ) -> None:
     """Execute, then show what came out, also of a run that failed or was stopped."""
     stopped: StepFailure | Interrupted | None = None
@@ -135,12 +139,12 @@ def finish(
     if isinstance(stopped, StepFailure):
         raise stopped
     if stopped is not None:
-        tell_interruption(stopped, store)
+        tell_interruption(stopped, place.path)
         raise typer.Exit(codes.STOPPED)
     if made is not None and "reason" in made.ending:
         talk(f"ended at t = {float(made.final.time):.10g}: {made.ending['reason']}")
-    if store is not None:
-        talk(f"stored in {store}", style="dim")
+    if place.path is not None:
+        talk(f"stored in {place}", style="dim")
 
 
 def show_run(run: Run, *, as_json: bool) -> None:
@@ -177,11 +181,11 @@ def _measured(verdict: str) -> str:
     return verdict if verdict == "drifts" else f"is {verdict}"
 
 
-def tell_interruption(stop: Interrupted, store: Any) -> None:
+def tell_interruption(stop: Interrupted, store: Path | None) -> None:
     """Say where a run was stopped, and how to go on."""
     where = str(stop).partition(";")[0]
     if store is None:
-        where += "; nothing is kept of a run in memory: --out NAME.zarr makes it resumable"
+        where += "; nothing is kept of a run in memory: without --no-out it can be resumed"
     error_console().print(where, style="bold", markup=False)
     if store is not None:
         error_console().print(f"resume with: catena resume {shlex.quote(str(store))}", markup=False)

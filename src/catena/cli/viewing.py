@@ -39,7 +39,7 @@ def export(
     ],
     format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="xyz, xyz-particles, dump, dump-particles, gsd, gltf, netcdf or csv."),
+        typer.Option("--format", "-f", help="xyz, dump or gsd, also with -particles; gltf, netcdf or csv."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..auditing import BLOCKS, FEWEST_SAMPLES, SEVERITY, Promise, drift_with_error, judge
 from ..errors import InputError, nearest
+from ..markup import html_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -83,17 +88,40 @@ class EnsembleAudit:
         """Whether no verdict of a member contradicts the promise."""
         return not any(row.contradicting for row in self.rows)
 
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Rows by quantity, as plain values for JSON."""
+        return {row.quantity: {k: v for k, v in vars(row).items() if k != "quantity"} for row in self.rows}
+
     def __str__(self) -> str:
-        lines: list[tuple[str, ...]] = [("quantity", "worst", "member", "promised", "members by verdict")]
-        for row in self.rows:
-            counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items())
-            lines.append((row.quantity, f"{row.worst:.3e}", str(row.member), row.promised, counts))
+        lines = [HEADINGS, *map(_cells, self.rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         lines.insert(1, tuple("-" * width for width in widths))
         table = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
         return "\n".join([*table, f"{self.members} members" + (f", {self.failed} failed" if self.failed else "")])
 
     __repr__ = __str__
+
+    def __rich__(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table()
+        for heading in HEADINGS:
+            table.add_column(heading, justify="right" if heading in ("worst", "member") else "left")
+        for row in self.rows:
+            table.add_row(*map(Text, _cells(row)), style="red" if row.contradicting else None)
+        return table
+
+    def _repr_html_(self) -> str:
+        return html_table(map(_cells, self.rows), headings=HEADINGS)
+
+
+HEADINGS = ("quantity", "worst", "member", "promised", "members by verdict")
+
+
+def _cells(row: EnsembleAuditRow) -> tuple[str, ...]:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items())
+    return row.quantity, f"{row.worst:.3e}", str(row.member), row.promised, counts
 
 
 def assess_members(

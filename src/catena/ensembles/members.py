@@ -12,8 +12,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,6 +42,28 @@ BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
 TASKS_PER_WORKER = 8  # so that all workers end at about the same time
 WAITING_BYTES = 2**25  # of batches that wait for one before them
 FIRST_CHUNK = 256  # steps
+SHOWN_SECONDS = 0.2  # between two looks at how far the members are
+
+
+class Tally:
+    """How far the members of an ensemble are: threads add to it, and who waits for them looks at it.
+
+    Attributes
+    ----------
+    steps : steps that are made, or that a member which failed will never make
+    members, failed : how many are done, and how many of these failed
+    """
+
+    def __init__(self) -> None:
+        self.steps = self.members = self.failed = 0
+        self._lock = threading.Lock()
+
+    def add(self, steps: int, *, members: int = 0, failed: int = 0) -> None:
+        """Count further ones."""
+        with self._lock:
+            self.steps += steps
+            self.members += members
+            self.failed += failed
 
 
 @dataclass(frozen=True)
@@ -55,6 +77,7 @@ class Job:
     every: int
     keep: Keep
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
+    tally: Tally = field(default_factory=Tally, compare=False)
 
     @cached_property
     def program(self) -> Program:
@@ -157,6 +180,7 @@ def require_memory(job: Job, members: int, *, threads: int | None, stored: bool)
 
 
 Batches = Generator[Batch]  # in the order of the members
+Show = Callable[[], None]  # how far they are
 
 
 def follow(job: Job, z: Array, times: Array) -> Batch:
@@ -172,8 +196,9 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
         batch.start[i] = chunk.rows[0]
         batch.samples[i, :1] = chunk.rows
         while chunk.status == OK and driver.step < job.steps and not job.stop.is_set():
-            began, number = time.perf_counter(), 1 + driver.step // job.every
+            began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
             chunk = driver.advance(min(chunk_steps, most, job.steps - driver.step))
+            job.tally.add(driver.step - before)
             count = len(chunk.rows)
             if job.kept_rows:
                 batch.samples[i, number : number + count] = chunk.rows
@@ -181,6 +206,7 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
             fold(invariants, count, number, batch.start[i, public:], edges, batch.worst[i], sums[i])
             chunk_steps = _next_chunk(min(chunk_steps, most), time.perf_counter() - began)
         batch.status[i], batch.made[i], batch.scale[i] = chunk.status, driver.step, driver.scale
+        job.tally.add(job.steps - driver.step, members=1, failed=int(chunk.status != OK))
         sampled = chunk.status == OK and driver.step % job.every == 0
         batch.final[i] = chunk.rows[-1] if sampled else driver.first_row().rows[0]
     batch.fit(job, sums)
@@ -203,35 +229,60 @@ def _threads(given: int | None) -> int:
     return len(os.sched_getaffinity(0)) if given is None else positive_integer(given, "threads")
 
 
-def on_executor(job: Job, z: Array, times: Array, workers: int, client: Any) -> Batches:
+def on_executor(job: Job, z: Array, times: Array, workers: int, client: Any, show: Show | None = None) -> Batches:
     """Batches of members, on threads of this process or wherever the client runs them; only so many wait as memory bears."""
     each = bytes_each(job)
     size = max(1, min(LARGEST_BATCH, BATCH_BYTES // each, -(-len(z) // (TASKS_PER_WORKER * workers))))
     most = max(2 * workers, WAITING_BYTES // (each * size))
     waiting: deque[Future[Batch]] = deque()
+
+    def first() -> Batch:
+        batch = _awaited(waiting.popleft(), show)
+        if client is not None:  # what other processes count is not seen here
+            job.tally.add(job.steps * len(batch), members=len(batch), failed=int((batch.status != OK).sum()))
+        return batch
+
     with _executor(job, workers, client) as executor:
         for i in range(0, len(z), size):
             if len(waiting) == most:
-                yield waiting.popleft().result()
+                yield first()
             waiting.append(executor.submit(follow, job, z[i : i + size], times[i : i + size]))
         while waiting:
-            yield waiting.popleft().result()
+            yield first()
+    if show is not None:
+        show()
+
+
+def _awaited(future: Future[Batch], show: Show | None) -> Batch:
+    """The result of a task; meanwhile it is shown how far all of them are."""
+    while show is not None:
+        show()
+        if wait([future], timeout=SHOWN_SECONDS).done:
+            break
+    return future.result()
 
 
 @contextmanager
 def _executor(job: Job, workers: int, client: Any) -> Iterator[Executor]:
-    """What runs the members; on the way out by an error it stops at the end of a chunk of steps."""
-    executor = ThreadPoolExecutor(workers) if client is None else client.get_executor()
+    """What runs the members. On the way out by an error threads stop at the end of a chunk of steps.
+
+    An event does not reach other processes: a cluster forgets what waits there, ends the batches under way, and drops them. So
+    they are not waited for. No task is `pure`: that would only look for one with equal arguments, which is a hash of all of them.
+    """
+    executor = ThreadPoolExecutor(workers) if client is None else client.get_executor(pure=False)
     try:
         yield executor
     except BaseException:
         job.stop.set()
         raise
     finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        if client is None:
+            executor.shutdown(wait=True, cancel_futures=True)
+        else:
+            executor.shutdown(wait=False)  # there this cancels all that was submitted, at once
 
 
-def on_card(job: Job, z: Array, times: Array) -> Batches:
+def on_card(job: Job, z: Array, times: Array, show: Show | None = None) -> Batches:
     """Batches of as many members as the card holds."""
     from ..engine.cuda import MemberDriver, members_at_once
     from ..engine.cuda import build as build_for_card
@@ -247,10 +298,15 @@ def on_card(job: Job, z: Array, times: Array) -> Batches:
         batch.samples[:, :1] = batch.start[:, None]
         chunk_steps = FIRST_CHUNK
         while driver.step < job.steps and (driver.status == OK).any():
-            began, number = time.perf_counter(), 1 + driver.step // job.every
+            began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
             rows = driver.advance(min(chunk_steps, job.steps - driver.step), keep=bool(job.kept_rows))
             batch.samples[:, number : number + rows.shape[1]] = rows
+            job.tally.add((driver.step - before) * driver.members)
+            if show is not None:
+                show()
             chunk_steps = _next_chunk(min(chunk_steps, job.steps), time.perf_counter() - began)
+        failed = int((driver.status != OK).sum())
+        job.tally.add((job.steps - driver.step) * driver.members, members=driver.members, failed=failed)
         worst, sums, scale = driver.tallies()
         batch = replace(
             batch, final=driver.rows(), status=driver.status, made=driver.made, worst=worst, scale=scale

@@ -208,6 +208,11 @@ class StoredEnsemble(Ensemble):
 
         return xarray.open_zarr(self.path, chunks=None)
 
+    @property
+    def version(self) -> str:
+        """The version of catena that wrote it."""
+        return str(self._all.attrs["catena_version"])
+
     def _column(self, name: str) -> Array:
         return self._all[name].values
 

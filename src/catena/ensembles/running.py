@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -23,6 +23,8 @@ from .starts import stacked
 if TYPE_CHECKING:
     import xarray
 
+Progress = Callable[[int, int, int, int], None]
+
 
 def ensemble(
     system: System | Problem,
@@ -37,6 +39,7 @@ def ensemble(
     threads: int | None = None,
     client: Any = None,
     out: str | Path | None = None,
+    progress: bool | Progress | None = None,
 ) -> Ensemble:
     """Run a system from many starts.
 
@@ -52,10 +55,12 @@ def ensemble(
     keep : "final", the states at the end; "samples", these and all samples, in memory; "nothing", the audit alone
     device : "cpu" or "cuda"
     threads : number of threads; as many as there are cores if None
-    client : a `dask.distributed.Client` (anything whose `get_executor()` is a `concurrent.futures.Executor`) to run on
+    client : a `dask.distributed.Client`, on whose workers the members run; catena must be installed there
     out : directory `name.zarr` to store the members in, in their order; memory stays flat in their number, and the ensemble
         survives being killed: `ct.resume` goes on, to the same bytes. A member is kept once it is done; for the samples of few
         and very long ones prefer `simulate`, which keeps all until the last second
+    progress : True, False, a callable (steps made by all members, steps in all, members done, members failed), or None: a bar if on
+        a terminal
 
     Returns
     -------
@@ -101,22 +106,26 @@ def ensemble(
     z = np.array([pack(first), *map(pack, states)])
     if device == "cuda":
         _check_card(bare, threads=threads, client=client)
+    _check_client(client)
     workers = None if device == "cuda" else workers_for(job, threads)
     if out is not None:
         store = create_store(out, job, plan, z, times, workers=workers)
-        return _stored(store, out, job, z, times, workers, client)
-    with closing(_followed(job, z, times, workers, client)) as batches:  # an interrupt must reach the threads at once
+        return _stored(store, out, job, z, times, workers, client, progress)
+    with _followed(job, z, times, workers, client, progress) as batches:
         return Ensemble.of(job, times, _gathered(job, len(z), batches))
 
 
-def resume_ensemble(path: str | Path, *, threads: int | None = None, client: Any = None) -> StoredEnsemble:
+def resume_ensemble(
+    path: str | Path, *, threads: int | None = None, client: Any = None, progress: bool | Progress | None = None
+) -> StoredEnsemble:
     """Go on with a stored ensemble that was stopped: the members that are there are not followed again.
 
     Parameters
     ----------
     path : directory of the store
-    threads, client : as for `ensemble`; the device is that on which it was begun
+    threads, client, progress : as for `ensemble`; the device is that on which it was begun
     """
+    _check_client(client)
     store, checkpoint = Store.reopen(path)
     try:
         if checkpoint is not None and checkpoint.finished:
@@ -130,16 +139,16 @@ def resume_ensemble(path: str | Path, *, threads: int | None = None, client: Any
     except BaseException:
         store.close()
         raise
-    return _stored(store, path, job, z, times, workers, client)
+    return _stored(store, path, job, z, times, workers, client, progress)
 
 
 def _stored(
-    store: Store, path: str | Path, job: Job, z: Array, times: Array, workers: int | None, client: Any
+    store: Store, path: str | Path, job: Job, z: Array, times: Array, workers: int | None, client: Any, progress: Any
 ) -> StoredEnsemble:
     """Follow the members that the store does not hold yet."""
     done = store.rows("members")
     try:
-        with store, closing(_followed(job, z[done:], times[done:], workers, client)) as batches:
+        with store, _followed(job, z, times, workers, client, progress, done=done) as batches:
             record(store, job, times, batches)
     except KeyboardInterrupt:
         made = store.committed("members")
@@ -150,9 +159,19 @@ def _stored(
     return StoredEnsemble(path)
 
 
-def _followed(job: Job, z: Array, times: Array, workers: int | None, client: Any) -> Batches:
-    """The members, in batches; without workers on a card."""
-    return on_card(job, z, times) if workers is None else on_executor(job, z, times, workers, client)
+@contextmanager
+def _followed(
+    job: Job, z: Array, times: Array, workers: int | None, client: Any, progress: Any, *, done: int = 0
+) -> Iterator[Batches]:
+    """The members, in batches, after those that are done; without workers on a card. An interrupt reaches threads at once."""
+    from ..output.progress import members_reporter
+
+    job.tally.add(done * job.steps, members=done)
+    with members_reporter(progress, job.tally, members=len(z), steps=job.steps) as show:
+        z, times = z[done:], times[done:]
+        batches = on_card(job, z, times, show) if workers is None else on_executor(job, z, times, workers, client, show)
+        with closing(batches):
+            yield batches
 
 
 def _gathered(job: Job, members: int, batches: Batches) -> Batch:
@@ -172,6 +191,15 @@ def _check_choices(**choices: tuple[Any, Sequence[str]]) -> None:
                 f"{name} = {value!r}{nearest(str(value), list(known))}", where=f"ensemble.{name}",
                 do=f"use one of {', '.join(known)}",
             )  # fmt: skip
+
+
+def _check_client(client: Any) -> None:
+    if not (client is None or hasattr(client, "get_executor")):
+        raise InputError(
+            f"client = {client!r} is not a client",
+            where="ensemble.client",
+            do="give a dask.distributed.Client(address)",
+        )
 
 
 def _check_card(system: System, **arguments: Any) -> None:

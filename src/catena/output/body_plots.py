@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
-from .chain_plots import ManyBodyPictures, stacked
-from .style import axes_for, legend_above, legend_in_one_row, line_style, next_line_style, styled
+from .chain_plots import ManyBodyPictures
+from .style import (
+    Panels,
+    axes_for,
+    legend_above,
+    legend_in_one_row,
+    line_style,
+    next_line_style,
+    panels_for,
+    stacked,
+    styled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,12 +133,12 @@ class BodyPictures(ManyBodyPictures):
             legend_above(ax)
         return ax
 
-    def angular_momentum(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    def angular_momentum(self, ax: Sequence[Axes] | None = None) -> Panels:
         """All components of the angular momentum over time: in the body, and in space. Two axes, one above the other."""
         self._need_turning("angular_momentum")
         q, y = self._thinned("orientation"), self._thinned("angular_momentum")
         with styled():
-            axes = stacked(2) if ax is None else ax
+            axes = stacked(2) if ax is None else panels_for(ax, 2, "angular_momentum")
             for panel, values, letters, frame in zip(
                 axes, (y, rotations.rotate(q, y)), ("xyz", "XYZ"), ("body", "space"), strict=True
             ):
@@ -167,7 +177,7 @@ class BodyPictures(ManyBodyPictures):
             legend_above(ax, self.label + self._words())
         return ax
 
-    def scale(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    def scale(self, ax: Sequence[Axes] | None = None) -> Panels:
         """Size of a body that may scale, and its rate, over time. Two axes, one above the other."""
         if not self._scales():
             raise InputError(
@@ -176,7 +186,7 @@ class BodyPictures(ManyBodyPictures):
                 do="draw energy(); scale() is for a ScalingBody",
             )
         with styled():
-            axes = stacked(2) if ax is None else ax
+            axes = stacked(2) if ax is None else panels_for(ax, 2, "scale")
             for panel, name in zip(axes, ("scale", "scale_rate"), strict=True):
                 panel.plot(self._thinned("time"), self._thinned(name), label=self.label, **next_line_style(panel))
                 panel.set_ylabel(self._named(name))

@@ -13,7 +13,18 @@ from ..geometry import rotations
 from ..units import unit_of
 from .linkage_plots import JointPictures
 from .page.shapes import shape_of
-from .style import axes_for, legend_above, legend_in_one_row, line_style, log_error_axis, next_line_style, styled
+from .style import (
+    Panels,
+    axes_for,
+    legend_above,
+    legend_in_one_row,
+    line_style,
+    log_error_axis,
+    next_line_style,
+    panels_for,
+    stacked,
+    styled,
+)
 from .thinning import largest
 
 if TYPE_CHECKING:
@@ -55,7 +66,7 @@ class ManyBodyPictures(JointPictures):
         time, kinetic = self._columns_of_map("momentum", kinetic=True)
         return self._map(ax, time, kinetic, "body", f"kinetic energy{self._unit('energy')}")
 
-    def snapshots(self, times: Sequence[float] | None = None, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    def snapshots(self, times: Sequence[float] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
         """The bodies at chosen times, a panel for each, seen across the plane of axes in which they extend most.
 
         Bodies of particles are drawn as these, others as the outline of their shape; dots are centres of mass.
@@ -75,13 +86,12 @@ class ManyBodyPictures(JointPictures):
                 do=f"choose times from {known[0]:g} to {known[-1]:g}",
             )  # fmt: skip
         chosen = [int(np.abs(known - t).argmin()) for t in wanted]
-        if ax is not None and len(ax) != len(chosen):
-            raise InputError(f"{len(ax)} axes for {len(chosen)} times", where="plot.snapshots", do="give one for each")
+        given = None if ax is None else panels_for(ax, len(chosen), "snapshots")
         data = self.run.data.isel(time=chosen)
         centres, turned = np.asarray(data.position.values), np.asarray(data.orientation.values)
         across, up = _plane(centres)
         with styled():
-            axes = self._strip(len(chosen), centres, across, up) if ax is None else ax
+            axes = given or self._strip(len(chosen), centres, across, up)
             for panel, r, q, index in zip(axes, centres, turned, chosen, strict=True):
                 if not hasattr(self.run.system, "joints"):
                     panel.plot(r[:, across], r[:, up], color="0.55", linewidth=0.8, zorder=1)
@@ -99,14 +109,14 @@ class ManyBodyPictures(JointPictures):
             axes[0].set_title(self.label, fontsize=8.5, loc="left", pad=14)
         return axes
 
-    def momentum(self, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    def momentum(self, ax: Sequence[Axes] | None = None) -> Panels:
         """Total momentum and total angular momentum, component by component, over time. Two axes, one above the other."""
         self._need_bodies("momentum")
         p, r = self._drawn("momentum"), self._drawn("position")
         spin = rotations.rotate(self._drawn("orientation"), self._drawn("angular_momentum"))
         parts = {"momentum": p.sum(axis=1), "angular_momentum": (np.cross(r, p) + spin).sum(axis=1)}
         with styled():
-            axes = stacked(2) if ax is None else ax
+            axes = stacked(2) if ax is None else panels_for(ax, 2, "momentum")
             for panel, (name, values) in zip(axes, parts.items(), strict=True):
                 for k in range(3):
                     panel.plot(self._drawn("time"), values[:, k], label="xyz"[k], **line_style(k))
@@ -243,7 +253,7 @@ class ManyBodyPictures(JointPictures):
             ax.set_title(self.label, fontsize=8.5, loc="left")
         return ax
 
-    def _strip(self, count: int, centres: Array, across: int, up: int) -> Sequence[Axes]:
+    def _strip(self, count: int, centres: Array, across: int, up: int) -> Panels:
         """Axes as flat as the bodies are, below each other; those of a tall system side by side."""
         import matplotlib.pyplot as plt
 
@@ -253,9 +263,9 @@ class ManyBodyPictures(JointPictures):
         if flatness > FLAT:
             width = 6.8 / count
             figure = plt.figure(figsize=(7.2, float(np.clip(width * flatness, 1.0, 4.5)) + 0.9))
-            return list(np.atleast_1d(figure.subplots(1, count, sharex=True, sharey=True)))
+            return Panels(np.atleast_1d(figure.subplots(1, count, sharex=True, sharey=True)))
         figure = plt.figure(figsize=(6.4, float(np.clip(5.4 * flatness, 0.6, 2.5)) * count + 0.9))
-        return list(np.atleast_1d(figure.subplots(count, 1, sharex=True, sharey=True)))
+        return Panels(np.atleast_1d(figure.subplots(count, 1, sharex=True, sharey=True)))
 
     def _drawn(self, name: str) -> Array:
         stride = -(-self.run.data.sizes["time"] // POINTS)
@@ -300,10 +310,3 @@ def _edges(centres: Array) -> Array:
 def _dots(number: int, color: str | None = None, size: float = 2.6) -> dict[str, Any]:
     color = color or str(line_style(number % 2)["color"])
     return {"linestyle": "none", "marker": "o", "markersize": size, "markeredgewidth": 0, "color": color}
-
-
-def stacked(count: int) -> Sequence[Axes]:
-    """Axes of a new pyplot figure, one above the other."""
-    import matplotlib.pyplot as plt
-
-    return list(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=True))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..units import unit_of
-from .style import axes_for, legend_above, line_style, styled
+from .style import Panels, axes_for, legend_above, line_style, panels_for, stacked, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +39,7 @@ class JointPictures:
         time = self.run.plan.units.get("time", "")
         return self._of_hinges("joint_speeds", "speed", f"joint speed (rad/{time or 'time'})", joints, ax)
 
-    def reactions(self, joints: Sequence[int] | None = None, ax: Sequence[Axes] | None = None) -> Sequence[Axes]:
+    def reactions(self, joints: Sequence[int] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
         """Magnitude of the force and of the torque of each joint on its child, over time. Two axes, one above the other."""
         self._need_joints("reactions")
         outputs = self._outputs(REACTION_POINTS)
@@ -48,7 +48,7 @@ class JointPictures:
         torque = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
         panels = (("force", outputs.reaction_force, force), ("torque", outputs.reaction_torque, torque))
         with styled():
-            axes = _stacked(2) if ax is None else ax
+            axes = stacked(2) if ax is None else panels_for(ax, 2, "reactions")
             for panel, (name, values, unit) in zip(axes, panels, strict=True):
                 size = np.linalg.norm(values.values, axis=-1)
                 for number, k in enumerate(chosen):
@@ -111,9 +111,3 @@ class JointPictures:
     def _time_unit(self) -> str:
         unit = self.run.plan.units.get("time", "")
         return f" ({unit})" if unit else ""
-
-
-def _stacked(count: int) -> Sequence[Axes]:
-    from .chain_plots import stacked
-
-    return stacked(count)

@@ -1,8 +1,9 @@
-"""Progress of a run: a bar with rate, time to go and energy error, silent where there is no terminal."""
+"""Progress of a run or an ensemble: a bar with rate and time to go, silent where there is no terminal."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,26 +13,68 @@ from ..plan import Plan
 
 Show = Callable[[Driver, Chunk], None]
 
+UNSEEN = 0.5  # seconds that need no bar: in a notebook it would leave an empty line behind
+
 
 @contextmanager
 def reporter(progress: Any, plan: Plan, count: int) -> Iterator[Show]:
-    """A function that shows how far the run is, called after each chunk of steps."""
+    """A function that shows how far the run is, called after each chunk of steps; its bar has the energy error, too."""
     error = _EnergyError(plan)
     if callable(progress):
         yield lambda driver, chunk: progress(driver.step, count, driver.time, error(chunk))
         return
-    if progress is False or (progress is None and not sys.stderr.isatty() and "ipykernel" not in sys.modules):
-        yield lambda driver, chunk: None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(total=count, unit=" steps", unit_scale=True, mininterval=0.2, leave=False) as bar:
+    with _bar(progress, count) as bar:
 
         def show(driver: Driver, chunk: Chunk) -> None:
-            bar.set_postfix_str(f"t = {driver.time:.6g}, energy error {error(chunk):.1e}", refresh=False)
-            bar.update(driver.step - bar.n)
+            if bar is not None:
+                bar.set_postfix_str(f"t = {driver.time:.6g}, energy error {error(chunk):.1e}", refresh=False)
+                bar.update(driver.step - bar.n)
 
         yield show
+
+
+@contextmanager
+def members_reporter(progress: Any, tally: Any, *, members: int, steps: int) -> Iterator[Callable[[], None] | None]:
+    """A function that shows how far the members of an ensemble are; None if nobody wants to know.
+
+    Parameters
+    ----------
+    progress : True, False, None or a callable, as for `catena.ensemble`
+    tally : how many `steps` were made, how many `members` are done, and how many have `failed`
+    members, steps : how many there are, and how many steps each makes
+    """
+    if callable(progress):
+        yield lambda: progress(tally.steps, members * steps, tally.members, tally.failed)
+        return
+    with _bar(progress, members * steps) as bar:
+
+        def show() -> None:
+            failed = f", {tally.failed} failed" if tally.failed else ""
+            bar.set_postfix_str(f"{tally.members} of {members} members{failed}", refresh=False)
+            bar.update(tally.steps - bar.n)
+
+        yield None if bar is None else show
+
+
+@contextmanager
+def _bar(progress: bool | None, steps: int) -> Iterator[Any]:
+    """A bar, or None where none is wanted; if progress is None, on a terminal and in a notebook, for what takes a while."""
+    if progress is False or (progress is None and not sys.stderr.isatty() and not _in_a_notebook()):
+        yield None
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a notebook without widgets, whose bar is one of text
+        from tqdm.auto import tqdm
+
+    delay = 0.0 if progress else UNSEEN
+    with tqdm(total=steps, unit=" steps", unit_scale=True, mininterval=0.2, leave=False, delay=delay) as bar:
+        yield bar
+
+
+def _in_a_notebook() -> bool:
+    """Whether a kernel executes this; that its package was imported says nothing."""
+    interactive = sys.modules.get("IPython")
+    return interactive is not None and hasattr(interactive.get_ipython(), "kernel")
 
 
 class _EnergyError:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+from ..errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,11 +26,29 @@ PLAIN_RANGE = 300.0  # largest ratio of the ends of an axis with plain numbers
 ROUND_OFF = "_round-off"  # the underscore keeps the line out of the legend
 
 
-def styled() -> AbstractContextManager[None]:
-    """The style sheet, for as long as the `with` lasts."""
-    import matplotlib.style
+@contextmanager
+def styled() -> Iterator[None]:
+    """The style sheet, for as long as the `with` lasts.
 
-    return matplotlib.style.context(SHEET)
+    What the sheet does not name is left alone, unlike in `matplotlib.style.context`: the first figure of a notebook loads its
+    backend, which switches the interactive mode on; put back at the end, no later figure would be shown.
+    """
+    import matplotlib
+
+    settings = cast("dict[str, Any]", matplotlib.rcParams)
+    before = {name: settings[name] for name in _sheet()}
+    settings.update(_sheet())
+    try:
+        yield
+    finally:
+        settings.update(before)
+
+
+@cache
+def _sheet() -> dict[str, Any]:
+    from matplotlib import rc_params_from_file
+
+    return cast("dict[str, Any]", rc_params_from_file(SHEET, use_default_template=False))
 
 
 def axes_for(ax: Axes | None, *, projection: str | None = None) -> Axes:
@@ -36,6 +58,34 @@ def axes_for(ax: Axes | None, *, projection: str | None = None) -> Axes:
     import matplotlib.pyplot as plt
 
     return plt.figure().add_subplot(projection=projection)
+
+
+class Panels(list["Axes"]):
+    """The axes of a picture with several panels: a list that has a `figure`, as single axes have."""
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that they are in."""
+        figure = self[0].get_figure(root=True)
+        assert figure is not None
+        return figure
+
+
+def panels_for(ax: Sequence[Axes], count: int, picture: str) -> Panels:
+    """The axes given for the panels of a picture, if there are as many."""
+    given = list(ax) if isinstance(ax, Iterable) else [ax]
+    if len(given) != count:
+        raise InputError(
+            f"{len(given)} axes for {count} panels", where=f"plot.{picture}", do=f"give a list of {count}, one for each"
+        )
+    return Panels(given)
+
+
+def stacked(count: int) -> Panels:
+    """Axes of a new pyplot figure, one above the other."""
+    import matplotlib.pyplot as plt
+
+    return Panels(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=True))
 
 
 def new_figure(*, width: float, height: float) -> Figure:

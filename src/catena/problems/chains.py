@@ -65,13 +65,19 @@ def helix_chain(
     if state not in SCREWS:
         raise InputError(f"state = {state!r}", where="helix_chain.state", do=f"choose one of {', '.join(SCREWS)}")
     angle, rise, radius, q0 = SCREWS[state]
+    about = (
+        f"Chain of {n} tetrahedra on a screw line, {state}. Particles of neighbours attract and repel each other, and in "
+        "this arrangement all forces balance, in a stable way. The velocities of the start run through it as waves of "
+        "stretching, bending and twisting, which the ends throw back; a force on an end stretches it, too. A symplectic "
+        "method lets the energy wander a little and never grow."
+    )
     j = np.arange(n)
     position = np.column_stack([rise * j, radius * np.cos(angle * j), radius * np.sin(angle * j)])
     turn = np.column_stack([np.cos(angle * j / 2), np.sin(angle * j / 2), np.zeros(n), np.zeros(n)])
     return _started(
         "helix_chain", [Body.tetrahedron()] * n, LennardJones(5.0, 1.0), position,
         rotations.multiply(turn, np.array(q0)), ends=(left, right), force=F, amp=amp, gravity=gravity,
-        about=f"chain of {n} tetrahedra, {state}",
+        about=about,
     )  # fmt: skip
 
 
@@ -84,12 +90,18 @@ def printed_chain(
     amp: float = 0.1,
 ) -> Problem:
     """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic."""
+    about = (
+        f"Row of {n} tetrahedra, none turned, as it was printed. This is no equilibrium: the bodies fall towards each "
+        "other, and what they had in potential energy becomes heat. Within one unit of time the row crumples, then it "
+        "writhes without order, and links tear. The path is chaotic, so that two methods soon disagree about it; their "
+        "energies must not."
+    )
     position = np.zeros((n, 3))
     position[:, 0] = spacing * (np.arange(n) + 1)
     orientation = np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
     return _started(
         "printed_chain", [Body.tetrahedron()] * n, LennardJones(5.0, 1.0), position, orientation,
-        ends=(left, right), force=F, amp=amp, gravity=(0.0, 0.0, 0.0), about=f"row of {n} tetrahedra",
+        ends=(left, right), force=F, amp=amp, gravity=(0.0, 0.0, 0.0), about=about,
     )  # fmt: skip
 
 
@@ -104,6 +116,12 @@ def disc_chain(
     """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium."""
     if n_p not in STACKS:
         raise InputError(f"n_p = {n_p!r}", where="disc_chain.n_p", do=f"choose one of {', '.join(map(str, STACKS))}")
+    about = (
+        f"Stack of {n} discs with {n_p} particles each. Every disc is turned by half a spacing, so that its particles "
+        "stand over the gaps of its neighbour: a stable equilibrium, held together by weak forces. Disturbed a little, it "
+        "trembles in all its modes at once, and goes on doing so, since nothing damps it; the fastest mode decides how "
+        "long a step may be."
+    )
     h = n_p // 2
     around = 2 * np.pi * np.arange(h) / h
     rim = np.column_stack([np.cos(around), np.sin(around)])
@@ -116,7 +134,7 @@ def disc_chain(
     position[:, 0] = STACKS[n_p] * j
     return _started(
         "disc_chain", [body] * n, LennardJones(1.0 / n_p, 0.8), position, orientation, ends=(left, right), force=F,
-        amp=amp, gravity=(0.0, 0.0, 0.0), about=f"stack of {n} discs",
+        amp=amp, gravity=(0.0, 0.0, 0.0), about=about,
     )  # fmt: skip
 
 

@@ -22,7 +22,13 @@ def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> 
         c, s = math.cos(omega * t), math.sin(omega * t)
         return State({"q": np.array([q * c + p / (m * omega) * s]), "p": np.array([p * c - m * omega * q * s])}, t)
 
-    return Problem("harmonic", system, start, 0.01, exact, "harmonic oscillator")
+    about = (
+        "Harmonic oscillator. In the plane of q and p the state runs round an ellipse once in 2 pi sqrt(m/k), whatever "
+        "the size of the ellipse: the force grows like the distance, so a wide swing takes no longer than a narrow one. A "
+        "symplectic method draws an ellipse, too, a little deformed, and stays on it for ever; a method like explicit "
+        "Euler adds energy in each step and spirals outwards."
+    )
+    return Problem("harmonic", system, start, 0.01, exact, about)
 
 
 def pendulum() -> Problem:
@@ -31,7 +37,13 @@ def pendulum() -> Problem:
     [hairer1999]: it lacks the symmetry p -> -p, so methods that are not symmetric or symplectic lose its energy.
     """
     system = Hamiltonian("p**2/2 - cos(q)*(1 - p/6)", "q", "p")
-    return Problem("pendulum", system, system.start(q=-math.acos(-0.8), p=0.0), 0.3, None, "perturbed pendulum")
+    about = (
+        "Perturbed pendulum. It swings to and fro on one closed curve of the plane of q and p. The term with p/6 favours "
+        "one direction, so the curve is no mirror image of itself, upside down: the swing forth is not the swing back. "
+        "Each curve belongs to one energy; a method that is neither symmetric nor symplectic leaves it, a little with "
+        "each swing, and the pendulum slowly swings wider or comes to rest."
+    )
+    return Problem("pendulum", system, system.start(q=-math.acos(-0.8), p=0.0), 0.3, None, about)
 
 
 def kepler(e: float = 0.6) -> Problem:
@@ -54,7 +66,13 @@ def kepler(e: float = 0.6) -> Problem:
         r = 1 - e * c
         return State({"q": np.array([c - e, side * s]), "p": np.array([-s / r, side * c / r])}, t)
 
-    return Problem("kepler", system, start, 0.05, exact, f"Kepler problem, eccentricity {e:g}")
+    about = (
+        f"Kepler problem, eccentricity {e:g}. A planet runs round its sun on an ellipse, fast where it is near and slowly "
+        "where it is far: the line between them sweeps equal areas in equal times, because angular momentum is conserved. "
+        "The ellipse is closed, which is special to the force 1/r^2. A symplectic method keeps its size and lets it turn "
+        "slowly about the sun, which is the error that you see; other methods let the planet spiral inwards or outwards."
+    )
+    return Problem("kepler", system, start, 0.05, exact, about)
 
 
 def eccentric_anomaly(t: float, e: float) -> float:
@@ -81,7 +99,13 @@ def galactic() -> Problem:
     )  # fmt: skip
     p2 = 0.625 + math.sqrt(0.625**2 - 2 * (0.02 + math.log(5.0) - 2.0))
     start = system.start(q=[2.5, 0.0, 0.0], p=[0.0, p2, 0.2])
-    return Problem("galactic", system, start, 0.2, None, "orbit in a rotating triaxial galaxy")
+    about = (
+        "Orbit of a star in a rotating triaxial galaxy, seen from axes that turn with it. The orbit never closes and "
+        "fills a part of space, since nothing but the energy in these axes is known to be kept. Where it crosses the "
+        "plane q2 = 0 upwards, the points tell what it is: a regular orbit marks curves there, a chaotic one scatters. A "
+        "method whose energy drifts moves the points from curve to curve."
+    )
+    return Problem("galactic", system, start, 0.2, None, about)
 
 
 def henon_heiles() -> Problem:
@@ -89,4 +113,10 @@ def henon_heiles() -> Problem:
     system = Hamiltonian(
         "(p1**2 + p2**2)/2 + (q1**2 + q2**2)/2 + q1**2*q2 - q2**3/3", ["q1", "q2"], ["p1", "p2"]
     )  # fmt: skip
-    return Problem("henon_heiles", system, system.start(q=[0.1, -0.2], p=[0.3, 0.4]), 0.1, None, "Henon-Heiles system")
+    about = (
+        "Henon-Heiles system. A star moves in a well with three corners; its energy, 0.1507, lies below the 1/6 of the "
+        "saddles there, so it cannot leave. The section q1 = 0 shows why the system is famous: at one energy regular "
+        "orbits, which mark closed curves there, and chaotic ones, which scatter over an area, lie side by side. This "
+        "start is a regular one."
+    )
+    return Problem("henon_heiles", system, system.start(q=[0.1, -0.2], p=[0.3, 0.4]), 0.1, None, about)

@@ -37,18 +37,36 @@ def hanging_chain(joint: str = "revolute", n: int = 4) -> Problem:
         raise InputError(f"n = {n!r}", where="hanging_chain.n", do="give a number of bodies")
     half = n // 2
     angles = [0.25 * math.pi] * half + [0.75 * math.pi] * (n - half)
-    return _boxes("hanging_chain", joint, angles, f"{n} boxes on {joint} joints")
+    about = (
+        f"{n} boxes on {joint} joints, hanging from a fixed point and let go from rest with the second half raised. It "
+        "falls and whips, and soon moves without any order: the joints hand the motion from box to box, and small "
+        "differences grow. What stays is the energy, and that no joint comes apart: both are what a method is judged by "
+        "here."
+    )
+    return _boxes("hanging_chain", joint, angles, about)
 
 
 def double_pendulum() -> Problem:
     """Two boxes on hinges, released from rest with both horizontal."""
-    return _boxes("double_pendulum", "revolute", [0.5 * math.pi] * 2, "two boxes on hinges")
+    about = (
+        "Two boxes on hinges, let go with both horizontal. One of the simplest machines that are chaotic: two starts that "
+        "nobody can tell apart soon move differently, so that nobody can foretell for long how the lower box will turn. "
+        "Energy is conserved all the same, and it is the check that remains when the path itself cannot be trusted any "
+        "more."
+    )
+    return _boxes("double_pendulum", "revolute", [0.5 * math.pi] * 2, about)
 
 
 def triple_pendulum() -> Problem:
     """Three boxes on hinges, released from rest: horizontal, hanging down by 45 degrees, standing up by 45 degrees."""
     angles = [0.5 * math.pi, 0.25 * math.pi, 0.75 * math.pi]
-    return _boxes("triple_pendulum", "revolute", angles, "three boxes on hinges")
+    about = (
+        "Three boxes on hinges, let go from a bent position. As with the double pendulum no order is left after a few "
+        "swings, but now the energy wanders between three bodies, and now and then most of it is in the last one, which "
+        "then turns fast. A step that is long enough for the rest of the motion is too long there: this is where methods "
+        "differ."
+    )
+    return _boxes("triple_pendulum", "revolute", angles, about)
 
 
 def _boxes(name: str, joint: str, angles: Sequence[float], about: str) -> Problem:
@@ -88,7 +106,13 @@ def four_bar() -> Problem:
     system = Linkage(rods, joints)
     directions = [(q - p) / np.linalg.norm(q - p) for p, q in ((a, b), (b, c), (d, c))]
     orientation = np.array([_about_axis(0, math.atan2(u[1], -u[2])) for u in directions])
-    return Problem("four_bar", system, system.start(orientation=orientation), 0.01, None, "a plane four-bar linkage")
+    about = (
+        "A plane four-bar linkage. Three rods and the ground form a loop that has a single freedom: one angle decides all "
+        "others. Let go from rest it swings to a second position of rest, with its centre of mass as high as in the "
+        "first, and back, for ever, as anything with one freedom and no friction does. The twenty conditions of its "
+        "hinges in space are not independent, which a method must be able to bear."
+    )
+    return Problem("four_bar", system, system.start(orientation=orientation), 0.01, None, about)
 
 
 def bricard() -> Problem:
@@ -101,7 +125,13 @@ def bricard() -> Problem:
     axes = np.cross(np.roll(along, 1, axis=0), along)
     system, middle = _ring_of_bars(corners, axes, gravity=(0.0, 0.0, 0.0))
     start = _along_the_free_direction(system, middle, 2)
-    return Problem("bricard", system, start, 0.01, None, "Bricard's loop of six bars on the edges of a cube")
+    about = (
+        "Bricard's loop of six bars on the edges of a cube. Counting freedoms and hinges, it should be rigid: thirty of "
+        "one and thirty of the other. It moves nevertheless, because its lengths and angles are special. Without gravity "
+        "its kinetic energy stays the same, so it goes through its shapes quickly where they are easy to move and slowly "
+        "where they are not."
+    )
+    return Problem("bricard", system, start, 0.01, None, about)
 
 
 def bennett() -> Problem:
@@ -131,7 +161,13 @@ def bennett() -> Problem:
         frame = frame @ rotations.to_matrix(_about_axis(0, twist))
     system, middle = _ring_of_bars(np.array(corners), np.array(axes), gravity=(0.0, 0.0, -9.81))
     start = _along_the_free_direction(system, middle, 1, rate=4.0)
-    return Problem("bennett", system, start, 0.005, None, "Bennett's loop of four bars with skew hinges")
+    about = (
+        "Bennett's loop of four bars with skew hinges. Counting freedoms and hinges it should be rigid, and twice over; it "
+        "moves because opposite bars are equal and their lengths and angles fit each other. One freedom in gravity is a "
+        "pendulum: this start is fast enough for the loop to turn over and over, faster where its weight is low. Rounding "
+        "breaks the fit by some 1e-16, which a method must not mistake for rigidity."
+    )
+    return Problem("bennett", system, start, 0.005, None, about)
 
 
 def six_ring() -> Problem:
@@ -161,7 +197,13 @@ def six_ring() -> Problem:
     ]
     system = Linkage(bodies, joints, gravity=(0.0, 0.0, 0.0))
     start = _along_the_free_direction(system, center, 0)
-    return Problem("six_ring", system, start, 0.005, None, "the boat form of cyclohexane, twisting")
+    about = (
+        "The boat form of cyclohexane, twisting. Bonds and their angles are rigid, so only the turns about the six bonds are "
+        "left, and the closed ring takes all of these but one: the boat runs through its twisted forms and back, while the "
+        "chair could not move at all. Nothing outside acts and no force within, so that the kinetic energy and both total "
+        "momenta stay what they were."
+    )
+    return Problem("six_ring", system, start, 0.005, None, about)
 
 
 def _ring_of_bars(corners: Vector, axes: Vector, *, gravity: tuple[float, float, float]) -> tuple[Linkage, Vector]:
@@ -222,7 +264,13 @@ def molecule() -> Problem:
     on_axis = drift + np.cross(first, atoms[1] - atoms[0])
     velocity = [drift + np.cross(first, center[0] - atoms[0]), on_axis + np.cross(second, center[1] - atoms[1])]
     start = system.start(center, velocity=velocity, angular_velocity=[first, second])
-    return Problem("molecule", system, start, 0.01, None, "four atoms with one torsion")
+    about = (
+        "Four atoms with one torsion. Bonds and angles are rigid, so two groups are left that turn against each other "
+        "about the bond they share, driven by a spring between the outer atoms. The molecule drifts and tumbles while the "
+        "torsion swings; nothing outside acts, so total momentum and total angular momentum are conserved together with "
+        "the energy."
+    )
+    return Problem("molecule", system, start, 0.01, None, about)
 
 
 def _about_axis(k: int, angle: float) -> Vector:

@@ -22,7 +22,13 @@ def kovalevskaya() -> Problem:
     """Kovalevskaya's top: I1 = I2 = 2 I3, centre of mass in the plane of the equal moments; a fourth integral exists."""
     top = Top(Body(moments=(2.0, 2.0, 1.0)), Gravity(1.0, (1.0, 0.0, 0.0)))
     start = top.start(_unit(2, 1, 0, 1), angular_momentum=(0.5, 1.0, 0.75))
-    return Problem("kovalevskaya", top, start, 0.02, None, "Kovalevskaya's top")
+    about = (
+        "Kovalevskaya's top. Its centre of mass lies beside the axis of symmetry, so it swings and spins at once and "
+        "looks irregular. It is not: besides energy and the vertical angular momentum there is a third quantity that "
+        "stays, found by Kovalevskaya for moments in the ratio 2 : 2 : 1 only, and with it the motion winds round a "
+        "torus. The audit shows how well a method knows of it."
+    )
+    return Problem("kovalevskaya", top, start, 0.02, None, about)
 
 
 def lagrange_top() -> Problem:
@@ -35,7 +41,13 @@ def lagrange_top() -> Problem:
     top = Top(Body(moments=(inertia, inertia, 0.5)), Gravity(strength, (0.0, 0.0, 1.0)))
     start = top.start(_unit(4, 1, 0, 0), angular_momentum=(0.25, 0.5, 3.0))
     facts = nutation(inertia, strength, start.orientation, start.angular_momentum)
-    return Problem("lagrange_top", top, start, 0.02, None, "Lagrange's top", facts)
+    about = (
+        "Lagrange's top. The axis nods between 13 and 32 degrees from the vertical while it walks round it, and draws "
+        "loops: gravity tilts the axis, the spin turns the tilt aside into precession, and the two angular momenta that "
+        "are conserved, about the vertical and about the axis, leave only this band. Near its upper edge the axis runs "
+        "backwards for a moment."
+    )
+    return Problem("lagrange_top", top, start, 0.02, None, about, facts)
 
 
 def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum: np.ndarray) -> dict[str, float]:
@@ -82,7 +94,12 @@ def sleeping_top(y3: float = 2.5, tilt: float = 1e-6) -> Problem:
     top = Top(Body(moments=(inertia, inertia, 0.5)), Gravity(strength, (0.0, 0.0, 1.0)))
     start = top.start(_unit(math.cos(tilt / 2), math.sin(tilt / 2), 0, 0), angular_momentum=(0.0, 0.0, y3))
     facts = {"stable_above": math.sqrt(4 * inertia * strength)}
-    return Problem("sleeping_top", top, start, 0.02, None, "sleeping top", facts)
+    about = (
+        "Sleeping top. It spins upright, tilted by next to nothing, and stays so if the spin is fast: for y3^2 > 4 A g "
+        "the axis only trembles. With less spin the upright position is unstable, and the axis falls far to the side, "
+        "rises again all the way, and so on, since no friction is there to keep it down."
+    )
+    return Problem("sleeping_top", top, start, 0.02, None, about, facts)
 
 
 def symmetric_top(coordinates: str = "euler") -> Problem:
@@ -98,6 +115,12 @@ def symmetric_top(coordinates: str = "euler") -> Problem:
         quaternion or from the rotation matrix of the angles
     """
     mass, length, gravity = 1.5, 1.33, 9.81
+    about = (
+        "Heavy symmetric top: a cone that spins fast on its apex. Instead of falling it goes round the vertical, slowly, "
+        "and nods on the way many times in each turn: the torque of gravity turns the large angular momentum of the spin "
+        "sideways, and what the start has beyond a steady precession becomes the nodding. Euler angles fail where the "
+        "axis is vertical; quaternions do not."
+    )
     height = 4 * length / 3
     radius = height / 2
     inertia3 = 0.3 * mass * radius**2
@@ -114,7 +137,7 @@ def symmetric_top(coordinates: str = "euler") -> Problem:
         )  # fmt: skip
         p_psi = inertia * psi_rate * math.sin(theta) ** 2 + inertia3 * spin * math.cos(theta)
         start = system.start(q=[psi, theta, phi], p=[p_psi, inertia * theta_rate, inertia3 * spin])
-        return Problem("symmetric_top", system, start, 0.005, None, "heavy symmetric top in Euler angles")
+        return Problem("symmetric_top", system, start, 0.005, None, about)
     if coordinates not in ("quaternion", "rotation"):
         raise InputError(
             f"coordinates = {coordinates!r}", where="symmetric_top.coordinates",
@@ -129,9 +152,7 @@ def symmetric_top(coordinates: str = "euler") -> Problem:
         theta_rate * math.cos(phi) + psi_rate * math.sin(theta) * math.sin(phi),
         spin,
     )
-    return Problem(
-        "symmetric_top", top, top.start(orientation, angular_velocity=omega), 0.005, None, "heavy symmetric top"
-    )
+    return Problem("symmetric_top", top, top.start(orientation, angular_velocity=omega), 0.005, None, about)
 
 
 def _unit(*q: float) -> np.ndarray:

@@ -6,7 +6,18 @@ order in which they are written, `files` for what is guaranteed.
 
 from catena.store.checkpoint import Checkpoint
 from catena.store.layout import Column, Stream
-from catena.store.reading import read_checkpoint, read_spec, verify
-from catena.store.writing import Store, require_free
+from catena.store.reading import is_empty, read_checkpoint, read_spec, verify
+from catena.store.writing import NameTaken, Store, require_free
 
-__all__ = ["Checkpoint", "Column", "Store", "Stream", "read_checkpoint", "read_spec", "require_free", "verify"]
+__all__ = [
+    "Checkpoint",
+    "Column",
+    "NameTaken",
+    "Store",
+    "Stream",
+    "is_empty",
+    "read_checkpoint",
+    "read_spec",
+    "require_free",
+    "verify",
+]

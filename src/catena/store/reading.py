@@ -62,6 +62,14 @@ def read_checkpoint(path: str | Path) -> Checkpoint | None:
     return slots[0].checkpoint if slots else None
 
 
+def is_empty(path: str | Path) -> bool:
+    """Whether readers of the arrays find no row yet; of a first commit they see the rows once its last file is written."""
+    store = Path(path)
+    layout = read_layout(store)
+    with explained(store):
+        return (store / ROOT_METADATA).read_bytes() == layout.root_file(layout.first_rows())
+
+
 def verify(path: str | Path) -> list[str]:
     """Read every file of a store and name all that is damaged; an empty list if it is whole.
 

@@ -43,6 +43,10 @@ from catena.store.layout import (
 from catena.store.reading import Chunks, lost_checkpoints, no_checkpoint, observe, read_layout
 
 
+class NameTaken(StoreError):
+    """The name of a new store is in use."""
+
+
 class Store:
     """A run store open for writing; made by `create` or `reopen`, closed by `close` or a with block.
 
@@ -87,7 +91,8 @@ class Store:
 
         Raises
         ------
-        StoreError : the path exists, or cannot be made, or a name would not be accepted by readers
+        NameTaken : the path exists, or another process is about to make it
+        StoreError : it cannot be made, or a name would not be accepted by readers
         """
         path = Path(path).absolute()
         fixed, given = fixed or {}, given or {}
@@ -98,7 +103,12 @@ class Store:
         with explained(path):
             require_free(path)
             make_directory(scaffold / PRIVATE)
-            lock = acquire_lock(scaffold / PRIVATE / "lock")
+            try:
+                lock = acquire_lock(scaffold / PRIVATE / "lock")
+            except (StoreError, FileNotFoundError):  # held there, or already renamed
+                raise NameTaken(
+                    f"{path.name} is being created by another process", where=str(path), do="choose another name"
+                ) from None
             try:
                 _clear(scaffold)
                 put(scaffold / PRIVATE / "spec.json", layout.to_bytes())
@@ -391,7 +401,7 @@ def require_free(path: Path) -> None:
     """Refuse a place where something is already, or that cannot be made."""
     if path.exists() or path.is_symlink():
         ours = (path / PRIVATE / "spec.json").is_file()
-        raise StoreError(
+        raise NameTaken(
             f"{path.name} exists; nothing is ever overwritten",
             where=str(path),
             do="choose another name" + (", or resume it" if ours else ", or move it away"),

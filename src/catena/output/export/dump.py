@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..page.appearance import appearance_of, bodies_of
-from .shared import Array, Frame, frames, lines_of, numbered_types, placed_particles
+from .atoms import DUMMY, atomic_number, atoms_of
+from .shared import Array, Frame, frames, lines_of
 
 ORIENTED = "id type x y z quatw quati quatj quatk shapex shapey shapez"
 
@@ -25,21 +26,26 @@ def write_bodies(run: Any, path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for frame in frames(run):
             velocity = [frame.fields["momentum"].reshape(-1, 3) / mass] if moves else []
-            columns = np.hstack([frame.position, frame.orientation, diameters, *velocity])
-            file.write(_head(frame, frame.position, reach[:, None], names) + lines_of(columns, heads))
+            columns = np.hstack([frame.position, frame.orientation, frame.scale * diameters, *velocity])
+            file.write(_head(frame, frame.position, frame.scale * reach[:, None], names) + lines_of(columns, heads))
 
 
 def write_particles(run: Any, path: Path) -> None:
-    """The particles of all bodies; a body is a molecule."""
-    looks = appearance_of(run.system)
-    types, _ = numbered_types(bodies_of(run.system))
-    heads = [f"{i + 1} {body + 1} {types[i]} " for i, body in enumerate(looks.particle_body.tolist())]
+    """The particles of all bodies, each once; a body is a molecule. Types that are elements are named, too."""
+    looks, atoms = appearance_of(run.system), atoms_of(run)
+    elements = [name if atomic_number(name) else DUMMY for name in atoms.species]
+    named = any(element != DUMMY for element in elements)
+    numbered = zip(atoms.body.tolist(), atoms.kind.tolist(), elements, strict=True)
+    heads = [
+        f"{i + 1} {body + 1} {kind} {element + ' ' if named else ''}"
+        for i, (body, kind, element) in enumerate(numbered)
+    ]
+    names = f"id mol type {'element ' if named else ''}x y z"
+    reach = looks.particle_size[atoms.index, None]
     with path.open("w", encoding="utf-8") as file:
         for frame in frames(run):
-            places = placed_particles(frame, looks)
-            file.write(
-                _head(frame, places, looks.particle_size[:, None], "id mol type x y z") + lines_of(places, heads)
-            )
+            places = atoms.placed(frame, looks)
+            file.write(_head(frame, places, reach, names) + lines_of(places, heads))
 
 
 def _head(frame: Frame, places: Array, reach: Array, names: str) -> str:

@@ -44,7 +44,8 @@ FORMATS = {
     "xyz-particles": Format("extended XYZ of the particles of the bodies", ("xyz", "write_particles"), (), "particles"),
     "dump": Format("LAMMPS dump with orientations", ("dump", "write_bodies"), (".dump", ".lammpstrj"), "bodies"),
     "dump-particles": Format("LAMMPS dump of the particles of the bodies", ("dump", "write_particles"), (), "particles"),
-    "gsd": Format("GSD of HOOMD-blue, with shapes", ("hoomd", "write"), (".gsd",), "bodies", "gsd"),
+    "gsd": Format("GSD of HOOMD-blue, with shapes", ("hoomd", "write_bodies"), (".gsd",), "bodies", "gsd"),
+    "gsd-particles": Format("GSD of the particles of the bodies", ("hoomd", "write_particles"), (), "particles", "gsd"),
     "gltf": Format("glTF binary, an animated scene", ("gltf", "write"), (".glb",), "bodies"),
     "netcdf": Format("NetCDF 3, all samples", ("netcdf", "write"), (".nc",)),
     "csv": Format("CSV: time, scalars and what belongs to no body", ("table", "write"), (".csv",)),
@@ -60,7 +61,7 @@ def export(run: Any, path: str | Path, format: str | None = None) -> Path:
     ----------
     run : a run
     path : the file; its suffix chooses the format
-    format : "xyz", "xyz-particles", "dump", "dump-particles", "gsd", "gltf", "netcdf" or "csv"; None: by the suffix
+    format : "xyz", "xyz-particles", "dump", "dump-particles", "gsd", "gsd-particles", "gltf", "netcdf" or "csv"; None: by the suffix
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What several formats need: frames one after the other, and numbers of types."""
+"""What several formats need: frames one after the other, names, and rows of numbers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...geometry import rotations
-from ...systems.body import Body
 from ..page.appearance import Appearance
 from ..page.samples import blocks, poses
 
@@ -23,6 +21,7 @@ class Frame(NamedTuple):
     ----------
     number, step, time : of the sample
     position, orientation : (n, 3), (n, 4) scalar first
+    scale : the size of a body that changes it, 1 of all others
     fields : all arrays of the sample, by name
     """
 
@@ -31,6 +30,7 @@ class Frame(NamedTuple):
     time: float
     position: Array
     orientation: Array
+    scale: float
     fields: dict[str, Array]
 
 
@@ -42,14 +42,9 @@ def frames(run: Any) -> Iterator[Frame]:
         arrays = {str(name): array.values for name, array in block.variables.items()}
         for k in range(len(position)):
             fields = {name: np.asarray(array[k]) for name, array in arrays.items()}
-            yield Frame(number, number * run.plan.every, float(arrays["time"][k]), position[k], orientation[k], fields)
+            time, scale = float(fields["time"]), float(fields.get("scale", 1.0))
+            yield Frame(number, number * run.plan.every, time, position[k], orientation[k], scale, fields)
             number += 1
-
-
-def placed_particles(frame: Frame, looks: Appearance) -> Array:
-    """(m, 3) the particles of all bodies in space."""
-    turned = rotations.rotate(frame.orientation[looks.particle_body], looks.particle_at)
-    return frame.position[looks.particle_body] + turned
 
 
 def scalars_of(run: Any, frame: Frame) -> dict[str, float]:
@@ -58,11 +53,9 @@ def scalars_of(run: Any, frame: Frame) -> dict[str, float]:
     return {("total_energy" if name == "energy" else name): float(frame.fields[name]) for name in names}
 
 
-def numbered_types(bodies: Sequence[Body]) -> tuple[list[int], list[str]]:
-    """The types of all particles as numbers from 1 on, and their names."""
-    given = [kind for body in bodies for kind in body.particles.types]
-    names = sorted(dict.fromkeys(given), key=lambda kind: (isinstance(kind, str), kind))
-    return [1 + names.index(kind) for kind in given], [str(name) for name in names]
+def names_of_shapes(looks: Appearance) -> list[str]:
+    """A name for each distinct shape: what it is, and its number."""
+    return [f"{shape.kind}{k}" for k, shape in enumerate(looks.shapes)]
 
 
 def lines_of(columns: Array, heads: Sequence[str] = (), tails: Sequence[str] = ()) -> str:

@@ -1,4 +1,8 @@
-"""Extended XYZ, as OVITO and ASE read it: quaternions scalar last, shapes as semi-axes."""
+"""Extended XYZ, as OVITO and ASE read it: quaternions scalar last, shapes as semi-axes.
+
+The species is the name of a type, whatever it is. ASE knows elements only, and takes the atomic number Z where there is one: 0 for
+what is no element.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +11,43 @@ from typing import Any
 
 import numpy as np
 
-from ..page.appearance import appearance_of, bodies_of
-from .shared import Frame, frames, lines_of, numbered_types, placed_particles, scalars_of
+from ..page.appearance import appearance_of
+from .atoms import atomic_number, atoms_of
+from .shared import Frame, frames, lines_of, names_of_shapes, scalars_of
 
-DUMMY = "X "  # the symbol of no element: bodies are not atoms
 VECTORS = {"momentum": "momenta", "angular_momentum": "angular_momentum"}  # the first as ASE calls it
 
 
 def write_bodies(run: Any, path: Path) -> None:
-    """A particle for each body, with its orientation (x, y, z, w) and the semi-axes of its shape along its axes."""
+    """A particle for each body, with its orientation (x, y, z, w) and the semi-axes of its shape along its axes.
+
+    Its species names the shape: bodies of one shape are of one type.
+    """
     looks = appearance_of(run.system)
     semi_axes = np.array([looks.shapes[k].half_extents for k in looks.shape_of])
     present = [name for name in VECTORS if name in run.data]
-    layout = "species:S:1:pos:R:3:orientation:R:4:aspherical_shape:R:3" + "".join(
+    layout = "species:S:1:Z:I:1:pos:R:3:orientation:R:4:aspherical_shape:R:3" + "".join(
         f":{VECTORS[name]}:R:3" for name in present
     )
-    heads = [DUMMY] * looks.count
+    names = names_of_shapes(looks)
+    heads = [f"{names[k]} 0 " for k in looks.shape_of.tolist()]
     with path.open("w", encoding="utf-8") as file:
         for frame in frames(run):
             scalar_last = np.roll(frame.orientation, -1, axis=1)
             vectors = [frame.fields[name].reshape(-1, 3) for name in present]
-            columns = np.hstack([frame.position, scalar_last, semi_axes, *vectors])
+            columns = np.hstack([frame.position, scalar_last, frame.scale * semi_axes, *vectors])
             file.write(f"{looks.count}\n{_comment(run, frame, layout)}\n{lines_of(columns, heads)}")
 
 
 def write_particles(run: Any, path: Path) -> None:
-    """The particles of all bodies, each with the number of its body and of its type."""
-    looks = appearance_of(run.system)
-    types, _ = numbered_types(bodies_of(run.system))
-    tails = [f" {body} {kind}" for body, kind in zip(looks.particle_body.tolist(), types, strict=True)]
-    heads = [DUMMY] * len(tails)
+    """The particles of all bodies, each once, with the name of its type, the number of its body and that of its type."""
+    looks, atoms = appearance_of(run.system), atoms_of(run)
+    heads = [f"{name} {atomic_number(name)} " for name in atoms.species]
+    tails = [f" {body} {kind}" for body, kind in zip(atoms.body.tolist(), atoms.kind.tolist(), strict=True)]
     with path.open("w", encoding="utf-8") as file:
         for frame in frames(run):
-            text = lines_of(placed_particles(frame, looks), heads, tails)
-            file.write(f"{len(tails)}\n{_comment(run, frame, 'species:S:1:pos:R:3:body:I:1:type:I:1')}\n{text}")
+            text = lines_of(atoms.placed(frame, looks), heads, tails)
+            file.write(f"{len(tails)}\n{_comment(run, frame, 'species:S:1:Z:I:1:pos:R:3:body:I:1:type:I:1')}\n{text}")
 
 
 def _comment(run: Any, frame: Frame, layout: str) -> str:

@@ -1,0 +1,69 @@
+"""Where `catena run` keeps a run: nothing that was computed is thrown away unless it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError, StoreError
+from .terminal import talk
+
+if TYPE_CHECKING:
+    from ..cases import Case
+    from ..runs import Run
+
+
+class Place:
+    """The directory that a run is stored in: one that was asked for, one with a free name, or none.
+
+    Attributes
+    ----------
+    path : the directory; None for a run in memory
+    """
+
+    def __init__(self, path: Path | None, further: Iterator[Path] | None = None) -> None:
+        self.path = path
+        self._further = further
+
+    @classmethod
+    def asked_for(cls, out: Path | None, no_out: bool, case: Case, stem: str) -> Place:
+        """What the command line says, or else the case, or else `stem.zarr` in the working directory, numbered if it exists."""
+        if out is not None and no_out:
+            raise InputError(f"--out {out} and --no-out", where="catena run", do="give one of them")
+        if no_out:
+            return cls(None)
+        if out is not None or case.out is not None:
+            return cls(out or Path(str(case.out)))
+        names = free_names(stem)
+        return cls(next(names), names)
+
+    def run(self, case: Case, *, progress: bool | None) -> Run:
+        """Run the case and keep it. A name that another run takes while this one compiles is left to it."""
+        from ..simulation import run_plan
+        from ..store import NameTaken
+
+        while True:
+            try:
+                return run_plan(case.plan, case.steps, out=self.path, progress=progress)
+            except NameTaken:
+                if self._further is None:
+                    raise
+                taken, self.path = self.path, next(self._further)
+                talk(f"{taken} belongs to another run by now; this one is stored in {self.path}")
+            except StoreError as refusal:
+                if self._further is not None and self.path is not None and not self.path.exists():
+                    refusal.add_note("  or keep nothing: --no-out")
+                raise
+
+    def __str__(self) -> str:
+        return "none: the run is in memory and gone at the end" if self.path is None else str(self.path)
+
+
+def free_names(stem: str) -> Iterator[Path]:
+    """`stem.zarr`, `stem-2.zarr`, `stem-3.zarr`, ..., those that are not in use."""
+    for number in count(1):
+        path = Path(f"{stem}.zarr" if number == 1 else f"{stem}-{number}.zarr")
+        if not (path.exists() or path.is_symlink()):
+            yield path
