@@ -12,7 +12,7 @@ the paths have separated (the step is too long, or the motion is chaotic), and t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log2, pi
 from typing import TYPE_CHECKING, Any, Literal
@@ -149,15 +149,19 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
         )
     coarse = _again(plan, 2 * plan.dt, every, samples // 2 * every)
     differences = {name: _distance(name, plan, here[name], fine[name]) for name in names}
-    measured = None if coarse is None else _measured_order(plan, here, coarse, differences)
-    apart = max(float(d.max()) / _extent(name, here[name]) for name, d in differences.items())
+    wide = {} if coarse is None else {name: _distance(name, plan, here[name][::2], coarse[name]) for name in names}
+    extents = {name: _extent(name, here[name]) for name in names}
+    measured = _measured_order(wide, differences, extents)
+    apart = max(float(d.max()) / extents[name] for name, d in differences.items())
     regime = _regime(plan, apart, measured, failed=coarse is None)
     order = plan.method.traits.order
-    factor = 1.0 / (1.0 - 2.0**-order) if regime in ("asymptotic", "unchecked") else 1.0
-    rows = [
-        FieldError(name, factor * float(d[-1]), factor * float(d.max()), "rad" if name == "orientation" else "")
-        for name, d in differences.items()
-    ]
+    rows = []
+    for name, d in differences.items():
+        # a field may converge faster than the others; more than the difference its error is in any case
+        own = _measured_order(wide, {name: d}, extents)
+        factor = 1.0 / (1.0 - 2.0 ** -max(order, own or 0.0)) if regime in ("asymptotic", "unchecked") else 1.0
+        unit = "rad" if name == "orientation" else ""
+        rows.append(FieldError(name, factor * float(d[-1]), factor * float(d.max()), unit))
     return PathError(tuple(rows), float(plan.times(samples * every)), regime, order, measured)
 
 
@@ -190,18 +194,12 @@ def _distance(name: str, plan: Plan, one: Array, other: Array) -> Array:
 
 
 def _measured_order(
-    plan: Plan, here: dict[str, Array], coarse: dict[str, Array], differences: dict[str, Array]
+    wide: Mapping[str, Array], narrow: Mapping[str, Array], extents: Mapping[str, float]
 ) -> float | None:
-    """log2 of the ratio of both differences, over the samples that all three paths share, of all fields together."""
-    ratio_of = []
-    for name, fine in differences.items():
-        shared = here[name][::2][: len(coarse[name])]
-        wide = _distance(name, plan, shared, coarse[name][: len(shared)])
-        narrow = fine[::2][: len(wide)]
-        extent = _extent(name, here[name])
-        ratio_of.append((np.linalg.norm(wide / extent), np.linalg.norm(narrow / extent)))
-    wide_all, narrow_all = (float(np.linalg.norm(part)) for part in zip(*ratio_of, strict=True))
-    return log2(wide_all / narrow_all) if wide_all > 0.0 and narrow_all > 0.0 else None
+    """log2 of the ratio of both differences, over the samples that all three paths share; None if it cannot be told."""
+    shared = [(wide[name], d[::2], extents[name]) for name, d in narrow.items() if name in wide]
+    both = [float(np.linalg.norm([np.linalg.norm(pair[k]) / pair[2] for pair in shared])) for k in (0, 1)]
+    return log2(both[0] / both[1]) if min(both) > 0.0 and np.isfinite(both).all() else None
 
 
 def _extent(name: str, values: Array) -> float:
