@@ -179,7 +179,7 @@ def test_jumps_of_a_smooth_series_alarm_however_many_there_are(number):
 
 def test_without_single_samples_many_jumps_stay_unseen(monkeypatch):
     """Broken twin: in the means over 40 blocks alone, 50 jumps look like a walk."""
-    monkeypatch.setattr(jumps, "resolutions", lambda samples: [drift.block_edges(samples)])
+    monkeypatch.setattr(jumps, "resolutions", lambda samples: [drift.block_edges(samples // 40 * 40)])
     with pytest.raises(AssertionError):
         test_jumps_of_a_smooth_series_alarm_however_many_there_are(50)
 
@@ -193,21 +193,27 @@ def as_long_as_a_block(period: float, samples: int) -> set[str]:
     return {judge(1 + 1e-6 * np.cos(turns + phase)).verdict for phase in PHASES}
 
 
-@pytest.mark.parametrize("period", [12.43, 12.57, 25.2, 50.05, 50.3, 50.5])
+@pytest.mark.parametrize("period", [12.43, 12.57, 25.2, 50.0005, 50.3, 50.5])
 @pytest.mark.parametrize("samples", [2001, 2020, 2039])
 def test_an_oscillation_as_long_as_a_block_neither_drifts_nor_jumps(period, samples):
     """Its means beat with the blocks, slower than the run: noise-free, smooth, and at most 1/28 of its amplitude."""
     assert as_long_as_a_block(period, samples) == {"bounded"}
 
 
-def test_larger_blocks_that_come_first_and_beats_that_count_fail_it(monkeypatch):
-    """Broken twins: where blocks of 51 samples give way to such of 50, the sign of the beat changes; and beats are lines."""
-    first = np.cumsum([0] + [len(part) for part in np.array_split(np.arange(2020), 40)])
-    with monkeypatch.context() as patch:
-        patch.setattr(jumps, "block_edges", lambda count: first)
-        assert "jumps" in as_long_as_a_block(50.5, 2020)
+def test_beats_that_count_fail_it(monkeypatch):
+    """Broken twin: a beat slower than the run is a line, as far as can be seen."""
     monkeypatch.setattr(verdicts, "BEAT", inf)
     assert "drifts" in as_long_as_a_block(50.3, 2001)
+
+
+def test_blocks_of_two_sizes_make_a_jump_that_is_known_in_size():
+    """An oscillation of exactly 50 samples in blocks of 50 and 51: a staircase, within the bound that ensembles take off."""
+    deviation = np.cos(2 * np.pi * np.arange(2007) / 50.0005)[:, None]
+    edges = drift.block_edges(2007)
+    (size,) = jumps.largest_jump(drift.means_between(deviation, edges))[0]
+    assert 0.0 < size < jumps.left_by_uneven_blocks(edges) * np.abs(deviation).max()
+    assert jumps.left_by_uneven_blocks(drift.block_edges(2000)) == 0.0
+    assert jumps.jumps_of(np.arange(2007.0), deviation)[0] == [0.0]
 
 
 def test_a_jump_within_the_oscillation_of_an_energy_is_found_in_block_means():

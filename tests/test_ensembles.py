@@ -236,7 +236,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
         assert (job.edges[0], job.edges[-1], len(job.edges)) == (0, rows, BLOCKS + 1)
         assert set(np.diff(job.edges).tolist()) <= {rows // BLOCKS, rows // BLOCKS + 1}
         for i in range(len(series)):  # a drift does not depend on those it is fitted together with
-            alone = measured_in(sums[i : i + 1], job.edges, 0.1, job.system.invariants)
+            alone = measured_in(sums[i : i + 1], batch.worst[i : i + 1], job.edges, 0.1, job.system.invariants)
             together = batch.drift, batch.drift_error, batch.jump
             np.testing.assert_array_equal(alone, [measured[i : i + 1] for measured in together])
         batch.fit(job, np.roll(sums, 1, axis=1))

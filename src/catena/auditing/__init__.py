@@ -4,7 +4,7 @@
 """
 
 from .drift import BLOCKS, block_edges, fit_drift
-from .jumps import largest_jump
+from .jumps import largest_jump, left_by_uneven_blocks
 from .table import Audit
 from .verdicts import EPS, FEWEST_SAMPLES, SEVERITY, AuditRow, Promise, alarm_level, assess, exact_limit, judge
 
@@ -23,4 +23,5 @@ __all__ = [
     "fit_drift",
     "judge",
     "largest_jump",
+    "left_by_uneven_blocks",
 ]

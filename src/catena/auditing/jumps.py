@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .drift import BLOCKS, block_edges, means_between
+from .drift import BLOCKS, means_between
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def _of_four(larger: np.ufunc, values: Floats) -> Floats:
 def jumps_of(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
     """Size and time of the largest jump of each column of the deviations (n, k); 0 and the first time if there is none.
 
-    They are looked for in the samples, in means over 4, 16, 64 ... of them, and in the means over 40 blocks.
+    They are looked for in the samples, in means over 4, 16, 64 ... of them, and over a fortieth of all.
     """
     size, when = np.zeros(deviation.shape[1]), np.full(deviation.shape[1], time[0])
     for edges in resolutions(len(time)):
@@ -65,12 +65,23 @@ def jumps_of(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
 
 
 def resolutions(samples: int) -> list[NDArray[np.int64]]:
-    """Edges of blocks: of one sample each, of 4, 16, 64 ... samples, and of the 40 blocks of the drift.
+    """Edges of blocks: of one sample each, of 4, 16, 64 ... samples, and of a fortieth of all.
 
-    But for the last all blocks of a resolution have the same size; what is left over at the end is left out.
+    All blocks of a resolution have the same size; what is left over at the end is left out.
     """
-    found, size = [], 1
-    while size < samples // BLOCKS:
-        found.append(np.arange(0, samples + 1, size))
+    largest, size = max(1, samples // BLOCKS), 1
+    sizes = [largest]
+    while size < largest:
+        sizes.insert(-1, size)
         size *= FINER
-    return [*found, block_edges(samples)]
+    return [np.arange(0, samples + 1, size) for size in sizes]
+
+
+def left_by_uneven_blocks(edges: NDArray[np.int64]) -> float:
+    """The part of the largest deviation that may jump in the means over blocks of two sizes, though the series does not.
+
+    An oscillation of exactly the length of the smaller blocks has the same mean in each, until a larger one moves its phase by a
+    sample: that changes the means by two of its amplitudes over the size.
+    """
+    sizes = np.diff(edges)
+    return 0.0 if (sizes == sizes[0]).all() else 2.0 / float(sizes.min())

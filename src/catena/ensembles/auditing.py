@@ -13,7 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..auditing import FEWEST_SAMPLES, SEVERITY, Promise, alarm_level, fit_drift, judge, largest_jump
+from ..auditing import (
+    FEWEST_SAMPLES,
+    SEVERITY,
+    Promise,
+    alarm_level,
+    fit_drift,
+    judge,
+    largest_jump,
+    left_by_uneven_blocks,
+)
 from ..errors import InputError, nearest
 from ..systems.base import Invariant
 
@@ -24,10 +33,10 @@ NAMED = 8  # members that a line names
 
 
 def measured_in(
-    sums: Array, edges: Integers, interval: float, invariants: Sequence[Invariant]
+    sums: Array, worst: Array, edges: Integers, interval: float, invariants: Sequence[Invariant]
 ) -> tuple[Array, Array, Array]:
     """Drifts, their errors and the sizes of the largest jumps (m, k), from the block sums (m, blocks, k) of samples so far apart
-    in time; too few samples have drifts that are nan and no jumps."""
+    in time, and their largest deviations (m, k); too few samples have drifts that are nan and no jumps."""
     if edges[-1] < FEWEST_SAMPLES:
         unknown = np.full((len(sums), sums.shape[2]), np.nan)
         return unknown, unknown, np.zeros(unknown.shape)
@@ -35,7 +44,9 @@ def measured_in(
     means = np.moveaxis(sums / np.diff(edges)[:, None], 1, 2)
     level = np.array([alarm_level(len(invariants), one.width) for one in invariants for _ in range(one.width)])
     continuous = np.array([one.continuous for one in invariants for _ in range(one.width)])
-    return *fit_drift(center, means, level), np.where(continuous, largest_jump(means)[0], 0.0)
+    jump = largest_jump(means)[0]
+    resolved = continuous & (jump > left_by_uneven_blocks(edges) * worst)
+    return *fit_drift(center, means, level), np.where(resolved, jump, 0.0)
 
 
 @dataclass(frozen=True)

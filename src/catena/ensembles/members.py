@@ -125,7 +125,7 @@ class Batch:
     def fit(self, job: Job, sums: Array) -> None:
         """Fill in drifts and jumps from the block sums (members, blocks, k); nothing is known of members that failed."""
         self.drift[:], self.drift_error[:], self.jump[:] = measured_in(
-            sums, job.edges, job.every * job.dt, job.system.invariants
+            sums, self.worst, job.edges, job.every * job.dt, job.system.invariants
         )
         for measured in (self.worst, self.drift, self.drift_error, self.jump, self.scale):
             measured[self.status != OK] = np.nan
