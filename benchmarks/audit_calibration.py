@@ -24,7 +24,7 @@ from scipy.signal import lfilter
 from catena.auditing import EPS, AuditRow, alarm_level, assess, block_edges, fit_drift
 from catena.auditing.drift import block_means, significant_ratio
 from catena.auditing.jumps import jumps_of
-from catena.auditing.verdicts import BEAT
+from catena.auditing.verdicts import BEAT, LARGE
 
 SEED = 20240607
 RUNS = 20_000  # without a drift, of each kind;
@@ -33,7 +33,7 @@ JUMP_RUNS = 200  # of them, in which jumps are looked for, too
 SERIES = 2000  # with a drift, of each kind and size
 SIZES = (2, 3, 4, 5, 6, 8, 10)  # of the added drift
 JUMPS = (1, 3, 10, 30, 100)  # sizes of a jump, in standard deviations of the series without one
-MANY = (3, 10, 30)  # numbers of jumps, all of the largest size, up and down
+MANY = (2, 3, 10)  # numbers of jumps, all of the largest size, up and down
 JUMPING = 400  # series with jumps, of each kind, size and number
 SAMPLES = 2007  # not divisible by the 40 blocks
 FEW = 200  # the fewest samples that are judged
@@ -174,7 +174,8 @@ def drifting(series: Series, components: int) -> NDArray[np.bool_]:
 
 def jumping(series: Series) -> NDArray[np.bool_]:
     """Which series jump."""
-    return jumps_of(run_time(len(series)), series - series[0])[0] > 0.0
+    deviation = series - series[0]
+    return jumps_of(run_time(len(series)), deviation)[0] > np.abs(deviation).max(axis=0) / LARGE
 
 
 def count_runs(kind: str, rng: Generator, runs: int) -> tuple[int, int]:
