@@ -23,8 +23,8 @@ from catena.plan import Problem
 
 RUNS = 200
 SAMPLES = 1000
-FACTORS = (1.0, 0.7, 0.5, 0.35, 0.25)  # of the step that a problem suggests
-METHODS = 3  # of each problem, spread over those that keep its energy
+FACTORS = (1.0, 0.85, 0.7, 0.5, 0.35, 0.25)  # of the step that a problem suggests
+METHODS = 2  # of each problem, spread over those that keep its energy
 RESULT = Path(__file__).parent / "results" / "audit_runs.json"
 
 
