@@ -92,13 +92,11 @@ class Run:
         """What the samples show by themselves, with the number of the first sample that does."""
         if type(self.system).happenings is System.happenings:
             return []  # and the samples need not be looked at
-        return [
-            (
-                sample,
-                Happening(name, time, more, ", ".join(f"{key} {value}" for key, value in more.items()), grave=True),
-            )
-            for name, time, sample, more in self.system.happenings(self._samples())
-        ]
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+            return [
+                (sample, Happening(name, time, more, ", ".join(f"{k} {v}" for k, v in more.items()), grave=True))
+                for name, time, sample, more in self.system.happenings(self._samples())
+            ]
 
     @property
     def damage(self) -> tuple[str, ...]:
