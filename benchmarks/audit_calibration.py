@@ -1,150 +1,269 @@
-"""How often the audit raises a false alarm, and how often it misses a drift, on series of known kind.
+"""How often the audit raises a false alarm, and how often it misses a drift or a jump, on series of known kind.
 
     python benchmarks/audit_calibration.py
 
-prints the table of docs/audit.md and writes benchmarks/results/audit_calibration.json. For each kind 200 series
-without a drift are judged, then 200 fresh ones for each size of a drift that is added. The unit of that size is
-the drift error itself: its median over the series without a drift.
+prints the tables of docs/audit.md and writes benchmarks/results/audit_calibration.json (a quarter of an hour).
+
+False alarms are counted in runs: five rows with nine components in all, every one a fresh series of the same kind without a
+drift. Missed drifts are counted in single rows of such a run. The unit of their size is the error that a random walk has by the
+simplest estimate: std(differences of 20 block means) / sqrt(19) per block, its median over series without a drift.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from catena.auditing import EPS, AuditRow, assess
+from catena.auditing import EPS, AuditRow, alarm_level, assess, block_edges, fit_drift
+from catena.auditing.drift import block_means, significant_ratio
+from catena.auditing.jumps import jumps_of
+from catena.auditing.verdicts import BEAT, LARGE
 
 SEED = 20240607
-SERIES = 200
-SIZES = (1, 2, 3, 4, 5, 6, 8, 10)  # of the added drift, in drift errors
-SAMPLES = 2007  # not divisible by the 20 blocks
+RUNS = 20_000  # without a drift, of each kind;
+FEWER = 5000  # of those that are slow to draw
+JUMP_RUNS = 200  # of them, in which jumps are looked for, too
+SERIES = 2000  # with a drift, of each kind and size
+SIZES = (2, 3, 4, 5, 6, 8, 10)  # of the added drift
+JUMPS = (1, 3, 10, 30, 100)  # sizes of a jump, in standard deviations of the series without one
+MANY = (2, 3, 10)  # numbers of jumps, all of the largest size, up and down
+JUMPING = 400  # series with jumps, of each kind, size and number
+SAMPLES = 2007  # not divisible by the 40 blocks
 FEW = 200  # the fewest samples that are judged
+ROWS = (1, 3, 3, 1, 1)  # components of the rows of a run
 AMPLITUDE = 1e-6  # of what a good method leaves in the energy, relative
+AT_ONCE = 1800  # series drawn together
 RESULT = Path(__file__).parent / "results" / "audit_calibration.json"
 
-Series = NDArray[np.float64]
+Series = NDArray[np.float64]  # (samples, series)
 Generator = np.random.Generator
 
 
-def random_walk(rng: Generator, samples: int, components: int = 1) -> Series:
+def normal(rng: Generator, samples: int, count: int) -> Series:
+    """Independent normal numbers; each series is contiguous."""
+    return rng.standard_normal((count, samples)).T
+
+
+def random_walk(rng: Generator, samples: int, count: int) -> Series:
     """How round-off grows: one rounding error per sample, added up."""
-    return EPS * np.cumsum(rng.standard_normal((samples, components)), axis=0)
+    return EPS * np.cumsum(rng.standard_normal((count, samples)), axis=1).T
 
 
-def white_noise(rng: Generator, samples: int) -> Series:
+def walk_and_rounding(rng: Generator, samples: int, count: int, after: float = 0.1) -> Series:
+    """A walk under the rounding of the quantity itself: white noise as large as the walk after this part of the run."""
+    white = normal(rng, samples, count)
+    return random_walk(rng, samples, count) + np.sqrt(after * samples) * EPS * white
+
+
+def white_noise(rng: Generator, samples: int, count: int) -> Series:
     """Rounding errors of the quantity itself, without memory."""
-    return 2 * EPS * rng.standard_normal((samples, 1))
+    return 2 * EPS * normal(rng, samples, count)
 
 
-def quasi_periodic(rng: Generator, samples: int) -> Series:
+def quasi_periodic(rng: Generator, samples: int, count: int) -> Series:
     """Energy error of a symplectic method: four oscillations, the slowest with 5 to 10 periods in the run."""
-    return AMPLITUDE * oscillations(rng, samples, slowest=rng.uniform(5, 10))
+    return oscillations(rng, samples, rng.uniform(5, 10, count))
 
 
-def slow_oscillation(rng: Generator, samples: int) -> Series:
+def one_oscillation(rng: Generator, samples: int, count: int) -> Series:
+    """A single oscillation, with 5 to 500 periods in the run: nothing blurs its beat with the blocks."""
+    frequency, phase = np.exp(rng.uniform(np.log(5), np.log(500), count)), rng.uniform(0, 2 * np.pi, count)
+    return AMPLITUDE * np.sin(2 * np.pi * frequency[:, None] * run_time(samples) + phase[:, None]).T
+
+
+def slow_oscillation(rng: Generator, samples: int, count: int) -> Series:
     """The same, but the slowest period is one to four runs long: no statistics can tell it from a drift."""
-    return AMPLITUDE * oscillations(rng, samples, slowest=1 / rng.uniform(1, 4))
+    return oscillations(rng, samples, 1 / rng.uniform(1, 4, count))
 
 
-def oscillations(rng: Generator, samples: int, slowest: float) -> Series:
-    """Sum of four oscillations of random amplitude and phase; frequencies in periods per run."""
-    frequency = np.array([slowest, rng.uniform(10, 30), rng.uniform(30, 100), rng.uniform(100, samples / 2)])
-    amplitude = rng.uniform(0.5, 1, size=4)
-    phase = rng.uniform(0, 2 * np.pi, size=4)
-    return (np.sin(2 * np.pi * np.outer(run_time(samples), frequency) + phase) @ amplitude)[:, None]
+def oscillations(rng: Generator, samples: int, slowest: Series) -> Series:
+    """Sums of four oscillations of random amplitude and phase; frequencies in periods per run."""
+    count = len(slowest)
+    time, made = run_time(samples)[:, None], np.zeros((count, samples)).T
+    for frequency in (slowest, *(rng.uniform(a, b, count) for a, b in ((10, 30), (30, 100), (100, samples / 2)))):
+        phase, amplitude = rng.uniform(0, 2 * np.pi, count), rng.uniform(0.5, 1, count)
+        made += amplitude * np.sin(2 * np.pi * time * frequency + phase)
+    return AMPLITUDE * made
 
 
-def slow_wander(rng: Generator, samples: int) -> Series:
-    """Ornstein-Uhlenbeck process with a correlation time of 1/20 to 1/2 of the run."""
-    correlation = np.exp(rng.uniform(np.log(1 / 20), np.log(1 / 2)))
+def slow_wander(rng: Generator, samples: int, count: int) -> Series:
+    """Ornstein-Uhlenbeck processes with a correlation time of 1/20 to 1/2 of the run."""
+    correlation = np.exp(rng.uniform(np.log(1 / 20), np.log(1 / 2), count))
     keep = np.exp(-1 / (correlation * (samples - 1)))
-    noise = np.sqrt(1 - keep**2) * rng.standard_normal((samples, 1))
-    noise[0] = rng.standard_normal()  # starts in the stationary distribution
-    return AMPLITUDE * lfilter([1], [1, -keep], noise, axis=0)
+    noise = np.sqrt(1 - keep**2) * normal(rng, samples, count)
+    noise[0] = rng.standard_normal(count)  # starts in the stationary distribution
+    columns = [lfilter([1], [1, -k], column) for k, column in zip(keep, noise.T, strict=True)]
+    return AMPLITUDE * np.stack(columns).T
 
 
-def run_time(samples: int) -> Series:
+def encounters(rng: Generator, samples: int, count: int) -> Series:
+    """Energy error of a symplectic method on an orbit of eccentricity 0.9: sharp peaks at the pericentre, which return."""
+    periods, phase = rng.uniform(3, 60, count), rng.uniform(0, 2 * np.pi, count)
+    anomaly = np.linspace(0, 2 * np.pi, 20_001)  # the eccentric one; E - e sin E is the time
+    peak = 1 / (1 - 0.9 * np.cos(anomaly)) ** 3
+    turn = 2 * np.pi * run_time(samples)[:, None] * periods + phase
+    return AMPLITUDE * np.interp(turn, anomaly - 0.9 * np.sin(anomaly), peak, period=2 * np.pi)
+
+
+def run_time(samples: int) -> NDArray[np.float64]:
     return np.linspace(0, 1, samples)
 
 
 @dataclass(frozen=True)
 class Background:
-    """A kind of series without a drift; draw gives its deviation from 1, (samples, components)."""
+    """A kind of series without a drift: what draws them, how many samples they have, and in how many runs they are counted."""
 
-    draw: Callable[[Generator], Series]
-    seed: int
+    draw: Callable[[Generator, int, int], Series]
+    samples: int = SAMPLES
+    runs: int = RUNS
+    bound: bool = True  # whether at most 0.1 % of the runs may alarm falsely
 
 
 BACKGROUNDS = {
-    "random walk": Background(lambda rng: random_walk(rng, SAMPLES), 1),
-    "random walk, 200 samples": Background(lambda rng: random_walk(rng, FEW), 2),
-    "random walk, 3 components": Background(lambda rng: random_walk(rng, SAMPLES, 3), 3),
-    "random walk, 64 components, 200 samples": Background(lambda rng: random_walk(rng, FEW, 64), 4),
-    "white noise at round-off": Background(lambda rng: white_noise(rng, SAMPLES), 5),
-    "quasi-periodic": Background(lambda rng: quasi_periodic(rng, SAMPLES), 6),
-    "slow wander": Background(lambda rng: slow_wander(rng, SAMPLES), 7),
-    "oscillation slower than the run": Background(lambda rng: slow_oscillation(rng, SAMPLES), 8),
+    "random walk": Background(random_walk),
+    "random walk, 200 samples": Background(random_walk, FEW),
+    "walk and rounding": Background(walk_and_rounding),
+    "white noise at round-off": Background(white_noise),
+    "quasi-periodic": Background(quasi_periodic, runs=FEWER),
+    "one oscillation": Background(one_oscillation, runs=FEWER),
+    "slow wander": Background(slow_wander),
+    "close encounters": Background(encounters, runs=FEWER),
+    "oscillation slower than the run": Background(slow_oscillation, runs=FEWER, bound=False),
 }
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Wrong verdicts among 200 series of one kind; unit is the drift that counts as 1."""
+    """Wrong verdicts on one kind.
+
+    unit : the drift that counts as 1; runs, false_alarms : without a drift, and those of them with the verdict `drifts`; jumps : of
+    the first 200 those with `jumps`; series : for each size, missed : of them without the verdict `drifts`; unseen, unseen_many : of 400 with one jump, by its
+    size, and of 400 with several, by their number, those without an alarm
+    """
 
     unit: float
+    runs: int
     false_alarms: int
-    missed: dict[str, int]
+    jumps: int
+    series: int
+    missed: dict[str, int] = field(default_factory=dict)
+    unseen: dict[str, int] = field(default_factory=dict)
+    unseen_many: dict[str, int] = field(default_factory=dict)
 
 
-def judge(background: Series, drift: float) -> AuditRow:
-    """Verdict on 1 + background, with a drift in its first component before it is rounded to values near 1."""
-    time = run_time(len(background))
-    background[:, 0] += drift * time
-    return assess("quantity", time, 1 + background, steps=len(time) - 1, scale=1.0, promised="none")
+def walk_error(series: Series) -> NDArray[np.float64]:
+    """std(differences of 20 block means) / sqrt(19) per block, over the whole run."""
+    return np.diff(block_means(series, 20), axis=1).std(axis=1, ddof=1) / np.sqrt(19) * 20
+
+
+def drifting(series: Series, components: int) -> NDArray[np.bool_]:
+    """Which series drift, as one of so many components of a row: the rule of `assess`, for many series at once."""
+    edges, level = block_edges(len(series)), alarm_level(len(ROWS), components)
+    center = (edges[:-1] + edges[1:] - 1) / 2 / (len(series) - 1)
+    deviation = series - series[0]
+    drift, error = fit_drift(center, block_means(deviation), level)
+    return (np.abs(drift) >= significant_ratio(level) * error) & (np.abs(drift) > np.abs(deviation).max(axis=0) / BEAT)
+
+
+def jumping(series: Series) -> NDArray[np.bool_]:
+    """Which series jump."""
+    deviation = series - series[0]
+    return jumps_of(run_time(len(series)), deviation)[0] > np.abs(deviation).max(axis=0) / LARGE
+
+
+def count_runs(kind: str, rng: Generator, runs: int) -> tuple[int, int]:
+    """Runs without a drift that are said to drift, and the first of them that are said to jump."""
+    background, false, jumps = BACKGROUNDS[kind], 0, 0
+    for first in range(0, runs, AT_ONCE // sum(ROWS)):
+        made = min(AT_ONCE // sum(ROWS), runs - first)
+        alarm = np.zeros((2, made), dtype=bool)
+        for components in ROWS:
+            series = background.draw(rng, background.samples, made * components)
+            alarm[0] |= drifting(series, components).reshape(made, components).any(axis=1)
+            if first < JUMP_RUNS:
+                alarm[1] |= jumping(series).reshape(made, components).any(axis=1)
+        false, jumps = false + int(alarm[0].sum()), jumps + int(alarm[1].sum())
+    return false, jumps
 
 
 def calibrate(
-    kinds: Iterable[str], *, seed: int, sizes: Iterable[int] = SIZES, units: Mapping[str, float] | None = None
+    kinds: Iterable[str],
+    *,
+    seed: int,
+    runs: int | None = None,
+    series: int = SERIES,
+    sizes: Iterable[int] = SIZES,
+    jumps: Iterable[int] = JUMPS,
+    many: Iterable[int] = MANY,
+    units: Mapping[str, float] | None = None,
 ) -> dict[str, Counts]:
     """Counts of wrong verdicts by kind; units measured here, or given to compare with an earlier calibration."""
     counts = {}
     for kind in kinds:
         background = BACKGROUNDS[kind]
+        rng = np.random.default_rng([seed, crc32(kind.encode())])
 
-        def rows(size: int, unit: float, background: Background = background) -> list[AuditRow]:
-            rng = np.random.default_rng([seed, background.seed, size])
-            return [judge(background.draw(rng), size * unit) for _ in range(SERIES)]
+        def draw(number: int, rng: Generator = rng, background: Background = background) -> Series:
+            return background.draw(rng, background.samples, number)
 
-        pure = rows(0, 0.0)
-        unit = units[kind] if units is not None else float(np.median([row.drift_error for row in pure]))
-        counts[kind] = Counts(
-            unit=unit,
-            false_alarms=sum(row.verdict == "drifts" for row in pure),
-            missed={str(size): sum(row.verdict != "drifts" for row in rows(size, unit)) for size in sizes},
-        )
+        unit = float(np.median(walk_error(draw(series)))) if units is None else units[kind]
+        ramp = run_time(background.samples)[:, None]
+        missed = {str(size): int((~drifting(draw(series) + size * unit * ramp, 1)).sum()) for size in sizes}
+        unseen = {str(size): count_unseen(draw(JUMPING), rng, size, 1) for size in jumps}
+        unseen_many = {str(number): count_unseen(draw(JUMPING), rng, max(JUMPS), number) for number in many}
+        made = background.runs if runs is None else runs
+        false, by_jumps = count_runs(kind, rng, made)
+        counts[kind] = Counts(unit, made, false, by_jumps, series, missed, unseen, unseen_many)
     return counts
 
 
+def count_unseen(series: Series, rng: Generator, size: float, number: int) -> int:
+    """Series without an alarm after so many jumps are added, anywhere but in the first and last tenth, up or down."""
+    time, stepped = run_time(len(series))[:, None], series.copy()
+    for _ in range(number):
+        at, sign = rng.uniform(0.1, 0.9, series.shape[1]), rng.choice((-1.0, 1.0), series.shape[1])
+        stepped += sign * size * series.std(axis=0) * (time > at)
+    return int((~(drifting(stepped, 1) | jumping(stepped))).sum())
+
+
+def judge(background: Series, drift: float = 0.0, *, rows: int = len(ROWS)) -> AuditRow:
+    """The verdict of the audit itself on 1 + background, (samples, components), with a drift in its first component."""
+    time = run_time(len(background))
+    background = background + drift * np.outer(time, np.arange(background.shape[1]) == 0)
+    return assess("quantity", time, 1 + background, steps=len(time) - 1, scale=1.0, promised="none", rows=rows)
+
+
 def table(counts: Mapping[str, Counts]) -> str:
-    """Rates in percent as a Markdown table."""
+    """False alarms and missed drifts in percent, as a Markdown table."""
+    heading = ["series", "false alarms", *(f"missed, {size}" for size in SIZES)]
+    body = [
+        [kind, f"{100 * c.false_alarms / c.runs:.3f}", *(f"{100 * c.missed[str(s)] / c.series:.1f}" for s in SIZES)]
+        for kind, c in counts.items()
+    ]
+    return markdown(heading, body)
+
+
+def jump_table(counts: Mapping[str, Counts]) -> str:
+    """Jumps that raise no alarm in percent, as a Markdown table."""
+    heading = ["series", *(f"one, {size}" for size in JUMPS), *(f"{number}, {max(JUMPS)}" for number in MANY)]
+    body = [[kind, *(f"{100 * n / JUMPING:.0f}" for n in (*c.unseen.values(), *c.unseen_many.values()))]
+            for kind, c in counts.items()]  # fmt: skip
+    return markdown(heading, body)
+
+
+def markdown(heading: list[str], body: list[list[str]]) -> str:
+    """A table whose numbers stand on the right."""
 
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
-    def percent(count: int) -> str:
-        return f"{100 * count / SERIES:g}"
-
-    heading = ["series", "false alarms", *(f"missed, {size}" for size in SIZES)]
-    body = [
-        [kind, percent(count.false_alarms), *(percent(count.missed[str(size)]) for size in SIZES)]
-        for kind, count in counts.items()
-    ]
     return "\n".join([line(heading), line(["---"] + ["---:"] * (len(heading) - 1)), *map(line, body)])
 
 
@@ -154,11 +273,14 @@ def recorded() -> dict[str, Counts]:
 
 
 def main() -> None:
-    counts = calibrate(BACKGROUNDS, seed=SEED)
-    RESULT.parent.mkdir(exist_ok=True)
-    content = {"seed": SEED, "series": SERIES, "counts": {kind: asdict(count) for kind, count in counts.items()}}
+    counts = {}
+    for kind in BACKGROUNDS:
+        counts |= calibrate([kind], seed=SEED)
+        print(kind, counts[kind], flush=True)
+    content = {"seed": SEED, "counts": {kind: asdict(count) for kind, count in counts.items()}}
     RESULT.write_text(json.dumps(content, indent=2) + "\n")
     print(table(counts))
+    print(jump_table(counts))
 
 
 if __name__ == "__main__":

@@ -154,8 +154,9 @@ def audit(method: Method, of: Problem, *, dt: float, steps: int, every: int = 1,
         k += invariant.width
         values = columns[invariant.name].reshape(len(rows), -1)
         row = assess(
-            invariant.name, time, values, steps=steps, scale=scale, promised=method.traits.promise(invariant.tags)
-        )
+            invariant.name, time, values, steps=steps, scale=scale, promised=method.traits.promise(invariant.tags),
+            rows=len(of.system.invariants), continuous=invariant.continuous,
+        )  # fmt: skip
         kept.append(Kept(row, exact_limit(steps, scale)))
     return kept
 

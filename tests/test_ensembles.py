@@ -13,7 +13,7 @@ import catena as ct
 from catena.auditing import BLOCKS, EPS, assess
 from catena.engine.folding import compiled_fold, fold
 from catena.ensembles import Batch, Ensemble, Job, ensemble, members, running
-from catena.ensembles.auditing import drifts_of
+from catena.ensembles.auditing import measured_in
 from catena.errors import InputError, StepFailure
 from catena.systems.base import Field, Invariant, System
 from catena.views import NOT_FINITE, View
@@ -150,7 +150,7 @@ def test_the_audit_needs_no_samples():
     assert str(kept["nothing"].audit()) == str(kept["final"].audit()) == str(kept["samples"].audit())
     data, folded = kept["samples"].data, kept["nothing"]._column
     for i in range(6):
-        row = assess("energy", data.time, data.energy[i], steps=1000, scale=1.0, promised="none")
+        row = assess("energy", data.time, data.energy[i], steps=1000, scale=1.0, promised="none", rows=2)
         assert folded("energy_worst")[i] == row.worst
         assert abs(folded("energy_drift")[i] - row.drift) * 50.0 < 1e-12 * row.worst
         assert abs(folded("energy_drift_error")[i] - row.drift_error) * 50.0 < 1e-12 * row.worst
@@ -183,6 +183,7 @@ def recorded(rows: int, kind: str, rng: np.random.Generator) -> np.ndarray:
         "drift": np.cumsum(noise, axis=0) + np.array([0, 0, 1, 0]) * np.linspace(0, 1e-9, rows)[:, None],
         "large": 1e12 * noise,
         "still": 0.0 * noise,
+        "jump": noise + 1e-6 * (np.arange(rows)[:, None] > 0.6 * rows) * np.array([1, 0, 0, 1]),
     }[kind]
     return made - made[0]
 
@@ -191,7 +192,7 @@ def recorded(rows: int, kind: str, rng: np.random.Generator) -> np.ndarray:
 def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
     """Against `assess` on the whole series, in chunks of every size. A block edge that is off by one sample must show."""
     rng = np.random.default_rng(rows)
-    kinds = ["walk", "noise", "drift", "large", "still"] * 8
+    kinds = ["walk", "noise", "drift", "large", "still", "jump"] * 8
     series = [recorded(rows, kind, rng) for kind in kinds]
     job = Job(Recorded(), ct.Gauss(2), 0.1, rows - 1, 1, "nothing")
     batch = Batch.empty(job, len(series))
@@ -212,7 +213,15 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
     seen = set()
     for row, part in zip(audit, (slice(0, 1), slice(1, 4)), strict=True):
         singles = [
-            assess(row.quantity, np.arange(rows) * 0.1, d[:, part], steps=rows - 1, scale=1.0, promised=row.promised)
+            assess(
+                row.quantity,
+                np.arange(rows) * 0.1,
+                d[:, part],
+                steps=rows - 1,
+                scale=1.0,
+                promised=row.promised,
+                rows=2,
+            )
             for d in series
         ]
         verdicts = [single.verdict for single in singles]
@@ -220,13 +229,14 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
         assert sum(row.verdicts.values()) == len(series)
         assert row.contradicting == tuple(i for i, single in enumerate(singles) if single.contradicts)
         seen |= set(verdicts)
-    assert seen == ({"too short"} if rows < 200 else {"exact", "bounded", "drifts"})
+    assert seen == ({"too short"} if rows < 200 else {"exact", "bounded", "drifts", "jumps"})
     if rows >= 200:
-        blocks = [len(block) for block in np.array_split(np.arange(rows), BLOCKS)]
-        assert np.diff(job.edges).tolist() == blocks
+        assert (job.edges[0], job.edges[-1], len(job.edges)) == (0, rows, BLOCKS + 1)
+        assert set(np.diff(job.edges).tolist()) <= {rows // BLOCKS, rows // BLOCKS + 1}
         for i in range(len(series)):  # a drift does not depend on those it is fitted together with
-            alone = drifts_of(sums[i : i + 1], job.edges, 0.1)
-            np.testing.assert_array_equal(alone, (batch.drift[i : i + 1], batch.drift_error[i : i + 1]))
+            alone = measured_in(sums[i : i + 1], batch.worst[i : i + 1], job.edges, 0.1, job.system.invariants)
+            together = batch.drift, batch.drift_error, batch.jump
+            np.testing.assert_array_equal(alone, [measured[i : i + 1] for measured in together])
         batch.fit(job, np.roll(sums, 1, axis=1))
         assert str(Ensemble.of(job, np.zeros(len(series)), batch).audit()) != str(audit)
 

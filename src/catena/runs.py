@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,25 +13,19 @@ from .auditing import Audit, assess
 from .engine.build import choose_view
 from .engine.promises import promises
 from .errors import InputError, StoreError
+from .happened import Happening, Happenings, damage_lines
 from .plan import Plan, plan_from
 from .store import Checkpoint, is_empty, read_checkpoint, read_spec, verify
-from .systems.base import State
+from .systems.base import State, System
 
 if TYPE_CHECKING:
     import xarray
 
+    from .accuracy import PathError
     from .output.page.page import Page
     from .output.plots import RunPlots
 
 VERIFIED_BYTES = 2**28  # stores up to this size are checked when they are opened
-
-
-class Happening(NamedTuple):
-    """An event that took place: its name, its time, and the state and invariants there."""
-
-    name: str
-    time: float
-    data: dict[str, np.ndarray]
 
 
 class Run:
@@ -80,7 +74,7 @@ class Run:
         return {s.name: self._dataset(f"section_{s.name}_", f"crossing_{s.name}") for s in self.plan.sections}
 
     @cached_property
-    def events(self) -> list[Happening]:
+    def events(self) -> Happenings:
         """What happened, in the order of time: the events asked for, and what the samples show, such as a torn link."""
         names = [field.name for field in (*self.system.fields, *self.system.invariants)]
         happened = []
@@ -89,13 +83,33 @@ class Run:
             for row in (table.isel(event=i) for i in range(table.sizes["event"])):
                 data = {name: row[name].values for name in names}
                 happened.append(Happening(self.plan.events[int(row.which)].name, float(row.time), data))
-        for name, time, sample, more in self.system.happenings(self.data):
+        for sample, grave in self._grave:
             row = self.data.isel(time=sample)
-            happened.append(Happening(name, time, {**{field: row[field].values for field in names}, **more}))
-        return sorted(happened, key=lambda h: h.time)
+            happened.append(grave._replace(data={**{field: row[field].values for field in names}, **grave.data}))
+        return Happenings(sorted(happened, key=lambda h: h.time))
+
+    @cached_property
+    def _grave(self) -> list[tuple[int, Happening]]:
+        """What the samples show by themselves, with the number of the first sample that does."""
+        if type(self.system).happenings is System.happenings:
+            return []  # and the samples need not be looked at
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+            return [
+                (sample, Happening(name, time, more, ", ".join(f"{k} {v}" for k, v in more.items()), grave=True))
+                for name, time, sample, more in self.system.happenings(self._samples())
+            ]
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What happened that changes what the run means, such as a torn link, in a few lines."""
+        return tuple(damage_lines(sorted((grave for _, grave in self._grave), key=lambda h: h.time)))
+
+    def _samples(self) -> Any:
+        """The samples by name, as light as they are to have."""
+        return self.data
 
     def audit(self) -> Audit:
-        """Promised against measured, one row per invariant."""
+        """Promised against measured, one row per invariant, and what happened that changes what the run means."""
         time = self.data.time.values
         made = (len(time) - 1) * self.plan.every
         promised = promises(self.system, self.method).kept
@@ -106,8 +120,26 @@ class Run:
             values = self.data[invariant.name].values.reshape(len(time), -1)
             values = values[:, 0] if invariant.shape == () else values
             promise = promised[invariant.name]
-            rows.append(assess(invariant.name, time, values, steps=made, scale=scale, promised=promise))
-        return Audit(tuple(rows))
+            rows.append(
+                assess(
+                    invariant.name, time, values, steps=made, scale=scale, promised=promise,
+                    rows=len(self.system.invariants), continuous=invariant.continuous,
+                )
+            )  # fmt: skip
+        failed = [f"failed in step {self.ending['failed_at']}"] if "failed_at" in self.ending else []
+        stopped = [str(self.ending["reason"])] if "stopped_by" in self.ending else []
+        return Audit(tuple(rows), (*self.damage, *failed), tuple(stopped))
+
+    def error(self, *, t_end: float | None = None) -> PathError:
+        """How accurate the path is, measured by further runs with half and with twice the step; see `catena.accuracy.path_error`.
+
+        Parameters
+        ----------
+        t_end : time until which the path is looked at; the end of the run if None
+        """
+        from .accuracy import path_error
+
+        return path_error(self, t_end=t_end)
 
     def spectrum(self, name: str) -> xarray.DataArray:
         """Power spectral density of a field or invariant; see `catena.analysis.spectrum`."""
@@ -166,7 +198,8 @@ class Run:
         newton = self.counts.get("newton_steps", 0)
         by = f", {newton} of them by Newton" if newton else ""
         end = f", {self.ending['reason']}" if "reason" in self.ending else ""
-        return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{by}{end})"
+        damage = "".join(f"; {line}" for line in self.damage)
+        return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{by}{end}{damage})"
 
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
         raise NotImplementedError
@@ -188,17 +221,17 @@ class MemoryRun(Run):
         self._rows = rows
         self._crossings = crossings
 
+    def _samples(self) -> dict[str, np.ndarray]:
+        times = self.plan.times(np.arange(len(self._rows)) * self.plan.every)
+        return {"time": times} | self.system.columns(self._rows)
+
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
         import xarray
 
         from .recording import crossing_columns, streams_of
 
         columns: Mapping[str, np.ndarray]
-        if prefix:
-            columns = crossing_columns(self.plan, self._crossings)[prefix]
-        else:
-            times = self.plan.times(np.arange(len(self._rows)) * self.plan.every)
-            columns = {"time": times} | self.system.columns(self._rows)
+        columns = crossing_columns(self.plan, self._crossings)[prefix] if prefix else self._samples()
         stream = next(s for s in streams_of(self.plan) if s.dim == dim)
         return xarray.Dataset(
             {

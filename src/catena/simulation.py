@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
@@ -14,7 +15,7 @@ from typing import Any
 from . import memory
 from .engine.build import choose_view
 from .engine.driver import Chunk, Driver
-from .errors import InputError, Interrupted, StepFailure, StoreError
+from .errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method, is_renamed, stored_method
 from .plan import Plan, Problem, make_plan, plan_from, step_count
 from .recording import MemoryRecorder, StoreRecorder
@@ -213,14 +214,21 @@ def _run(
                 shown(driver, chunk)
                 if chunk.status == STOPPED:
                     names = _stopping(plan, chunk)
-                    return recorder.finish(driver, reason=f"stopped by {', '.join(names)}", stopped_by=names)
+                    return _told(recorder.finish(driver, reason=f"stopped by {', '.join(names)}", stopped_by=names))
                 if asked and chunk_committed(recorder, driver):
                     raise _interruption(recorder, driver)
                 spent = max(time.perf_counter() - began, 1e-6)
                 chunk_steps = int(max(1, made * min(4.0, max(0.25, CHUNK_SECONDS / spent))))
-            return recorder.finish(driver)
+            return _told(recorder.finish(driver))
     finally:
         recorder.close()
+
+
+def _told(run: Run) -> Run:
+    """The run, with a warning if something happened that changes what it means."""
+    if run.damage:
+        warnings.warn(f"{'; '.join(run.damage)}: from then on this is another system", CatenaWarning, stacklevel=5)
+    return run
 
 
 def _stopping(plan: Plan, chunk: Chunk) -> list[str]:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.ensembles.members import Batch, Job
+from catena.ensembles.results import Ensemble
 from catena.errors import CatenaWarning
 from catena.geometry import rotations
 from chains import Plain, disturbed_helix, quiet_start
@@ -109,7 +111,9 @@ def pulled_apart(every: int, **potential) -> ct.Run:
     """Three bodies; the last leaves with speed 10 along x, far too fast to be held."""
     chain = ct.Chain([ct.Body.tetrahedron()] * 3, potential.get("potential", LJ), left=ct.Free())
     start = quiet_start(chain, [[0, 0, 0], [2.2, 0, 0], [4.4, 0, 0]], velocity=[[0, 0, 0], [0, 0, 0], [10.0, 0, 0]])
-    return simulate(chain, start, Plain(2), dt=0.005, steps=120, every=every)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "torn, link 1", CatenaWarning)
+        return simulate(chain, start, Plain(2), dt=0.005, steps=120, every=every)
 
 
 def test_a_torn_link_is_an_event_with_its_time():
@@ -133,8 +137,62 @@ def test_events_asked_for_and_torn_links_stand_in_the_order_of_time():
     chain = pulled_apart(1).system
     start = quiet_start(chain, [[0, 0, 0], [2.2, 0, 0], [4.4, 0, 0]], velocity=[[0, 0, 0], [0, 0, 0], [10.0, 0, 0]])
     watched = [ct.Event("soon", "position[2,0] - 5"), ct.Event("late", "position[2,0] - 9")]
-    run = simulate(chain, start, Plain(2), dt=0.01, steps=60, events=watched)
+    with pytest.warns(CatenaWarning, match="torn, link 1, t = 0.2.*: from then on this is another system"):
+        run = simulate(chain, start, Plain(2), dt=0.01, steps=60, events=watched)
     assert [event.name for event in run.events] == ["soon", "torn", "late"]
+    assert [event.grave for event in run.events] == [False, True, False]
+    assert isinstance(run.events, list)
+    lines = repr(run.events).splitlines()
+    assert len(lines) == 4
+    assert lines[0].split() == ["time", "event"]
+    assert lines[2].split()[1:] == ["torn", "link", "1"]
+    assert run.events._repr_html_().count("<tr>") == 4
+
+
+def test_a_torn_link_stands_wherever_the_run_is_read():
+    """In the audit, which is not ok, in repr and notebook, on the page; a chain that holds says nothing of the kind."""
+    run = pulled_apart(1)
+    (told,) = run.damage
+    assert told.startswith("torn, link 1, t = 0.2")
+    audit = run.audit()
+    assert audit.damage == (told,)
+    assert audit.contradictions == ()
+    assert not audit.ok
+    assert told in str(audit)
+    assert told in audit._repr_html_()
+    assert repr(run).endswith(f"; {told})")
+    assert told in run._repr_html_()
+    page = run.view()
+    assert f'<p class="contradicts">{told}</p>' in page.html
+    whole = pulled_apart(1, potential=LJ + ct.Harmonic(1e-6, 1.0))
+    assert whole.damage == ()
+    assert "torn" not in str(whole.audit()) + repr(whole) + whole._repr_html_()
+
+
+def test_members_that_tear_stand_in_the_audit_of_an_ensemble():
+    """The second of three starts is too fast to be held; where the final states are not kept, nobody knows."""
+    chain = ct.Chain([ct.Body.tetrahedron()] * 2, LJ, left=ct.Free())
+    starts = [
+        quiet_start(chain, [[0, 0, 0], [2.2, 0, 0]], velocity=[[0, 0, 0], [speed, 0, 0]]) for speed in (0.0, 10.0, 0.1)
+    ]
+    job = Job(chain, Plain(2), 0.005, 100, 1, "final")
+    final = np.array([simulated_row(chain, start) for start in starts])
+    first = np.array([simulated_row(chain, start, steps=0) for start in starts])
+    batch = Batch.empty(job, 3)
+    batch.start[:], batch.final[:] = first, final
+    audit = Ensemble.of(job, np.zeros(3), batch).audit()
+    assert audit.damaged == (1,)
+    assert not audit.ok
+    assert str(audit).endswith("3 members, 1 torn: 1")
+    silent = Job(chain, Plain(2), 0.005, 100, 1, "nothing")
+    assert Ensemble.of(silent, np.zeros(3), batch).audit().damaged == ()
+
+
+def simulated_row(chain: ct.Chain, start: ct.State, steps: int = 100) -> np.ndarray:
+    """The last row of a short run, fields and invariants."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CatenaWarning)
+        return simulate(chain, start, Plain(2), dt=0.005, steps=max(steps, 1))._rows[-1 if steps else 0]
 
 
 def test_what_holds_at_any_distance_never_tears():
@@ -240,8 +298,11 @@ def test_printed_chain_tears_where_it_is_known_to(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)
         problem = ct.problems.printed_chain()
-    run = ct.simulate(problem, method=ct.Splitting(6), dt=0.005, t_end=4.0, every=10, out=tmp_path / "torn.zarr")
+    with pytest.warns(CatenaWarning, match="torn, link 0, .*; torn, link 6, "):
+        run = ct.simulate(problem, method=ct.Splitting(6), dt=0.005, t_end=4.0, every=10, out=tmp_path / "torn.zarr")
     found = [(event.name, int(event.data["link"])) for event in run.events]
     assert found == [("torn", 0), ("torn", 6)]
     assert 2.0 < run.events[0].time < run.events[1].time < 3.0
     assert [event.time for event in ct.open(tmp_path / "torn.zarr").events] == [event.time for event in run.events]
+    assert ct.open(tmp_path / "torn.zarr").damage == run.damage
+    assert not ct.open(tmp_path / "torn.zarr").audit().ok

@@ -52,7 +52,7 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
             "planned_steps": planned, "finished": run.finished, "ending": run.ending.get("reason", ""),
             "time": float(run.final.time), "samples": run.data.sizes["time"], "bytes": sum(stored),
             "files": len(stored), "cite": list(run.method.traits.cite),
-            "audit": run.audit().to_dict(),
+            "audit": run.audit().to_dict(), "damage": list(run.damage),
         }  # fmt: skip
         show_json(facts_of)
         return

@@ -19,6 +19,7 @@ LONGEST_SYSTEM = 100  # characters of what moves, before a run
 DEFAULT_NAME = "pull"  # of the run without a case
 
 if TYPE_CHECKING:
+    from ..auditing import AuditRow
     from ..plan import Plan
     from ..runs import Run
 
@@ -157,7 +158,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
             {
                 "case": run.plan.describe(), "steps": run.steps, "time": float(run.final.time),
                 "ending": run.ending.get("reason", ""), "out": str(run.path) if hasattr(run, "path") else None,
-                "audit": audit.to_dict(), "ok": audit.ok, "sections": counts,
+                "audit": audit.to_dict(), "ok": audit.ok, "damage": list(audit.damage), "sections": counts,
                 "events": [{"name": name, "time": time} for name, time in happened],
             }
         )  # fmt: skip
@@ -171,14 +172,20 @@ def show_run(run: Run, *, as_json: bool) -> None:
             typer.echo(f"event {name}: {often} at t = {times[0]:.10g}")
     for row in audit.contradictions:
         error_console().print(
-            f"{run.method} promises that {row.quantity} is {row.promised}, but it {_measured(row.verdict)}: "
-            f"it deviates by {row.worst:.2g}",
+            f"{_promised(run, row)} {_measured(row)}: it deviates by {row.worst:.2g}",
             style="bold red", markup=False,
         )  # fmt: skip
 
 
-def _measured(verdict: str) -> str:
-    return verdict if verdict == "drifts" else f"is {verdict}"
+def _promised(run: Run, row: AuditRow) -> str:
+    known = {"exact": "is exact", "bounded": "is bounded", "drifts": "may drift"}
+    if row.promised not in known:
+        return row.quantity
+    return f"{run.method} promises that {row.quantity} {known[row.promised]}, but it"
+
+
+def _measured(row: AuditRow) -> str:
+    return row.finding if row.verdict in ("drifts", "jumps") else f"is {row.verdict}"
 
 
 def tell_interruption(stop: Interrupted, store: Path | None) -> None:

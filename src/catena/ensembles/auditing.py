@@ -1,21 +1,32 @@
 """The audit of an ensemble: the verdict that each member would get as a single run, without its samples.
 
-Of each invariant only the largest deviation from the start and the sums of the deviations over the 20 blocks of
-`catena.auditing` are kept while the samples come; the drift is fitted to block means, so nothing is lost.
+Of each invariant only the largest deviation from the start and the sums of the deviations over the 40 blocks of
+`catena.auditing` are kept while the samples come; the drift is fitted to block means, so nothing is lost. Jumps are looked for
+in these means only: what a single run finds between them, such as many jumps in a row, is not seen here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..auditing import BLOCKS, FEWEST_SAMPLES, SEVERITY, Promise, drift_with_error, judge
+from ..auditing import (
+    FEWEST_SAMPLES,
+    SEVERITY,
+    Promise,
+    alarm_level,
+    fit_drift,
+    judge,
+    largest_jump,
+    left_by_uneven_blocks,
+)
 from ..errors import InputError, nearest
 from ..markup import html_table
+from ..systems.base import Invariant
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,20 +34,24 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-
-def block_edges(samples: int) -> Integers:
-    """Numbers of the samples between which the blocks lie, whose sizes differ by one at most; the first are the larger."""
-    size, larger = divmod(samples, BLOCKS)
-    return np.cumsum([0] + [size + (block < larger) for block in range(BLOCKS)])
+NAMED = 8  # members that a line names
 
 
-def drifts_of(sums: Array, edges: Integers, interval: float) -> tuple[Array, Array]:
-    """Drifts and their errors (m, k), from the block sums (m, blocks, k) of samples so far apart in time; nan if too few."""
+def measured_in(
+    sums: Array, worst: Array, edges: Integers, interval: float, invariants: Sequence[Invariant]
+) -> tuple[Array, Array, Array]:
+    """Drifts, their errors and the sizes of the largest jumps (m, k), from the block sums (m, blocks, k) of samples so far apart
+    in time, and their largest deviations (m, k); too few samples have drifts that are nan and no jumps."""
     if edges[-1] < FEWEST_SAMPLES:
         unknown = np.full((len(sums), sums.shape[2]), np.nan)
-        return unknown, unknown
+        return unknown, unknown, np.zeros(unknown.shape)
     center = (edges[:-1] + edges[1:] - 1) / 2 * interval
-    return drift_with_error(center, np.moveaxis(sums / np.diff(edges)[:, None], 1, 2))
+    means = np.moveaxis(sums / np.diff(edges)[:, None], 1, 2)
+    level = np.array([alarm_level(len(invariants), one.width) for one in invariants for _ in range(one.width)])
+    continuous = np.array([one.continuous for one in invariants for _ in range(one.width)])
+    jump = largest_jump(means)[0]
+    resolved = continuous & (jump > left_by_uneven_blocks(edges) * worst)
+    return *fit_drift(center, means, level), np.where(resolved, jump, 0.0)
 
 
 @dataclass(frozen=True)
@@ -62,11 +77,20 @@ class EnsembleAuditRow:
 
 @dataclass(frozen=True, repr=False)
 class EnsembleAudit:
-    """All invariants of an ensemble, promised against measured; prints as a table."""
+    """All invariants of an ensemble, promised against measured; prints as a table.
+
+    Attributes
+    ----------
+    rows : one for each quantity
+    members, failed : how many there are, and how many of them could not be followed to the end
+    damaged : members that end in a state that changes what they mean, such as a chain with a torn link; unknown, and so empty,
+        where the final states were not kept
+    """
 
     rows: tuple[EnsembleAuditRow, ...]
     members: int
     failed: int
+    damaged: tuple[int, ...] = ()
 
     def __getitem__(self, quantity: str) -> EnsembleAuditRow:
         known = [row.quantity for row in self.rows]
@@ -85,8 +109,8 @@ class EnsembleAudit:
 
     @property
     def ok(self) -> bool:
-        """Whether no verdict of a member contradicts the promise."""
-        return not any(row.contradicting for row in self.rows)
+        """Whether no verdict of a member contradicts the promise, and none was damaged."""
+        return not self.damaged and not any(row.contradicting for row in self.rows)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Rows by quantity, as plain values for JSON."""
@@ -97,7 +121,16 @@ class EnsembleAudit:
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         lines.insert(1, tuple("-" * width for width in widths))
         table = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([*table, f"{self.members} members" + (f", {self.failed} failed" if self.failed else "")])
+        return "\n".join([*table, self._counts])
+
+    @property
+    def _counts(self) -> str:
+        """How many members there are, failed, and were damaged, with the numbers of the last ones."""
+        counts = f"{self.members} members" + (f", {self.failed} failed" if self.failed else "")
+        if self.damaged:
+            named = ", ".join(map(str, self.damaged[:NAMED])) + (" ..." if len(self.damaged) > NAMED else "")
+            counts += f", {len(self.damaged)} torn: {named}"
+        return counts
 
     __repr__ = __str__
 
@@ -105,7 +138,7 @@ class EnsembleAudit:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table()
+        table = Table(caption=Text(self._counts), caption_justify="left")
         for heading in HEADINGS:
             table.add_column(heading, justify="right" if heading in ("worst", "member") else "left")
         for row in self.rows:
@@ -113,7 +146,7 @@ class EnsembleAudit:
         return table
 
     def _repr_html_(self) -> str:
-        return html_table(map(_cells, self.rows), headings=HEADINGS)
+        return html_table(map(_cells, self.rows), headings=HEADINGS) + f"<p>{self._counts}</p>"
 
 
 HEADINGS = ("quantity", "worst", "member", "promised", "members by verdict")
@@ -130,12 +163,14 @@ def assess_members(
     worst: Array,
     drift: Array,
     drift_error: Array,
+    jump: Array,
     *,
     samples: int,
     steps: int,
     duration: float,
     scale: Array,
     promised: str,
+    rows: int,
 ) -> EnsembleAuditRow:
     """Judge one quantity, with k components, of m members, each by the rules of `catena.auditing.assess`.
 
@@ -143,22 +178,18 @@ def assess_members(
     ----------
     quantity : name of the invariant
     members : (m,) their numbers
-    worst, drift, drift_error : (m, k), as for `catena.auditing.judge`
+    worst, drift, drift_error, jump : (m, k), as for `catena.auditing.judge`
     samples, steps, duration : of each member
     scale : (m,) largest magnitude of the terms that make the quantity up
     promised : "exact", "bounded", "drifts", "needed" or "none"
+    rows : number of quantities that are judged
     """
     promise = Promise(promised)  # type: ignore[arg-type]  # checked there
+    level = alarm_level(rows, worst.shape[1])
     severity = judge(
-        worst,
-        drift,
-        drift_error,
-        samples=samples,
-        steps=steps,
-        duration=duration,
-        scale=scale[:, None],
-        promise=promise,
-    ).max(axis=1)
+        worst, drift, drift_error, jump,
+        samples=samples, steps=steps, duration=duration, scale=scale[:, None], promise=promise, level=level,
+    ).max(axis=1)  # fmt: skip
     largest = worst.max(axis=1)
     contradicts = np.array([promise.contradicted_by(verdict) for verdict in SEVERITY])
     return EnsembleAuditRow(

@@ -2,7 +2,7 @@
 
 On the processor threads take them in batches, each member with its own driver, so its numbers are those of a single run to
 the bit; on a card each member has a thread (`engine.cuda`). The audit needs no samples to be kept: the deviations of the
-invariants are folded, as they come, into their largest magnitude and their sums over the 20 blocks from which the drift is
+invariants are folded, as they come, into their largest magnitude and their sums over the 40 blocks from which the drift is
 fitted, so that memory does not grow with the length of the runs.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import memory
-from ..auditing import BLOCKS
+from ..auditing import BLOCKS, block_edges
 from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..engine.folding import compiled_fold
@@ -32,7 +32,7 @@ from ..plan import positive_integer
 from ..simulation import CHUNK_BYTES, CHUNK_SECONDS
 from ..systems.base import System, system_from
 from ..views import OK
-from .auditing import block_edges, drifts_of
+from .auditing import measured_in
 
 Array = NDArray[np.float64]
 Keep = Literal["final", "samples", "nothing"]
@@ -120,7 +120,7 @@ class Batch:
     """What came out of some members, leading axis member.
 
     start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, drift,
-    drift_error, scale : of the invariants, nan for a member that failed; samples : all rows, none if they are not kept
+    drift_error, jump, scale : of the invariants, nan for a member that failed; samples : all rows, none if they are not kept
     """
 
     start: Array
@@ -130,6 +130,7 @@ class Batch:
     worst: Array
     drift: Array
     drift_error: Array
+    jump: Array
     scale: Array
     samples: Array
 
@@ -138,17 +139,18 @@ class Batch:
         """Room for so many members; a sample that is not made is nan."""
         k = job.system.invariant_width
         width = job.system.public_width + k
-        return cls(
-            np.empty((members, width)), np.empty((members, width)),
-            np.zeros(members, dtype=np.int64), np.zeros(members, dtype=np.int64),
-            np.zeros((members, k)), np.zeros((members, k)), np.zeros((members, k)), np.zeros((members, k)),
-            np.full((members, job.kept_rows, width), np.nan),
-        )  # fmt: skip
+        first, last = np.empty((2, members, width))
+        status, made = np.zeros((2, members), dtype=np.int64)
+        worst, drift, drift_error, jump, scale = np.zeros((5, members, k))
+        samples = np.full((members, job.kept_rows, width), np.nan)
+        return cls(first, last, status, made, worst, drift, drift_error, jump, scale, samples)
 
     def fit(self, job: Job, sums: Array) -> None:
-        """Fill in the drifts from the block sums (members, blocks, k); nothing is known of members that failed."""
-        self.drift[:], self.drift_error[:] = drifts_of(sums, job.edges, job.every * job.dt)
-        for measured in (self.worst, self.drift, self.drift_error, self.scale):
+        """Fill in drifts and jumps from the block sums (members, blocks, k); nothing is known of members that failed."""
+        self.drift[:], self.drift_error[:], self.jump[:] = measured_in(
+            sums, self.worst, job.edges, job.every * job.dt, job.system.invariants
+        )
+        for measured in (self.worst, self.drift, self.drift_error, self.jump, self.scale):
             measured[self.status != OK] = np.nan
 
     def __len__(self) -> int:

@@ -44,7 +44,8 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
     columns.append(Column("steps", attributes={"long_name": "steps made"}))
     for f in job.system.invariants:
         for what, about in (
-            ("worst", "largest deviation"), ("drift", "drift per time"), ("drift_error", "error of the drift")
+            ("worst", "largest deviation"), ("drift", "drift per time"), ("drift_error", "error of the drift"),
+            ("jump", "largest jump"),
         ):  # fmt: skip
             columns.append(
                 Column(f"{f.name}_{what}", f.shape, f.dims, {"long_name": f"{about} of {f.about or f.name}"})
@@ -69,7 +70,7 @@ def columns_of(job: Job, times: Array, batch: Batch) -> dict[str, Array]:
     for f in system.invariants:
         part = slice(first, first + f.width)
         first += f.width
-        for what in ("worst", "drift", "drift_error"):
+        for what in ("worst", "drift", "drift_error", "jump"):
             columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].reshape(-1, *f.shape)
         columns[f"{f.name}_scale"] = batch.scale[:, part].max(axis=1)
     if job.kept_rows:
@@ -147,17 +148,28 @@ class Ensemble:
         for invariant in self.system.invariants:
             measured = [
                 self._column(f"{invariant.name}_{what}")[sound].reshape(len(sound), invariant.width)
-                for what in ("worst", "drift", "drift_error")
+                for what in ("worst", "drift", "drift_error", "jump")
             ]
             rows.append(
                 assess_members(
                     invariant.name, sound, *measured,
                     samples=self._job.rows, steps=steps, duration=steps * self.dt,
                     scale=self._column(f"{invariant.name}_scale")[sound],
-                    promised=promised[invariant.name],
+                    promised=promised[invariant.name], rows=len(self.system.invariants),
                 )
             )  # fmt: skip
-        return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound))
+        return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound), self._damaged())
+
+    def _damaged(self) -> tuple[int, ...]:
+        """The members that were whole at the start and are not at the end; none are known if the states were not kept."""
+        if self.keep == "nothing":
+            return ()
+        fields = [f.name for f in self.system.fields]
+        before, after = (
+            self.system.damaged({name: self._column(prefix + name) for name in fields})
+            for prefix in ("start_", "final_")
+        )
+        return tuple(np.flatnonzero(after & ~before).tolist())
 
     @property
     def _names(self) -> list[str]:

@@ -128,7 +128,9 @@ def _first_row(problem: Any) -> dict[str, np.ndarray]:
 def _energies(folder: Folder, methods: tuple[Method, ...], t_end: float, *, tears: bool) -> list[Row]:
     """Energy of the printed chain over time."""
     problem = _printed()
-    runs = [simulate(problem, method=m, dt=DT, t_end=t_end, every=5, progress=False) for m in methods]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "torn", CatenaWarning)  # a row of the table tells when
+        runs = [simulate(problem, method=m, dt=DT, t_end=t_end, every=5, progress=False) for m in methods]
     with styled():
         figure = new_figure(width=6.4, height=4.4)
         ax = figure.subplots()

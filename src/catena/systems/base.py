@@ -39,9 +39,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Invariant(Field):
-    """A quantity that the motion keeps. `tags` tell a method what it is: "energy", "linear", "bilinear", "quadratic"."""
+    """A quantity that the motion keeps. `tags` tell a method what it is: "energy", "linear", "bilinear", "quadratic".
+
+    "work" and "changes" are the tags of quantities that are recorded beside them, but that the motion itself changes.
+    """
 
     tags: frozenset[str] = _default(default_factory=frozenset)
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the exact motion keeps it, and it is a continuous function of the state: a residual is that of the worst body."""
+        return not self.tags & {"work", "changes"} and not self.name.endswith("residual")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +127,13 @@ class System:
         return "start"
 
     def happenings(self, samples: Any) -> Iterator[tuple[str, float, int, dict[str, NDArray[Any]]]]:
-        """What samples (a Dataset along `time`) show by themselves: name, time, first sample that shows it, more data."""
+        """What samples (arrays along `time` by name, such as a Dataset) show by themselves, and what changes what a run means, such as a torn link:
+        name, time, first sample that shows it, more data."""
         return iter(())
+
+    def damaged(self, states: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """Which of many states, fields with a leading axis, are such as `happenings` tells of."""
+        return np.zeros(len(next(iter(states.values()))), dtype=bool)
 
     def frequency_above(self, threshold: float, state: State) -> float | None:
         """The highest frequency of small motions about a state if it is above the threshold, and if the system knows it."""

@@ -21,13 +21,14 @@ def facts(run: Any, *, samples: int | None = None) -> list[tuple[str, str]]:
         ("steps", str(run.steps)),
         ("time", f"{run.plan.t0:.10g} to {end:.10g}"),
         *([("ended", str(run.ending["reason"]))] if "reason" in run.ending else []),
+        *([("damage", "; ".join(run.damage))] if run.damage else []),
         ("samples", f"{count}, {rhythm(run.plan.every)}"),
         *((f"unit of {name}", str(unit)) for name, unit in run.plan.units.items()),
     ]
 
 
 def facts_table(run: Any) -> str:
-    """The facts as a small table of HTML; nothing is computed."""
+    """The facts as a small table of HTML."""
     rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(run))
     return f"<table>{''.join(rows)}</table>"
 

@@ -261,10 +261,12 @@ def _audit(audit: Audit) -> str:
         cells = (
             r.label, f"{r.start:.10g}", f"{r.worst:.2e}", f"{r.drift:+.2e}" if measured else "\u2013",
             f"{r.drift_error:.1e}" if measured else "\u2013", r.promised,
-            r.verdict + (", against the promise" if r.contradicts else ""),
+            r.finding + (", against the promise" if r.contradicts else ""),
         )  # fmt: skip
         lines.append(row("td", cells, "contradicts" if r.contradicts else r.verdict.replace(" ", "-")))
-    return f"<table><thead>{row('th', head)}</thead><tbody>{''.join(lines)}</tbody></table>"
+    below = [f'<p class="contradicts">{escape(text)}</p>' for text in audit.damage]
+    below += [f"<p>{escape(text)}</p>" for text in audit.closing]
+    return f"<table><thead>{row('th', head)}</thead><tbody>{''.join(lines)}</tbody></table>{''.join(below)}"
 
 
 def _citation(keys: tuple[str, ...]) -> str:

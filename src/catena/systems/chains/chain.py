@@ -7,7 +7,7 @@ without multiplier or projection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -251,6 +251,11 @@ class Chain(System):
         """A link that tears, under the name "torn": its number, and a time interpolated between two samples."""
         for tear in chain_tearing.tears(self, samples):
             yield "torn", tear.time, tear.sample, {"link": np.array(tear.link)}
+
+    def damaged(self, states: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """Which of many states have a torn link."""
+        torn = chain_tearing.torn_links(self, states["position"], states["orientation"])
+        return np.asarray(torn.any(axis=-1))
 
     def scales(self, length: float | None = None, *, mass: float | None = None, time: float | None = None) -> Scales:
         """Units of length, mass and time, and the chain without dimensions in them.

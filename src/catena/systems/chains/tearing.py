@@ -79,22 +79,32 @@ class _Reach:
         return np.minimum(pairs, link_lengths(position)[..., self.link] - self.bond)
 
 
+def torn_links(chain: Chain, position: Array, orientation: Array) -> NDArray[np.bool_]:
+    """Which links are torn, (..., n - 1), in states (..., n, 3) and (..., n, 4)."""
+    reaches = [_Reach(chain, link) for link in range(chain.count - 1)]
+    torn = [
+        reach.excess(position, orientation) > 0.0 if reach.can_tear else np.zeros(position.shape[:-2], dtype=bool)
+        for reach in reaches
+    ]
+    return np.stack(torn, axis=-1) if torn else np.zeros((*position.shape[:-2], 0), dtype=bool)
+
+
 def tears(chain: Chain, samples: Any) -> Iterator[Tear]:
     """The links that tear between two samples; the time is interpolated linearly between them.
 
     Parameters
     ----------
-    samples : Dataset of a run with time, position and orientation
+    samples : time, position and orientation of a run by name, a Dataset or arrays
     """
     reaches = [reach for reach in (_Reach(chain, link) for link in range(chain.count - 1)) if reach.can_tear]
-    time = samples.time.values
+    time = np.asarray(samples["time"])
     for first in range(0, len(time) if reaches else 0, SAMPLES):
         begin = max(first - 1, 0)  # the last of the block before
-        position = samples.position[begin : first + SAMPLES].values
+        position = np.asarray(samples["position"][begin : first + SAMPLES])
         lengths = link_lengths(position)
         if not any((lengths[:, reach.link] > reach.surely_whole).any() for reach in reaches):
             continue
-        orientation = samples.orientation[begin : first + SAMPLES].values
+        orientation = np.asarray(samples["orientation"][begin : first + SAMPLES])
         for reach in reaches:
             for i in _torn_at(reach, position, orientation, lengths[:, reach.link]):
                 before, after = reach.excess(position[i - 1 : i + 1], orientation[i - 1 : i + 1])

@@ -153,7 +153,9 @@ class ScalingBody(OneBody):
         lossless = self.constraint != "unilateral" or self.restitution == 1.0
         conservative = lossless and not self._loads[:, 6:].any()
         found = [
-            Invariant("energy", (), (), "kinetic and potential energy", frozenset({"energy"} if conservative else ())),
+            Invariant(
+                "energy", (), (), "kinetic and potential energy", frozenset({"energy" if conservative else "changes"})
+            ),
             Invariant("unit_residual", (), (), "|q|^2 - 1", frozenset({"unit", "quadratic"})),
         ]
         moves_freely, turns_freely = self._kept

@@ -1,0 +1,27 @@
+"""The audit of a run: what the method promised for each invariant against what was measured.
+
+`drift` fits a line through block means, `jumps` looks for changes of level, `verdicts` judges one quantity, `table` is all of them.
+"""
+
+from .drift import BLOCKS, block_edges, fit_drift
+from .jumps import largest_jump, left_by_uneven_blocks
+from .table import Audit
+from .verdicts import EPS, FEWEST_SAMPLES, SEVERITY, AuditRow, Promise, alarm_level, assess, exact_limit, judge
+
+__all__ = [
+    "BLOCKS",
+    "EPS",
+    "FEWEST_SAMPLES",
+    "SEVERITY",
+    "Audit",
+    "AuditRow",
+    "Promise",
+    "alarm_level",
+    "assess",
+    "block_edges",
+    "exact_limit",
+    "fit_drift",
+    "judge",
+    "largest_jump",
+    "left_by_uneven_blocks",
+]

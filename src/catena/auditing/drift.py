@@ -1,0 +1,132 @@
+"""The drift of a series, and how sure it is: a line through block means whose noise is part walk, part white.
+
+The samples are averaged over 40 blocks. Their means are taken for
+
+    constant + drift * time + walk + white noise,
+
+because round-off grows as a random walk, and what is rounded at the end, or oscillates fast, has no memory. With lambda the
+variance that the walk gathers in a block, in units of the variance of the white part, the covariance of the means is
+
+    S(lambda) = lambda K + 1,    K_ij = min(i, j) + 1/2 (i /= j),  i + 1/3 (i = j),    i, j = 0 ... 39,
+
+K being that of means of Brownian motion over blocks of length one. The data decide lambda, as far as they can: for each of 27
+values the line is fitted by generalised least squares, and of those values that are plausible the one counts that makes the
+drift least significant. Plausible is a lambda whose restricted log likelihood is within 2 of the best; where less than one false
+alarm in 5000 is allowed, as among many components, the 2 grow, or an implausible lambda would decide too often.
+
+All S have the eigenvectors of K: turned into them once, the means are independent of each other for every lambda, and each fit
+is a weighted regression.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+BLOCKS = 40
+FREEDOM = BLOCKS - 2
+RATIOS = np.concatenate([[0.0], np.logspace(-4, 2, 25), [np.inf]])  # lambda; inf is a walk without white noise
+PLAUSIBLE = 2.0  # by how much the logarithm of the likelihood may fall short of the best ...
+PLAUSIBLE_TO = 2e-4  # ... down to this probability of a false alarm; below it, so much more for each factor e:
+PLAUSIBLE_GROWTH = 0.5
+TINY = float(np.finfo(np.float64).tiny)
+
+
+def block_means(samples: Floats, blocks: int = BLOCKS) -> Floats:
+    """(k, blocks) means over blocks that hold all of the samples (n, k); their sizes differ by one at most."""
+    return means_between(samples, block_edges(len(samples), blocks))
+
+
+def means_between(samples: Floats, edges: NDArray[np.int64]) -> Floats:
+    """(k, blocks) means of the samples (n, k) over the blocks between the edges."""
+    exponent = np.frexp(np.abs(samples).max(axis=0))[1]  # so that no sum overflows
+    sums = np.add.reduceat(np.ldexp(samples[: edges[-1]], -exponent), edges[:-1], axis=0)
+    return np.ldexp(np.ascontiguousarray((sums / np.diff(edges)[:, None]).T), exponent[:, None])
+
+
+def block_edges(samples: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
+    """Numbers of the samples between which the blocks lie, whose sizes differ by one at most.
+
+    The larger blocks are spread over all: if they came first, the mean of an oscillation as long as a block would jump where
+    they end.
+    """
+    return np.arange(blocks + 1) * samples // blocks
+
+
+@lru_cache(maxsize=1)
+def walk_modes() -> tuple[Floats, Floats]:
+    """Eigenvalues and eigenvectors (in rows) of K, the covariance of block means of Brownian motion."""
+    i = np.arange(BLOCKS)
+    covariance = np.minimum.outer(i, i) + 0.5
+    covariance[i, i] = i + 1 / 3
+    values, vectors = np.linalg.eigh(covariance)
+    return values, np.ascontiguousarray(vectors.T)
+
+
+@lru_cache
+def significant_ratio(level: float) -> float:
+    """Number of drift errors that a series without a drift exceeds with this probability: Student's t, two-sided."""
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(FREEDOM, level / 2))
+
+
+def plausible_within(level: Floats | float) -> Floats:
+    """By how much the log likelihood of a lambda may fall short of the best, where false alarms have this probability."""
+    return PLAUSIBLE + PLAUSIBLE_GROWTH * np.maximum(0.0, np.log(PLAUSIBLE_TO / np.asarray(level)))
+
+
+def fit_drift(center: Floats, means: Floats, level: Floats | float) -> tuple[Floats, Floats]:
+    """Drift of each series and its error, per unit of time.
+
+    Every series has its own bits, whichever others it is fitted together with: all sums go along the last axis.
+
+    Parameters
+    ----------
+    center : (40,) mean times of the blocks
+    means : (..., 40) finite means of the deviation
+    level : allowed probability of a false alarm in each series, a number or an array that broadcasts with (...)
+    """
+    # The first mean is taken off, and a power of two brings each series near 1: no digit is lost, no square overflows.
+    means = means - means[..., :1]
+    exponent = np.frexp(np.abs(means).max(axis=-1))[1]
+    means = np.ascontiguousarray(np.ldexp(means, -exponent[..., None]))
+    length = (center[-1] - center[0]) / (BLOCKS - 1)
+    modes = walk_modes()[1]
+    turned = np.stack([(means * mode).sum(axis=-1) for mode in modes], axis=-1)
+    line = np.stack([modes.sum(axis=1), modes @ ((center - center[0]) / length)])
+
+    found = [_fit(turned, line, *_weights(ratio)) for ratio in RATIOS]
+    slope, error, likelihood = (np.stack(parts) for parts in zip(*found, strict=True))
+    plausible = likelihood >= likelihood.max(axis=0) - plausible_within(level)
+    significance = np.where(plausible, np.abs(slope) / (error + TINY), np.inf)
+    chosen = significance.argmin(axis=0)[None]
+    slope, error = (np.take_along_axis(values, chosen, axis=0)[0] for values in (slope, error))
+    return np.ldexp(slope, exponent) / length, np.ldexp(error, exponent) / abs(length)
+
+
+def _weights(ratio: float) -> tuple[Floats, float]:
+    """Inverse variances of the turned means, and the logarithm of the determinant of S."""
+    walk = walk_modes()[0]
+    variance = walk if np.isinf(ratio) else ratio * walk + 1.0
+    return 1.0 / variance, float(np.log(variance).sum())
+
+
+def _fit(turned: Floats, line: Floats, weight: Floats, log_determinant: float) -> tuple[Floats, Floats, Floats]:
+    """Slope, its error, and the restricted log likelihood of a weighted regression [patterson1971]."""
+    normal = (line * weight) @ line.T
+    inverse = np.linalg.inv(normal)
+    constant, slope = (
+        (turned * coefficients).sum(axis=-1) for coefficients in np.ascontiguousarray(inverse @ (line * weight))
+    )
+    residual = turned - constant[..., None] * line[0] - slope[..., None] * line[1]
+    variance = (residual**2 * weight).sum(axis=-1) / FREEDOM
+    likelihood = -(FREEDOM * np.log(variance + TINY) + log_determinant + np.linalg.slogdet(normal)[1]) / 2
+    return slope, np.sqrt(variance * inverse[1, 1]), likelihood

@@ -1,0 +1,87 @@
+"""Jumps of a series: a change of level between neighbours, far beyond how it varies on either side, that does not come back.
+
+A method that works changes what it should keep by round-off, or by a smooth function of the state; when something inside it is
+decided anew (a rank, a branch), the value is another one from then on. So for each sample the four before and the four after it
+are compared: if they leave a gap of at least 20 times the range of either four, and 20 times the typical change from one sample
+to the next, the series jumps there. A peak that returns, as at the pericentre of an orbit, leaves no gap; a slope leaves one
+smaller than the range. The same is asked of means over blocks of samples, in which fast oscillations are averaged out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .drift import BLOCKS, means_between
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+NEIGHBOURS = 4  # on each side, see _of_four
+FAR = 20.0  # of 10 000 random walks of any length one reaches 9
+FINER = 4  # from one size of blocks to the next
+COARSER = 1.1  # times as large must a jump look in larger blocks, to be taken from them
+
+
+def largest_jump(means: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Size of the largest jump of each series, 0 if there is none, and the place in the middle of it.
+
+    Parameters
+    ----------
+    means : (..., b) samples, or means over blocks of samples, b > 8
+    """
+    typical = np.median(np.abs(np.diff(means, axis=-1)), axis=-1)
+    high, low = _of_four(np.maximum, means), _of_four(np.minimum, means)
+    before, after = slice(None, -NEIGHBOURS - 1), slice(NEIGHBOURS + 1, None)
+    gap = np.maximum(low[..., after] - high[..., before], low[..., before] - high[..., after])
+    extent = high - low
+    varies = np.maximum(np.maximum(extent[..., before], extent[..., after]), typical[..., None])
+    size = np.where((gap > 0.0) & (gap >= FAR * varies), gap, 0.0)
+    place = size.argmax(axis=-1)
+    return np.take_along_axis(size, place[..., None], axis=-1)[..., 0], place + NEIGHBOURS
+
+
+def _of_four(larger: np.ufunc, values: Floats) -> Floats:
+    """Largest, or smallest, of each four neighbours: of two, then of two such pairs."""
+    pairs = larger(values[..., 1:], values[..., :-1])
+    return larger(pairs[..., 2:], pairs[..., :-2])
+
+
+def jumps_of(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
+    """Size and time of the largest jump of each column of the deviations (n, k); 0 and the first time if there is none.
+
+    They are looked for in the samples, in means over 4, 16, 64 ... of them, and over a fortieth of all.
+    """
+    size, when = np.zeros(deviation.shape[1]), np.full(deviation.shape[1], time[0])
+    for edges in resolutions(len(time)):
+        found, place = largest_jump(means_between(deviation, edges))
+        larger = found > COARSER * size  # the finest that shows it tells the time best
+        size = np.where(larger, found, size)
+        when = np.where(larger, time[(edges[place] + edges[place + 1] - 1) // 2], when)
+    return size, when
+
+
+def resolutions(samples: int) -> list[NDArray[np.int64]]:
+    """Edges of blocks: of one sample each, of 4, 16, 64 ... samples, and of a fortieth of all.
+
+    All blocks of a resolution have the same size; what is left over at the end is left out.
+    """
+    largest, size = max(1, samples // BLOCKS), 1
+    sizes = [largest]
+    while size < largest:
+        sizes.insert(-1, size)
+        size *= FINER
+    return [np.arange(0, samples + 1, size) for size in sizes]
+
+
+def left_by_uneven_blocks(edges: NDArray[np.int64]) -> float:
+    """The part of the largest deviation that may jump in the means over blocks of two sizes, though the series does not.
+
+    An oscillation of exactly the length of the smaller blocks has the same mean in each, until a larger one moves its phase by a
+    sample: that changes the means by two of its amplitudes over the size.
+    """
+    sizes = np.diff(edges)
+    return 0.0 if (sizes == sizes[0]).all() else 2.0 / float(sizes.min())
