@@ -146,7 +146,7 @@ REFUSED = {
     "a tuple with a string": ("C = (1.0, 'a')\ndef kernel(x, par):\n    return C[0] * x  # HERE", "C is a tuple"),
     "a string as a constant": ("C = 'abc'\ndef kernel(x, par):\n    return len(C)  # HERE", "C is a str"),
     "an attribute of a class": (
-        "class Settings:\n    c = 2.0\ndef kernel(x, par):\n    return Settings.c * x  # HERE", "only modules may be looked into"
+        "class Settings:\n    c = 2.0\ndef kernel(x, par):\n    return Settings.c * x  # HERE", "only modules and records may be looked into"
     ),
     "a string": ("def kernel(x, par):\n    y = 'a'  # HERE\n    return x", "a string"),
     "an f-string": ("def kernel(x, par):\n    y = f'{x}'  # HERE\n    return x", "an f-string"),
