@@ -158,8 +158,9 @@ def swing_without_its_arm(w, alpha, x, dw, dalpha, dx):
     return change, add(cross(dalpha, x), add(cross(dw, speed), cross(w, change)))
 
 
-def untouched_joint(i, par):
+def joint_with_a_stiff_arm(kind, n, data, base, change, turn_above):
     """`change_joint` that forgets that what the joint carries is handed on by another arm."""
+    return 0.0, 0.0, 0.0
 
 
 def untouched_load(z, par):
@@ -174,7 +175,7 @@ def doubled_curvature(theta, which, par):
     ("module", "name", "twin", "force"),
     [
         (slopes, "swing", swing_without_its_arm, "spring"),
-        (slopes, "change_joint", untouched_joint, "spring"),
+        (slopes, "change_joint", joint_with_a_stiff_arm, "spring"),
         (force_slopes, "note_loads", untouched_load, "load"),
         (force_slopes, "change_all_forces", force_slopes.change_nothing, "spring"),
         (force_slopes, "change_all_forces", force_slopes.change_nothing, "damper"),

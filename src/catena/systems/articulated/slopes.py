@@ -182,10 +182,16 @@ def change_all(j, k, moved, quickened, par):
         store3(par.tree_nodes[i], TAU, ZERO)
     for i in range(j, par.tree_links.shape[0]):
         change_node(i, k, moved if i == j else 0.0, quickened if i == j else 0.0, par)
-        change_own_force(i, par)
+        change_own_force(par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i])
     change_forces(par)
     for i in range(j, par.tree_links.shape[0]):
-        change_joint(i, par)
+        link = par.tree_links[i]
+        if link[KIND] != TRANSLATION:
+            turned = load3(par.tree_change[link[PARENT]], Change.TURN)
+            arm = change_joint(
+                link[KIND], par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i], turned
+            )
+            add3(par.tree_nodes[link[PARENT]], APPLIED + 3, cross(arm, load3(par.tree_base[i], Base.FORCE)))
     if par.tree_links[j, KIND] == SINGLE:
         base = par.tree_base[j]
         par.tree_nodes[j, TAU] -= moved * base[Base.STIFFNESS] + quickened * base[Base.DAMPING]
@@ -198,31 +204,39 @@ def change_node(i, k, moved, quickened, par):
     base = par.tree_base[i]
     change = par.tree_change[i]
     above = par.tree_change[link[PARENT]]
+    spin = load3(par.tree_nodes[link[PARENT]], W)
     if link[KIND] == TRANSLATION:
         unit = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
         for l in range(Change.WIDTH):
             change[l] = 0.0
         store3(change, Change.MOVE, scaled(moved, unit))
         store3(change, Change.SPEED, scaled(quickened, unit))
-    elif link[KIND] == BALL:
-        unit = column(load9(n, Q), k)
-        turn = scaled(moved, unit)
-        store3(change, Change.TURN, turn)
-        store3(change, Change.SPIN, add(cross(turn, load3(n, W)), scaled(quickened, unit)))
-        store3(change, Change.TURNING, cross(turn, load3(base, Base.TURNING)))
-        store3(change, Change.SPEED, load3(above, Change.SPEED))
-        store3(change, Change.ACCELERATION, load3(above, Change.ACCELERATION))
-        change_arms(link, n, base, change, above, ZERO, par)
+        return
+    if link[KIND] == BALL:
+        slide = change_ball(n, base, change, above, scaled(moved, column(load9(n, Q), k)))
+        add3(change, Change.SPIN, scaled(quickened, column(load9(n, Q), k)))
     else:
-        change_single(link, n, base, par.tree_data[i], change, above, moved, quickened, par)
+        slide = change_single(spin, base, par.tree_data[i], change, above, moved, quickened)
+    change_arms(spin, load3(par.tree_base[link[PARENT]], Base.TURNING), n, base, change, above, slide)
 
 
-def change_single(link, n, base, data, change, above, moved, quickened, par):
-    """A hinge, a slide, a screw or a weld, whose axis d turns with the parent: omega = omega_p + turn xdot d, and so on."""
+def change_ball(n, base, change, above, turn):
+    """A ball that turns by itself; returns the shift of its point in the parent, which is none."""
+    store3(change, Change.TURN, turn)
+    store3(change, Change.SPIN, cross(turn, load3(n, W)))
+    store3(change, Change.TURNING, cross(turn, load3(base, Base.TURNING)))
+    store3(change, Change.SPEED, load3(above, Change.SPEED))
+    store3(change, Change.ACCELERATION, load3(above, Change.ACCELERATION))
+    return ZERO
+
+
+def change_single(spin, base, data, change, above, moved, quickened):
+    """A hinge, a slide, a screw or a weld, whose axis d turns with the parent: omega = omega_p + turn xdot d, and so on.
+
+    Returns the shift of its point in the parent. `spin` is omega_p.
+    """
     d = load3(base, Base.AXIS)
     rate = base[Base.RATES]
-    gain = base[Base.GAINS]
-    spin = load3(par.tree_nodes[link[PARENT]], W)
     turn_above = load3(above, Change.TURN)
     axis = cross(turn_above, d)
     swept = cross(spin, d)  # the rate of d
@@ -230,7 +244,7 @@ def change_single(link, n, base, data, change, above, moved, quickened, par):
     # changes of xdot d, and of its rate with omega_p x d once for a turn and twice for an advance
     along = add(scaled(quickened, d), scaled(rate, axis))
     carried = add(scaled(quickened, swept), scaled(rate, swept_change))
-    gained = scaled(gain, axis)
+    gained = scaled(base[Base.GAINS], axis)
     turn = data[TURN]
     advance = data[ADVANCE]
     store3(change, Change.TURN, add(turn_above, scaled(moved * turn, d)))
@@ -239,11 +253,14 @@ def change_single(link, n, base, data, change, above, moved, quickened, par):
     store3(change, Change.SPEED, add(load3(above, Change.SPEED), scaled(advance, along)))
     pushed = scaled(advance, add(gained, scaled(2.0, carried)))
     store3(change, Change.ACCELERATION, add(load3(above, Change.ACCELERATION), pushed))
-    change_arms(link, n, base, change, above, scaled(moved * advance, d), par)
+    return scaled(moved * advance, d)
 
 
-def change_arms(link, n, base, change, above, slide, par):
-    """The arms on both sides of a joint, and what they do to place, velocity and acceleration of the node."""
+def change_arms(spin, turning, n, base, change, above, slide):
+    """The arms on both sides of a joint, and what they do to place, velocity and acceleration of the node.
+
+    `spin` and `turning` are the angular velocity and acceleration of the parent.
+    """
     p = load3(base, Base.PARENT_ARM)
     b = load3(base, Base.CHILD_ARM)
     dp = add(cross(load3(above, Change.TURN), p), slide)
@@ -251,11 +268,7 @@ def change_arms(link, n, base, change, above, slide, par):
     store3(change, Change.PARENT_ARM, dp)
     store3(change, Change.CHILD_ARM, db)
     store3(change, Change.MOVE, add(load3(above, Change.MOVE), subtract(dp, db)))
-    top = par.tree_nodes[link[PARENT]]
-    speed, acceleration = swing(
-        load3(top, W), load3(par.tree_base[link[PARENT]], Base.TURNING), p,
-        load3(above, Change.SPIN), load3(above, Change.TURNING), dp,
-    )  # fmt: skip
+    speed, acceleration = swing(spin, turning, p, load3(above, Change.SPIN), load3(above, Change.TURNING), dp)
     back, drawn = swing(
         load3(n, W), load3(base, Base.TURNING), b, load3(change, Change.SPIN), load3(change, Change.TURNING), db
     )
@@ -271,12 +284,8 @@ def swing(w, alpha, x, dw, dalpha, dx):
     return change, add(turned, add(cross(dw, speed), cross(w, change)))
 
 
-def change_own_force(i, par):
+def change_own_force(n, data, base, change):
     """APPLIED = the change of (m a - m g, I alpha + omega x I omega) and of the loads, dI = phi x I - I phi x; TAU = 0."""
-    n = par.tree_nodes[i]
-    data = par.tree_data[i]
-    base = par.tree_base[i]
-    change = par.tree_change[i]
     store3(n, TAU, ZERO)
     phi = load3(change, Change.TURN)
     w = load3(n, W)
@@ -292,28 +301,18 @@ def change_own_force(i, par):
     store3(n, APPLIED + 3, subtract(torque, times(load9(base, Base.LOADED), phi)))
 
 
-def change_joint(i, par):
-    """dX^T F to the parent of node i, and -dS^T F to its own TAU, with the moment about the joint, m - b x f."""
-    link = par.tree_links[i]
-    n = par.tree_nodes[i]
-    base = par.tree_base[i]
-    change = par.tree_change[i]
-    if link[KIND] == TRANSLATION:
-        return
+def change_joint(kind, n, data, base, change, turn_above):
+    """-dS^T F to TAU, with the moment about the joint, m - b x f; returns the change of the arm, for dX^T F."""
     force = load3(base, Base.FORCE)
-    db = load3(change, Change.CHILD_ARM)
     arm = load3(change, Change.PARENT_ARM)
+    db = load3(change, Change.CHILD_ARM)
+    lost = cross(db, force)
     about = subtract(load3(base, Base.MOMENT), cross(load3(base, Base.CHILD_ARM), force))
-    if link[KIND] == BALL:
-        data = par.tree_data[i]
-        own = transposed_times(load9(n, Q), subtract(cross(about, load3(change, Change.TURN)), cross(db, force)))
+    if kind == BALL:
+        own = transposed_times(load9(n, Q), subtract(cross(about, load3(change, Change.TURN)), lost))
         for k in range(3):
             n[TAU + k] -= (1.0 - data[HELD + k]) * own[k]
-    else:
-        data = par.tree_data[i]
-        arm = subtract(arm, db)
-        pull = add(scaled(data[ADVANCE], force), scaled(data[TURN], about))
-        turned = cross(pull, load3(par.tree_change[link[PARENT]], Change.TURN))
-        n[TAU] -= dot(load3(base, Base.AXIS), subtract(turned, scaled(data[TURN], cross(db, force))))
-    if link[PARENT] > 0:
-        add3(par.tree_nodes[link[PARENT]], APPLIED + 3, cross(arm, force))
+        return arm
+    pull = add(scaled(data[ADVANCE], force), scaled(data[TURN], about))
+    n[TAU] -= dot(load3(base, Base.AXIS), subtract(cross(pull, turn_above), scaled(data[TURN], lost)))
+    return subtract(arm, db)
