@@ -61,15 +61,14 @@ def test_a_stiff_controller_holds_its_hinge(solver, damping: float) -> None:
     ("method", "counts"),
     [
         (ct.RadauIIA(3, solver="newton"), (32, 48, 64, 96)),
-        (ct.RadauIIA(2, solver="newton"), (64, 96, 128, 192)),
         (ct.Gauss(2, solver="newton"), (32, 48, 64, 96)),
         (ct.Gauss(3, solver="newton"), (8, 12, 16, 24)),
-        (ct.Gauss(4, solver="newton"), (8, 12, 16, 24)),
+        (ct.Gauss(4, solver="newton"), (12, 16, 20, 24)),
     ],
     ids=str,
 )
 def test_a_controlled_hinge_moves_with_the_declared_order(method: Method, counts: tuple[int, ...]) -> None:
-    """Against the closed form, with steps that resolve its period of 6 ms; measured 5.06, 2.94, 3.99, 5.97, 7.99."""
+    """Against the closed form, with steps that resolve its period of 6 ms; measured 5.06, 4.00, 6.02, 7.92."""
     errors = [abs(angle_after(method, 0.5, DT, n)[0] - exact_angle(0.5, DT)) for n in counts]
     found = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
     assert found == pytest.approx(method.traits.order, abs=0.15), (found, errors)
@@ -113,7 +112,7 @@ def arm_errors(method: Method, counts: tuple[int, ...], time: float) -> list[flo
     return [float(np.abs(run.z[places] - exact).max()) for run in runs]
 
 
-@pytest.mark.parametrize("method", [ct.RadauIIA(2), ct.RadauIIA(3)], ids=str)
+@pytest.mark.parametrize("method", [pytest.param(ct.RadauIIA(2), marks=pytest.mark.slow), ct.RadauIIA(3)], ids=str)
 def test_a_stiff_arm_swings_with_the_declared_order_at_steps_that_do_not_see_its_controller(method: Method) -> None:
     """Steps of 0.04, 0.02 and 0.01, k dt^2/I = 100 in the last: measured 3.00 and 5.00, errors 5.4e-8 and 1.0e-12 there."""
     errors = arm_errors(method, (4, 8, 16), 0.16)
