@@ -11,7 +11,7 @@ node by node T = h and phi_r = r_x where the coordinate is the turn. A ball has 
 
 Images and shifts never change; the time is exact after one sweep; nothing depends on the work. They keep their residuals.
 
-par.newton_rows (nodes): where the rates of a node begin. newton_slopes (2, f, f): A, B. newton_factors (c, f, f), newton_pivots (c, f). newton_turns (2, f): phi, and the right-hand side.
+par.newton_rows (nodes): where the rates of a node begin. newton_slopes (2, f, f): A, B. newton_factors (c, f * f), newton_pivots (c, f). newton_turns (2, f): phi, and the right-hand side.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...elimination import factorise, solve
 from ...geometry.vectors import add, cross, dot, load3, scaled
 from ...views import SINGULAR
 from .force_slopes import Tie
@@ -43,8 +44,8 @@ def factorise_tree(c, h, par):
     m = par.newton_factors[c]
     for i in range(f):
         for k in range(f):
-            m[i, k] = -h * (b[i, k] + h * a[i, k])
-        m[i, i] += 1.0
+            m[i * f + k] = -h * (b[i, k] + h * a[i, k])
+        m[i * f + i] += 1.0
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
         if link[KIND] == BALL:
@@ -56,8 +57,8 @@ def factorise_tree(c, h, par):
                 row = load3(a[i], at)
                 turned = add(row, scaled(-0.5 * h, cross(row, w)))
                 for k in range(3):
-                    m[i, at + k] -= h * h * (turned[k] / g - row[k])
-    return factorise_complex(m, par.newton_pivots[c])
+                    m[i * f + at + k] -= h * h * (turned[k] / g - row[k])
+    return SINGULAR if factorise(m, f, par.newton_pivots[c]) != 0 else 0
 
 
 def solve_tree(c, h, x, par):
@@ -78,7 +79,7 @@ def solve_tree(c, h, x, par):
     for i in range(f):
         for k in range(f):
             right[i] += h * a[i, k] * phi[k]
-    solve_complex(par.newton_factors[c], par.newton_pivots[c], right)
+    solve(par.newton_factors[c], f, par.newton_pivots[c], right)
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
         for k in range(freedoms(link)):
@@ -120,50 +121,6 @@ def follow_ball(at, rate, h, base, x):
     x[at + 3] = t3 / g
 
 
-def factorise_complex(a, pivots):
-    """a becomes L and U, rows exchanged as pivots tells; a status."""
-    n = a.shape[0]
-    for k in range(n):
-        m = k
-        for i in range(k + 1, n):
-            if abs(a[i, k].real) + abs(a[i, k].imag) > abs(a[m, k].real) + abs(a[m, k].imag):
-                m = i
-        pivots[k] = m
-        if not abs(a[m, k].real) + abs(a[m, k].imag) > 0.0:
-            return SINGULAR
-        for j in range(n):
-            swapped = a[k, j]
-            a[k, j] = a[m, j]
-            a[m, j] = swapped
-        inverse = 1.0 / a[k, k]
-        for i in range(k + 1, n):
-            factor = a[i, k] * inverse
-            a[i, k] = factor
-            for j in range(k + 1, n):
-                a[i, j] -= factor * a[k, j]
-    return 0
-
-
-def solve_complex(a, pivots, x):
-    """x becomes the solution of the factorised system with right-hand side x."""
-    n = a.shape[0]
-    for k in range(n):
-        m = pivots[k]
-        swapped = x[k]
-        x[k] = x[m]
-        x[m] = swapped
-    for i in range(n):
-        total = x[i]
-        for j in range(i):
-            total -= a[i, j] * x[j]
-        x[i] = total
-    for i in range(n - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, n):
-            total -= a[i, j] * x[j]
-        x[i] = total / a[i, i]
-
-
 def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, NDArray[Any]]:
     """What the kernels here and the derivatives keep in par: for nodes with so many rates each, so many forces between points and factors."""
     rates = sum(counts)
@@ -173,7 +130,7 @@ def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, NDA
         "tree_change": np.zeros((len(counts), Change.WIDTH)),
         "tree_ties": np.zeros((ties, Tie.WIDTH)),
         "newton_slopes": np.zeros((2, rates, rates)),
-        "newton_factors": np.zeros((modes, rates, rates), dtype=complex),
+        "newton_factors": np.zeros((modes, rates * rates), dtype=complex),
         "newton_pivots": np.zeros((modes, rates), dtype=np.int64),
         "newton_turns": np.zeros((2, rates), dtype=complex),
     }
