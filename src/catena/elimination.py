@@ -1,5 +1,27 @@
 """LU factorisation with partial pivoting on flat arrays, real or complex: no allocation, same bits everywhere."""
 
+from .kernel import slot
+
+
+@slot
+def quotient(a, b):
+    """a / b, of real or of complex numbers."""
+
+
+def real_quotient(a, b):
+    """a / b."""
+    return a / b
+
+
+def complex_quotient(a, b):
+    """a / b by products: numpy divides complex numbers with other bits than compiled code."""
+    return a * reciprocal(b)
+
+
+def reciprocal(b):
+    """1 / b for a complex number."""
+    return b.conjugate() * (1.0 / (b.real * b.real + b.imag * b.imag))
+
 
 def factorise(a, n, pivots):
     """a (n x n, row by row) becomes L and U; 0, or 1 if it is singular."""
@@ -17,8 +39,8 @@ def factorise(a, n, pivots):
                 a[k * n + j] = a[m * n + j]
                 a[m * n + j] = swapped
         for i in range(k + 1, n):
-            a[i * n + k] /= a[k * n + k]
-            factor = a[i * n + k]
+            factor = quotient(a[i * n + k], a[k * n + k])
+            a[i * n + k] = factor
             for j in range(k + 1, n):
                 a[i * n + j] -= factor * a[k * n + j]
     return 0
@@ -40,4 +62,4 @@ def solve(a, n, pivots, x):
         total = x[i]
         for j in range(i + 1, n):
             total -= a[i * n + j] * x[j]
-        x[i] = total / a[i * n + i]
+        x[i] = quotient(total, a[i * n + i])

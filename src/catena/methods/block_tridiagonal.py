@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..elimination import reciprocal
 from ..views import SINGULAR, block_entry, block_jacobian
 
 HALF = 7  # positions of a body, and momenta
@@ -157,7 +158,7 @@ def invert(a, out):
                 m = i
         if not abs(a[m, l].real) + abs(a[m, l].imag) > 0.0:
             return 1
-        f = 1.0 / a[m, l]
+        f = reciprocal(a[m, l])
         for k in range(HALF):
             upper = f * a[m, k]
             a[m, k] = a[l, k]

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..elimination import quotient, real_quotient
 from ..errors import CapabilityError, InputError
 from ..kernel import apart, bind, inline, slot
 from ..summation import add
@@ -194,7 +195,7 @@ class LinearSolver:
 def _linear_solver(view: View, t: Collocation) -> LinearSolver:
     """The cheapest that the system allows: its own, blocks for neighbours, or one dense matrix."""
     if view.factors is None and "block_jacobian" not in view.flags:
-        dense = {prepare: prepare_dense, correct: correct_dense}
+        dense = {prepare: prepare_dense, correct: correct_dense, quotient: real_quotient}
         return LinearSolver(dense, dense_memory(t.stages, view.dimension))
     par: dict[str, NDArray[Any]] = dict(mode_arrays(t, view.dimension))
     modes = par["newton_modes"].shape[1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ... import views
+from ... import elimination, views
 from ...geometry import rotations
 from ...geometry.quaternion import to_body
 from ...views import View
@@ -121,6 +121,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
         forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
         views.linearise: newton.linearise_tree,
+        elimination.quotient: elimination.complex_quotient,
         views.factorise_shifted: newton.factorise_tree,
         views.solve_shifted: newton.solve_tree,
         slopes.note_forces: force_slopes.note_all_forces if linkage.forces else force_slopes.note_nothing,

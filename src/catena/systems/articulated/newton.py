@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...elimination import factorise, solve
+from ...elimination import factorise, reciprocal, solve
 from ...geometry.vectors import add, cross, dot, load3, scaled
 from ...views import SINGULAR
 from .force_slopes import Tie
@@ -51,13 +51,13 @@ def factorise_tree(c, h, par):
         if link[KIND] == BALL:
             at = par.newton_rows[n]
             w = load3(par.tree_base[n], Base.RATES)
-            g = 1.0 + 0.25 * h * h * dot(w, w)
+            g = reciprocal(1.0 + 0.25 * h * h * dot(w, w))
             for i in range(f):
                 # a row times T: T^T v = h (v - h v x w/2)/g
                 row = load3(a[i], at)
                 turned = add(row, scaled(-0.5 * h, cross(row, w)))
                 for k in range(3):
-                    m[i * f + at + k] -= h * h * (turned[k] / g - row[k])
+                    m[i * f + at + k] -= h * h * (turned[k] * g - row[k])
     return SINGULAR if factorise(m, f, par.newton_pivots[c]) != 0 else 0
 
 
@@ -98,10 +98,10 @@ def turn_ball(at, to, h, base, x, phi):
     s0, s1, s2, s3 = product(q0, -q[0], -q[1], -q[2], x[at], x[at + 1], x[at + 2], x[at + 3])
     half = 0.5 * h
     _t0, t1, t2, t3 = product(s0, s1, s2, s3, 1.0, half * w[0], half * w[1], half * w[2])
-    g = 0.5 * (q0 * q0 + dot(q, q)) * (1.0 + half * half * dot(w, w))
-    phi[to] = t1 / g
-    phi[to + 1] = t2 / g
-    phi[to + 2] = t3 / g
+    g = reciprocal(0.5 * (q0 * q0 + dot(q, q)) * (1.0 + half * half * dot(w, w)))
+    phi[to] = t1 * g
+    phi[to + 1] = t2 * g
+    phi[to + 2] = t3 * g
 
 
 def follow_ball(at, rate, h, base, x):
@@ -114,11 +114,11 @@ def follow_ball(at, rate, h, base, x):
     t0, t1, t2, t3 = product(
         x[at] + s0, x[at + 1] + s1, x[at + 2] + s2, x[at + 3] + s3, 1.0, half * w[0], half * w[1], half * w[2]
     )
-    g = 1.0 + half * half * dot(w, w)
-    x[at] = t0 / g
-    x[at + 1] = t1 / g
-    x[at + 2] = t2 / g
-    x[at + 3] = t3 / g
+    g = reciprocal(1.0 + half * half * dot(w, w))
+    x[at] = t0 * g
+    x[at + 1] = t1 * g
+    x[at + 2] = t2 * g
+    x[at + 3] = t3 * g
 
 
 def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, NDArray[Any]]:
