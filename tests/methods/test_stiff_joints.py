@@ -153,12 +153,15 @@ def tied() -> tuple[ct.Linkage, ct.State]:
 
 @pytest.mark.slow
 def test_stiff_springs_and_strong_dampers_between_bodies_are_stepped_by_newton() -> None:
-    """Against accelerations by multipliers and DOP853 with 1e-11; k dt^2/m = 20 at 0.01. Measured 5.7e-5, 9.2e-8, 9.7e-11."""
+    """Against accelerations by multipliers and DOP853 with 1e-11; k dt^2/m = 20 at 0.01. Measured 5.7e-5, 9.2e-8, 9.7e-11.
+
+    At 0.01 a fixed point takes 109 sweeps, Newton 13, and both agree to 5e-13.
+    """
     linkage, start = tied()
-    exact = independent_motion(linkage, start, 4 * DT)
-    runs = [run_to(linkage, start, ct.RadauIIA(3), dt=4 * DT / n, steps=n, compiled=False) for n in (4, 16, 64)]
+    exact, newton = independent_motion(linkage, start, 4 * DT), ct.RadauIIA(3, "newton")
+    runs = [run_to(linkage, start, newton, dt=4 * DT / n, steps=n, compiled=False) for n in (4, 16, 64)]
     errors = [difference(state_of(linkage, run), exact) for run in runs]
-    assert ct.RadauIIA(3).counts(runs[0].carry)["newton_steps"] == 4
+    assert newton.counts(runs[0].carry)["sweeps"] < 4 * 20
     assert errors[1] < 2e-7
     assert np.log(errors[1] / errors[2]) / np.log(4.0) == pytest.approx(5.0, abs=0.15)
 
