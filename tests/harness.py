@@ -167,7 +167,10 @@ def audit(method: Method, of: Problem, *, dt: float, steps: int, every: int = 1,
 def numbers(values: Any) -> np.ndarray:
     """An array of mpmath numbers, exactly equal to those given; whole numbers stay what they are."""
     given = np.asarray(values)
-    return given if given.dtype.kind in "iub" else np.vectorize(mp.mpf, otypes=[object])(given.astype(object))
+    if given.dtype.kind in "iub" or given.size == 0:
+        return given
+    kind = mp.mpc if given.dtype.kind == "c" else mp.mpf
+    return np.vectorize(kind, otypes=[object])(given.astype(object))
 
 
 def zeros(count: int) -> np.ndarray:

@@ -23,14 +23,17 @@ class Kernel:
     slot : what is wanted
     precise : compute with mpmath in its present precision
     fills : slots filled otherwise than the view does it
+    arrays : what a method would add to `par`
     """
 
-    def __init__(self, system: System, view: str, slot: Any, *, precise: bool = False, fills: Any = None) -> None:
+    def __init__(
+        self, system: System, view: str, slot: Any, *, precise: bool = False, fills: Any = None, arrays: Any = None
+    ) -> None:
         import mpmath
 
         offered = system.view(view)
         assert offered is not None
-        par = SimpleNamespace(par={})
+        par = SimpleNamespace(par=dict(arrays or {}))
         parts = collector.collect(slot, {**offered.fills, **(fills or {})})
         types = parameter_types(system, par)  # type: ignore[arg-type]
         text = headers.module_text("kernel", parts, types, header=headers.PYTHON, entry="@_fn")

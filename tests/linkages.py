@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Bare(Linkage):
                     articulated_forces.twist_closure: articulated_loops.twist_about_axis,
                 }
             )
-        return view
+        return None if view is None else replace(view, factors=None)  # loops have no Jacobian, so trees have none here
 
 
 def turned(axis: int, angle: float) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.engine.build import can_treat, choose_view, methods_for
 from catena.errors import CatenaError, InputError, StoreError
 from catena.recording import ROWS_VARIABLE
 from catena.store import Store
@@ -194,6 +196,44 @@ def test_a_state_made_by_hand_on_a_singular_point_is_refused(tmp_path: Path) -> 
 def test_a_splitting_of_what_cannot_be_split_names_methods_that_can() -> None:
     with refused(ct.CapabilityError, r"Splitting\(4\) cannot treat .*view tiles or split.*\n  do: use one of .*Gauss"):
         oscillator(system=ct.problems.pendulum(), method=ct.Splitting(4))
+
+
+WITHOUT_JACOBIAN = {
+    "scaling body": ct.ScalingBody(ct.Body(moments=(2.0, 3.0, 4.0))),
+    "chain": ct.Chain([ct.Body.tetrahedron()] * 2, ct.LennardJones(5.0, 1.0), form="multiplier"),
+    "loops": ct.problems.four_bar().system,
+    "free body": ct.FreeBody(ct.Body(moments=(2.0, 3.0, 4.0))),
+    "top": ct.problems.lagrange_top().system,
+}
+
+
+@pytest.mark.parametrize(
+    "method", [ct.Gauss(2, "newton"), ct.RadauIIA(3, "newton"), ct.ImplicitEuler("newton")], ids=str
+)
+@pytest.mark.parametrize("name", WITHOUT_JACOBIAN)
+def test_where_newton_has_no_jacobian_the_refusal_names_what_works(name: str, method: Any) -> None:
+    """Not the method that was just refused: the same one with another solver, and others by name."""
+    system = WITHOUT_JACOBIAN[name]
+    with pytest.raises(ct.CapabilityError, match="no Jacobian") as caught:
+        choose_view(system, method)
+    advice = re.fullmatch(r"use (\w+)\((.*)\), or one of (.*)", caught.value.do)
+    assert advice is not None, caught.value.do
+    kind, parameters, others = advice.groups()
+    assert kind == method.name
+    assert can_treat(system, eval(f"ct.{kind}({parameters})"))
+    assert method.name not in others.split(", ")
+    assert set(others.split(", ")) == set(methods_for(system)) - {method.name}
+
+
+def test_a_refusal_hands_on_what_the_method_itself_advises() -> None:
+    rod, hinge = ct.Body.box((0.1, 0.1, 1.0)), ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)))
+    damped = ct.Linkage([rod], [hinge], [ct.Torsion(0, damping=1.0)])
+    with refused(
+        ct.CapabilityError, r"Rattle\(\) cannot treat .*dampers\n  do: use EnergyMomentum\(\), or one of Gauss"
+    ):
+        choose_view(damped, ct.Rattle())
+    with refused(ct.CapabilityError, r"directors.*\n  do: use EnergyMomentum\(\), or one of Gauss"):
+        choose_view(damped, ct.EnergyMomentum(variables="directors"))
 
 
 # Stores

@@ -23,7 +23,7 @@ HEAVY = ("sympy", "xarray", "zarr", "matplotlib", "pydantic", "numba", "scipy", 
 LAYERS = (
     ("errors", "markup", "talk", "version"),
     ("kernel", "disk_cache", "memory"),
-    ("views", "summation", "fused", "expressions"),
+    ("views", "summation", "fused", "elimination", "expressions"),
     ("geometry",),
     ("systems", "methods"),
     ("engine", "store", "urdf"),

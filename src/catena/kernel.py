@@ -4,14 +4,14 @@ This module imports nothing of catena, so every layer may use it.
 
 A kernel is an ordinary module-level function. What it calls is found by the builder
 (`catena.engine.build`); what another part must supply is a *slot*; a length that may become a
-literal of the compiled code is a *size*.
+literal of the compiled code is a *size*; the places of a row of numbers have names in a *record*.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -50,6 +50,29 @@ def provided(function: Function) -> Function:
     """Mark a function that the header of a generated module defines for its machine; the body serves plain Python."""
     function.__mark__ = "provided"  # type: ignore[attr-defined]
     return function
+
+
+class Record:
+    """Names for the places of a row of numbers. A subclass says how many numbers each name stands for, and becomes their places.
+
+    Examples
+    --------
+    >>> class Tie(Record):
+    ...     ARM = 3
+    ...     TENSION = 1
+    >>> Tie.ARM, Tie.TENSION, Tie.WIDTH
+    (0, 3, 4)
+    """
+
+    WIDTH: ClassVar[int]
+
+    def __init_subclass__(cls) -> None:
+        place = 0
+        for name in [name for name in vars(cls) if name.isupper()]:
+            width = getattr(cls, name)
+            setattr(cls, name, place)
+            place += width
+        cls.WIDTH = place
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class View:
         "symplectic" where these are not canonical, or not those of a Hamiltonian
     needed : tags of invariants without which the motion makes no sense here, though nothing holds them
     held : tags of invariants that the stepped variables themselves keep, whatever the method
+    factors : how many `factorise_shifted` are kept at a time -> arrays in par for them; None where there is no such kernel
     """
 
     name: str
@@ -74,6 +75,7 @@ class View:
     withdrawn: frozenset[str] = _default(default_factory=frozenset)
     needed: frozenset[str] = _default(default_factory=frozenset)
     held: frozenset[str] = _default(default_factory=frozenset)
+    factors: Callable[[int], Mapping[str, NDArray[Any]]] | None = None
 
 
 # Sizes -----------------------------------------------------------------------------------------
@@ -134,6 +136,24 @@ def block_jacobian(z, par, out):
 @slot
 def block_entry(j, a, par):
     """Index in z of entry a of body j, ordered (r, q, p, g)."""
+
+
+@slot
+def linearise(z, par):
+    """Keep in par the derivative J of `field` at z, as it suits the two that follow."""
+
+
+@slot
+def factorise_shifted(c, h, par):
+    """Keep in par the factors number c, of 1 - h J for a complex h; a status."""
+
+
+@slot
+def solve_shifted(c, h, x, par):
+    """x becomes the solution of (1 - h J) x = x, by the factors number c.
+
+    Variables that never change may be taken for constants, and those that nothing depends on left as they are.
+    """
 
 
 @slot

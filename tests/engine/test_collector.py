@@ -19,7 +19,7 @@ from catena.engine import collector, headers
 from catena.engine.build import interpreted
 from catena.engine.collector import collect
 from catena.errors import InputError
-from catena.kernel import Written, bind, size, slot
+from catena.kernel import Record, Written, bind, size, slot
 from processes import SOURCE, run_python
 
 Importer = Callable[..., ModuleType]
@@ -51,6 +51,17 @@ def twice(x, par):
 
 def plus_one(x, par):
     return x + 1.0
+
+
+class Tie(Record):
+    """A row of par.ties."""
+
+    ARM = 3
+    TENSION = 1
+
+
+def pulled(x, par):
+    return x * par[Tie.TENSION] + Tie.WIDTH
 
 
 def squared(x, par):
@@ -146,7 +157,7 @@ REFUSED = {
     "a tuple with a string": ("C = (1.0, 'a')\ndef kernel(x, par):\n    return C[0] * x  # HERE", "C is a tuple"),
     "a string as a constant": ("C = 'abc'\ndef kernel(x, par):\n    return len(C)  # HERE", "C is a str"),
     "an attribute of a class": (
-        "class Settings:\n    c = 2.0\ndef kernel(x, par):\n    return Settings.c * x  # HERE", "only modules may be looked into"
+        "class Settings:\n    c = 2.0\ndef kernel(x, par):\n    return Settings.c * x  # HERE", "only modules and records may be looked into"
     ),
     "a string": ("def kernel(x, par):\n    y = 'a'  # HERE\n    return x", "a string"),
     "an f-string": ("def kernel(x, par):\n    y = f'{x}'  # HERE\n    return x", "an f-string"),
@@ -257,6 +268,12 @@ def test_a_constant_that_was_replaced_is_collected_again(module: Importer) -> No
 
 
 # What is collected.
+
+
+def test_names_in_a_record_become_numbers() -> None:
+    """The twin, a class that is no record, is refused above."""
+    assert value_of(entry, {inner: pulled}, 2.0, (0.0, 0.0, 0.0, 5.0)) == 2.0 * 5.0 + 4.0
+    assert "Tie" not in text_of(entry, {inner: pulled})
 
 
 def test_slots_nest_and_a_filling_never_sees_itself() -> None:

@@ -12,9 +12,9 @@ from catena.engine import collector
 from catena.engine.build import interpreted
 from catena.engine.headers import PYTHON, module_text
 from catena.kernel import bind
-from catena.methods import block_tridiagonal, stages
+from catena.methods import block_tridiagonal, modes, stages
 from catena.methods.tableaux import gauss, radau_iia, sun_geng
-from catena.views import SINGULAR, block_entry, block_jacobian
+from catena.views import SINGULAR, block_entry, block_jacobian, factorise_shifted, linearise, solve_shifted
 
 BODIES = 4
 TABLEAUX = [gauss(1), gauss(2), gauss(3), gauss(6), radau_iia(2), radau_iia(3), sun_geng()]
@@ -35,7 +35,11 @@ def body_after_body(j, a, par):
 
 
 def kernel(function, t):
-    fills = {block_jacobian: given_blocks, block_entry: body_after_body, stages.stage_count: t.stages}
+    fills = {
+        block_jacobian: given_blocks, block_entry: body_after_body, stages.stage_count: t.stages,
+        linearise: block_tridiagonal.linearise_blocks, factorise_shifted: block_tridiagonal.factorise_blocks,
+        solve_shifted: block_tridiagonal.solve_blocks,
+    }  # fmt: skip
     parts = collector.collect(bind(function, fills), {})
     return interpreted(module_text("blocks", parts, [], header=PYTHON, entry="@_fn")).advance
 
@@ -59,13 +63,15 @@ def whole(blocks: np.ndarray) -> np.ndarray:
 
 def corrections(t, blocks: np.ndarray, dt: float) -> tuple[int, np.ndarray, np.ndarray]:
     """Status, the change by blocks, and a residual."""
-    par = SimpleNamespace(given=blocks, **block_tridiagonal.block_arrays(t, BODIES))
-    tab, nothing = stages.table(t), np.zeros(0)
     n = 14 * BODIES
+    kept = modes.mode_arrays(t, n)
+    count = kept["newton_modes"].shape[1]
+    par = SimpleNamespace(given=blocks, **kept, **block_tridiagonal.block_arrays(count, BODIES))
+    tab, nothing = stages.table(t), np.zeros(0)
     residual, change = np.cos(np.arange(t.stages * n) ** 1.3), np.empty(t.stages * n)
-    status = kernel(block_tridiagonal.prepare_blocks, t)(np.zeros(n), dt, par, tab, nothing)
+    status = kernel(modes.prepare_modes, t)(np.zeros(n), dt, par, tab, nothing)
     if status == 0:
-        kernel(block_tridiagonal.correct_blocks, t)(residual, change, dt, par, tab, nothing)
+        kernel(modes.correct_modes, t)(residual, change, dt, par, tab, nothing)
     return status, change, residual
 
 
@@ -107,13 +113,13 @@ def test_modes_diagonalise_the_runge_kutta_matrix(t):
     That is 13 for three stages and 3e8 for sixteen; an iteration matrix may well have an error of 1e-4.
     """
     s = t.stages
-    modes = block_tridiagonal.modes_of(t)
-    assert modes.shape == (2 * s + 1, (s + 1) // 2)
+    found = modes.modes_of(t)
+    assert found.shape == (2 * s + 1, (s + 1) // 2)
     round_off = 1e4 * np.finfo(float).eps * np.linalg.cond(np.linalg.eig(t.b[:, None] * t.mu)[1])
     assert round_off < 1e-3
-    again = ((modes[:s] * modes[2 * s]) @ modes[s : 2 * s].T).real
+    again = ((found[:s] * found[2 * s]) @ found[s : 2 * s].T).real
     assert np.abs(again - t.b[:, None] * t.mu).max() < round_off
-    assert np.abs((modes[:s] @ modes[s : 2 * s].T).real - np.eye(s)).max() < round_off
+    assert np.abs((found[:s] @ found[s : 2 * s].T).real - np.eye(s)).max() < round_off
 
 
 def test_a_system_without_any_jacobian_refuses_newton():

@@ -65,7 +65,7 @@ class Program:
 
 def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
     """The best view that the system offers and the method can use."""
-    reasons = []
+    reasons: list[CapabilityError] = []
     for name in method.needs:
         view = system.view(name)
         if view is None:
@@ -73,12 +73,25 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
         try:
             return view, method.stepper(view)
         except CapabilityError as reason:
-            reasons.append(reason.wrong)
+            reasons.append(reason)
     raise CapabilityError(
         f"{method} cannot treat {system.title}: "
-        + ("; ".join(reasons) or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"),
-        do=f"use one of {', '.join(methods_for(system))}",
+        + (
+            "; ".join(dict.fromkeys(reason.wrong for reason in reasons))
+            or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"
+        ),
+        do=_instead(system, method, reasons),
     )
+
+
+def _instead(system: System, method: Method, reasons: Sequence[CapabilityError]) -> str:
+    """What works: what the refusals themselves advise, else the same method with other parameters; then other methods by name."""
+    own = list(dict.fromkeys(reason.do for reason in reasons if reason.do))
+    if not own:
+        own = [f"use {example}" for example in type(method).examples() if can_treat(system, example)][:1]
+    others = [name for name in methods_for(system) if name != method.name and f"{name}(" not in "".join(own)]
+    named = [f"{'' if own else 'use '}one of {', '.join(others)}"] if others else []
+    return ", or ".join([*own, *named])
 
 
 def can_treat(system: System, method: Method) -> bool:

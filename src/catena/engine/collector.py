@@ -15,11 +15,12 @@ import math
 import sys
 import textwrap
 import types
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError
-from ..kernel import Bound, Written
+from ..kernel import Bound, Record, Written
 
 BUILTINS = {"range", "len", "abs", "min", "max", "int", "float", "bool", "divmod"}
 FOREIGN = set(sys.stdlib_module_names) | {"numpy", "scipy", "numba", "sympy"}
@@ -65,7 +66,7 @@ class _Collector:
         self.names: dict[tuple[str, str, str], str] = {}  # (stem, mark, text) -> name
         self.known: dict[tuple[Any, frozenset[Any]], str] = {}  # without it the call tree is walked, not the graph
         self.open: list[tuple[Any, frozenset[Any]]] = []
-        self.used: list[tuple[dict[str, Any], str, Any]] = []  # namespace, name, what stood there
+        self.used: list[tuple[Mapping[str, Any], str, Any]] = []  # namespace, name, what stood there
 
     def name_of(self, kernel: Any, fills: Fills) -> str:
         """The name of `kernel` in the module, collected if it is not there yet."""
@@ -154,8 +155,8 @@ class _Collector:
             raise _refusal(function, f"{name} is not defined, or not allowed in a kernel", node)
         dotted = ".".join(path)
         for attribute in path[1:]:
-            if not isinstance(value, types.ModuleType):
-                raise _refusal(function, f"{dotted}: only modules may be looked into", node)
+            if not isinstance(value, types.ModuleType) and not _is_record(value):
+                raise _refusal(function, f"{dotted}: only modules and records may be looked into", node)
             names = vars(value)
             value = getattr(value, attribute)
             self.used.append((names, attribute, value))
@@ -323,6 +324,10 @@ def _check_contract(slot: Any, filling: Any) -> None:
     promised = tuple(p.name for p in wanted)
     if seen != promised:
         raise _refusal(filling, f"has parameters {seen}, but slot {slot.__name__} promises {promised}")
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Record)
 
 
 def _expression(text: str) -> ast.expr:

@@ -1,10 +1,7 @@
 """Newton's corrections for bodies that act on their neighbours only: time and memory grow with the number of bodies, not its cube.
 
-The iteration matrix 1 - dt (B mu) (x) J of all stages falls apart where the Runge-Kutta matrix is diagonalised, B mu = T Lambda
-T^-1: one matrix 1 - dt lambda J for each eigenvalue, of a pair of conjugate ones only the first [hairer1999].
-
-J is block tridiagonal over the bodies. With x the seven positions (r, q) of a body, m its seven momenta (p, g) and
-h = dt lambda, the momenta are eliminated body by body,
+For the matrices 1 - h J of `modes`, J block tridiagonal over the bodies. With x the seven positions (r, q) of a body and m its
+seven momenta (p, g), the momenta are eliminated body by body,
 
     m = N (rho_m + h sum_k J_mx[j, k] x_k),      N = (1 - h J_mm)^-1,      E = h J_xm N,
 
@@ -14,7 +11,6 @@ and a block tridiagonal system with blocks of 7 x 7 is left for the positions:
 
 It is factorised without exchange of bodies, but with pivoting inside the blocks. What is kept lies in par, because it is complex:
 
-newton_modes (2 s + 1, modes): T, doubled where a conjugate is left out; T^-1 transposed; lambda.
 newton_matrices (modes, bodies, 6, 7, 7): N, E, inverse of the reduced diagonal block, block to the left, the inverse
 times the block to the right, scratch. newton_vectors (bodies, 21): x, m, scratch. newton_jacobian: J as `block_jacobian` gives it.
 """
@@ -24,25 +20,33 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernel import inline
+from ..elimination import reciprocal
 from ..views import SINGULAR, block_entry, block_jacobian
-from .stages import stage_count
-from .tableaux import Collocation
 
 HALF = 7  # positions of a body, and momenta
 BLOCK = 14
 
 
-@inline
-def prepare_blocks(z, dt, par, tab, memory):
-    """The Jacobian at z, and its factors for each eigenvalue; a status."""
-    s = stage_count(tab)
+def linearise_blocks(z, par):
+    """The Jacobian at z."""
     block_jacobian(z, par, par.newton_jacobian)
-    for c in range(par.newton_modes.shape[1]):
-        h = dt * par.newton_modes[2 * s, c]
-        if eliminate(h, par.newton_jacobian, par.newton_matrices[c]) != 0:
-            return SINGULAR
-    return 0
+
+
+def factorise_blocks(c, h, par):
+    """The factors of 1 - h J; a status."""
+    return SINGULAR if eliminate(h, par.newton_jacobian, par.newton_matrices[c]) != 0 else 0
+
+
+def solve_blocks(c, h, x, par):
+    """x becomes the solution of (1 - h J) x = x."""
+    v = par.newton_vectors
+    for j in range(v.shape[0]):
+        for a in range(BLOCK):
+            v[j, a] = x[block_entry(j, a, par)]
+    substitute(h, par.newton_jacobian, par.newton_matrices[c], v)
+    for j in range(v.shape[0]):
+        for a in range(BLOCK):
+            x[block_entry(j, a, par)] = v[j, a]
 
 
 def eliminate(h, slopes, kept):
@@ -109,31 +113,6 @@ def substitute(h, slopes, kept, v):
         apply(kept[j, 0], v, j, HALF)
 
 
-@inline
-def correct_blocks(residual, change, dt, par, tab, memory):
-    """change = (1 - dt (B mu) (x) J)^-1 residual, both stage after stage."""
-    s = stage_count(tab)
-    n = residual.shape[0] // s
-    v = par.newton_vectors
-    modes = par.newton_modes
-    for k in range(s * n):
-        change[k] = 0.0
-    for c in range(modes.shape[1]):
-        for j in range(v.shape[0]):
-            for a in range(BLOCK):
-                k = block_entry(j, a, par)
-                total = residual[k] * modes[s, c]
-                for i in range(1, s):
-                    total += residual[i * n + k] * modes[s + i, c]
-                v[j, a] = total
-        substitute(dt * modes[2 * s, c], par.newton_jacobian, par.newton_matrices[c], v)
-        for j in range(v.shape[0]):
-            for a in range(BLOCK):
-                k = block_entry(j, a, par)
-                for i in range(s):
-                    change[i * n + k] += (modes[i, c] * v[j, a]).real
-
-
 def apply(matrix, v, j, first):
     """v[j, first ..] = matrix times the scratch of v[j]."""
     for a in range(HALF):
@@ -179,7 +158,7 @@ def invert(a, out):
                 m = i
         if not abs(a[m, l].real) + abs(a[m, l].imag) > 0.0:
             return 1
-        f = 1.0 / a[m, l]
+        f = reciprocal(a[m, l])
         for k in range(HALF):
             upper = f * a[m, k]
             a[m, k] = a[l, k]
@@ -196,22 +175,10 @@ def invert(a, out):
     return 0
 
 
-def modes_of(t: Collocation) -> NDArray[np.complex128]:
-    """newton_modes of a tableau."""
-    s = t.stages
-    values, vectors = np.linalg.eig(t.b[:, None] * t.mu)
-    inverse = np.linalg.inv(vectors)
-    first = [c for c in range(s) if values[c].imag >= 0.0]
-    weights = np.where(values[first].imag > 0.0, 2.0, 1.0)
-    return np.vstack([weights * vectors[:, first], inverse[first].T, values[None, first]]).astype(complex)
-
-
-def block_arrays(t: Collocation, bodies: int) -> dict[str, NDArray[np.generic]]:
+def block_arrays(modes: int, bodies: int) -> dict[str, NDArray[np.generic]]:
     """What the kernels here keep in par."""
-    modes = modes_of(t)
     return {
-        "newton_modes": modes,
-        "newton_matrices": np.zeros((modes.shape[1], bodies, 6, HALF, HALF), dtype=complex),
+        "newton_matrices": np.zeros((modes, bodies, 6, HALF, HALF), dtype=complex),
         "newton_vectors": np.zeros((bodies, BLOCK + HALF), dtype=complex),
         "newton_jacobian": np.zeros((bodies, 6, HALF, HALF)),
     }

@@ -14,21 +14,23 @@ steps by Newton so far]. work: that of `stages`; for Newton residual and change 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..elimination import quotient, real_quotient
 from ..errors import CapabilityError, InputError
 from ..kernel import apart, bind, inline, slot
 from ..summation import add
-from ..views import NOT_CONVERGED, SINGULAR, View, dimension, rotate
+from ..views import NOT_CONVERGED, SINGULAR, View, dimension, factorise_shifted, linearise, rotate, solve_shifted
 from . import stages
 from .base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
-from .block_tridiagonal import BLOCK, block_arrays, correct_blocks, prepare_blocks
+from .block_tridiagonal import BLOCK, block_arrays, factorise_blocks, linearise_blocks, solve_blocks
 from .iteration import DONE, FAILED, judge
 from .linear_algebra import correct_dense, dense_memory, prepare_dense
+from .modes import correct_modes, mode_arrays, prepare_modes
 from .moser_veselov import KEEPS, implicit_midpoint_rotor
 from .rotor import rotate_free_body
 from .stages import begin, blame, lane_count, move_fields, note, rates, stage_count, sweep, used, whole_sweep
@@ -176,6 +178,34 @@ def automatic_step(z, e, dt, par, tab, work, carry):
     return status
 
 
+def has_jacobian(view: View) -> bool:
+    """Whether Newton's method can be used."""
+    return view.factors is not None or not {"jacobian", "block_jacobian"}.isdisjoint(view.flags)
+
+
+@dataclass(frozen=True)
+class LinearSolver:
+    """How Newton's corrections are found: kernels for `prepare` and `correct`, numbers of memory, arrays in par."""
+
+    fills: dict[Any, Any]
+    memory: int = 0
+    par: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def _linear_solver(view: View, t: Collocation) -> LinearSolver:
+    """The cheapest that the system allows: its own, blocks for neighbours, or one dense matrix."""
+    if view.factors is None and "block_jacobian" not in view.flags:
+        dense = {prepare: prepare_dense, correct: correct_dense, quotient: real_quotient}
+        return LinearSolver(dense, dense_memory(t.stages, view.dimension))
+    par: dict[str, NDArray[Any]] = dict(mode_arrays(t, view.dimension))
+    modes = par["newton_modes"].shape[1]
+    fills: dict[Any, Any] = {prepare: prepare_modes, correct: correct_modes}
+    if view.factors is not None:
+        return LinearSolver(fills, par=par | dict(view.factors(modes)))
+    fills |= {linearise: linearise_blocks, factorise_shifted: factorise_blocks, solve_shifted: solve_blocks}
+    return LinearSolver(fills, par=par | block_arrays(modes, view.dimension // BLOCK))
+
+
 class _Implicit(Method):
     """A method given by an implicit tableau with distinct nodes."""
 
@@ -195,17 +225,17 @@ class _Implicit(Method):
     def stepper(self, view: View) -> Stepper:
         t = self.tableau()
         s, n = t.stages, view.dimension
-        blocks, dense = "block_jacobian" in view.flags, "jacobian" in view.flags
-        with_newton = self.solver != "fixed-point" and (blocks or dense)
+        with_newton = self.solver != "fixed-point" and has_jacobian(view)
         if self.solver == "newton" and not with_newton:
-            raise CapabilityError("the system gives no Jacobian for Newton's method", do='use solver="fixed-point"')
+            other = replace(self, solver="fixed-point")  # type: ignore[type-var]
+            raise CapabilityError("the system gives no Jacobian for Newton's method", do=f"use {other}")
         tab = stages.table(t)
         work, fills, par = used(np.empty(n), tab), dict(stages.fills(view, s)), {}
         if with_newton:
-            work += 2 * s * n + (0 if blocks else dense_memory(s, n))
-            fills[prepare] = prepare_blocks if blocks else prepare_dense
-            fills[correct] = correct_blocks if blocks else correct_dense
-            par = block_arrays(t, n // BLOCK) if blocks else {}
+            solver = _linear_solver(view, t)
+            work += 2 * s * n + solver.memory
+            fills |= solver.fills
+            par = solver.par
         chosen = {True: automatic_step, False: fixed_point_step}[with_newton]
         step = newton_step if self.solver == "newton" else chosen
         return Stepper(bind(step, fills), tab, work, n * tab.shape[1] + 5, par, packed=True)
@@ -214,7 +244,7 @@ class _Implicit(Method):
         return {"sweeps": int(carry[-4]), "newton_steps": int(carry[-1])}
 
     def trace(self, view: View, work: NDArray[np.float64]) -> tuple[int | None, list[float]]:
-        newton = self.solver != "fixed-point" and not {"jacobian", "block_jacobian"}.isdisjoint(view.flags)
+        newton = self.solver != "fixed-point" and has_jacobian(view)
         variable, changes = stages.noted(work, view.dimension, stages.table(self.tableau()))
         return variable if newton else None, changes
 

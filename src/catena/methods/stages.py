@@ -7,8 +7,8 @@ What is done for all stages is then one line of numbers, which the compiler pack
 length of a row, is the number of stages or a little more: the stages that fill it up have weight 0 and stay at z + e.
 
 tab: s rows mu_ij, one for each j; s rows of the extrapolation, one for each j; the weights b. carry: L, then the rest.
-work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of
-the fields and their relative changes; the number of sweeps, the variable that changed most, and the changes of the last sweeps.
+work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of the fields, their
+relative changes in the last sweep and in the one before; the number of sweeps, the variable that changed most, and the changes of the last sweeps.
 """
 
 from __future__ import annotations
@@ -113,12 +113,13 @@ def begin(z, e, par, tab, work, carry):
         magnitude = move_stages(z, e, start, end, tab, work)  # a change from zero
         # a field that is zero so far (a start from rest) is weighed after the first evaluation
         work[(2 * n + 1) * lanes + 2 * n + b] = 1.0 / magnitude if magnitude > 0.0 else 0.0
+        work[(2 * n + 1) * lanes + 2 * n + MOST_FIELDS + b] = math.inf
         start = end
 
 
 def used(z, tab):
     """Numbers of work that the kernels here use."""
-    return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + 2 * MOST_FIELDS + 2 + REMEMBERED
+    return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + 3 * MOST_FIELDS + 2 + REMEMBERED
 
 
 def note(sweeps, change, z, tab, work):
@@ -163,27 +164,29 @@ def move_fields(z, e, par, tab, work):
 
 
 def move_field(b, start, end, z, e, tab, work):
-    """Y from L for field b, the variables start..end; its relative change is kept."""
+    """Y from L for field b, the variables start..end; its relative change is kept, and the last one, too."""
     here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
+    work[here + MOST_FIELDS + b] = work[here + b]
     work[here + b] = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
 
 
 def extremes(z, par, tab, work):
     """The largest relative change of a field, and the largest over pairs (positions, momenta) of the smaller of the two.
 
-    Not the smallest of all: bodies that do not turn leave their quaternions alone whatever their centres do.
+    Not the smallest of all: bodies that do not turn leave their quaternions alone whatever their centres do. And not of one sweep
+    alone: from rest, positions and momenta change by turns, and one of the two always stands still, even if they run away.
     """
     here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
     fields = field_count(par)
     half = fields // 2
     largest = 0.0
-    smallest = math.inf if fields % 2 == 1 else 0.0
     for b in range(fields):
         largest = max(largest, work[here + b])
-        if fields % 2 == 1:
-            smallest = min(smallest, work[here + b])
-        elif b < half:
-            smallest = max(smallest, min(work[here + b], work[here + half + b]))
+    smallest = largest if half == 0 else 0.0
+    for b in range(half):  # the last of an odd number belongs to no pair
+        position = max(work[here + b], work[here + MOST_FIELDS + b])
+        momentum = max(work[here + half + b], work[here + MOST_FIELDS + half + b])
+        smallest = max(smallest, min(position, momentum))
     return largest, smallest
 
 

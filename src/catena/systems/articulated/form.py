@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ... import views
+from ... import elimination, views
 from ...geometry import rotations
 from ...geometry.quaternion import to_body
 from ...views import View
@@ -15,12 +16,16 @@ from ..base import Array, State
 from ..chains.motion import publish_split
 from ..linkages import measures as linkage_measures
 from ..linkages import start as starts
+from ..linkages.joint_forces import BetweenPoints
 from ..linkages.joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Rigid, Universal
 from ..linkages.views import director_arrays, director_view
 from . import charts as charts
+from . import force_slopes as force_slopes
 from . import forces as forces
 from . import kernels as kernels
 from . import loops as loops
+from . import newton as newton
+from . import slopes as slopes
 from .closing import close_start
 from .layout import Layout, layout_of
 from .motion import COORDINATE, MASS, MOMENTS, ORIENTATION, RATE, SHIFT, R, V, W, place_nodes
@@ -115,6 +120,12 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
         kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
         forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
+        views.linearise: newton.linearise_tree,
+        elimination.quotient: elimination.complex_quotient,
+        views.factorise_shifted: newton.factorise_tree,
+        views.solve_shifted: newton.solve_tree,
+        slopes.note_forces: force_slopes.note_all_forces if linkage.forces else force_slopes.note_nothing,
+        slopes.change_forces: force_slopes.change_all_forces if linkage.forces else force_slopes.change_nothing,
     }
 
     if looped:
@@ -126,11 +137,13 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     def unpack(z: Array, time: float) -> State:
         return unpacked(linkage, z, time)
 
-    flags = frozenset({"scratch"})
     balls = any(node is not None and node.kind == BALL for node in layout.nodes)
+    rates = [0 if node is None else node.rates for node in layout.nodes]
+    ties = sum(isinstance(force, BetweenPoints) for force in linkage.forces)
     return View(
-        name, fills, layout.dimension, pack, unpack, flags, False, withdrawn=NOT_POLYNOMIAL,
+        name, fills, layout.dimension, pack, unpack, frozenset({"scratch"}), False, withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
+        factors=None if looped else partial(newton.factor_arrays, rates, ties),
     )  # fmt: skip
 
 

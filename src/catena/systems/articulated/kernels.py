@@ -253,13 +253,18 @@ def respond_to_all(z, par):
     respond(par, 1.0)
 
 
-def articulated_field(z, par, out):
-    """Rates of the coordinates and of the rates; images and shifts stay."""
+def accelerate(z, par):
+    """Positions, velocities and accelerations of all nodes."""
     place_nodes(z, par)
     weigh_nodes(par)
     apply_forces(z, par)
     gather_inertia(par)
     hold_loops(z, par)
+
+
+def articulated_field(z, par, out):
+    """Rates of the coordinates and of the rates; images and shifts stay."""
+    accelerate(z, par)
     for k in range(z.shape[0]):
         out[k] = 0.0
     for i in range(1, par.tree_links.shape[0]):

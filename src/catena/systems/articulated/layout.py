@@ -88,11 +88,12 @@ def layout_of(linkage: Linkage) -> Layout:
     groups[5] += [("work", 0, 2)] if does_work(linkage) else []
     places: dict[tuple[str, int], int] = {}
     at, ends = 0, []
-    for group in groups:
+    for number, group in enumerate(groups):
         for what, which, width in group:
             places[what, which] = at
             at += width
-        if group:
+        joined = number == 1 and groups[2]  # fields come in pairs, positions and rates: all that turns is one
+        if group and not joined:
             ends.append(at)
     return _layout(nodes, places, ends, loops, loop_rates)
 

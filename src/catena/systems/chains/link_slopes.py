@@ -9,6 +9,7 @@ D = r_b - r_a, the left body feels -F and -(C + D x F). Bodies move by dr and tu
 with (df, dc) = S (dd, dtheta) and S, 6 x 6, by central differences of f and c; it lies in the scratch par.bond_slope.
 """
 
+from ...geometry.vectors import ZERO, add, cross, scaled, times, transposed_times
 from .links import given_rotation, link_force, relative
 
 GAP = 1e-6  # relative to |d|, and in radians: half the digits for a difference, which is plenty for an iteration matrix
@@ -64,23 +65,22 @@ def add_link(z, j, a, b, par):
             s[r, i] = (p[r] - m[r]) / (2.0 * gap)
             s[r, 3 + i] = (u[r] - v[r]) / (2.0 * GAP)
     f1, f2, f3, c1, c2, c3 = link_force(which, d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, par)
-    force = turned(a, (f1, f2, f3))
-    torque = turned(b, (c1, c2, c3))
+    force = times(a, (f1, f2, f3))
+    torque = times(b, (c1, c2, c3))
     between = (z[3 * j + 3] - z[3 * j], z[3 * j + 4] - z[3 * j + 1], z[3 * j + 5] - z[3 * j + 2])
     for column in range(12):
         k = column % 6
         unit = (1.0 if k % 3 == 0 else 0.0, 1.0 if k % 3 == 1 else 0.0, 1.0 if k % 3 == 2 else 0.0)
-        nothing = (0.0, 0.0, 0.0)
         sign = -1.0 if column < 6 else 1.0
-        moved = scaled(sign, unit) if k < 3 else nothing  # dr_b - dr_a
-        spun = nothing if k < 3 else scaled(sign, unit)  # phi_b - phi_a
-        left = unit if k >= 3 and column < 6 else nothing
-        right = unit if k >= 3 and column >= 6 else nothing
-        dd = added(turned_back(a, moved), cross((d1, d2, d3), turned_back(a, left)))
-        dt = turned_back(b, spun)
-        force_change = added(turned(a, sloped(s, 0, dd, dt)), cross(left, force))
-        torque_change = added(turned(b, sloped(s, 3, dd, dt)), cross(right, torque))
-        levered = added(torque_change, added(cross(moved, force), cross(between, force_change)))
+        moved = scaled(sign, unit) if k < 3 else ZERO  # dr_b - dr_a
+        spun = ZERO if k < 3 else scaled(sign, unit)  # phi_b - phi_a
+        left = unit if k >= 3 and column < 6 else ZERO
+        right = unit if k >= 3 and column >= 6 else ZERO
+        dd = add(transposed_times(a, moved), cross((d1, d2, d3), transposed_times(a, left)))
+        dt = transposed_times(b, spun)
+        force_change = add(times(a, sloped(s, 0, dd, dt)), cross(left, force))
+        torque_change = add(times(b, sloped(s, 3, dd, dt)), cross(right, torque))
+        levered = add(torque_change, add(cross(moved, force), cross(between, force_change)))
         of_left = par.slopes[j, 1 if column < 6 else 2]
         of_right = par.slopes[j + 1, 0 if column < 6 else 1]
         for i in range(3):
@@ -100,36 +100,3 @@ def sloped_row(s, r, dd, dt):
     return (
         s[r, 0] * dd[0] + s[r, 1] * dd[1] + s[r, 2] * dd[2] + s[r, 3] * dt[0] + s[r, 4] * dt[1] + s[r, 5] * dt[2]
     )  # fmt: skip
-
-
-def turned(r, v):
-    """R v."""
-    return (
-        r[0] * v[0] + r[1] * v[1] + r[2] * v[2],
-        r[3] * v[0] + r[4] * v[1] + r[5] * v[2],
-        r[6] * v[0] + r[7] * v[1] + r[8] * v[2],
-    )
-
-
-def turned_back(r, v):
-    """R^T v."""
-    return (
-        r[0] * v[0] + r[3] * v[1] + r[6] * v[2],
-        r[1] * v[0] + r[4] * v[1] + r[7] * v[2],
-        r[2] * v[0] + r[5] * v[1] + r[8] * v[2],
-    )
-
-
-def scaled(f, v):
-    """f v."""
-    return f * v[0], f * v[1], f * v[2]
-
-
-def added(v, w):
-    """v + w."""
-    return v[0] + w[0], v[1] + w[1], v[2] + w[2]
-
-
-def cross(v, w):
-    """v x w."""
-    return v[1] * w[2] - v[2] * w[1], v[2] * w[0] - v[0] * w[2], v[0] * w[1] - v[1] * w[0]

@@ -52,6 +52,11 @@ def torsion_slope(theta, which, par):
 
 
 @slot
+def torsion_curvature(theta, which, par):
+    """d^2V/dtheta^2."""
+
+
+@slot
 def angle_part(k, both, h, lam, par, t, width):
     """Add what depends on the angle of joint k to its block."""
 

@@ -59,6 +59,16 @@ def point_tension(f, s, par):
     return 0.0
 
 
+def tension_slope(f, s, par):
+    """The derivative of `point_tension` by s."""
+    kind = par.force_sort[f, FORCE_KIND]
+    if kind == SPRING:
+        return 0.5 * par.force[f, STIFFNESS] * par.force[f, REST] / (s * math.sqrt(s)) if s > 0.0 else 0.0
+    if kind == SITE_PAIR:
+        return -pair_slope(s, par.force_sort[f, POTENTIAL], par)
+    return 0.0
+
+
 def mean_tension(f, s0, s1, h, par):
     """h^2 A of force f between squared distances s0 and s1, and its derivative by l1, divided by l1."""
     kind = par.force_sort[f, FORCE_KIND]

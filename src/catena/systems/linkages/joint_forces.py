@@ -115,7 +115,10 @@ class Torsion:
         object.__setattr__(self, "damping", checked(self.damping, "Torsion.damping", least=0.0))
 
     def kernel(self, quantity: str) -> Written:
-        """torsion_energy(theta, at, par) -> V, or torsion_slope -> dV/dtheta; parameters in par.torsion from `at` on."""
+        """torsion_energy(theta, at, par) -> V, torsion_slope -> dV/dtheta, torsion_curvature -> its second derivative.
+
+        Parameters stand in par.torsion from `at` on.
+        """
         return Written(f"derived_{quantity}", self._texts[quantity], __name__)
 
     @cached_property
@@ -125,6 +128,7 @@ class Torsion:
 
     def _derive(self) -> str:
         v = to_sympy(parse(self.potential, ["theta", *self.parameters]))
+        slope = jacobian([v], ["theta"])[0][0]
         load = {"theta": "theta"} | {name: f"par.torsion[at + {k}]" for k, name in enumerate(self.parameters)}
         return json.dumps(
             {
@@ -137,7 +141,8 @@ class Torsion:
                 )
                 for name, expression in (
                     ("torsion_energy", v),
-                    ("torsion_slope", jacobian([v], ["theta"])[0][0]),
+                    ("torsion_slope", slope),
+                    ("torsion_curvature", jacobian([slope], ["theta"])[0][0]),
                 )
             }
         )

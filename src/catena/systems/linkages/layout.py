@@ -36,8 +36,11 @@ CONSTANT, LENGTH = 6, 7
 KIND, POINT_AXIS, IMAGE, KEPT = 0, 1, 2, 3
 
 # par.force and par.force_sort: the two points (3 + 3) and two constants; kind, two bodies, potential, next in its list
-STIFFNESS, REST = 6, 7
+FIRST_POINT, SECOND_POINT, STIFFNESS, REST = 0, 3, 6, 7
 FORCE_KIND, BODY_I, BODY_J, POTENTIAL, NEXT = 0, 1, 2, 3, 4
+
+# par.load: force (3), torque (3), where it acts
+LOAD_POINT = 6
 
 # par.space
 GRAVITY, FOOT, UP = 0, 3, 6  # (3 each) a point of the vertical line, and its direction

@@ -57,6 +57,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         linkage_measures.momentum_part: MOMENTUM[linkage_measures.kept_momentum(linkage)[0]],
         linkage_blocks.torsion_energy: _torsions(linkage, "torsion_energy"),
         linkage_blocks.torsion_slope: _torsions(linkage, "torsion_slope"),
+        linkage_blocks.torsion_curvature: _torsions(linkage, "torsion_curvature"),
         linkage_forces.load_values: _load_values(linkage),
         views.begin_increment: linkage_steps.begin,
         views.guess_increment: linkage_steps.guess,
@@ -345,7 +346,7 @@ def _pairs(linkage: Linkage) -> PairSet:
 
 
 def _torsions(linkage: Linkage, quantity: str) -> Written:
-    """torsion_energy or torsion_slope: one function for all torsions, told by a number which of them acts."""
+    """torsion_energy, torsion_slope or torsion_curvature: one function for all torsions, told by a number which of them acts."""
     lines, uses, at = [f"def {quantity}(theta, which, par):"], [], 0
     for number, torsion in enumerate(force for force in linkage.forces if isinstance(force, Torsion)):
         uses.append((f"part{number}", torsion.kernel(quantity)))

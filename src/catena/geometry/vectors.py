@@ -1,0 +1,86 @@
+"""Vectors and matrices of the compiled loop as tuples: (x, y, z), and nine elements row by row. They live in registers.
+
+Plain functions that the engine collects. `load3` and `store3` go between a row of an array and registers, once each way.
+"""
+
+ZERO = (0.0, 0.0, 0.0)
+
+
+def load3(row, at):
+    """The vector that stands in a row from `at` on."""
+    return row[at], row[at + 1], row[at + 2]
+
+
+def load9(row, at):
+    """The matrix that stands in a row from `at` on."""
+    return (
+        row[at], row[at + 1], row[at + 2],
+        row[at + 3], row[at + 4], row[at + 5],
+        row[at + 6], row[at + 7], row[at + 8],
+    )  # fmt: skip
+
+
+def store3(row, at, v):
+    """Put a vector into a row."""
+    row[at] = v[0]
+    row[at + 1] = v[1]
+    row[at + 2] = v[2]
+
+
+def add3(row, at, v):
+    """Add a vector to what stands in a row."""
+    row[at] += v[0]
+    row[at + 1] += v[1]
+    row[at + 2] += v[2]
+
+
+def add(a, b):
+    """a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def subtract(a, b):
+    """a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def scaled(f, a):
+    """f a."""
+    return f * a[0], f * a[1], f * a[2]
+
+
+def dot(a, b):
+    """a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def cross(a, b):
+    """a x b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def times(m, a):
+    """m a."""
+    return (
+        m[0] * a[0] + m[1] * a[1] + m[2] * a[2],
+        m[3] * a[0] + m[4] * a[1] + m[5] * a[2],
+        m[6] * a[0] + m[7] * a[1] + m[8] * a[2],
+    )
+
+
+def transposed_times(m, a):
+    """m^T a."""
+    return (
+        m[0] * a[0] + m[3] * a[1] + m[6] * a[2],
+        m[1] * a[0] + m[4] * a[1] + m[7] * a[2],
+        m[2] * a[0] + m[5] * a[1] + m[8] * a[2],
+    )
+
+
+def column(m, k):
+    """Column k of m."""
+    if k == 0:
+        return m[0], m[3], m[6]
+    if k == 1:
+        return m[1], m[4], m[7]
+    return m[2], m[5], m[8]
