@@ -59,7 +59,7 @@ VECTORS = 279  # (18)
 LOADED = 297  # (6)
 WORST, BLAMED = 303, 305  # (2 each) a joint and its residual
 SOLUTION = 307  # (24)
-REACH = 331  # the largest coordinate of a position
+REACH = 331  # the largest coordinate of a position or of a joint's point
 SCRATCH = 332
 
 # par.sweep[body], in the recursions along a tree; the last row is the ground. Vectors in space, at the start of the step, then at its end

@@ -252,7 +252,7 @@ def correct(z, h, par, x):
     par.scratch[WORST + 1] = 0.0
     if inwards(h, z[13 * n + 6 * par.link.shape[0]], x, par, fresh) != 0:
         return -1.0
-    if fresh:  # the motion in the step, or a fall from rest
+    if fresh:  # the motion in the step, or a fall
         fall = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
         par.scratch[SCALE] = max(motion, fall)
     largest = 0.0
@@ -274,7 +274,8 @@ def correct(z, h, par, x):
         return -1.0
     if largest <= ROUNDED:
         return 0.0
-    change = largest / par.scratch[SCALE] if par.scratch[SCALE] > 0.0 else 0.0
+    par.scratch[SCALE] = max(par.scratch[SCALE], largest)  # from rest nothing else tells how far forces will move it
+    change = largest / par.scratch[SCALE]
     par.scratch[FACTORED] = 1.0 if fresh or change <= FALLING * par.scratch[LAST_CHANGE] else 0.0
     par.scratch[LAST_CHANGE] = change
     return change

@@ -19,6 +19,7 @@ from .layout import (
     AXIS_IMAGE,
     BLAMED,
     CHILD,
+    CHILD_POINT,
     DAMPING,
     END_ROW,
     FIRST_ROW,
@@ -33,6 +34,7 @@ from .layout import (
     PAIR_A,
     PAIR_B,
     PARENT,
+    PARENT_POINT,
     REACH,
     SECOND_IMAGE,
     SHIFT,
@@ -46,7 +48,7 @@ from .layout import (
 )
 from .rows import angle_parts, cross, pair_at, times, turned_by
 
-ROUNDING = 256.0 * 2.0**-52  # of positions, with what adds up along a chain
+ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
 
 
@@ -102,12 +104,16 @@ def set_node(z, h, par):
 
 
 def set_bodies(z, h, par):
-    """The bodies at the start of a step."""
-    par.scratch[REACH] = 0.0
+    """The bodies at the start of a step, and how far they and the points of their joints reach."""
+    reach = 0.0
     for i in range(par.mass.shape[0]):
         set_body(z, h, i, par)
         for l in range(3):
-            par.scratch[REACH] = max(par.scratch[REACH], abs(par.node[0, i, l]))
+            reach = max(reach, abs(par.node[0, i, l]))
+    for k in range(par.link.shape[0]):
+        for l in range(3):
+            reach = max(reach, max(abs(par.joint[k, PARENT_POINT + l]), abs(par.joint[k, CHILD_POINT + l])))
+    par.scratch[REACH] = reach
 
 
 def set_body(z, h, i, par):
@@ -385,7 +391,8 @@ def correct(z, h, par, x):
     par.scratch[WORST + 1] = 0.0
     if correction(levels(par), h, time, x, par) != 0:
         return -1.0
-    largest = 0.0
+    moved = 0.0
+    twisted = 0.0
     scale = h * h * (abs(par.space[GRAVITY + 0]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
     for i in range(n):
         own = x[size * i : size * i + size]
@@ -400,16 +407,25 @@ def correct(z, h, par, x):
         d[5] += 0.5 * f3 + along * c3
         for l in range(size):
             own[l] += d[l]
-            if not abs(d[l]) <= largest:
-                largest = abs(d[l])
+            if (l // 3) % 2 == 0:
+                if not abs(d[l]) <= moved:
+                    moved = abs(d[l])
+            elif not abs(d[l]) <= twisted:
+                twisted = abs(d[l])
             scale = max(scale, abs(own[l]))
     for l in range(size * n, x.shape[0]):
         x[l] += par.delta[l]
-    if not largest < 1e300:
+    if not (moved < 1e300 and twisted < 1e300):
         return -1.0
-    if largest <= ROUNDING * par.scratch[REACH]:  # the points of a joint cannot meet better than positions are known
+    if is_noise(moved, twisted, par):
         return 0.0
-    return largest / scale if scale > 0.0 else 0.0
+    return max(moved, twisted) / scale if scale > 0.0 else 0.0
+
+
+def is_noise(moved, twisted, par):
+    """Whether a correction says nothing: the points of a joint cannot meet better than positions and directors are known."""
+    reach = par.scratch[REACH]
+    return moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach)
 
 
 def accept(z, e, h, par, x):
