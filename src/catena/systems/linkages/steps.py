@@ -16,10 +16,10 @@ from ...summation import add
 from ...views import OK, STEP_TOO_LONG
 from .forces import between_points, load_values
 from .layout import (
+    ARM,
     AXIS_IMAGE,
     BLAMED,
     CHILD,
-    CHILD_POINT,
     DAMPING,
     END_ROW,
     FIRST_ROW,
@@ -34,7 +34,6 @@ from .layout import (
     PAIR_A,
     PAIR_B,
     PARENT,
-    PARENT_POINT,
     REACH,
     SECOND_IMAGE,
     SHIFT,
@@ -104,15 +103,12 @@ def set_node(z, h, par):
 
 
 def set_bodies(z, h, par):
-    """The bodies at the start of a step, and how far they and the points of their joints reach."""
-    reach = 0.0
+    """The bodies at the start of a step, and how far they reach."""
+    reach = par.space[ARM]
     for i in range(par.mass.shape[0]):
         set_body(z, h, i, par)
         for l in range(3):
             reach = max(reach, abs(par.node[0, i, l]))
-    for k in range(par.link.shape[0]):
-        for l in range(3):
-            reach = max(reach, max(abs(par.joint[k, PARENT_POINT + l]), abs(par.joint[k, CHILD_POINT + l])))
     par.scratch[REACH] = reach
 
 
