@@ -282,7 +282,8 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
 
 def _arm(linkage: Linkage) -> float:
     """The longest arm to the point of a joint, or of a force between points."""
-    points = [point for part in (*linkage.joints, *_point_forces(linkage)) for point in part.at]
+    points = [point for joint in linkage.joints for point in joint.at]
+    points += [point for force in _point_forces(linkage) for point in force.at]
     return max((float(np.linalg.norm(point)) for point in points), default=0.0)
 
 
