@@ -276,7 +276,7 @@ def added_correction(par, x):
         return -1.0
     if is_noise(moved, twisted, par):
         return 0.0
-    return largest / scale
+    return largest / scale if scale > 0.0 else 1.0
 
 
 def accept(z, e, h, par, x):

@@ -415,7 +415,7 @@ def correct(z, h, par, x):
         return -1.0
     if is_noise(moved, twisted, par):
         return 0.0
-    return max(moved, twisted) / scale if scale > 0.0 else 0.0
+    return max(moved, twisted) / scale if scale > 0.0 else 1.0
 
 
 def is_noise(moved, twisted, par):
