@@ -321,7 +321,6 @@ LONG = [
         ("both", ALL[1:], True, (False, True), KINDS), ("both", INNER[1:], False, (False, True), KINDS),
         ("position", SINGLE[1:], True, (False, True), RECURSIVE), ("position", (), False, (False,), RECURSIVE),
         ("position", ALL[1:], True, (False, True), KINDS), ("position", INNER[1:], False, (False,), KINDS),
-        ("rattle", ("load", "ground", *INNER[1:]), True, (False, True), KINDS),
         ("rattle", INNER[1:], False, (False,), KINDS),
     )
     for gravity in gravities for kind in kinds
