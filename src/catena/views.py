@@ -296,7 +296,7 @@ def guess_increment(par, x):
 
 @slot
 def correct_increment(z, h, par, x):
-    """One Newton correction of x in place; its size relative to x, or -1 if there is none."""
+    """One Newton correction of x in place; its size relative to the motion it leads to, 0 if it is noise, or -1 if there is none."""
 
 
 @slot

@@ -94,7 +94,7 @@ def find_increments(z, h, how, turned, par, work):
     l2 = z[11]
     l3 = z[12]
     k0 = twice_spin_energy(l1, l2, l3, par)
-    weight = 1.0 / (abs(l1) + abs(l2) + abs(l3)) if abs(l1) + abs(l2) + abs(l3) > 0.0 else 0.0
+    scale = abs(l1) + abs(l2) + abs(l3)
     ds = work[DS] if how == ARRIVAL else 0.0
     dnu = work[DNU] if how == ARRIVAL else 0.0
     d1 = 0.0
@@ -120,9 +120,9 @@ def find_increments(z, h, how, turned, par, work):
         g2 = h * (m2 - 0.5 * (c3 * m1 - c1 * m3)) - (c3 * b1 - c1 * b3)
         g3 = h * (m3 - 0.5 * (c1 * m2 - c2 * m1)) - (c1 * b2 - c2 * b1)
         moved = max(abs(g1 - d1), abs(g2 - d2), abs(g3 - d3))
-        if weight == 0.0 and moved > 0.0:
-            weight = 1.0 / moved
-        largest = weight * moved
+        if sweep == 0:  # from rest what the loads do is all there is to compare with
+            scale = max(scale, moved)
+        largest = moved / scale if moved > 0.0 else 0.0
         smallest = largest
         d1 = g1
         d2 = g2

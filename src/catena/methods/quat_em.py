@@ -22,6 +22,9 @@ from ..views import NOT_CONVERGED, View, attitude_gradient, attitude_potential
 from .base import Exact, Method, Stepper, Traits, register
 from .iteration import DONE, FAILED, judge
 
+SMALL_TURN = 1e-5  # of |dR|: below it the difference of U is noise, and the gradient in the middle is exact
+ROUNDING = 8.0 * 2.0**-52  # of U
+
 
 def turned(q, a, b, c, d):
     """q * (a, b, c, d) as four numbers."""
@@ -38,7 +41,7 @@ def turned(q, a, b, c, d):
 
 
 def discrete_torque(r0, r1, middle, par):
-    """-rot(M^T W), M the rotation in the middle, W = U_R(mean) + (dU - U_R(mean):dR)/|dR|^2 dR.
+    """-rot(M^T W), M the rotation in the middle, W = U_R(mean) + (dU - U_R(mean):dR)/|dR|^2 dR; and what rounding U does to it.
 
     par.rows says which rows of R the potential depends on (1 or 0).
     """
@@ -64,9 +67,13 @@ def discrete_torque(r0, r1, middle, par):
     )  # fmt: skip
     w1, w2, w3, w4, w5, w6, w7, w8, w9 = attitude_gradient(mean, par)
     square = d1 * d1 + d2 * d2 + d3 * d3 + d4 * d4 + d5 * d5 + d6 * d6 + d7 * d7 + d8 * d8 + d9 * d9
-    if square > 0.0:
+    noise = 0.0
+    if square > SMALL_TURN * SMALL_TURN:
         along = w1 * d1 + w2 * d2 + w3 * d3 + w4 * d4 + w5 * d5 + w6 * d6 + w7 * d7 + w8 * d8 + w9 * d9
-        k = (attitude_potential(r1, par) - attitude_potential(r0, par) - along) / square
+        before = attitude_potential(r0, par)
+        after = attitude_potential(r1, par)
+        k = (after - before - along) / square
+        noise = ROUNDING * (abs(before) + abs(after)) / math.sqrt(square)
         w1 += k * d1
         w2 += k * d2
         w3 += k * d3
@@ -81,6 +88,7 @@ def discrete_torque(r0, r1, middle, par):
         m2 * w3 + m5 * w6 + m8 * w9 - m3 * w2 - m6 * w5 - m9 * w8,
         m3 * w1 + m6 * w4 + m9 * w7 - m1 * w3 - m4 * w6 - m7 * w9,
         m1 * w2 + m4 * w5 + m7 * w8 - m2 * w1 - m5 * w4 - m8 * w7,
+        noise,
     )
 
 
@@ -94,7 +102,8 @@ def quat_em_step(z, e, dt, par, tab, work, carry):
     w1 = par.inverse[0] * y1
     w2 = par.inverse[1] * y2
     w3 = par.inverse[2] * y3
-    weight = 1.0 / (abs(w1) + abs(w2) + abs(w3)) if abs(w1) + abs(w2) + abs(w3) > 0.0 else 0.0
+    scale = abs(w1) + abs(w2) + abs(w3)
+    lightest = max(par.inverse[0], par.inverse[1], par.inverse[2])
     best = math.inf
     worse = 0
     sweep = 0
@@ -111,7 +120,7 @@ def quat_em_step(z, e, dt, par, tab, work, carry):
         r1 = rotation(q)
         half = 1.0 / math.sqrt(n)
         q[0], q[1], q[2], q[3] = turned(z, half, half * a1, half * a2, half * a3)
-        t1, t2, t3 = discrete_torque(r0, r1, rotation(q), par)
+        t1, t2, t3, noise = discrete_torque(r0, r1, rotation(q), par)
         q[0] = half
         q[1] = half * a1
         q[2] = half * a2
@@ -131,14 +140,17 @@ def quat_em_step(z, e, dt, par, tab, work, carry):
         u2 = par.inverse[1] * (y2 + 0.5 * d2)
         u3 = par.inverse[2] * (y3 + 0.5 * d3)
         change = max(abs(u1 - w1), abs(u2 - w2), abs(u3 - w3))
-        if weight == 0.0 and change > 0.0:
-            weight = 1.0 / change
-        change *= weight
+        if sweep == 0:  # from rest what the torque does is all there is to compare with
+            scale = max(scale, change)
+        smallest = 0.0 if change <= 0.5 * abs(dt) * lightest * noise else change
+        if change > 0.0:
+            change /= scale
+            smallest /= scale
         w1 = u1
         w2 = u2
         w3 = u3
         sweep += 1
-        decision, best, worse = judge(change, change, best, worse, sweep)
+        decision, best, worse = judge(change, smallest, best, worse, sweep)
         if decision == DONE:
             break
         if decision == FAILED:

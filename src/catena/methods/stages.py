@@ -27,6 +27,7 @@ from ..views import View, dimension, field, field_count, field_end, momentum_rat
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
+NOTHING = 1e-140  # a field smaller than this is taken for zero: changes in units of it would overflow
 REMEMBERED = 8  # changes of the last sweeps, for the message where a step fails
 LONGEST_STRAIGHT = 400  # lines of the field, all stages together, beyond which compiling them in a row takes too long
 
@@ -112,7 +113,7 @@ def begin(z, e, par, tab, work, carry):
                 work[(2 * k + 1) * lanes + i] = 0.0
         magnitude = move_stages(z, e, start, end, tab, work)  # a change from zero
         # a field that is zero so far (a start from rest) is weighed after the first evaluation
-        work[(2 * n + 1) * lanes + 2 * n + b] = 1.0 / magnitude if magnitude > 0.0 else 0.0
+        work[(2 * n + 1) * lanes + 2 * n + b] = 1.0 / magnitude if magnitude > NOTHING else 0.0
         work[(2 * n + 1) * lanes + 2 * n + MOST_FIELDS + b] = math.inf
         start = end
 

@@ -30,9 +30,10 @@ from .layout import (
 )
 from .rows import joint_wrench, pair_at, row_values, times
 from .solver import eliminate, substitute
-from .steps import LARGEST_TURN, blame, set_node, turned
+from .steps import LARGEST_TURN, blame, is_noise, set_node, turned
 
 DIFFERENCE = 1e-6  # step of the differences, to the size of the unknowns
+STILL = 1e-3  # the least that is taken for this size: directors are of length one, and differences of less are noise
 
 
 def begin(z, h, par, x):
@@ -231,10 +232,10 @@ def correct(z, h, par, x):
     big = par.dense
     up = par.director_residual[0]
     down = par.director_residual[1]
-    scale = 0.0
+    size = STILL
     for k in range(24 * n):
-        scale = max(scale, abs(x[k]))
-    step = DIFFERENCE * max(scale, h * h)
+        size = max(size, abs(x[k]))
+    step = DIFFERENCE * size
     for k in range(total):
         before = x[k]
         x[k] = before + step
@@ -250,14 +251,32 @@ def correct(z, h, par, x):
     if eliminate(big, total, total, width) != 0:
         return -1.0
     substitute(big, total, width, par.delta)
+    return added_correction(par, x)
+
+
+def added_correction(par, x):
+    """Add par.delta to x; its size, relative to the motion it leads to (from rest there is none before it), or -1."""
     largest = 0.0
-    for k in range(total):
+    moved = 0.0
+    twisted = 0.0
+    scale = 0.0
+    for k in range(x.shape[0]):
         x[k] += par.delta[k]
-        if k < 24 * n and not abs(par.delta[k]) <= largest:
-            largest = abs(par.delta[k])
+    for i in range(par.mass.shape[0]):
+        for l in range(24):
+            change = abs(par.delta[24 * i + l])
+            scale = max(scale, abs(x[24 * i + l]))
+            if not change <= largest:
+                largest = change
+            if l < 3:
+                moved = max(moved, change)
+            elif l < 12:  # momenta follow
+                twisted = max(twisted, change)
     if not largest < 1e300:
         return -1.0
-    return largest / scale if scale > 0.0 else 0.0
+    if is_noise(moved, twisted, par):
+        return 0.0
+    return largest / scale if scale > 0.0 else 1.0
 
 
 def accept(z, e, h, par, x):

@@ -45,6 +45,7 @@ LOAD_POINT = 6
 # par.space
 GRAVITY, FOOT, UP = 0, 3, 6  # (3 each) a point of the vertical line, and its direction
 WORK = 9  # 1 if dampers or loads do work
+ARM = 10  # the longest arm to the point of a joint or force; of the ground, how far away that is
 
 # par.node[0 or 1, body]: position, directors, velocity and body angular velocity times the step; Cayley vector
 # and displacement of the step (a difference of positions would cost their digits)
@@ -62,7 +63,7 @@ VECTORS = 279  # (18)
 LOADED = 297  # (6)
 WORST, BLAMED = 303, 305  # (2 each) a joint and its residual
 SOLUTION = 307  # (24)
-REACH = 331  # the largest coordinate of a position
+REACH = 331  # the largest coordinate of a position, or the longest arm
 SCRATCH = 332
 
 # par.sweep[body], in the recursions along a tree; the last row is the ground. Vectors in space, at the start of the step, then at its end

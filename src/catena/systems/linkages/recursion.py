@@ -17,6 +17,7 @@ from ...summation import add
 from ...views import OK, STEP_TOO_LONG
 from .blocks import torsion_mean
 from .layout import (
+    ARM,
     AXIS_START,
     CARRIER,
     CHANGE,
@@ -47,7 +48,7 @@ from .rows import cross, times, transposed_times
 from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, set_body, set_directors, turned, work_part
 
-ROUNDED = 2.0**-53  # of turns: orientations cannot tell them
+ROUNDED = 2.0**-53  # of turns, and to the size of positions: states cannot tell them
 FALLING = 0.05  # corrections that fall by less want new derivatives
 SMALL_ANGLE = 1e-4  # below it a series is exact
 SETTLING = 2.0**-6  # of what rounding does to the directions of a joint, taken back in each step
@@ -252,32 +253,49 @@ def correct(z, h, par, x):
     par.scratch[WORST + 1] = 0.0
     if inwards(h, z[13 * n + 6 * par.link.shape[0]], x, par, fresh) != 0:
         return -1.0
-    if fresh:  # the motion in the step, or a fall from rest
+    if fresh:  # the motion in the step, or a fall
         fall = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
         par.scratch[SCALE] = max(motion, fall)
     largest = 0.0
+    noise = True
     for place in range(n):
         i = par.tree[place, ORDER]
         spread(i, x, par)
-        own = par.sweep[i]
-        total = 0.0
-        for level in range(0, table_rows(par), 6):
-            for l in range(3):
-                total += abs(own[CHANGE + level + 3 + l])
-                if (
-                    par.tree[i, CARRIER] < 0
-                ):  # displacements of the others follow, at the end of a chain with much rounding
-                    total += abs(own[CHANGE + level + l])
-        if not total <= largest:
-            largest = total
+        twisted, moved = correction_of(i, par)
+        if not twisted + moved <= largest:
+            largest = twisted + moved
+        if twisted > ROUNDED or (moved > 0.0 and moved > ROUNDED * reach_of(i, par)):
+            noise = False
     if not largest < 1e300:
         return -1.0
-    if largest <= ROUNDED:
+    if noise:
         return 0.0
-    change = largest / par.scratch[SCALE] if par.scratch[SCALE] > 0.0 else 0.0
+    par.scratch[SCALE] = max(par.scratch[SCALE], largest)  # from rest nothing else tells how far forces will move it
+    change = largest / par.scratch[SCALE]
     par.scratch[FACTORED] = 1.0 if fresh or change <= FALLING * par.scratch[LAST_CHANGE] else 0.0
     par.scratch[LAST_CHANGE] = change
     return change
+
+
+@within
+def correction_of(i, par):
+    """How much body i is corrected: turn, and displacement if no joint carries it; both with what they are in velocities."""
+    own = par.sweep[i]
+    twisted = 0.0
+    moved = 0.0
+    for level in range(0, table_rows(par), 6):
+        for l in range(3):
+            twisted += abs(own[CHANGE + level + 3 + l])
+            if par.tree[i, CARRIER] < 0:  # displacements of the others follow, at the end of a chain with much rounding
+                moved += abs(own[CHANGE + level + l])
+    return twisted, moved
+
+
+@within
+def reach_of(i, par):
+    """The size of the position of body i, or the longest arm: what its displacements are rounded to."""
+    a = par.node[0, i]
+    return max(max(par.space[ARM], abs(a[0])), max(abs(a[1]), abs(a[2])))
 
 
 @inline

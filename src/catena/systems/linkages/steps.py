@@ -16,6 +16,7 @@ from ...summation import add
 from ...views import OK, STEP_TOO_LONG
 from .forces import between_points, load_values
 from .layout import (
+    ARM,
     AXIS_IMAGE,
     BLAMED,
     CHILD,
@@ -46,7 +47,7 @@ from .layout import (
 )
 from .rows import angle_parts, cross, pair_at, times, turned_by
 
-ROUNDING = 256.0 * 2.0**-52  # of positions, with what adds up along a chain
+ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
 
 
@@ -102,12 +103,13 @@ def set_node(z, h, par):
 
 
 def set_bodies(z, h, par):
-    """The bodies at the start of a step."""
-    par.scratch[REACH] = 0.0
+    """The bodies at the start of a step, and how far they reach."""
+    reach = par.space[ARM]
     for i in range(par.mass.shape[0]):
         set_body(z, h, i, par)
         for l in range(3):
-            par.scratch[REACH] = max(par.scratch[REACH], abs(par.node[0, i, l]))
+            reach = max(reach, abs(par.node[0, i, l]))
+    par.scratch[REACH] = reach
 
 
 def set_body(z, h, i, par):
@@ -385,7 +387,8 @@ def correct(z, h, par, x):
     par.scratch[WORST + 1] = 0.0
     if correction(levels(par), h, time, x, par) != 0:
         return -1.0
-    largest = 0.0
+    moved = 0.0
+    twisted = 0.0
     scale = h * h * (abs(par.space[GRAVITY + 0]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
     for i in range(n):
         own = x[size * i : size * i + size]
@@ -400,16 +403,25 @@ def correct(z, h, par, x):
         d[5] += 0.5 * f3 + along * c3
         for l in range(size):
             own[l] += d[l]
-            if not abs(d[l]) <= largest:
-                largest = abs(d[l])
+            if (l // 3) % 2 == 0:
+                if not abs(d[l]) <= moved:
+                    moved = abs(d[l])
+            elif not abs(d[l]) <= twisted:
+                twisted = abs(d[l])
             scale = max(scale, abs(own[l]))
     for l in range(size * n, x.shape[0]):
         x[l] += par.delta[l]
-    if not largest < 1e300:
+    if not (moved < 1e300 and twisted < 1e300):
         return -1.0
-    if largest <= ROUNDING * par.scratch[REACH]:  # the points of a joint cannot meet better than positions are known
+    if is_noise(moved, twisted, par):
         return 0.0
-    return largest / scale if scale > 0.0 else 0.0
+    return max(moved, twisted) / scale if scale > 0.0 else 1.0
+
+
+def is_noise(moved, twisted, par):
+    """Whether a correction says nothing: the points of a joint cannot meet better than positions and directors are known."""
+    reach = par.scratch[REACH]
+    return moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach)
 
 
 def accept(z, e, h, par, x):

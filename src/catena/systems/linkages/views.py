@@ -269,7 +269,9 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
         "mass": np.array([body.mass for body in linkage.bodies]),
         "moments": np.array([body.moments for body in linkage.bodies], dtype=float),
         "frame": np.array([body.frame for body in linkage.bodies]),
-        "space": np.array([*linkage.gravity, *foot, *up, linkage_measures.does_work(linkage)], dtype=float),
+        "space": np.array(
+            [*linkage.gravity, *foot, *up, linkage_measures.does_work(linkage), _arm(linkage)], dtype=float
+        ),
         "tree": tree,
         "joint": joint_values,
         "link": link,
@@ -277,6 +279,13 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
         "row_sort": sort,
     }
     return made | _force_arrays(linkage, inside, tree, link) | _scratch(linkage, starts[-1])
+
+
+def _arm(linkage: Linkage) -> float:
+    """The longest arm to the point of a joint, or of a force between points."""
+    points = [point for joint in linkage.joints for point in joint.at]
+    points += [point for force in _point_forces(linkage) for point in force.at]
+    return max((float(np.linalg.norm(point)) for point in points), default=0.0)
 
 
 def _torsions_of(linkage: Linkage) -> list[Torsion]:
