@@ -57,6 +57,16 @@ def compared(
     return Row(quantity, ours, reference, bool(abs(ours - reference) <= within), remark, digits)
 
 
+def small(quantity: str, value: Any, limit: float, *, remark: str = "") -> Row:
+    """A row that agrees if the value, which must not be negative, stays below a limit."""
+    return Row(quantity, float(value), f"< {limit:.2g}", bool(0.0 <= value < limit), remark, 2)
+
+
+def power(x: ArrayLike, y: ArrayLike) -> float:
+    """The exponent of y = c x^power by least squares on the logarithms."""
+    return float(np.polyfit(np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float)), 1)[0])
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
     """A table of what was reproduced, and the files that were written; prints as a table.
