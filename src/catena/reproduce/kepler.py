@@ -132,8 +132,12 @@ def _times(*, steps: int) -> list[Row]:
 def _draw_orbits(folder: Folder, runs: dict[str, Run]) -> None:
     with styled():
         figure = new_figure(width=6.6, height=5.6)
-        for ax, case in zip(figure.subplots(2, 2).flat, DRAWN, strict=True):
+        angle = np.linspace(0.0, 2.0 * np.pi, 401)
+        ellipse = np.cos(angle) - 0.6, 0.8 * np.sin(angle)
+        for ax, case in zip(figure.subplots(2, 2, sharex=True, sharey=True).flat, DRAWN, strict=True):
             RunPlots(runs[str(case.method)]).orbit(ax=ax)
+            ax.plot(*ellipse, color="0.25", linewidth=0.8, linestyle=(0, (4, 2)), label="exact")
+            legend_above(ax)
         folder.picture("kepler_orbits", figure)
     for case in DRAWN:
         data = runs[str(case.method)].data.isel(time=slice(None, None, round(0.05 / case.dt)))

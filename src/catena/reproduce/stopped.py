@@ -18,27 +18,36 @@ from ..methods.implicit import finish
 from ..methods.stages import begin, lane_count, used, whole_sweep
 from ..views import NOT_CONVERGED, View, dimension
 
-TOLERANCE = 1e-10
 SWEEPS = 200
 
 
 @inline
 def stopped_step(z, e, dt, par, tab, work, carry):
-    """Sweeps until the stages change by no more than the tolerance, relative to the size of q and of p."""
+    """Sweeps until no stage changes by more than par.stopped[0] of the size of q or p; from nothing if par.stopped[1] is set."""
+    if par.stopped[1] != 0.0:
+        carry[dimension(z) * lane_count(tab)] = 0.0
     begin(z, e, par, tab, work, carry)
-    for number in range(SWEEPS):
-        largest, smallest = whole_sweep(z, e, dt, par, tab, work)
-        if largest <= TOLERANCE:
-            carry[dimension(z) * lane_count(tab) + 1] += number + 1
+    for _ in range(SWEEPS):
+        largest, _ = whole_sweep(z, e, dt, par, tab, work)
+        if largest <= par.stopped[0]:
             return finish(z, e, tab, work, carry)
     return NOT_CONVERGED
 
 
 @dataclass(frozen=True)
 class Stopped(Method):
-    """Another method with its iteration stopped at the tolerance."""
+    """Another implicit method with its iteration stopped.
+
+    Parameters
+    ----------
+    method : Gauss, RadauIIA or SunGeng
+    tolerance : largest change of a stage, relative to the size of its field, in the last sweep
+    afresh : whether each step is iterated from the state itself instead of the polynomial of the last step
+    """
 
     method: Any
+    tolerance: float
+    afresh: bool = False
 
     name = "Stopped"
     needs = ("canonical", "field")
@@ -51,7 +60,9 @@ class Stopped(Method):
         tableau = self.method.tableau()
         tab = stages.table(tableau)
         kernel = bind(stopped_step, dict(stages.fills(view, tableau.stages)))
-        return Stepper(kernel, tab, used(np.empty(view.dimension), tab), view.dimension * tab.shape[1] + 5, packed=True)
+        par = {"stopped": np.array([self.tolerance, float(self.afresh)])}
+        memory = used(np.empty(view.dimension), tab)
+        return Stepper(kernel, tab, memory, view.dimension * tab.shape[1] + 5, par, packed=True)
 
     def __str__(self) -> str:
-        return f"{self.method}, stopped at {TOLERANCE:g}"
+        return f"Stopped({self.method})"  # one program for all tolerances
