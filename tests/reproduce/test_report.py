@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from catena.output.style import new_figure, styled
-from catena.reproduce.report import Folder, Report, Row, compared
+from catena.reproduce.report import Folder, Report, Row, compared, power, small
 
 
 @pytest.mark.parametrize(("ours", "agrees"), [(1.0, True), (1.09, True), (1.11, False), (float("nan"), False)])
@@ -25,6 +26,12 @@ def test_a_report_is_ok_unless_a_row_disagrees():
     noise = Row("b", 46885, 46852, None, "noise")
     assert Report("t", (compared("a", 1, 1), noise)).ok
     assert not Report("t", (compared("a", 1, 2), noise)).ok
+
+
+def test_a_false_of_numpy_disagrees_like_any_other():
+    """It is not the object False, and a report that asks for that one would be ok."""
+    row = Row("x", 2.0, "< 1", np.float64(2.0) < 1.0)
+    assert row.agrees is False and not Report("t", (row,)).ok and row.cells()[3] == "NO"
 
 
 def test_a_report_prints_as_text_and_as_a_table_with_citations_intact():
@@ -67,3 +74,12 @@ def test_the_same_picture_gives_the_same_bytes(tmp_path):
             folder.picture("line", figure)
         written.append([file.read_bytes() for file in folder.files])
     assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(("value", "agrees"), [(0.0, True), (0.9, True), (1.0, False), (-0.1, False), (float("nan"), False)])
+def test_a_small_value_is_neither_negative_nor_undefined(value, agrees):
+    assert small("x", value, 1.0).agrees is agrees
+
+
+def test_a_power_is_found():
+    assert power([1, 2, 4, 8], [3.0 * x**1.5 for x in (1, 2, 4, 8)]) == pytest.approx(1.5, abs=1e-12)

@@ -39,6 +39,10 @@ class Row:
     remark: str = ""
     digits: int = 7
 
+    def __post_init__(self) -> None:
+        if self.agrees is not None:  # numpy's false is not False
+            object.__setattr__(self, "agrees", bool(self.agrees))
+
     def cells(self) -> tuple[str, ...]:
         """The row as text."""
         verdict = {True: "yes", False: "NO", None: "-"}[self.agrees]
