@@ -76,7 +76,9 @@ def test_the_same_picture_gives_the_same_bytes(tmp_path):
     assert written[0] == written[1]
 
 
-@pytest.mark.parametrize(("value", "agrees"), [(0.0, True), (0.9, True), (1.0, False), (-0.1, False), (float("nan"), False)])
+@pytest.mark.parametrize(
+    ("value", "agrees"), [(0.0, True), (0.9, True), (1.0, False), (-0.1, False), (float("nan"), False)]
+)
 def test_a_small_value_is_neither_negative_nor_undefined(value, agrees):
     assert small("x", value, 1.0).agrees is agrees
 

@@ -87,7 +87,9 @@ def body_curves(part: float) -> list[Curve]:
     problem, t_end = book(), part * BODY_END
     start = np.concatenate([problem.start.orientation, problem.start.angular_momentum])
     found = _adaptive(body_field, start, t_end)
-    run = simulate(problem, method=SymmetricRotation(), dt=BODY_DT, t_end=t_end, every=_every(t_end, BODY_DT), progress=False)
+    run = simulate(
+        problem, method=SymmetricRotation(), dt=BODY_DT, t_end=t_end, every=_every(t_end, BODY_DT), progress=False
+    )
     return [
         Curve("RK45", found.t, _body_errors(found.y.T[:, :4], found.y.T[:, 4:]), found.nfev),
         Curve("SymmetricRotation()", run.data.time.values, _body_errors(run.data.orientation.values, run.data.angular_momentum.values), run.steps),
@@ -152,7 +154,9 @@ def chain_curves(part: float) -> list[Curve]:
     """The helix by the pair and by a splitting."""
     helix, t_end = FreeHelix(), part * CHAIN_END
     found = _adaptive(helix.field, helix.start, t_end)
-    run = simulate(helix.problem, method=Splitting(4), dt=CHAIN_DT, t_end=t_end, every=_every(t_end, CHAIN_DT), progress=False)
+    run = simulate(
+        helix.problem, method=Splitting(4), dt=CHAIN_DT, t_end=t_end, every=_every(t_end, CHAIN_DT), progress=False
+    )
     return [
         Curve("RK45", found.t, helix.errors(*helix.parts(found.y.T)), found.nfev),
         Curve("Splitting(4)", run.data.time.values, helix.errors(*(run.data[name].values for name in NAMES)), 6 * run.steps),
@@ -193,9 +197,20 @@ def _rows(name: str, curve: Curve) -> list[Row]:
         growth = whole / first
         if curve.label == "RK45":
             least, most = GROWTH
-            rows.append(Row(f"{title}: lost, growth in twice the time", growth, f"{least} to {most}", least < growth < most, remark, 3))
+            rows.append(
+                Row(
+                    f"{title}: lost, growth in twice the time",
+                    growth,
+                    f"{least} to {most}",
+                    least < growth < most,
+                    remark,
+                    3,
+                )
+            )
         else:
-            rows.append(Row(f"{title}: held, growth in twice the time", growth, f"< {STEADY}", growth < STEADY, remark, 3))
+            rows.append(
+                Row(f"{title}: held, growth in twice the time", growth, f"< {STEADY}", growth < STEADY, remark, 3)
+            )
     return rows
 
 
@@ -215,4 +230,6 @@ def _draw(folder: Folder, systems: dict[str, list[Curve]]) -> None:
         folder.picture("adaptive_bodies", figure)
     for name, curves in systems.items():
         for curve in curves:
-            folder.numbers(f"adaptive_{name}_{curve.label.split('(')[0]}", {"time": curve.time} | curve.errors, digits=8)
+            folder.numbers(
+                f"adaptive_{name}_{curve.label.split('(')[0]}", {"time": curve.time} | curve.errors, digits=8
+            )

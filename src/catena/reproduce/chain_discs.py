@@ -30,7 +30,9 @@ from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared, power, small
 
 NAME = "chain-discs"
-ABOUT = "chains of discs by Gauss(2), as printed and stacked: growth of the time with bodies and particles, errors per body"
+ABOUT = (
+    "chains of discs by Gauss(2), as printed and stacked: growth of the time with bodies and particles, errors per body"
+)
 SOURCE = ("A thesis on chains of rigid bodies", "figures 3.7 to 3.9")
 
 Array = NDArray[np.float64]
@@ -93,7 +95,11 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     _draw(folder, (counts, particles), (by_count, by_particles), errors)
     rows = []
     if not quick:  # two points on a loaded machine are no growth
-        rows += [row for kind in KINDS for row in _growth_rows(kind, (counts, particles), (by_count[kind], by_particles[kind]))]
+        rows += [
+            row
+            for kind in KINDS
+            for row in _growth_rows(kind, (counts, particles), (by_count[kind], by_particles[kind]))
+        ]
     rows += [row for (kind, form), found in errors.items() for row in _error_rows(kind, form, found)]
     return folder.report(NAME, "Chains of discs by Gauss's method", rows, notes=NOTES)
 
@@ -172,7 +178,9 @@ def _draw(
     with styled():
         figure = new_figure(width=10.2, height=3.6)
         *growth, along = figure.subplots(1, 3)
-        for ax, sizes, found, label, slope in zip(growth, names, times, ("bodies", "particles of a disc"), (1, 2), strict=True):
+        for ax, sizes, found, label, slope in zip(
+            growth, names, times, ("bodies", "particles of a disc"), (1, 2), strict=True
+        ):
             for number, (kind, measured) in enumerate(found.items()):
                 values = measured.seconds / measured.seconds[0]
                 ax.plot(sizes, values, marker=MARKERS[number], label=f"{kind} discs", **line_style(number))
@@ -187,7 +195,9 @@ def _draw(
             legend_above(ax)
         bodies = np.arange(1, FEW_BODIES)
         for number, ((kind, form), (coarse, _)) in enumerate(errors.items()):
-            along.plot(bodies, np.maximum(coarse, 1e-17), marker=MARKERS[number], label=f"{kind}, {form}", **line_style(number))
+            along.plot(
+                bodies, np.maximum(coarse, 1e-17), marker=MARKERS[number], label=f"{kind}, {form}", **line_style(number)
+            )
         along.set_yscale("log")
         along.set_xlabel("body")
         along.set_ylabel("largest error of $|q|^2 = 1$")
@@ -198,4 +208,6 @@ def _draw(
         for kind, measured in found.items():
             columns |= {f"{kind}: seconds": measured.seconds, f"{kind}: sweeps": measured.sweeps}
         folder.numbers(f"chain_discs_{word}", columns, digits=4)
-    folder.numbers("chain_discs_errors", {"body": bodies} | {f"{kind}, {form}": e[0] for (kind, form), e in errors.items()})
+    folder.numbers(
+        "chain_discs_errors", {"body": bodies} | {f"{kind}, {form}": e[0] for (kind, form), e in errors.items()}
+    )

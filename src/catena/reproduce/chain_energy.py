@@ -133,16 +133,16 @@ def _rows(study: Study, *, tears: bool) -> list[Row]:
     first = float(study.runs[0].data.energy[0])
     reference = PULLED_ENERGY if study.end == "pulled" else energy_of(study.problem)
     remark = "two separate programs" if study.end == "pulled" else "all pairs, added up"
-    rows = [
-        compared(f"{study.end}: energy at the start", first, reference, within=1e-11, remark=remark, digits=15)
-    ]
+    rows = [compared(f"{study.end}: energy at the start", first, reference, within=1e-11, remark=remark, digits=15)]
     for run in study.runs:
         dt, coarse, fine = study.early[run.method]
         order, expected = float(np.log2(coarse / fine)), run.method.traits.order
         worst = np.abs(run.data.energy.values - first).max()
         remark = f"{coarse:.1e} until t = {EARLY:g} with dt = {dt:g}; {worst:.1e} until {float(run.data.time[-1]):g} with {DT:g}"
         title = f"{study.end}, {run.method}: order of the energy error"
-        rows.append(Row(title, order, f"> {expected - ORDER_TOLERANCE:g}", order > expected - ORDER_TOLERANCE, remark, 3))
+        rows.append(
+            Row(title, order, f"> {expected - ORDER_TOLERANCE:g}", order > expected - ORDER_TOLERANCE, remark, 3)
+        )
     rows += _motion_rows(study)
     if tears:
         lengths = np.linalg.norm(np.diff(study.runs[-2].data.position.values[-1], axis=0), axis=1)
@@ -155,7 +155,8 @@ def _rows(study: Study, *, tears: bool) -> list[Row]:
 def _motion_rows(study: Study) -> list[Row]:
     """One motion out of two methods; where it is known, it is compared with its reference, too."""
     first, second = (
-        _run(study.problem, method, dt, AT).data.isel(time=-1) for method, dt in ((Splitting(4), FINE), (Gauss(3), 2 * FINE))
+        _run(study.problem, method, dt, AT).data.isel(time=-1)
+        for method, dt in ((Splitting(4), FINE), (Gauss(3), 2 * FINE))
     )
     apart = max(float(np.abs(first[name].values - second[name].values).max()) for name in LAST)
     rows = [small(f"{study.end}, t = {AT:g}: difference of two methods", apart, SAME, remark="Splitting(4), Gauss(3)")]
@@ -176,9 +177,7 @@ def _draw(folder: Folder, studies: list[Study]) -> None:
         for ax, study in zip(axes, studies, strict=True):
             for number, run in enumerate(study.runs):
                 energy = run.data.energy.values
-                time, error, words = largest(
-                    after_start(run.data.time.values), after_start(np.abs(energy - energy[0]))
-                )
+                time, error, words = largest(after_start(run.data.time.values), after_start(np.abs(energy - energy[0])))
                 ax.plot(time, error, label=str(run.method), **line_style(number))
             ax.set_xlabel("time")
             legend_above(ax, f"{study.end}, dt = {DT:g}{words}")

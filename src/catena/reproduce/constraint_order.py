@@ -20,12 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods.tableaux import gauss
-from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
 from ..problems.chains import helix_chain
 from .report import Folder, Report, Row, compared, power, small
 
 NAME = "constraint-order"
-ABOUT = "unit quaternions with a multiplier: readings of the printed schemes, and which of them has order 2 for all methods"
+ABOUT = (
+    "unit quaternions with a multiplier: readings of the printed schemes, and which of them has order 2 for all methods"
+)
 SOURCE = ("A thesis on chains of rigid bodies", "figure 3.3 and equations 3.37 to 3.39")
 
 Array = NDArray[np.float64]
@@ -219,7 +221,9 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     _draw(folder, dts, methods, found)
     rows = [row for reading in READINGS for method in methods for row in _rows(reading, method, dts, found)]
     rows.append(_common_row(methods, dts, found))
-    return folder.report(NAME, "Constraint errors with a multiplier: readings of the printed schemes", rows, notes=NOTES)
+    return folder.report(
+        NAME, "Constraint errors with a multiplier: readings of the printed schemes", rows, notes=NOTES
+    )
 
 
 def _order(dts: tuple[float, ...], values: Array) -> float:
@@ -239,7 +243,9 @@ def _rows(reading: Reading, method: str, dts: tuple[float, ...], found: Found) -
             rows.append(small(f"{title} {name}", values.max(), SEEN, remark="its forces are those of the start anyway"))
             continue
         order = _order(dts, values)
-        rows.append(compared(f"{title} order of {name}", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3))
+        rows.append(
+            compared(f"{title} order of {name}", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3)
+        )
     return rows
 
 

@@ -33,7 +33,13 @@ ROTATIONS = 24  # equal turns about as many axes
 ANGLES = tuple(10.0**-k for k in range(1, 9))
 DISTANCES, QUICK_DISTANCES = (0.3, 0.1, 0.03, 0.01), (0.3, 0.03)
 SPEED, SAMPLES = 1.0, 4001
-STEP, SPIN, START_ANGLE, FALL, PASSED = 0.01, 4.0, 0.5, 2.0, 0.5  # of the top; the pole is passed at a quarter of a second
+STEP, SPIN, START_ANGLE, FALL, PASSED = (
+    0.01,
+    4.0,
+    0.5,
+    2.0,
+    0.5,
+)  # of the top; the pole is passed at a quarter of a second
 METHOD = Gauss(2)
 NOTES = (
     "Neither text has numbers; both say that quaternions cost less and lose less.",
@@ -119,11 +125,20 @@ def _cost_rows() -> list[Row]:
     for name, (known, compute) in cases.items():
         counted = Counted.of(compute)
         totals[name] = sum(counted)
-        rows.append(Row(f"{name}: multiplications and additions", f"{counted[0]} + {counted[1]}", f"{known[0]} + {known[1]}", counted == known))
+        rows.append(
+            Row(
+                f"{name}: multiplications and additions",
+                f"{counted[0]} + {counted[1]}",
+                f"{known[0]} + {known[1]}",
+                counted == known,
+            )
+        )
     ratio = totals["product of quaternions"] / totals["product of matrices"]
     rows.append(Row("product of quaternions / of matrices: operations", ratio, "< 1", ratio < 1.0, "as claimed", 3))
     ratio = totals["vector turned by a quaternion"] / totals["vector turned by a matrix"]
-    rows.append(Row("vector turned by a quaternion / by a matrix: operations", ratio, "> 1", ratio > 1.0, "not as claimed", 3))
+    rows.append(
+        Row("vector turned by a quaternion / by a matrix: operations", ratio, "> 1", ratio > 1.0, "not as claimed", 3)
+    )
     return rows
 
 
@@ -162,24 +177,54 @@ def drift(counts: tuple[int, ...]) -> Drift:
         unit["matrices"].append(float(np.abs(m @ m.transpose(0, 2, 1) - np.eye(3)).max()))
         angle["quaternions"].append(float(np.abs(rotations.to_matrix(rotations.normalise(q)) - right).max()))
         angle["matrices"].append(float(np.abs(m - right).max()))
-    return Drift(counts, {name: np.array(v) for name, v in unit.items()}, {name: np.array(v) for name, v in angle.items()})
+    return Drift(
+        counts, {name: np.array(v) for name, v in unit.items()}, {name: np.array(v) for name, v in angle.items()}
+    )
 
 
 def _digit_rows(found: Drift) -> list[Row]:
     n = found.counts[-1]
     limit = 20.0 * EPS * n
-    rows = [small(f"{name}: off the constraint after {n} products", values[-1], limit, remark="20 eps n") for name, values in found.off_unit.items()]
+    rows = [
+        small(f"{name}: off the constraint after {n} products", values[-1], limit, remark="20 eps n")
+        for name, values in found.off_unit.items()
+    ]
     for name, values in found.off_angle.items():
         rows.append(small(f"{name}: error of the rotation after {n} products", values[-1], limit, remark="20 eps n"))
     ratio = found.off_unit["matrices"][-1] / found.off_unit["quaternions"][-1]
     remark = "neither loses more; but a quaternion is normalised by one square root"
     rows.append(Row("off the constraint: matrices / quaternions", ratio, "0.2 to 5", 0.2 < ratio < 5.0, remark, 3))
     ratio = found.off_angle["matrices"][-1] / found.off_angle["quaternions"][-1]
-    rows.append(Row("error of the rotation: matrices / normalised quaternions", ratio, "> 1", ratio > 1.0, "as claimed, by little", 3))
+    rows.append(
+        Row(
+            "error of the rotation: matrices / normalised quaternions",
+            ratio,
+            "> 1",
+            ratio > 1.0,
+            "as claimed, by little",
+            3,
+        )
+    )
     lost = angle_errors()
     exponent = power(ANGLES[2:], lost["trace of the matrix"][2:])
-    rows.append(compared("angle from the trace: exponent of its relative error", exponent, -2.0, within=0.3, remark="eps/angle^2: half of the digits", digits=3))
-    rows.append(small("angle from the quaternion: relative error", lost["quaternion"].max(), 4.0 * EPS, remark="down to an angle of 1e-8"))
+    rows.append(
+        compared(
+            "angle from the trace: exponent of its relative error",
+            exponent,
+            -2.0,
+            within=0.3,
+            remark="eps/angle^2: half of the digits",
+            digits=3,
+        )
+    )
+    rows.append(
+        small(
+            "angle from the quaternion: relative error",
+            lost["quaternion"].max(),
+            4.0 * EPS,
+            remark="down to an angle of 1e-8",
+        )
+    )
     return rows
 
 
@@ -190,7 +235,10 @@ def angle_errors() -> dict[str, Array]:
     for angle in ANGLES:
         q = np.concatenate([[math.cos(0.5 * angle)], math.sin(0.5 * angle) * axis])
         cosine = min(1.0, 0.5 * (float(np.trace(rotations.to_matrix(q))) - 1.0))
-        read = {"trace of the matrix": math.acos(cosine), "quaternion": 2.0 * math.atan2(float(np.linalg.norm(q[1:])), float(q[0]))}
+        read = {
+            "trace of the matrix": math.acos(cosine),
+            "quaternion": 2.0 * math.atan2(float(np.linalg.norm(q[1:])), float(q[0])),
+        }
         for name, value in read.items():
             found[name].append(max(abs(value / angle - 1.0), 1e-17))
     return {name: np.array(values) for name, values in found.items()}
@@ -253,9 +301,11 @@ def _jump_rows(distances: tuple[float, ...], errors: dict[float, tuple[float, fl
             remark=f"{speeds[-1]:.0f} times the speed of the axis at a distance of {distances[-1]:g}", digits=4,
         )
     ]  # fmt: skip
-    time, angles = passing(0.0)
+    _, angles = passing(0.0)
     jump = float(np.abs(np.diff(angles[:, 0])).max())
-    rows.append(compared("through the pole: jump of psi", jump, math.pi, within=1e-9, remark="at a smooth motion", digits=6))
+    rows.append(
+        compared("through the pole: jump of psi", jump, math.pi, within=1e-9, remark="at a smooth motion", digits=6)
+    )
     far, near = errors[distances[0]], errors[distances[-1]]
     for k, (name, wanted) in enumerate((("Euler angles", "> 100"), ("quaternions", "< 10"))):
         growth = near[k] / far[k]
@@ -283,13 +333,19 @@ def _draw(folder: Folder, found: Drift, errors: dict[float, tuple[float, float]]
         for number, name in enumerate(found.off_unit):
             style = line_style(number) | {"marker": MARKERS[number]}
             products.plot(found.counts, found.off_unit[name], label=f"{name}: constraint", **style)
-            products.plot(found.counts, found.off_angle[name], label=f"{name}: rotation", markerfacecolor="white", **style)
+            products.plot(
+                found.counts, found.off_angle[name], label=f"{name}: rotation", markerfacecolor="white", **style
+            )
         for number, (name, values) in enumerate(angle_errors().items()):
             read.plot(ANGLES, values, marker=MARKERS[number], label=name, **line_style(number))
         for number, name in enumerate(("Euler angles", "quaternions")):
-            values = [pair[number] for pair in errors.values()]
-            pole.plot(list(errors), values, marker=MARKERS[number], label=name, **line_style(number))
-        labels = (("products", "error"), ("angle", "relative error of the angle"), ("distance from the pole", "error of R"))
+            off = [pair[number] for pair in errors.values()]
+            pole.plot(list(errors), off, marker=MARKERS[number], label=name, **line_style(number))
+        labels = (
+            ("products", "error"),
+            ("angle", "relative error of the angle"),
+            ("distance from the pole", "error of R"),
+        )
         for ax, (x, y) in zip((products, read, pole), labels, strict=True):
             ax.set_xscale("log")
             ax.set_yscale("log")
@@ -301,6 +357,10 @@ def _draw(folder: Folder, found: Drift, errors: dict[float, tuple[float, float]]
     for name in found.off_unit:
         columns |= {f"{name}: constraint": found.off_unit[name], f"{name}: rotation": found.off_angle[name]}
     folder.numbers("coordinates_products", columns, digits=5)
-    folder.numbers("coordinates_angles", {"angle": ANGLES} | angle_errors(), digits=5)
+    folder.numbers("coordinates_angles", {"angle": np.array(ANGLES)} | angle_errors(), digits=5)
     pairs = np.array(list(errors.values()))
-    folder.numbers("coordinates_pole", {"distance": list(errors), "Euler angles": pairs[:, 0], "quaternions": pairs[:, 1]}, digits=5)
+    folder.numbers(
+        "coordinates_pole",
+        {"distance": list(errors), "Euler angles": pairs[:, 0], "quaternions": pairs[:, 1]},
+        digits=5,
+    )

@@ -53,9 +53,11 @@ class Path:
         """Kinetic and potential energy at each node."""
         chain = self.chain
         moving = (self.p[:, :, 0] ** 2).sum(axis=(1, 2)) / (2.0 * chain.mass)
-        return moving + (self.turning() ** 2 / chain.moments).sum(axis=(1, 2)) / 2.0 - chain.mass * (
-            self.q[:, :, 0] @ chain.gravity
-        ).sum(axis=1)
+        return (
+            moving
+            + (self.turning() ** 2 / chain.moments).sum(axis=(1, 2)) / 2.0
+            - chain.mass * (self.q[:, :, 0] @ chain.gravity).sum(axis=1)
+        )
 
     def momentum(self) -> Array:
         """(steps + 1, 3): angular momentum about the fixed point."""

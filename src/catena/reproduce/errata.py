@@ -7,7 +7,7 @@ import re
 from importlib.resources import files
 
 LETTERS = {
-    "alpha": "α", "beta": "β", "theta": "θ", "lambda": "λ", "phi": "φ", "varphi": "φ", "psi": "ψ", "tau": "τ", "omega": "ω",
+    "alpha": "α", "beta": "β", "theta": "θ", "lambda": "λ", "phi": "φ", "mu": "μ", "varphi": "φ", "psi": "ψ", "tau": "τ", "omega": "ω",
     "Lambda": "Λ", "cdot": "·", "times": "×", "sum": "∑", "le": "≤", "dots": "…", "lvert": "|", "rvert": "|",
     "sin": " sin ", "cos": " cos ",
 }  # fmt: skip

@@ -112,4 +112,6 @@ def _draw(folder: Folder, counts: dict[str, dict[str, int]], *, quick: bool) -> 
         figure.axes[0].set_ylabel("crossings")
         folder.picture("galactic_tolerance", figure)
     names = [r.name for r in readings()]
-    folder.numbers("galactic_tolerance", {"reading": names} | {row: [found[n] for n in names] for row, found in counts.items()})
+    folder.numbers(
+        "galactic_tolerance", {"reading": names} | {row: [found[n] for n in names] for row, found in counts.items()}
+    )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -215,7 +215,9 @@ def _kept_rows(title: str, motion: Motion) -> list[Row]:
     about = "l2 and l3" if motion.run.system.joints[0].has_angle else "l3"
     return [
         small(f"{title}: energy error, to kinetic", motion.energy_error.max(), CONSERVED, remark=t_end),
-        small(f"{title}: error of {about}, to the largest l", motion.kept_momentum_error.max(), CONSERVED, remark=t_end),
+        small(
+            f"{title}: error of {about}, to the largest l", motion.kept_momentum_error.max(), CONSERVED, remark=t_end
+        ),
         small(f"{title}: joints' positions", motion.residual("position").max(), JOINED, remark=t_end),
         small(f"{title}: directors, |q|^2 - 1", motion.residual("unit").max(), JOINED, remark=t_end),
     ]

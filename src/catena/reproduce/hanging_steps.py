@@ -65,7 +65,7 @@ class Study:
 
     @property
     def time(self) -> Array:
-        return self.example.dt * np.arange(len(self.whole.q))
+        return np.asarray(self.example.dt * np.arange(len(self.whole.q)), dtype=np.float64)
 
     @property
     def lines(self) -> dict[str, Array]:
@@ -160,7 +160,9 @@ def _symmetry_row(name: str, found: Study) -> Row:
         np.zeros(chain.unknowns), found.whole.q[half], found.whole.p[half], found.example.dt, keep_hidden=True
     )
     part = float(np.abs(matrix - matrix.T).max() / np.abs(matrix).max())
-    return Row(f"{name}: skew part of Newton's matrix, to its size", part, "> 0.1", part > 0.1, "printed as symmetric", 2)
+    return Row(
+        f"{name}: skew part of Newton's matrix, to its size", part, "> 0.1", part > 0.1, "printed as symmetric", 2
+    )
 
 
 def _draw(folder: Folder, studies: list[Study]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ def measured(method: Method, dt: float, t_end: float, exact: Array) -> Errors:
 def reproduce(out: Path, *, quick: bool = False) -> Report:
     """Four methods over t = 200; a tenth of it if `quick`."""
     t_end = 0.1 * T_END if quick else T_END
-    exact = exact_positions(SAMPLE * np.arange(round(t_end / SAMPLE) + 1))
+    exact = exact_positions(np.linspace(0.0, t_end, round(t_end / SAMPLE) + 1))
     errors = [measured(method, dt, t_end, exact) for method, dt in CASES]
     folder = Folder(out)
     _draw(folder, errors, printed_positions(errors[0].time) - exact)
@@ -110,7 +111,9 @@ def _reference_rows(exact: Array) -> list[Row]:
     ]  # fmt: skip
     run = simulate(kepler(), method=EulerA(), dt=0.05, steps=100, progress=False)
     rows += [
-        compared(f"EulerA(), dt = 0.05, t = 5: q{k + 1}", float(run.final.q[k]), EULER_AT_FIVE[k], within=1e-12, digits=14)
+        compared(
+            f"EulerA(), dt = 0.05, t = 5: q{k + 1}", float(run.final.q[k]), EULER_AT_FIVE[k], within=1e-12, digits=14
+        )
         for k in range(2)
     ]
     return rows
@@ -120,7 +123,7 @@ def _claim_rows(explicit: Errors, symplectic: Errors, *, whole: bool) -> list[Ro
     """EulerA with 100 times the step over ExplicitEuler: below one where the claim holds."""
     orbit = explicit.time <= 2.0 * np.pi
     last = explicit.time > explicit.time[-1] - 2.0 * np.pi
-    cases = [
+    cases: list[tuple[str, str, Any, bool | None]] = [
         ("largest energy error of the first orbit", "energy", orbit, False),
         ("largest position error of the first orbit", "position", orbit, False),
     ]
@@ -154,7 +157,9 @@ def _order_row(method: Method, dt: float) -> Row:
         found.append(float(np.linalg.norm(run.final.q - exact[-1])))
     remark = f"{found[0]:.2g} with dt = {dt:g}"
     order = float(np.log2(found[0] / found[1]))
-    return compared(f"{method}, t = {SHORT:g}: order of the position", order, 1.0, within=ORDER_TOLERANCE, remark=remark, digits=3)
+    return compared(
+        f"{method}, t = {SHORT:g}: order of the position", order, 1.0, within=ORDER_TOLERANCE, remark=remark, digits=3
+    )
 
 
 def _draw(folder: Folder, errors: list[Errors], printed: Array) -> None:
@@ -166,7 +171,9 @@ def _draw(folder: Folder, errors: list[Errors], printed: Array) -> None:
                 values = getattr(found, name)
                 columns[f"{found.method}, dt = {found.dt:g}: {name}"] = values
                 time, drawn, _ = largest(after_start(found.time), after_start(values))
-                ax.plot(time, np.maximum(drawn, 1e-17), label=f"{found.method}, dt = {found.dt:g}", **line_style(number))
+                ax.plot(
+                    time, np.maximum(drawn, 1e-17), label=f"{found.method}, dt = {found.dt:g}", **line_style(number)
+                )
             if name == "position":
                 columns["angle = time: position"] = np.linalg.norm(printed, axis=1)
                 time, drawn, _ = largest(after_start(errors[0].time), after_start(columns["angle = time: position"]))
@@ -174,7 +181,13 @@ def _draw(folder: Folder, errors: list[Errors], printed: Array) -> None:
             ax.set_xscale("log")
             ax.set_yscale("log")
             ax.set_xlabel("time")
-            ax.set_ylabel({"position": "error of the position", "ellipse": "distance from the ellipse", "energy": "error of the energy"}[name])
+            ax.set_ylabel(
+                {
+                    "position": "error of the position",
+                    "ellipse": "distance from the ellipse",
+                    "energy": "error of the energy",
+                }[name]
+            )
         legend_above(figure.axes[0])
         folder.picture("kepler_claims", figure)
     folder.numbers("kepler_claims", columns, digits=8)

@@ -175,7 +175,9 @@ def _draw(folder: Folder, dts: tuple[float, ...], found: list[Array]) -> None:
             style = line_style(number) | {"marker": MARKERS[number]}
             ax.plot(dts, values[:, 0], label=f"{case.title}, {case.method}", **style)
             ax.plot(dts, values[:, 1], markerfacecolor="white", **style)
-            columns |= {f"{case.title}, {case.method}: {name}": values[:, k] for k, name in enumerate(("H", "H + dt^2 H_2"))}
+            columns |= {
+                f"{case.title}, {case.method}: {name}": values[:, k] for k, name in enumerate(("H", "H + dt^2 H_2"))
+            }
         ax.set_xscale("log")
         ax.set_yscale("log")
         plain_log_axis(ax.xaxis)

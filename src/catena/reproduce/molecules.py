@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +73,11 @@ def butane_atoms(psi: float) -> Array:
     """Four carbons; the third bond turned by psi from the trans form."""
     bend = math.pi - ANGLE
     first = np.array((-BOND * math.cos(bend), BOND * math.sin(bend), 0.0))
-    last = (BOND + BOND * math.cos(bend), -BOND * math.sin(bend) * math.cos(psi), -BOND * math.sin(bend) * math.sin(psi))
+    last = (
+        BOND + BOND * math.cos(bend),
+        -BOND * math.sin(bend) * math.cos(psi),
+        -BOND * math.sin(bend) * math.sin(psi),
+    )
     return np.array([first, (0.0, 0.0, 0.0), (BOND, 0.0, 0.0), last])
 
 
@@ -203,7 +206,9 @@ def _peptide_rows(residues: int, steps: int, *, compiled: bool) -> list[Row]:
     ours, other = recursion[-len(system.joints) :], dense.by_qr()[-len(system.joints) :]
     limit = 20.0 * np.finfo(float).eps * math.sqrt(dense.condition())
     apart = float(np.abs(ours - other).max() / np.abs(ours).max())
-    rows.append(small(f"{name}: accelerations, recursion beside least squares", apart, limit, remark="20 eps sqrt(condition)"))
+    rows.append(
+        small(f"{name}: accelerations, recursion beside least squares", apart, limit, remark="20 eps sqrt(condition)")
+    )
     columns = _stepped(system, start, PEPTIDE_DT, steps, compiled=compiled)
     energy = columns["energy"]
     kinetic = float(_kinetic(system, start))
@@ -212,12 +217,21 @@ def _peptide_rows(residues: int, steps: int, *, compiled: bool) -> list[Row]:
         values = columns[quantity]
         error = float(np.abs(values - values[0]).max() / max(1.0, float(np.abs(values).max())))
         rows.append(small(f"{name}: error of the {quantity.replace('_', ' ')}", error, CONSERVED))
-    rows.append(small(f"{name}: bond lengths and angles", _shared_atoms_apart(system, columns, members), HELD, remark="atoms of two groups, seen from both"))
+    rows.append(
+        small(
+            f"{name}: bond lengths and angles",
+            _shared_atoms_apart(system, columns, members),
+            HELD,
+            remark="atoms of two groups, seen from both",
+        )
+    )
     return rows
 
 
 def _kinetic(system: Linkage, state: State) -> float:
-    turning = sum(y @ np.linalg.solve(body.tensor, y) for body, y in zip(system.bodies, state.angular_momentum, strict=True))
+    turning = sum(
+        y @ np.linalg.solve(body.tensor, y) for body, y in zip(system.bodies, state.angular_momentum, strict=True)
+    )
     moving = sum(p @ p / body.mass for body, p in zip(system.bodies, state.momentum, strict=True))
     return 0.5 * float(turning + moving)
 
@@ -260,7 +274,12 @@ def ring_atoms(form: str) -> Array:
     if form == "chair":
         radius = far / math.sqrt(3.0)
         height = 0.5 * math.sqrt(BOND**2 - radius**2)
-        return np.array([(radius * math.cos(k * math.pi / 3), radius * math.sin(k * math.pi / 3), height * (-1) ** k) for k in range(6)])
+        return np.array(
+            [
+                (radius * math.cos(k * math.pi / 3), radius * math.sin(k * math.pi / 3), height * (-1) ** k)
+                for k in range(6)
+            ]
+        )
     x2, y2, x1 = 0.5 * BOND, 0.5 * far, (far**2 - BOND**2) / (2.0 * BOND)
     z1 = math.sqrt(BOND**2 - (x1 - x2) ** 2 - y2**2)
     return np.array([(x1, 0, z1), (x2, y2, 0), (-x2, y2, 0), (-x1, 0, z1), (-x2, -y2, 0), (x2, -y2, 0)])
@@ -292,7 +311,9 @@ def _freedom(form: str) -> tuple[int, int]:
     system, center, atoms = ring(form)
     orientation = np.tile((1.0, 0.0, 0.0, 0.0), (6, 1))
     rows = linkage_start.gradients(system, center, orientation, images=linkage_start.images_of(system, orientation))
-    return 36 - 6 - int(np.linalg.matrix_rank(rows, tol=1e-9)), 18 - 6 - int(np.linalg.matrix_rank(rigidity(atoms), tol=1e-9))
+    return 36 - 6 - int(np.linalg.matrix_rank(rows, tol=1e-9)), 18 - 6 - int(
+        np.linalg.matrix_rank(rigidity(atoms), tol=1e-9)
+    )
 
 
 def boat_velocity(atoms: Array) -> Array:
@@ -366,7 +387,14 @@ def _ring_rows() -> list[Row]:
     rows = []
     for form, known in (("chair", 0), ("boat", 1)):
         hinges, distances = _freedom(form)
-        rows.append(compared(f"cyclohexane, {form}: internal freedom of six hinges", hinges, known, remark=f"{distances} by twelve distances"))
+        rows.append(
+            compared(
+                f"cyclohexane, {form}: internal freedom of six hinges",
+                hinges,
+                known,
+                remark=f"{distances} by twelve distances",
+            )
+        )
         rows.append(compared(f"cyclohexane, {form}: internal freedom of twelve distances", distances, known))
     return rows
 
@@ -417,7 +445,9 @@ def _draw(folder: Folder, time: Array, psi: Array, found: Boat | None) -> None:
             right.set_xlabel("time (ps)")
             right.set_ylabel("angle (degrees)")
             right.legend(title="boat of cyclohexane", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-            folder.numbers("molecules_boat", {"time": times} | {f"torsion {k + 1}": angles[:, k] for k in range(6)}, digits=10)
+            folder.numbers(
+                "molecules_boat", {"time": times} | {f"torsion {k + 1}": angles[:, k] for k in range(6)}, digits=10
+            )
         else:
             right.set_visible(False)
         folder.picture("molecules", figure)

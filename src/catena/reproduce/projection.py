@@ -105,7 +105,9 @@ def _rows(method: Method, found: Effect) -> list[Row]:
     title = f"{method}, projected: angular momentum"
     if isinstance(method, StormerVerlet):
         lost_little = MOMENTUM_LEVEL < lost < LOST
-        rows.append(Row(title, lost, f"{MOMENTUM_LEVEL:g} to {LOST:g}", lost_little, f"lost, like |q|^2 - 1; {remark}", 2))
+        rows.append(
+            Row(title, lost, f"{MOMENTUM_LEVEL:g} to {LOST:g}", lost_little, f"lost, like |q|^2 - 1; {remark}", 2)
+        )
     elif reference is None:
         rows.append(small(title, lost, MOMENTUM_LEVEL, remark=remark))
     else:

@@ -113,7 +113,7 @@ def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], 
         values = columns[name.replace(" ", "_")]
         errors[name] = np.abs(values / values[0] - 1.0)
     matrices = rotations.to_matrix(rotations.normalise(columns["orientation"]))
-    return Track(scheme, dt * np.arange(len(matrices)), matrices, errors)
+    return Track(scheme, np.asarray(dt * np.arange(len(matrices)), dtype=np.float64), matrices, errors)
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
@@ -133,23 +133,38 @@ def _rows(track: Track, exact: Array) -> list[Row]:
     worst = {quantity: float(values.max()) for quantity, values in errors.items()}
     rows = []
     if track.scheme.projected:
-        rows += [small(f"{name}: {quantity}", worst[quantity], ROUND_OFF * (1 if quantity[0] == "|" else 100)) for quantity in QUANTITIES[:2]]
+        rows += [
+            small(f"{name}: {quantity}", worst[quantity], ROUND_OFF * (1 if quantity[0] == "|" else 100))
+            for quantity in QUANTITIES[:2]
+        ]
         for quantity in ("energy", "vertical momentum"):
             lost = worst[quantity]
-            rows.append(Row(f"{name}: {quantity}", lost, f"> {KEPT:g}", lost > KEPT, "projection does not restore it", 2))
+            rows.append(
+                Row(f"{name}: {quantity}", lost, f"> {KEPT:g}", lost > KEPT, "projection does not restore it", 2)
+            )
     if name == "QUAT-EM":
-        rows += [small(f"{name}: {quantity}", worst[quantity], KEPT) for quantity in ("|q|^2 - 1", "energy", "vertical momentum")]
+        rows += [
+            small(f"{name}: {quantity}", worst[quantity], KEPT)
+            for quantity in ("|q|^2 - 1", "energy", "vertical momentum")
+        ]
         lost = worst["axial momentum"]
         rows.append(Row(f"{name}: axial momentum", lost, "1e-06 to 1e-04", 1e-6 < lost < 1e-4, "not kept", 2))
     if name == "RATTLE":
-        rows += [small(f"{name}: {quantity}", worst[quantity], KEPT) for quantity in ("|q|^2 - 1", "vertical momentum", "axial momentum")]
+        rows += [
+            small(f"{name}: {quantity}", worst[quantity], KEPT)
+            for quantity in ("|q|^2 - 1", "vertical momentum", "axial momentum")
+        ]
         energy = symmetric_energy() * worst["energy"]
-        rows.append(Row(f"{name}: largest |E - E0|", energy, f"< {BAND:g}", 1e-4 < energy < BAND, "bounded, not kept", 3))
+        rows.append(
+            Row(f"{name}: largest |E - E0|", energy, f"< {BAND:g}", 1e-4 < energy < BAND, "bounded, not kept", 3)
+        )
     if name in ERRORS:
         at = round(ERROR_AT / DT)
         error = float(np.abs(track.rotation[at] - exact[at]).max())
         remark = "far from the motion: half a radian in a step"
-        rows.append(compared(f"{name}: error of R at t = 1", error, ERRORS[name], within=0.005, remark=remark, digits=3))
+        rows.append(
+            compared(f"{name}: error of R at t = 1", error, ERRORS[name], within=0.005, remark=remark, digits=3)
+        )
     return rows
 
 
@@ -166,7 +181,9 @@ def _order_row(scheme: Scheme) -> Row:
     coarse, fine = (float(follow(scheme, DT * part, 0.25).errors["|q|^2 - 1"].max()) for part in (0.5, 0.25))
     order, expected = float(np.log2(coarse / fine)), scheme.method.traits.order
     remark = f"{coarse:.1e} with dt = {DT / 2:g}"
-    return compared(f"{scheme.title}: order of |q|^2 - 1", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3)
+    return compared(
+        f"{scheme.title}: order of |q|^2 - 1", order, expected, within=ORDER_TOLERANCE, remark=remark, digits=3
+    )
 
 
 def _draw(folder: Folder, tracks: list[Track], exact: Array) -> None:
