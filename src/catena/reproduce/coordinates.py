@@ -206,7 +206,7 @@ def _digit_rows(found: Drift) -> list[Row]:
         )
     )
     lost = angle_errors()
-    exponent = power(ANGLES[2:], lost["trace of the matrix"][2:])
+    exponent = power(ANGLES[:6], lost["trace of the matrix"][:6])
     rows.append(
         compared(
             "angle from the trace: exponent of its relative error",

@@ -107,8 +107,7 @@ def _draw(folder: Folder, counts: dict[str, dict[str, int]], *, quick: bool) -> 
             ax.axhline(case.short - 1 if quick else case.repeated, label="published", **line_style(1))
             ax.axhline((case.short if quick else case.published) - 1, label="to round-off", **line_style(2))
             ax.set_xlabel("reading")
-            ax.set_title(str(case), fontsize=8, pad=40)
-            legend_above(ax)
+            legend_above(ax, str(case))
         figure.axes[0].set_ylabel("crossings")
         folder.picture("galactic_tolerance", figure)
     names = [r.name for r in readings()]
