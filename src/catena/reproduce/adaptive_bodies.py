@@ -1,7 +1,8 @@
 """An adaptive Runge-Kutta pair on a rigid body and on a chain, beside splittings at a fixed step.
 
-The pair of Dormand and Prince (MATLAB's ode45, SciPy's RK45) controls the error of each step. What it leaves has a sign: energy, angular momentum and the
-length of the quaternion are lost in proportion to time. The equations are written out here once more, in plain arrays.
+The pair of Dormand and Prince (MATLAB's ode45, SciPy's RK45) controls the error of each step. What it leaves has a sign:
+energy, angular momentum and the length of the quaternion are lost in proportion to time. The equations are written out here
+once more, in plain arrays.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ GROWTH = (1.5, 2.6)  # what is lost in the whole time to what is lost in half of
 STEADY = 1.6  # largest error in the second half to that in the first, where it is bounded; a chain explores its energy surface
 FLOOR = 1e-13
 NOTES = (
-    f"Book of Vilmart's figure 1 over t = {BODY_END:g}; free helix of {BODIES} tetrahedra, amp = {AMP}, over t = {CHAIN_END:g}. Which examples were run with",
-    f"ode45 is not printed; these are our choice, with a tolerance of {TOLERANCE:g}. Errors: energy to kinetic energy, momentum to its size.",
-    "Lost: what is lost in the whole time is about twice what is lost in half of it. Held: the largest error of the second half is that of the first.",
+    f"Book of Vilmart's figure 1 over t = {BODY_END:g}; free helix of {BODIES} tetrahedra, amp = {AMP}, over t = {CHAIN_END:g}. Which",
+    f"examples were run with ode45 is not printed; these are our choice, with a tolerance of {TOLERANCE:g}. Errors: energy to kinetic",
+    "energy, momentum to its size. Lost: what is lost in the whole time is about twice what is lost in half of it. Held: the largest",
+    "error of the second half is that of the first.",
 )
 
 
@@ -90,9 +92,10 @@ def body_curves(part: float) -> list[Curve]:
     run = simulate(
         problem, method=SymmetricRotation(), dt=BODY_DT, t_end=t_end, every=_every(t_end, BODY_DT), progress=False
     )
+    errors = _body_errors(run.data.orientation.values, run.data.angular_momentum.values)
     return [
         Curve("RK45", found.t, _body_errors(found.y.T[:, :4], found.y.T[:, 4:]), found.nfev),
-        Curve("SymmetricRotation()", run.data.time.values, _body_errors(run.data.orientation.values, run.data.angular_momentum.values), run.steps),
+        Curve("SymmetricRotation()", run.data.time.values, errors, run.steps),
     ]  # fmt: skip
 
 

@@ -41,8 +41,9 @@ EQUILIBRIUM_SPACING = 2.10054927611638
 # The printed discs: particles, radius, well, force at the end.
 DISC_PARTICLES, DISC_WELL, DISC_FORCE = 12, 1e-6, 0.03
 NOTES = (
-    "Printed chain: 8 tetrahedra at spacing 2, pulled by (3, 0, 0), amp = 0.1. Every link repels with 110, so it is no chain near equilibrium.",
-    "Orders are those of the stable helix. The mean reaction of the displaced end is that of the clamped one: in the mean nothing accelerates.",
+    "Printed chain: 8 tetrahedra at spacing 2, pulled by (3, 0, 0), amp = 0.1. Every link repels with 110, so it is no chain near",
+    "equilibrium. Orders are those of the stable helix. The mean reaction of the displaced end is that of the clamped one: in the",
+    "mean nothing accelerates.",
 )
 
 

@@ -51,9 +51,10 @@ RUN_END, HALF = 1.0, 0.5
 ROUND_OFF = 1e-14
 ORDER_TOLERANCE = 0.3
 NOTES = (
-    "Printed discs: radius 0.05, thickness 0.005, wells of 1e-6 at sigma = 1, pulled by 0.03. Spacing, mass, velocities, step, stages and the",
-    "numbers of bodies are not printed: 2^(1/6), 1, amp = 0.02, dt = 0.01, Gauss(2) are our choice, and so is what is plotted as error per body:",
-    "the largest | |q|^2 - 1 | of each body, with the multiplier as printed and in canonical form. Times are processor times on this machine.",
+    "Printed discs: radius 0.05, thickness 0.005, wells of 1e-6 at sigma = 1, pulled by 0.03. Spacing, mass, velocities, step, stages",
+    "and the numbers of bodies are not printed: 2^(1/6), 1, amp = 0.02, dt = 0.01, Gauss(2) are our choice, and so is what is plotted",
+    "as error per body: the largest | |q|^2 - 1 | of each body, with the multiplier as printed and in canonical form. Times are",
+    "processor times on this machine.",
 )
 
 

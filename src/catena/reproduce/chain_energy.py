@@ -55,9 +55,10 @@ LAST = {
 }
 SAME = 1e-11
 NOTES = (
-    "8 tetrahedra at spacing 2, amp = 0.1; the force at the end is (3, 0, 0). The published velocities, steps and times are not printed:",
-    f"dt = {DT:g} and t = {T_END:g} are our choice. Every link repels with 110, so it is no chain near equilibrium: it tears with either end.",
-    f"Order: of the largest energy error until t = {EARLY:g}, from a step and half of it, {DT:g} or as large as it takes.",
+    "8 tetrahedra at spacing 2, amp = 0.1; the force at the end is (3, 0, 0). The published velocities, steps and times are not",
+    f"printed: dt = {DT:g} and t = {T_END:g} are our choice. Every link repels with 110, so it is no chain near equilibrium: it tears",
+    f"with either end. Order: of the largest energy error until t = {EARLY:g}, from a step and half of it, {DT:g} or as large as it",
+    "takes.",
 )
 
 

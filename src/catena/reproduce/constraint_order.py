@@ -1,12 +1,13 @@
 """Why a published figure shows order 2 for every method: the multiplier taken at the start of the step, and a single step.
 
-The equations with a multiplier are solved once more in plain arrays, for a tetrahedron beside a clamped one, with lambda at every stage, or frozen at
-the start of each step as the printed schemes have it. With lambda frozen,
+The equations with a multiplier are solved once more in plain arrays, for a tetrahedron beside a clamped one, with lambda at
+every stage, or frozen at the start of each step as the printed schemes have it. With lambda frozen,
 
     d(q.g)/dt = 2 (lambda(q) - lambda_0),   so that after a step q.g = lambda' h^2 + O(h^3) for every consistent method
 
-but Euler B, whose forces are those of the start anyway: it keeps q.g in a step and has an |q|^2 - 1 of order 2 of its own. So the larger of both errors
-of a step has order 2 for all. Over a given time the errors add up to order 1, that of no method in the figure either.
+but Euler B, whose forces are those of the start anyway: it keeps q.g in a step and has an |q|^2 - 1 of order 2 of its own. So
+the larger of both errors of a step has order 2 for all. Over a given time the errors add up to order 1, that of no method in
+the figure either.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ CONVERGED, SWEEPS = 1e-15, 100
 ORDER_TOLERANCE = 0.3
 SEEN = 1e-13
 NOTES = (
-    "A tetrahedron beside a clamped one, both as in the helix, pulled by (3, 0, 0), amp = 0.5; J0 = 1; stages solved to round-off; t = 0.2.",
-    "The data of the figure are not printed. Of the readings that were tried, one has order 2 for every method: the larger of both errors after a single",
-    "step with the multiplier of its start. That is also what 3.38 and 3.39 say: to second order, in a step. Over a given time the only common order is 1.",
+    "A tetrahedron beside a clamped one, both as in the helix, pulled by (3, 0, 0), amp = 0.5; J0 = 1; stages solved to round-off; t",
+    "= 0.2. The data of the figure are not printed. Of the readings that were tried, one has order 2 for every method: the larger of",
+    "both errors after a single step with the multiplier of its start. That is also what 3.38 and 3.39 say: to second order, in a",
+    "step. Over a given time the only common order is 1.",
 )
 
 

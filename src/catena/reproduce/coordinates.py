@@ -1,7 +1,8 @@
 """Rotation matrices, quaternions and Euler angles as coordinates: what a product costs, which digits are lost, where angles jump.
 
-Costs are counted, not timed: the formulas run on numbers that count their operations. Digits: products of many equal rotations against one rotation by the
-whole angle; angles read back from a matrix by its trace. Jumps: an axis that passes the vertical at a small distance, in angles and stepped.
+Costs are counted, not timed: the formulas run on numbers that count their operations. Digits: products of many equal rotations
+against one rotation by the whole angle; angles read back from a matrix by its trace. Jumps: an axis that passes the vertical at
+a small distance, in angles and stepped.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ STEP, SPIN, START_ANGLE, FALL, PASSED = (
 )  # of the top; the pole is passed at a quarter of a second
 METHOD = Gauss(2)
 NOTES = (
-    "Neither text has numbers; both say that quaternions cost less and lose less.",
-    f"Drift: largest of {ROTATIONS} products of equal rotations, without normalising, off the unit quaternions or off the orthogonal matrices.",
-    "Vector rotated: by a matrix 15 operations; by a quaternion 30 as q x q^-1 written with cross products. So matrices pay where one turns many points.",
-    f"Passing the pole: symmetric top, {METHOD} with dt = {STEP:g} in Euler angles and in quaternions, error of R after passing at a distance.",
+    f"Neither text has numbers; both say that quaternions cost less and lose less. Drift: largest of {ROTATIONS} products of equal",
+    "rotations, without normalising, off the unit quaternions or off the orthogonal matrices. Vector rotated: by a matrix 15",
+    "operations; by a quaternion 30 as q x q^-1 written with cross products. So matrices pay where one turns many points. Passing the",
+    f"pole: symmetric top, {METHOD} with dt = {STEP:g} in Euler angles and in quaternions, error of R after passing at a distance.",
 )
 
 

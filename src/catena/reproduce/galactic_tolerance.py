@@ -1,7 +1,8 @@
 """The second column of the table of the galactic orbit: crossings with the implicit equations solved to 1e-10 only.
 
-What a tolerance of 1e-10 is of (stages or their rates, largest component or norm) and where the iteration starts is not printed, and each reading gives
-another count: the solver's error acts like noise with a sign. So all readings are counted, and the published number has to lie among them.
+What a tolerance of 1e-10 is of (stages or their rates, largest component or norm) and where the iteration starts is not
+printed, and each reading gives another count: the solver's error acts like noise with a sign. So all readings are counted, and
+the published number has to lie among them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ ABOUT = "galactic orbit: the repeated column of the table, implicit equations so
 SOURCE = ("A thesis on chains of rigid bodies", "table 2.1, second column")
 
 TOLERANCE = 1e-10
-# A change of the rates by 1 is one of the stages by dt times a row of the tableau, some dt/2; a norm of all components is up to four times its largest.
+# A change of the rates by 1 is one of the stages by dt times a row of the tableau, some dt/2; a norm of all components is up to
+# four times the largest.
 READINGS = {
     "stages": (1.0, 0.0), "norm of all stages": (0.25, 0.0), "rates": (0.0, 0.5), "norm of all rates": (0.0, 0.125),
 }  # fmt: skip
@@ -31,10 +33,11 @@ SHORT, LONG = 1e4, 1e6
 IMPLICIT = tuple(case for case in CASES if case.row not in (NOISY, "e", "f"))
 EXPLICIT = tuple(case for case in CASES if case.row in ("e", "f"))
 NOTES = (
-    "Counts without the start, which the repetition does not count (row e). A reading is a tolerance of 1e-10 on the largest change of a stage, on the",
-    "norm of all changes, on the rates at the stages, or on their norm; iterated from the last step's polynomial, or from the state itself.",
-    "A row agrees if the published count lies in the range of all readings. Row b is noise (see galactic). Row f has one crossing more than was published:",
-    "its last one is 3 units of time before the end; why it was not counted is not known.",
+    "Counts without the start, which the repetition does not count (row e). A reading is a tolerance of 1e-10 on the largest change",
+    "of a stage, on the norm of all changes, on the rates at the stages, or on their norm; iterated from the last step's polynomial,",
+    "or from the state itself. A row agrees if the published count lies in the range of all readings. Row b is noise (see galactic).",
+    "Row f has one crossing more than was published: its last one is 3 units of time before the end; why it was not counted is not",
+    "known.",
 )
 
 

@@ -77,9 +77,9 @@ STEPPED: tuple[tuple[str, Method, str, float, tuple[float, float, float]], ...] 
 )  # fmt: skip
 STEP_DIGITS = 1e-11
 NOTES = (
-    "Four boxes with sides (1, 0.5, 3) and mass 12, g = 9.81, released from rest; dt = 0.02 for both (published: 0.01 and 0.1, see hanging-steps).",
-    "Nothing is read off the published figures; references are separate programs. l is about the fixed point.",
-    "Later velocity errors of the published step depend on the last bits: the motion is chaotic. Energy does not show them.",
+    "Four boxes with sides (1, 0.5, 3) and mass 12, g = 9.81, released from rest; dt = 0.02 for both (published: 0.01 and 0.1, see",
+    "hanging-steps). Nothing is read off the published figures; references are separate programs. l is about the fixed point. Later",
+    "velocity errors of the published step depend on the last bits: the motion is chaotic. Energy does not show them.",
 )
 
 

@@ -47,9 +47,9 @@ ORTHONORMAL, HIDDEN, JOINED, CONSERVED, SAME = 1e-14, 2e-12, 2e-14, 2e-14, 1e-9
 LOST = 1e-3  # C(q) p without its term is larger than this where the motion is not plane: 2.6 in 3 s
 SMALLEST = 1e-17  # drawn for zero
 NOTES = (
-    "Four boxes, released from rest. The lengths of the published runs are not known: 3 s are our choice, at which 0.1 still has a solution.",
-    "e(q) = Q^T Q - 1 and C(q) p of the worst body at every node, directors carried on as the equations give them.",
-    "Without the term g0 energy, momentum and joints are kept all the same; only C(q) p is lost, and only out of the plane.",
+    "Four boxes, released from rest. The lengths of the published runs are not known: 3 s are our choice, at which 0.1 still has a",
+    "solution. e(q) = Q^T Q - 1 and C(q) p of the worst body at every node, directors carried on as the equations give them. Without",
+    "the term g0 energy, momentum and joints are kept all the same; only C(q) p is lost, and only out of the plane.",
 )
 
 

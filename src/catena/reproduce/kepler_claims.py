@@ -1,7 +1,7 @@
-"""A claim about the Kepler problem, measured: with a step 100 times as long, Euler's symplectic method is more accurate than his explicit one.
+"""A claim about the Kepler problem, measured: with 100 times the step Euler A is more accurate than the explicit method.
 
-Errors are those of the energy, of the ellipse, and of the position against Kepler's equation. Published figures compare with an angle that grows
-like the time, which is on the right ellipse at a wrong time.
+Errors are those of the energy, of the ellipse, and of the position against Kepler's equation. Published figures compare with an
+angle that grows like the time, which is on the right ellipse at a wrong time.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ SHORT = 0.8  # time over which the error of a method of order one falls in propo
 ORDER_TOLERANCE = 0.1
 NOTES = (
     "The published steps and times are not printed; 0.0005 and 0.05 have the ratio of 100 that is, and t = 200 is our choice.",
-    "Distance from the ellipse: of every position, along the axis of its eccentric angle. Position: against Kepler's equation.",
-    "The claim holds in the end, after 30 orbits, for energy and ellipse. In the first orbit it does not, and of the position neither is near in the end.",
+    "Distance from the ellipse: of every position, along the axis of its eccentric angle. Position: against Kepler's equation. The",
+    "claim holds in the end, after 30 orbits, for energy and ellipse. In the first orbit it does not, and of the position neither is",
+    "near in the end.",
 )
 
 

@@ -130,7 +130,7 @@ def _matrix_rows() -> list[Row]:
     program = build(system, Gauss(6), compiled=False)
     z = program.view.pack(problem.start)
     rate = int(layout_of(system).links[-1, 3])
-    ours = float(_field(program, z)[rate])
+    ours = float(field_at(program, z)[rate])
     dense = float(rates_by_least_squares(ATOMS, axis, RATES)[6])
     remark = "recursion beside the least squares of the particles"
     return [
@@ -139,7 +139,7 @@ def _matrix_rows() -> list[Row]:
     ]
 
 
-def _field(program: object, z: Array) -> Array:
+def field_at(program: object, z: Array) -> Array:
     """dz/dt by the text of the program."""
     module, out = vars(program.module), np.zeros_like(z)  # type: ignore[attr-defined]
     next(value for name, value in module.items() if name.endswith("_articulated_field"))(z, program.par, out)  # type: ignore[attr-defined]
@@ -165,7 +165,7 @@ def _conditions(joint: str, lengths: tuple[int, ...]) -> Conditions:
         dense = least_squares(system, problem.start)
         program = build(system, Gauss(1), compiled=False)
         z = program.view.pack(problem.start)
-        rates = _field(program, z)[
+        rates = field_at(program, z)[
             int(layout_of(system).links[1, 3]) :
         ]  # all rates of one kind, in the order of the bodies
         size = np.abs(rates).max()

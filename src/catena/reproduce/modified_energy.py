@@ -4,8 +4,9 @@ A symmetric splitting exp(h/2 A) exp(h B) exp(h/2 A) is the flow of H~ = A + B +
 
     H_2 = {B,{B,A}}/12 - {A,{A,B}}/24     ({f, g} with the sign for which df/dt = {f, H})
 
-so along its path H swings by O(h^2), H + h^2 H_2 by O(h^4). For kick, drift, kick it is p.V''p/12 - |V'|^2/24. For a body, {f, g} = -y.(f_y x g_y); three
-rotations are such a splitting twice over, the inner one in the place of B, whose own h^2 H_2 is added.
+so along its path H swings by O(h^2), H + h^2 H_2 by O(h^4). For kick, drift, kick it is p.V''p/12 - |V'|^2/24. For a body, {f,
+g} = -y.(f_y x g_y); three rotations are such a splitting twice over, the inner one in the place of B, whose own h^2 H_2 is
+added.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ T_END, QUICK_END = 20.0, 5.0
 DTS, QUICK_DTS = (0.2, 0.1, 0.05), (0.2, 0.1)
 ORDER_TOLERANCE = 0.15
 NOTES = (
-    "Swing: largest minus least value along the path, at every step, until t = 20. Henon-Heiles, and a free body with the moments 0.6, 0.9, 1.3.",
-    "With the sign of the term reversed, or its two parts exchanged, the swing of the sum stays at order 2.",
+    "Swing: largest minus least value along the path, at every step, until t = 20. Henon-Heiles, and a free body with the moments",
+    "0.6, 0.9, 1.3. With the sign of the term reversed, or its two parts exchanged, the swing of the sum stays at order 2.",
 )
 
 

@@ -1,8 +1,8 @@
 """Molecules as linked rigid groups: butane, a peptide of ten residues, and cyclohexane, each beside a second computation.
 
-Bonds and their angles are rigid, what turns are the torsions. Butane without angular momentum has one degree of freedom, so its period is a quadrature. The groups of
-a peptide follow from its backbone. Six hinges in a ring leave no freedom in the chair of cyclohexane, and one in the boat, whose pseudorotation is
-computed a second time from six particles with twelve distances.
+Bonds and their angles are rigid, what turns are the torsions. Butane without angular momentum has one degree of freedom, so its
+period is a quadrature. The groups of a peptide follow from its backbone. Six hinges in a ring leave no freedom in the chair of
+cyclohexane, and one in the boat, whose pseudorotation is computed a second time from six particles with twelve distances.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..systems.linkages import start as linkage_start
 from ..systems.linkages.joint_forces import Torsion
 from ..systems.linkages.joints import Revolute
 from ..systems.linkages.linkage import Linkage
-from .linked import _field
+from .linked import field_at
 from .report import Folder, Report, Row, compared, power, small
 
 NAME = "molecules"
@@ -48,8 +48,9 @@ RING_DTS, RING_END, RING_SPEED = (0.02, 0.01), 0.4, 2.0
 DIGITS, HELD, CONSERVED = 1e-10, 1e-12, 1e-11
 NOTES = (
     "The document has one example, a molecule of four particles (linked). These three are our choice; units: amu, angstrom, ps.",
-    "Butane: united atoms, Ryckaert and Bellemans' torsion, released at rest 0.5 rad off the trans form; T = 4 int sqrt(I(psi)/2(E - V)) dpsi, I without rigid motion.",
-    "Peptide: groups N-CA-C and planes CA-C-N-CA, hinges at N-CA and CA-C, threefold torsions of 10 kJ/mol. Cyclohexane: six groups of three, hinges at six bonds.",
+    "Butane: united atoms, Ryckaert and Bellemans' torsion, released at rest 0.5 rad off the trans form; T = 4 int sqrt(I(psi)/2(E -",
+    "V)) dpsi, I without rigid motion. Peptide: groups N-CA-C and planes CA-C-N-CA, hinges at N-CA and CA-C, threefold torsions of 10",
+    "kJ/mol. Cyclohexane: six groups of three, hinges at six bonds.",
 )
 
 
@@ -201,7 +202,7 @@ def _peptide_rows(residues: int, steps: int, *, compiled: bool) -> list[Row]:
     rows = [compared(f"{name}: torsions", len(system.joints), 2 * residues - 2, remark=f"{len(members)} groups")]
     program = build(system, Gauss(1), compiled=False)
     layout = layout_of(system)
-    recursion = _field(program, program.view.pack(start))[int(layout.links[1, 3]) :]
+    recursion = field_at(program, program.view.pack(start))[int(layout.links[1, 3]) :]
     dense = least_squares(system, start)
     ours, other = recursion[-len(system.joints) :], dense.by_qr()[-len(system.joints) :]
     limit = 20.0 * np.finfo(float).eps * math.sqrt(dense.condition())

@@ -1,7 +1,8 @@
 """Projection onto |q| = 1 and q.g = 0 after each step of the canonical form of a chain: does it break anything?
 
-Where the method keeps both constraints anyway (Gauss of any order, Sun's method, the midpoint rule) it does nothing but round-off. Where it does not, it
-holds them, and what the method did keep is lost for it: the symplectic structure, and the angular momentum, which is bilinear in q and g.
+Where the method keeps both constraints anyway (Gauss of any order, Sun's method, the midpoint rule) it does nothing but
+round-off. Where it does not, it holds them, and what the method did keep is lost for it: the symplectic structure, and the
+angular momentum, which is bilinear in q and g.
 """
 
 from __future__ import annotations
@@ -39,16 +40,15 @@ MOMENTUM_LEVEL = 1e-12
 UNCHANGED = 1e-12  # largest change of the state that projection makes where the constraints are invariants
 LOST = 1e-5
 NOTES = (
-    f"Symplectic defect of one step of 0.04 on the tangent space of the constraints, two bodies; the rest on a free helix of {BODIES}, amp = {AMP}, "
-    f"{STEPS} steps of {DT}.",
-    "So projection is harmless where it is not needed. Where it is, it breaks what it was not meant for: in Euler's methods visibly, in Stormer-Verlet",
-    "at the level of its small |q|^2 - 1. It is no option of the library.",
+    f"Symplectic defect of one step of 0.04 on the tangent space of the constraints, two bodies; the rest on a free helix of {BODIES},",
+    f"amp = {AMP}, {STEPS} steps of {DT}. So projection is harmless where it is not needed. Where it is, it breaks what it was not",
+    "meant for: in Euler's methods visibly, in Stormer-Verlet at the level of its small |q|^2 - 1. It is no option of the library.",
 )
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What projection does to a method: largest errors of angular momentum and energy without and with it, and how far the states are apart."""
+    """Defect and largest errors of angular momentum and energy, without projection and with it; how far the last states are apart."""
 
     defect: tuple[float, float]
     momentum: tuple[float, float]

@@ -42,10 +42,11 @@ ROUND_OFF, KEPT, BAND = 2e-15, 1e-12, 0.013
 ORDER_TOLERANCE = 0.2
 QUANTITIES = ("|q|^2 - 1", "q.g", "energy", "vertical momentum", "axial momentum")
 NOTES = (
-    "The top is a solid cone, as in the reproduction of the other figures; its moments, and the times of the figures, are not printed. t = 4 is our choice.",
-    "Energy, vertical and axial momentum: largest relative error on the way. The projected equations are those with the multiplier; J0 = 1.",
-    "Projection holds both constraints and restores neither energy nor vertical momentum: until t = 1 the energy error of the midpoint rule doubles, that of RK4 falls to",
-    "a quarter. The motion is as far off as before. QUAT-EM keeps all but the axial momentum, RATTLE all but the energy.",
+    "The top is a solid cone, as in the reproduction of the other figures; its moments, and the times of the figures, are not",
+    "printed. t = 4 is our choice. Energy, vertical and axial momentum: largest relative error on the way. The projected equations",
+    "are those with the multiplier; J0 = 1. Projection holds both constraints and restores neither energy nor vertical momentum:",
+    "until t = 1 the energy error of the midpoint rule doubles, that of RK4 falls to a quarter. The motion is as far off as before.",
+    "QUAT-EM keeps all but the axial momentum, RATTLE all but the energy.",
 )
 
 
