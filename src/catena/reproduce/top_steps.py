@@ -38,6 +38,10 @@ T_END, QUICK_END, ERROR_AT = 4.0, 1.0, 1.0
 EXACT_METHOD, EXACT_PARTS = Gauss(4), 2  # steps of it in one of 0.005; its error is 3e-12
 # Error of an element of R at t = 1: two other programs.
 ERRORS = {"QUAT-EM": 0.47, "RATTLE": 1.14}
+SAME_MOTION = {
+    "euler": 1e-10,
+    "quaternion": 1e-8,
+}  # largest error of R in the coordinates of the other figures, at this step
 ROUND_OFF, KEPT, BAND = 2e-15, 1e-12, 0.013
 ORDER_TOLERANCE = 0.2
 QUANTITIES = ("|q|^2 - 1", "q.g", "energy", "vertical momentum", "axial momentum")
@@ -118,16 +122,35 @@ def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], 
     return Track(scheme, np.asarray(dt * np.arange(len(matrices)), dtype=np.float64), matrices, errors)
 
 
+def motion(coordinates: str, dt: float, t_end: float) -> Array:
+    """R of every sample in Euler angles or quaternions, by the method that stands for the exact motion."""
+    problem = symmetric_top(coordinates)
+    program = build(problem.system, EXACT_METHOD, compiled=False)
+    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=dt, every=1)
+    parts = [driver.first_row().rows, driver.advance(round(t_end / dt)).rows]
+    columns = problem.system.columns(np.concatenate(parts))
+    return rotations.to_matrix(rotations.from_euler(columns["q"]) if "q" in columns else columns["orientation"])
+
+
 def reproduce(out: Path, *, quick: bool = False) -> Report:
     """All schemes over t = 4; over t = 1 if `quick`."""
     t_end = QUICK_END if quick else T_END
-    exact = follow(Scheme("exact", EXACT_METHOD), DT / EXACT_PARTS, t_end).rotation[::EXACT_PARTS]
+    exact = motion("quaternion", DT / EXACT_PARTS, t_end)[::EXACT_PARTS]
+    coordinates = {name: motion(name, DT, t_end) for name in SAME_MOTION}
     tracks = [follow(scheme, DT, t_end) for scheme in (*PROJECTION, *CONSERVING)]
     folder = Folder(out)
     _draw(folder, tracks, exact)
-    rows = [row for track in tracks for row in _rows(track, exact)]
+    _draw_motion(folder, tracks[len(PROJECTION) :], coordinates)
+    rows = [_coordinate_row(name, found, exact) for name, found in coordinates.items()]
+    rows += [row for track in tracks for row in _rows(track, exact)]
     rows += [_order_row(scheme) for scheme in PROJECTION if not scheme.projected]
     return folder.report(NAME, f"Heavy top at the printed step, dt = {DT:g}", rows, notes=NOTES)
+
+
+def _coordinate_row(name: str, found: Array, exact: Array) -> Row:
+    remark = f"until t = {DT * (len(exact) - 1):g}; in angles the spin is cyclic, quaternions follow it"
+    error = float(np.abs(found - exact).max())
+    return small(f"{name}, {EXACT_METHOD}: error of R", error, SAME_MOTION[name], remark=remark)
 
 
 def _rows(track: Track, exact: Array) -> list[Row]:
@@ -211,3 +234,25 @@ def _draw(folder: Folder, tracks: list[Track], exact: Array) -> None:
         columns |= {f"{track.scheme.title}: {quantity}": values for quantity, values in track.errors.items()}
         columns[f"{track.scheme.title}: error of R"] = np.abs(track.rotation - exact).max(axis=(1, 2))
     folder.numbers("top_steps", columns, digits=6)
+
+
+def _draw_motion(folder: Folder, tracks: list[Track], coordinates: dict[str, Array]) -> None:
+    """Nutation and precession at the printed step."""
+    paths = {f"{name}, {EXACT_METHOD}": found for name, found in coordinates.items()}
+    paths |= {track.scheme.title: track.rotation for track in tracks}
+    columns: dict[str, Array] = {"time": tracks[0].time}
+    with styled():
+        figure = new_figure(width=8.6, height=3.4)
+        nutation, precession = figure.subplots(1, 2)
+        for number, (label, found) in enumerate(paths.items()):
+            theta = np.degrees(np.arccos(np.clip(found[:, 2, 2], -1.0, 1.0)))
+            psi = np.degrees(np.unwrap(np.arctan2(found[:, 1, 2], found[:, 0, 2])))
+            columns |= {f"{label}: theta": theta, f"{label}: psi": psi}
+            nutation.plot(tracks[0].time, theta, label=label, **line_style(number))
+            precession.plot(tracks[0].time, psi, **line_style(number))
+        for ax, word in ((nutation, "nutation"), (precession, "precession")):
+            ax.set_xlabel("time")
+            ax.set_ylabel(f"{word} (degrees)")
+        legend_above(nutation)
+        folder.picture("top_steps_motion", figure)
+    folder.numbers("top_steps_motion", columns, digits=10)
