@@ -43,7 +43,7 @@ AMP = 0.02
 COUNTS, QUICK_COUNTS = (8, 16, 32, 64, 128), (8, 16)
 PARTICLES, QUICK_PARTICLES = (16, 24, 32), (16,)  # each is a program of its own to compile
 FEW_BODIES, FEW_PARTICLES = 8, 16
-STEPS, ROUNDS, QUICK_ROUNDS = 20, 9, 3
+STEPS, ROUNDS, QUICK_ROUNDS = 20, 50, 3
 # Time over bodies and over particles: the work grows like n and n_p^2, but rows of particles are filled up in registers of eight, and a
 # part of it grows like n alone; from 8 to 16 particles the exponent is 0.7, from 16 to 32 it is 1.4.
 LINEAR, MANY_PARTICLES = (0.85, 1.15), (1.1, 2.1)

@@ -134,13 +134,13 @@ def _draw_orbits(folder: Folder, runs: dict[str, Run]) -> None:
         figure = new_figure(width=6.6, height=5.6)
         angle = np.linspace(0.0, 2.0 * np.pi, 401)
         ellipse = np.cos(angle) - 0.6, 0.8 * np.sin(angle)
-        farthest = 1.05 * max(float(np.abs(runs[str(case.method)].data.q.values).max()) for case in DRAWN)
-        scale = (-farthest, farthest)
+        everywhere = np.concatenate([runs[str(case.method)].data.q.values for case in DRAWN])
+        low, high = everywhere.min(axis=0) - 0.1, everywhere.max(axis=0) + 0.1
         for ax, case in zip(figure.subplots(2, 2).flat, DRAWN, strict=True):
             RunPlots(runs[str(case.method)]).orbit(ax=ax)
             ax.plot(*ellipse, color="0.25", linewidth=0.8, linestyle=(0, (4, 2)), label="exact")
             ax.set_aspect("equal", adjustable="box")
-            ax.set(xlim=scale, ylim=scale)
+            ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             legend_above(ax)
         folder.picture("kepler_orbits", figure)
     for case in DRAWN:
