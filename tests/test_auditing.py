@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from io import StringIO
 from itertools import pairwise, product
@@ -650,3 +651,25 @@ def test_impossible_input_is_refused(change, message):
     with pytest.raises(InputError, match=message) as caught:
         assess("energy", given.pop("time"), given.pop("values"), **given)
     assert str(caught.value).count("\n") <= 3
+
+
+def test_a_loop_that_lost_half_of_its_energy_at_once_jumps() -> None:
+    """Bennett's loop with its rank decided anew at each stage: 23.6 -> 20 little by little, then -3.7 in one sample, then nothing.
+
+    The twin: the same change in ten samples is no jump, and one that comes back is a peak.
+    """
+    recorded = tomllib.loads((Path(__file__).parent / "reference" / "energy_jumps.toml").read_text())
+    energy = np.array(recorded["energy"])
+    time = recorded["sample"] * np.arange(len(energy))
+
+    def row(values: np.ndarray) -> AuditRow:
+        return assess("energy", time, values, steps=4000, scale=24.0, promised="none")
+
+    found = row(energy)
+    assert found.verdict == "jumps" and found.contradicts
+    assert found.jumps_at == pytest.approx(time[19])
+    back = energy.copy()
+    back[100:] += np.linspace(0.0, 12.0, len(back) - 100)
+    assert row(back).verdict != "jumps"
+    spread = np.interp(time, [0.0, 0.4, 2.0, time[-1]], [23.6, 14.8, 11.1, 11.1])
+    assert row(spread + 1e-6 * np.sin(50.0 * time)).verdict != "jumps"

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 NEIGHBOURS = 4  # on each side, see _of_four
 FAR = 20.0  # of 10 000 random walks of any length one reaches 9
 FINER = 4  # from one size of blocks to the next
+ABRUPT = 1000.0  # times the typical change from one sample to the next
+SEEN = 1e-3  # of the scale: smaller steps are left to the comparison of neighbours
+LASTING = 0.1  # of all samples must come after a step, or it may be a peak that has not returned yet
 COARSER = 1.1  # times as large must a jump look in larger blocks, to be taken from them
 
 
@@ -62,6 +65,25 @@ def jumps_of(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
         size = np.where(larger, found, size)
         when = np.where(larger, time[(edges[place] + edges[place + 1] - 1) // 2], when)
     return size, when
+
+
+def lasting_step(time: Floats, deviation: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Size and time of the largest change of each column (n, k) between two samples, if it is abrupt and for good; else 0.
+
+    A quantity that is lost little by little, then at once, leaves no quiet neighbours to compare with. Its largest step is told by
+    being 1000 times the typical one, a thousandth of the scale at least, and by parting the series: all before it is on one side,
+    all after it on the other.
+    """
+    changes = np.diff(deviation, axis=0)
+    place = np.abs(changes).argmax(axis=0)
+    column = np.arange(deviation.shape[1])
+    step = changes[place, column]
+    middle = deviation[place, column] + 0.5 * step
+    after = np.arange(len(deviation))[:, None] > place
+    parts = (after == (np.sign(step) * (deviation - middle) > 0.0)).all(axis=0)
+    least = np.maximum(ABRUPT * np.median(np.abs(changes), axis=0), SEEN * scale)
+    found = parts & (np.abs(step) >= least) & (after.sum(axis=0) >= LASTING * len(deviation))
+    return np.where(found, np.abs(step), 0.0), time[place]
 
 
 def resolutions(samples: int) -> list[NDArray[np.int64]]:

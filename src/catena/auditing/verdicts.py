@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from .drift import block_means, fit_drift, significant_ratio
-from .jumps import jumps_of
+from .jumps import jumps_of, lasting_step
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -193,7 +193,9 @@ def assess(
             center = block_means((time - time[0])[:, None])[0]
             drift[finite], error[finite] = fit_drift(center, block_means(deviation[:, finite]), level)
             if continuous and (worst > exact_limit(steps, scale)).any():
-                jump[finite], when[finite] = jumps_of(time, deviation[:, finite])
+                found = [jumps_of(time, deviation[:, finite]), lasting_step(time, deviation[:, finite], scale)]
+                larger = np.argmax([size for size, _ in found], axis=0)
+                jump[finite], when[finite] = (np.choose(larger, list(part)) for part in zip(*found, strict=True))
     severity = judge(
         worst, drift, error, jump,
         samples=len(time), steps=steps, duration=time[-1] - time[0], scale=scale, promise=promise, level=level,
