@@ -231,10 +231,10 @@ def _too_fine(method: Method, found: Check) -> bool:
 @pytest.mark.parametrize(
     ("name", "method", "rows"),
     [
-        ("free body", ct.ImplicitMidpoint(), {"symplectic", "Poisson"}),
-        ("top with multiplier", ct.EulerA(), {"symplectic"}),
-        pytest.param("free body", ct.Gauss(2), {"symplectic", "Poisson"}, marks=pytest.mark.slow),
-        pytest.param("scaling body", ct.ImplicitMidpoint(), {"symplectic"}, marks=pytest.mark.slow),
+        ("free body", ct.ImplicitMidpoint(), ["symplectic", "Poisson"]),
+        ("top with multiplier", ct.EulerA(), ["symplectic"]),
+        pytest.param("free body", ct.Gauss(2), ["symplectic", "Poisson"], marks=pytest.mark.slow),
+        pytest.param("scaling body", ct.ImplicitMidpoint(), ["symplectic"], marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -243,15 +243,15 @@ def test_what_a_method_promises_elsewhere_is_refuted_there(name, method, rows):
     of = kinds.kind(name)
     boast = Promises(method.traits, promises(of.system, method).kept)
     found = checked(of, method, boast)
-    assert {row.name for row in found.contradictions} == rows
+    assert {row.name for row in found.contradictions} == set(rows)
 
 
 @pytest.mark.parametrize(
     ("twin", "rows"),
     [
-        (broken.BoastfulRK4(), {"symplectic", "symmetric"}),
-        (broken.MisprintedRK4(), {"order"}),
-        (broken.LopsidedVerlet(), {"symmetric", "order"}),
+        (broken.BoastfulRK4(), ["symplectic", "symmetric"]),
+        (broken.MisprintedRK4(), ["order"]),
+        (broken.LopsidedVerlet(), ["symmetric", "order"]),
     ],
     ids=str,
 )

@@ -255,6 +255,25 @@ def test_rods_and_points_are_projected_onto_their_joints() -> None:
     assert (start.angular_momentum[:2, 2] == 0.0).all() and not start.angular_momentum[2].any()
 
 
+@pytest.mark.parametrize("unit", [1e-10, 1.0, 1e8])
+def test_a_torn_start_is_found_in_any_unit_of_length(unit: float) -> None:
+    """Two boxes apart by a millionth of their size: atoms in metres, orbits in metres. A good start at the origin is taken."""
+    box = ct.Body.box((0.2 * unit, 0.2 * unit, unit))
+    hinge = ct.Revolute(0, 1, ((0, 0, -0.5 * unit), (0, 0, 0.5 * unit)), axis=(1, 0, 0))
+    linkage, spin = ct.Linkage([box] * 2, [hinge]), [(0.3, 0.0, 0.0), (-0.4, 0.0, 0.0)]
+    good = linkage.start(angular_velocity=spin)
+    linkage.start(good.position, velocity=good.momentum, angular_velocity=spin)
+    apart = good.position + np.array([[0, 0, 0], [0, 0, 1e-6 * unit]])
+    with pytest.raises(ct.InputError, match="does not fit joint 0"):
+        linkage.start(apart)
+    with pytest.raises(ct.InputError, match="pull joint 0"):
+        linkage.start(
+            good.position, velocity=good.momentum + np.array([[0, 0, 0], [0, 1e-6 * unit, 0]]), angular_velocity=spin
+        )
+    mended = linkage.start(apart, project=True)
+    assert np.abs(mended.position[0] - mended.position[1] - (0, 0, unit)).max() < 1e-15 * unit
+
+
 def test_reactions_of_hanging_rods_are_their_weights() -> None:
     linkage = hanging_rods()
     force = linkage.reactions(linkage.start()).force

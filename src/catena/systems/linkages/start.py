@@ -207,9 +207,9 @@ def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
     The images of the joints must be known (`begun`), and the shifts of its screws.
     """
     images = images_of(linkage, state.orientation)
-    size = max(1.0, float(np.abs(state.position).max(initial=0.0)))
+    size = extent(linkage, state.position)
     state = _projected_position(linkage, state, images=images, shifts=shifts, size=size)
-    return _projected_velocity(linkage, state, images)
+    return _projected_velocity(linkage, state, images, size=size)
 
 
 def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
@@ -217,8 +217,8 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
     images = images_of(linkage, state.orientation)
     shifts = shifts_of(linkage, state.position, state.orientation)
     phi = residuals(linkage, state.position, state.orientation, images=images, shifts=shifts)
-    size = max(1.0, float(np.abs(state.position).max(initial=0.0)))
-    if not (np.abs(phi) <= MEETING * size).all():
+    size = extent(linkage, state.position)
+    if not (np.abs(phi) <= MEETING * row_sizes(linkage, size)).all():
         if not project:
             _refuse_position(linkage, phi)
         given = state
@@ -227,15 +227,26 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
             f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
         )
     rate = rates(linkage, state, images=images)
-    speed = max(1.0, float(np.abs(velocities(linkage, state)).max(initial=0.0)))
-    if not (np.abs(rate) <= MEETING * size * speed).all():
+    motion = velocities(linkage, state)
+    moving, turning = np.abs(motion).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
+    if not (np.abs(rate) <= MEETING * (moving / size + turning) * row_sizes(linkage, size)).all():
         if not project:
             _refuse_velocity(linkage, rate)
-        motion = velocities(linkage, state)
-        state = _projected_velocity(linkage, state, images)
+        state = _projected_velocity(linkage, state, images, size=size)
         change = np.abs(velocities(linkage, state) - motion).max()
         say(f"start projected onto the joints: velocities changed by up to {change:.3g}")
     return state
+
+
+def extent(linkage: Linkage, position: Array) -> float:
+    """The largest coordinate of a centre or of a joint's point, 1 if all are zero: in any unit it tells rounding from a mistake."""
+    points = [np.abs(np.array(joint.at, dtype=float)).max() for joint in linkage.joints]
+    return float(max([np.abs(position).max(initial=0.0), *points])) or 1.0
+
+
+def row_sizes(linkage: Linkage, size: float) -> Array:
+    """(rows,): what rows are compared with: those that are lengths with the size of the linkage, products of directions with 1."""
+    return np.array([1.0 if kind == DOT else size for joint in linkage.joints for kind, *_ in joint.rows])
 
 
 def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts: Array, size: float) -> State:
@@ -243,30 +254,30 @@ def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts
 
     A rod may have to turn about its own line, and a point to turn, to fit a joint: they weigh as if they had a moment there.
     """
-    r, q = state.position.copy(), state.orientation.copy()
+    r, q, sizes = state.position.copy(), state.orientation.copy(), row_sizes(linkage, size)
     for _ in range(PROJECTIONS):
-        phi = residuals(linkage, r, q, images=images, shifts=shifts)
-        if np.abs(phi).max() <= 4.0 * np.finfo(float).eps * size:
+        phi = residuals(linkage, r, q, images=images, shifts=shifts) / sizes
+        if np.abs(phi).max() <= 4.0 * np.finfo(float).eps:
             break
-        rows = gradients(linkage, r, q, images=images)
+        rows = gradients(linkage, r, q, images=images) / sizes[:, None]
         weights = inverse_roots(linkage, q, fill=True)
         step = -weights @ np.linalg.lstsq(rows @ weights, phi, rcond=RANK)[0]
         change = step.reshape(linkage.count, 2, 3)
         r += change[:, 0]
         for j in range(linkage.count):
             q[j] = rotations.multiply(rotations.from_vector(change[j, 1]), q[j])
-        if np.abs(step).max() <= np.finfo(float).eps * size:
+        if max(np.abs(change[:, 0]).max() / size, np.abs(change[:, 1]).max()) <= np.finfo(float).eps:
             break
     phi = residuals(linkage, r, q, images=images, shifts=shifts)
-    if not np.abs(phi).max() <= MEETING * size:
+    if not (np.abs(phi) <= MEETING * sizes).all():
         _refuse_position(linkage, phi, tried=True)
     p, y = state.momentum, state.angular_momentum
     return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, state.time)
 
 
-def _projected_velocity(linkage: Linkage, state: State, images: Array) -> State:
+def _projected_velocity(linkage: Linkage, state: State, images: Array, *, size: float) -> State:
     """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia does not turn."""
-    rows = gradients(linkage, state.position, state.orientation, images=images)
+    rows = gradients(linkage, state.position, state.orientation, images=images) / row_sizes(linkage, size)[:, None]
     motion = velocities(linkage, state)
     weights = inverse_roots(linkage, state.orientation, fill=False)
     change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
