@@ -257,7 +257,7 @@ def test_what_a_method_promises_elsewhere_is_refuted_there(name, method, rows):
 )
 def test_a_claim_that_does_not_hold_is_seen(twin, rows):
     found = checked(kinds.kind("separable"), twin)
-    assert rows <= {row.name for row in found.contradictions}, found
+    assert set(rows) <= {row.name for row in found.contradictions}, found
 
 
 @pytest.mark.slow
