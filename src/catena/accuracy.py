@@ -124,7 +124,7 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     >>> run = ct.simulate(ct.problems.kepler(e=0.3), method=ct.RK4(), dt=0.05, t_end=5.0)
     >>> error = run.error()
     >>> error.regime, f"{error['q'].end:.0e}"
-    ('asymptotic', '2e-05')
+    ('asymptotic', '9e-06')
     """
     every, plan = run.plan.every, run.plan
     steps = run.steps if t_end is None else step_count(plan.dt, plan.t0, steps=None, t_end=t_end)

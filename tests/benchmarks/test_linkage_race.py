@@ -101,6 +101,7 @@ def test_a_step_is_timed_against_each_peer() -> None:
 # The command ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_race_without_any_peer_is_held_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linkage, "installed", lambda peer: False)
     sections, notes = linkage.steps_against_peers(linkage.QUICK)

@@ -193,11 +193,11 @@ ROTORS = [ct.DMV(4), ct.DMV(10), FOURTH, ct.Composition(ct.DMV(2), "suzuki4")]
 @pytest.mark.parametrize("make", [partial(ct.Splitting, 2), partial(ct.Splitting, 4), ct.Nystrom4], ids=str)
 @pytest.mark.parametrize("rotor", ROTORS, ids=str)
 def test_with_a_rotor_symplectic_is_claimed_by_those_who_are(make, rotor):
-    """And only they promise an energy without drift."""
+    """And only they promise an energy without drift, and DMV(10), whose defect of order 10 no run shows."""
     method = make(rotor=rotor)
     is_symplectic = bodies.symplectic_defect(method, problem("heavy"), dt=0.2) < TANGENT_LEVEL
     assert method.traits.symplectic == is_symplectic == (rotor is not ROTORS[0] and rotor is not ROTORS[1])
-    assert method.traits.promise({"energy"}) == ("bounded" if is_symplectic else "none")
+    assert method.traits.promise({"energy"}) == ("bounded" if is_symplectic or rotor is ROTORS[1] else "none")
     assert ct.Composition(ct.Splitting(2, rotor), "suzuki4").traits.symplectic == is_symplectic
 
 

@@ -180,7 +180,7 @@ NO_NUMBERS = {
     "durations": np.array([1, 2, 3], dtype="timedelta64[s]"),
     "masked values": np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]),
     "rows of different lengths": [[1.0], [2.0, 3.0]],
-    "what is no number": [object(), object(), object()],
+    "what is no number": [object(), None, object()],
 }
 
 

@@ -164,7 +164,7 @@ class Batch:
 def bytes_each(job: Job) -> int:
     """What comes out of one member, as `Batch` holds it."""
     k = job.system.invariant_width
-    return 8 * ((2 + job.kept_rows) * (job.system.public_width + k) + 2 + 4 * k)
+    return 8 * ((2 + job.kept_rows) * (job.system.public_width + k) + 2 + 5 * k)
 
 
 def require_memory(job: Job, members: int, *, threads: int | None, stored: bool) -> None:

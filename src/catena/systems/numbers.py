@@ -34,7 +34,9 @@ def real_array(values: Any) -> Array:
         raise TypeError("rows of different lengths") from None
     if array.dtype.kind in REAL or array.size == 0:
         return np.array(array, dtype=float)
-    if array.dtype.kind == "O" and not any(isinstance(value, (str, bytes, bool)) for value in array.flat):
+    if array.dtype.kind == "O" and not any(
+        value is None or isinstance(value, (str, bytes, bool)) for value in array.flat
+    ):
         try:
             return np.array(array, dtype=float)  # fractions, decimals, numbers of sympy
         except (TypeError, ValueError):
