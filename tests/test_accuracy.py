@@ -57,6 +57,9 @@ def test_a_conserving_method_that_is_far_too_coarse_is_found_out():
     assert early.t_end == pytest.approx(1.0)
     assert early.regime == "asymptotic"
     assert early["q"].worst < 0.05
+    assert run.error(t_end=1.05).t_end == early.t_end  # the last sample before it
+    with pytest.raises(ct.InputError, match="t_end = -1"):
+        run.error(t_end=-1)
 
 
 def test_the_sign_of_a_quaternion_is_no_error_and_an_orientation_is_compared_by_its_angle():

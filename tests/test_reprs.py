@@ -37,3 +37,9 @@ def test_a_repr_computes_nothing(monkeypatch):
 def test_cells_are_escaped():
     table = html_table([("<b>", "a & b")], headings=("x", "y"), title="<script>")
     assert "<script>" not in table and "&lt;b&gt;" in table and "a &amp; b" in table
+
+
+def test_the_table_of_methods_is_a_table_in_a_notebook():
+    listed = ct.list_methods(ct.problems.pendulum().system)
+    table = ElementTree.fromstring(listed._repr_html_())
+    assert len(list(table.iter("tr"))) == len(listed) + 1

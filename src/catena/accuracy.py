@@ -14,14 +14,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import log2, pi
+from math import inf, log2, pi
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import CatenaWarning, InputError, StepFailure, nearest
-from .plan import step_count
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -116,7 +115,7 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     Parameters
     ----------
     run : a run, in memory or stored
-    t_end : time until which the path is looked at; the end of the run if None
+    t_end : time until which the path is looked at, to the last sample before it; the end of the run if None
 
     Examples
     --------
@@ -127,7 +126,11 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     ('asymptotic', '9e-06')
     """
     every, plan = run.plan.every, run.plan
-    steps = run.steps if t_end is None else step_count(plan.dt, plan.t0, steps=None, t_end=t_end)
+    steps = run.steps
+    if t_end is not None:
+        if not isinstance(t_end, (int, float)) or not plan.t0 < t_end < inf:
+            raise InputError(f"t_end = {t_end!r}", where="error.t_end", do=f"give a time after the start, {plan.t0:g}")
+        steps = int((t_end - plan.t0) / plan.dt * (1.0 + 1e-9))
     if steps > run.steps:
         raise InputError(
             f"t_end = {t_end:g} is beyond the end of the run, {float(plan.times(run.steps)):g}", where="error.t_end",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .engine.build import can_treat
 from .engine.promises import Promises, promises
+from .markup import html_table
 from .methods.base import Method, registered
 from .systems.base import System
 
@@ -89,6 +90,9 @@ class MethodTable:
         return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows(), headings=HEADINGS)
 
     def __rich__(self) -> Table:
         from rich.table import Table

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -64,8 +66,8 @@ class CatenaWarning(UserWarning):
 _warned: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
 
 
-def warn_once(owner: object, about: str, message: str, *, stacklevel: int) -> None:
-    """Warn of something that is true of many states of one system, when it is met first.
+def warn_once(owner: object, about: str, message: str) -> None:
+    """Warn of something that is true of many states of one system, when it is met first, at the user's own line.
 
     Python shows a warning once for each text; one that has numbers of a state in it would be shown for every state.
 
@@ -75,7 +77,15 @@ def warn_once(owner: object, about: str, message: str, *, stacklevel: int) -> No
     """
     if about not in _warned.setdefault(owner, set()):
         _warned[owner].add(about)
-        warnings.warn(message, CatenaWarning, stacklevel=stacklevel + 1)
+        warnings.warn(message, CatenaWarning, stacklevel=_users_frame())
+
+
+def _users_frame() -> int:
+    """How many frames above its caller the code stands that is not part of catena."""
+    folder, frame, above = str(Path(__file__).parent), sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(folder):
+        frame, above = frame.f_back, above + 1
+    return above
 
 
 def nearest(word: str, known: list[str]) -> str:

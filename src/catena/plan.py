@@ -196,7 +196,7 @@ def _check_stability(system: System, start: State, method: Method, dt: float) ->
     warn_once(
         system, f"{method} near its limit at {dt!r}",
         f"dt = {dt:g} is near the limit of {method}: at this start the stiffest mode allows at most {allowed}, and a chain "
-        "that is compressed allows less", stacklevel=4,
+        "that is compressed allows less",
     )  # fmt: skip
 
 

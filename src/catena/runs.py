@@ -135,7 +135,7 @@ class Run:
 
         Parameters
         ----------
-        t_end : time until which the path is looked at; the end of the run if None
+        t_end : time until which the path is looked at, to the last sample before it; the end of the run if None
         """
         from .accuracy import path_error
 

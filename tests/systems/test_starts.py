@@ -307,5 +307,8 @@ def test_restarts_of_a_warm_chain_warn_once() -> None:
                 chain.straight(1.62 + shift)
         return len(said)
 
+    with pytest.warns(ct.CatenaWarning) as told:  # at the line of the user, however deep it was found
+        ct.Chain(tetrahedra, potential).straight(1.62)
+    assert told[0].filename == __file__
     first, second = (ct.Chain(tetrahedra, potential) for _ in range(2))
     assert (warm(first), warm(first), warm(second)) == (1, 0, 1)

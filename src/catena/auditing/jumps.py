@@ -26,6 +26,7 @@ FINER = 4  # from one size of blocks to the next
 ABRUPT = 1000.0  # times the typical change from one sample to the next
 SEEN = 1e-3  # of the scale: smaller steps are left to the comparison of neighbours
 LASTING = 0.1  # of all samples must come after a step, or it may be a peak that has not returned yet
+SETTLED = 0.05  # of all must come before it: a stiff motion passes through a layer of its own at the start
 COARSER = 1.1  # times as large must a jump look in larger blocks, to be taken from them
 
 
@@ -82,7 +83,8 @@ def lasting_step(time: Floats, deviation: Floats, scale: float) -> tuple[Floats,
     after = np.arange(len(deviation))[:, None] > place
     parts = (after == (np.sign(step) * (deviation - middle) > 0.0)).all(axis=0)
     least = np.maximum(ABRUPT * np.median(np.abs(changes), axis=0), SEEN * scale)
-    found = parts & (np.abs(step) >= least) & (after.sum(axis=0) >= LASTING * len(deviation))
+    inside = (after.mean(axis=0) >= LASTING) & ((~after).mean(axis=0) >= SETTLED)
+    found = parts & (np.abs(step) >= least) & inside
     return np.where(found, np.abs(step), 0.0), time[place]
 
 

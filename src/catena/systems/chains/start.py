@@ -155,7 +155,7 @@ def _warn_of_pressure(chain: Chain, placed: list[Array], potential: Pairwise, pa
                 chain, "pressed",
                 f"particle {k} of body {j} and particle {l} of body {j + 1} repel with {force:.4g}, "
                 f"{force / potential.cohesion:.3g} times the largest attraction of two particles: the chain starts far from "
-                "equilibrium and may tear", stacklevel=5,
+                "equilibrium and may tear",
             )  # fmt: skip
             return
 
