@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..views import BUFFER_FULL, NOT_FINITE, OK
 from .build import Program, empty_marks
+from .sections import crossing_count
 
 Array = NDArray[np.float64]
 
@@ -48,7 +49,9 @@ class Driver:
         self.par = type(program.par)(*(array.copy() for array in program.par))
         self._copies = np.zeros(4 * n + program.width if watched else 0)
         self._spare = np.zeros(stepper.carry if watched else 0)
-        self._crossings = np.zeros((CROSSING_ROWS if watched else 0, 2 + program.width))
+        # one step may cross every section and event once
+        rows = max(CROSSING_ROWS, crossing_count(self.marks)) if watched else 0
+        self._crossings = np.zeros((rows, 2 + program.width))
 
     @property
     def time(self) -> float:
