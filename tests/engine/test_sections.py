@@ -329,11 +329,12 @@ def test_a_stored_run_holds_the_crossings_of_a_run_in_memory(tmp_path: Path) -> 
     assert stored.events[-1].data["q"].tobytes() == memory.events[-1].data["q"].tobytes()
 
 
-def test_more_sections_than_a_buffer_has_rows_may_be_crossed_in_one_step() -> None:
-    """1100 levels that a free particle passes in one step; compiled code would write beyond a buffer of 1024 rows."""
+def test_more_sections_than_a_buffer_has_rows_may_be_crossed_in_one_step(monkeypatch) -> None:
+    """Ten levels that a free particle passes in one step, and a buffer of four rows; compiled code would write beyond it."""
+    monkeypatch.setattr(driving, "CROSSING_ROWS", 4)
     particle = ct.Hamiltonian("p**2/2", q="q", p="p")
-    levels = [ct.Section(f"level{k}", f"q - {1.0 - 0.0009 * (k + 1)}", -1) for k in range(1100)]
+    levels = [ct.Section(f"level{k}", f"q - {1.0 - 0.1 * (k + 1)}", -1) for k in range(10)]
     start = particle.start(q=1.0, p=-2.0)
     run = uncompiled.simulate(particle, start, ct.RK4(), dt=1.0, steps=1, sections=levels)
     times = np.array([run.sections[section.name].time.values for section in levels])
-    assert times == pytest.approx(0.00045 * np.arange(1, 1101)[:, None], abs=1e-15)
+    assert times == pytest.approx(0.05 * np.arange(1, 11)[:, None], abs=1e-15)
