@@ -72,11 +72,25 @@ def remove(path: Path) -> None:
         for entry in sorted(path.iterdir()):
             remove(entry)
         path.rmdir()
-    elif path.exists():
+    elif path.exists() or path.is_symlink():  # the link itself, wherever it leads
         path.unlink()
     else:
         return
     _boundary(f"removed {path.name}")
+
+
+def refuse_foreign(store: Path) -> None:
+    """StoreError if a store holds what no run writes: links, pipes, devices. They would lead out of it, or wait for ever."""
+    for folder, _, _ in os.walk(store):  # which follows no links
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
+                    continue
+                kind = "a link" if entry.is_symlink() else "neither a file nor a directory"
+                raise StoreError(
+                    f"{os.path.relpath(entry.path, store)} is {kind}: no run wrote it", where=str(store),
+                    do="do not trust this store; remove that entry if you know where it came from",
+                )  # fmt: skip
 
 
 def sync_directory(path: Path) -> None:
@@ -96,7 +110,7 @@ def acquire_lock(path: Path) -> int:
     -------
     descriptor : of the open lock file; `release_lock` gives it back
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -133,7 +147,8 @@ def explained(path: Path) -> Iterator[None]:
 
 def _write(path: Path, data: bytes) -> None:
     _boundary(f"before {path.name}")
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    path.unlink(missing_ok=True)  # what a kill left behind, or a link that somebody laid there
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
     try:
         rest = memoryview(data)
         if boundary_hook is not None:

@@ -167,6 +167,24 @@ class Layout:
             )
         if data != _with_checksum(content):
             raise _damaged_spec(where)
+        try:
+            layout = cls._from_content(content)
+            layout._check()
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            StoreError,
+        ):  # a checksum tells nothing about who made it
+            raise StoreError(
+                "spec.json was not written by catena", where=where,
+                do="do not trust this store; its arrays may open in xarray all the same",
+            ) from None  # fmt: skip
+        return layout
+
+    @classmethod
+    def _from_content(cls, content: dict[str, Any]) -> Layout:
         streams = tuple(
             Stream(
                 stream["name"],
@@ -184,6 +202,18 @@ class Layout:
         }
         given = tuple(content.get("given", ()))
         return cls(content["spec"], content["attributes"], streams, content["rows_per_commit"], chunk_rows, given)
+
+    def _check(self) -> None:
+        """Names that stay inside the store, and whole numbers that can be: ValueError or StoreError if not."""
+        columns = [column for stream in self.streams for column in stream.columns]
+        numbers = [self.rows_per_commit, *self.chunk_rows.values(), *(n for column in columns for n in column.shape)]
+        if not all(type(number) is int and 0 < number < 2**48 for number in numbers):
+            raise ValueError("a size is no positive number")
+        if not all(type(stream.fixed) is int and 0 <= stream.fixed < 2**48 for stream in self.streams):
+            raise ValueError("a length is no number")
+        if not isinstance(self.spec, dict) or not all(isinstance(column.attributes, dict) for column in columns):
+            raise ValueError("a table is none")
+        _check_names(self.streams, self.attributes)
 
     def array_metadata(self, stream: Stream, column: Column, *, rows: int) -> dict[str, Any]:
         """The Zarr v3 metadata of a column with so many rows."""

@@ -24,6 +24,7 @@ from catena.store.files import (
     make_directory,
     put,
     put_if_different,
+    refuse_foreign,
     release_lock,
     remove,
     rename_directory,
@@ -148,6 +149,7 @@ class Store:
         path = Path(path).absolute()
         layout = read_layout(path)
         with explained(path):
+            refuse_foreign(path)
             lock = acquire_lock(path / PRIVATE / "lock")
             try:
                 slots, damage, root = observe(path, layout)
