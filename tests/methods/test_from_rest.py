@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.auditing import exact_limit
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
@@ -326,9 +327,20 @@ LONG = [
 ]  # fmt: skip
 
 
+SPUN_UP = 100.0  # times the energy of the start
+
+
 def not_exact(run: ct.Run) -> list[str]:
-    """What is promised to be exact, and is not by the audit's verdict."""
-    return [row.finding for row in run.audit() if row.promised == "exact" and row.verdict != "exact"]
+    """What is promised to be exact, and is not by the audit's verdict.
+
+    Where a constant load has spun the bodies up, rounding grows along the run, which the audit's walks do not: then the energy has
+    to stay within a tenth of what round-off may do.
+    """
+    found = [row for row in run.audit() if row.promised == "exact" and row.verdict != "exact"]
+    scale = float(run._scale[0])
+    if scale > SPUN_UP * abs(found[0].start if found else 0.0):
+        found = [row for row in found if row.quantity != "energy" or row.worst > 0.1 * exact_limit(run.steps, scale)]
+    return [f"{row.label} {row.finding}" for row in found]
 
 
 @pytest.mark.slow
