@@ -181,12 +181,19 @@ def test_a_few_jumps_of_a_smooth_series_alarm(number):
 def test_levels_that_change_a_little_with_each_encounter_are_bounded():
     """Plateaus between the encounters of an orbit, each a little off the one before, and peaks between them. Twin: any jump."""
     orbit = np.arange(2000) // 52
-    values = -0.5 + 1e-7 * np.sin(0.5 * orbit)
-    values[::52] += 3e-7
+    values = -0.5 + 1e-3 * np.sin(0.5 * orbit)
+    values[::52] += 3e-3
     assert judge(values, promised="bounded").verdict == "bounded"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verdicts, "LARGE", inf)
         assert judge(values, promised="bounded").verdict == "jumps"
+
+
+def test_small_errors_that_come_in_a_moment_are_no_jumps():
+    """As those of the momentum of a body that flips now and then: 1e-9 of the scale at each flip. Twin: a thousandth."""
+    flips = np.where(np.arange(2000) // 400 % 2 == 0, 0.0, 1.0)
+    for size, verdict in ((1e-9, "bounded"), (1e-3, "jumps")):
+        assert judge(1.0 + size * flips + 1e-15 * (np.arange(2000) % 3), promised="none").verdict == verdict
 
 
 PHASES = np.linspace(0, 2 * np.pi, 16, endpoint=False)

@@ -29,6 +29,7 @@ FEWEST_SAMPLES = 200
 FALSE_ALARMS = 1e-3  # most false alarms in a run, whatever the number of its rows and components
 WALKS = 1.2  # walks exceed Student's t more often, because lambda is found from the data: 1.15 times in 3 million walks
 BEAT = 25.0  # of an oscillation as long as a block at most 1/28 is left in the means, as a beat that may be slower than the run
+LEAST_JUMP = 1e-4  # of the scale: errors that a flip or a collision adds in a moment are smaller in a run that is fine
 LARGE = 4.0  # smaller parts of the largest deviation change from one close encounter to the next, and are no jumps
 EXACT_FACTOR = 50.0
 BROKEN_FACTOR = 1e3
@@ -142,7 +143,7 @@ def assess(
       and the drift over the whole run exceeds eps * scale, below which it is no more than the rounding of the quantity itself,
       and 1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
     - `exact`: largest deviation <= 50 eps sqrt(steps) scale;
-    - `jumps`: a jump is found that is larger than that, and than a quarter of the largest deviation;
+    - `jumps`: a jump is found that is larger than that, than 1e-4 of the scale, and than a quarter of the largest deviation;
     - `bounded`.
 
     Each component of a vector is judged, and the worst decides (worst verdict, then largest deviation).
@@ -252,7 +253,7 @@ def judge(
         ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),
         ("drifts", significant & resolved),
         ("exact", worst <= exact_limit(steps, scale)),
-        ("jumps", jump > np.maximum(exact_limit(steps, scale), worst / LARGE)),
+        ("jumps", jump > np.maximum(np.maximum(exact_limit(steps, scale), LEAST_JUMP * scale), worst / LARGE)),
     ]
     places = [SEVERITY.index(verdict) for verdict, _ in rules]
     return np.select([holds for _, holds in rules], places, default=SEVERITY.index("bounded"))
