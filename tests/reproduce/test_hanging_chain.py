@@ -23,6 +23,7 @@ def short() -> hanging_chain.Motions:
     }
 
 
+@pytest.mark.slow
 def test_the_hanging_chains_are_reproduced(tmp_path: Path) -> None:
     report = hanging_chain.reproduce(tmp_path, quick=True)
     assert report.ok, report
