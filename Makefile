@@ -1,14 +1,16 @@
 # make run    the main job, after installing what it needs
 # make test   all tests, after installing what they need
 # make check  lint and types      make slow  long studies      make bench  races, as ratios in one run
+# make bits   whether the working tree computes the same bits as a commit: make bits AGAINST=main
 # make docs   documentation       make viewer  the script of the page, from its sources (needs node)
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
+AGAINST ?= HEAD
 
-.PHONY: setup setup-dev run test slow peers check bench docs viewer clean
+.PHONY: setup setup-dev run test slow peers check bench bits docs viewer clean
 
 # The stamps say what is installed; they fall when the requirements change.
 $(VENV)/core.stamp: pyproject.toml constraints.txt
@@ -44,6 +46,9 @@ check: setup-dev
 peers: setup-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
 	$(BIN)/python -m pytest -m peers
+
+bits: setup-dev
+	$(BIN)/python tests/bits/compare.py $(AGAINST)
 
 docs: setup-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
