@@ -87,9 +87,9 @@ def test_implicit_euler_on_kepler_fails_where_the_fixed_point_diverges(dt, step)
         (ct.Gauss(3), "kepler"),
         (ct.Splitting(6), "kepler"),
         (ct.Composition(ct.StormerVerlet(), "kahanli8"), "kepler"),
-        (ct.ImplicitMidpoint(), "pendulum"),
         (ct.RK4(), "galactic"),
-        (ct.SunGeng(), "galactic"),
+        pytest.param(ct.ImplicitMidpoint(), "pendulum", marks=pytest.mark.slow),
+        pytest.param(ct.SunGeng(), "galactic", marks=pytest.mark.slow),
     ],
     ids=str,
 )

@@ -141,8 +141,8 @@ def test_equations_that_are_not_solved_to_round_off_are_seen():
 
 @pytest.mark.parametrize(("method", "of"), pairs("kepler", where=lambda m: Bounded("energy") in m.traits.keeps))
 def test_the_energy_error_of_a_long_run_does_not_drift(method, of):
-    """Eight hundred revolutions; eighty for implicit methods, which take longer to compile than to run uncompiled."""
-    length = dict(steps=100_000, every=20, compiled=True) if method.traits.explicit else dict(steps=10_000, every=5)
+    """Eight hundred revolutions; forty for implicit methods, which take longer to compile than to run uncompiled."""
+    length = dict(steps=100_000, every=20, compiled=True) if method.traits.explicit else dict(steps=5_000, every=5)
     harness.check_promises(method, of, dt=0.05, **length)
 
 

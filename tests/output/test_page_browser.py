@@ -489,12 +489,12 @@ def test_arrows_show_the_axes_and_the_angular_momentum_of_a_single_body(browser:
 def test_the_page_tells_what_a_problem_shows(browser: Any, tmp_path: Path) -> None:
     """Title in words, and a paragraph; also of a stored run. From another start nothing is claimed."""
     problem = ct.problems.pendulum()
-    run = ct.simulate(problem, steps=20, out=tmp_path / "run.zarr", progress=False)
+    run = ct.simulate(problem, method=ct.RK4(), steps=20, out=tmp_path / "run.zarr", progress=False)
     run.view(tmp_path / "page.html")
     opened = Opened(browser, tmp_path / "page.html")
     assert opened.page.text_content("h1") == "Pendulum"
     assert opened.page.text_content(".about") == problem.about
     opened.context.close()
-    other = ct.simulate(problem, problem.system.start(q=0.1, p=0.0), steps=20, progress=False)
+    other = ct.simulate(problem, problem.system.start(q=0.1, p=0.0), method=ct.RK4(), steps=20, progress=False)
     assert 'class="about"' not in other.view().html
     assert "<h1>Hamiltonian system with 1 degree of freedom</h1>" in other.view().html
