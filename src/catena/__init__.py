@@ -68,6 +68,7 @@ _HOMES = {
         "CatenaWarning",
         "InputError",
         "Interrupted",
+        "KernelError",
         "StepFailure",
         "StoreError",
     ],

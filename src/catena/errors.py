@@ -34,6 +34,10 @@ class CapabilityError(CatenaError):
     """A method that cannot treat this system, or a system that does not offer what was asked."""
 
 
+class KernelError(CatenaError):
+    """A kernel that reads or writes outside its arrays: a mistake in a system or method, found by plain Python or `CATENA_DEBUG=1`."""
+
+
 class StoreError(CatenaError):
     """A run store that cannot be created, read or continued. Nothing in it was changed."""
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.engine.build import build
 from catena.errors import StepFailure
 from chains import in_form
 from uncompiled import simulate
@@ -53,3 +54,11 @@ def test_stages_without_a_solution_tell_the_last_changes(form):
     assert "have no solution within reach" in failure.wrong
     assert "last relative changes" in failure.wrong
     assert 'solver="newton"' in failure.do
+
+
+@pytest.mark.parametrize("form", ["quaternion", "multiplier"])
+def test_a_library_that_cannot_follow_the_forces_of_a_chain_is_refused(form):
+    """Forces are kept in par on the way, as numbers; heyoka's expressions are none."""
+    chain = ct.Chain([ct.Body.tetrahedron()] * 2, ct.LennardJones(5.0, 1.0), form=form)
+    with pytest.raises(ct.CapabilityError, match="keeps numbers on the way"):
+        build(chain, ct.Taylor(), compiled=False)

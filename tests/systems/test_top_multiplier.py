@@ -216,6 +216,13 @@ def test_the_motion_is_the_same(name):
     assert distance(run_to(ct.Gauss(6), of, 2.0, 40), y, q) < 1e-11
 
 
+def test_heyoka_finds_all_parameters_that_the_field_reads():
+    """They are handed over by what the program reads, and a step made elsewhere reads more than the rest of it."""
+    pytest.importorskip("heyoka")
+    a, b = (run_to(method, problem(), 1.0, 20) for method in (ct.Taylor(), ct.Gauss(6)))
+    assert distance(a, b.angular_momentum, b.orientation) < 1e-12
+
+
 def test_it_is_published_in_the_axes_in_which_the_body_was_given():
     of, usual = problem(body=TURNED), problem("quaternion", body=TURNED)
     a, b = (run_to(ct.Gauss(6), p, 1.0, 20) for p in (of, usual))

@@ -21,7 +21,7 @@ from .. import kernel, summation, views
 from ..errors import CapabilityError
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
-from . import cache, collector, headers, loop, sections
+from . import bounds, cache, collector, headers, loop, own_lines, sections
 
 
 @dataclass(frozen=True)
@@ -154,20 +154,33 @@ def _parameters(module: Any, system: System, stepper: Stepper) -> Any:
     return module.Parameters(**{name: arrays[name] for name in module.Parameters._fields})
 
 
-def build(system: System, method: Method, *, crossing: Crossing | None = None, compiled: bool = True) -> Program:
-    """The program of this pair, compiled, or as plain Python (same text, same bits, slow)."""
+def build(
+    system: System,
+    method: Method,
+    *,
+    crossing: Crossing | None = None,
+    compiled: bool = True,
+    checked: bool | None = None,
+) -> Program:
+    """The program of this pair, compiled, or as plain Python (same text, same bits, slow).
+
+    Every subscript is checked if `checked`, else if the environment asks for it (`catena.engine.bounds`).
+    """
+    if checked is None:
+        checked = bounds.are_wanted()
     view, stepper, parts = program_parts(system, method, crossing=crossing)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     kind = f"{system.kind} x {method}"  # the text names no coordinates: whatever they are called, it is compiled once
-    par = _used(parts, parameter_types(system, stepper))
+    par = _used(parts if stepper.outside is None else [*parts, *_field_parts(view)], parameter_types(system, stepper))
+    checks: dict[str, Any] = dict(checked=checked, with_ground=system.with_ground)
     if compiled and stepper.outside is None:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         entry = headers.cpu_entry(par, packed=stepper.packed)
-        text = headers.module_text(kind, parts, par, header=header, entry=entry)
+        text = headers.module_text(kind, parts, par, header=header, entry=entry, **checks)
         module = cache.load(text, title)
     else:
-        text = headers.module_text(kind, parts, par, header=headers.PYTHON, entry="@_fn")
-        module = interpreted(text)
+        text = headers.module_text(kind, parts, par, header=headers.PYTHON, entry="@_fn", **checks)
+        module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
         if stepper.outside is not None:
             step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))
             made = stepper.outside(_field_with(view, par), _parameters(module, system, stepper), view.dimension)
@@ -179,7 +192,9 @@ def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title
     """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number."""
     arguments = ", ".join(f"types.float64[{':, ' * (d - 1)}::1]" if d else "types.int64" for d in dimensions)
     entry = f"@njit({result}({arguments}), nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
-    text = headers.module_text(title, collector.collect(kernel, {}), [], header=headers.CPU, entry=entry)
+    parts = collector.collect(kernel, {})
+    checked = bounds.are_wanted()
+    text = headers.module_text(title, parts, [], header=headers.CPU, entry=entry, checked=checked)
     return cache.load(text, title).advance
 
 
@@ -193,10 +208,13 @@ def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
 
 def _field_with(view: views.View, par: Sequence[headers.ArrayType]) -> Callable[[Any], Callable[..., Any]]:
     """math module -> the field of a view as a plain Python function that computes with it."""
-    fills = {**view.fills, views.dimension: view.dimension}
-    parts = collector.collect(views.field, fills)
-    text = headers.module_text("field", parts, par, header=headers.PYTHON, entry="@_fn")
+    text = headers.module_text("field", _field_parts(view), par, header=headers.PYTHON, entry="@_fn")
     return lambda math_module: interpreted(text, math_module).advance
+
+
+def _field_parts(view: views.View) -> list[collector.Part]:
+    """The functions of the field of a view."""
+    return collector.collect(views.field, {**view.fills, views.dimension: view.dimension})
 
 
 def empty_marks(program: Program) -> np.ndarray:

@@ -11,12 +11,13 @@ import ast
 import functools
 import inspect
 import itertools
+import linecache
 import math
 import sys
 import textwrap
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
@@ -39,12 +40,13 @@ Fills = dict[Any, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """One function of the generated module."""
+    """One function of the generated module, and the kernel that it was made from (the text knows no files and lines)."""
 
     name: str
     mark: str  # "fn", "apart", "inline" or "within"
     origin: str
     text: str
+    kernel: Any = field(default=None, compare=False, repr=False)
 
 
 def collect(entry: Any, fills: Fills) -> list[Part]:
@@ -101,9 +103,9 @@ class _Collector:
             if literal is None:
                 raise _refusal(kernel, f"the size is {fills[kernel]!r}; only a number can be a size")
             body: list[ast.stmt] = [ast.Return(_expression(literal))]
-            return self._add(stem, "fn", f"{origin}, literal", _arguments(kernel, tree), body)
+            return self._add(kernel, stem, "fn", f"{origin}, literal", _arguments(kernel, tree), body)
         return self._add(
-            stem, mark if mark in ("apart", "inline", "within") else "fn", origin, _arguments(kernel, tree),
+            kernel, stem, mark if mark in ("apart", "inline", "within") else "fn", origin, _arguments(kernel, tree),
             self._rewritten(kernel, tree, fills),
         )  # fmt: skip
 
@@ -116,23 +118,21 @@ class _Collector:
         origin = f"{written.origin}.{written.name}, written"
         arguments = _arguments(stand_in, tree)
         if not written.uses and _is_plain(stand_in, tree):  # the longest kernels, and nothing in them to replace
-            return self._name(stem, mark, origin, written.text.replace(f"def {written.name}(", "def _(", 1))
-        return self._add(stem, mark, origin, arguments, self._rewritten(stand_in, tree, fills))
+            return self._name(written, stem, mark, origin, written.text.replace(f"def {written.name}(", "def _(", 1))
+        return self._add(written, stem, mark, origin, arguments, self._rewritten(stand_in, tree, fills))
 
     def _rewritten(self, function: types.FunctionType, tree: ast.FunctionDef, fills: Fills) -> list[ast.stmt]:
         rewrite = _Rewrite(function, lambda node, path: self._resolve(function, node, path, fills))
-        body = tree.body
-        first = body[0]
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-            body = body[1:] or [ast.Pass()]
-        return [node for node in (rewrite.visit(node) for node in body) if node is not None]
+        return [node for node in map(rewrite.visit, _body(tree)) if node is not None]
 
-    def _add(self, stem: str, mark: str, origin: str, arguments: ast.arguments, body: list[ast.stmt]) -> str:
+    def _add(
+        self, kernel: Any, stem: str, mark: str, origin: str, arguments: ast.arguments, body: list[ast.stmt]
+    ) -> str:
         tree = ast.FunctionDef("_", arguments, body, [], None, lineno=1)
         tree.type_params = []  # type: ignore[attr-defined]
-        return self._name(stem, mark, origin, ast.unparse(tree))
+        return self._name(kernel, stem, mark, origin, ast.unparse(tree))
 
-    def _name(self, stem: str, mark: str, origin: str, text: str) -> str:
+    def _name(self, kernel: Any, stem: str, mark: str, origin: str, text: str) -> str:
         """The name of a function with this text, a new one unless the same text is there."""
         key = (stem, mark, text)
         if key not in self.names:
@@ -140,7 +140,7 @@ class _Collector:
             wanted = itertools.chain([stem], (f"{stem}_{k}" for k in itertools.count(2)))
             name = next(candidate for candidate in wanted if candidate not in taken)
             self.names[key] = name
-            self.parts.append(Part(name, mark, origin, text.replace("def _(", f"def {name}(", 1)))
+            self.parts.append(Part(name, mark, origin, text.replace("def _(", f"def {name}(", 1), kernel))
         return self.names[key]
 
     def _resolve(self, function: types.FunctionType, node: ast.AST, path: list[str], fills: Fills) -> ast.expr:
@@ -300,6 +300,25 @@ def _is_plain(function: types.FunctionType, tree: ast.FunctionDef) -> bool:
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
             return False
     return True
+
+
+def _body(tree: ast.FunctionDef) -> list[ast.stmt]:
+    """The statements of a kernel without its docstring."""
+    first = tree.body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return tree.body[1:] or [ast.Pass(lineno=first.lineno)]
+    return tree.body
+
+
+def source_of(kernel: Any) -> tuple[str, int, list[ast.stmt]]:
+    """File and first line of a kernel, and its statements, whose lines count from there; a written one has its text for a file."""
+    if isinstance(kernel, Written):
+        filename = f"<{kernel.origin}.{kernel.name}>"
+        linecache.cache[filename] = (len(kernel.text), None, kernel.text.splitlines(keepends=True), filename)
+        tree = ast.parse(kernel.text).body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        return filename, 1, _body(tree)
+    return kernel.__code__.co_filename, kernel.__code__.co_firstlineno, _body(_parse(kernel))
 
 
 def _arguments(function: types.FunctionType, tree: ast.FunctionDef) -> ast.arguments:

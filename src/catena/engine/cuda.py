@@ -25,7 +25,7 @@ from ..methods.base import Method, Stepper
 from ..systems.base import System
 from ..talk import say
 from ..views import NOT_FINITE, OK, View, measure, publish
-from . import headers
+from . import bounds, headers
 from .build import parameter_arrays, parameter_types, program_parts
 from .driver import LARGEST
 from .folding import fold
@@ -119,7 +119,8 @@ def build(system: System, method: Method) -> CudaProgram:
         )
     par = parameter_types(system, stepper)
     kind = f"{system.kind} x {method} on CUDA"
-    text = headers.module_text(kind, parts, par, header=headers.CUDA, entry="@_fn") + kernel_text(par)
+    checks: dict[str, Any] = dict(checked=bounds.are_wanted() and _simulated(), with_ground=system.with_ground)
+    text = headers.module_text(kind, parts, par, header=headers.CUDA, entry="@_fn", **checks) + kernel_text(par)
     return CudaProgram(system, view, stepper, _loaded(text, title))
 
 
@@ -162,15 +163,20 @@ def _loaded(text: str, title: str) -> Any:
     return namespace["advance_members"]
 
 
+def _simulated() -> bool:
+    """Whether the card is plain Python, which can check subscripts (`bounds`) and knows no machine code."""
+    from numba import config
+
+    return bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
+
+
 @contextmanager
 def without_contraction() -> Iterator[None]:
     """Multiply and add are rounded each, as on the processor.
 
     NVVM fuses them unless given -fma=0, and numba-cuda knows that option only as a part of its fastmath.
     """
-    from numba import config
-
-    if config.ENABLE_CUDASIM:  # type: ignore[attr-defined]
+    if _simulated():
         yield
         return
     from numba.cuda.cudadrv import nvvm

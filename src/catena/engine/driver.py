@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..views import BUFFER_FULL, NOT_FINITE, OK
 from .build import Program, empty_marks
+from .faults import out_of_bounds
 from .sections import crossing_count
 
 Array = NDArray[np.float64]
@@ -70,6 +71,13 @@ class Driver:
 
     def first_row(self) -> Chunk:
         """The row of the state as it is; to be taken before the first step. NOT_FINITE if it is not defined there."""
+        try:
+            return self.record()
+        except IndexError as fault:
+            raise out_of_bounds(self, 0) from fault
+
+    def record(self) -> Chunk:
+        """The row of the state as it is."""
         rows = np.full((1, self.program.width), np.nan)
         status, _ = self._call(0, rows)
         defined = status != NOT_FINITE and bool(np.isfinite(rows).all())
@@ -78,13 +86,17 @@ class Driver:
     def advance(self, steps: int) -> Chunk:
         """Make steps; on failure the state is that before the failing step, and rows until then are returned."""
         first, before = self.step, self._copy()
-        chunk = self._attempt(steps)
+        try:
+            chunk = self.attempt(steps)
+        except IndexError as fault:  # of plain Python, or of code that checks its subscripts
+            self.restore(first, before)
+            raise out_of_bounds(self, steps) from fault
         if chunk.status <= OK and self._is_sound(chunk):
             return chunk
         self.restore(first, before)
         return self._until_failure(steps, chunk.status)
 
-    def _attempt(self, steps: int) -> Chunk:
+    def attempt(self, steps: int) -> Chunk:
         """Make steps, as the loop does it: the last of them may be a failure."""
         first = self.step
         rows = np.empty((steps // self.every + 1, self.program.width))
@@ -124,7 +136,7 @@ class Driver:
             if 2**power > left:
                 continue
             step, before = self.step, self._copy()
-            part = self._attempt(2**power)
+            part = self.attempt(2**power)
             if part.status <= OK and self._is_sound(part):
                 parts.append(part)
                 left -= 2**power
@@ -140,7 +152,7 @@ class Driver:
     def jump(self) -> tuple[int, float]:
         """Make the step that fails once more: the variable that changes most in it, and by how much; the state stays."""
         step, before = self.step, self._copy()
-        self._attempt(1)
+        self.attempt(1)
         with np.errstate(all="ignore"):
             change = np.nan_to_num(np.abs(self.z - before["z"]), nan=np.inf)
         self.restore(step, before)
@@ -149,7 +161,7 @@ class Driver:
     def trace(self) -> tuple[int | None, list[float]]:
         """Make the step that fails once more, for what the method can tell of it; the state stays."""
         step, before = self.step, self._copy()
-        self._attempt(1)
+        self.attempt(1)
         self.restore(step, before)
         return self.program.method.trace(self.program.view, self._work)
 

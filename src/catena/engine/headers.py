@@ -6,8 +6,9 @@ The functions of a generated module are the same in all three; only the header a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from . import bounds
 from .collector import Part
 
 # Strict IEEE. `_nrt=False` (private in numba, pinned by a test) makes every allocation a compile error
@@ -75,11 +76,28 @@ def _packed(compile):
     return compiled
 """
 
+# What checked subscripts need; those of a card are checked in its simulator, which is plain Python.
+CHECKS = {CPU: bounds.COMPILED, PYTHON: bounds.PLAIN, CUDA: bounds.PLAIN}
+
 ArrayType = tuple[str, int, str]  # name, number of dimensions, dtype
 
 
-def module_text(title: str, parts: Sequence[Part], par: Sequence[ArrayType], *, header: str, entry: str) -> str:
-    """Text of a module: header, parameters, the functions, and the last of them as `advance`."""
+def module_text(
+    title: str,
+    parts: Sequence[Part],
+    par: Sequence[ArrayType],
+    *,
+    header: str,
+    entry: str,
+    checked: bool = False,
+    with_ground: Collection[str] = (),
+) -> str:
+    """Text of a module: header, parameters, the functions, and the last of them as `advance`; checked by `bounds` if asked for."""
+    if checked:
+        base = next(base for base in CHECKS if header.startswith(base))
+        # what is checked is compiled apart: all in one function takes minutes
+        header = base + CHECKS[base] + header.removeprefix(base).replace(INLINED, "")
+        parts = [bounds.checked(part, with_ground) for part in parts]
     if any(part.mark == "within" or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))
     listing = [f"# {title}", "# Parts, in order of definition:"]

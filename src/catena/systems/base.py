@@ -88,6 +88,9 @@ class System:
     invariants: tuple[Invariant, ...]
     default_method: tuple[str, dict[str, Any]]
     works_in_parameters: ClassVar[bool] = False  # kernels write into par, which members on a card would share
+    with_ground: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # arrays of par whose last row kernels call number -1: the ground
     smoothness: float = math.inf  # how many derivatives of the energy are continuous along every motion
 
     @property

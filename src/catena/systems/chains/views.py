@@ -91,7 +91,7 @@ def _canonical_view(chain: Chain, name: str, fills: dict[Any, Any], *flags: str)
     }  # fmt: skip
     fills = {**chain.interactions.fills(), **fills, **more}
     pack, unpack = partial(to_canonical, chain), partial(from_canonical, chain)
-    flags_of_all = frozenset({*flags, *_kinds_of_bodies(chain)})
+    flags_of_all = frozenset({*flags, *_kinds_of_bodies(chain), "scratch"})  # forces and torques stand in par
     body_of = partial(_body_of, chain.count, (3, 4, 3, 4))
     return View(name, fills, 14 * chain.count, pack, unpack, flags_of_all, False, body_of=body_of)
 

@@ -62,6 +62,7 @@ class Linkage(System):
 
     default_method = ("EnergyMomentum", {})
     works_in_parameters = True
+    with_ground = frozenset({"node", "sweep"})
 
     def __init__(
         self,

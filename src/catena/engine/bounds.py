@@ -1,0 +1,104 @@
+"""A generated module that looks before it touches: every subscript is compared with the size of its array.
+
+Compiled code trusts its subscripts: one beyond the end reads or writes what is not its own, and a negative one means an
+element counted from the end. With `CATENA_DEBUG=1` in the environment every subscript and both edges of every slice are
+checked, in compiled code and in plain Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Collection
+from dataclasses import replace
+
+from .collector import Part
+
+VARIABLE = "CATENA_DEBUG"
+
+# Plain numbers as subscripts stay as they are: only they tell the elements of a tuple of different things apart, and numba
+# (`boundscheck`) or Python finds those beyond the end.
+COMPILED = """\
+_strict = dict(error_model="numpy", fastmath=False, _nrt=False, boundscheck=True)
+_fn = _apart = njit(**_strict, **_inner)
+_inline = njit(inline="always", **_strict, **_inner)
+@_fn
+def _at(index, size):
+    if index < 0 or index >= size:
+        raise IndexError
+    return index
+@_fn
+def _row(index, size):
+    if index < -1 or index >= size:
+        raise IndexError
+    return index
+@_fn
+def _edge(index, size):
+    if index < 0 or index > size:
+        raise IndexError
+    return index
+"""
+PLAIN = "from catena.engine.bounds import at as _at, edge as _edge, row as _row\n"
+
+
+def are_wanted() -> bool:
+    """Whether the environment asks for checks."""
+    return os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
+def at(index: int, size: int) -> int:
+    """An index into an axis of this size."""
+    if not 0 <= index < size:
+        raise IndexError(f"element {index} of {size}")
+    return index
+
+
+def row(index: int, size: int) -> int:
+    """An index into an axis of this size, -1 being the last."""
+    if not -1 <= index < size:
+        raise IndexError(f"element {index} of {size}")
+    return index
+
+
+def edge(index: int, size: int) -> int:
+    """Where a slice of an axis of this size begins or ends."""
+    if not 0 <= index <= size:
+        raise IndexError(f"a slice from or to element {index} of {size}")
+    return index
+
+
+def checked(part: Part, with_ground: Collection[str]) -> Part:
+    """The same function with a check in every subscript; the last row of some arrays is number -1 (`System.with_ground`)."""
+    return replace(part, text=ast.unparse(_Look(with_ground).visit(ast.parse(part.text))))
+
+
+class _Look(ast.NodeTransformer):
+    """`a[i, k:]` becomes `a[_at(i, len(a)), _edge(k, a.shape[1]):]`."""
+
+    def __init__(self, with_ground: Collection[str]) -> None:
+        self.with_ground = with_ground
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        name = getattr(node.value, "id", getattr(node.value, "attr", ""))  # of a local name, or of an array of par
+        check = "_row" if name in self.with_ground else "_at"
+        if isinstance(node.slice, ast.Tuple):
+            node.slice.elts = [_look(check, index, node.value, axis) for axis, index in enumerate(node.slice.elts)]
+        else:
+            node.slice = _look(check, node.slice, node.value, 0)
+        return node
+
+
+def _look(check: str, index: ast.expr, array: ast.expr, axis: int) -> ast.expr:
+    """An index along an axis, with its check."""
+    if isinstance(index, ast.Slice):
+        edges = (part and _call("_edge", part, array, axis) for part in (index.lower, index.upper))
+        return ast.Slice(*edges, index.step)
+    return index if isinstance(index, ast.Constant) else _call(check, index, array, axis)
+
+
+def _call(check: str, index: ast.expr, array: ast.expr, axis: int) -> ast.expr:
+    size: ast.expr = ast.Call(ast.Name("len", ast.Load()), [array], [])
+    if axis > 0:  # only arrays have more than one axis; tuples have a length, too
+        size = ast.Subscript(ast.Attribute(array, "shape", ast.Load()), ast.Constant(axis), ast.Load())
+    return ast.Call(ast.Name(check, ast.Load()), [index, size], [])

@@ -1,0 +1,51 @@
+"""Where a kernel left its arrays: the step is made once more in plain Python, whose lines are those of the kernels."""
+
+from __future__ import annotations
+
+import traceback
+from typing import TYPE_CHECKING
+
+from ..errors import KernelError
+from . import bounds
+from .build import build
+
+if TYPE_CHECKING:
+    from .driver import Driver
+
+DO = (
+    "correct the index, or make the array as long as it must be: Stepper.work and Stepper.carry declare those of a method, "
+    "View.scratch and parameter_arrays() those of a system"
+)
+
+
+def out_of_bounds(driver: Driver, steps: int) -> KernelError:
+    """The error for the first of these steps that leaves an array, with the kernel and its line; 0 steps only record the state."""
+    for power in reversed(range(steps.bit_length())):
+        fault_in(driver, 2**power)
+    program = driver.program
+    checked = build(program.system, program.method, crossing=program.crossing, compiled=False, checked=True)
+    again = type(driver)(checked, driver.z, t0=driver.t0, dt=driver.dt, every=driver.every)
+    again.restore(driver.step, driver.state())
+    fault = fault_in(again, min(steps, 1))
+    step = f"step {driver.step + 1}" if steps else "the start"
+    if fault is None:
+        return KernelError(
+            f"{program.title} leaves an array, but not in plain Python", where=step,
+            do="look for a kernel that reads what no kernel has written",
+        )  # fmt: skip
+    place = [frame for frame in traceback.extract_tb(fault.__traceback__) if frame.filename != bounds.__file__][-1]
+    return KernelError(
+        f"{program.title}: kernel {place.name} leaves an array: {fault}",
+        where=f"{place.filename}:{place.lineno}, {step}: {place.line}", do=DO,
+    )  # fmt: skip
+
+
+def fault_in(driver: Driver, steps: int) -> IndexError | None:
+    """What leaves an array in these steps, with the state as before them; None if nothing does, with the state after them."""
+    step, before = driver.step, {name: array.copy() for name, array in driver.state().items()}
+    try:
+        driver.attempt(steps) if steps else driver.record()
+    except IndexError as fault:
+        driver.restore(step, before)
+        return fault
+    return None
