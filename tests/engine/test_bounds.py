@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from catena.engine.driver import Driver
 from catena.errors import KernelError
 from catena.methods.base import Method, Stepper, Traits
 from catena.summation import add
-from catena.views import View, dimension, field
+from catena.views import View, dimension, field, field_count
 
 HERE = Path(__file__)
 
@@ -194,6 +195,15 @@ def test_a_work_array_one_number_too_short_is_found(kind, method):
     assert driver(method, of, compiled=False, checked=True).advance(1).status == 0
     with pytest.raises(KernelError, match=r"element \d+ of \d+"):
         driver(Short(method), of, compiled=False, checked=True).advance(1)
+
+
+def test_more_fields_than_stages_have_room_for_are_refused(pendulum):
+    """In compiled code the changes of the ninth would be those of the first in the sweep before."""
+    view = pendulum.system.view("canonical")
+    for count, enough in ((8, True), (9, False)):
+        crowded = replace(view, fills={**view.fills, field_count: count})
+        with nullcontext() if enough else pytest.raises(ct.CapabilityError, match="9 fields"):
+            ct.Gauss(2).stepper(crowded)
 
 
 def test_a_kernel_that_exists_as_text_is_named_by_who_wrote_it(pendulum):

@@ -92,8 +92,8 @@ class _Look(ast.NodeTransformer):
 def _look(check: str, index: ast.expr, array: ast.expr, axis: int) -> ast.expr:
     """An index along an axis, with its check."""
     if isinstance(index, ast.Slice):
-        edges = (part and _call("_edge", part, array, axis) for part in (index.lower, index.upper))
-        return ast.Slice(*edges, index.step)
+        lower, upper = (part and _call("_edge", part, array, axis) for part in (index.lower, index.upper))
+        return ast.Slice(lower=lower, upper=upper, step=index.step)
     return index if isinstance(index, ast.Constant) else _call(check, index, array, axis)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import views
+from ..errors import CapabilityError
 from ..kernel import Written, bind, inline, size, slot
 from ..views import View, dimension, field, field_count, field_end, momentum_rate, velocity
 from .tableaux import Collocation
@@ -249,6 +250,11 @@ def table(t: Collocation) -> NDArray[np.float64]:
 def fills(view: View, s: int) -> Mapping[Any, Any]:
     """What fills the slots and sizes of this module for s stages on this view."""
     n, lanes = view.dimension, lanes_for(s)
+    fields = view.fills.get(field_count, 0)  # in joint form, where par counts them, there are six at most
+    if fields > MOST_FIELDS:
+        raise CapabilityError(
+            f"it has {fields} fields, and stages keep the changes of {MOST_FIELDS}", do="join fields of like magnitude"
+        )
     given = {
         stage_count: s,
         lane_count: lanes,
