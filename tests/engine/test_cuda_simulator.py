@@ -152,3 +152,26 @@ def test_multiplications_and_additions_are_not_fused():
         assert nvvm.compile_ir.func is original
         assert nvvm.compile_ir.keywords == {"fma": False}
     assert nvvm.compile_ir is original
+
+
+CHECKED = """
+import numpy as np
+import catena as ct
+from catena.engine import cuda
+
+kepler = ct.problems.kepler()
+starts = {"q": [[0.4, 0.0], [0.5, 0.1], [1.0, 0.0]], "p": [[0.0, 2.0], [0.1, 1.4], [0.0, 1.0]]}
+options = dict(dt=0.05, steps=45, every=2, keep="samples", device="cuda")
+texts = []
+load = cuda._loaded
+cuda._loaded = lambda text, title: (texts.append(text), load(text, title))[1]
+ct.ensemble(kepler.system, starts, ct.RK4(), **options)
+ct.ensemble(kepler.system, starts, ct.Splitting(4), **options)
+print(all("_edge(" in text and "_at(" in text for text in texts), len(texts))
+"""
+
+
+@pytest.mark.slow
+def test_members_on_the_card_stay_within_their_arrays() -> None:
+    """Every subscript of the card's code is checked in its simulator; one that leaves an array would end the process."""
+    assert run_python(CHECKED, NUMBA_ENABLE_CUDASIM=1, CATENA_DEBUG=1)[0].split() == ["True", "2"]
