@@ -62,7 +62,7 @@ class Linkage(System):
 
     default_method = ("EnergyMomentum", {})
     works_in_parameters = True
-    with_ground = frozenset({"node", "sweep"})
+    with_ground = frozenset({"node", "sweep", "push", "tree_home"})
 
     def __init__(
         self,
