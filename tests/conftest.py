@@ -91,4 +91,4 @@ def is_worker(config: pytest.Config) -> bool:
 
 def compiled(folder: Path) -> int:
     """Generated modules whose machine code is in the cache."""
-    return len({index.name.split(".")[0] for index in folder.glob("__pycache__/catena_generated_*.nbi")})
+    return len(list(folder.glob("kept/code-*")))

@@ -22,7 +22,7 @@ HEAVY = ("sympy", "xarray", "zarr", "matplotlib", "pydantic", "numba", "scipy", 
 # not know each other, and neither do engine and store.
 LAYERS = (
     ("errors", "markup", "talk", "version"),
-    ("kernel", "disk_cache", "memory"),
+    ("kernel", "disk_cache", "forking", "memory"),
     ("views", "summation", "fused", "elimination", "expressions"),
     ("geometry",),
     ("systems", "methods"),

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena import disk_cache
 from catena.engine import cache
 from catena.engine.build import build
+from catena.engine.machine_code import identity_of
 from processes import SOURCE, finish_python, run_python, start_python
 
 RUN = """
@@ -42,8 +42,8 @@ def told(result: tuple[str, str]) -> tuple[dict[str, Any], int]:
 
 
 def machine_code(folder: Path) -> dict[str, int]:
-    """The files of numba, with their times."""
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "__pycache__").glob("*.nb[ic]")}
+    """What is kept of it, with times."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "kept").glob("code-*")}
 
 
 def test_of_three_processes_the_first_compiles_and_all_get_the_same_bits(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_of_three_processes_the_first_compiles_and_all_get_the_same_bits(tmp_pat
     first, said = told(result)
     assert (first["hits"], first["misses"], said) == (0, 1, 1)
     files = machine_code(tmp_path)
-    assert {Path(name).suffix for name in files} == {".nbi", ".nbc"}
+    assert len(files) == 1
     for seed in (1, 2):
         later, said = told(run_python(RUN, CATENA_CACHE_DIR=tmp_path, PYTHONHASHSEED=seed))
         assert (later["hits"], later["misses"], said) == (1, 0, 0)
@@ -135,20 +135,33 @@ def test_two_processes_that_compile_at_once_both_succeed(tmp_path: Path) -> None
 
 
 def test_an_unwritable_cache_is_said_once_and_survived(tmp_path: Path) -> None:
-    """A path below a file cannot be made, not even by root. What was compiled is gone with the process."""
+    """A path below a file cannot be made, not even by root. Nothing is left behind anywhere."""
     (tmp_path / "file").write_text("")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     output, talk = run_python(RUN, CATENA_CACHE_DIR=tmp_path / "file" / "cache", TMPDIR=scratch)
-    assert talk.count("cannot write to the cache") == 1
+    assert talk.count("is of no use") == 1
     assert "Not a directory" in talk
     assert json.loads(output)["final"] == told(run_python(RUN))[0]["final"]
     assert list(scratch.iterdir()) == []
 
 
-def test_a_cache_directory_of_numba_is_used_without_false_alarm(tmp_path: Path) -> None:
+def test_a_cache_directory_of_numba_changes_nothing_and_stays_empty(tmp_path: Path) -> None:
+    """Numba's own files are read without a check."""
     chosen = {"CATENA_CACHE_DIR": tmp_path / "a", "NUMBA_CACHE_DIR": tmp_path / "b"}
     assert [told(run_python(RUN, **chosen))[1] for _ in range(2)] == [1, 0]
+    assert not (tmp_path / "b").exists()
+
+
+def test_settings_of_numba_that_change_the_code_have_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a run with bounds checks would silently do without them. A setting that changes no code compiles nothing."""
+    import numba
+
+    usual = identity_of("a text")
+    monkeypatch.setattr(numba.config, "DEBUG_CACHE", 1)
+    assert identity_of("a text") == usual
+    monkeypatch.setattr(numba.config, "BOUNDSCHECK", 1)
+    assert identity_of("a text") != usual
 
 
 def test_parameters_step_size_and_lengths_compile_nothing_new() -> None:
@@ -182,72 +195,36 @@ class Gate:
     """Lets a generated module be watched while it is being made."""
 
     def __init__(self) -> None:
-        self.entered, self.go = threading.Event(), threading.Event()
+        self.entered, self.go, self.passed = threading.Event(), threading.Event(), 0
 
     def __call__(self) -> None:
+        self.passed += 1
         self.entered.set()
         assert self.go.wait(60)
 
 
-def loaded_while_it_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, list[Any]]:
-    """A second thread asks for a module while the first makes it: whether it had to wait, and what both got."""
+def loaded_while_it_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, int]:
+    """A second thread asks for a module while the first makes it: whether it had to wait, and how often it was made."""
     gate, found = Gate(), []
     monkeypatch.setitem(sys.modules, "gate_of_the_test", gate)  # type: ignore[arg-type]
     text = f"import sys\nsys.modules['gate_of_the_test']()\nadvance = 1\n# {name}\n"
-
-    def load() -> None:
-        try:
-            found.append(cache.load(text, name).advance)
-        except AttributeError:
-            found.append("half a module")
-
-    threads = [threading.Thread(target=load) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: found.append(cache.load(text, name).advance)) for _ in range(2)]
     threads[0].start()
     assert gate.entered.wait(60)
     threads[1].start()
     threads[1].join(0.3)
-    waited = threads[1].is_alive()
+    waited = threads[1].is_alive() and gate.passed == 1
     gate.go.set()
     for thread in threads:
         thread.join()
-    return waited, found
+    assert found == [1, 1]
+    return waited, gate.passed
 
 
 def test_a_second_thread_waits_until_the_module_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert loaded_while_it_is_made("locked", monkeypatch) == (True, [1, 1])
+    assert loaded_while_it_is_made("locked", monkeypatch) == (True, 1)
 
 
-def test_without_the_lock_the_second_thread_gets_half_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_lock_the_second_thread_makes_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_loading", contextlib.nullcontext())
-    assert "half a module" in loaded_while_it_is_made("unlocked", monkeypatch)[1]
-
-
-def test_a_text_cut_off_by_a_crash_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path))
-    made = []
-
-    def make() -> str:
-        made.append(1)
-        return "the text\nwith two lines"
-
-    assert [disk_cache.remembered("request", make) for _ in range(2)] == ["the text\nwith two lines"] * 2
-    assert len(made) == 1
-    (file,) = tmp_path.iterdir()
-    whole = file.read_bytes()
-    for damage in (whole[:-1], b"", b"\xff" + whole, whole.replace(b"two", b"tow")):
-        file.write_bytes(damage)
-        assert disk_cache.remembered("request", make) == "the text\nwith two lines"
-        assert file.read_bytes() == whole
-    assert disk_cache.remembered("another request", lambda: "other") == "other"
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".txt", ".txt"]
-
-
-def test_a_generated_module_cut_off_by_a_crash_is_written_again(tmp_path: Path) -> None:
-    path = tmp_path / "module.py"
-    disk_cache.keep(path, "advance = 1\n")
-    written = path.stat().st_mtime_ns
-    disk_cache.keep(path, "advance = 1\n")
-    assert path.stat().st_mtime_ns == written
-    path.write_text("adv")
-    disk_cache.keep(path, "advance = 1\n")
-    assert path.read_text() == "advance = 1\n"
+    assert loaded_while_it_is_made("unlocked", monkeypatch) == (False, 2)

@@ -23,9 +23,12 @@ print(json.dumps(sorted(sys.modules)))
 """
 STEP = "ct.simulate(ct.problems.pendulum(), method=ct.Gauss(6), dt=0.3, steps=1)"
 PREPARED = f"""
-from contextlib import nullcontext
-from catena.engine import cache
-cache._unprepared = nullcontext
+from catena.engine.machine_code import MachineCode
+load = MachineCode.load_overload
+def load_prepared(self, signature, context):
+    context.refresh()
+    return load(self, signature, context)
+MachineCode.load_overload = load_prepared
 {STEP}
 """
 

@@ -277,10 +277,10 @@ def test_a_suite_that_compiles_too_much_fails(tmp_path, monkeypatch, count, code
     (tmp_path / "test_pretence.py").write_text(
         "import os, pathlib\n"
         "def test_pretend():\n"
-        "    folder = pathlib.Path(os.environ['CATENA_CACHE_DIR'], '__pycache__')\n"
+        "    folder = pathlib.Path(os.environ['CATENA_CACHE_DIR'], 'kept')\n"
         "    folder.mkdir()\n"
         f"    for k in range({count}):\n"
-        "        (folder / f'catena_generated_{k}.advance-1.py311.nbi').touch()\n"
+        "        (folder / f'code-0.1.0-{k}').touch()\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", "."]
     done = subprocess.run([*command, "."], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,49 +1,67 @@
-"""Generated modules, compiled once per machine: text and machine code are found again by the content of the text."""
+"""Generated modules, compiled once per machine: machine code is found again by the content of the text."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import hashlib
+import linecache
+import marshal
 import os
 import sys
-import threading
 import types
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from ..disk_cache import directory, keep, key
+from .. import disk_cache
+from ..disk_cache.tidying import tidy
+from ..forking import lock, undisturbed
 from ..talk import say
+from ..version import __version__
 from .compiling import PREFIX, sparing
+from .machine_code import MachineCode, identity_of, kept_by
 
 MILLISECONDS_EACH = 0.2  # to compile a character of generated text
 
-_loading = threading.Lock()
+_loading = lock()
+_loaded: dict[str, types.ModuleType] = {}
 
 
 def load(text: str, title: str) -> types.ModuleType:
     """The module of a generated text, compiled now unless this machine has done so before."""
-    with _loading:  # another thread must not see a module that is still being made
-        name = f"{PREFIX}{key(text)}"
-        return sys.modules.get(name) or _make(name, text, title)
+    name = PREFIX + hashlib.sha256(f"{__version__}\n{text}".encode()).hexdigest()[:24]
+    with _loading, undisturbed():  # another thread must not see a module that is still being made, nor fork meanwhile
+        if name not in _loaded:
+            _loaded[name] = _make(name, text, title)
+        return _loaded[name]
 
 
 def _make(name: str, text: str, title: str) -> types.ModuleType:
-    path = directory() / f"{name}.py"
-    keep(path, text)
     # Intel's vector math library, where installed, would give other bits than libm.
     os.environ.setdefault("NUMBA_DISABLE_INTEL_SVML", "1")
-    spared: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    if not is_compiled(path):
-        say(f"compiling {title} (once for this machine, about {seconds_to_compile(text)} s)")
-        spared = sparing(text)
-    specification = importlib.util.spec_from_file_location(name, path)
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
+    identity = identity_of(text)
+    found = disk_cache.find("code", identity)
+    if found is not None:
+        program, machine = marshal.loads(found)
+        return _executed(name, program, MachineCode(machine), contextlib.nullcontext())
+    say(f"compiling {title} (once for this machine, about {seconds_to_compile(text)} s)")
+    file = f"<{name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # for errors that show lines
+    program, code = compile(text, file, "exec"), MachineCode(None)
+    module = _executed(name, program, code, sparing(text))
+    if code.new is not None:
+        disk_cache.keep("code", identity, marshal.dumps((program, code.new)))
+        tidy()
+    return module
+
+
+def _executed(
+    name: str, program: types.CodeType, code: MachineCode, spared: contextlib.AbstractContextManager[Any]
+) -> types.ModuleType:
+    """The module of a program, whose functions are found by its name while it is made."""
+    module = types.ModuleType(name)
     sys.modules[name] = module
     try:
-        with _unprepared(), spared:
-            specification.loader.exec_module(module)
+        with kept_by(code), spared:
+            exec(program, module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise
@@ -57,34 +75,3 @@ def seconds_to_compile(text: str) -> int:
     """
     seconds = MILLISECONDS_EACH * len(text) / 1000
     return max(1, round(seconds)) if seconds < 10 else 5 * round(seconds / 5)
-
-
-@contextlib.contextmanager
-def _unprepared() -> Iterator[None]:
-    """Let numba look for machine code before it prepares itself to compile, which takes half of a warm start.
-
-    It prepares first, whatever it finds; and again (that is, only now) if it has to compile. What is loaded here needs
-    no preparation: it uses nothing of numba's runtime (`_nrt=False`).
-    """
-    from numba.core.caching import Cache
-
-    usual = Cache.load_overload
-
-    def load_overload(self: Any, sig: Any, target_context: Any) -> Any:
-        if not self._py_func.__module__.startswith(PREFIX):
-            return usual(self, sig, target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-    Cache.load_overload = load_overload  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Cache.load_overload = usual  # type: ignore[method-assign]
-
-
-def is_compiled(path: Path) -> bool:
-    """Whether numba keeps machine code of a generated module: beside it, or where NUMBA_CACHE_DIR says."""
-    elsewhere = os.environ.get("NUMBA_CACHE_DIR")
-    places = Path(elsewhere).glob("*") if elsewhere else [path.parent / "__pycache__"]
-    return any(index for place in places for index in place.glob(f"{path.stem}.*.nbi"))

@@ -1,0 +1,167 @@
+"""The directory where things are kept: for its owner alone, written atomically, and never needed.
+
+Machine code and pickles are run when they are loaded, so they must come from nobody else. The room and each file in it belong to
+the user or to root, and nobody else may write to them; otherwise nothing is read from there. Everything is opened relative to
+the directory that was looked at, so whoever may write to a directory above can take the room away, but not exchange it.
+
+Where the disk refuses (full, read-only, no such place), what is made is kept in memory, and that is said once.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ..talk import say
+from ..version import __version__
+from .sealed import Damaged, seal, unseal
+
+VARIABLE = "CATENA_CACHE_DIR"
+ROOM = "kept"
+LARGEST = 2**30  # bytes of a file; what is kept has some megabytes at most
+DAY = 86400.0
+TEMPORARY = ".new-"  # what a file is called until it is whole
+
+_memory: dict[str, bytes] = {}  # name -> what the disk refused
+_said: set[str] = set()
+
+
+def place() -> Path:
+    """$CATENA_CACHE_DIR, else the user's cache directory."""
+    return _chosen(os.environ.get(VARIABLE, "")) / ROOM
+
+
+@functools.cache
+def _chosen(chosen: str) -> Path:
+    if chosen:
+        return Path(chosen).absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("catena"))
+
+
+def name_of(kind: str, identity: str) -> str:
+    """The name of a file: what it holds, which version of catena made it, and a hash of its identity."""
+    return f"{kind}-{__version__}-{hashlib.sha256(identity.encode()).hexdigest()[:24]}"
+
+
+def find(kind: str, identity: str) -> bytes | None:
+    """What is kept for this identity, whole; None if it must be made."""
+    name = name_of(kind, identity)
+    if name in _memory:
+        return _memory[name]
+    try:
+        with opened(place()) as room:
+            return unseal(identity, _read(name, room))
+    except FileNotFoundError:
+        return None
+    except Damaged as problem:
+        _say_once("damaged", f"a file of the cache, {place() / name}, {problem}; it is made again")
+    except OSError as problem:
+        _say_refused(problem)
+    return None
+
+
+def keep(kind: str, identity: str, data: bytes) -> None:
+    """Keep data on disk, or in memory where that fails."""
+    name = name_of(kind, identity)
+    try:
+        with opened(place(), make=True) as room:
+            _write(name, seal(identity, data), room)
+    except OSError as problem:
+        _memory[name] = data
+        _say_refused(problem)
+
+
+@contextmanager
+def opened(folder: Path, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of a directory that only the user or root can write to; PermissionError if others can."""
+    if make and not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        wrong = _untrusted(os.fstat(descriptor))
+        if wrong:
+            raise PermissionError(errno.EACCES, wrong, str(folder))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _untrusted(found: os.stat_result) -> str:
+    """Why a file or a directory may come from somebody else; nothing if it cannot."""
+    if found.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user"
+    return "others may write to it, so remove it" if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+def _read(name: str, room: int) -> bytes:
+    """A file, if it is one, and nobody else's."""
+    # not blocking: somebody may have put a pipe there
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=room)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENXIO):
+            raise Damaged("is not a file") from None
+        raise
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+            raise Damaged("is not a file that catena wrote")
+        if wrong := _untrusted(found):
+            raise Damaged(f"is not trusted: {wrong}")
+        _note_use(descriptor, found)
+        return b"".join(iter(lambda: os.read(descriptor, found.st_size + 1), b""))
+    finally:
+        os.close(descriptor)
+
+
+def _note_use(descriptor: int, found: os.stat_result) -> None:
+    """Whatever was not used for long is cleaned away; the day is enough to know."""
+    import time
+
+    if time.time() - found.st_mtime > DAY:
+        with suppress(OSError):  # a cache that cannot be written to is not cleaned, either
+            os.utime(descriptor)
+
+
+def _write(name: str, data: bytes, room: int) -> None:
+    """Write a file that is there whole or not at all, whatever happens, and flushed; whoever comes last wins, all write the same."""
+    temporary = f"{TEMPORARY}{os.getpid()}-{threading.get_ident()}-{os.urandom(8).hex()}"
+    descriptor = os.open(
+        temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=room
+    )
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, name, src_dir_fd=room, dst_dir_fd=room)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=room)
+        raise
+    os.fsync(room)
+
+
+def _say_refused(problem: OSError) -> None:
+    _say_once(
+        "refused",
+        f"the cache {place()} is of no use ({problem.strerror}); what is compiled serves this process only",
+    )
+
+
+def _say_once(key: str, message: str) -> None:
+    if key not in _said:
+        _said.add(key)
+        say(message)

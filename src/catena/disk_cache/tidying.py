@@ -1,0 +1,91 @@
+"""What is no longer used goes: the files of other versions first, then whatever was used longest ago.
+
+Several processes may do this at once, and others may read meanwhile: a file that is open stays whole, and one that is gone is
+made again. Names that catena did not choose are left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from typing import NamedTuple
+
+from ..version import __version__
+from .room import DAY, TEMPORARY, opened, place
+
+LIMIT = 500 * 2**20  # bytes; some thousand combinations of system and method
+MONTH = 30 * DAY
+HOUR = DAY / 24
+KEPT = re.compile(r"(?:code|text)-(?P<version>.+)-[0-9a-f]{24}")
+# Before there was a room, beside it and in __pycache__.
+ANCIENT = re.compile(r"catena_(?:made|generated)_[0-9a-f]{24}\.[\w.-]+")
+
+
+class File(NamedTuple):
+    """A file of the room."""
+
+    name: str
+    version: str
+    bytes: int
+    used: float  # seconds ago
+
+
+def contents() -> list[File]:
+    """The files of the room, those used last first."""
+    try:
+        with opened(place()) as room:
+            return sorted(_files(room), key=lambda file: file.used)
+    except OSError:
+        return []
+
+
+def tidy() -> None:
+    """Remove what is not used any more."""
+    with suppress(OSError), opened(place()) as room:
+        total = 0
+        for file in sorted(_files(room), key=lambda file: file.used):
+            total += file.bytes
+            if total > LIMIT or (file.version != __version__ and file.used > MONTH):
+                total -= file.bytes
+                _remove(file.name, room)
+        _remove_old(TEMPORARY_NAME, room, HOUR)  # of a process that was killed
+    for folder in (place().parent, place().parent / "__pycache__"):
+        with suppress(OSError), opened(folder) as before:
+            _remove_old(ANCIENT, before, MONTH)
+
+
+TEMPORARY_NAME = re.compile(re.escape(TEMPORARY) + r"\d+-\d+-[0-9a-f]{16}")
+
+
+def _files(room: int) -> list[File]:
+    found = []
+    for name, size, age in _listed(KEPT, room):
+        match = KEPT.fullmatch(name)
+        assert match is not None
+        found.append(File(name, match["version"], size, age))
+    return found
+
+
+def _listed(pattern: re.Pattern[str], folder: int) -> list[tuple[str, int, float]]:
+    """Name, size and age of the files whose names match."""
+    now, found = time.time(), []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if pattern.fullmatch(entry.name):
+                with suppress(FileNotFoundError):  # another process tidies, too
+                    status = entry.stat(follow_symlinks=False)
+                    found.append((entry.name, status.st_size, now - status.st_mtime))
+    return found
+
+
+def _remove_old(pattern: re.Pattern[str], folder: int, age: float) -> None:
+    for name, _, used in _listed(pattern, folder):
+        if used > age:
+            _remove(name, folder)
+
+
+def _remove(name: str, folder: int) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
