@@ -187,6 +187,25 @@ def test_a_stored_run_is_described_extended_checked_and_cited(case):
     assert "chunk 0 of energy" in call("info", "a.zarr", "--check", code=4).stderr
 
 
+def test_info_without_a_run_tells_of_the_installation_and_its_cache(tmp_path, monkeypatch):
+    """Empty, with two files (of other names nothing is told), and open to others, when it is not used."""
+    monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path))
+    folder = tmp_path / "kept"
+    assert "nothing is kept yet" in call("info").stdout
+    folder.mkdir(mode=0o700)
+    for name in (f"code-0.1.0-{1:024x}", f"text-0.0.1-{2:024x}", "notes"):
+        (folder / name).write_bytes(bytes(1500))
+    shown = call("info").stdout
+    assert all(
+        words in shown for words in (f"catena  {ct.__version__}", str(folder), "3 kB in 2 files, at most 500 MB")
+    )
+    cache = json.loads(call("info", "--json").stdout)["cache"]
+    assert cache == {"path": str(folder), "bytes": 3000, "files": 2, "limit": 500_000_000, "state": ""}
+    folder.chmod(0o770)
+    assert "not used: others may write to it" in call("info").stdout
+    assert "--check checks a stored run" in call("info", "--check", code=2).stderr
+
+
 def test_a_store_describes_itself_to_readers_without_catena(case):
     import xarray
 

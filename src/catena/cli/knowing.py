@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, StoreError, nearest
-from .options import Json, StoredRun
+from ..version import __version__
+from .options import Json
 from .running import show_run
 from .terminal import be, facts, show, show_json, size, talk
 
@@ -17,12 +18,19 @@ LISTED_FAILURES = 5  # members that failed, one line each
 
 
 def info(
-    path: StoredRun,
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[RUN.ZARR]", help="A stored run; without it, this installation is shown.")
+    ] = None,
     whole: Annotated[bool, typer.Option("--check", help="Verify the checksums of all files first.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show what a stored run or ensemble holds, how far it is, and its audit."""
+    """Show what a stored run or ensemble holds, how far it is, and its audit; or what is installed, and its cache."""
     be(quiet=False)
+    if path is None:
+        if whole:
+            raise InputError("--check checks a stored run", where="catena info", do="give the directory of a run")
+        _show_installation(as_json=as_json)
+        return
     from ..store import read_spec, verify
 
     if whole:
@@ -37,6 +45,31 @@ def info(
     stored = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
     show_stored = _show_stored_ensemble if "ensemble" in spec else _show_stored_run
     show_stored(path, spec, stored, as_json=as_json)
+
+
+def _show_installation(*, as_json: bool) -> None:
+    """Versions, and where compiled code is kept."""
+    from importlib.metadata import version
+    from platform import python_version
+
+    from ..disk_cache import place
+    from ..disk_cache.tidying import LIMIT, contents
+
+    versions = {"catena": __version__, "Python": python_version()}
+    versions |= {name: version(name.lower()) for name in ("NumPy", "Numba")}
+    try:
+        files, state = contents(), ""
+    except FileNotFoundError:
+        files, state = [], "nothing is kept yet"
+    except OSError as problem:
+        files, state = [], f"not used: {problem.strerror}"
+    kept = sum(file.bytes for file in files)
+    if as_json:
+        cache = {"path": str(place()), "bytes": kept, "files": len(files), "limit": LIMIT, "state": state}
+        show_json({"versions": versions, "cache": cache})
+        return
+    state = state or f"{size(kept)} in {len(files)} files, at most {size(LIMIT)}; remove it whenever you like"
+    facts([*versions.items(), ("cache", str(place())), ("", state)], talk=False)
 
 
 def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_json: bool) -> None:

@@ -15,10 +15,11 @@ from typing import NamedTuple
 from ..version import __version__
 from .room import DAY, TEMPORARY, opened, place
 
-LIMIT = 500 * 2**20  # bytes; some thousand combinations of system and method
+LIMIT = 500_000_000  # bytes; some thousand combinations of system and method
 MONTH = 30 * DAY
 HOUR = DAY / 24
 KEPT = re.compile(r"(?:code|text)-(?P<version>.+)-[0-9a-f]{24}")
+UNFINISHED = re.compile(re.escape(TEMPORARY) + r"\d+-\d+-[0-9a-f]{16}")
 # Before there was a room, beside it and in __pycache__.
 ANCIENT = re.compile(r"catena_(?:made|generated)_[0-9a-f]{24}\.[\w.-]+")
 
@@ -33,12 +34,9 @@ class File(NamedTuple):
 
 
 def contents() -> list[File]:
-    """The files of the room, those used last first."""
-    try:
-        with opened(place()) as room:
-            return sorted(_files(room), key=lambda file: file.used)
-    except OSError:
-        return []
+    """The files of the room, those used last first; OSError if there is none that may be used."""
+    with opened(place()) as room:
+        return sorted(_files(room), key=lambda file: file.used)
 
 
 def tidy() -> None:
@@ -50,13 +48,10 @@ def tidy() -> None:
             if total > LIMIT or (file.version != __version__ and file.used > MONTH):
                 total -= file.bytes
                 _remove(file.name, room)
-        _remove_old(TEMPORARY_NAME, room, HOUR)  # of a process that was killed
+        _remove_old(UNFINISHED, room, HOUR)  # of a process that was killed
     for folder in (place().parent, place().parent / "__pycache__"):
         with suppress(OSError), opened(folder) as before:
             _remove_old(ANCIENT, before, MONTH)
-
-
-TEMPORARY_NAME = re.compile(re.escape(TEMPORARY) + r"\d+-\d+-[0-9a-f]{16}")
 
 
 def _files(room: int) -> list[File]:
