@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 
 from catena import forking
 from catena.engine import cache
+from catena.engine.build import Program
 from processes import SOURCE, spawn
 
 WAITED = 0.3  # seconds that a thread is busy at least
@@ -121,20 +121,22 @@ def test_whoever_is_undisturbed_can_fork() -> None:
     assert not forking._undisturbed
 
 
-class Lazy:
-    """Has a property that takes a while."""
+class Slow:
+    """Stands for a system that takes its time to say how wide its samples are."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self.work = work
+    invariant_width = 1
 
-    @functools.cached_property
-    def result(self) -> int:
-        self.work()
+    def __init__(self, stay: Callable[[], None]) -> None:
+        self.stay = stay
+
+    @property
+    def public_width(self) -> int:
+        self.stay()
         return 1
 
 
-def use_property(work: Callable[[], None] = lambda: None) -> None:
-    assert Lazy(work).result == 1
+def use_property(stay: Callable[[], None] = lambda: None) -> None:
+    assert Program("a test", Slow(stay), *6 * [None]).width == 2  # type: ignore[arg-type]
 
 
 def test_a_property_that_another_thread_computes_is_not_locked_in_the_child() -> None:

@@ -11,7 +11,6 @@ The functions are called by os.fork, and so by multiprocessing with the start me
 from __future__ import annotations
 
 import functools
-import gc
 import os
 import sys
 import threading
@@ -95,10 +94,13 @@ def _of_the_compiler() -> list[Any]:
 
 
 def _of_properties() -> list[Any]:
-    """Until Python 3.12 each cached property has a lock, for all objects of its class."""
+    """Until Python 3.12 each cached property has a lock, for all objects of its class; those of catena."""
     if sys.version_info >= (3, 12):
         return []
-    return [one.lock for one in gc.get_objects() if issubclass(type(one), functools.cached_property)]
+    modules = [vars(module) for name, module in sys.modules.items() if name.startswith("catena.")]
+    classes = {found for names in modules for found in names.values() if isinstance(found, type)}
+    members = [found for one in classes for found in vars(one).values()]
+    return [found.lock for found in members if isinstance(found, functools.cached_property)]  # type: ignore[attr-defined]
 
 
 os.register_at_fork(before=_before, after_in_parent=_release, after_in_child=_in_the_child)

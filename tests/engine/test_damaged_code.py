@@ -36,7 +36,8 @@ def end_of_a_run() -> str:
 
 
 def prepare() -> None:
-    """Let numba prepare itself to compile, here and once; the code in question is loaded and compiled in children only."""
+    """What takes long is done here, once; the code in question is derived, loaded and compiled in children only."""
+    import sympy  # noqa: F401
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()
@@ -102,8 +103,12 @@ def test_without_the_digest_one_flipped_bit_is_silently_another_number(
 
 
 @pytest.mark.slow
-def test_five_hundred_damaged_files_give_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file of a pair, the derived text and the machine code, in 250 ways; 3 min on a free core."""
+@pytest.mark.parametrize("kind", ["text", "code"])
+def test_five_hundred_damaged_files_give_the_same_numbers(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The derived text and the machine code of a pair, each in 250 ways; 5 min on a free core."""
     damages = Damages(end_of_a_run, tmp_path, monkeypatch)
     assert sorted(path.name.partition("-")[0] for path in damages.whole) == ["code", "text"]
-    assert [damages.do(path, 250, seed=500) for path in damages.whole] == [250, 250]
+    (path,) = (path for path in damages.whole if path.name.startswith(kind))
+    assert damages.do(path, 250, seed=500) == 250

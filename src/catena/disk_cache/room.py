@@ -151,7 +151,8 @@ def _write(name: str, data: bytes, room: int) -> None:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=room)
         raise
-    os.fsync(room)
+    with suppress(OSError):  # some file systems cannot flush a directory; a name that is lost is made again
+        os.fsync(room)
 
 
 def _say_refused(problem: OSError) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import kernel, summation, views
 from ..errors import CapabilityError
+from ..forking import undisturbed
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
 from . import bounds, cache, collector, headers, loop, own_lines, sections
@@ -183,7 +184,8 @@ def build(
         module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
         if stepper.outside is not None:
             step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))
-            made = stepper.outside(_field_with(view, par), _parameters(module, system, stepper), view.dimension)
+            with undisturbed():  # the library compiles, too
+                made = stepper.outside(_field_with(view, par), _parameters(module, system, stepper), view.dimension)
             setattr(module, step, made)
     return Program(title, system, method, view, stepper, text, module, crossing)
 
