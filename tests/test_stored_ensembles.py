@@ -174,7 +174,9 @@ def test_killed_at_each_moment_it_opens_and_resumes_to_the_same_bytes(tmp_path):
 def test_a_resume_from_other_starts_is_noticed(tmp_path, monkeypatch):
     """Broken twin of the tests of kills."""
     names = boundaries(lambda: begin(tmp_path / "counted.zarr"))
-    monkeypatch.setattr(running, "starts_of", lambda store: (store.given()["z"][::-1].copy(), store.given()["times"]))
+    monkeypatch.setattr(
+        running, "starts_of", lambda path, store, *rest: (store.given()["z"][::-1].copy(), store.given()["times"])
+    )
     trouble, _ = trouble_of_kills(tmp_path, [len(names) * 2 // 3], names)
     assert len(trouble) == 1 and trouble[0].endswith("other bytes")
 

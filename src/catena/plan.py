@@ -127,7 +127,7 @@ def make_plan(
         raise InputError(
             f"start = {start!r} is not a state", where="simulate.start", do="make one with system.start(...)"
         )
-    start = _checked_start(system, start)
+    start = checked_start(system, start)
     watched = (("sections", sections, Section), ("events", events, Event))
     for name, given_ones, kind_of_it in watched:
         if not isinstance(given_ones, Sequence) or not all(isinstance(one, kind_of_it) for one in given_ones):
@@ -206,7 +206,7 @@ def _rounded_down(value: float) -> float:
     return math.floor(value / unit) * unit
 
 
-def _checked_start(system: System, start: State) -> State:
+def checked_start(system: System, start: State) -> State:
     """The start with its fields as arrays: those of the system, of their shapes, finite."""
     wanted = {f.name: f.shape for f in system.fields}
     try:

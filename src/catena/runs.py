@@ -14,9 +14,10 @@ from .engine.build import choose_view
 from .engine.promises import promises
 from .errors import InputError, StoreError
 from .happened import Happening, Happenings, damage_lines
-from .plan import Plan, plan_from
-from .store import Checkpoint, is_empty, read_checkpoint, read_spec, verify
+from .plan import Plan
+from .store import Checkpoint, is_empty, read_checkpoint, read_spec, refuse_foreign, verify
 from .systems.base import State, System
+from .trust import check_run, run_of
 
 if TYPE_CHECKING:
     import xarray
@@ -247,9 +248,11 @@ class StoredRun(Run):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         read_run_spec(self.path)
-        spec, checkpoint = read_store(self.path)
+        _, checkpoint = read_store(self.path)
         self.finished = checkpoint.finished
-        super().__init__(plan_from(spec["plan"]), checkpoint.step, checkpoint.arrays, checkpoint.head)
+        plan, self.planned_steps = run_of(self.path)
+        check_run(self.path, plan, checkpoint)
+        super().__init__(plan, checkpoint.step, checkpoint.arrays, checkpoint.head)
 
     @cached_property
     def _all(self) -> xarray.Dataset:
@@ -274,7 +277,9 @@ def read_run_spec(path: str | Path) -> dict[str, Any]:
 
 def read_store(path: Path) -> tuple[dict[str, Any], Checkpoint]:
     """What a store was created with and where it stands; StoreError if it is damaged, or nothing is there yet."""
-    spec, checkpoint = read_spec(path), read_checkpoint(path)
+    spec = read_spec(path)
+    refuse_foreign(path)
+    checkpoint = read_checkpoint(path)
     if checkpoint is None or is_empty(path):
         raise StoreError(
             "nothing has been recorded yet", where=str(path), do="resume the run, or open it a second later"

@@ -17,11 +17,12 @@ from .engine.build import choose_view
 from .engine.driver import Chunk, Driver
 from .errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method, is_renamed, stored_method
-from .plan import Plan, Problem, make_plan, plan_from, step_count
+from .plan import Plan, Problem, make_plan, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run
 from .store import Store, read_spec, require_free
 from .systems.base import State, System
+from .trust import check_run, described_in, run_of
 from .views import LOOP_LOST, NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
 from .watching import Event, Section
 
@@ -128,7 +129,7 @@ def resume(
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
     spec = read_spec(path)
-    _require_same_names(spec["ensemble" if "ensemble" in spec else "plan"], path)
+    _require_same_names(spec, path)
     if "ensemble" in spec:
         from .ensembles import resume_ensemble
 
@@ -137,11 +138,11 @@ def resume(
                 "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
             )
         return resume_ensemble(path, progress=progress)
+    plan, count = run_of(path)
     store, checkpoint = Store.reopen(path)
     try:
-        plan = plan_from(store.spec["plan"])
-        count = store.spec["steps"]
         if checkpoint is not None:
+            check_run(path, plan, checkpoint)
             count = checkpoint.head.get("steps", count)
         if steps is not None or t_end is not None:
             count = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
@@ -165,9 +166,12 @@ def resume(
     return _run(plan, driver, recorder, count, progress, begin=checkpoint is None)
 
 
-def _require_same_names(described: Mapping[str, Any], path: str | Path) -> None:
+def _require_same_names(spec: Mapping[str, Any], path: str | Path) -> None:
     """Refuse to go on with a method whose name means another one today."""
-    if is_renamed(described["method"]):
+    with described_in(path, "spec.json"):
+        described = spec["ensemble" if "ensemble" in spec else "plan"]
+        renamed = is_renamed(described["method"])
+    if renamed:
         old, new = described["method"]["kind"], stored_method(described["method"])
         raise StoreError(
             f"what was called {old} when this was written is {new} today", where=str(path),

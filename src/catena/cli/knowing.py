@@ -14,6 +14,7 @@ from .options import Json
 from .running import show_run
 from .terminal import be, facts, show, show_json, size, talk
 
+LISTED_FOREIGN = 20  # entries that no run wrote
 LISTED_FAILURES = 5  # members that failed, one line each
 
 
@@ -31,7 +32,8 @@ def info(
             raise InputError("--check checks a stored run", where="catena info", do="give the directory of a run")
         _show_installation(as_json=as_json)
         return
-    from ..store import read_spec, verify
+    from ..store import name_foreign, read_spec, verify
+    from ..store.checking import shown
 
     if whole:
         problems = verify(path)
@@ -41,6 +43,8 @@ def info(
                 do="restore it from a copy, or run the case again into another directory",
             )  # fmt: skip
         talk("every file is whole", style="green")
+        for name in name_foreign(path)[:LISTED_FOREIGN]:
+            talk(f"no run wrote {shown(name)}", style="yellow")
     spec = read_spec(path)
     stored = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
     show_stored = _show_stored_ensemble if "ensemble" in spec else _show_stored_run
@@ -77,7 +81,7 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
     from ..runs import StoredRun as Opened
 
     run = Opened(path)
-    planned = run.ending.get("steps", spec["steps"])
+    planned = run.ending.get("steps", run.planned_steps)
     version = str(run.data.attrs["catena_version"])
     if as_json:
         facts_of = {
@@ -111,11 +115,11 @@ def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *
     from ..output.page.facts import rhythm
 
     many = StoredEnsemble(path)
-    planned, failures = spec["members"], many.failures
+    planned, failures = many.planned, many.failures
     if as_json:
         facts_of = {
             "path": str(path), "catena_version": many.version, "case": spec["ensemble"], "members": len(many),
-            "planned_members": planned, "finished": many.finished, "device": spec["device"], "bytes": sum(stored),
+            "planned_members": planned, "finished": many.finished, "device": many.device, "bytes": sum(stored),
             "files": len(stored), "cite": list(many.method.traits.cite),
             "failures": [
                 {"member": i, "step": failure.step, "time": failure.time, "wrong": failure.wrong} for i, failure in failures
@@ -194,10 +198,11 @@ def cite(
     """Print the BibTeX entries of what a run used, or of a method."""
     be(quiet=False)
     if Path(what).exists():
-        from ..plan import plan_from
         from ..runs import read_run_spec
+        from ..trust import run_of
 
-        keys = list(plan_from(read_run_spec(what)["plan"]).method.traits.cite)
+        read_run_spec(what)
+        keys = list(run_of(what)[0].method.traits.cite)
     else:
         keys = _keys_of_method(what)
     from ..output.page.citation import bibtex

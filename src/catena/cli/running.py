@@ -79,14 +79,18 @@ def resume(
 ) -> None:
     """Continue a stored run that was stopped, or extend a finished one."""
     be(quiet=quiet)
-    from ..plan import plan_from, step_count
+    from ..plan import step_count
     from ..runs import read_run_spec
     from ..simulation import resume as resume_run
     from ..store import read_checkpoint
+    from ..trust import check_run, run_of
 
-    spec, checkpoint = read_run_spec(path), read_checkpoint(path)
-    plan = plan_from(spec["plan"])
-    total = spec["steps"] if checkpoint is None else checkpoint.head.get("steps", spec["steps"])
+    read_run_spec(path)
+    checkpoint = read_checkpoint(path)
+    plan, total = run_of(path)
+    if checkpoint is not None:
+        check_run(path, plan, checkpoint)
+        total = checkpoint.head.get("steps", total)
     if t_end is not None or steps is not None:
         total = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
     introduce(plan, total, title=f"resuming {path}", store=path, made=0 if checkpoint is None else checkpoint.step)

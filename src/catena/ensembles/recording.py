@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from ..engine.driver import Driver
 from ..plan import Plan
@@ -54,9 +53,3 @@ def record(store: Store, job: Job, times: Array, batches: Iterable[Batch]) -> No
             taken, made = taken + count, made + count
             if made == len(times) or made % store.rows_per_commit == 0:
                 store.commit(step=made, head={}, arrays={}, finished=made == len(times))
-
-
-def starts_of(store: Store) -> tuple[Array, Array]:
-    """The stepped variables and times that all members of a stored ensemble start from."""
-    given: dict[str, Any] = store.given()
-    return given["z"], given["times"]

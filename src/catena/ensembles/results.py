@@ -20,7 +20,7 @@ from ..simulation import explained
 from ..store import Column, Stream
 from ..views import OK
 from .auditing import EnsembleAudit, assess_members
-from .members import Batch, Job, job_from
+from .members import Batch, Job
 
 if TYPE_CHECKING:
     import xarray
@@ -206,13 +206,19 @@ class StoredEnsemble(Ensemble):
     ----------
     path : directory of the store
     finished : whether all members are there
+    planned : how many members there are to be
+    device : where they are followed
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        spec, checkpoint = read_store(self.path)
+        from .checking import check_members, job_of
+
+        _, checkpoint = read_store(self.path)
         self.finished = checkpoint.finished
-        super().__init__(job_from(spec["ensemble"]), {})
+        job, self.planned, self.device = job_of(self.path)
+        check_members(self.path, self.planned, checkpoint)
+        super().__init__(job, {})
 
     @cached_property
     def _all(self) -> xarray.Dataset:

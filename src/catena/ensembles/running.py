@@ -15,8 +15,9 @@ from ..methods.base import Method
 from ..plan import Problem, make_plan
 from ..store import Store, require_free
 from ..systems.base import State, System
-from .members import Array, Batch, Batches, Job, Keep, job_from, on_card, on_executor, require_memory, workers_for
-from .recording import create_store, record, starts_of
+from .checking import check_members, job_of, starts_of
+from .members import Array, Batch, Batches, Job, Keep, on_card, on_executor, require_memory, workers_for
+from .recording import create_store, record
 from .results import Ensemble, StoredEnsemble
 from .starts import stacked
 
@@ -126,16 +127,19 @@ def resume_ensemble(
     threads, client, progress : as for `ensemble`; the device is that on which it was begun
     """
     _check_client(client)
+    job, members, device = job_of(path)
     store, checkpoint = Store.reopen(path)
     try:
+        if checkpoint is not None:
+            check_members(path, members, checkpoint)
         if checkpoint is not None and checkpoint.finished:
             store.close()
             return StoredEnsemble(path)
-        job = job_from(store.spec["ensemble"])
-        if store.spec["device"] == "cuda":
+        require_memory(job, members, threads=threads, stored=True)
+        if device == "cuda":
             _check_card(job.system, threads=threads, client=client)
-        workers = None if store.spec["device"] == "cuda" else workers_for(job, threads)
-        z, times = starts_of(store)
+        workers = None if device == "cuda" else workers_for(job, threads)
+        z, times = starts_of(path, store, job, members)
     except BaseException:
         store.close()
         raise

@@ -146,7 +146,10 @@ def jacobi(u, table, first):
     a = math.cos(angle) / sine
     c = a * table[first + 1]
     dn = 1.0
-    for k in range(int(table[first]) - 1, -1, -1):
+    levels = int(table[first])
+    if levels < 0 or levels > MOST_LEVELS:  # of a checkpoint that was changed: nothing beyond the table is read
+        levels = 0
+    for k in range(levels - 1, -1, -1):
         mean = table[first + 2 + 2 * k]
         a *= c
         c *= dn

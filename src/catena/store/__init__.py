@@ -5,8 +5,9 @@ order in which they are written, `files` for what is guaranteed.
 """
 
 from catena.store.checkpoint import Checkpoint
+from catena.store.foreign import refuse_foreign
 from catena.store.layout import Column, Stream
-from catena.store.reading import is_empty, read_checkpoint, read_spec, verify
+from catena.store.reading import is_empty, name_foreign, read_checkpoint, read_layout, read_spec, verify
 from catena.store.writing import NameTaken, Store, require_free
 
 __all__ = [
@@ -16,8 +17,11 @@ __all__ = [
     "Store",
     "Stream",
     "is_empty",
+    "name_foreign",
     "read_checkpoint",
+    "read_layout",
     "read_spec",
+    "refuse_foreign",
     "require_free",
     "verify",
 ]

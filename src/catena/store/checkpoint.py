@@ -11,15 +11,17 @@ larger than should be written again with each commit: it is given once, at creat
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from catena.store.checking import check_head, check_rows, read_json
+from catena.store.files import read_file
 from catena.store.layout import PRIVATE, Layout, canonical_json
 
 MAGIC = b"catena state 1\n"
@@ -100,12 +102,15 @@ def unpack(data: bytes) -> Slot:
         raise ValueError("fails its checksum")
     start = len(MAGIC) + LENGTH_BYTES
     end = start + int.from_bytes(body[len(MAGIC) : start], "little")
-    head = json.loads(body[start:end])
+    head = read_json(body[start:end])
+    check_head(head)
+    sizes = [np.dtype(kind).itemsize * prod(shape) for _, kind, shape in head["arrays"]]
+    if end + sum(sizes) != len(body):
+        raise ValueError(f"has {len(body) - end} bytes of arrays instead of {sum(sizes)}")
     arrays = {}
-    for name, type_name, shape in head["arrays"]:
-        array = np.frombuffer(body, dtype=type_name, count=int(np.prod(shape)), offset=end).reshape(shape)
-        arrays[name] = array.copy()
-        end += array.nbytes
+    for (name, kind, shape), size in zip(head["arrays"], sizes, strict=True):
+        arrays[name] = np.frombuffer(body, dtype=kind, count=prod(shape), offset=end).reshape(shape).copy()
+        end += size
     checkpoint = Checkpoint(head["step"], head["finished"], head["rows"], head["head"], arrays)
     return Slot(head["generation"], head["layout"], head["partial"], checkpoint)
 
@@ -121,13 +126,17 @@ def read_given(store: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     if not layout.given:
         return {}
     try:
-        slot = unpack((store / PRIVATE / GIVEN).read_bytes())
+        slot = unpack(read_file(store / PRIVATE / GIVEN))
     except FileNotFoundError:
         raise ValueError(f"{GIVEN} is missing") from None
     except ValueError as error:
         raise ValueError(f"{GIVEN} {error}") from None
     if slot.layout != layout.digest():
         raise ValueError(f"{GIVEN} belongs to another run")
+    if sorted(slot.checkpoint.arrays) != sorted(layout.given):
+        raise ValueError(
+            f"{GIVEN}: arrays = {sorted(slot.checkpoint.arrays)}, but spec.json tells of {sorted(layout.given)}"
+        )
     return slot.checkpoint.arrays
 
 
@@ -143,7 +152,9 @@ def read_slots(store: Path, *, layout: str) -> tuple[list[Slot], list[str]]:
     for generation in range(SLOTS):
         path = slot_path(store, generation)
         try:
-            slot = unpack(path.read_bytes())
+            slot = unpack(read_file(path))
+            if slot_path(store, slot.generation) != path:
+                raise ValueError(f"generation = {slot.generation} belongs into the other state file")
         except FileNotFoundError:
             continue
         except ValueError as error:
@@ -154,6 +165,20 @@ def read_slots(store: Path, *, layout: str) -> tuple[list[Slot], list[str]]:
             continue
         slots.append(slot)
     return sorted(slots, key=lambda slot: -slot.generation), damage
+
+
+def sound_slots(slots: list[Slot], damage: list[str], layout: Layout) -> tuple[list[Slot], list[str]]:
+    """Those checkpoints whose counts can be those of a store with this layout, and what is wrong with the others, as `read_slots`."""
+    fixed = {stream.name: stream.fixed for stream in layout.streams}
+    chunks = {c.name: (stream.name, layout.chunk_rows[c.name]) for stream in layout.streams for c in stream.columns}
+    sound, wrong = [], list(damage)
+    for slot in slots:
+        try:
+            check_rows(slot.checkpoint.rows, slot.partial, fixed=fixed, chunks=chunks)
+            sound.append(slot)
+        except ValueError as error:
+            wrong.append(f"{slot_path(Path(), slot.generation).name} {error}")
+    return sound, wrong
 
 
 def _portable(name: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -14,11 +14,15 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from catena import memory
 from catena.errors import StoreError
+
+MOST_UNASKED = 2**28  # bytes that are read without asking how much memory there is
 
 boundary_hook: Callable[[str], None] | None = None
 """Called at each boundary between two changes of the disk, with its name. The tests kill the process there."""
@@ -40,8 +44,20 @@ def put(path: Path, data: bytes) -> None:
 
 def put_if_different(path: Path, data: bytes) -> None:
     """Write a file unless it holds these bytes already."""
-    if not path.is_file() or path.read_bytes() != data:
+    if not path.is_file() or path.stat().st_size != len(data) or path.read_bytes() != data:
         put(path, data)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file of a store. A link is not followed, a pipe not waited for; ValueError if it is no file, or too large."""
+    if not stat.S_ISDIR(path.parent.lstat().st_mode) or not stat.S_ISREG(path.lstat().st_mode):
+        raise ValueError("is not a file, or lies behind a link")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        size = os.fstat(descriptor).st_size
+        if size > MOST_UNASKED and size > memory.allowed():
+            raise ValueError(f"has {size} bytes, more than the memory allows")
+        return file.read(size)
 
 
 def temporary_of(path: Path) -> Path:
@@ -77,20 +93,6 @@ def remove(path: Path) -> None:
     else:
         return
     _boundary(f"removed {path.name}")
-
-
-def refuse_foreign(store: Path) -> None:
-    """StoreError if a store holds what no run writes: links, pipes, devices. They would lead out of it, or wait for ever."""
-    for folder, _, _ in os.walk(store):  # which follows no links
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False):
-                    continue
-                kind = "a link" if entry.is_symlink() else "neither a file nor a directory"
-                raise StoreError(
-                    f"{os.path.relpath(entry.path, store)} is {kind}: no run wrote it", where=str(store),
-                    do="do not trust this store; remove that entry if you know where it came from",
-                )  # fmt: skip
 
 
 def sync_directory(path: Path) -> None:

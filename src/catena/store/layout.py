@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
+from catena.store.checking import check_layout, read_json, shown
 
 FORMAT = 1
 CHUNK_BYTES_AIM = 2**18  # rewritten at every commit until it is full, so small
@@ -154,33 +155,27 @@ class Layout:
     def from_bytes(cls, data: bytes, *, where: str) -> Layout:
         """Read the text of spec.json; StoreError if it is of another format or damaged."""
         try:
-            content = json.loads(data)
+            content = read_json(data)
             version = content["format"]
             content.pop("sha256", None)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise _damaged_spec(where) from None
         if version != FORMAT:
             raise StoreError(
-                f"the store has format {version!r}, this catena reads format {FORMAT}",
+                f"the store has format {shown(version)}, this catena reads format {FORMAT}",
                 where=where,
                 do="use the version of catena that wrote it; its arrays open in xarray all the same",
             )
         if data != _with_checksum(content):
             raise _damaged_spec(where)
-        try:
+        try:  # a checksum tells nothing about who made it
+            check_layout(content)
             layout = cls._from_content(content)
-            layout._check()
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            StoreError,
-        ):  # a checksum tells nothing about who made it
-            raise StoreError(
-                "spec.json was not written by catena", where=where,
-                do="do not trust this store; its arrays may open in xarray all the same",
-            ) from None  # fmt: skip
+            _check_names(layout.streams, layout.attributes)
+        except StoreError as refusal:
+            raise _not_ours(f"{refusal.where + ': ' if refusal.where else ''}{refusal.wrong}", where) from None
+        except ValueError as refusal:
+            raise _not_ours(str(refusal), where) from None
         return layout
 
     @classmethod
@@ -202,18 +197,6 @@ class Layout:
         }
         given = tuple(content.get("given", ()))
         return cls(content["spec"], content["attributes"], streams, content["rows_per_commit"], chunk_rows, given)
-
-    def _check(self) -> None:
-        """Names that stay inside the store, and whole numbers that can be: ValueError or StoreError if not."""
-        columns = [column for stream in self.streams for column in stream.columns]
-        numbers = [self.rows_per_commit, *self.chunk_rows.values(), *(n for column in columns for n in column.shape)]
-        if not all(type(number) is int and 0 < number < 2**48 for number in numbers):
-            raise ValueError("a size is no positive number")
-        if not all(type(stream.fixed) is int and 0 <= stream.fixed < 2**48 for stream in self.streams):
-            raise ValueError("a length is no number")
-        if not isinstance(self.spec, dict) or not all(isinstance(column.attributes, dict) for column in columns):
-            raise ValueError("a table is none")
-        _check_names(self.streams, self.attributes)
 
     def array_metadata(self, stream: Stream, column: Column, *, rows: int) -> dict[str, Any]:
         """The Zarr v3 metadata of a column with so many rows."""
@@ -342,6 +325,13 @@ def _damaged_spec(where: str) -> StoreError:
     )
 
 
+def _not_ours(why: str, where: str) -> StoreError:
+    return StoreError(
+        f"spec.json was not written by catena: {why}", where=where,
+        do="do not trust this store; its arrays may open in xarray all the same",
+    )  # fmt: skip
+
+
 def _check_names(streams: tuple[Stream, ...], attributes: dict[str, Any]) -> None:
     """What xarray refuses or warns about must not get into a store."""
     if "format" in attributes:
@@ -359,14 +349,14 @@ def _check_names(streams: tuple[Stream, ...], attributes: dict[str, Any]) -> Non
         if not stream.columns:
             raise StoreError(f"the stream {stream.name!r} has no columns", do="give at least one")
         for column in stream.columns:
-            where = f"column {column.name!r} of stream {stream.name!r}"
+            where = f"column {shown(column.name)} of stream {shown(stream.name)}"
             if column.name in seen:
                 raise StoreError("two columns have the same name", where=where, do="give each its own")
             seen.add(column.name)
             for name in (column.name, stream.dim, *column.dims):
                 if not NAME.fullmatch(name):
                     raise StoreError(
-                        f"{name!r} is no name", where=where, do="start with a letter; use letters, digits, _ and -"
+                        f"{shown(name)} is no name", where=where, do="start with a letter; use letters, digits, _ and -"
                     )
             if len(column.dims) != len(column.shape) or min(column.shape, default=1) < 1:
                 raise StoreError(

@@ -6,8 +6,8 @@ None of this takes the lock, so a run at work can be looked at too. The arrays t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots
-from catena.store.files import explained
+from catena.store.checking import read_json
+from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, sound_slots
+from catena.store.files import explained, read_file
+from catena.store.foreign import foreign_entries, refuse_foreign
 from catena.store.layout import (
     PRIVATE,
     ROOT_METADATA,
@@ -29,6 +31,8 @@ from catena.store.layout import (
     decode_chunk,
     encode_chunk,
 )
+
+MOST_NAMED = 100  # damaged chunks of a column
 
 
 def read_spec(path: str | Path) -> dict[str, Any]:
@@ -67,7 +71,14 @@ def is_empty(path: str | Path) -> bool:
     store = Path(path)
     layout = read_layout(store)
     with explained(store):
-        return (store / ROOT_METADATA).read_bytes() == layout.root_file(layout.first_rows())
+        return _content(store / ROOT_METADATA) == layout.root_file(layout.first_rows())
+
+
+def name_foreign(path: str | Path) -> list[str]:
+    """What lies in a store that no run with its layout wrote; nothing of it is opened."""
+    layout = read_layout(Path(path))
+    with explained(Path(path)):
+        return foreign_entries(Path(path), layout)
 
 
 def verify(path: str | Path) -> list[str]:
@@ -82,6 +93,7 @@ def verify(path: str | Path) -> list[str]:
     store = Path(path)
     layout = read_layout(store)
     with explained(store):
+        refuse_foreign(store)
         slots, damage, root = observe(store, layout)
         if lost := lost_checkpoints(layout, root, slots=slots, damage=damage):
             return [lost]
@@ -99,9 +111,10 @@ def verify(path: str | Path) -> list[str]:
         for stream in layout.streams:
             for column in stream.columns:
                 chunks = Chunks(store, column, layout.chunk_rows[column.name], rows[stream.name])
-                problems += chunks.damage(read_all=True)
+                problems += islice(chunks.damage(read_all=True), MOST_NAMED)
                 try:
-                    chunks.read_partial(partial.get(column.name))
+                    if column.name in partial:
+                        chunks.read_partial(partial[column.name])
                 except ValueError as error:
                     problems.append(str(error))
     return problems
@@ -121,10 +134,9 @@ class Chunks:
         for index in range(self._full):
             path = chunk_path(self._store, self._column, index)
             try:
+                check_chunk_size(path.lstat().st_size, self._shape)  # before so many bytes are read
                 if read_all:
-                    decode_chunk(path.read_bytes(), self._shape)
-                else:
-                    check_chunk_size(path.stat().st_size, self._shape)
+                    decode_chunk(read_file(path), self._shape)
             except FileNotFoundError:
                 yield self._problem(index, "is missing")
             except ValueError as error:
@@ -136,15 +148,17 @@ class Chunks:
         The file may hold more rows than the checkpoint knows of (a kill in the next commit). Fewer, or
         others, show in the checksum of the checkpoint: an old copy of the file has a valid one of its own.
         """
-        committed = np.full(self._shape, np.nan, dtype=ROW_TYPE)
         if self._used == 0:
-            return committed
+            return np.full(self._shape, np.nan, dtype=ROW_TYPE)
+        path = chunk_path(self._store, self._column, self._full)
         try:
-            found = decode_chunk(chunk_path(self._store, self._column, self._full).read_bytes(), self._shape)
+            check_chunk_size(path.lstat().st_size, self._shape)
+            found = decode_chunk(read_file(path), self._shape)
         except FileNotFoundError:
             raise ValueError(self._problem(self._full, "is missing")) from None
         except ValueError as error:
             raise ValueError(self._problem(self._full, str(error))) from None
+        committed = np.full(self._shape, np.nan, dtype=ROW_TYPE)
         committed[: self._used] = found[: self._used]
         if chunk_checksum(encode_chunk(committed)) != checksum:
             raise ValueError(self._problem(self._full, "does not hold the rows of the checkpoint"))
@@ -159,10 +173,12 @@ def read_layout(store: Path) -> Layout:
     path = store / PRIVATE / "spec.json"
     with explained(store):
         try:
-            data = path.read_bytes()
+            data = read_file(path)
         except (FileNotFoundError, NotADirectoryError):
             wrong = "this is not a run store of catena" if store.exists() else "there is no run store here"
             raise StoreError(wrong, where=str(store), do="check the path") from None
+        except ValueError as error:
+            raise StoreError(f"spec.json {error}", where=str(path), do="do not trust this store") from None
     return Layout.from_bytes(data, where=str(path))
 
 
@@ -172,10 +188,18 @@ def observe(store: Path, layout: Layout) -> tuple[list[Slot], list[str], bytes]:
     root = store / ROOT_METADATA
     while True:
         slots, damage = read_slots(store, layout=digest)
-        data = root.read_bytes() if root.is_file() else b""
+        data = _content(root)
         again, _ = read_slots(store, layout=digest)
         if [slot.generation for slot in slots] == [slot.generation for slot in again]:
-            return slots, damage, data
+            return *sound_slots(slots, damage, layout), data
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file; none if it is missing, or no file."""
+    try:
+        return read_file(path)
+    except (FileNotFoundError, ValueError):
+        return b""
 
 
 def lost_checkpoints(layout: Layout, root: bytes, *, slots: list[Slot], damage: list[str]) -> str:
@@ -211,7 +235,7 @@ def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: boo
 
 def _claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]:
     try:
-        arrays = json.loads(root)["consolidated_metadata"]["metadata"]
+        arrays = read_json(root)["consolidated_metadata"]["metadata"]
         yield {stream.name: int(arrays[stream.columns[0].name]["shape"][0]) for stream in layout.streams}
     except (ValueError, TypeError, KeyError, IndexError):
         return
@@ -223,8 +247,8 @@ def _array_metadata_damage(store: Path, layout: Layout, *, rows: dict[str, int],
         for column in stream.columns:
             name = f"{column.name}/{ROOT_METADATA}"
             try:
-                data = (store / name).read_bytes()
-                length = int(json.loads(data)["shape"][0])
+                data = read_file(store / name)
+                length = int(read_json(data)["shape"][0])
             except FileNotFoundError:
                 yield f"{name} is missing"
                 continue

@@ -24,12 +24,12 @@ from catena.store.files import (
     make_directory,
     put,
     put_if_different,
-    refuse_foreign,
     release_lock,
     remove,
     rename_directory,
     temporary_of,
 )
+from catena.store.foreign import refuse_foreign
 from catena.store.layout import (
     PRIVATE,
     ROOT_METADATA,

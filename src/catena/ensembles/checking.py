@@ -1,0 +1,82 @@
+"""A stored ensemble made into a job and starts again, each part looked at first; see `catena.trust`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from ..engine.build import choose_view
+from ..errors import StoreError
+from ..plan import positive_integer, positive_number
+from ..store import Checkpoint, Store, read_layout
+from ..store.checking import shown, table, whole
+from ..trust import (
+    check_arrays,
+    check_attributes,
+    check_described,
+    check_streams,
+    described_in,
+    require_finite,
+    require_usable,
+)
+from .members import Array, Job, Keep, job_from
+from .results import streams_of
+
+
+def job_of(path: str | Path) -> tuple[Job, int, str]:
+    """The job of a stored ensemble, its number of members and its device; StoreError if catena cannot have written that."""
+    layout = read_layout(Path(path))
+    with described_in(path, "spec.json"):
+        spec = table(layout.spec, "spec", needs=("ensemble", "members", "device"))
+        told = table(spec["ensemble"], "ensemble", needs=("system", "method", "run"))
+        check_described(told, layout.streams)
+        run = table(told["run"], "run", needs=("dt", "every", "steps", "keep"))
+        positive_number(run["dt"], "run.dt")
+        for name in ("every", "steps"):
+            positive_integer(run[name], f"run.{name}")
+        for name, value, known in (
+            ("run.keep", run["keep"], get_args(Keep)),
+            ("device", spec["device"], ("cpu", "cuda")),
+        ):
+            if value not in known:
+                raise ValueError(f"{name} = {shown(value)} is not one of {', '.join(known)}")
+        members = whole(spec["members"], "members", least=1)
+        job = job_from(told)
+        require_usable(job.system, job.method, job.describe())
+        check_streams(layout.streams, streams_of(job))
+        check_attributes(layout.attributes)
+    return job, members, str(spec["device"])
+
+
+def check_members(path: str | Path, members: int, checkpoint: Checkpoint) -> None:
+    """StoreError unless a checkpoint can be one of an ensemble of so many members."""
+    with described_in(path, "the checkpoint"):
+        made = checkpoint.rows["members"]
+        if checkpoint.step != made or made > members or checkpoint.finished != (made == members):
+            raise ValueError(
+                f"step = {checkpoint.step}, finished = {checkpoint.finished}, rows.members = {made} of {members} members"
+            )
+
+
+def starts_of(path: str | Path, store: Store, job: Job, members: int) -> tuple[Array, Array]:
+    """The stepped variables and times that all members of a stored ensemble start from."""
+    given: dict[str, Any] = store.given()
+    with described_in(path, "given"):
+        check_arrays(given, {"z": (members, choose_view(job.system, job.method)[0].dimension), "times": (members,)})
+        for name, array in given.items():
+            require_finite(array, name)
+        if job.kept_rows and (given["times"] != given["times"][0]).any():
+            raise ValueError("times differ between members whose samples are kept")
+    return given["z"], given["times"]
+
+
+def require_codes(path: str | Path, status: Array, known: Any) -> None:
+    """StoreError if a member ended in a way that there is not."""
+    odd = ~np.isin(status, list(known))
+    if odd.any():
+        member = int(np.argmax(odd))
+        raise StoreError(
+            f"status = {status[member]} of member {member} is no code", where=str(path), do="do not trust this store",
+        )  # fmt: skip
