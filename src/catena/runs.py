@@ -83,11 +83,19 @@ class Run:
             table = self._dataset("event_", "event").load()
             for row in (table.isel(event=i) for i in range(table.sizes["event"])):
                 data = {name: row[name].values for name in names}
-                happened.append(Happening(self.plan.events[int(row.which)].name, float(row.time), data))
+                happened.append(Happening(self._event(float(row.which)), float(row.time), data))
         for sample, grave in self._grave:
             row = self.data.isel(time=sample)
             happened.append(grave._replace(data={**{field: row[field].values for field in names}, **grave.data}))
         return Happenings(sorted(happened, key=lambda h: h.time))
+
+    def _event(self, which: float) -> str:
+        """Name of an event by its number; a store may hold any."""
+        if which not in range(len(self.plan.events)):
+            raise StoreError(
+                f"event_which = {which} is no event of this run", where="events", do="do not trust this store"
+            )
+        return self.plan.events[int(which)].name
 
     @cached_property
     def _grave(self) -> list[tuple[int, Happening]]:

@@ -23,6 +23,7 @@ from .plan import Plan, checked_start, plan_from, positive_integer, positive_num
 from .store import Checkpoint, Stream, read_layout
 from .store.checking import all_of, number, shown, table, text, whole
 from .systems.base import System
+from .systems.numbers import real_array
 from .watching import crossing_of
 
 ATTRIBUTES = ("long_name", "units", "names")  # of columns; others would mean something to xarray
@@ -59,7 +60,12 @@ def _check_plan(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
     start = table(told["start"], "start", needs=("time",))
     number(start["time"], "start.time")
     for name in start.keys() - {"time"}:
-        _check_numbers(start[name], f"start.{name}")
+        try:
+            real_array(start[name])
+        except (TypeError, ValueError) as trouble:
+            raise ValueError(
+                f"start.{shown(name)} = {shown(start[name])} is not an array of numbers: it has {trouble}"
+            ) from None
     run = table(told["run"], "run", needs=("dt", "every"))
     if unknown := run.keys() - {"dt", "every"}:
         raise ValueError(f"run.{shown(unknown.pop())} is not known")
@@ -81,14 +87,6 @@ def check_described(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
         count = whole(bodies.get("count"), "system.bodies.count", least=1)
         if not any(count in column.shape for stream in streams for column in stream.columns):
             raise ValueError(f"system.bodies.count = {count} is not the number of bodies in any column")
-
-
-def _check_numbers(values: Any, field: str) -> None:
-    """Numbers, or lists of them; texts that read as numbers are none."""
-    for place, value in enumerate(values if isinstance(values, list) else ()):
-        _check_numbers(value, f"{field}[{place}]")
-    if not isinstance(values, list):
-        number(values, field)
 
 
 def require_usable(system: System, method: Method, described: Any) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
@@ -41,22 +42,23 @@ class Worker:
     def __init__(self, folder: Path, home: Path, honest: Path) -> None:
         self.folder, self.home, self.honest = folder, home, honest
         self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(self.honest, self.folder / "honest.zarr", dirs_exist_ok=True)
         self.log = (self.folder / "stderr").open("wb")
         environment = {
             **os.environ, "PYTHONPATH": f"{SOURCE}:{SOURCE.parent / 'tests'}", "HOME": str(self.home),
             "MPLCONFIGDIR": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
         }  # fmt: skip
         self.process = subprocess.Popen(
-            [sys.executable, str(WORKER), str(self.folder / "honest.zarr"), str(self.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+            [sys.executable, str(WORKER), str(self.honest)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
             cwd=self.folder, env=environment,
         )  # fmt: skip
         self.waiting = selectors.DefaultSelector()
         self.waiting.register(self.process.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
         self.rest = b""
+        self.starts += 1
         while "done" not in (self.answer(START, START) or {"done": False}):
             pass
 
@@ -64,6 +66,10 @@ class Worker:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+            self.waiting.close()
+            for stream in (self.process.stdin, self.process.stdout, self.log):
+                with suppress(OSError):  # what was not written to a process that died
+                    stream.close()  # type: ignore[union-attr]
             self.process = None
 
     def answer(self, work: float, wait: float) -> dict[str, Any] | None:
@@ -125,23 +131,14 @@ def make_outside(folder: Path) -> Path:
     return folder
 
 
-def make_honest(folder: Path) -> list[Path]:
-    """The stores that are mutated."""
-    folder.mkdir(parents=True)
-    environment = {**os.environ, "PYTHONPATH": f"{SOURCE}:{SOURCE.parent / 'tests'}"}
-    subprocess.run([sys.executable, str(WORKER), str(folder)], check=True, cwd=folder, env=environment, timeout=300)
-    return sorted(folder.glob("*.zarr"))
-
-
 def fuzz(folder: Path, *, stores: int, seed: int, workers: int = 1) -> tuple[Report, Hostile]:
     """Make stores and use each; the places that they may not touch are looked at in between."""
     outside = make_outside(folder / "outside")
-    hostile, report = Hostile(make_honest(folder / "honest"), outside, seed=seed), Report()
-    before = contents(outside)
+    before, report = contents(outside), Report()
     free: Queue[Worker] = Queue()
-    pool = [
-        Worker(folder / f"worker{number}", outside, folder / "honest" / "harmonic.zarr") for number in range(workers)
-    ]
+    pool = [Worker(folder / f"worker{number}", outside, folder / "honest") for number in range(workers)]
+    pool[0].start()  # which makes the honest stores
+    hostile = Hostile(sorted((folder / "honest").glob("*.zarr")), outside, seed=seed)
     for worker in pool:
         free.put(worker)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from ..engine.build import choose_view
 from ..errors import StoreError
 from ..plan import positive_integer, positive_number
+from ..simulation import FAILURES
 from ..store import Checkpoint, Store, read_layout
 from ..store.checking import shown, table, whole
 from ..trust import (
@@ -21,6 +20,7 @@ from ..trust import (
     require_finite,
     require_usable,
 )
+from ..views import OK
 from .members import Array, Job, Keep, job_from
 from .results import streams_of
 
@@ -72,11 +72,13 @@ def starts_of(path: str | Path, store: Store, job: Job, members: int) -> tuple[A
     return given["z"], given["times"]
 
 
-def require_codes(path: str | Path, status: Array, known: Any) -> None:
-    """StoreError if a member ended in a way that there is not."""
-    odd = ~np.isin(status, list(known))
-    if odd.any():
-        member = int(np.argmax(odd))
-        raise StoreError(
-            f"status = {status[member]} of member {member} is no code", where=str(path), do="do not trust this store",
-        )  # fmt: skip
+def checked_column(path: str | Path, job: Job, name: str, values: Array) -> Array:
+    """A column of a store; StoreError if a member ended in a way that there is not, or after steps that nobody makes."""
+    known = {"status": (OK, *FAILURES), "steps": range(job.steps + 1)}.get(name)
+    if known is not None:
+        for member, value in enumerate(values.tolist()):
+            if value not in known:
+                raise StoreError(
+                    f"{name} = {value} of member {member} cannot be", where=str(path), do="do not trust this store"
+                )
+    return values

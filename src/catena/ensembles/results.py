@@ -232,7 +232,9 @@ class StoredEnsemble(Ensemble):
         return str(self._all.attrs["catena_version"])
 
     def _column(self, name: str) -> Array:
-        return self._all[name].values
+        from .checking import checked_column
+
+        return checked_column(self.path, self._job, name, self._all[name].values)
 
     def _dataset(self, names: Mapping[str, str]) -> xarray.Dataset:
         return self._all[list(names)].rename(names)

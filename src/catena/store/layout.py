@@ -158,7 +158,9 @@ class Layout:
             content = read_json(data)
             version = content["format"]
             content.pop("sha256", None)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except ValueError as refusal:
+            raise _damaged_spec(where, f": {refusal}") from None
+        except (TypeError, KeyError, AttributeError):
             raise _damaged_spec(where) from None
         if version != FORMAT:
             raise StoreError(
@@ -317,9 +319,9 @@ def _with_checksum(content: dict[str, Any]) -> bytes:
     return canonical_json({**content, "sha256": hashlib.sha256(canonical_json(content)).hexdigest()})
 
 
-def _damaged_spec(where: str) -> StoreError:
+def _damaged_spec(where: str, why: str = "") -> StoreError:
     return StoreError(
-        "spec.json is damaged",
+        f"spec.json is damaged{why}",
         where=where,
         do="restore it from a copy; the arrays still open in xarray, but the run cannot be resumed",
     )
