@@ -14,7 +14,7 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ Key = tuple[str, ...]  # file, then the names of the tables; * stands for any pl
 RAW = {"<infinite>": "1e400", "<not a number>": "NaN", "<deep>": "[" * 5000 + "]" * 5000, "<digits>": "9" * 5000}
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 2, 3, 7, 1000, 10**6, 2**31, 2**53, 2**61, 2**63 - 1, 2**63, 2**64, 10**30,
-    -0.0, 0.5, -2.5, 1e-320, 1e18, 1e308, *RAW, "", "x", "q", "..", "../outside", ".catena", "a" * 300, "a\nb", "\x1b[31m", "\ud800",
+    -0.0, 0.5, -2.5, 1e-320, 1e18, 1e308, *RAW, "", "x", "q", "..", "../../outside", ".catena", "a" * 300, "a\nb", "\x1b[31m", "\ud800",
     "</script><script>alert(1)</script>", "__import__('os').system('true')", "seconds since 1e9-01-01", "O", "nan", "1",
     [], {}, [[]], [None], [1, 2, 3], [1.0, "x"], {"a": 1}, {"kind": "Gauss"}, {"kind": []}, [0.0] * 1000,
 ]  # fmt: skip
@@ -64,7 +64,7 @@ class Hostile:
         first = self.chance.choice(sorted(key for key, count in self.counts.items() if count == fewest))
         honest = self.chance.choice(self._where[first])
         shutil.copytree(honest, path)
-        opened, done = Opened(path), []
+        opened, done = Opened(path, [*ODD, str(self.outside), str(self.outside / "inner")]), []
         keys = [first, *self.chance.choices(sorted(opened.places()), k=self.chance.choice([0, 0, 1, 2]))]
         for key in keys:
             places = opened.places().get(key)  # none if a table above it is gone
@@ -104,8 +104,9 @@ class Hostile:
 class Opened:
     """The content of a store, to be changed and signed again."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, odd: Sequence[Any] = ODD) -> None:
         self.store = store
+        self.odd = odd
         self.spec: Any = json.loads((store / ".catena" / "spec.json").read_bytes())
         self.spec.pop("sha256")
         self.states: dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]] = {}
@@ -148,7 +149,7 @@ class Opened:
         if "arrays" in place[-3:-2] and chance.random() < 0.7:
             table[name] = chance.choice(TYPES if name == 1 else SHAPES)
         else:
-            table[name] = _odd(old, chance)
+            table[name] = _odd(old, self.odd, chance)
         return f"{_short(old)} -> {_short(table[name])}"
 
     def sign(self, *, consistently: bool) -> None:
@@ -167,7 +168,7 @@ class Opened:
             heads = [head for name, (head, _) in self.states.items() if name != "given"]
             rows = max(heads, key=lambda head: head["generation"])["rows"] if heads else layout.first_rows()
             for column, data in layout.array_files(rows).items():
-                if (self.store / column).is_dir():
+                if column in self.columns:  # and nowhere else, whatever the name leads to
                     (self.store / column / "zarr.json").write_bytes(data)
             (self.store / "zarr.json").write_bytes(layout.root_file(rows))
 
@@ -179,14 +180,23 @@ class Opened:
         flat, number = values.reshape(-1), chance.choice(NUMBERS)
         count = chance.choice([1, 3, flat.size])
         flat[[chance.randrange(flat.size) for _ in range(count)]] = number
-        data = encode_chunk(values)
-        file.write_bytes(data)
+        self._put_chunk(column, file, values)
+        return f"{count} numbers of {file.relative_to(self.store)} -> {number}"
+
+    def set_chunk(self, column: str, number: float) -> None:
+        """One number in all rows of the first chunk of a column."""
+        file = min(file for file in (self.store / column / "c").rglob("*") if file.is_file())
+        rows, shape = self.columns[column]
+        self._put_chunk(column, file, np.full((rows, *shape), number))
+
+    def _put_chunk(self, column: str, file: Path, values: np.ndarray) -> None:
+        file.write_bytes(encode_chunk(values))
+        rows = len(values)
         for head, _ in self.states.values():  # the last chunk is signed by the checkpoint, too
             partial, used = head.get("partial"), _rows_of(self.spec, head, column)
             if isinstance(partial, dict) and column in partial and isinstance(used, int) and used % rows:
                 values[used % rows :] = np.nan
                 partial[column] = int.from_bytes(encode_chunk(values)[-4:], "little")
-        return f"{count} numbers of {file.relative_to(self.store)} -> {number}"
 
 
 def _rows_of(spec: Any, head: Any, column: str) -> Any:
@@ -222,7 +232,7 @@ def _plain(name: str) -> str:
     return re.sub(r"^(section_[a-z]+_|event_|start_|final_)(?=.)", "section_", str(name))
 
 
-def _odd(old: Any, chance: random.Random) -> Any:
+def _odd(old: Any, odd: Sequence[Any], chance: random.Random) -> Any:
     """Something else: anything, or something near."""
     near: list[Any] = []
     if isinstance(old, bool):
@@ -247,7 +257,7 @@ def _odd(old: Any, chance: random.Random) -> Any:
         near = [old[:-1], old + old[-1:], old[::-1], [old], old * 3, {"0": old}, {str(k): v for k, v in enumerate(old)}]
     elif isinstance(old, dict):
         near = [{**old, "unknown": 1}, list(old.values()), dict(list(old.items())[:-1]), [old], {**old, "": None}]
-    return chance.choice(near) if near and chance.random() < 0.5 else chance.choice(ODD)
+    return chance.choice(near) if near and chance.random() < 0.5 else chance.choice(odd)
 
 
 def _change_numbers(head: Any, arrays: dict[str, np.ndarray], name: str, chance: random.Random) -> str:

@@ -33,7 +33,6 @@ def info(
         _show_installation(as_json=as_json)
         return
     from ..store import name_foreign, read_spec, verify
-    from ..store.checking import shown
 
     if whole:
         problems = verify(path)
@@ -44,7 +43,7 @@ def info(
             )  # fmt: skip
         talk("every file is whole", style="green")
         for name in name_foreign(path)[:LISTED_FOREIGN]:
-            talk(f"no run wrote {shown(name)}", style="yellow")
+            talk(f"no run wrote {name}", style="yellow")
     spec = read_spec(path)
     stored = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
     show_stored = _show_stored_ensemble if "ensemble" in spec else _show_stored_run

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from catena.errors import StoreError
+from catena.store.checking import shown
 from catena.store.checkpoint import GIVEN, SLOTS, slot_path
 from catena.store.files import temporary_of
 from catena.store.layout import PRIVATE, ROOT_METADATA, Layout
@@ -19,24 +20,29 @@ DEEPEST = 40  # folders inside each other; numpy knows 32 dimensions
 
 def refuse_foreign(store: Path) -> None:
     """StoreError if a store holds links, pipes or devices: they would lead out of it, or wait for ever."""
-    for name, kind in _entries(store):
-        if kind in ("file", "folder"):
-            continue
+    for special in special_entries(store):
         raise StoreError(
-            f"{name} is {kind}: no run wrote it", where=str(store),
+            f"{special}: no run wrote it", where=str(store),
             do="do not trust this store; remove that entry if you know where it came from",
         )  # fmt: skip
+
+
+def special_entries(store: Path) -> list[str]:
+    """What a store holds that is neither a file nor a folder."""
+    return [f"{shown(name)} is {kind}" for name, kind in _entries(store) if kind not in ("file", "folder")]
 
 
 def foreign_entries(store: Path, layout: Layout) -> list[str]:
     """What a run with this layout did not write, as far as names and kinds tell."""
     found: list[str] = []
     for name, kind in _entries(store):
-        if kind not in ("file", "folder"):
-            found.append(f"{name} is {kind}")
-        elif not _belongs(Path(name).parts, kind, layout) and not any(name.startswith(f"{known}/") for known in found):
+        if (
+            kind in ("file", "folder")
+            and not _belongs(Path(name).parts, kind, layout)
+            and not any(name.startswith(f"{known}/") for known in found)
+        ):
             found.append(name)
-    return found
+    return [*map(shown, found), *special_entries(store)]
 
 
 def _belongs(parts: tuple[str, ...], kind: str, layout: Layout) -> bool:

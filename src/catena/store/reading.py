@@ -18,7 +18,7 @@ from catena.errors import StoreError
 from catena.store.checking import read_json
 from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, sound_slots
 from catena.store.files import explained, read_file
-from catena.store.foreign import foreign_entries, refuse_foreign
+from catena.store.foreign import foreign_entries, special_entries
 from catena.store.layout import (
     PRIVATE,
     ROOT_METADATA,
@@ -93,7 +93,8 @@ def verify(path: str | Path) -> list[str]:
     store = Path(path)
     layout = read_layout(store)
     with explained(store):
-        refuse_foreign(store)
+        if special := special_entries(store):  # nothing more is looked at: a chunk may be behind them
+            return special
         slots, damage, root = observe(store, layout)
         if lost := lost_checkpoints(layout, root, slots=slots, damage=damage):
             return [lost]
