@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .output.page.page import Page
     from .output.plots import RunPlots
 
-VERIFIED_BYTES = 2**28  # stores up to this size are checked when they are opened
+VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; of others all chunks are looked for
 
 
 class Run:
@@ -292,13 +292,12 @@ def read_store(path: Path) -> tuple[dict[str, Any], Checkpoint]:
         raise StoreError(
             "nothing has been recorded yet", where=str(path), do="resume the run, or open it a second later"
         )
-    if sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) <= VERIFIED_BYTES:
-        problems = verify(path)
-        if problems:
-            raise StoreError(
-                f"the store is damaged: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else ""),
-                where=str(path), do="restore it from a copy, or run the case again into another directory",
-            )  # fmt: skip
+    problems = verify(path, most_bytes=VERIFIED_BYTES)
+    if problems:
+        raise StoreError(
+            f"the store is damaged: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else ""),
+            where=str(path), do="restore it from a copy, or run the case again into another directory",
+        )  # fmt: skip
     return spec, checkpoint
 
 

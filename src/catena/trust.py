@@ -24,7 +24,7 @@ from .store import Checkpoint, Stream, read_layout
 from .store.checking import all_of, number, shown, table, text, whole
 from .systems.base import System
 from .systems.numbers import real_array
-from .watching import crossing_of
+from .watching import check_watched
 
 ATTRIBUTES = ("long_name", "units", "names")  # of columns; others would mean something to xarray
 STATE = ("z", "e", "carry", "scale", "marks")  # arrays of a checkpoint, see `engine.driver.Driver`
@@ -44,7 +44,7 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
         positive_number(plan.dt, "run.dt")
         positive_integer(plan.every, "run.every")
         steps = positive_integer(layout.spec["steps"], "steps")
-        crossing_of(plan.system, plan.sections, plan.events)
+        check_watched(plan.system, [*plan.sections, *plan.events])
         require_usable(plan.system, plan.method, plan.describe())
         check_streams(layout.streams, streams_of(plan))
         check_attributes(layout.attributes)

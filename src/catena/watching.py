@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -74,21 +75,27 @@ def _check(name: str, *texts: str) -> None:
             raise InputError(f"{text!r} is not a text", where=name, do='write an expression, such as "q2 - 1"')
 
 
+def check_watched(system: System, watched: Sequence[Section | Event]) -> None:
+    """InputError if two have one name, or if an expression cannot be read; nothing is derived."""
+    names = Counter(w.name for w in watched)
+    for name, count in names.items():
+        if count > 1:
+            raise InputError(f"two sections or events are called {name!r}", where="sections, events", do="rename one")
+    known = list(system.names()) if watched else []
+    for w in watched:
+        parse(w.text, known, what=f"section {w.name}" if isinstance(w, Section) else f"event {w.name}")
+        if condition := getattr(w, "where", ""):
+            parse(condition, known, what=f"section {w.name}, where", conditions=True)
+
+
 def crossing_of(system: System, sections: Sequence[Section], events: Sequence[Event]) -> Crossing | None:
     """The kernels that watch a system: sections first, then events."""
     watched: list[Section | Event] = [*sections, *events]
     if not watched:
         return None
-    names = [w.name for w in watched]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two sections or events are called {name!r}", where="sections, events", do="rename one")
+    check_watched(system, watched)
     known = system.names()
     conditions = [getattr(w, "where", "") for w in watched]
-    for w, condition in zip(watched, conditions, strict=True):
-        parse(w.text, list(known), what=f"section {w.name}" if isinstance(w, Section) else f"event {w.name}")
-        if condition:
-            parse(condition, list(known), what=f"section {w.name}, where", conditions=True)
 
     def text() -> str:
         value = ["def crossing_value(i, row, t, par):"]

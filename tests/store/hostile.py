@@ -60,12 +60,13 @@ class Hostile:
 
     def make(self, path: Path) -> list[str]:
         """A store under this path; what was done to it."""
-        fewest = min(self.counts.values())
-        first = self.chance.choice(sorted(key for key, count in self.counts.items() if count == fewest))
-        honest = self.chance.choice(self._where[first])
+        honest = self.chance.choice(self._where[self._seldom(set(self.counts))])
         shutil.copytree(honest, path)
         opened, done = Opened(path, [*ODD, str(self.outside), str(self.outside / "inner")]), []
-        keys = [first, *self.chance.choices(sorted(opened.places()), k=self.chance.choice([0, 0, 1, 2]))]
+        known = set(opened.places())
+        keys = []
+        for _ in range(self.chance.choice([1, 2, 2, 3])):
+            keys.append(self._seldom(known - {*keys}))
         for key in keys:
             places = opened.places().get(key)  # none if a table above it is gone
             if places:
@@ -77,6 +78,11 @@ class Hostile:
         if self.chance.random() < 0.1:
             done.append(self._replace_an_entry(path))
         return [honest.stem, *done]
+
+    def _seldom(self, known: set[Key]) -> Key:
+        """One of the keys that were mutated least often."""
+        fewest = min(self.counts[key] for key in known)
+        return self.chance.choice(sorted(key for key in known if self.counts[key] == fewest))
 
     def _replace_an_entry(self, store: Path) -> str:
         """Something else in the place of a file, or beside it."""

@@ -312,7 +312,7 @@ def test_an_event_that_there_is_not_is_refused(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (b"NaN", "no number"), (b"[1, -Infinity]", "no number"), (b"1e400", "no double"), (b"9" * 5000, "digits"),
+        (b"NaN", "no finite number"), (b"[1, -Infinity]", "no finite number"), (b"1e400", "no finite number"), (b"9" * 5000, "digits"),
         (b"18446744073709551616", "64 bits"), (b"[" * 5000 + b"]" * 5000, "inside each other"), (b'"\\ud800"', "half of a letter"),
         (b"[" * 200 + b"]" * 200, "inside each other"), (b'{"\\udfff": 1}', "half of a letter"), (b"\xff", "decode"),
     ],
@@ -374,6 +374,15 @@ def test_a_file_that_memory_cannot_hold_is_not_read(place: str, store: Path) -> 
         file.truncate(2**42)
     for use in (lambda: ct.open(store), lambda: ct.resume(store, steps=100, progress=False)):
         with pytest.raises(ct.StoreError, match=rf"{place} has {2**42} bytes"):
+            use()
+
+
+def test_a_chunk_that_is_as_large_as_nothing_can_be_is_not_read(store: Path) -> None:
+    """Its size alone made the store one of those that are not read when they are opened."""
+    with (store / "q" / "c" / "0" / "0").open("wb") as file:
+        file.truncate(2**42)
+    for use in (lambda: ct.open(store), lambda: ct.resume(store, steps=100, progress=False)):
+        with pytest.raises(ct.StoreError, match=rf"chunk 0 of q has {2**42} bytes"):
             use()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+
 from ..engine.build import choose_view
 from ..errors import StoreError
 from ..plan import positive_integer, positive_number
@@ -74,11 +76,13 @@ def starts_of(path: str | Path, store: Store, job: Job, members: int) -> tuple[A
 
 def checked_column(path: str | Path, job: Job, name: str, values: Array) -> Array:
     """A column of a store; StoreError if a member ended in a way that there is not, or after steps that nobody makes."""
-    known = {"status": (OK, *FAILURES), "steps": range(job.steps + 1)}.get(name)
-    if known is not None:
-        for member, value in enumerate(values.tolist()):
-            if value not in known:
-                raise StoreError(
-                    f"{name} = {value} of member {member} cannot be", where=str(path), do="do not trust this store"
-                )
+    if name == "status":
+        odd = ~np.isin(values, [OK, *FAILURES])
+    elif name == "steps":
+        odd = ~((values >= 0) & (values <= job.steps) & (values == np.floor(values)))
+    else:
+        return values
+    for member in np.flatnonzero(odd).tolist():
+        wrong = f"{name} = {values[member]} of member {member} cannot be"
+        raise StoreError(wrong, where=str(path), do="do not trust this store")
     return values

@@ -26,43 +26,37 @@ Seen = TypeVar("Seen")
 def read_json(data: bytes) -> Any:
     """The content of a JSON text as catena writes it: finite numbers, whole ones of 64 bits, text without halves of letters."""
     try:
-        content = json.loads(data, parse_constant=_no_number, parse_float=_finite)
+        content = json.loads(data)
     except RecursionError:
         raise ValueError(f"holds more than {DEEPEST} tables inside each other") from None
     _check_plain(content)
     return content
 
 
-def _no_number(word: str) -> Any:
-    raise ValueError(f"holds {word}, which is no number")
-
-
-def _finite(digits: str) -> float:
-    if not isfinite(number := float(digits)):
-        raise ValueError(f"holds {shown(digits)}, which no double holds")
-    return number
-
-
 def _check_plain(content: Any) -> None:
-    """No recursion: a table inside a table inside ... is what must not end the program."""
-    level, depth = [content], 0
-    while level:
-        texts = [
-            text for one in level for text in ((one,) if isinstance(one, str) else one if isinstance(one, dict) else ())
-        ]
-        for text in texts:
-            if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-                raise ValueError(f"holds the text {shown(text)}, which has half of a letter")
-        for number in level:
-            if isinstance(number, int) and not -WHOLE <= number < WHOLE:
-                raise ValueError(f"holds the number {shown(number)}, which has more than 64 bits")
-        level = [
-            inner for one in level if isinstance(one, (dict, list))
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]  # fmt: skip
-        depth += 1
-        if depth > DEEPEST:
-            raise ValueError(f"holds more than {DEEPEST} tables inside each other")
+    """One level after the other, without recursion: tables inside each other must not end the program."""
+    level = [content]
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for one in level:
+            kind = type(one)
+            if kind is float:
+                if one - one != 0.0:
+                    raise ValueError(f"holds {one}, which is no finite number")
+            elif kind is list:
+                inner += one
+            elif kind is dict:
+                inner += one  # its keys
+                inner += one.values()
+            elif kind is int:
+                if not -WHOLE <= one < WHOLE:
+                    raise ValueError(f"holds {shown(one)}, which has more than 64 bits")
+            elif kind is str and not one.isascii() and any("\ud800" <= letter <= "\udfff" for letter in one):
+                raise ValueError(f"holds {shown(one)}, which has half of a letter")
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"holds more than {DEEPEST} tables inside each other")
 
 
 def shown(value: Any) -> str:
