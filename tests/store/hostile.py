@@ -201,8 +201,9 @@ class Opened:
         for head, _ in self.states.values():  # the last chunk is signed by the checkpoint, too
             partial, used = head.get("partial"), _rows_of(self.spec, head, column)
             if isinstance(partial, dict) and column in partial and isinstance(used, int) and used % rows:
-                values[used % rows :] = np.nan
-                partial[column] = int.from_bytes(encode_chunk(values)[-4:], "little")
+                signed = values.copy()
+                signed[used % rows :] = np.nan
+                partial[column] = int.from_bytes(encode_chunk(signed)[-4:], "little")
 
 
 def _rows_of(spec: Any, head: Any, column: str) -> Any:

@@ -21,6 +21,7 @@ from catena.cli.main import app
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import elliptic
+from catena.recording import ROWS_VARIABLE
 from catena.store import name_foreign
 from catena.store.checking import read_json
 from catena.store.files import put, temporary_of
@@ -296,6 +297,7 @@ def test_a_table_of_elliptic_functions_from_a_checkpoint_is_not_left(levels: flo
 
 def test_an_event_that_there_is_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setenv(ROWS_VARIABLE, "64")
     path = tmp_path / "gift.zarr"
     run = {"method": ct.Gauss(2), "dt": 0.1, "steps": 52, "progress": False}
     ct.simulate(ct.problems.harmonic(), **run, events=[ct.Event("zero", "q")], out=path)
