@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -55,7 +56,9 @@ class Bare(Linkage):
                     articulated_forces.twist_closure: articulated_loops.twist_about_axis,
                 }
             )
-        return None if view is None else replace(view, factors=None)  # loops have no Jacobian, so trees have none here
+        return (
+            None if view is None else replace(view, factors=None)
+        )  # the Jacobians of loops and of trees are not one program
 
 
 def turned(axis: int, angle: float) -> np.ndarray:
@@ -182,6 +185,29 @@ def closed_by(kind: type[Joint]) -> tuple[Linkage, State]:
     linkage = Linkage(tree.bodies, [*tree.joints, closing], gravity=tree.gravity)
     motion = rng.normal(size=(4, 3))
     return linkage, linkage.start(r, q, velocity=rng.normal(size=(4, 3)), angular_velocity=motion, project=True)
+
+
+def four_bars(lengths: tuple[float, float, float, float], angle: float, rate: float) -> tuple[Linkage, ct.State]:
+    """A plane loop: ground from A = 0 to D along y, crank AB at an angle to it, BC, DC; without gravity, the crank turning."""
+    ground, crank, coupler, rocker = lengths
+    a, d = np.zeros(3), np.array([0.0, ground, 0.0])
+    b = crank * np.array([0.0, math.cos(angle), math.sin(angle)])
+    gap = d - b
+    along = (gap @ gap + coupler**2 - rocker**2) / (2 * np.linalg.norm(gap))
+    unit = gap / np.linalg.norm(gap)
+    c = b + along * unit + math.sqrt(max(0.0, coupler**2 - along**2)) * np.array([0.0, -unit[2], unit[1]])
+    bars = [(a, b), (b, c), (d, c)]
+    middle = np.array([(p + q) / 2 for p, q in bars])
+    ends = [(-1, 0, a), (0, 1, b), (-1, 2, d), (1, 2, c)]
+    hinges = [ct.Revolute(i, j, (p - (0 if i < 0 else middle[i]), p - middle[j]), axis=(1, 0, 0)) for i, j, p in ends]
+    linkage = Linkage([ct.Body(1.0, (0.1, 0.1, 0.1))] * 3, hinges, gravity=(0, 0, 0))
+    # rates of coupler and rocker: the velocities of C agree
+    across = [np.array([-v[2], v[1]]) for v in (b - a, c - b, c - d)]
+    others = np.linalg.lstsq(np.array([across[1], -across[2]]).T, -rate * across[0], rcond=None)[0]
+    turning = np.array([(rate, 0, 0), (others[0], 0, 0), (others[1], 0, 0)])
+    at_b = np.cross(turning[0], b)
+    velocity = [at_b / 2, at_b + np.cross(turning[1], middle[1] - b), np.cross(turning[2], middle[2] - d)]
+    return linkage, linkage.start(middle, velocity=velocity, angular_velocity=turning)
 
 
 def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np.ndarray:

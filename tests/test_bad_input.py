@@ -201,7 +201,6 @@ def test_a_splitting_of_what_cannot_be_split_names_methods_that_can() -> None:
 WITHOUT_JACOBIAN = {
     "scaling body": ct.ScalingBody(ct.Body(moments=(2.0, 3.0, 4.0))),
     "chain": ct.Chain([ct.Body.tetrahedron()] * 2, ct.LennardJones(5.0, 1.0), form="multiplier"),
-    "loops": ct.problems.four_bar().system,
     "free body": ct.FreeBody(ct.Body(moments=(2.0, 3.0, 4.0))),
     "top": ct.problems.lagrange_top().system,
 }

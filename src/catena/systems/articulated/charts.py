@@ -25,7 +25,7 @@ from ...views import LOOP_LOST, OK, method_step
 from ..linkages.solver import eliminate, substitute
 from .forces import CHART
 from .kernels import articulated_field, freedoms
-from .loops import ANGLE_PLACE, VALUE, along_row, turn_of, write_row
+from .loops import Closure, Condition, Row, along_row, turn_of, write_row
 from .motion import ARM, BALL, COORDINATE, KIND, PARENT, S, V, cross, place_nodes, product
 
 # par.tree_rates[c]
@@ -97,8 +97,8 @@ def end_on_surface(z, e, dt, par):
         return LOOP_LOST
     write_slopes(z, par)
     for r in range(par.tree_rows.shape[0]):
-        if not abs(par.tree_gradients[r, VALUE]) <= LEFT_OUT * par.tree_units[r]:
-            return fault(LEFT_OUT_OFF, par.tree_gradients[r, VALUE] / par.tree_units[r], par)
+        if not abs(par.tree_gradients[r, Row.VALUE]) <= LEFT_OUT * par.tree_units[r]:
+            return fault(LEFT_OUT_OFF, par.tree_gradients[r, Row.VALUE] / par.tree_units[r], par)
     _, own = chart_minor(par)
     rank, least, largest = choose_chart(par)
     if rank != par.tree_chart[0] or least < CLEAR:
@@ -159,9 +159,11 @@ def close_loops(z, y, par):
 def settle_rest(y, par):
     """What follows from the coordinates solved for: the angles of closing joints; the length of quaternions, which no method keeps."""
     for k in range(par.tree_closures.shape[0]):
-        place = par.tree_closures[k, ANGLE_PLACE]
-        if place >= 0:
-            y[place] = turn_of(y, k, par)
+        closure = par.tree_closures[k]
+        if closure[Closure.ANGLE_PLACE] >= 0:
+            n = par.tree_nodes[closure[Closure.PARENT]]
+            m = par.tree_nodes[closure[Closure.CHILD]]
+            y[closure[Closure.ANGLE_PLACE]] = turn_of(y, closure, par.tree_closure_data[k], n, m)
     rank = par.tree_chart[0]
     for j in range(rank):
         link = par.tree_links[par.tree_rates[par.tree_chart[1 + rank + j], NODE]]
@@ -217,7 +219,7 @@ def correct(y, par):
         for j in range(rank):
             t[i * width + j] = par.tree_slopes[r, par.tree_chart[1 + rank + j]]
         t[i * width + rank] = -along_row(r, row, V, par) / par.tree_units[r]
-        t[i * width + rank + 1] = -row[VALUE] / par.tree_units[r]
+        t[i * width + rank + 1] = -row[Row.VALUE] / par.tree_units[r]
     if eliminate(t, rank, rank, width) != 0:
         return -1.0
     substitute(t, rank, width, x)
@@ -273,7 +275,7 @@ def write_slope(r, row, par):
     slope = par.tree_slopes[r]
     for c in range(slope.shape[0]):
         slope[c] = 0.0
-    k = par.tree_rows[r, 3]
+    k = par.tree_rows[r, Condition.CLOSURE]
     for side in range(2):
         i = par.tree_closures[k, side]
         f1 = row[6 * side]

@@ -12,7 +12,7 @@ from ...views import OK
 from ..base import Array
 from ..linkages.views import director_arrays
 from . import charts as charts
-from .loops import VALUE
+from .loops import Condition, Row
 from .tables import articulated_arrays
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ def close_start(linkage: Linkage, z: Array) -> Array:
         )
     charts.write_slopes(closed, par)
     again, least, _ = charts.choose_chart(par)
-    off = np.abs(par.tree_gradients[:, VALUE] / par.tree_units[: len(par.tree_gradients)])
+    off = np.abs(par.tree_gradients[:, Row.VALUE] / par.tree_units[: len(par.tree_gradients)])
     if again != rank or (off > charts.LEFT_OUT).any():
         raise InputError(
             f"rows that follow from others at the start do not hold where those do: off by {off.max():.2g} of the loop's size",
-            where=_where(linkage, par.tree_rows[int(off.argmax()), 3]),
+            where=_where(linkage, par.tree_rows[int(off.argmax()), Condition.CLOSURE]),
             do="give points and axes of a loop that is movable although it should not be with all digits",
         )
     _require_clear(linkage, again, least)

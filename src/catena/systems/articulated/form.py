@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import elimination, views
 from ...geometry import rotations
@@ -23,9 +25,12 @@ from . import charts as charts
 from . import force_slopes as force_slopes
 from . import forces as forces
 from . import kernels as kernels
+from . import loop_newton as loop_newton
+from . import loop_slopes as loop_slopes
 from . import loops as loops
 from . import newton as newton
 from . import slopes as slopes
+from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
 from .motion import COORDINATE, MASS, MOMENTS, ORIENTATION, RATE, SHIFT, R, V, W, place_nodes
@@ -124,12 +129,13 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         elimination.quotient: elimination.complex_quotient,
         views.factorise_shifted: newton.factorise_tree,
         views.solve_shifted: newton.solve_tree,
+        slopes.respond_to_change: slopes.respond_freely,
         slopes.note_forces: force_slopes.note_all_forces if linkage.forces else force_slopes.note_nothing,
         slopes.change_forces: force_slopes.change_all_forces if linkage.forces else force_slopes.change_nothing,
     }
 
     if looped:
-        fills |= {views.field: charts.closed_field, views.step: charts.closed_step}
+        fills |= _looped(linkage)
 
     def pack(state: State) -> Array:
         return packed(linkage, state)
@@ -138,13 +144,40 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         return unpacked(linkage, z, time)
 
     balls = any(node is not None and node.kind == BALL for node in layout.nodes)
-    rates = [0 if node is None else node.rates for node in layout.nodes]
-    ties = sum(isinstance(force, BetweenPoints) for force in linkage.forces)
     return View(
         name, fills, layout.dimension, pack, unpack, frozenset({"scratch"}), False, withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
-        factors=None if looped else partial(newton.factor_arrays, rates, ties),
+        factors=_factors(linkage),
     )  # fmt: skip
+
+
+def _looped(linkage: Linkage) -> dict[Any, Any]:
+    """What closed loops fill otherwise."""
+    fills: dict[Any, Any] = {
+        views.field: charts.closed_field,
+        views.step: charts.closed_step,
+        views.linearise: loop_newton.linearise_loops,
+        views.factorise_shifted: loop_newton.factorise_loops,
+        views.solve_shifted: loop_newton.solve_loops,
+        slopes.respond_to_change: loop_slopes.respond_in_loops,
+    }
+    if linkage.forces:
+        fills |= {
+            slopes.note_forces: twist_slopes.note_forces_and_twists,
+            slopes.change_forces: twist_slopes.change_forces_and_twists,
+        }
+    return fills
+
+
+def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, NDArray[Any]]]:
+    """What Newton's method keeps, for a number of factors."""
+    layout = layout_of(linkage)
+    rates = [0 if node is None else node.rates for node in layout.nodes]
+    ties = sum(isinstance(force, BetweenPoints) for force in linkage.forces)
+    if not linkage.tree.loops:
+        return partial(newton.factor_arrays, rates, ties)
+    rows = sum(len(linkage.joints[k].rows) for k in linkage.tree.loops)
+    return partial(loop_newton.loop_arrays, rates, ties, rows, len(linkage.tree.loops), layout.dimension)
 
 
 def unpacked(linkage: Linkage, z: Array, time: float) -> State:

@@ -4,158 +4,173 @@ A row Phi = 0 of `joints` between nodes I and J has the rate Phidot = f_I.v_I + 
 Phiddot = (the same of the accelerations) + gamma. With the response of the tree to unit multipliers the rows become W lambda = -b.
 Rows may follow from others; `charts` chooses which are kept, and only those have multipliers: W is positive definite.
 
-par.tree_rows[r] = [kind, first, second, joint], par.tree_closures[k] = [node I, node J, places in z of image, angle and shift],
-par.tree_closure_data[k] = [points (6), triad of I (9), pitch]; par.tree_chart = [number of rows kept, which rows, ...].
-Scratch: par.tree_gradients[r], par.tree_matrix, par.tree_multipliers, par.tree_applied[i] (forces on the nodes).
+par.tree_chart = [number of rows kept, which rows, ...]. Scratch: par.tree_gradients, par.tree_matrix, par.tree_multipliers,
+par.tree_applied[i] (forces on the nodes).
 """
 
 from __future__ import annotations
 
 import math
 
+from ...geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
+from ...kernel import Record
 from ..linkages.joints import DOT, PLANE, POINT, SCREW
 from .kernels import respond
-from .motion import APPLIED, TAU, XDOT, R, V, W, cross, turned
-
-# par.tree_closures[k]
-IMAGE_PLACE = 2
-ANGLE_PLACE = 3
-SHIFT_PLACE = 4
-CLOSURES = 5
-
-# par.tree_gradients[r]: f_I, t_I, f_J, t_J, then
-GAMMA = 12
-VALUE = 13
-WIDTH = 14
+from .motion import APPLIED, TAU, XDOT, Q, R, V, W
 
 
-def direction_in_child(z, k, which, par):
-    """The image, in space, of a direction of the triad of joint k: Q_J image^-1 u."""
-    m = par.tree_closures[k, IMAGE_PLACE]
-    u = par.tree_closure_data[k, 6 + 3 * which : 9 + 3 * which]
-    a = z[m]
-    b = -z[m + 1]
-    c = -z[m + 2]
-    d = -z[m + 3]
-    t1 = 2.0 * (c * u[2] - d * u[1])
-    t2 = 2.0 * (d * u[0] - b * u[2])
-    t3 = 2.0 * (b * u[1] - c * u[0])
-    return turned(
-        par.tree_nodes[par.tree_closures[k, 1]],
-        u[0] + a * t1 + (c * t3 - d * t2), u[1] + a * t2 + (d * t1 - b * t3), u[2] + a * t3 + (b * t2 - c * t1),
-    )  # fmt: skip
+class Condition(Record):
+    """par.tree_rows[r]: row r."""
+
+    KIND = 1
+    FIRST = 1  # directions of the triads of I and J
+    SECOND = 1
+    CLOSURE = 1  # k
 
 
-def turn_of(z, k, par):
-    """The angle about the axis of joint k, with the full turns of the one that stands in z."""
-    n = par.tree_nodes[par.tree_closures[k, 0]]
-    data = par.tree_closure_data[k]
-    x1, x2, x3 = direction_in_child(z, k, 1, par)
-    u1, u2, u3 = turned(n, data[9], data[10], data[11])
-    w1, w2, w3 = turned(n, data[12], data[13], data[14])
-    angle = math.atan2(w1 * x1 + w2 * x2 + w3 * x3, u1 * x1 + u2 * x2 + u3 * x3)
-    return angle + 2.0 * math.pi * math.floor((z[par.tree_closures[k, ANGLE_PLACE]] - angle) / (2.0 * math.pi) + 0.5)
+class Closure(Record):
+    """par.tree_closures[k]: joint k of those that close loops."""
+
+    PARENT = 1  # I
+    CHILD = 1  # J
+    IMAGE_PLACE = 1  # in z; -1: there is none
+    ANGLE_PLACE = 1
+    SHIFT_PLACE = 1
+
+
+class ClosureData(Record):
+    """par.tree_closure_data[k]."""
+
+    PARENT_POINT = 3
+    CHILD_POINT = 3
+    TRIAD = 9  # of I
+    PITCH = 1
+
+
+class Row(Record):
+    """par.tree_gradients[r]: row r at a position."""
+
+    PARENT_FORCE = 3  # f_I
+    PARENT_TORQUE = 3  # t_I
+    CHILD_FORCE = 3
+    CHILD_TORQUE = 3
+    GAMMA = 1
+    VALUE = 1  # Phi
+    MULTIPLIER = 1  # lambda, where it is kept
+
+
+def turned_from(n, data, at):
+    """In space, a vector of a node that stands in a row from `at` on."""
+    return times(load9(n, Q), load3(data, at))
+
+
+def direction_in_child(z, closure, data, m, which):
+    """The image, in space, of a direction of the triad of a joint: Q_J image^-1 u."""
+    at = closure[Closure.IMAGE_PLACE]
+    u = load3(data, ClosureData.TRIAD + 3 * which)
+    v = scaled(-1.0, load3(z, at + 1))
+    t = scaled(2.0, cross(v, u))
+    return times(load9(m, Q), add(add(u, scaled(z[at], t)), cross(v, t)))
+
+
+def turn_of(z, closure, data, n, m):
+    """The angle about the axis of a joint, with the full turns of the one that stands in z."""
+    x = direction_in_child(z, closure, data, m, 1)
+    u = turned_from(n, data, ClosureData.TRIAD + 3)
+    w = turned_from(n, data, ClosureData.TRIAD + 6)
+    angle = math.atan2(dot(w, x), dot(u, x))
+    turns = math.floor((z[closure[Closure.ANGLE_PLACE]] - angle) / (2.0 * math.pi) + 0.5)
+    return angle + 2.0 * math.pi * turns
 
 
 def write_row(z, r, par, row):
     """f_I, t_I, f_J, t_J, gamma and Phi of row r."""
-    kind = par.tree_rows[r, 0]
-    first = par.tree_rows[r, 1]
-    k = par.tree_rows[r, 3]
-    n = par.tree_nodes[par.tree_closures[k, 0]]
-    m = par.tree_nodes[par.tree_closures[k, 1]]
+    condition = par.tree_rows[r]
+    k = condition[Condition.CLOSURE]
+    closure = par.tree_closures[k]
     data = par.tree_closure_data[k]
-    o1 = n[W]
-    o2 = n[W + 1]
-    o3 = n[W + 2]
-    w1 = m[W]
-    w2 = m[W + 1]
-    w3 = m[W + 2]
-    for l in range(WIDTH):
+    n = par.tree_nodes[closure[Closure.PARENT]]
+    m = par.tree_nodes[closure[Closure.CHILD]]
+    for l in range(Row.WIDTH):
         row[l] = 0.0
-    u1, u2, u3 = turned(n, data[6 + 3 * first], data[7 + 3 * first], data[8 + 3 * first])
-    if kind == DOT:
-        x1, x2, x3 = direction_in_child(z, k, par.tree_rows[r, 2], par)
-        t1, t2, t3 = cross(u1, u2, u3, x1, x2, x3)
-        a1, a2, a3 = cross(o1, o2, o3, u1, u2, u3)
-        b1, b2, b3 = cross(a1, a2, a3, x1, x2, x3)
-        a1, a2, a3 = cross(w1, w2, w3, x1, x2, x3)
-        c1, c2, c3 = cross(u1, u2, u3, a1, a2, a3)
-        row[GAMMA] = (o1 - w1) * (b1 + c1) + (o2 - w2) * (b2 + c2) + (o3 - w3) * (b3 + c3)
-        row[VALUE] = u1 * x1 + u2 * x2 + u3 * x3
-        row[3] = t1
-        row[4] = t2
-        row[5] = t3
-        row[9] = -t1
-        row[10] = -t2
-        row[11] = -t3
-        return
-    a1, a2, a3 = turned(n, data[0], data[1], data[2])
-    b1, b2, b3 = turned(m, data[3], data[4], data[5])
-    if kind == POINT:
-        u1 = 1.0 if first == 0 else 0.0
-        u2 = 1.0 if first == 1 else 0.0
-        u3 = 1.0 if first == 2 else 0.0
-    x1, x2, x3 = cross(o1, o2, o3, a1, a2, a3)
-    y1, y2, y3 = cross(w1, w2, w3, b1, b2, b3)
-    c1, c2, c3 = cross(o1, o2, o3, x1, x2, x3)
-    d1, d2, d3 = cross(w1, w2, w3, y1, y2, y3)
-    gamma = u1 * (d1 - c1) + u2 * (d2 - c2) + u3 * (d3 - c3)
-    row[0] = -u1
-    row[1] = -u2
-    row[2] = -u3
-    row[3], row[4], row[5] = cross(u1, u2, u3, a1, a2, a3)
-    row[6] = u1
-    row[7] = u2
-    row[8] = u3
-    row[9], row[10], row[11] = cross(b1, b2, b3, u1, u2, u3)
-    d1 = m[R] + b1 - n[R] - a1
-    d2 = m[R + 1] + b2 - n[R + 1] - a2
-    d3 = m[R + 2] + b3 - n[R + 2] - a3
-    row[VALUE] = u1 * d1 + u2 * d2 + u3 * d3
-    if kind >= PLANE:
-        t1, t2, t3 = cross(u1, u2, u3, d1, d2, d3)
-        row[3] += t1
-        row[4] += t2
-        row[5] += t3
-        c1, c2, c3 = cross(o1, o2, o3, u1, u2, u3)
-        gamma += 2.0 * c1 * (m[V] + y1 - n[V] - x1)
-        gamma += 2.0 * c2 * (m[V + 1] + y2 - n[V + 1] - x2)
-        gamma += 2.0 * c3 * (m[V + 2] + y3 - n[V + 2] - x3)
-        if kind == SCREW:
-            pitch = data[15]
-            row[VALUE] -= z[par.tree_closures[k, SHIFT_PLACE]] + pitch * turn_of(z, k, par)
-            gamma -= pitch * (c1 * (w1 - o1) + c2 * (w2 - o2) + c3 * (w3 - o3))
-            row[3] += pitch * u1
-            row[4] += pitch * u2
-            row[5] += pitch * u3
-            row[9] -= pitch * u1
-            row[10] -= pitch * u2
-            row[11] -= pitch * u3
-        c1, c2, c3 = cross(o1, o2, o3, c1, c2, c3)
-        gamma += c1 * d1 + c2 * d2 + c3 * d3
-    row[GAMMA] = gamma
+    if condition[Condition.KIND] == DOT:
+        write_angle(z, condition, closure, data, n, m, row)
+    else:
+        write_gap(z, condition, closure, data, n, m, row)
+
+
+def write_angle(z, condition, closure, data, n, m, row):
+    """Phi = u.x for a direction u of I and one x of J."""
+    o = load3(n, W)
+    w = load3(m, W)
+    u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
+    x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])
+    t = cross(u, x)
+    row[Row.GAMMA] = dot(subtract(o, w), add(cross(cross(o, u), x), cross(u, cross(w, x))))
+    row[Row.VALUE] = dot(u, x)
+    store3(row, Row.PARENT_TORQUE, t)
+    store3(row, Row.CHILD_TORQUE, scaled(-1.0, t))
+
+
+def direction_of_gap(condition, data, n):
+    """The direction u along which the gap between the points is measured: an axis of space, or one that turns with I."""
+    first = condition[Condition.FIRST]
+    if condition[Condition.KIND] == POINT:
+        return 1.0 if first == 0 else 0.0, 1.0 if first == 1 else 0.0, 1.0 if first == 2 else 0.0
+    return turned_from(n, data, ClosureData.TRIAD + 3 * first)
+
+
+def write_gap(z, condition, closure, data, n, m, row):
+    """Phi = u.d for the gap d from the point of I to that of J, less what a screw advances."""
+    o = load3(n, W)
+    w = load3(m, W)
+    u = direction_of_gap(condition, data, n)
+    a = turned_from(n, data, ClosureData.PARENT_POINT)
+    b = turned_from(m, data, ClosureData.CHILD_POINT)
+    x = cross(o, a)
+    y = cross(w, b)
+    d = subtract(subtract(add(load3(m, R), b), load3(n, R)), a)
+    gamma = dot(u, subtract(cross(w, y), cross(o, x)))
+    row[Row.VALUE] = dot(u, d)
+    store3(row, Row.PARENT_FORCE, scaled(-1.0, u))
+    store3(row, Row.PARENT_TORQUE, cross(u, a))
+    store3(row, Row.CHILD_FORCE, u)
+    store3(row, Row.CHILD_TORQUE, cross(b, u))
+    if condition[Condition.KIND] >= PLANE:
+        add3(row, Row.PARENT_TORQUE, cross(u, d))
+        swept = cross(o, u)
+        speed = subtract(subtract(add(load3(m, V), y), load3(n, V)), x)
+        for l in range(3):
+            gamma += 2.0 * swept[l] * speed[l]
+        if condition[Condition.KIND] == SCREW:
+            pitch = data[ClosureData.PITCH]
+            row[Row.VALUE] -= z[closure[Closure.SHIFT_PLACE]] + pitch * turn_of(z, closure, data, n, m)
+            gamma -= pitch * dot(swept, subtract(w, o))
+            add3(row, Row.PARENT_TORQUE, scaled(pitch, u))
+            add3(row, Row.CHILD_TORQUE, scaled(-pitch, u))
+        gamma += dot(cross(o, swept), d)
+    row[Row.GAMMA] = gamma
 
 
 def along_row(r, row, at, par):
     """The row applied to the velocities (at = V) or the accelerations (at = XDOT)."""
-    k = par.tree_rows[r, 3]
-    n = par.tree_nodes[par.tree_closures[k, 0]]
-    m = par.tree_nodes[par.tree_closures[k, 1]]
+    k = par.tree_rows[r, Condition.CLOSURE]
+    n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
+    m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
     total = 0.0
     for l in range(6):
-        total += row[l] * n[at + l] + row[6 + l] * m[at + l]
+        total += row[Row.PARENT_FORCE + l] * n[at + l] + row[Row.CHILD_FORCE + l] * m[at + l]
     return total
 
 
 def pull_along(r, row, strength, par):
     """The force of a multiplier."""
-    k = par.tree_rows[r, 3]
-    n = par.tree_nodes[par.tree_closures[k, 0]]
-    m = par.tree_nodes[par.tree_closures[k, 1]]
+    k = par.tree_rows[r, Condition.CLOSURE]
+    n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
+    m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
     for l in range(6):
-        n[APPLIED + l] -= strength * row[l]
-        m[APPLIED + l] -= strength * row[6 + l]
+        n[APPLIED + l] -= strength * row[Row.PARENT_FORCE + l]
+        m[APPLIED + l] -= strength * row[Row.CHILD_FORCE + l]
 
 
 def respond_with_loops(z, par):
@@ -170,7 +185,7 @@ def respond_with_loops(z, par):
     for i in range(count):
         row = par.tree_gradients[kept[i]]
         write_row(z, kept[i], par, row)
-        b[i] = -(row[GAMMA] + along_row(kept[i], row, XDOT, par))
+        b[i] = -(row[Row.GAMMA] + along_row(kept[i], row, XDOT, par))
     put_forces_aside(par)
     for i in range(count):
         row = par.tree_gradients[kept[i]]
@@ -187,6 +202,7 @@ def respond_with_loops(z, par):
         for l in range(3):
             par.tree_nodes[i, TAU + l] = par.tree_applied[i, 6 + l]
     for i in range(count):
+        par.tree_gradients[kept[i], Row.MULTIPLIER] = b[i]
         pull_along(kept[i], par.tree_gradients[kept[i]], b[i], par)
     respond(par, 1.0)
 
@@ -204,17 +220,12 @@ def put_forces_aside(par):
 
 def twist_about_axis(c, torque, par):
     """A torque about the axis of the joint that closes loop c, on its child and against its parent; returns the rate of turning about it."""
-    n = par.tree_nodes[par.tree_closures[c, 0]]
-    m = par.tree_nodes[par.tree_closures[c, 1]]
-    data = par.tree_closure_data[c]
-    u1, u2, u3 = turned(n, data[6], data[7], data[8])
-    n[APPLIED + 3] += torque * u1
-    n[APPLIED + 4] += torque * u2
-    n[APPLIED + 5] += torque * u3
-    m[APPLIED + 3] -= torque * u1
-    m[APPLIED + 4] -= torque * u2
-    m[APPLIED + 5] -= torque * u3
-    return u1 * (m[W] - n[W]) + u2 * (m[W + 1] - n[W + 1]) + u3 * (m[W + 2] - n[W + 2])
+    n = par.tree_nodes[par.tree_closures[c, Closure.PARENT]]
+    m = par.tree_nodes[par.tree_closures[c, Closure.CHILD]]
+    u = turned_from(n, par.tree_closure_data[c], ClosureData.TRIAD)
+    add3(n, APPLIED + 3, scaled(torque, u))
+    add3(m, APPLIED + 3, scaled(-torque, u))
+    return dot(u, subtract(load3(m, W), load3(n, W)))
 
 
 def factorise(w, n):

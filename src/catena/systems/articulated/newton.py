@@ -121,15 +121,22 @@ def follow_ball(at, rate, h, base, x):
     x[at + 3] = t3 * g
 
 
-def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, NDArray[Any]]:
-    """What the kernels here and the derivatives keep in par: for nodes with so many rates each, so many forces between points and factors."""
+def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, NDArray[Any]]:
+    """What the derivatives keep in par: for nodes with so many rates each, so many forces between points, and rows of loops."""
     rates = sum(counts)
     return {
         "newton_rows": np.cumsum(counts, dtype=np.int64) - counts,
         "tree_base": np.zeros((len(counts), Base.WIDTH)),
         "tree_change": np.zeros((len(counts), Change.WIDTH)),
         "tree_ties": np.zeros((ties, Tie.WIDTH)),
-        "newton_slopes": np.zeros((2, rates, rates)),
+        "newton_slopes": np.zeros((2, rates + rows, rates)),
+    }
+
+
+def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, NDArray[Any]]:
+    """The same with what the kernels here keep, for so many factors."""
+    rates = sum(counts)
+    return slope_arrays(counts, ties) | {
         "newton_factors": np.zeros((modes, rates * rates), dtype=complex),
         "newton_pivots": np.zeros((modes, rates), dtype=np.int64),
         "newton_turns": np.zeros((2, rates), dtype=complex),

@@ -98,6 +98,16 @@ def change_forces(par):
     """Add what the forces change by to APPLIED."""
 
 
+@slot
+def respond_to_change(z, at, which, par):
+    """udot of all nodes after `change_all`, for column `at` of the derivatives by positions (which = 0) or by rates (1)."""
+
+
+def respond_freely(z, at, which, par):
+    """A tree without loops."""
+    respond(par, 0.0)
+
+
 def find_slopes(z, par):
     """par.newton_slopes: udot by all positions [0] and by all rates [1]; those of node i begin at par.newton_rows[i]."""
     accelerate(z, par)
@@ -109,7 +119,7 @@ def find_slopes(z, par):
         for k in range(freedoms(link)):
             for which in range(2):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
-                respond(par, 0.0)
+                respond_to_change(z, par.newton_rows[j] + k, which, par)
                 write_column(par.newton_rows[j] + k, par, par.newton_slopes[which])
 
 

@@ -82,9 +82,9 @@ def _closures(linkage: Linkage, layout: Layout) -> Arrays:
         size = _size(linkage, layout, closure)
         row_units += [1.0 if kind == DOT else size for kind, _, _ in joint.rows]
     return {
-        "tree_rows": np.array(rows, dtype=np.int64).reshape(-1, 4),
-        "tree_closures": np.array(closures, dtype=np.int64).reshape(-1, loops.CLOSURES),
-        "tree_closure_data": np.array(data, dtype=float).reshape(-1, 16),
+        "tree_rows": np.array(rows, dtype=np.int64).reshape(-1, loops.Condition.WIDTH),
+        "tree_closures": np.array(closures, dtype=np.int64).reshape(-1, loops.Closure.WIDTH),
+        "tree_closure_data": np.array(data, dtype=float).reshape(-1, loops.ClosureData.WIDTH),
         **_charts(linkage, layout, np.array(row_units)),
     }
 
@@ -116,9 +116,9 @@ def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) ->
         "tree_units": np.concatenate([row_units, rate_units]),
         "tree_chart": np.zeros(1 + count + rates, dtype=np.int64),
         "tree_order": np.zeros(count + rates, dtype=np.int64),
-        "tree_gradients": np.zeros((count, loops.WIDTH)),
+        "tree_gradients": np.zeros((count, loops.Row.WIDTH)),
         "tree_slopes": np.zeros((count, rates)),
-        "tree_matrix": np.zeros(max(count * rates, count * (count + 2))),
+        "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(node.rates for node in layout.nodes if node) + 1)),
         "tree_multipliers": np.zeros(count),
         "tree_applied": np.zeros((len(layout.nodes), 9)),
         "tree_closed": np.zeros(layout.dimension),
