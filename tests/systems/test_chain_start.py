@@ -82,7 +82,7 @@ ROD = ct.Body.from_particles([[0, 0, -0.5], [0, 0, 0.5]])
 POINT = ct.Body.from_particles([[0, 0, 0]])
 WRONG = {
     "shape": (lambda: chain().start(SPACED[:3]), r"position has shape (3, 3)", "start.position"),
-    "text": (lambda: chain().start("here"), "position is not an array of numbers", "start.position"),
+    "text": (lambda: chain().start("here"), "position = 'here' is not an array of numbers", "start.position"),
     "nan": (lambda: chain().start(np.where(SPACED == 4.4, np.nan, SPACED)), "position of body 2 is not finite", "start.position[2]"),
     "width": (lambda: chain().start(SPACED, np.ones((4, 3))), r"orientation has shape (4, 3)", "start.orientation"),
     "length": (

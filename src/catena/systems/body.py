@@ -17,7 +17,7 @@ from ..errors import CatenaWarning, InputError, nearest
 from ..geometry import inertia, rotations
 from ..markup import html_table
 from .base import Array
-from .numbers import real_array
+from .numbers import finite_numbers
 
 THIRD = 1.0 / 3.0
 TETRAHEDRON = ((-0.5, -THIRD, -0.25), (0.5, -THIRD, -0.25), (0.0, 2.0 * THIRD, -0.25), (0.0, 0.0, 0.75))
@@ -116,7 +116,7 @@ class Body:
     def from_inertia(cls, mass: float, tensor: ArrayLike) -> Body:
         """A body with this inertia tensor (3, 3) about its centre of mass."""
         where = "Body.from_inertia"
-        mass, given = _positive(mass, f"{where}.mass"), _numbers(tensor, (3, 3), f"{where}.tensor")
+        mass, given = _positive(mass, f"{where}.mass"), finite_numbers(tensor, (3, 3), where=f"{where}.tensor")
         odd = np.abs(given - given.T)
         if odd.max() > inertia.ROUNDING * np.abs(given).max():
             i, j = sorted(int(k) for k in np.unravel_index(np.argmax(odd), (3, 3)))
@@ -147,7 +147,10 @@ class Body:
             with a `CatenaWarning`.
         """
         where = "Body.from_mesh"
-        x, density = _numbers(vertices, (None, 3), f"{where}.vertices"), _positive(density, f"{where}.density")
+        x, density = (
+            finite_numbers(vertices, (None, 3), where=f"{where}.vertices"),
+            _positive(density, f"{where}.density"),
+        )
         corners = _faces(faces, len(x), f"{where}.faces")
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             volume, center, triangles = inertia.mesh_volume(x[corners])
@@ -212,7 +215,10 @@ class Body:
                     do="give the vertices too; the tetrahedron of particles has mass 4",
                 )  # fmt: skip
             return cls._of_particles({"shape": "tetrahedron"}, np.array(TETRAHEDRON), np.ones(4), (0, 0, 0, 0))
-        x, mass = _numbers(vertices, (4, 3), f"{where}.vertices"), _positive(1.0 if mass is None else mass, where)
+        x, mass = (
+            finite_numbers(vertices, (4, 3), where=f"{where}.vertices"),
+            _positive(1.0 if mass is None else mass, where),
+        )
         _, center, relative = inertia.centered(x, np.full(4, 0.25))
         weights = np.full(4, mass / 20.0)  # S = m/20 sum v v^T
         description = {"shape": "tetrahedron", "vertices": x.tolist(), "mass": mass}
@@ -395,27 +401,9 @@ def _frozen(array: Array) -> Array:
     return array
 
 
-def _numbers(value: ArrayLike, shape: tuple[int | None, ...], where: str) -> Array:
-    """Finite numbers in this shape; None stands for any count but zero."""
-    wanted = " x ".join("n" if n is None else str(n) for n in shape)
-    try:
-        array = real_array(value)
-    except (TypeError, ValueError) as trouble:
-        raise InputError(
-            f"this is not an array of numbers: it has {trouble}", where=where, do=f"give {wanted} numbers"
-        ) from None
-    fits = array.ndim == len(shape) and all(n in (None, m) and m > 0 for n, m in zip(shape, array.shape, strict=True))
-    if not fits:
-        raise InputError(f"the shape is {array.shape}", where=where, do=f"give {wanted} numbers")
-    if not np.isfinite(array).all():
-        index = [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
-        raise InputError(f"element {index} is {array[tuple(index)]}", where=where, do="give finite numbers")
-    return array
-
-
 def _lengths(value: ArrayLike, shape: tuple[int | None, ...], where: str) -> Array:
     """Numbers none of which is negative."""
-    array = _numbers(value, shape, where)
+    array = finite_numbers(value, shape, where=where)
     if array.min() < 0.0:
         raise InputError(f"{array.tolist()} has a negative element", where=where, do="give numbers >= 0")
     return array + 0.0  # -0.0 becomes 0.0
@@ -426,7 +414,7 @@ def _length(value: float, where: str) -> float:
 
 
 def _positive(value: float, where: str) -> float:
-    number = float(_numbers(value, (), where))
+    number = float(finite_numbers(value, (), where=where))
     if not number > 0.0:
         raise InputError(f"{number!r} is not positive", where=where, do="give a number > 0")
     return number
@@ -435,9 +423,9 @@ def _positive(value: float, where: str) -> float:
 def _particles(
     positions: ArrayLike, masses: ArrayLike, types: Sequence[int | str] | None, where: str
 ) -> tuple[Array, Array, tuple[int | str, ...]]:
-    x = _numbers(positions, (None, 3), f"{where}.positions")
+    x = finite_numbers(positions, (None, 3), where=f"{where}.positions")
     n = len(x)
-    m = _numbers(masses, () if np.ndim(masses) == 0 else (n,), f"{where}.masses")
+    m = finite_numbers(masses, () if np.ndim(masses) == 0 else (n,), where=f"{where}.masses")
     m = np.array(np.broadcast_to(m, n))
     if m.min() <= 0.0:
         k = int(np.argmax(m <= 0.0))
@@ -455,7 +443,7 @@ def _particles(
 
 def _faces(faces: ArrayLike, count: int, where: str) -> NDArray[np.int64]:
     """Triangles of indices of vertices, of a closed and consistently oriented surface."""
-    numbers = _numbers(faces, (None, 3), where)
+    numbers = finite_numbers(faces, (None, 3), where=where)
     corners = numbers.astype(np.int64)
     if (corners != numbers).any() or corners.min() < 0 or corners.max() >= count:
         raise InputError(

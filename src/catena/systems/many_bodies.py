@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from .base import Array, Field
 from .body import Body
-from .numbers import real_array
+from .numbers import finite_numbers
 from .phase_space import Pair, turning_axes
 
 
@@ -58,30 +58,12 @@ def describe_bodies(bodies: Sequence[Body]) -> Any:
 
 def vector(values: Any, where: str) -> Array:
     """Three finite numbers."""
-    try:
-        array = real_array(values)
-    except (TypeError, ValueError):
-        array = np.zeros(0)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{values!r}", where=where, do="give three finite numbers")
-    return array
+    return finite_numbers(values, (3,), where=where, do="give three finite numbers")
 
 
 def start_array(values: Any, shape: tuple[int, int], name: str) -> Array:
     """A finite array of a start, one row for each body."""
-    try:
-        array = real_array(values)
-    except (TypeError, ValueError) as trouble:
-        raise InputError(
-            f"{name} is not an array of numbers: it has {trouble}", where=f"start.{name}", do=f"give shape {shape}"
-        ) from None
-    if array.shape != shape:
-        raise InputError(f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give shape {shape}")
-    for j in np.flatnonzero(~np.isfinite(array).all(axis=1)):
-        raise InputError(
-            f"{name} of body {j} is not finite: {array[j].tolist()}", where=f"start.{name}[{j}]", do="give finite numbers"
-        )  # fmt: skip
-    return array
+    return finite_numbers(values, shape, where=f"start.{name}", do=f"give shape {shape}", rows="body")
 
 
 def pairs_of(bodies: Sequence[Body], moves: Iterable[bool], turns: Iterable[bool]) -> tuple[Pair, Pair]:

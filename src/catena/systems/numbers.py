@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from .base import Array
 
 REAL = "iuf"  # kinds of numpy types: whole numbers and floating point
+SHOWN = 40  # letters of a value that a message shows
+
+Shape = tuple[int | None, ...]
 
 
 def real_array(values: Any) -> Array:
@@ -51,3 +55,52 @@ def real_number(value: Any) -> float:
     if array.shape != ():
         raise TypeError("several numbers")
     return float(array)
+
+
+def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: str = "") -> Array:
+    """The values as finite real numbers in one of these shapes; InputError that says what is wrong with them, and where.
+
+    Parameters
+    ----------
+    shapes : None stands for any count but zero
+    where : where they are given; the word behind the last dot names them
+    do : what to give instead; "": numbers in these shapes
+    rows : what each row belongs to ("body"), where messages are to count rows
+
+    Examples
+    --------
+    >>> finite_numbers([1, 2, 3], (3,), where="Body.moments").tolist()
+    [1.0, 2.0, 3.0]
+    """
+    name = where.rpartition(".")[2]
+    text = repr(values)
+    named = f"{name} = {text}" if len(text) <= SHOWN and "\n" not in text else name
+    advice = do or "give " + " or ".join(_in_words(shape) for shape in shapes)
+    try:
+        array = real_array(values)
+    except (TypeError, ValueError) as trouble:
+        raise InputError(f"{named} is not an array of numbers: it has {trouble}", where=where, do=advice) from None
+    if not any(_fits(array.shape, shape) for shape in shapes):
+        raise InputError(f"{named} has shape {array.shape}", where=where, do=advice)
+    wrong = np.argwhere(~np.isfinite(array)).tolist()
+    if wrong and rows:
+        j = wrong[0][0]
+        raise InputError(
+            f"{name} of {rows} {j} is not finite: {array[j].tolist()}", where=f"{where}[{j}]", do="give finite numbers"
+        )
+    if wrong:
+        element = (
+            f"element {wrong[0]} of {name} is {array[tuple(wrong[0])]}" if array.ndim else f"{named} is not finite"
+        )
+        raise InputError(element, where=where, do=advice)
+    return array
+
+
+def _fits(shape: tuple[int, ...], wanted: Shape) -> bool:
+    """Whether a shape is the wanted one, without a count of zero."""
+    return len(shape) == len(wanted) and all(n in (None, m) and m > 0 for n, m in zip(wanted, shape, strict=True))
+
+
+def _in_words(shape: Shape) -> str:
+    counts = ["n" if n is None else str(n) for n in shape]
+    return f"{' x '.join(counts)} finite numbers" if counts else "a finite number"

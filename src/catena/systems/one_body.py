@@ -17,7 +17,7 @@ from ..geometry import rotations
 from ..geometry.quaternion import to_space
 from .base import Array, Field, State, System
 from .body import Body
-from .numbers import real_array
+from .numbers import finite_numbers
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
 
@@ -161,17 +161,7 @@ class OneBody(System):
 
 def start_vector(values: Any, name: str) -> Array:
     """Three finite numbers of a start."""
-    try:
-        array = real_array(values)
-    except (TypeError, ValueError) as trouble:
-        raise InputError(
-            f"{name} = {values!r} is not a list of numbers: it has {trouble}",
-            where=f"start.{name}",
-            do="give 3 finite numbers",
-        ) from None
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InputError(f"{name} = {values!r}", where=f"start.{name}", do="give 3 finite numbers")
-    return array
+    return finite_numbers(values, (3,), where=f"start.{name}")
 
 
 def component_names(fields: tuple[Field, ...]) -> dict[str, str]:

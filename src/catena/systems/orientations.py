@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError
 from ..geometry import rotations
 from .base import Array
-from .numbers import real_array
+from .numbers import finite_numbers, real_array
 
 UNIT_TOLERANCE = 1e-6  # a quaternion or matrix that is off by less is corrected, one that is off by more is a mistake
 ONE = "give a unit quaternion, scalar first; a rotation matrix, shape (3, 3); or scipy's Rotation"
@@ -125,12 +125,12 @@ def euler_angles(angles: ArrayLike, rates: ArrayLike | None = None, *, axes: str
             where="euler_angles.axes",
             do='give three of x, y, z, neighbours different, such as "zyz"',
         )
-    a = _triples(angles, "angles")
+    a = finite_numbers(angles, (3,), (None, 3), where="euler_angles.angles")
     about = [np.eye(3)["xyz".index(axis)] for axis in axes]
     turns = [_turn(axis, a[..., k]) for k, axis in enumerate(about)]
     made = {"orientation": rotations.multiply(rotations.multiply(turns[0], turns[1]), turns[2])}
     if rates is not None:
-        rate = _triples(rates, "rates")
+        rate = finite_numbers(rates, (3,), (None, 3), where="euler_angles.rates")
         if rate.shape != a.shape:
             raise InputError(
                 f"rates have shape {rate.shape}, angles {a.shape}",
@@ -148,19 +148,3 @@ def _turn(axis: Array, angle: Array) -> Array:
     """The quaternion of a turn about an axis of length 1."""
     half = 0.5 * angle[..., None]
     return np.concatenate([np.cos(half), np.sin(half) * axis], axis=-1)
-
-
-def _triples(given: ArrayLike, name: str) -> Array:
-    try:
-        array = real_array(given)
-    except (TypeError, ValueError) as trouble:
-        raise InputError(
-            f"{name} are not numbers: they have {trouble}",
-            where=f"euler_angles.{name}",
-            do="give three numbers, or n rows",
-        ) from None
-    if array.ndim not in (1, 2) or array.shape[-1] != 3 or not np.isfinite(array).all():
-        raise InputError(
-            f"{name} have shape {array.shape}", where=f"euler_angles.{name}", do="give three finite numbers, or n rows"
-        )
-    return array

@@ -22,7 +22,7 @@ import numpy as np
 from ...errors import InputError, nearest
 from ...geometry import rotations
 from ..base import Array
-from ..numbers import real_array
+from ..numbers import finite_numbers
 from ..orientations import UNIT_TOLERANCE
 
 GROUND = -1
@@ -67,7 +67,9 @@ class Joint:
             object.__setattr__(self, name, int(number))
         if self.parent == self.child:
             raise InputError(f"body {self.child} is joined to itself", where=where, do="name two bodies")
-        points = _numbers(self.at, (2, 3), f"{where}.at", "two points, one in the parent and one in the child")
+        points = finite_numbers(
+            self.at, (2, 3), where=f"{where}.at", do="give two points, one in the parent and one in the child"
+        )
         object.__setattr__(self, "at", tuple(map(tuple, points.tolist())))
 
     @property
@@ -110,7 +112,7 @@ class Turned(Joint):
         if self.image is None:
             return
         where = f"{type(self).__name__}.image"
-        q = _numbers(self.image, (4,), where, "a unit quaternion, scalar first")
+        q = finite_numbers(self.image, (4,), where=where, do="give a unit quaternion, scalar first")
         if not abs(np.linalg.norm(q) - 1.0) <= UNIT_TOLERANCE:
             raise InputError(f"image has length {np.linalg.norm(q):.9g}", where=where, do="give a unit quaternion")
         object.__setattr__(self, "image", tuple(rotations.normalise(q).tolist()))
@@ -137,7 +139,7 @@ class AboutAxis(Turned):
     def __post_init__(self) -> None:
         super().__post_init__()
         where = f"{type(self).__name__}.axis"
-        axis = _numbers(self.axis, (3,), where, "three numbers")
+        axis = finite_numbers(self.axis, (3,), where=where, do="give three numbers")
         length = float(np.linalg.norm(axis))
         if not length > 0.0:
             raise InputError(
@@ -206,7 +208,7 @@ class Screw(AboutAxis):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        pitch = _numbers(self.pitch, (), "Screw.pitch", "the advance per radian")
+        pitch = finite_numbers(self.pitch, (), where="Screw.pitch", do="give the advance per radian")
         object.__setattr__(self, "pitch", float(pitch))
 
 
@@ -245,16 +247,6 @@ def from_description(given: Mapping[str, Any], kinds: Mapping[str, Any], what: s
         if f.name not in arguments and f.default is MISSING and f.default_factory is MISSING:
             raise InputError(f"a {what} needs {f.name}", where=f"{what}.{f.name}", do="add it")
     return kinds[kind](**arguments)
-
-
-def _numbers(values: Any, shape: tuple[int, ...], where: str, do: str) -> Array:
-    try:
-        array = real_array(values)
-    except (TypeError, ValueError):
-        array = np.zeros((0, 0))
-    if array.shape != shape or not np.isfinite(array).all():
-        raise InputError(f"{values!r}", where=where, do=f"give {do}")
-    return array
 
 
 def _plain(value: Any) -> Any:
