@@ -12,15 +12,16 @@ the paths have separated (the step is too long, or the motion is chaotic), and t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, log2, pi
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import CatenaWarning, InputError, StepFailure, nearest
+from .errors import CatenaWarning, InputError, StepFailure
+from .named_rows import NamedRows
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -52,7 +53,7 @@ class FieldError:
 
 
 @dataclass(frozen=True, repr=False)
-class PathError:
+class PathError(NamedRows[FieldError]):
     """How accurate a path is; prints as a short table. `error["position"]` is the row of a field.
 
     Attributes
@@ -64,26 +65,14 @@ class PathError:
     order, measured_order : of the method, and as the three paths show it; None where it cannot be told
     """
 
+    _naming: ClassVar[str] = "field"
+    _unknown: ClassVar[tuple[str, str]] = ("there is no field {}", "error")
+
     rows: tuple[FieldError, ...]
     t_end: float
     regime: Regime
     order: int
     measured_order: float | None
-
-    def __getitem__(self, field: str) -> FieldError:
-        known = [row.field for row in self.rows]
-        if field not in known:
-            raise InputError(
-                f"there is no field {field!r}{nearest(str(field), known)}", where="error",
-                do=f"use one of {', '.join(known)}",
-            )  # fmt: skip
-        return self.rows[known.index(field)]
-
-    def __iter__(self) -> Iterator[FieldError]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def _lines(self) -> list[tuple[str, str, str]]:
         named = [(f"{row.field} ({row.unit})" if row.unit else row.field, row) for row in self.rows]

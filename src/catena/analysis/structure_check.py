@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +12,9 @@ from ..auditing import Audit
 from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..engine.promises import Promises, promises
-from ..errors import CapabilityError, InputError, nearest
+from ..errors import CapabilityError, InputError
 from ..methods.base import Method, Traits
+from ..named_rows import NamedRows
 from ..plan import Plan, Problem, positive_number
 from ..runs import MemoryRun
 from ..systems.base import State, System
@@ -62,7 +62,7 @@ class CheckRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Check:
+class Check(NamedRows[CheckRow]):
     """What a method does to a system near a start; prints as a table. `check["order"]` is the row of a property.
 
     Attributes
@@ -73,29 +73,14 @@ class Check:
     audit : of the run that shows what is kept
     """
 
+    _naming: ClassVar[str] = "name"
+    _unknown: ClassVar[tuple[str, str]] = ("{} was not checked", "check")
+
     system: str
     method: str
     dt: float
     rows: tuple[CheckRow, ...]
     audit: Audit
-
-    def __getitem__(self, name: str) -> CheckRow:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        known = [row.name for row in self.rows]
-        raise InputError(
-            f"{name!r} was not checked{nearest(str(name), known)}", where="check", do=f"use one of {', '.join(known)}"
-        )
-
-    def __contains__(self, name: object) -> bool:
-        return any(row.name == name for row in self.rows)
-
-    def __iter__(self) -> Iterator[CheckRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     @property
     def contradictions(self) -> tuple[CheckRow, ...]:

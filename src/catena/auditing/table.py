@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..errors import InputError, nearest
+from ..errors import InputError
+from ..named_rows import NamedRows
 from .verdicts import AuditRow
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ CLOSING = "This tells what is kept, not how accurate the path is: run.error() es
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(NamedRows[AuditRow]):
     """All invariants of a run, promised against measured; prints as a table.
 
     `audit["energy"]` is the row of that quantity; iteration goes over the rows.
@@ -31,6 +31,9 @@ class Audit:
     remarks : what else must be known to read it, such as why it ended early
     """
 
+    _naming: ClassVar[str] = "quantity"
+    _unknown: ClassVar[tuple[str, str]] = ("no quantity {} was audited", "audit")
+
     rows: tuple[AuditRow, ...]
     damage: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -41,26 +44,6 @@ class Audit:
         twice = [name for name, count in Counter(row.quantity for row in self.rows).items() if count > 1]
         if twice:
             raise InputError(f"more than one row for {', '.join(twice)}", where="audit", do="give each quantity once")
-
-    def __getitem__(self, quantity: str) -> AuditRow:
-        for row in self.rows:
-            if row.quantity == quantity:
-                return row
-        known = [row.quantity for row in self.rows]
-        raise InputError(
-            f"no quantity {quantity!r} was audited{nearest(str(quantity), known)}",
-            where="audit",
-            do=f"use one of {', '.join(known)}" if known else "record an invariant: this audit has no rows",
-        )
-
-    def __contains__(self, quantity: object) -> bool:
-        return any(row.quantity == quantity for row in self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[AuditRow]:
-        return iter(self.rows)
 
     @property
     def contradictions(self) -> tuple[AuditRow, ...]:

@@ -7,9 +7,9 @@ in these means only: what a single run finds between them, such as many jumps in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,8 @@ from ..auditing import (
     largest_jump,
     left_by_uneven_blocks,
 )
-from ..errors import InputError, nearest
 from ..markup import html_table
+from ..named_rows import NamedRows
 from ..systems.base import Invariant
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class EnsembleAuditRow:
 
 
 @dataclass(frozen=True, repr=False)
-class EnsembleAudit:
+class EnsembleAudit(NamedRows[EnsembleAuditRow]):
     """All invariants of an ensemble, promised against measured; prints as a table.
 
     Attributes
@@ -87,25 +87,13 @@ class EnsembleAudit:
         where the final states were not kept
     """
 
+    _naming: ClassVar[str] = "quantity"
+    _unknown: ClassVar[tuple[str, str]] = ("no quantity {} was audited", "audit")
+
     rows: tuple[EnsembleAuditRow, ...]
     members: int
     failed: int
     damaged: tuple[int, ...] = ()
-
-    def __getitem__(self, quantity: str) -> EnsembleAuditRow:
-        known = [row.quantity for row in self.rows]
-        if quantity not in known:
-            raise InputError(
-                f"no quantity {quantity!r} was audited{nearest(str(quantity), known)}", where="audit",
-                do=f"use one of {', '.join(known)}",
-            )  # fmt: skip
-        return self.rows[known.index(quantity)]
-
-    def __iter__(self) -> Iterator[EnsembleAuditRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     @property
     def ok(self) -> bool:

@@ -42,7 +42,6 @@ from .layout import (
 from .recursion import (
     acted_upon,
     get,
-    hinge_torque,
     mean,
     note_residual,
     put,
@@ -50,6 +49,7 @@ from .recursion import (
     shift_torque,
     turn_arm,
 )
+from .recursion_torsion import hinge_torque
 from .rows import cross, times, transposed_times
 from .solver import ground_forces, load_part
 from .steps import cayley_change, mean_times, mean_torque_two_level, residual_two_level, spin_two_level, turn_two_level

@@ -33,7 +33,6 @@ from .layout import (
 from .recursion import (
     acted_upon,
     get,
-    hinge_torque,
     mean,
     note_residual,
     put,
@@ -41,6 +40,7 @@ from .recursion import (
     shift_torque,
     turn_arm,
 )
+from .recursion_torsion import hinge_torque
 from .rows import cross, times
 from .solver import ground_forces, load_part
 from .steps import cayley_change, mean_torque_published, residual_published, turn_published

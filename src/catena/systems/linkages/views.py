@@ -36,6 +36,7 @@ from . import start as linkage_start
 from . import steps as linkage_steps
 from .joint_forces import BetweenPoints, Damper, Load, SitePair, Spring, Torsion
 from .joints import DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
+from .recursion_torsion import hinge_torque, no_torque, torsion_torque
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[
     acting = forces | {
         linkage_recursion.acted_upon: int(any(not isinstance(force, Torsion) for force in linkage.forces))
     }
-    torque = linkage_recursion.torsion_torque if angles else linkage_recursion.no_torque
+    torque = torsion_torque if angles else no_torque
     return {
         views.begin_increment: linkage_recursion.begin,
         views.guess_increment: tables.guess,
@@ -125,7 +126,7 @@ def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
         linkage_recursion.end_velocity: tables.end_velocity,
         linkage_recursion.add_body: bind(tables.add_body, acting),
-        linkage_recursion.joint_equations: bind(tables.joint_equations, {linkage_recursion.hinge_torque: torque}),
+        linkage_recursion.joint_equations: bind(tables.joint_equations, {hinge_torque: torque}),
         linkage_recursion.add_to_parent: tables.add_to_parent,
         linkage_recursion.spread: tables.spread,
         linkage_recursion.table_rows: 12 if both else 6,
