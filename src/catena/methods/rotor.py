@@ -55,6 +55,8 @@ class Rotor(Method):
 
 def _for_each(moments: Any, row: Callable[[Array], Array]) -> Array:
     """A row for each body; bodies with the same moments share the work."""
+    if (moments == moments[:1]).all():  # nothing to sort
+        return np.tile(row(moments[0]), (len(moments), 1))
     different, which = np.unique(moments, axis=0, return_inverse=True)
     return np.array([row(each) for each in different])[which]
 

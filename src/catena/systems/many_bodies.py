@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from .alike import Alike
 from .base import Array, Field
 from .body import Body
 from .numbers import finite_numbers
@@ -32,7 +33,9 @@ def bodies_from(given: Any, *, least: int, where: str) -> tuple[Body, ...]:
         if isinstance(count, bool) or not isinstance(count, int):
             raise InputError(f"count = {count!r}", where=f"{where}.count", do="give the number of bodies")
         given = [Body.from_description(described)] * count
-    bodies = tuple(_body_from(body, f"{where}[{number}]") for number, body in enumerate(given))
+    bodies = tuple(given)
+    if set(map(type, bodies)) != {Body}:
+        bodies = tuple(_body_from(body, f"{where}[{number}]") for number, body in enumerate(bodies))
     if len(bodies) < least:
         wrong = "one body is too few" if bodies else "no body is given"
         raise InputError(wrong, where=where, do=f"give {'one' if least == 1 else 'two'} or more")
@@ -49,11 +52,12 @@ def _body_from(given: Any, where: str) -> Body:
         raise InputError(trouble.wrong, where=where + dot + what, do=trouble.do) from None
 
 
-def describe_bodies(bodies: Sequence[Body]) -> Any:
+def describe_bodies(bodies: Alike[Body]) -> Any:
     """As a case writes them: equal bodies once, with their count."""
-    described = [body.describe() for body in bodies]
-    equal = len(described) > 1 and all(body == described[0] for body in described)
-    return {"count": len(described), **described[0]} if equal else described
+    described = [body.describe() for body in bodies.distinct]
+    if len(described) == 1 and len(bodies.which) > 1:
+        return {"count": len(bodies.which), **described[0]}
+    return [described[k] for k in bodies.which.tolist()]
 
 
 def vector(values: Any, where: str) -> Array:

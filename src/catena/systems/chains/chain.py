@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import CapabilityError, InputError
 from ...views import View
+from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
+from ..body import Body
 from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, vector
 from ..one_body import component_names
 from ..phase_space import PhaseSpace
@@ -95,7 +97,7 @@ class Chain(System):
                     "link potentials are functions of rotations; the multiplier form leaves them", where="Chain.form",
                     do='use form="quaternion"',
                 )  # fmt: skip
-        for j, body in enumerate(self.bodies):
+        for j, body in zip(self.alike.first.tolist(), self.alike.distinct, strict=True):
             if self.form == "rotation" and body.kind == "linear":
                 raise CapabilityError(
                     f"body {j} is linear: RATTLE on matrices needs a body with three directions",
@@ -116,6 +118,11 @@ class Chain(System):
         return self.interactions.potentials
 
     @property
+    def alike(self) -> Alike[Body]:
+        """Which bodies are equal."""
+        return self.interactions.alike
+
+    @property
     def count(self) -> int:
         """Number of bodies."""
         return len(self.bodies)
@@ -123,7 +130,7 @@ class Chain(System):
     @cached_property
     def held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which bodies may move, and which may turn."""
-        moves, turns = np.ones(self.count, dtype=bool), np.array([b.kind != "point" for b in self.bodies])
+        moves, turns = np.ones(self.count, dtype=bool), self.alike.each(lambda body: body.kind != "point")
         for j, end in ((0, self.left), (-1, self.right)):
             moves[j] = end.moves
             turns[j] &= end.turns
@@ -214,8 +221,8 @@ class Chain(System):
         return int(self._speeds(state).argmax())
 
     def _speeds(self, state: State) -> Array:
-        pairs = zip(self.bodies, state.angular_momentum, strict=True)
-        return np.array([np.linalg.norm(body.inverse_moments * (body.frame_matrix.T @ y)) for body, y in pairs])
+        y = np.einsum("nji,nj->ni", self.alike.each(lambda body: body.frame_matrix), state.angular_momentum)
+        return np.linalg.norm(self.alike.each(lambda body: body.inverse_moments) * y, axis=1)
 
     def particles(self, state: State) -> list[Array]:
         """Positions in space of the particles of each body."""
@@ -296,8 +303,9 @@ class Chain(System):
         return chain_spectrum.suggested_step(self, method, start)
 
     def frequency_above(self, threshold: float, state: State) -> float | None:
-        if chain_spectrum.frequency_bound(self, state) <= threshold:
-            return None
+        for bound in (chain_spectrum.rough_bound, chain_spectrum.frequency_bound):  # each sharper, and dearer
+            if bound(self, state) <= threshold:
+                return None
         omega = chain_spectrum.highest_frequency(self, state)
         return omega if omega > threshold else None
 
@@ -313,7 +321,8 @@ class Chain(System):
 
     def parameter_arrays(self) -> dict[str, NDArray[Any]]:
         moves, turns = self.held
-        masses = np.array([body.mass for body in self.bodies])
+        each = self.alike.each
+        masses = each(lambda body: body.mass)
         load = masses[:, None] * self.gravity
         for j, end in ((0, self.left), (-1, self.right)):
             if isinstance(end, Force):
@@ -325,9 +334,9 @@ class Chain(System):
         }
         return {
             "mass": masses,
-            "inertia": np.array([body.rotor_moments for body in self.bodies]),
-            "inverse": np.array([body.inverse_moments for body in self.bodies]),
-            "frame": np.array([body.frame for body in self.bodies]),
+            "inertia": each(lambda body: body.rotor_moments),
+            "inverse": each(lambda body: body.inverse_moments),
+            "frame": each(lambda body: body.frame),
             "moves": moves.astype(float),
             "turns": turns.astype(float),
             "load": load,
@@ -342,7 +351,7 @@ class Chain(System):
             "multiplier": {"form": self.form, "J0": self.J0},
         }
         return {
-            "kind": self.kind, "bodies": describe_bodies(self.bodies), "potential": self.interactions.describe(),
+            "kind": self.kind, "bodies": describe_bodies(self.alike), "potential": self.interactions.describe(),
             "left": describe_end(self.left), "right": describe_end(self.right), "gravity": self.gravity.tolist(),
             **forms[self.form],
         }  # fmt: skip

@@ -13,6 +13,7 @@ from ... import fused, views
 from ...errors import InputError
 from ...geometry import rotations
 from ...kernel import Written
+from ..alike import Alike, alike_together
 from ..body import Body
 from ..potentials.link_potentials import Linkwise, MixedPotential, potential_from
 from ..potentials.link_set import LinkSet
@@ -47,6 +48,7 @@ class Interactions:
 
     def __init__(self, bodies: Sequence[Body], potential: Any) -> None:
         self.bodies = tuple(bodies)
+        self.alike = Alike(self.bodies)
         links = len(self.bodies) - 1
         if isinstance(potential, (list, tuple)):
             if len(potential) != links:
@@ -54,32 +56,35 @@ class Interactions:
                     f"{len(potential)} potentials for {links} links", where="Chain.potential",
                     do="give one for all links, or one for each",
                 )  # fmt: skip
-            made = [_potential(given, f"Chain.potential[{j}]") for j, given in enumerate(potential)]
+            known: dict[int, Any] = {}
+            for j, given in enumerate(potential):
+                if id(given) not in known:
+                    known[id(given)] = _potential(given, f"Chain.potential[{j}]")
+            made = [known[id(given)] for given in potential]
         else:
             made = [_potential(potential, "Chain.potential")] * links
         self.potentials = tuple(made)
-        self.pairs = tuple(_pairs_of(given) for given in made)
-        self.bonds = tuple(_bond_of(given) for given in made)
-        for j in range(links):
+        self._acting = Alike(self.potentials)
+        distinct, which = self._acting.distinct, self._acting.which.tolist()
+        pairs, bonds = [_pairs_of(given) for given in distinct], [_bond_of(given) for given in distinct]
+        self.pairs = tuple(map(pairs.__getitem__, which))
+        self.bonds = tuple(map(bonds.__getitem__, which))
+        self.has_pairs, self.has_bonds = any(map(_is_there, pairs)), any(map(_is_there, bonds))
+        for j in self.kinds[0].tolist():
             if self.pairs[j] is not None:
                 self._check_particles(j)
             if self.bonds[j] is not None:
                 self._check_torques(j)
 
+    @cached_property
+    def kinds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Links between equal bodies with equal potentials are of one kind: the first link of each, the kind of each link."""
+        return alike_together(self.alike.which[:-1], self.alike.which[1:], self._acting.which)
+
     @property
     def smoothness(self) -> float:
         """How many derivatives of the energy are continuous."""
-        return min(potential.smoothness for potential in self.potentials)
-
-    @cached_property
-    def has_pairs(self) -> bool:
-        """Whether any particles interact."""
-        return any(pairs is not None for pairs in self.pairs)
-
-    @cached_property
-    def has_bonds(self) -> bool:
-        """Whether any bodies interact by a link potential."""
-        return any(bond is not None for bond in self.bonds)
+        return min(potential.smoothness for potential in self._acting.distinct)
 
     @property
     def is_one_pair_potential(self) -> bool:
@@ -119,20 +124,32 @@ class Interactions:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
+        """What kernels read of the particles and potentials, and places for what they write, new ones for each caller."""
+        n, rows, lanes = len(self.bodies), len(self._constant_arrays["particles"]), self._lanes
+        return self._constant_arrays | {"x": np.zeros((rows, 6 * lanes)), "f": np.zeros((n, 3)), "tau": np.zeros((n, 3))}
+
+    @cached_property
+    def _constant_arrays(self) -> dict[str, NDArray[Any]]:
         """Particles in principal axes, and which potential acts; bodies whose particles do not interact have none here."""
         n = len(self.bodies)
-        counts = np.array([len(body.particles) * self.has_pairs for body in self.bodies], dtype=np.int64)
+        counts = self.alike.each(lambda body: len(body.particles) * self.has_pairs, np.int64)
         lanes = self._lanes
         row = np.concatenate([[0], np.cumsum(-(-counts // lanes))])
         particles = np.zeros((row[-1], 3, lanes))
         pairs, which, types_of_bodies = self._numbered
         types = np.zeros((n, lanes * int(np.diff(row).max())), dtype=np.int64)
-        for j in np.flatnonzero(counts):
-            filled = np.minimum(np.arange(lanes * (row[j + 1] - row[j])), counts[j] - 1)
-            places = self.bodies[j].principal_particles.positions[filled].reshape(-1, lanes, 3)
-            particles[row[j] : row[j + 1]] = places.transpose(0, 2, 1)
-            types[j, : len(filled)] = types_of_bodies[j, filled]
-        distinct = self._distinct_bonds
+        for kind, body in enumerate(self.alike.distinct):
+            mine = np.flatnonzero((self.alike.which == kind) & (counts > 0))
+            if not mine.size:
+                continue
+            count = len(body.particles)
+            filled = np.minimum(np.arange(lanes * -(-count // lanes)), count - 1)  # the last one fills its row up
+            places = body.principal_particles.positions[filled].reshape(-1, lanes, 3).transpose(0, 2, 1)
+            particles[row[mine, None] + np.arange(len(places))] = places
+            types[mine, : len(filled)] = types_of_bodies[mine][:, filled]
+        bonds = {bond: k for k, bond in enumerate(self._distinct_bonds)}
+        link_which = self._acting.each(lambda given: bonds.get(_bond_of(given), -1), np.int64)
+        distinct = list(bonds)
         return {
             "count": counts,
             "row": row,
@@ -140,26 +157,26 @@ class Interactions:
             "types": types,
             "which": np.zeros((1, 1, 1), dtype=np.int64) if which is None else which,
             "pair": np.array(pairs.values, dtype=float),
-            "link_which": np.array([-1 if bond is None else distinct.index(bond) for bond in self.bonds], np.int64),
+            "link_which": link_which,
             "link": LinkSet(distinct).values,
-            "x": np.zeros((row[-1], 6 * lanes)),
-            "f": np.zeros((n, 3)),
-            "tau": np.zeros((n, 3)),
         }
 
     def describe(self) -> Any:
         """As a case writes it: one potential for all links, or a list."""
-        described = [potential.describe() for potential in self.potentials]
-        return described[0] if all(one == described[0] for one in described) else described
+        described = [potential.describe() for potential in self._acting.distinct]
+        if all(one == described[0] for one in described):
+            return described[0]
+        return [described[k] for k in self._acting.which.tolist()]
 
     @property
     def _distinct_bonds(self) -> list[Linkwise]:
-        return list(dict.fromkeys(bond for bond in self.bonds if bond is not None))
+        bonds = map(_bond_of, self._acting.distinct)
+        return list(dict.fromkeys(bond for bond in bonds if bond is not None))
 
     @cached_property
     def _lanes(self) -> int:
         """Places of a row of particles: whole registers where loops become vectors, that is with constants in them."""
-        counts = {len(body.particles) for body in self.bodies}
+        counts = {len(body.particles) for body in self.alike.distinct}
         most, least = max(1, *counts), chain_forces.LANES
         if self._numbered[1] is not None or most <= chain_forces.FEW_PARTICLES:
             return -(-most // -(-most // least))
@@ -183,20 +200,26 @@ class Interactions:
     @cached_property
     def _numbered(self) -> tuple[PairSet, NDArray[np.int64] | None, NDArray[np.int64]]:
         """The distinct potentials; which acts, by link and types (None: one for all); the types of the particles."""
-        kinds = list(dict.fromkeys(t for body in self.bodies for t in body.particles.types))
-        width = max(len(body.particles) for body in self.bodies) if self.has_pairs else 0
-        types = np.zeros((len(self.bodies), width), dtype=np.int64)
-        for j, body in enumerate(self.bodies if self.has_pairs else ()):
-            types[j, : len(body.particles)] = [kinds.index(t) for t in body.particles.types]
-        which = np.zeros((len(self.pairs), len(kinds), len(kinds)), dtype=np.int64)
+        bodies = self.alike
+        kinds = {t: k for k, t in enumerate(dict.fromkeys(t for body in bodies.distinct for t in body.particles.types))}
+        width = max(len(body.particles) for body in bodies.distinct) if self.has_pairs else 0
+
+        def row_of(body: Body) -> list[int]:
+            row = [kinds[t] for t in body.particles.types[:width]]
+            return row + [0] * (width - len(row))
+
+        first, kind_of_link = self.kinds
+        table = np.zeros((len(first), len(kinds), len(kinds)), dtype=np.int64)
         distinct: dict[Pairwise | None, int] = {}
-        for j, pairs in enumerate(self.pairs):
+        for kind, j in enumerate(first.tolist()):
+            pairs = self.pairs[j]
             left, right = (dict.fromkeys(body.particles.types) for body in self.bodies[j : j + 2])
             for a in left:
                 for b in right:
                     acting = None if pairs is None else pairs.between(a, b)
-                    which[j, kinds.index(a), kinds.index(b)] = distinct.setdefault(acting, len(distinct))
-        return PairSet(list(distinct)), which if len(distinct) > 1 else None, types
+                    table[kind, kinds[a], kinds[b]] = distinct.setdefault(acting, len(distinct))
+        which = table[kind_of_link] if len(distinct) > 1 else None
+        return PairSet(list(distinct)), which, bodies.each(row_of, np.int64)
 
     def _check_particles(self, link: int) -> None:
         for j in (link, link + 1):
@@ -236,6 +259,10 @@ def _potential(given: Any, where: str) -> Any:
             do="give one, such as LennardJones(5.0, 1.0), or one for each link",
         )
     return made
+
+
+def _is_there(part: Any) -> bool:
+    return part is not None
 
 
 def _pairs_of(potential: Any) -> Pairwise | PairTable | None:

@@ -11,6 +11,7 @@ moment of inertia, have weight zero.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ from ... import views
 from ...errors import InputError
 from ...geometry import rotations
 from ..base import Array, State
-from ..potentials.pairwise import interpreted
+from ..body import Body
+from ..potentials.pairwise import at_once, interpreted
 from . import forces as chain_forces
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def largest_eigenvalue(diagonal: Array, right: Array) -> float:
 
 
 def frequency_bound(chain: Chain, state: State) -> float:
-    """An upper bound of the largest omega, at little cost: the largest norm of a row of blocks."""
+    """An upper bound of the largest omega, at less cost: the largest norm of a row of blocks."""
     diagonal, right = weighted_stiffness(chain, state)
     rows = np.linalg.norm(diagonal, 2, axis=(1, 2))
     between = np.linalg.norm(right, 2, axis=(1, 2))
@@ -101,10 +103,44 @@ def frequency_bound(chain: Chain, state: State) -> float:
     return float(np.sqrt(rows.max()))
 
 
+def rough_bound(chain: Chain, state: State) -> float:
+    """A wider upper bound at the cost of the forces, without a matrix; inf where there are link potentials.
+
+    A pair with the stiffness -A - 2 A' D D^T adds at most its largest eigenvalue times |J M^-1/2|^2 of its two particles to the link, a
+    body that turns under its forces what the trace and the norm of sum a w^T allow. Links of even numbers touch no body twice, so
+    that together they are no stiffer than the stiffest of them; neither are those of odd numbers.
+    """
+    if chain.interactions.has_bonds:
+        return np.inf
+    links, turned = np.zeros(chain.count - 1), np.zeros((chain.count, 3, 3))
+    slopes = _PairSlopes(chain)
+    mobility = [_mobility(body) for body in chain.alike.distinct]
+    for block in _alike(chain):
+        (x, _), (y, _), d = _placed(chain, state, block)
+        s = np.einsum("nkli,nkli->nkl", d, d)
+        a, b = slopes.at(block, s)
+        stiff = np.maximum(0.0, np.maximum(-a, -(a + 2.0 * b * s)))
+        left, right = (mobility[chain.alike.which[block[0] + k]] for k in (0, 1))
+        links[block] = np.einsum("nkl,kl->n", stiff, left[:, None] + right)
+        w = a[..., None] * d
+        turned[block] += np.einsum("nki,nkj->nij", x, w.sum(axis=2))
+        turned[block + 1] -= np.einsum("nli,nlj->nij", y, w.sum(axis=1))
+    bodies = np.abs(np.trace(turned, axis1=1, axis2=2)) + np.linalg.norm(turned, axis=(1, 2))
+    bodies *= chain.alike.each(lambda body: body.inverse_moments.max())
+    return float(np.sqrt(links[::2].max() + links[1::2].max(initial=0.0) + bodies.max()))
+
+
+def _mobility(body: Body) -> Array:
+    """|J M^-1/2|^2 of each particle: the largest eigenvalue of 1/m - ^a I^-1 ^a."""
+    arms = _hat(body.principal_particles.positions)
+    moved = np.eye(3) / body.mass + arms @ (body.inverse_moments[:, None] * arms.swapaxes(-1, -2))
+    return np.linalg.eigvalsh(moved)[:, -1] if len(arms) else np.zeros(0)
+
+
 def fastest_spin(chain: Chain, state: State) -> float:
     """|omega| of the body that turns fastest."""
     y = rotations.rotate(rotations.conjugate(_frames(chain)), state.angular_momentum)
-    return float(np.linalg.norm(y * [body.inverse_moments for body in chain.bodies], axis=1).max())
+    return float(np.linalg.norm(y * chain.alike.each(lambda body: body.inverse_moments), axis=1).max())
 
 
 def assembled(diagonal: Array, right: Array) -> Array:
@@ -129,9 +165,9 @@ def weighted_stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
     turns = rotations.to_matrix(rotations.multiply(state.orientation, _frames(chain)))
     moves, may_turn = chain.held
     scale = np.zeros((chain.count, 6, 6))
-    for j, body in enumerate(chain.bodies):
-        scale[j, :3, :3] = np.eye(3) * moves[j] / np.sqrt(body.mass)
-        scale[j, 3:, 3:] = turns[j] * (may_turn[j] * np.sqrt(body.inverse_moments))
+    scale[:, :3, :3] = np.eye(3) * (moves / np.sqrt(chain.alike.each(lambda body: body.mass)))[:, None, None]
+    inverse = np.sqrt(chain.alike.each(lambda body: body.inverse_moments))
+    scale[:, 3:, 3:] = turns * (may_turn[:, None] * inverse)[:, None, :]
     left = scale.transpose(0, 2, 1)
     return left @ diagonal @ scale, left[:-1] @ right @ scale[1:]
 
@@ -140,42 +176,49 @@ def stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
     """K by positions and turns in space: its blocks (n, 6, 6) of the bodies, and those (n - 1, 6, 6) of body j by body j + 1."""
     n = chain.count
     diagonal, right = np.zeros((n, 6, 6)), np.zeros((n - 1, 6, 6))
-    placed = chain.particles(state)
-    forces = [np.zeros_like(x) for x in placed]
+    turned = np.zeros((n, 3, 3))
     slopes = _PairSlopes(chain)
-    for links in _alike(chain, placed):
-        x, y = np.array([placed[j] for j in links]), np.array([placed[j + 1] for j in links])
-        d = x[:, :, None] - y[:, None]
+    for links in _alike(chain):
+        (x, of_left), (y, of_right), d = _placed(chain, state, links)
         a, b = slopes.at(links, np.einsum("nkli,nkli->nkl", d, d))
         w = a[..., None] * d
-        for j, left, opposite in zip(links, w.sum(axis=2), w.sum(axis=1), strict=True):
-            forces[j] += left
-            forces[j + 1] -= opposite
+        turned[links] += np.einsum("nki,nkj->nij", x, w.sum(axis=2))
+        turned[links + 1] -= np.einsum("nli,nlj->nij", y, w.sum(axis=1))
         h = a[..., None, None] * np.eye(3) + 2.0 * b[..., None, None] * d[..., :, None] * d[..., None, :]
-        of_left, of_right = (_arms(z - state.position[links + k][:, None]) for k, z in enumerate((x, y)))
-        pushed = np.einsum("nklim,nlmc->nkic", h, of_right)
-        diagonal[links] -= np.einsum("nkir,nkim,nkmc->nrc", of_left, h.sum(axis=2), of_left, optimize=True)
-        diagonal[links + 1] -= np.einsum("nlir,nlim,nlmc->nrc", of_right, h.sum(axis=1), of_right, optimize=True)
-        right[links] += np.einsum("nkir,nkic->nrc", of_left, pushed)
-    for j in range(n - 1):
+        pushed = np.einsum("nklim,nlmc->nkic", h, of_right())
+        diagonal[links] -= np.einsum("nkir,nkim,nkmc->nrc", of_left(), h.sum(axis=2), of_left(), optimize=True)
+        diagonal[links + 1] -= np.einsum("nlir,nlim,nlmc->nrc", of_right(), h.sum(axis=1), of_right(), optimize=True)
+        right[links] += np.einsum("nkir,nkic->nrc", of_left(), pushed)
+    first, kind_of_link = chain.interactions.kinds
+    for kind, j in enumerate(first.tolist()):
         if chain.interactions.bonds[j] is not None:
-            _add_bond(chain, state, j, diagonal, right)
-    for j in range(n):
-        turned = (placed[j] - state.position[j]).T @ forces[j]
-        diagonal[j, 3:, 3:] += np.trace(turned) * np.eye(3) - 0.5 * (turned + turned.T)
+            _add_bonds(chain, state, np.flatnonzero(kind_of_link == kind), diagonal, right)
+    trace = np.trace(turned, axis1=1, axis2=2)[:, None, None]
+    diagonal[:, 3:, 3:] += trace * np.eye(3) - 0.5 * (turned + turned.swapaxes(1, 2))
     return diagonal, right
 
 
-def _alike(chain: Chain, placed: list[Array]) -> Iterator[NDArray[np.int64]]:
-    """Links whose particles interact, those between bodies of as many particles together, so many that arrays stay small."""
-    groups: dict[tuple[int, int], list[int]] = {}
-    for j, pairs in enumerate(chain.interactions.pairs):
-        if pairs is not None:
-            groups.setdefault((len(placed[j]), len(placed[j + 1])), []).append(j)
-    for (k, l), links in groups.items():
-        at_once = max(1, MOST_PAIRS // (k * l))
-        for first in range(0, len(links), at_once):
-            yield np.array(links[first : first + at_once])
+def _placed(chain: Chain, state: State, links: NDArray[np.int64]) -> tuple[Any, Any, Array]:
+    """For links of one kind: the arms of the left particles and J of them, the same of the right ones, and all x - y."""
+    arms = [
+        rotations.rotate(state.orientation[links + k, None], chain.bodies[links[0] + k].particles.positions)
+        for k in (0, 1)
+    ]
+    x, y = (state.position[links + k, None] + arms[k] for k in (0, 1))
+    left, right = ((arm, partial(_arms, arm)) for arm in arms)
+    return left, right, x[:, :, None] - y[:, None]
+
+
+def _alike(chain: Chain) -> Iterator[NDArray[np.int64]]:
+    """Links of one kind whose particles interact, so many that arrays stay small."""
+    first, kind_of_link = chain.interactions.kinds
+    for kind, j in enumerate(first.tolist()):
+        if chain.interactions.pairs[j] is None:
+            continue
+        links = np.flatnonzero(kind_of_link == kind)
+        at_once = max(1, MOST_PAIRS // (len(chain.bodies[j].particles) * len(chain.bodies[j + 1].particles)))
+        for begin in range(0, len(links), at_once):
+            yield links[begin : begin + at_once]
 
 
 class _PairSlopes:
@@ -183,7 +226,7 @@ class _PairSlopes:
 
     def __init__(self, chain: Chain) -> None:
         fills, arrays = chain.interactions.fills(), chain.interactions.arrays()
-        self._force, self._slope = (interpreted(fills[slot]) for slot in (views.pair_force, views.pair_slope))
+        self._kernels = [fills[slot] for slot in (views.pair_force, views.pair_slope)]
         self._uniform = fills[chain_forces.is_uniform] == 1
         self._which, self._types = arrays["which"], arrays["types"]
         self._par = SimpleNamespace(pair=arrays["pair"].tolist())
@@ -194,10 +237,16 @@ class _PairSlopes:
         if not self._uniform:
             left, right = self._types[links, : s.shape[1]], self._types[links + 1, : s.shape[2]]
             which = self._which[links[:, None, None], left[:, :, None], right[:, None, :]]
-        pairs = list(zip(s.ravel().tolist(), which.ravel().tolist(), strict=True))
-        a = [self._force(square, number, self._par) for square, number in pairs]
-        b = [self._slope(square, number, self._par) for square, number in pairs]
-        return np.reshape(a, s.shape), np.reshape(b, s.shape)
+        a, b = np.zeros(s.shape), np.zeros(s.shape)
+        for number in np.unique(which).tolist():
+            mine = which == number
+            for kernel, out in zip(self._kernels, (a, b), strict=True):
+                found = at_once(interpreted(kernel, np), s[mine], number, self._par)
+                if found is None:
+                    plain = interpreted(kernel)
+                    found = np.array([plain(square, number, self._par) for square in s[mine].tolist()])
+                out[mine] = found
+        return a, b
 
 
 def _arms(a: Array) -> Array:
@@ -210,31 +259,34 @@ def _hat(a: Array) -> Array:
     return np.cross(a[..., None, :], np.eye(3)).swapaxes(-1, -2)
 
 
-def _add_bond(chain: Chain, state: State, j: int, diagonal: Array, right: Array) -> None:
-    """A link potential: differences of its forces by relative position and rotation, taken to the two bodies."""
-    bond = chain.interactions.bonds[j]
+def _add_bonds(chain: Chain, state: State, links: NDArray[np.int64], diagonal: Array, right: Array) -> None:
+    """A link potential: differences of its forces by relative position and rotation, taken to the two bodies of each link."""
+    bond = chain.interactions.bonds[links[0]]
     assert bond is not None
-    a, b = rotations.to_matrix(state.orientation[j : j + 2])
-    between = state.position[j + 1] - state.position[j]
-    d, q = a.T @ between, a.T @ b
-    gap = GAP * (np.linalg.norm(d) or 1.0)
-    slope = np.zeros((6, 6))
+    a, b = (rotations.to_matrix(state.orientation[links + k]) for k in (0, 1))
+    a_t, b_t = a.swapaxes(1, 2), b.swapaxes(1, 2)
+    between = state.position[links + 1] - state.position[links]
+    d, q = (a_t @ between[:, :, None])[:, :, 0], a_t @ b
+    length = np.linalg.norm(d, axis=1)
+    gap = GAP * np.where(length > 0.0, length, 1.0)[:, None]
+    slope = np.zeros((len(links), 6, 6))
     for i, e in enumerate(np.eye(3)):
-        slope[:, i] = (bond.force(d + gap * e, q) - bond.force(d - gap * e, q)) / (2.0 * gap)
-        slope[:, 3 + i] = (bond.force(d, q + GAP * q @ _hat(e)) - bond.force(d, q - GAP * q @ _hat(e))) / (2.0 * GAP)
-    found = bond.force(d, q)
-    force, torque = _hat(a @ found[:3]), _hat(b @ found[3:])
-    zero = np.zeros((3, 3))
-    strain = np.block([[-a.T, _hat(d) @ a.T, a.T, zero], [zero, -b.T, zero, b.T]])
-    force_by = a @ slope[:3] @ strain - np.block([zero, force, zero, zero])
-    torque_by = b @ slope[3:] @ strain - np.block([zero, zero, zero, torque])
+        slope[:, :, i] = (bond.forces(d + gap * e, q) - bond.forces(d - gap * e, q)) / (2.0 * gap)
+        turn = GAP * q @ _hat(e)
+        slope[:, :, 3 + i] = (bond.forces(d, q + turn) - bond.forces(d, q - turn)) / (2.0 * GAP)
+    found = bond.forces(d, q)[:, :, None]
+    force, torque = _hat((a @ found[:, :3])[:, :, 0]), _hat((b @ found[:, 3:])[:, :, 0])
+    zero = np.zeros_like(a)
+    strain = np.block([[-a_t, _hat(d) @ a_t, a_t, zero], [zero, -b_t, zero, b_t]])
+    force_by = a @ slope[:, :3] @ strain - np.block([zero, force, zero, zero])
+    torque_by = b @ slope[:, 3:] @ strain - np.block([zero, zero, zero, torque])
     levered = torque_by + np.block([force, zero, -force, zero]) + _hat(between) @ force_by
-    k = -np.vstack([-force_by, -levered, force_by, torque_by])
-    k = 0.5 * (k + k.T)
-    diagonal[j] += k[:6, :6]
-    diagonal[j + 1] += k[6:, 6:]
-    right[j] += k[:6, 6:]
+    k = -np.concatenate([-force_by, -levered, force_by, torque_by], axis=1)
+    k = 0.5 * (k + k.swapaxes(1, 2))
+    diagonal[links] += k[:, :6, :6]
+    diagonal[links + 1] += k[:, 6:, 6:]
+    right[links] += k[:, :6, 6:]
 
 
 def _frames(chain: Chain) -> Array:
-    return np.array([body.frame for body in chain.bodies])
+    return chain.alike.each(lambda body: body.frame)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, warn_once
 from ...geometry import rotations
@@ -15,6 +15,7 @@ from ..many_bodies import start_array
 from ..orientations import orientations
 from ..potentials.pairwise import Pairwise
 from .ends import Displaced
+from .tearing import distances_of
 
 if TYPE_CHECKING:
     from .chain import Chain
@@ -41,7 +42,7 @@ def make_start(
     q = orientations(orientation, n)
     _one_of(velocity, momentum, "velocity", "momentum")
     _one_of(angular_velocity, angular_momentum, "angular_velocity", "angular_momentum")
-    masses = np.array([[body.mass] for body in chain.bodies])
+    masses = chain.alike.each(lambda body: [body.mass])
     p, y = np.zeros((n, 3)), np.zeros((n, 3))
     if momentum is not None:
         p = start_array(momentum, (n, 3), "momentum")
@@ -51,7 +52,7 @@ def make_start(
         y = start_array(angular_momentum, (n, 3), "angular_momentum")
     elif angular_velocity is not None:
         omega = start_array(angular_velocity, (n, 3), "angular_velocity")
-        y = np.array([body.tensor @ w for body, w in zip(chain.bodies, omega, strict=True)])
+        y = (chain.alike.each(lambda body: body.tensor) @ omega[:, :, None])[:, :, 0]
     _check_held(chain, r, p, y)
     _check_lines(chain, y)
     state = State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, float(time))
@@ -67,12 +68,11 @@ def _one_of(a: Any, b: Any, first: str, second: str) -> None:
 
 def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:
     moves, turns = chain.held
-    for j in range(chain.count):
-        if not moves[j] and p[j].any():
-            raise InputError(f"body {j} is held, but moves", where=f"start.momentum[{j}]", do="give it no velocity")
-        if not turns[j] and y[j].any():
-            what = "is a point, but spins" if chain.bodies[j].kind == "point" else "is held, but turns"
-            raise InputError(f"body {j} {what}", where=f"start.angular_momentum[{j}]", do="give it no spin")
+    for j in np.flatnonzero(~moves & p.any(axis=1)):
+        raise InputError(f"body {j} is held, but moves", where=f"start.momentum[{j}]", do="give it no velocity")
+    for j in np.flatnonzero(~turns & y.any(axis=1)):
+        what = "is a point, but spins" if chain.bodies[j].kind == "point" else "is held, but turns"
+        raise InputError(f"body {j} {what}", where=f"start.angular_momentum[{j}]", do="give it no spin")
     for j, end in ((0, chain.left), (chain.count - 1, chain.right)):
         if isinstance(end, Displaced) and end.position is not None and not np.array_equal(r[j], end.position):
             raise InputError(
@@ -82,99 +82,110 @@ def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:
 
 
 def _check_lines(chain: Chain, y: Array) -> None:
-    for j, body in enumerate(chain.bodies):
-        if body.kind == "linear":
-            along = float((body.frame_matrix.T @ y[j])[int(np.argmin(body.moments))])
-            if abs(along) > SPIN_TOLERANCE * np.linalg.norm(y[j]):
-                raise InputError(
-                    f"body {j} is a line and cannot spin about it: momentum {along:g} along it",
-                    where=f"start.angular_momentum[{j}]", do="remove that component",
-                )  # fmt: skip
+    for kind, body in enumerate(chain.alike.distinct):
+        if body.kind != "linear":
+            continue
+        mine = np.flatnonzero(chain.alike.which == kind)
+        along = y[mine] @ body.frame_matrix[:, int(np.argmin(body.moments))]
+        for k in np.flatnonzero(np.abs(along) > SPIN_TOLERANCE * np.linalg.norm(y[mine], axis=1)):
+            raise InputError(
+                f"body {mine[k]} is a line and cannot spin about it: momentum {along[k]:g} along it",
+                where=f"start.angular_momentum[{mine[k]}]", do="remove that component",
+            )  # fmt: skip
 
 
 class Nearest(NamedTuple):
-    """The two nearest particles of a link between which a potential acts."""
+    """The two nearest particles of each of some links, of those between which a potential acts: arrays of one length."""
 
-    distance: float
-    link: int
-    left: int
-    right: int
+    distance: Array
+    link: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+
+    def at(self, k: int) -> tuple[float, int, int, int]:
+        """Those of one link."""
+        return float(self.distance[k]), int(self.link[k]), int(self.left[k]), int(self.right[k])
 
 
 def _check_distances(chain: Chain, state: State) -> None:
     """Refuse particles nearer than half the length of their potential; warn where the force exceeds the cohesion."""
-    placed = chain.particles(state)
-    nearest: dict[Pairwise, list[Nearest]] = {}
-    for j in range(chain.count - 1):
-        for potential, distances in _acting(chain, placed, j):
-            k, l = (int(index) for index in np.unravel_index(int(distances.argmin()), distances.shape))
-            found = Nearest(float(distances[k, l]), j, k, l)
-            _refuse_too_close(potential, found)
-            nearest.setdefault(potential, []).append(found)
-    for potential, pairs in nearest.items():
+    found = [(potential, _nearest(chain, state, links, acts)) for links, potential, acts in _acting(chain)]
+    close = []
+    for potential, nearest in found:
+        too_close = (nearest.distance < TOO_CLOSE * potential.length) | (nearest.distance == 0.0)
+        close += [(nearest.at(k)[1], nearest.at(k), potential) for k in np.flatnonzero(too_close)[:1].tolist()]
+    if close:
+        _refuse_too_close(*min(close, key=lambda one: one[0])[1:])
+    for potential, nearest in found:
         if 0.0 < potential.cohesion < np.inf:
-            _warn_of_pressure(chain, placed, potential, pairs)
+            _warn_of_pressure(chain, state, potential, nearest)
 
 
-def _acting(chain: Chain, placed: list[Array], j: int) -> Iterator[tuple[Pairwise, Array]]:
-    """The potentials between the particles of a link, with the distances of those between which each acts, inf elsewhere."""
-    pairs = chain.interactions.pairs[j]
-    if pairs is None:
-        return
-    between = np.linalg.norm(placed[j][:, None] - placed[j + 1][None], axis=-1)
-    if isinstance(pairs, Pairwise):
-        yield pairs, between
-        return
-    acting = chain.interactions.between(j)
-    for potential in pairs.potentials:
-        mine = np.array([[one == potential for one in row] for row in acting])
-        if mine.any():
-            yield potential, np.where(mine, between, np.inf)
+def _nearest(chain: Chain, state: State, links: NDArray[np.int64], acts: NDArray[np.bool_]) -> Nearest:
+    """Of links of one kind; `acts` tells between which particles."""
+    parts = []
+    for block, between in distances_of(chain, state.position, state.orientation, links):
+        flat = np.where(acts, between, np.inf).reshape(len(block), -1)
+        pair = flat.argmin(axis=1)
+        parts.append((flat[np.arange(len(block)), pair], block, *np.unravel_index(pair, acts.shape)))
+    return Nearest(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _refuse_too_close(potential: Pairwise, found: Nearest) -> None:
+def _acting(chain: Chain) -> Iterator[tuple[NDArray[np.int64], Pairwise, NDArray[np.bool_]]]:
+    """By kinds of links: which they are, a potential between their particles, and between which of them it acts."""
+    first, kind_of_link = chain.interactions.kinds
+    for kind, j in enumerate(first.tolist()):
+        acting = chain.interactions.between(j)
+        links = np.flatnonzero(kind_of_link == kind)
+        for potential in dict.fromkeys(one for row in acting for one in row if one is not None):
+            yield links, potential, np.array([[one == potential for one in row] for row in acting])
+
+
+def _refuse_too_close(found: tuple[float, int, int, int], potential: Pairwise) -> None:
     distance, j, k, l = found
-    if distance < TOO_CLOSE * potential.length or distance == 0.0:
-        raise InputError(
-            f"particle {k} of body {j} and particle {l} of body {j + 1} are {distance:.4g} apart, less than half of "
-            f"{potential.length:.4g}", where=f"start.position[{j}]", do="move the bodies apart, or turn them; check=False takes them as they are",
-        )  # fmt: skip
+    raise InputError(
+        f"particle {k} of body {j} and particle {l} of body {j + 1} are {distance:.4g} apart, less than half of "
+        f"{potential.length:.4g}", where=f"start.position[{j}]", do="move the bodies apart, or turn them; check=False takes them as they are",
+    )  # fmt: skip
 
 
-def _warn_of_pressure(chain: Chain, placed: list[Array], potential: Pairwise, pairs: list[Nearest]) -> None:
+def _warn_of_pressure(chain: Chain, state: State, potential: Pairwise, nearest: Nearest) -> None:
     """Of the two particles pressed together most, if what presses them is not balanced by the others of their link.
 
     A warm chain is pressed somewhere in most of its states: one warning has to do, or its restarts would flood the terminal.
     """
-    forces = potential.force([found.distance for found in pairs])
-    for force, (_, j, k, l) in sorted(zip(forces.tolist(), pairs, strict=True), key=lambda found: -found[0]):
-        if not force > potential.cohesion:
-            return
-        if np.linalg.norm(_net_force(chain, placed, j)) > potential.cohesion:
+    forces = potential.force(nearest.distance)
+    pressed = np.flatnonzero(forces > potential.cohesion)
+    for at in pressed[np.argsort(-forces[pressed], kind="stable")].tolist():
+        _, j, k, l = nearest.at(at)
+        if np.linalg.norm(_net_force(chain, state, j)) > potential.cohesion:
             warn_once(
                 chain, "pressed",
-                f"particle {k} of body {j} and particle {l} of body {j + 1} repel with {force:.4g}, "
-                f"{force / potential.cohesion:.3g} times the largest attraction of two particles: the chain starts far from "
-                "equilibrium and may tear",
+                f"particle {k} of body {j} and particle {l} of body {j + 1} repel with {forces[at]:.4g}, "
+                f"{forces[at] / potential.cohesion:.3g} times the largest attraction of two particles: the chain starts far "
+                "from equilibrium and may tear",
             )  # fmt: skip
             return
 
 
-def _net_force(chain: Chain, placed: list[Array], j: int) -> Array:
+def _net_force(chain: Chain, state: State, j: int) -> Array:
     """What the particles of body j + 1 do to body j."""
     total = np.zeros(3)
-    apart = placed[j][:, None] - placed[j + 1][None]
-    for potential, distances in _acting(chain, placed, j):
-        acts = np.isfinite(distances)
-        total += (potential.force(distances[acts]) / distances[acts]) @ apart[acts]
+    left, right = (placed_particles(chain, state, [k])[0] for k in (j, j + 1))
+    for x, row in zip(left, chain.interactions.between(j), strict=True):
+        for y, potential in zip(right, row, strict=True):
+            if potential is not None:
+                apart = x - y
+                distance = np.linalg.norm(apart)
+                total += float(potential.force(distance)) / distance * apart
     return total
 
 
-def placed_particles(chain: Chain, state: State) -> list[Array]:
-    """Positions in space of the particles of each body."""
+def placed_particles(chain: Chain, state: State, bodies: Sequence[int] | None = None) -> list[Array]:
+    """Positions in space of the particles of each body, or of some."""
     return [
-        r + rotations.rotate(q, body.particles.positions)
-        for r, q, body in zip(state.position, state.orientation, chain.bodies, strict=True)
+        state.position[j] + rotations.rotate(state.orientation[j], chain.bodies[j].particles.positions)
+        for j in (range(chain.count) if bodies is None else bodies)
     ]
 
 

@@ -18,7 +18,8 @@ from ..base import Array
 if TYPE_CHECKING:
     from .chain import Chain
 
-SAMPLES = 4096  # looked at together
+SAMPLES, FEW_BODIES = 4096, 64  # looked at together: fewer samples of longer chains
+MOST_PAIRS = 2**18  # of particles, looked at together
 
 
 class Tear(NamedTuple):
@@ -43,27 +44,46 @@ def distances(chain: Chain, position: Array, orientation: Array, link: int) -> A
     return np.linalg.norm(left[..., :, None, :] - right[..., None, :, :], axis=-1)
 
 
+def distances_of(
+    chain: Chain, position: Array, orientation: Array, links: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], Array]]:
+    """Between all particles of links of one kind, (links, left, right), so many at once that arrays stay small."""
+    particles = [chain.bodies[links[0] + k].particles.positions for k in (0, 1)]
+    at_once = max(1, MOST_PAIRS // max(1, len(particles[0]) * len(particles[1])))
+    for first in range(0, len(links), at_once):
+        block = links[first : first + at_once]
+        left, right = (
+            position[block + k, None] + rotations.rotate(orientation[block + k, None], particles[k]) for k in (0, 1)
+        )
+        yield block, np.linalg.norm(left[:, :, None] - right[:, None], axis=-1)
+
+
 def link_gaps(chain: Chain, position: Array, orientation: Array) -> Array:
     """The shortest distance of two particles of each link, (..., n - 1); inf where a body has none."""
-    gaps = [
-        distances(chain, position, orientation, j).min(axis=(-2, -1), initial=np.inf) for j in range(chain.count - 1)
-    ]
-    return np.stack(gaps, axis=-1)
+    states = position.reshape(-1, chain.count, 3), orientation.reshape(-1, chain.count, 4)
+    gaps = np.full((len(states[0]), chain.count - 1), np.inf)
+    first, kind_of_link = chain.interactions.kinds
+    for row, r, q in zip(gaps, *states, strict=True):
+        for kind in range(len(first)):
+            for block, between in distances_of(chain, r, q, np.flatnonzero(kind_of_link == kind)):
+                row[block] = between.min(axis=(-2, -1), initial=np.inf)
+    return gaps.reshape(*position.shape[:-2], -1)
 
 
 class _Reach:
-    """How far apart the two bodies of a link may be before it is torn."""
+    """How far apart the two bodies of links of one kind may be before they are torn."""
 
-    def __init__(self, chain: Chain, link: int) -> None:
-        self.chain, self.link = chain, link
+    def __init__(self, chain: Chain, links: NDArray[np.int64]) -> None:
+        self.chain, self.links = chain, links
+        bodies = chain.bodies[links[0] : links[0] + 2]
         rows = [
             [-np.inf if one is None or one.cohesion <= 0.0 else one.torn_distance for one in row]
-            for row in chain.interactions.between(link)
+            for row in chain.interactions.between(int(links[0]))
         ]
-        self.pairs = np.array(rows).reshape([len(body.particles) for body in chain.bodies[link : link + 2]])
-        bond = chain.interactions.bonds[link]
+        self.pairs = np.array(rows).reshape([len(body.particles) for body in bodies])
+        bond = chain.interactions.bonds[links[0]]
         self.bond = -np.inf if bond is None else bond.torn_distance
-        radii = [np.linalg.norm(b.particles.positions, axis=1).max(initial=0.0) for b in chain.bodies[link : link + 2]]
+        radii = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in bodies]
         # no pair is farther apart than the centres and both radii
         self.surely_whole = max(self.bond, self.pairs.max(initial=-np.inf) - sum(radii))
 
@@ -72,21 +92,28 @@ class _Reach:
         """Whether anything holds, and not at every distance."""
         return bool(np.isfinite(max(self.bond, self.pairs.max(initial=-np.inf))))
 
-    def excess(self, position: Array, orientation: Array) -> Array:
-        """Positive where the link is torn: by how much the last particles that attract are out of reach."""
-        apart = distances(self.chain, position, orientation, self.link) - self.pairs
+    def excess(self, position: Array, orientation: Array, link: int) -> Array:
+        """Positive where a link is torn: by how much the last particles that attract are out of reach."""
+        apart = distances(self.chain, position, orientation, link) - self.pairs
         pairs = apart.min(axis=(-2, -1), initial=np.inf)
-        return np.minimum(pairs, link_lengths(position)[..., self.link] - self.bond)
+        return np.minimum(pairs, np.linalg.norm(position[..., link + 1, :] - position[..., link, :], axis=-1) - self.bond)
+
+
+def _reaches(chain: Chain) -> list[_Reach]:
+    """Those of the links that can tear."""
+    first, kind_of_link = chain.interactions.kinds
+    reaches = [_Reach(chain, np.flatnonzero(kind_of_link == kind)) for kind in range(len(first))]
+    return [reach for reach in reaches if reach.can_tear]
 
 
 def torn_links(chain: Chain, position: Array, orientation: Array) -> NDArray[np.bool_]:
     """Which links are torn, (..., n - 1), in states (..., n, 3) and (..., n, 4)."""
-    reaches = [_Reach(chain, link) for link in range(chain.count - 1)]
-    torn = [
-        reach.excess(position, orientation) > 0.0 if reach.can_tear else np.zeros(position.shape[:-2], dtype=bool)
-        for reach in reaches
-    ]
-    return np.stack(torn, axis=-1) if torn else np.zeros((*position.shape[:-2], 0), dtype=bool)
+    torn = np.zeros((*position.shape[:-2], chain.count - 1), dtype=bool)
+    lengths = link_lengths(position)
+    for reach in _reaches(chain):
+        for link in reach.links[(lengths[..., reach.links] > reach.surely_whole).reshape(-1, len(reach.links)).any(axis=0)]:
+            torn[..., link] = reach.excess(position, orientation, link) > 0.0
+    return torn
 
 
 def tears(chain: Chain, samples: Any) -> Iterator[Tear]:
@@ -96,24 +123,30 @@ def tears(chain: Chain, samples: Any) -> Iterator[Tear]:
     ----------
     samples : time, position and orientation of a run by name, a Dataset or arrays
     """
-    reaches = [reach for reach in (_Reach(chain, link) for link in range(chain.count - 1)) if reach.can_tear]
+    reaches = _reaches(chain)
     time = np.asarray(samples["time"])
-    for first in range(0, len(time) if reaches else 0, SAMPLES):
+    at_once = max(2, SAMPLES * FEW_BODIES // chain.count)
+    for first in range(0, len(time) if reaches else 0, at_once):
         begin = max(first - 1, 0)  # the last of the block before
-        position = np.asarray(samples["position"][begin : first + SAMPLES])
+        position = np.asarray(samples["position"][begin : first + at_once])
         lengths = link_lengths(position)
-        if not any((lengths[:, reach.link] > reach.surely_whole).any() for reach in reaches):
+        suspects = [
+            (link, reach)
+            for reach in reaches
+            for link in reach.links[(lengths[:, reach.links] > reach.surely_whole).any(axis=0)].tolist()
+        ]
+        if not suspects:
             continue
-        orientation = np.asarray(samples["orientation"][begin : first + SAMPLES])
-        for reach in reaches:
-            for i in _torn_at(reach, position, orientation, lengths[:, reach.link]):
-                before, after = reach.excess(position[i - 1 : i + 1], orientation[i - 1 : i + 1])
+        orientation = np.asarray(samples["orientation"][begin : first + at_once])
+        for link, reach in sorted(suspects, key=lambda suspect: suspect[0]):
+            for i in _torn_at(reach, position, orientation, lengths[:, link], link):
+                before, after = reach.excess(position[i - 1 : i + 1], orientation[i - 1 : i + 1], link)
                 t0, t1 = time[begin + i - 1 : begin + i + 1]
-                yield Tear(float(t0 - (t1 - t0) * before / (after - before)), reach.link, begin + i)
+                yield Tear(float(t0 - (t1 - t0) * before / (after - before)), link, begin + i)
 
 
-def _torn_at(reach: _Reach, position: Array, orientation: Array, lengths: Array) -> NDArray[np.intp]:
+def _torn_at(reach: _Reach, position: Array, orientation: Array, lengths: Array, link: int) -> NDArray[np.intp]:
     """The samples at which a link is torn that was whole at the sample before."""
     torn = lengths > reach.surely_whole
-    torn[torn] = reach.excess(position[torn], orientation[torn]) > 0.0
+    torn[torn] = reach.excess(position[torn], orientation[torn], link) > 0.0
     return np.flatnonzero(torn[1:] & ~torn[:-1]) + 1

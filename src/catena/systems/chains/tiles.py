@@ -39,7 +39,7 @@ def tile_width(count: int) -> int:
 def tiles_view(chain: Chain, width: int | None = None) -> View | None:
     """The view, with tiles of so many bodies; None where it does not fit the chain."""
     split = quaternion_view(chain, "split")
-    particles = {len(body.particles) for body in chain.bodies}
+    particles = {len(body.particles) for body in chain.alike.distinct}
     if len(particles) > 1 or max(particles) > MOST_PARTICLES or not chain.interactions.is_one_pair_potential:
         return None
     assert split is not None and split.moments is not None
@@ -89,7 +89,7 @@ def body_lanes(chain: Chain, shape: tuple[int, int], m: int) -> Array:
     rows[:, kernels.MOVES], rows[:, kernels.TURNS] = par["moves"], par["turns"]
     rows[:-1, kernels.LINKED] = 1.0
     rows[:, LOAD:PARTICLES] = par["load"]
-    rows[:, PARTICLES:] = [body.principal_particles.positions.ravel() for body in chain.bodies]
+    rows[:, PARTICLES:] = chain.alike.each(lambda body: body.principal_particles.positions.ravel())
     return as_lanes(table, shape)
 
 

@@ -77,7 +77,7 @@ def _split_view(
     chain: Chain, name: str, fills: dict[Any, Any], widths: tuple[int, ...], pack: Any, unpack: Any
 ) -> View:
     # a point is never turned, but a rotor has a row for it
-    moments = np.array([body.rotor_moments if body.kind != "point" else np.ones(3) for body in chain.bodies])
+    moments = chain.alike.each(lambda body: body.rotor_moments if body.kind != "point" else np.ones(3))
     flags = frozenset({"rotor", "quadratic_kinetic", *_kinds_of_bodies(chain)})
     fills = {**chain.interactions.fills(), **fills}
     pack, unpack, body_of = partial(pack, chain), partial(unpack, chain), partial(_body_of, chain.count, widths)
@@ -107,18 +107,18 @@ def _body_of(bodies: int, widths: tuple[int, ...], variable: int) -> int:
 
 
 def _kinds_of_bodies(chain: Chain) -> set[str]:
-    return {"linear_bodies"} if any(body.kind == "linear" for body in chain.bodies) else set()
+    return {"linear_bodies"} if any(body.kind == "linear" for body in chain.alike.distinct) else set()
 
 
 def _frames(chain: Chain) -> Array:
-    return np.array([body.frame for body in chain.bodies])
+    return chain.alike.each(lambda body: body.frame)
 
 
 def to_split(chain: Chain, state: State) -> Array:
     """r, q, p, y; the momentum along the line of a linear body is zero."""
     q = rotations.multiply(state.orientation, _frames(chain))
     y = rotations.rotate(rotations.conjugate(_frames(chain)), state.angular_momentum)
-    y[np.array([body.moments == 0.0 for body in chain.bodies])] = 0.0
+    y[chain.alike.each(lambda body: body.moments == 0.0)] = 0.0
     return np.concatenate([state.position.ravel(), q.ravel(), state.momentum.ravel(), y.ravel()])
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...geometry import rotations
 from ...views import View
+from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
 from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, start_array, vector
 from ..one_body import component_names
@@ -284,7 +285,7 @@ class Linkage(System):
 
     def describe(self) -> dict[str, Any]:
         described = {
-            "kind": self.kind, "bodies": describe_bodies(self.bodies), "joints": [joint.describe() for joint in self.joints],
+            "kind": self.kind, "bodies": describe_bodies(Alike(self.bodies)), "joints": [joint.describe() for joint in self.joints],
             "forces": [describe_force(force) for force in self.forces], "gravity": self.gravity.tolist(),
         }  # fmt: skip
         return described if self.form is None else described | {"form": self.form}

@@ -93,6 +93,18 @@ class Linkwise:
             result = math.nan if name == "link_energy" else (math.nan,) * 6
         return np.atleast_1d(np.array(result))
 
+    def forces(self, d: Array, rotation: Array) -> Array:
+        """`force` at many places: (n, 6) for d (n, 3) and Q (n, 3, 3); functions may differ from it in the last place."""
+        kernel, par = interpreted(self.kernel("link_force"), np), SimpleNamespace(link=self.values.tolist())
+        try:
+            with np.errstate(all="ignore"):
+                found = kernel(*d.T, *rotation.reshape(-1, 9).T, par)
+        except (TypeError, ValueError):  # a branch takes one number
+            return np.array([self.force(*one) for one in zip(d, rotation, strict=True)]).reshape(-1, 6)
+        forces = np.stack([np.broadcast_to(part, len(d)) for part in found], axis=1)
+        forces[~np.isfinite(forces).all(axis=1)] = np.nan
+        return forces
+
     def describe(self) -> dict[str, Any]:
         """As a case writes it: JSON that `potential_from` turns back into the same potential."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every potential is a dataclass

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..numbers import real_number
 from .wells import Well, find_well
 
 Quantity = Literal["energy", "force", "slope"]
+FEW = 64  # distances up to which it does not pay to compute all at once
 Kind = TypeVar("Kind", bound=type[Any])
 
 
@@ -62,11 +63,11 @@ class Pairwise:
 
     def energy(self, r: ArrayLike) -> NDArray[np.float64]:
         """V(r) for distances of any shape; nan where V is not defined."""
-        return self._values(self._plain("energy"), r)
+        return self._values("energy", r)
 
     def force(self, r: ArrayLike) -> NDArray[np.float64]:
         """-dV/dr, positive where the particles repel; nan where V is not defined."""
-        return self._values(self._plain_force(), r)
+        return self._values("force", r)
 
     def between(self, first: int | str, second: int | str) -> Pairwise:
         """The potential between particles of two types: this one for all."""
@@ -107,11 +108,21 @@ class Pairwise:
         # the derivative of a logarithm exists also where the logarithm does not
         return lambda r: math.nan if math.isnan(energy(r)) else force(r) * r
 
-    def _values(self, function: Callable[[float], float], r: ArrayLike) -> NDArray[np.float64]:
+    def _values(self, quantity: Literal["energy", "force"], r: ArrayLike) -> NDArray[np.float64]:
         distances = np.asarray(r, dtype=float)
         if not ((distances > 0) & np.isfinite(distances)).all():
             raise InputError(f"r = {r!r}", where=type(self).__name__, do="give positive, finite distances")
-        return np.reshape([function(x) for x in distances.ravel().tolist()], distances.shape)[()]
+        plain = self._plain("energy") if quantity == "energy" else self._plain_force()
+        flat = distances.ravel()
+        found = np.full(flat.shape, np.nan)
+        if flat.size > FEW:
+            par = SimpleNamespace(pair=self.constants)
+            energy, force = (at_once(interpreted(self.kernel(part)), flat * flat, 0, par) for part in ("energy", "force"))
+            if energy is not None and force is not None:
+                found = np.where(np.isfinite(energy), energy if quantity == "energy" else force * flat, np.nan)
+        odd = ~np.isfinite(found)  # also all that cannot be computed at once
+        found[odd] = [plain(x) for x in flat[odd].tolist()]
+        return found.reshape(distances.shape)[()]
 
 
 _kinds: dict[str, Any] = {}
@@ -225,13 +236,31 @@ class PotentialSum(Pairwise):
         return functools.reduce(operator.add, map(made_from, terms))
 
 
-def interpreted(kernel: Any) -> Callable[..., Any]:
-    """A kernel as a plain Python function: the text of a written one run as it stands."""
-    if not isinstance(kernel, Written):
+def interpreted(kernel: Any, functions: Any = math) -> Callable[..., Any]:
+    """A kernel as a plain Python function: the text of a written one run as it stands.
+
+    With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last place.
+    """
+    if isinstance(kernel, Written):
+        namespace: dict[str, Any] = {"math": functions}
+        namespace |= {name: interpreted(used, functions) for name, used in kernel.uses}
+        exec(kernel.text, namespace)
+        return namespace[kernel.name]
+    if functions is math:
         return kernel
-    namespace: dict[str, Any] = {"math": math} | {name: interpreted(used) for name, used in kernel.uses}
-    exec(kernel.text, namespace)
-    return namespace[kernel.name]
+    known = kernel.__globals__
+    called = [name for name in kernel.__code__.co_names if isinstance(known.get(name), FunctionType)]
+    changed = {"math": functions} | {name: interpreted(known[name], functions) for name in called}
+    return FunctionType(kernel.__code__, known | changed)
+
+
+def at_once(kernel: Callable[..., Any], s: NDArray[np.float64], number: int, par: Any) -> NDArray[np.float64] | None:
+    """A kernel of s = r^2 at many places by one call, where it is nothing but arithmetic; None if it is more."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.broadcast_to(kernel(s, number, par), s.shape)
+    except (TypeError, ValueError):  # functions of `math`, and branches, take one number
+        return None
 
 
 def checked(value: Any, where: str, *, least: float | None = None, above: float | None = None) -> float:

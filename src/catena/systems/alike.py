@@ -1,0 +1,74 @@
+"""Rows of things of which many are the same: what is asked of each is computed once for those that are alike.
+
+A chain of a million bodies has a handful of different ones. Nothing that Python does for a body may be done a million times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Thing = TypeVar("Thing", bound=Hashable)
+
+
+class Alike(Generic[Thing]):
+    """Things in their order, and which of them are equal.
+
+    Parameters
+    ----------
+    things : anything with a hash; those that are one object are compared once
+
+    Attributes
+    ----------
+    distinct : the different ones, in the order in which they first appear
+    which : (n,) for each thing the place of its equal in `distinct`
+
+    Examples
+    --------
+    >>> row = Alike(["a", "b", "a", "a"])
+    >>> row.distinct, row.which.tolist(), row.first.tolist()
+    (('a', 'b'), [0, 1, 0, 0], [0, 1])
+    >>> row.each(ord).tolist()
+    [97, 98, 97, 97]
+    """
+
+    def __init__(self, things: Sequence[Thing]) -> None:
+        addresses = np.fromiter(map(id, things), dtype=np.int64, count=len(things))
+        _, first, objects = np.unique(addresses, return_index=True, return_inverse=True)
+        number: dict[Thing, int] = {}
+        place = np.zeros(len(first), dtype=np.int64)
+        for k in np.argsort(first):
+            place[k] = number.setdefault(things[first[k]], len(number))
+        self.distinct = tuple(number)
+        self.which: NDArray[np.int64] = place[objects]
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """Where each of the distinct ones stands first."""
+        return np.unique(self.which, return_index=True)[1].astype(np.int64)
+
+    def each(self, of: Callable[[Thing], ArrayLike], dtype: Any = None) -> NDArray[Any]:
+        """What a function gives for each thing, with a leading axis for all of them."""
+        return np.array([of(thing) for thing in self.distinct], dtype=dtype)[self.which]
+
+
+def alike_together(*numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of several columns of numbers that are equal in all: the first row of each kind, and the kind of each row.
+
+    Examples
+    --------
+    >>> first, which = alike_together(np.array([0, 1, 0, 0]), np.array([5, 5, 5, 6]))
+    >>> first.tolist(), which.tolist()
+    ([0, 1, 3], [0, 1, 0, 2])
+    """
+    code = np.zeros(len(numbers[0]), dtype=np.int64)
+    for column in numbers:
+        code = code * (int(column.max(initial=0)) + 1) + column
+        _, code = np.unique(code, return_inverse=True)  # keeps the products of the next columns small
+    _, first, which = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return first[order].astype(np.int64), np.argsort(order)[which]
