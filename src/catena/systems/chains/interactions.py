@@ -126,7 +126,11 @@ class Interactions:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What kernels read of the particles and potentials, and places for what they write, new ones for each caller."""
         n, rows, lanes = len(self.bodies), len(self._constant_arrays["particles"]), self._lanes
-        return self._constant_arrays | {"x": np.zeros((rows, 6 * lanes)), "f": np.zeros((n, 3)), "tau": np.zeros((n, 3))}
+        return self._constant_arrays | {
+            "x": np.zeros((rows, 6 * lanes)),
+            "f": np.zeros((n, 3)),
+            "tau": np.zeros((n, 3)),
+        }
 
     @cached_property
     def _constant_arrays(self) -> dict[str, NDArray[Any]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .chain import Chain
 
 TOO_CLOSE = 0.5  # of the distance at which two particles rest
+MOST_PRESSED = 16  # links that are looked at closely: those behind them are pressed less
 SPIN_TOLERANCE = 4 * np.finfo(float).eps  # of the momentum of a linear body about its own line, to the whole
 
 
@@ -124,10 +125,10 @@ def _check_distances(chain: Chain, state: State) -> None:
 def _nearest(chain: Chain, state: State, links: NDArray[np.int64], acts: NDArray[np.bool_]) -> Nearest:
     """Of links of one kind; `acts` tells between which particles."""
     parts = []
-    for block, between in distances_of(chain, state.position, state.orientation, links):
-        flat = np.where(acts, between, np.inf).reshape(len(block), -1)
+    for part, between in distances_of(chain, state.position, state.orientation, links):
+        flat = np.where(acts, between, np.inf).reshape(len(between), -1)
         pair = flat.argmin(axis=1)
-        parts.append((flat[np.arange(len(block)), pair], block, *np.unravel_index(pair, acts.shape)))
+        parts.append((flat[np.arange(len(flat)), pair], links[part], *np.unravel_index(pair, acts.shape)))
     return Nearest(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -156,7 +157,7 @@ def _warn_of_pressure(chain: Chain, state: State, potential: Pairwise, nearest: 
     """
     forces = potential.force(nearest.distance)
     pressed = np.flatnonzero(forces > potential.cohesion)
-    for at in pressed[np.argsort(-forces[pressed], kind="stable")].tolist():
+    for at in pressed[np.argsort(-forces[pressed], kind="stable")][:MOST_PRESSED].tolist():
         _, j, k, l = nearest.at(at)
         if np.linalg.norm(_net_force(chain, state, j)) > potential.cohesion:
             warn_once(

@@ -35,39 +35,34 @@ def link_lengths(position: Array) -> Array:
     return np.linalg.norm(np.diff(position, axis=-2), axis=-1)
 
 
-def distances(chain: Chain, position: Array, orientation: Array, link: int) -> Array:
-    """Between all particles of a link, (..., left, right)."""
-    left, right = (
-        position[..., j, None, :] + rotations.rotate(orientation[..., j, None, :], chain.bodies[j].particles.positions)
-        for j in (link, link + 1)
-    )
-    return np.linalg.norm(left[..., :, None, :] - right[..., None, :, :], axis=-1)
-
-
 def distances_of(
     chain: Chain, position: Array, orientation: Array, links: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], Array]]:
-    """Between all particles of links of one kind, (links, left, right), so many at once that arrays stay small."""
+) -> Iterator[tuple[slice, Array]]:
+    """Between all particles of links of one kind, in states with any leading axes: which of the links, and (..., links, left, right).
+
+    So many links come at once that arrays stay small.
+    """
     particles = [chain.bodies[links[0] + k].particles.positions for k in (0, 1)]
-    at_once = max(1, MOST_PAIRS // max(1, len(particles[0]) * len(particles[1])))
+    pairs = max(1, len(particles[0]) * len(particles[1])) * max(1, int(np.prod(position.shape[:-2])))
+    at_once = max(1, MOST_PAIRS // pairs)
     for first in range(0, len(links), at_once):
         block = links[first : first + at_once]
         left, right = (
-            position[block + k, None] + rotations.rotate(orientation[block + k, None], particles[k]) for k in (0, 1)
+            position[..., block + k, None, :] + rotations.rotate(orientation[..., block + k, None, :], particles[k])
+            for k in (0, 1)
         )
-        yield block, np.linalg.norm(left[:, :, None] - right[:, None], axis=-1)
+        yield slice(first, first + at_once), np.linalg.norm(left[..., :, None, :] - right[..., None, :, :], axis=-1)
 
 
 def link_gaps(chain: Chain, position: Array, orientation: Array) -> Array:
     """The shortest distance of two particles of each link, (..., n - 1); inf where a body has none."""
-    states = position.reshape(-1, chain.count, 3), orientation.reshape(-1, chain.count, 4)
-    gaps = np.full((len(states[0]), chain.count - 1), np.inf)
+    gaps = np.full((*position.shape[:-2], chain.count - 1), np.inf)
     first, kind_of_link = chain.interactions.kinds
-    for row, r, q in zip(gaps, *states, strict=True):
-        for kind in range(len(first)):
-            for block, between in distances_of(chain, r, q, np.flatnonzero(kind_of_link == kind)):
-                row[block] = between.min(axis=(-2, -1), initial=np.inf)
-    return gaps.reshape(*position.shape[:-2], -1)
+    for kind in range(len(first)):
+        links = np.flatnonzero(kind_of_link == kind)
+        for part, between in distances_of(chain, position, orientation, links):
+            gaps[..., links[part]] = between.min(axis=(-2, -1), initial=np.inf)
+    return gaps
 
 
 class _Reach:
@@ -92,11 +87,18 @@ class _Reach:
         """Whether anything holds, and not at every distance."""
         return bool(np.isfinite(max(self.bond, self.pairs.max(initial=-np.inf))))
 
-    def excess(self, position: Array, orientation: Array, link: int) -> Array:
-        """Positive where a link is torn: by how much the last particles that attract are out of reach."""
-        apart = distances(self.chain, position, orientation, link) - self.pairs
-        pairs = apart.min(axis=(-2, -1), initial=np.inf)
-        return np.minimum(pairs, np.linalg.norm(position[..., link + 1, :] - position[..., link, :], axis=-1) - self.bond)
+    def excess(self, position: Array, orientation: Array, links: NDArray[np.int64]) -> Array:
+        """Positive where some of the links, (..., links), are torn: by how much the last particles that attract are out of reach."""
+        found = link_lengths(position)[..., links] - self.bond
+        for part, between in distances_of(self.chain, position, orientation, links):
+            pairs = (between - self.pairs).min(axis=(-2, -1), initial=np.inf)
+            found[..., part] = np.minimum(pairs, found[..., part])
+        return found
+
+    def suspects(self, lengths: Array) -> NDArray[np.int64]:
+        """Links that are long enough to be torn in one of the states with these lengths, (..., n - 1)."""
+        mine = lengths[..., self.links].reshape(-1, len(self.links))
+        return self.links[(mine > self.surely_whole).any(axis=0)]
 
 
 def _reaches(chain: Chain) -> list[_Reach]:
@@ -109,10 +111,10 @@ def _reaches(chain: Chain) -> list[_Reach]:
 def torn_links(chain: Chain, position: Array, orientation: Array) -> NDArray[np.bool_]:
     """Which links are torn, (..., n - 1), in states (..., n, 3) and (..., n, 4)."""
     torn = np.zeros((*position.shape[:-2], chain.count - 1), dtype=bool)
-    lengths = link_lengths(position)
     for reach in _reaches(chain):
-        for link in reach.links[(lengths[..., reach.links] > reach.surely_whole).reshape(-1, len(reach.links)).any(axis=0)]:
-            torn[..., link] = reach.excess(position, orientation, link) > 0.0
+        links = reach.suspects(link_lengths(position))
+        if links.size:
+            torn[..., links] = reach.excess(position, orientation, links) > 0.0
     return torn
 
 
@@ -130,23 +132,16 @@ def tears(chain: Chain, samples: Any) -> Iterator[Tear]:
         begin = max(first - 1, 0)  # the last of the block before
         position = np.asarray(samples["position"][begin : first + at_once])
         lengths = link_lengths(position)
-        suspects = [
-            (link, reach)
-            for reach in reaches
-            for link in reach.links[(lengths[:, reach.links] > reach.surely_whole).any(axis=0)].tolist()
-        ]
+        suspects = [(reach, links) for reach in reaches if (links := reach.suspects(lengths)).size]
         if not suspects:
             continue
         orientation = np.asarray(samples["orientation"][begin : first + at_once])
-        for link, reach in sorted(suspects, key=lambda suspect: suspect[0]):
-            for i in _torn_at(reach, position, orientation, lengths[:, link], link):
-                before, after = reach.excess(position[i - 1 : i + 1], orientation[i - 1 : i + 1], link)
-                t0, t1 = time[begin + i - 1 : begin + i + 1]
-                yield Tear(float(t0 - (t1 - t0) * before / (after - before)), link, begin + i)
-
-
-def _torn_at(reach: _Reach, position: Array, orientation: Array, lengths: Array, link: int) -> NDArray[np.intp]:
-    """The samples at which a link is torn that was whole at the sample before."""
-    torn = lengths > reach.surely_whole
-    torn[torn] = reach.excess(position[torn], orientation[torn], link) > 0.0
-    return np.flatnonzero(torn[1:] & ~torn[:-1]) + 1
+        found = []
+        for reach, links in suspects:
+            excess = reach.excess(position, orientation, links)
+            torn = excess > 0.0
+            for i, k in np.argwhere(torn[1:] & ~torn[:-1]).tolist():
+                t0, t1 = time[begin + i : begin + i + 2]
+                before, after = excess[i : i + 2, k]
+                found.append(Tear(float(t0 - (t1 - t0) * before / (after - before)), int(links[k]), begin + i + 1))
+        yield from sorted(found, key=lambda tear: (tear.link, tear.sample))

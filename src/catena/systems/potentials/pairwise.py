@@ -117,7 +117,9 @@ class Pairwise:
         found = np.full(flat.shape, np.nan)
         if flat.size > FEW:
             par = SimpleNamespace(pair=self.constants)
-            energy, force = (at_once(interpreted(self.kernel(part)), flat * flat, 0, par) for part in ("energy", "force"))
+            energy, force = (
+                at_once(interpreted(self.kernel(part)), flat * flat, 0, par) for part in ("energy", "force")
+            )
             if energy is not None and force is not None:
                 found = np.where(np.isfinite(energy), energy if quantity == "energy" else force * flat, np.nan)
         odd = ~np.isfinite(found)  # also all that cannot be computed at once
