@@ -151,9 +151,9 @@ class Interactions:
             places = body.principal_particles.positions[filled].reshape(-1, lanes, 3).transpose(0, 2, 1)
             particles[row[mine, None] + np.arange(len(places))] = places
             types[mine, : len(filled)] = types_of_bodies[mine][:, filled]
-        bonds = {bond: k for k, bond in enumerate(self._distinct_bonds)}
+        bonds: dict[Linkwise | None, int] = {bond: k for k, bond in enumerate(self._distinct_bonds)}
         link_which = self._acting.each(lambda given: bonds.get(_bond_of(given), -1), np.int64)
-        distinct = list(bonds)
+        distinct = self._distinct_bonds
         return {
             "count": counts,
             "row": row,

@@ -134,7 +134,7 @@ def _mobility(body: Body) -> Array:
     """|J M^-1/2|^2 of each particle: the largest eigenvalue of 1/m - ^a I^-1 ^a."""
     arms = _hat(body.principal_particles.positions)
     moved = np.eye(3) / body.mass + arms @ (body.inverse_moments[:, None] * arms.swapaxes(-1, -2))
-    return np.linalg.eigvalsh(moved)[:, -1] if len(arms) else np.zeros(0)
+    return np.linalg.eigvalsh(moved)[:, -1].astype(float) if len(arms) else np.zeros(0)
 
 
 def fastest_spin(chain: Chain, state: State) -> float:
