@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...systems.alike import Alike
 from ...systems.base import System
 from ...systems.body import Body
 from .shapes import Shape, cone_of, shape_of
@@ -78,21 +79,20 @@ def bodies_of(system: Any) -> tuple[Body, ...]:
 
 def appearance_of(system: Any) -> Appearance:
     """The looks of a system with bodies."""
-    bodies = bodies_of(system)
-    distinct = list(dict.fromkeys(bodies))
-    shapes = tuple(_shape(body, system) for body in distinct)
-    number = np.array([distinct.index(body) for body in bodies])
-    counts = [len(body.particles) for body in bodies]
+    bodies = Alike(bodies_of(system))
+    shapes = tuple(_shape(body, system) for body in bodies.distinct)
+    number, count = bodies.which, len(bodies.which)
+    counts = bodies.each(lambda body: len(body.particles))
     joints = tuple(_joint(joint, shapes, number) for joint in getattr(system, "joints", ()))
-    neighbours = np.arange(len(bodies) - 1 if hasattr(system, "potentials") else 0)  # those of a chain interact
+    neighbours = np.arange(count - 1 if hasattr(system, "potentials") else 0)  # those of a chain interact
     return Appearance(
         shapes=shapes,
         shape_of=number,
-        particle_body=np.repeat(np.arange(len(bodies)), counts),
-        particle_at=np.concatenate([body.particles.positions for body in bodies]),
-        particle_size=np.repeat([_particle_size(body) for body in bodies], counts),
+        particle_body=np.repeat(np.arange(count), counts),
+        particle_at=_particles_of(bodies, counts),
+        particle_size=np.repeat(bodies.each(_particle_size), counts),
         links=np.column_stack([neighbours, neighbours + 1]),
-        traced=_traced(system, bodies, shapes),
+        traced=_traced(system, count, shapes),
         joints=joints,
     )
 
@@ -106,10 +106,18 @@ def _shape(body: Body, system: Any) -> Shape:
     return shape_of(body)
 
 
-def _traced(system: System, bodies: Sequence[Body], shapes: Sequence[Shape]) -> Array:
+def _particles_of(bodies: Alike[Body], counts: NDArray[np.int64]) -> Array:
+    """The particles of all bodies, body after body."""
+    places = np.concatenate([body.particles.positions for body in bodies.distinct])
+    begins = np.cumsum([0, *(len(body.particles) for body in bodies.distinct)])[bodies.which]
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return places[np.repeat(begins, counts) + within]
+
+
+def _traced(system: System, bodies: int, shapes: Sequence[Shape]) -> Array:
     """The centres of bodies that move about; of one that only turns, the tip of its longest axis."""
     if any(f.name == "position" for f in system.fields):
-        return np.zeros((len(bodies), 3))
+        return np.zeros((bodies, 3))
     vertices = shapes[0].vertices
     if shapes[0].kind == "cone":  # just above the middle of its base, where it is not hidden
         return 1.02 * vertices[-2].reshape(1, 3)

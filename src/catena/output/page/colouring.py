@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
+from ...systems.alike import Alike
 from .appearance import bodies_of, has_bodies
 from .samples import poses
 from .tension import MOST_PAIRS, link_forces, pair_potentials, pairs_in
@@ -47,20 +48,20 @@ def scalars(system: Any, frames: xarray.Dataset) -> list[Scalar]:
 
 
 def _of_bodies(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
-    bodies = bodies_of(system)
+    bodies = Alike(bodies_of(system))
     position, orientation = poses(frames)
     if "position" in frames:
         yield "distance from the start", np.linalg.norm(position - position[0], axis=-1)
     if "scale" in frames:  # then momenta are not those of a rigid body
         return
-    count = len(bodies)
+    count = len(bodies.which)
     y = frames["angular_momentum"].values.reshape(len(position), count, 3)
-    principal = rotations.rotate(rotations.conjugate([body.frame for body in bodies]), y)
-    omega = principal * np.array([body.inverse_moments for body in bodies])
+    principal = rotations.rotate(rotations.conjugate(bodies.each(lambda body: body.frame)), y)
+    omega = principal * bodies.each(lambda body: body.inverse_moments)
     kinetic = 0.5 * (principal * omega).sum(axis=-1)
     if "momentum" in frames:
         p = frames["momentum"].values.reshape(len(position), count, 3)
-        mass = np.array([body.mass for body in bodies])
+        mass = bodies.each(lambda body: body.mass)
         kinetic = kinetic + 0.5 * (p * p).sum(axis=-1) / mass
         yield "speed", np.linalg.norm(p, axis=-1) / mass
     yield "kinetic energy", kinetic

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ Array = NDArray[np.float64]
 NODES = 4096  # of the table of a potential: a hundred times finer than 256 colours can show
 CLOSEST = 1e-6  # of the largest distance: below it, a potential counts as constant
 MOST_PAIRS = 5e7  # of particles, in all frames: a few seconds
+AT_ONCE = 2**18  # pairs in one array
 
 
 def pair_potentials(system: Any) -> tuple[Any, ...]:
@@ -27,8 +27,8 @@ def pair_potentials(system: Any) -> tuple[Any, ...]:
 
 def pairs_in(system: Any) -> int:
     """Pairs of particles in all links."""
-    counts = [len(body.particles) for body in system.bodies]
-    return sum(a * b for a, b in pairwise(counts))
+    counts = system.alike.each(lambda body: len(body.particles))
+    return int((counts[:-1] * counts[1:]).sum())
 
 
 def link_forces(system: Any, position: Array, orientation: Array) -> tuple[Array, Array]:
@@ -46,26 +46,46 @@ def link_forces(system: Any, position: Array, orientation: Array) -> tuple[Array
     -------
     tension, energy : (m, n - 1)
     """
-    placed = [
-        position[:, j, None] + rotations.rotate(orientation[:, j, None], body.particles.positions)
-        for j, body in enumerate(system.bodies)
-    ]
     tabulated: dict[tuple[Pairwise, int], tuple[Any, Any]] = {}
     tension, energy = (np.zeros((len(position), len(system.bodies) - 1)) for _ in range(2))
-    for j, potential in enumerate(pair_potentials(system)):
-        gap = placed[j + 1][:, None, :, :] - placed[j][:, :, None, :]  # (m, particles, particles, 3)
-        distance = np.linalg.norm(gap, axis=-1)
-        between = position[:, j + 1] - position[:, j]
-        line = between / np.linalg.norm(between, axis=-1, keepdims=True)
-        lean = np.einsum("mkli,mi->mkl", gap, line) / distance
-        for acting, chosen in _acting(system, j, potential):
-            if acting is None:
-                continue
-            at = distance[:, chosen]
-            force, value = _tables(acting, at, tabulated)
-            tension[:, j] -= (force(at) * lean[:, chosen]).sum(axis=1)
-            energy[:, j] += value(at).sum(axis=1)
+    first, kind_of_link = system.interactions.kinds
+    for kind, j in enumerate(first.tolist()):
+        links = np.flatnonzero(kind_of_link == kind)
+        pairs = len(position) * len(system.bodies[j].particles) * len(system.bodies[j + 1].particles)
+        at_once = max(1, AT_ONCE // max(1, pairs))
+        for begin in range(0, len(links), at_once):
+            block = links[begin : begin + at_once]
+            _add_links(system, position, orientation, block, tabulated, tension, energy)
     return tension, energy
+
+
+def _add_links(
+    system: Any,
+    position: Array,
+    orientation: Array,
+    links: NDArray[np.int64],
+    tabulated: dict[Any, Any],
+    tension: Array,
+    energy: Array,
+) -> None:
+    """Tension and energy of links between equal bodies with equal potentials."""
+    left, right = (
+        position[:, links + k, None]
+        + rotations.rotate(orientation[:, links + k, None], system.bodies[links[0] + k].particles.positions)
+        for k in (0, 1)
+    )
+    gap = right[:, :, None, :, :] - left[:, :, :, None, :]  # (m, links, particles, particles, 3)
+    distance = np.linalg.norm(gap, axis=-1)
+    between = position[:, links + 1] - position[:, links]
+    line = between / np.linalg.norm(between, axis=-1, keepdims=True)
+    lean = np.einsum("mjkli,mji->mjkl", gap, line) / distance
+    for acting, chosen in _acting(system, int(links[0]), system.potentials[links[0]]):
+        if acting is None:
+            continue
+        at = distance[:, :, chosen]
+        force, value = _tables(acting, at, tabulated)
+        tension[:, links] -= (force(at) * lean[:, :, chosen]).sum(axis=-1)
+        energy[:, links] += value(at).sum(axis=-1)
 
 
 def _acting(system: Any, j: int, potential: Any) -> list[tuple[Pairwise | None, NDArray[np.bool_]]]:
