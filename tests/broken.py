@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from catena.kernel import bind
 from catena.methods import composition, implicit, runge_kutta
@@ -305,3 +307,17 @@ class IteratingEuler(_Named, implicit._Implicit):
     @property
     def traits(self) -> Traits:
         return Traits(1, False, False, True, (), (), math.inf)
+
+
+# Kernels that are not those of catena ----------------------------------------------------------------------------
+
+
+def add_plainly(z, e, i, d):
+    """The sum that methods add with, without its compensation."""
+    z[i] = z[i] + d
+
+
+def forget_compensation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every program be one that adds plainly."""
+    for module in [module for module in sys.modules.values() if vars(module).get("add") is add]:
+        monkeypatch.setattr(module, "add", add_plainly)

@@ -29,7 +29,7 @@ LAYERS = (
     ("engine", "store", "urdf"),
     ("watching", "exact_motion", "chain_outputs", "units"),
     ("plan", "catalogue"),
-    ("auditing", "happened", "trust", "runs", "recording", "simulation", "accuracy", "ensembles", "cluster"),
+    ("auditing", "happened", "origin", "trust", "runs", "recording", "simulation", "accuracy", "ensembles", "cluster"),
     ("analysis", "output", "problems"),
     ("cases", "reproduce"),
     ("cli", "__main__"),

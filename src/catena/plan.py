@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .engine.build import Program, build
+from .engine.identity import program_digest
 from .errors import CatenaWarning, InputError, warn_once
 from .methods.base import Method, method_from, stored_method
 from .systems.base import State, System, system_from
@@ -65,6 +66,12 @@ class Plan:
     def program(self) -> Program:
         """The compiled loop of this plan."""
         return build(self.system, self.method, crossing=crossing_of(self.system, self.sections, self.events))
+
+    def program_digest(self) -> str:
+        """Which program that is, without compiling it."""
+        return program_digest(
+            self.system, self.method, crossing=crossing_of(self.system, self.sections, self.events)
+        )  # fmt: skip
 
     def times(self, steps: Any) -> Any:
         """Time after a number of steps: by product, so it does not accumulate round-off."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from . import memory
 from .engine.driver import Chunk, Driver
 from .engine.promises import promises
 from .errors import InputError
+from .origin import Origin, attributes_of, head_of
 from .plan import Plan
 from .runs import MemoryRun, Run, StoredRun
 from .store import Column, Store, Stream
 from .units import unit_of
-from .version import __version__
 
 ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
 COMMIT_SECONDS = 1.0
@@ -75,11 +75,14 @@ class MemoryRecorder:
 class StoreRecorder:
     """Streams into a store. Commits stand at fixed numbers of rows, so that bytes do not depend on speed."""
 
-    def __init__(self, plan: Plan, store: Store, path: str | Path, *, steps: int) -> None:
+    def __init__(
+        self, plan: Plan, store: Store, path: str | Path, *, steps: int, origins: Sequence[Origin] = ()
+    ) -> None:
         self.plan = plan
         self.store = store
         self.path = Path(path)
-        self.steps = steps  # in every checkpoint: a run may be extended, then killed
+        # in every checkpoint: a run may be extended, or go on with another program, and then be killed
+        self.head = {"steps": steps, **head_of(origins)}
 
     @classmethod
     def create(cls, plan: Plan, path: str | Path, driver: Driver, *, steps: int) -> StoreRecorder:
@@ -87,7 +90,7 @@ class StoreRecorder:
         store = Store.create(
             path,
             spec={"plan": plan.describe(), "steps": steps},
-            attributes=store_attributes(plan),
+            attributes=store_attributes(plan, Origin.here(plan.program_digest())),
             streams=streams_of(plan),
             rows_per_commit=commit_rows(
                 driver, steps=plan.every, most=max(1, LARGEST_COMMIT // (8 * driver.program.width))
@@ -131,8 +134,7 @@ class StoreRecorder:
         self.store.close()
 
     def _commit(self, driver: Driver, ending: Mapping[str, Any], *, finished: bool = False) -> None:
-        head = {"steps": self.steps, **ending}
-        self.store.commit(step=driver.step, head=head, arrays=driver.state(), finished=finished)
+        self.store.commit(step=driver.step, head={**self.head, **ending}, arrays=driver.state(), finished=finished)
 
 
 def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
@@ -162,11 +164,8 @@ def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
     return int(min(max(1, round(COMMIT_SECONDS * rate / steps)), most))
 
 
-def store_attributes(plan: Plan) -> dict[str, Any]:
+def store_attributes(plan: Plan, origin: Origin) -> dict[str, Any]:
     """Attributes of the store's root: all that a reader needs to know about the run."""
-    from importlib.metadata import version
-    from platform import python_version
-
     from .output.page.citation import bibtex, readable
 
     promised = promises(plan.system, plan.method)
@@ -175,8 +174,7 @@ def store_attributes(plan: Plan) -> dict[str, Any]:
         "conventions": "time = t0 + k dt; quaternions scalar first (wxyz); orientation maps body to space; "
         "angular_momentum is in the axes of the body, all else in space",
         "quaternion_order": "wxyz",
-        "catena_version": __version__,
-        "made_with": {"python": python_version(), **{name: version(name) for name in ("numba", "numpy")}},
+        **attributes_of(origin),
         "case": plan.describe(),
         "traits": promised.to_dict(),
         "cite": list(cite),

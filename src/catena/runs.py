@@ -14,8 +14,18 @@ from .engine.build import choose_view
 from .engine.promises import promises
 from .errors import InputError, StoreError
 from .happened import Happening, Happenings, damage_lines
+from .origin import Origin, changes, origins_in
 from .plan import Plan
-from .store import Checkpoint, is_empty, read_checkpoint, read_spec, refuse_foreign, verify
+from .store import (
+    Checkpoint,
+    is_empty,
+    read_attributes,
+    read_checkpoint,
+    read_spec,
+    refuse_foreign,
+    remedy,
+    verify,
+)
 from .systems.base import State, System
 from .trust import check_run, run_of
 
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
     from .output.page.page import Page
     from .output.plots import RunPlots
 
-VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; of others all chunks are looked for
+VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; what is read of others is verified then
 
 
 class Run:
@@ -35,6 +45,7 @@ class Run:
     plan: Plan
     steps: int
     ending: Mapping[str, Any]
+    origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
 
     def __init__(self, plan: Plan, steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Any]) -> None:
         self.plan = plan
@@ -109,6 +120,11 @@ class Run:
             ]
 
     @property
+    def changes(self) -> tuple[str, ...]:
+        """From which steps on another program computed it, or another machine, in a few lines; mostly none."""
+        return changes(self.origins)
+
+    @property
     def damage(self) -> tuple[str, ...]:
         """What happened that changes what the run means, such as a torn link, in a few lines."""
         return tuple(damage_lines(sorted((grave for _, grave in self._grave), key=lambda h: h.time)))
@@ -137,7 +153,7 @@ class Run:
             )  # fmt: skip
         failed = [f"failed in step {self.ending['failed_at']}"] if "failed_at" in self.ending else []
         stopped = [str(self.ending["reason"])] if "stopped_by" in self.ending else []
-        return Audit(tuple(rows), (*self.damage, *failed), tuple(stopped))
+        return Audit(tuple(rows), (*self.damage, *failed), (*stopped, *self.changes))
 
     def error(self, *, t_end: float | None = None) -> PathError:
         """How accurate the path is, measured by further runs with half and with twice the step; see `catena.accuracy.path_error`.
@@ -207,7 +223,7 @@ class Run:
         newton = self.counts.get("newton_steps", 0)
         by = f", {newton} of them by Newton" if newton else ""
         end = f", {self.ending['reason']}" if "reason" in self.ending else ""
-        damage = "".join(f"; {line}" for line in self.damage)
+        damage = "".join(f"; {line}" for line in (*self.damage, *self.changes))
         return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{by}{end}{damage})"
 
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
@@ -258,15 +274,16 @@ class StoredRun(Run):
         read_run_spec(self.path)
         _, checkpoint = read_store(self.path)
         self.finished = checkpoint.finished
+        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
         plan, self.planned_steps = run_of(self.path)
         check_run(self.path, plan, checkpoint)
         super().__init__(plan, checkpoint.step, checkpoint.arrays, checkpoint.head)
 
     @cached_property
     def _all(self) -> xarray.Dataset:
-        import xarray
+        from .store.arrays import open_arrays
 
-        return xarray.open_zarr(self.path, chunks=None)
+        return open_arrays(self.path)
 
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
         names = [str(name) for name, array in self._all.variables.items() if dim in array.dims]
@@ -296,7 +313,7 @@ def read_store(path: Path) -> tuple[dict[str, Any], Checkpoint]:
     if problems:
         raise StoreError(
             f"the store is damaged: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else ""),
-            where=str(path), do="restore it from a copy, or run the case again into another directory",
+            where=str(path), do=remedy(problems),
         )  # fmt: skip
     return spec, checkpoint
 

@@ -17,9 +17,10 @@ from .engine.build import choose_view
 from .engine.driver import Chunk, Driver
 from .errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method, is_renamed, stored_method
+from .origin import Origin, going_on, origins_in
 from .plan import Plan, Problem, make_plan, step_count
 from .recording import MemoryRecorder, StoreRecorder
-from .runs import Run
+from .runs import Run, StoredRun
 from .store import Store, read_spec, require_free
 from .systems.base import State, System
 from .trust import check_run, described_in, run_of
@@ -117,6 +118,7 @@ def resume(
     t_end: float | None = None,
     steps: int | None = None,
     progress: bool | Callable[..., None] | None = None,
+    anyway: bool = False,
 ) -> Any:
     """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
@@ -125,6 +127,12 @@ def resume(
     path : directory of the stored run or ensemble
     t_end, steps : the total length, counted from the start of the run; as planned if neither is given
     progress : as for `simulate`, or for `ensemble`
+    anyway : go on although another program computed it: another version of catena, or other kernels. The store then says from
+        which step on. The same program is never refused, wherever it was moved to
+
+    Raises
+    ------
+    StoreError : it is damaged, another process writes it, or another program computed it
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
@@ -137,7 +145,7 @@ def resume(
             raise InputError(
                 "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
             )
-        return resume_ensemble(path, progress=progress)
+        return resume_ensemble(path, progress=progress, anyway=anyway)
     plan, count = run_of(path)
     store, checkpoint = Store.reopen(path)
     try:
@@ -146,20 +154,23 @@ def resume(
             count = checkpoint.head.get("steps", count)
         if steps is not None or t_end is not None:
             count = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
-        driver = _driver(plan)
-        recorder = StoreRecorder(plan, store, path, steps=count)
-        if checkpoint is not None:
-            driver.restore(checkpoint.step, checkpoint.arrays)
-        if driver.step > count:
+        made = 0 if checkpoint is None else checkpoint.step
+        if made > count:
             raise InputError(
-                f"the run has made {driver.step} steps already, more than the {count} asked for",
+                f"the run has made {made} steps already, more than the {count} asked for",
                 where="resume", do="ask for more, or open it with ct.open",
             )  # fmt: skip
-        done = driver.step == count or (
-            checkpoint is not None and "stopped_by" in checkpoint.head and steps is t_end is None
-        )
+        done = made == count or (checkpoint is not None and "stopped_by" in checkpoint.head and steps is t_end is None)
         if checkpoint is not None and checkpoint.finished and done:
-            return recorder.drop(driver)
+            store.close()
+            return StoredRun(path)
+        known = origins_in(store.attributes, checkpoint.head if checkpoint else {}, path=path)
+        now = Origin.here(plan.program_digest(), step=made)
+        origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
+        driver = _driver(plan)
+        recorder = StoreRecorder(plan, store, path, steps=count, origins=origins)
+        if checkpoint is not None:
+            driver.restore(checkpoint.step, checkpoint.arrays)
     except BaseException:
         store.close()
         raise
@@ -251,6 +262,8 @@ def chunk_committed(recorder: MemoryRecorder | StoreRecorder, driver: Driver) ->
 
 
 def _interruption(recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> Interrupted:
+    if isinstance(recorder, StoreRecorder):
+        recorder.store.require_in_place()
     run = recorder.drop(driver) if _anything(recorder) else None
     hint = f'; continue with ct.resume("{recorder.path}")' if isinstance(recorder, StoreRecorder) else ""
     return Interrupted(f"stopped at step {driver.step}, t = {driver.time:.10g}{hint}", run)

@@ -17,6 +17,7 @@ from catena.engine.build import build, can_treat, choose_view
 from catena.engine.driver import Driver
 from catena.engine.promises import Promises, promises
 from catena.methods.base import Method
+from catena.origin import Origin
 from catena.plan import Problem
 from catena.recording import store_attributes
 from uncompiled import simulate
@@ -152,7 +153,7 @@ def test_table_store_and_audit_say_the_same(method):
     found = promises(of.system, method)
     run = simulate(of, None, method, dt=0.1, steps=3)
     assert {row.quantity: row.promised for row in run.audit()} == found.kept
-    assert store_attributes(run.plan)["traits"] == found.to_dict()
+    assert store_attributes(run.plan, Origin.here(run.plan.program_digest()))["traits"] == found.to_dict()
     table = ct.list_methods(of.system)
     listed = next(row for row in table.to_dict() if row["example"] == str(method))
     assert {k: listed[k] for k in ("order", "symplectic", "symmetric", "explicit")} == {

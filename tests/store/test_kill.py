@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 import toy_run
+from trouble import files_after_each_commit, reader_trouble, trouble_of_resuming
 
-from catena.store import Store, files, read_checkpoint, verify, writing
+from catena.store import Store, files, read_checkpoint, writing
 from catena.store.layout import ROOT_METADATA
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -53,24 +53,6 @@ def kill_at(number: int, action: Callable[[], None]) -> None:
     assert toy_run.in_child(doomed) == signal.SIGKILL
 
 
-def reader_trouble(path: Path, reference: dict[str, np.ndarray]) -> str:
-    """What a reader meets in a store just killed; nothing: ""."""
-    if not path.exists():
-        return ""
-    try:
-        found = toy_run.read(path)
-    except Exception as error:
-        return f"does not open: {error!r}"
-    for stream in toy_run.STREAMS:
-        lengths = {len(found[column.name]) for column in stream.columns}
-        if len(lengths) > 1:
-            return f"lengths {lengths} in {stream.name}"
-    if problems := verify(path):
-        return f"verify says {problems}"
-    wrong = [name for name, values in found.items() if not np.array_equal(values, reference[name][: len(values)])]
-    return f"wrong values in {wrong}" if wrong else ""
-
-
 def trouble_of_kills(folder: Path, numbers: Iterable[int] | None = None) -> list[str]:
     """Kill a run at boundaries (default: each), read it, resume it: all that went wrong."""
     names = boundaries(partial(toy_run.run, folder / "counted.zarr"))
@@ -84,32 +66,6 @@ def trouble_of_kills(folder: Path, numbers: Iterable[int] | None = None) -> list
             trouble.append(f"killed at {number}, {names[number]}: {wrong}")
         shutil.rmtree(path.parent)
     return trouble
-
-
-def files_after_each_commit(path: Path) -> dict[int, dict[str, str]]:
-    """What lies in a store right after the commit of so many rows."""
-    snapshots = {}
-    for rows in [*range(0, toy_run.ROWS, toy_run.ROWS_PER_COMMIT), toy_run.ROWS]:
-        toy_run.run(path, stop=rows)
-        snapshots[rows] = toy_run.contents(path)
-    return snapshots
-
-
-def trouble_of_resuming(path: Path, snapshots: dict[int, dict[str, str]]) -> str:
-    """What goes wrong when a killed run is opened again, and then goes on; nothing: ""."""
-    try:
-        if path.exists():
-            store, checkpoint = Store.reopen(path)
-            store.close()
-            rows = checkpoint.rows["samples"] if checkpoint else 0
-            if toy_run.contents(path) != snapshots[rows]:
-                return f"reopening does not bring back the files of the commit of {rows} rows"
-        toy_run.run(path)
-    except Exception as error:
-        return f"does not resume: {error!r}"
-    if [entry.name for entry in path.parent.iterdir()] != [path.name]:
-        return "other files next to the store"
-    return "" if toy_run.contents(path) == snapshots[toy_run.ROWS] else "other bytes after resuming"
 
 
 def test_a_run_killed_at_boundaries_opens_and_resumes_to_the_same_bytes(tmp_path: Path) -> None:
@@ -129,7 +85,7 @@ def test_the_boundaries_include_half_written_files_of_every_kind(tmp_path: Path)
         assert {f"half of .{name}.tmp", f"all of .{name}.tmp", f"renamed {name}"} <= names
 
 
-def written_in_place(path: Path, data: bytes) -> None:
+def written_in_place(path: Path, data: bytes, *check: object) -> None:
     """The wrong `put`: readers see files half written."""
     files.make_directory(path.parent)
     with path.open("wb") as file:
@@ -150,7 +106,7 @@ def root_first(self: Store, **arguments: object) -> None:
 right_commit = Store.commit
 
 
-def chunks_last(path: Path, data: bytes) -> None:
+def chunks_last(path: Path, data: bytes, *check: object) -> None:
     """Another wrong order: the checkpoint counts rows whose chunks are not there yet."""
     if "c" in path.parts:
         held_back[path] = data
@@ -191,6 +147,7 @@ def test_a_resume_killed_at_every_boundary_resumes_to_the_same_bytes(tmp_path: P
     first_kills = {
         "between checkpoint and root": second_commit,
         "after chunks beyond the checkpoint": second_commit - 2,
+        "after the last checkpoint": max(k for k, name in enumerate(names) if name.startswith("renamed state.")),
         "in the last file": len(names) - 3,
         "in a chunk": names.index("half of .1.tmp"),
     }

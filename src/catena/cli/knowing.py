@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,14 +33,13 @@ def info(
             raise InputError("--check checks a stored run", where="catena info", do="give the directory of a run")
         _show_installation(as_json=as_json)
         return
-    from ..store import name_foreign, read_spec, verify
+    from ..store import name_foreign, read_spec, remedy, verify
 
     if whole:
         problems = verify(path)
         if problems:
             raise StoreError(
-                "the store is damaged: " + "; ".join(problems[:10]), where=str(path),
-                do="restore it from a copy, or run the case again into another directory",
+                "the store is damaged: " + "; ".join(problems[:10]), where=str(path), do=remedy(problems),
             )  # fmt: skip
         talk("every file is whole", style="green")
         for name in name_foreign(path)[:LISTED_FOREIGN]:
@@ -81,10 +81,10 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
 
     run = Opened(path)
     planned = run.ending.get("steps", run.planned_steps)
-    version = str(run.data.attrs["catena_version"])
     if as_json:
         facts_of = {
-            "path": str(path), "catena_version": version, "case": run.plan.describe(), "steps": run.steps,
+            "path": str(path), "catena_version": run.origins[0].catena, "origins": list(map(asdict, run.origins)),
+            "case": run.plan.describe(), "steps": run.steps,
             "planned_steps": planned, "finished": run.finished, "ending": run.ending.get("reason", ""),
             "time": float(run.final.time), "samples": run.data.sizes["time"], "bytes": sum(stored),
             "files": len(stored), "cite": list(run.method.traits.cite),
@@ -102,7 +102,8 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
             ("samples", f"{run.data.sizes['time']}, {rhythm(run.plan.every)}"),
             *((f"unit of {name}", unit) for name, unit in run.plan.units.items()),
             ("size", f"{size(sum(stored))} in {len(stored)} files"),
-            ("written by", f"catena {version}"),
+            ("written by", str(run.origins[0])),
+            *(("", line) for line in run.changes),
         ],
         talk=False,
     )
@@ -117,7 +118,8 @@ def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *
     planned, failures = many.planned, many.failures
     if as_json:
         facts_of = {
-            "path": str(path), "catena_version": many.version, "case": spec["ensemble"], "members": len(many),
+            "path": str(path), "catena_version": many.origins[0].catena, "origins": list(map(asdict, many.origins)),
+            "case": spec["ensemble"], "members": len(many),
             "planned_members": planned, "finished": many.finished, "device": many.device, "bytes": sum(stored),
             "files": len(stored), "cite": list(many.method.traits.cite),
             "failures": [
@@ -144,7 +146,8 @@ def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *
             *(("", line) for line in first),
             *([("", f"and {len(failures) - len(first)} more")] if len(failures) > len(first) else []),
             ("size", f"{size(sum(stored))} in {len(stored)} files"),
-            ("written by", f"catena {many.version}"),
+            ("written by", str(many.origins[0])),
+            *(("", line) for line in many.changes),
         ],
         talk=False,
     )

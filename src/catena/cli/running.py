@@ -71,6 +71,9 @@ def resume(
     path: StoredRun,
     t_end: Annotated[float | None, typer.Option("--t-end", help="Total time of the end, to extend the run.")] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="Total number of steps, to extend the run.")] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Also if another program computed it; the store says from which step.")
+    ] = False,
     plots: Plots = None,
     data: Data = False,
     page: Page = None,
@@ -86,7 +89,7 @@ def resume(
     from ..trust import check_run, run_of
 
     read_run_spec(path)
-    checkpoint = read_checkpoint(path)
+    checkpoint = read_checkpoint(path, to_read=False)
     plan, total = run_of(path)
     if checkpoint is not None:
         check_run(path, plan, checkpoint)
@@ -96,7 +99,7 @@ def resume(
     introduce(plan, total, title=f"resuming {path}", store=path, made=0 if checkpoint is None else checkpoint.step)
     progress = False if quiet else None
     finish(
-        lambda: resume_run(path, t_end=t_end, steps=steps, progress=progress),
+        lambda: resume_run(path, t_end=t_end, steps=steps, progress=progress, anyway=anyway),
         place=Place(path),
         plots=plots,
         data=data,

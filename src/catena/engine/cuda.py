@@ -210,6 +210,12 @@ def _card() -> Any:
     return cuda
 
 
+def card_name() -> str:
+    """The model of the card."""
+    name = getattr(_card().get_current_device(), "name", "simulator")
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
 def members_at_once(program: CudaProgram) -> int:
     """How many members fit on the card together."""
     stepper, n, width = program.stepper, program.view.dimension, program.width

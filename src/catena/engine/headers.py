@@ -11,13 +11,14 @@ from collections.abc import Collection, Sequence
 from . import bounds
 from .collector import Part
 
-# Strict IEEE. `_nrt=False` (private in numba, pinned by a test) makes every allocation a compile error
+STRICT = 'error_model="numpy", fastmath=False'  # strict IEEE: nothing else of how it is compiled may change a bit
+# `_nrt=False` (private in numba, pinned by a test) makes every allocation a compile error
 # and spares the reference counting of slices; callees without wrappers compile faster.
-CPU = """\
+CPU = f"""\
 import math
 from collections import namedtuple
 from numba import njit, types
-_strict = dict(error_model="numpy", fastmath=False, _nrt=False)
+_strict = dict({STRICT}, _nrt=False)
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _fn = _apart = njit(**_strict, **_inner)
 _inline = njit(inline="always", **_strict, **_inner)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -85,6 +86,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
     members, failed : how many there are, and how many of them could not be followed to the end
     damaged : members that end in a state that changes what they mean, such as a chain with a torn link; unknown, and so empty,
         where the final states were not kept
+    remarks : what else must be known to read it, such as that two programs computed it
     """
 
     _naming: ClassVar[str] = "quantity"
@@ -94,6 +96,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
     members: int
     failed: int
     damaged: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -118,7 +121,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
         if self.damaged:
             named = ", ".join(map(str, self.damaged[:NAMED])) + (" ..." if len(self.damaged) > NAMED else "")
             counts += f", {len(self.damaged)} torn: {named}"
-        return counts
+        return "\n".join([counts, *self.remarks])
 
     __repr__ = __str__
 
@@ -134,7 +137,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
         return table
 
     def _repr_html_(self) -> str:
-        return html_table(map(_cells, self.rows), headings=HEADINGS) + f"<p>{self._counts}</p>"
+        return html_table(map(_cells, self.rows), headings=HEADINGS) + f"<p>{escape(self._counts)}</p>"
 
 
 HEADINGS = ("quantity", "worst", "member", "promised", "members by verdict")

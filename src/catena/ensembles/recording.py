@@ -6,13 +6,17 @@ members under way and those after the last commit: they are followed again from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..engine.driver import Driver
+from ..engine.folding import fold
+from ..engine.identity import program_digest
+from ..origin import Origin, head_of
 from ..plan import Plan
 from ..recording import commit_rows, store_attributes
 from ..store import Store
+from .auditing import measured_in
 from .members import Array, Batch, Job, bytes_each
 from .results import columns_of, sample_times, streams_of
 
@@ -27,11 +31,12 @@ def create_store(path: str | Path, job: Job, plan: Plan, z: Array, times: Array,
     plan : that of the first member
     workers : how many follow members at the same time; None on a card, where commits are as large as they may be
     """
+    origin = origin_here(job, on_card=workers is None)
     driver = Driver(job.program, z[0], t0=times[0], dt=job.dt, every=job.every) if workers else None
     return Store.create(
         path,
         spec={"ensemble": job.describe(), "members": len(z), "device": "cpu" if workers else "cuda"},
-        attributes=store_attributes(plan) | {"case": job.describe()},
+        attributes=store_attributes(plan, origin) | {"case": job.describe()},
         streams=streams_of(job),
         rows_per_commit=commit_rows(
             driver, steps=job.steps / (workers or 1), most=max(1, LARGEST_COMMIT // bytes_each(job))
@@ -41,7 +46,18 @@ def create_store(path: str | Path, job: Job, plan: Plan, z: Array, times: Array,
     )
 
 
-def record(store: Store, job: Job, times: Array, batches: Iterable[Batch]) -> None:
+def origin_here(job: Job, *, on_card: bool, step: int = 0) -> Origin:
+    """What computes members here, after so many of them: with the loop what the audit keeps, which is stored, too."""
+    formulas = (measured_in,)
+    if not on_card:
+        return Origin.here(program_digest(job.system, job.method, kernels=(fold,), formulas=formulas), step=step)
+    from ..engine.cuda import advance_member, card_name
+
+    digest = program_digest(job.system, job.method, entry=advance_member, formulas=formulas)
+    return Origin.here(digest, step=step, processor=card_name())
+
+
+def record(store: Store, job: Job, times: Array, batches: Iterable[Batch], origins: Sequence[Origin] = ()) -> None:
     """Append members, the next ones of the store, and commit where it is due; times are those of all members."""
     made = store.rows("members")
     for batch in batches:
@@ -52,4 +68,4 @@ def record(store: Store, job: Job, times: Array, batches: Iterable[Batch]) -> No
             store.append("members", columns_of(job, times[made : made + count], part))
             taken, made = taken + count, made + count
             if made == len(times) or made % store.rows_per_commit == 0:
-                store.commit(step=made, head={}, arrays={}, finished=made == len(times))
+                store.commit(step=made, head=head_of(origins), arrays={}, finished=made == len(times))

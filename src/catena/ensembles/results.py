@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ..engine.promises import promises
 from ..errors import InputError, StepFailure
+from ..origin import Origin, changes, origins_in
 from ..runs import read_store
 from ..simulation import explained
-from ..store import Column, Stream
+from ..store import Column, Stream, read_attributes
 from ..views import OK
 from .auditing import EnsembleAudit, assess_members
 from .members import Batch, Job
@@ -95,6 +96,8 @@ class Failure(NamedTuple):
 class Ensemble:
     """What came out of many starts: read by `final` and `data`, judged by `audit`; `failures` tells who fell out."""
 
+    origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
+
     def __init__(self, job: Job, columns: Mapping[str, Array]) -> None:
         self.system, self.method = job.system, job.method
         self.dt, self.steps, self.every, self.keep = job.dt, job.steps, job.every, job.keep
@@ -139,6 +142,11 @@ class Ensemble:
             for i in np.flatnonzero(status != OK)
         ]  # fmt: skip
 
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """From which members on another program computed them, or another machine, in a few lines; mostly none."""
+        return changes(self.origins, "member")
+
     def audit(self) -> EnsembleAudit:
         """Promised against measured, one row per invariant, over the members that did not fail."""
         sound = np.flatnonzero(self._column("status") == OK)
@@ -158,7 +166,7 @@ class Ensemble:
                     promised=promised[invariant.name], rows=len(self.system.invariants),
                 )
             )  # fmt: skip
-        return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound), self._damaged())
+        return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound), self._damaged(), self.changes)
 
     def _damaged(self) -> tuple[int, ...]:
         """The members that were whole at the start and are not at the end; none are known if the states were not kept."""
@@ -195,7 +203,9 @@ class Ensemble:
         failed = int((self._column("status") != OK).sum())
         return (
             f"Ensemble({len(self)} members of {self.system.title}, {self.method}, dt={self.dt:g}, {self.steps} steps"
-            + (f", {failed} failed)" if failed else ")")
+            + (f", {failed} failed" if failed else "")
+            + "".join(f"; {line}" for line in self.changes)
+            + ")"
         )
 
 
@@ -216,20 +226,16 @@ class StoredEnsemble(Ensemble):
 
         _, checkpoint = read_store(self.path)
         self.finished = checkpoint.finished
+        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
         job, self.planned, self.device = job_of(self.path)
         check_members(self.path, self.planned, checkpoint)
         super().__init__(job, {})
 
     @cached_property
     def _all(self) -> xarray.Dataset:
-        import xarray
+        from ..store.arrays import open_arrays
 
-        return xarray.open_zarr(self.path, chunks=None)
-
-    @property
-    def version(self) -> str:
-        """The version of catena that wrote it."""
-        return str(self._all.attrs["catena_version"])
+        return open_arrays(self.path)
 
     def _column(self, name: str) -> Array:
         from .checking import checked_column

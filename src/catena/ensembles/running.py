@@ -12,12 +12,13 @@ import numpy as np
 from ..engine.build import choose_view
 from ..errors import CapabilityError, InputError, Interrupted, nearest
 from ..methods.base import Method
+from ..origin import Origin, going_on, origins_in
 from ..plan import Problem, make_plan
 from ..store import Store, require_free
 from ..systems.base import State, System
 from .checking import check_members, job_of, starts_of
 from .members import Array, Batch, Batches, Job, Keep, on_card, on_executor, require_memory, workers_for
-from .recording import create_store, record
+from .recording import create_store, origin_here, record
 from .results import Ensemble, StoredEnsemble
 from .starts import stacked
 
@@ -117,7 +118,12 @@ def ensemble(
 
 
 def resume_ensemble(
-    path: str | Path, *, threads: int | None = None, client: Any = None, progress: bool | Progress | None = None
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    client: Any = None,
+    progress: bool | Progress | None = None,
+    anyway: bool = False,
 ) -> StoredEnsemble:
     """Go on with a stored ensemble that was stopped: the members that are there are not followed again.
 
@@ -125,6 +131,7 @@ def resume_ensemble(
     ----------
     path : directory of the store
     threads, client, progress : as for `ensemble`; the device is that on which it was begun
+    anyway : as for `resume`
     """
     _check_client(client)
     job, members, device = job_of(path)
@@ -138,23 +145,35 @@ def resume_ensemble(
         require_memory(job, members, threads=threads, stored=True)
         if device == "cuda":
             _check_card(job.system, threads=threads, client=client)
+        known = origins_in(store.attributes, checkpoint.head if checkpoint else {}, path=path)
+        now = origin_here(job, on_card=device == "cuda", step=store.rows("members"))
+        origins = going_on(known, now, path=path, anyway=anyway)
         workers = None if device == "cuda" else workers_for(job, threads)
         z, times = starts_of(path, store, job, members)
     except BaseException:
         store.close()
         raise
-    return _stored(store, path, job, z, times, workers, client, progress)
+    return _stored(store, path, job, z, times, workers, client, progress, origins)
 
 
 def _stored(
-    store: Store, path: str | Path, job: Job, z: Array, times: Array, workers: int | None, client: Any, progress: Any
+    store: Store,
+    path: str | Path,
+    job: Job,
+    z: Array,
+    times: Array,
+    workers: int | None,
+    client: Any,
+    progress: Any,
+    origins: Sequence[Origin] = (),
 ) -> StoredEnsemble:
     """Follow the members that the store does not hold yet."""
     done = store.rows("members")
     try:
         with store, _followed(job, z, times, workers, client, progress, done=done) as batches:
-            record(store, job, times, batches)
+            record(store, job, times, batches, origins)
     except KeyboardInterrupt:
+        store.require_in_place()
         made = store.committed("members")
         raise Interrupted(
             f'stopped after {made} of {len(z)} members; continue with ct.resume("{path}")',

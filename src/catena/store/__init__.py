@@ -7,7 +7,16 @@ order in which they are written, `files` for what is guaranteed.
 from catena.store.checkpoint import Checkpoint
 from catena.store.foreign import refuse_foreign
 from catena.store.layout import Column, Stream
-from catena.store.reading import is_empty, name_foreign, read_checkpoint, read_layout, read_spec, verify
+from catena.store.reading import (
+    is_empty,
+    name_foreign,
+    read_attributes,
+    read_checkpoint,
+    read_layout,
+    read_spec,
+    remedy,
+    verify,
+)
 from catena.store.writing import NameTaken, Store, require_free
 
 __all__ = [
@@ -18,10 +27,12 @@ __all__ = [
     "Stream",
     "is_empty",
     "name_foreign",
+    "read_attributes",
     "read_checkpoint",
     "read_layout",
     "read_spec",
     "refuse_foreign",
+    "remedy",
     "require_free",
     "verify",
 ]

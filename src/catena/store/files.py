@@ -28,12 +28,20 @@ boundary_hook: Callable[[str], None] | None = None
 """Called at each boundary between two changes of the disk, with its name. The tests kill the process there."""
 
 
-def put(path: Path, data: bytes) -> None:
-    """Write a file atomically and durably, with the directories it needs."""
-    make_directory(path.parent)
+def put(path: Path, data: bytes, check: Callable[[], None] = lambda: None) -> None:
+    """Write a file atomically and durably, with the directories it needs.
+
+    `check` is called before something is changed; it raises where nothing may be. Bringing data to the disk takes a while, so it
+    is called again before they get their name.
+    """
+    if not path.parent.is_dir():
+        check()
+        make_directory(path.parent)
+    check()
     temporary = temporary_of(path)
     try:
         _write(temporary, data)
+        check()
         temporary.replace(path)
         _boundary(f"renamed {path.name}")
     except BaseException:
@@ -42,10 +50,10 @@ def put(path: Path, data: bytes) -> None:
     sync_directory(path.parent)
 
 
-def put_if_different(path: Path, data: bytes) -> None:
-    """Write a file unless it holds these bytes already."""
+def put_if_different(path: Path, data: bytes, check: Callable[[], None] = lambda: None) -> None:
+    """Write a file unless it holds these bytes already; `check` as for `put`."""
     if not path.is_file() or path.stat().st_size != len(data) or path.read_bytes() != data:
-        put(path, data)
+        put(path, data, check)
 
 
 def read_file(path: Path) -> bytes:
@@ -83,16 +91,23 @@ def rename_directory(path: Path, target: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a directory with all it holds, if it is there."""
+    """Remove a file, or a directory with all it holds, if it is there, durably."""
+    if _removed(path):
+        sync_directory(path.parent)
+
+
+def _removed(path: Path) -> bool:
+    """Remove a file or a directory; whether it was there."""
     if path.is_dir() and not path.is_symlink():
         for entry in sorted(path.iterdir()):
-            remove(entry)
+            _removed(entry)
         path.rmdir()
     elif path.exists() or path.is_symlink():  # the link itself, wherever it leads
         path.unlink()
     else:
-        return
+        return False
     _boundary(f"removed {path.name}")
+    return True
 
 
 def sync_directory(path: Path) -> None:
@@ -124,7 +139,19 @@ def acquire_lock(path: Path) -> int:
             where=str(path.parent.parent),
             do="wait until that run has ended, or stop it with Ctrl-C; it can then be resumed",
         ) from None
+    if not is_at(descriptor, path):  # moved away between the two calls
+        os.close(descriptor)
+        raise StoreError("the store was moved just now", where=str(path.parent.parent), do="try again")
     return descriptor
+
+
+def is_at(descriptor: int, path: str | Path) -> bool:
+    """Whether an open file is the one of this name still: what was renamed goes with its new name, also while it is open."""
+    try:
+        found = os.lstat(path)  # asked for twice with every file, so no method of a Path
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return os.path.samestat(found, os.fstat(descriptor))
 
 
 def release_lock(descriptor: int) -> None:

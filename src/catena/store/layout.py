@@ -10,7 +10,7 @@
       .catena/lock              held while a process writes
 
 A reader needs `zarr` or `xarray` only. The length of the arrays in the root `zarr.json` is the
-number of committed rows, the same for all columns of a stream. Nothing in any file depends on the host, the place,
+number of committed rows, the same for all columns of a stream. Nothing in any file depends on the name of the host, the place,
 the clock or the number of threads.
 """
 

@@ -1,12 +1,13 @@
 """Looking at a run store without changing it: what it holds, where the run stands, whether all of it is whole.
 
 None of this takes the lock, so a run at work can be looked at too. The arrays themselves are read by
-`xarray.open_zarr` or `zarr`.
+`catena.store.arrays`, or by whoever knows Zarr.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf, prod
 from pathlib import Path
@@ -21,6 +22,7 @@ from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, so
 from catena.store.files import explained, read_file
 from catena.store.foreign import foreign_entries, special_entries
 from catena.store.layout import (
+    CHECKSUM_BYTES,
     PRIVATE,
     ROOT_METADATA,
     ROW_TYPE,
@@ -46,12 +48,26 @@ def read_spec(path: str | Path) -> dict[str, Any]:
     return read_layout(Path(path)).spec
 
 
-def read_checkpoint(path: str | Path) -> Checkpoint | None:
-    """Where the run stands: its newest whole checkpoint, None before the first commit.
+def read_attributes(path: str | Path) -> dict[str, Any]:
+    """What the store says of itself to any reader: the attributes it was created with.
 
     Raises
     ------
-    StoreError : there is no run store, no checkpoint is whole, or the root zarr.json is damaged, so
+    StoreError : as `read_spec`
+    """
+    return read_layout(Path(path)).attributes
+
+
+def read_checkpoint(path: str | Path, *, to_read: bool = True) -> Checkpoint | None:
+    """Where the run stands: its newest whole checkpoint, None before the first commit.
+
+    Parameters
+    ----------
+    to_read : whether arrays will be read; who resumes the run writes a damaged zarr.json anew
+
+    Raises
+    ------
+    StoreError : there is no run store, no checkpoint is whole, or (`to_read`) the root zarr.json is damaged, so
         that readers of the arrays would go wrong
     """
     store = Path(path)
@@ -62,8 +78,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint | None:
     if wrong:
         raise no_checkpoint(store, wrong)
     wrong = _root_damage(layout, root, slots=slots, certain=not damage)
-    if wrong:
-        raise StoreError(wrong, where=str(store / ROOT_METADATA), do="resume the run: that writes it anew")
+    if to_read and wrong:
+        raise StoreError(wrong, where=str(store / ROOT_METADATA), do=remedy([wrong]))
     return slots[0].checkpoint if slots else None
 
 
@@ -82,6 +98,13 @@ def name_foreign(path: str | Path) -> list[str]:
         return foreign_entries(Path(path), layout)
 
 
+def remedy(problems: Sequence[str]) -> str:
+    """What to do about the damage that `verify` found."""
+    if all(problem.split()[0].endswith(ROOT_METADATA) for problem in problems):
+        return "resume the run, also if it has ended: that writes it anew (catena resume, or ct.resume)"
+    return "restore it from a copy, or run the case again into another directory"
+
+
 def verify(path: str | Path, *, most_bytes: float = inf) -> list[str]:
     """Look at every file of a store and name all that is damaged; an empty list if it is whole.
 
@@ -89,7 +112,8 @@ def verify(path: str | Path, *, most_bytes: float = inf) -> list[str]:
 
     Parameters
     ----------
-    most_bytes : the full chunks of stores above this size are not read: only their presence and size are looked at
+    most_bytes : stores up to this size are read; of the full chunks of larger ones only presence and size are looked at, in a time
+        that grows with their number: they are verified when they are read (`catena.store.arrays`)
 
     Raises
     ------
@@ -141,10 +165,10 @@ class Chunks:
         for index in range(self._full):
             path = chunk_path(self._store, self._column, index)
             try:
-                check_chunk_size(path.lstat().st_size, self._shape)  # before so many bytes are read
+                _check_file(path, self._shape)  # before so many bytes are read
                 if read_all:
                     decode_chunk(read_file(path), self._shape)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 yield self._problem(index, "is missing")
             except ValueError as error:
                 yield self._problem(index, str(error))
@@ -161,7 +185,7 @@ class Chunks:
         try:
             check_chunk_size(path.lstat().st_size, self._shape)
             found = decode_chunk(read_file(path), self._shape)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise ValueError(self._problem(self._full, "is missing")) from None
         except ValueError as error:
             raise ValueError(self._problem(self._full, str(error))) from None
@@ -175,10 +199,19 @@ class Chunks:
         return f"chunk {index} of {self._column.name} {wrong}"
 
 
+def _check_file(path: Path, shape: tuple[int, ...]) -> None:
+    """ValueError if this is not a file that can hold a chunk."""
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("is not a file")
+    check_chunk_size(found.st_size, shape)
+
+
 def _chunk_bytes(layout: Layout, rows: dict[str, int]) -> int:
-    """Size of the rows of all columns."""
+    """Size of all chunk files."""
     return sum(
-        rows[stream.name] * prod(column.shape) * ROW_TYPE.itemsize
+        -(-rows[stream.name] // layout.chunk_rows[column.name])
+        * (layout.chunk_rows[column.name] * prod(column.shape) * ROW_TYPE.itemsize + CHECKSUM_BYTES)
         for stream in layout.streams
         for column in stream.columns
     )

@@ -3,11 +3,14 @@
 A commit writes, in this order, the chunks with new rows, the checkpoint, and the root zarr.json. Chunks
 change only by rows after those committed, so until the last of these a reader sees the commit before,
 and a run that is killed goes on from the newest whole checkpoint as if nothing had happened.
+
+A directory can be renamed while it is written, and another store made under its old name. So the writer looks before each file
+whether its lock is the one at its path still; if not it writes nothing more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -21,12 +24,14 @@ from catena.store.checkpoint import GIVEN, SLOTS, Checkpoint, Slot, pack, pack_g
 from catena.store.files import (
     acquire_lock,
     explained,
+    is_at,
     make_directory,
     put,
     put_if_different,
     release_lock,
     remove,
     rename_directory,
+    sync_directory,
     temporary_of,
 )
 from catena.store.foreign import refuse_foreign
@@ -42,6 +47,8 @@ from catena.store.layout import (
     encode_chunk,
 )
 from catena.store.reading import Chunks, lost_checkpoints, no_checkpoint, observe, read_layout
+
+Write = Callable[[Path, bytes], None]
 
 
 class NameTaken(StoreError):
@@ -60,6 +67,8 @@ class Store:
         self._layout = layout
         self._digest = layout.digest()
         self._lock: int | None = lock
+        self._lock_name = str(path / PRIVATE / "lock")
+        self._moved = False
         self._slot = slot
         self._tails = tails
 
@@ -169,6 +178,11 @@ class Store:
         return self._layout.spec
 
     @property
+    def attributes(self) -> dict[str, Any]:
+        """What the store says of itself to any reader."""
+        return self._layout.attributes
+
+    @property
     def rows_per_commit(self) -> int:
         """Rows of the first stream between two commits, fixed at creation."""
         return self._layout.rows_per_commit
@@ -223,7 +237,7 @@ class Store:
                 )
         with self._writing():
             for column in declared:
-                self._tails[column.name].extend(values[column.name])
+                self._tails[column.name].extend(values[column.name], self._put)
 
     def commit(
         self, *, step: int, head: dict[str, Any], arrays: Mapping[str, NDArray[Any]], finished: bool = False
@@ -245,7 +259,7 @@ class Store:
         """
         with self._writing():
             for tail in self._tails.values():
-                tail.flush()
+                tail.flush(self._put)
             slot = Slot(
                 generation=self._slot.generation + 1 if self._slot else 0,
                 layout=self._digest,
@@ -254,22 +268,32 @@ class Store:
                     step, finished, {stream.name: self.rows(stream.name) for stream in self.streams}, head, dict(arrays)
                 ),
             )
-            put(slot_path(self._path, slot.generation), pack(slot))
+            self._put(slot_path(self._path, slot.generation), pack(slot))
             self._slot = slot
             if finished:
                 self._write_array_metadata()
-            put(self._path / ROOT_METADATA, self._layout.root_file(slot.checkpoint.rows))
+            self._put(self._path / ROOT_METADATA, self._layout.root_file(slot.checkpoint.rows))
+
+    def require_in_place(self) -> None:
+        """StoreError if the store was moved away while it was open: its path then leads to nothing, or to another one."""
+        if self._lock is not None and not is_at(self._lock, self._lock_name):
+            self._moved = True
+        if self._moved:
+            raise StoreError(
+                "the store was moved or renamed while it was written", where=str(self._path),
+                do="resume it under its new name; everything until the last commit is there",
+            )  # fmt: skip
 
     def close(self) -> None:
         """Give the store free. Rows after the last commit are dropped."""
         if self._lock is None:
             return
-        lock, self._lock = self._lock, None
         try:
             # A reader of one array alone, without the group, gets its last length from here.
-            with suppress(OSError):  # reopen writes them again
+            with suppress(OSError, StoreError):  # reopen writes them again
                 self._write_array_metadata()
         finally:
+            lock, self._lock = self._lock, None
             release_lock(lock)
 
     def __enter__(self) -> Store:
@@ -289,9 +313,13 @@ class Store:
     def _committed_rows(self) -> dict[str, int]:
         return self._slot.checkpoint.rows if self._slot else self._layout.first_rows()
 
+    def _put(self, path: Path, data: bytes) -> None:
+        """Write a file of the store, unless it is elsewhere by now."""
+        put(path, data, self.require_in_place)
+
     def _write_array_metadata(self) -> None:
         for name, data in self._layout.array_files(self._committed_rows()).items():
-            put_if_different(self._path / name / "zarr.json", data)
+            put_if_different(self._path / name / "zarr.json", data, self.require_in_place)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -307,11 +335,17 @@ class Store:
     def _roll_back(self) -> None:
         """Bring every file to the state right after the commit in hand.
 
-        The root comes first: no reader may be sent to a chunk that is being removed.
+        In the order of a commit: checkpoint, arrays, root. What a killed process has written may not be on the disk yet, though this
+        one sees it, so each is brought there before the next relies on it. Then the chunks: no reader may be sent to one that is
+        being removed.
         """
+        sync_directory(self._path / PRIVATE)
+        self._write_array_metadata()
+        for name in self._tails:
+            sync_directory(self._path / name)
         put_if_different(self._path / ROOT_METADATA, self._layout.root_file(self._committed_rows()))
         remove(temporary_of(self._path / ROOT_METADATA))
-        self._write_array_metadata()
+        sync_directory(self._path)
         for tail in self._tails.values():
             remove(temporary_of(self._path / tail.column.name / "zarr.json"))
             tail.roll_back()
@@ -331,7 +365,7 @@ class _Tail:
         self._chunk = np.full((chunk_rows, *column.shape), np.nan, dtype=ROW_TYPE)
         self._changed = False
 
-    def extend(self, values: NDArray[np.float64]) -> None:
+    def extend(self, values: NDArray[np.float64], write: Write) -> None:
         """Take rows over; full chunks are written at once."""
         while len(values):
             used = self.rows % self._chunk_rows
@@ -341,16 +375,16 @@ class _Tail:
             values = values[len(taken) :]
             self._changed = True
             if self.rows % self._chunk_rows == 0:
-                self.flush()
+                self.flush(write)
                 self._chunk.fill(np.nan)
 
-    def flush(self) -> None:
+    def flush(self, write: Write) -> None:
         """Write the chunk if rows have come to it."""
         if not self._changed:
             return
         index, used = divmod(self.rows - 1, self._chunk_rows)
         data = encode_chunk(self._chunk)
-        put(chunk_path(self._store, self.column, index), data)
+        write(chunk_path(self._store, self.column, index), data)
         self.checksum = None if used + 1 == self._chunk_rows else chunk_checksum(data)
         self._changed = False
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...origin import Origin
 from ...recording import store_attributes
 from ..page.samples import blocks
 
@@ -27,10 +28,10 @@ CHAR, DOUBLE = 2, 6
 def write(run: Any, path: Path) -> None:
     """The arrays of `run.data` under their names and dimensions."""
     data = run.data
-    attributes = {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in store_attributes(run.plan).items()
-    }
+    # what a store says of itself holds for its numbers, whatever catena exports them
+    told = dict(data.attrs) if run.origins else store_attributes(run.plan, Origin.here(run.plan.program_digest()))
+    told |= {"continued": run.changes} if run.changes else {}
+    attributes = {name: value if isinstance(value, str) else json.dumps(value) for name, value in told.items()}
     record = np.dtype([(str(name), ">f8", array.shape[1:]) for name, array in data.variables.items()])
     with path.open("wb") as file:
         file.write(_head(data, attributes))

@@ -22,6 +22,7 @@ def facts(run: Any, *, samples: int | None = None) -> list[tuple[str, str]]:
         ("time", f"{run.plan.t0:.10g} to {end:.10g}"),
         *([("ended", str(run.ending["reason"]))] if "reason" in run.ending else []),
         *([("damage", "; ".join(run.damage))] if run.damage else []),
+        *([("continued", "; ".join(run.changes))] if run.changes else []),
         ("samples", f"{count}, {rhythm(run.plan.every)}"),
         *((f"unit of {name}", str(unit)) for name, unit in run.plan.units.items()),
     ]

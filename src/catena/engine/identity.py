@@ -1,0 +1,130 @@
+"""Which program it is: a digest of what a generated loop computes, whatever its functions are called and wherever they stand.
+
+The bits of a run are decided by the operations of its kernels and their order, the numbers written in them, the tables of the method
+and the parameters of the system. These are what the digest is of. A function is its operations, so the names of functions and of
+their variables, comments, docstrings, annotations, files and the order of definition are not in it; neither are the marks, which
+decide how fast a function is, not what it gives: floating point is strict.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..disk_cache import remembered
+from ..methods.base import Method
+from ..systems.base import System
+from . import headers, loop
+from .build import Crossing, parameter_arrays, program_parts
+from .collector import Part, collect
+
+OURS = __package__.partition(".")[0]
+UNTOLD = frozenset({"ctx", "annotation", "returns", "type_comment", "type_params", "decorator_list", "kind", "name"})
+
+
+def program_digest(
+    system: System,
+    method: Method,
+    *,
+    crossing: Crossing | None = None,
+    entry: Any = loop.advance,
+    kernels: Iterable[Any] = (),
+    formulas: Iterable[Any] = (),
+) -> str:
+    """SHA-256 of what the loop of this pair computes.
+
+    Parameters
+    ----------
+    system, method, crossing, entry : as for `catena.engine.build.program_parts`
+    kernels, formulas : what else decides the numbers that are stored: kernels on their own, and functions of plain Python
+    """
+    _, stepper, parts = program_parts(system, method, crossing=crossing, entry=entry)
+    named = set(re.findall(r"\bpar\.(\w+)", "\n".join(part.text for part in parts)))
+    arrays = parameter_arrays(system, stepper)
+    told = [headers.STRICT, parts_digest(parts), _array_digest(stepper.tab)]
+    told += [f"{name} {_array_digest(arrays[name])}" for name in sorted(named & set(arrays))]
+    told += [parts_digest(collect(kernel, {})) for kernel in kernels]
+    told += [formula_digest(formula) for formula in formulas]
+    return _sha256("\n".join(told))
+
+
+def parts_digest(parts: Sequence[Part]) -> str:
+    """Digest of collected functions, which is that of the last of them: the others are in it where they are called."""
+
+    def made() -> str:
+        known: dict[str, str] = {}
+        for part in parts:
+            definition = ast.parse(part.text).body[0]
+            assert isinstance(definition, ast.FunctionDef)
+            known[part.name] = _definition_digest(definition, known)
+        return known[parts[-1].name]
+
+    return remembered("\n".join(part.text for part in parts), made)  # a tenth of a second, for long texts
+
+
+def formula_digest(function: types.FunctionType) -> str:
+    """Digest of a function of plain Python, and of those of catena that it calls."""
+    definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    known = {}
+    for name in {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}:
+        value = function.__globals__.get(name)
+        if isinstance(value, types.FunctionType) and value.__module__.startswith(OURS) and value is not function:
+            known[name] = formula_digest(value)
+        elif isinstance(value, (int, float, tuple)):
+            known[name] = repr(value)
+    return _definition_digest(definition, known)
+
+
+def _definition_digest(definition: ast.FunctionDef, known: Mapping[str, str]) -> str:
+    """Digest of a function that uses these names, each of which stands for what is given with it."""
+    arguments = [node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)]
+    stored = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    own = {name: f"v{number}" for number, name in enumerate(dict.fromkeys([*arguments, *stored]))}
+    told: list[str] = []
+    _tell(definition, {**known, **own}, told)
+    return _sha256(" ".join(told))
+
+
+def _tell(node: Any, names: Mapping[str, str], told: list[str]) -> None:
+    """The tree of a text as words: the same whatever version of Python reads it."""
+    if isinstance(node, list):
+        told.append("[")
+        for inner in node:
+            if not _is_documentation(inner):
+                _tell(inner, names, told)
+        told.append("]")
+    elif isinstance(node, ast.Name):
+        told.append(names.get(node.id, node.id))
+    elif isinstance(node, ast.arg):
+        told.append(names[node.arg])
+    elif isinstance(node, ast.AST):
+        told.append(type(node).__name__)
+        for field, inner in ast.iter_fields(node):
+            if field not in UNTOLD:
+                _tell(inner, names, told)
+        told.append(";")
+    else:
+        told.append(repr(node))
+
+
+def _is_documentation(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _array_digest(array: Any) -> str:
+    array = np.ascontiguousarray(array)
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return f"{little.dtype.str} {little.shape} {hashlib.sha256(little.tobytes()).hexdigest()}"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,63 @@
+"""The arrays of a run store, each chunk verified when it is read.
+
+Zarr takes a chunk that is not there for one that was never written, and gives NaN; of one whose checksum is wrong it does not say
+which it is. In a run store every chunk was written, so both are damage, and have a name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import xarray
+from zarr.storage import LocalStore
+
+from catena.errors import StoreError
+from catena.store.layout import decode_chunk
+from catena.store.reading import read_layout
+
+if TYPE_CHECKING:
+    from zarr.core.buffer import Buffer
+
+BETWEEN = "/c/"  # in the key of a chunk: after the name of its array, before its number
+
+
+def open_arrays(path: Path) -> xarray.Dataset:
+    """All arrays of a store; StoreError from them, wherever they are used, if what is read is damaged."""
+    return xarray.open_zarr(VerifiedStore(path, read_only=True), chunks=None)
+
+
+class VerifiedStore(LocalStore):
+    """The files of a run store, as Zarr asks for them."""
+
+    def __init__(self, root: Path | str, *, read_only: bool = True) -> None:
+        super().__init__(root, read_only=read_only)
+        layout = read_layout(self.root)
+        self._shapes = {
+            column.name: (layout.chunk_rows[column.name], *column.shape)
+            for stream in layout.streams
+            for column in stream.columns
+        }
+
+    async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Buffer | None:
+        """The content of a file; None if it is not there and need not be."""
+        return self._verified(key, await super().get(key, prototype, byte_range))
+
+    def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Buffer | None:
+        """As `get`."""
+        return self._verified(key, super().get_sync(key, prototype=prototype, byte_range=byte_range))
+
+    def _verified(self, key: str, data: Buffer | None) -> Buffer | None:
+        name, between, place = key.partition(BETWEEN)
+        if not between:
+            return data
+        try:
+            if data is None:
+                raise ValueError("is missing")
+            decode_chunk(data.to_bytes(), self._shapes[name])
+        except ValueError as wrong:
+            raise StoreError(
+                f"chunk {place.partition('/')[0]} of {name} {wrong}", where=str(self.root / key),
+                do="restore that file from a copy; the other chunks can be read",
+            ) from None  # fmt: skip
+        return data
