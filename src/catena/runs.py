@@ -274,9 +274,9 @@ class StoredRun(Run):
         read_run_spec(self.path)
         _, checkpoint = read_store(self.path)
         self.finished = checkpoint.finished
-        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
         plan, self.planned_steps = run_of(self.path)
         check_run(self.path, plan, checkpoint)
+        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
         super().__init__(plan, checkpoint.step, checkpoint.arrays, checkpoint.head)
 
     @cached_property

@@ -226,9 +226,9 @@ class StoredEnsemble(Ensemble):
 
         _, checkpoint = read_store(self.path)
         self.finished = checkpoint.finished
-        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
         job, self.planned, self.device = job_of(self.path)
         check_members(self.path, self.planned, checkpoint)
+        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
         super().__init__(job, {})
 
     @cached_property
