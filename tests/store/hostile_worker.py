@@ -48,7 +48,11 @@ def prepare() -> None:
     def load_only(text: str, title: str) -> Any:
         if not cache.is_compiled(cache.directory() / f"{cache.PREFIX}{cache.key(text)}.py"):
             raise NotCompiled
-        return load(text, title)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # LLVM aborts if Ctrl-C cuts off the loading of code
+        try:
+            return load(text, title)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
     def build_cheaply(*arguments: Any, **options: Any) -> Any:
         try:
