@@ -14,6 +14,7 @@ import resource
 import shutil
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable
@@ -35,19 +36,26 @@ class NotCompiled(Exception):
     """This machine has no machine code of a program."""
 
 
+class Building(threading.local):
+    """Whether this thread makes a program."""
+
+    now = False
+
+
 def prepare() -> None:
     """Compile nothing: a program that is not in the cache runs as plain Python. What is written outside is told."""
     import numba.core.caching  # noqa: F401  # an import that Ctrl-C cut off would fail ever after
 
-    from catena import plan
+    from catena import disk_cache, plan
     from catena.engine import build, cache
+    from catena.engine.machine_code import identity_of
     from catena.ensembles import members
 
-    load, made = cache.load, build.build
+    load, made, building = cache.load, build.build, Building()
 
     def load_only(text: str, title: str) -> Any:
-        if not cache.is_compiled(cache.directory() / f"{cache.PREFIX}{cache.key(text)}.py"):
-            raise NotCompiled
+        if building.now and disk_cache.find("code", identity_of(text)) is None:
+            raise NotCompiled  # what is no program, such as the fold of an ensemble, is small
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # LLVM aborts if Ctrl-C cuts off the loading of code
         try:
             return load(text, title)
@@ -55,10 +63,13 @@ def prepare() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
 
     def build_cheaply(*arguments: Any, **options: Any) -> Any:
+        building.now = True
         try:
             return made(*arguments, **options)
         except NotCompiled:
             return made(*arguments, **options, compiled=False)
+        finally:
+            building.now = False
 
     cache.load = load_only
     for module in (plan, members):
