@@ -144,27 +144,3 @@ def test_without_the_slope_of_the_controller_the_loop_cannot_be_stepped(monkeypa
 
 def still_twist(twist, of_n, of_m, n, m):
     """`change_twist` that forgets the torsion."""
-
-
-# Two freedoms, one of them stiff ----------------------------------------------------------------------------------------------
-
-
-def five_bars() -> tuple[Linkage, ct.State]:
-    """A plane ring of five bars in gravity, at rest, with a strong controller at its second hinge: what is left swings slowly."""
-    corners = np.array([(0, 0, 0), (0, 2.0, 0), (0, 2.6, 1.1), (0, 1.2, 2.0), (0, -0.4, 1.2)])
-    plain, middle = _ring_of_bars(corners, np.tile((1.0, 0.0, 0.0), (5, 1)), gravity=(0.0, 0.0, -9.81))
-    torque = ct.Torsion(1, "k*theta**2/2", {"k": 0.2 * FREQUENCY**2}, damping=4.0 * FREQUENCY)
-    linkage = Linkage(plain.bodies, plain.joints, [torque], plain.gravity, form="joint")
-    return linkage, linkage.start(middle)
-
-
-@pytest.mark.slow
-def test_a_loop_swings_with_the_declared_order_at_steps_that_do_not_see_its_controller() -> None:
-    """Steps of 0.04, 0.02 and 0.01, k dt^2/I = 100 in the last, against Gauss(6) by fixed point with steps of 2e-4."""
-    linkage, start = five_bars()
-    places, time = [layout_of(linkage).angles[k] for k in range(4)], 0.16
-    exact = run_to(linkage, start, ct.Gauss(6, solver="fixed-point"), dt=2e-4, steps=800).z[places]
-    runs = [run_to(linkage, start, RADAU, dt=time / n, steps=n) for n in (4, 8, 16)]
-    errors = [float(np.abs(run.z[places] - exact).max()) for run in runs]
-    slopes = np.log2(np.divide(errors[:-1], errors[1:]))
-    assert slopes == pytest.approx(5.0, abs=0.15), errors
