@@ -4,7 +4,8 @@
 
 runs every problem of `catena.problems` with every method that promises to keep its energy (exactly, or bounded) and with steps of
 several sizes, 1000 samples or more each, until 200 runs are made; it writes benchmarks/results/audit_runs.json. A run that the
-method cannot make is left out and counted, a torn chain is what the problem does, and no alarm of a verdict.
+method cannot make is left out and counted, a torn chain is what the problem does, and no alarm of a verdict. How near the runs come
+to the verdict `large`, by each of its three rules, is written, too: 1 is the limit.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import catena as ct
-from catena.engine.build import can_treat, promised
+from catena import probing
+from catena.auditing import lasting_deviation, size
+from catena.engine.build import can_treat
+from catena.engine.promises import promises
 from catena.errors import CatenaError, CatenaWarning
 from catena.methods.base import Method, registered
 from catena.plan import Problem
@@ -24,20 +28,20 @@ from catena.plan import Problem
 RUNS = 200
 SAMPLES = 1000
 FACTORS = (1.0, 0.85, 0.7, 0.5, 0.35, 0.25)  # of the step that a problem suggests
+NEAREST = 5  # runs that are named for each rule
 METHODS = 2  # of each problem, spread over those that keep its energy
 RESULT = Path(__file__).parent / "results" / "audit_runs.json"
 
 
 def conserving(problem: Problem) -> list[Method]:
     """A few of the methods that keep the energy of a problem by their promise, its default first."""
-    energy = next(one for one in problem.system.invariants if one.name == "energy")
     found = [
         method
         for kind in registered()
         for method in kind.examples()[:1]
         if can_treat(problem.system, method)
         and not method.traits.adaptive
-        and promised(problem.system, method, energy.tags) in ("exact", "bounded")
+        and promises(problem.system, method).kept["energy"] in ("exact", "bounded")
     ]
     return found[:: max(1, len(found) // METHODS)][:METHODS]
 
@@ -55,16 +59,39 @@ def cases() -> Iterator[tuple[str, Problem, Method, float]]:
             yield from ((name, problem, method, factor) for method in methods)
 
 
-def audited(problem: Problem, method: Method, factor: float) -> list[str]:
-    """The red lines of a run."""
+def nearness(run: ct.Run) -> dict[str, float]:
+    """How near a run comes to the limits of each rule for `large`, where 1 is reached."""
+    found = {"lasting": 0.0, "whole": 0.0, "order": 0.0}
+    doubtful, first = [], 0
+    for one in run.system.invariants:
+        part = slice(first, first + one.width)
+        first += one.width
+        if not one.continuous:
+            continue
+        values = run.data[one.name].values.reshape(run.data.sizes["time"], -1)
+        sizes, scale = run._sizes(values, part), float(run._scale[part].max())
+        lasting = float(lasting_deviation(values - values[0]).max())
+        found["lasting"] = max(found["lasting"], lasting / (size.LASTING * sizes.parts * sizes.usual or 1.0))
+        found["whole"] = max(found["whole"], float(sizes.seen.max()) / (size.WHOLE * sizes.parts * scale or 1.0))
+        doubtful += [one] if sizes.doubtful else []
+    if doubtful:
+        ratios = probing.order_ratios(run, run.plan.program(), doubtful)
+        found["order"] = max(ratios.values(), default=0.0) / probing.FACTOR
+    return found
+
+
+def audited(problem: Problem, method: Method, factor: float) -> tuple[list[str], dict[str, float]]:
+    """The red lines of a run, and how near it is to others."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)
         run = ct.simulate(problem, method=method, dt=factor * problem.dt, steps=2 * SAMPLES, every=2, progress=False)
-        return [f"{row.label} {row.finding}, promised {row.promised}" for row in run.audit().contradictions]
+        red = [f"{row.label} {row.finding}, promised {row.promised}" for row in run.audit().contradictions]
+        return red, nearness(run)
 
 
 def main() -> None:
     made: dict[str, list[str]] = {}
+    near: dict[str, dict[str, float]] = {}
     failed = []
     began = time.perf_counter()
     for name, problem, method, factor in cases():
@@ -72,14 +99,19 @@ def main() -> None:
             break
         label = f"{name}, {method}, {factor:g} dt"
         try:
-            made[label] = audited(problem, method, factor)
+            made[label], near[label] = audited(problem, method, factor)
         except CatenaError as trouble:
             failed.append(f"{label}: {trouble.wrong}")
         if made.get(label):
             print(label, made[label], flush=True)
     red = {label: lines for label, lines in made.items() if lines}
-    result = {"runs": len(made), "red": red, "failed": failed, "cases": sorted(made)}
+    nearest = {}
+    for rule in ("lasting", "whole", "order"):
+        labels = sorted(near, key=lambda label: -near[label][rule])[:NEAREST]
+        nearest[rule] = {label: round(near[label][rule], 4) for label in labels}
+    result = {"runs": len(made), "red": red, "failed": failed, "nearest to large": nearest, "cases": sorted(made)}
     RESULT.write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(nearest, indent=2))
     print(f"{len(made)} runs, {len(red)} with a red line, {len(failed)} failed, {time.perf_counter() - began:.0f} s")
 
 

@@ -60,9 +60,8 @@ class MemoryRecorder:
 
     def finish(self, driver: Driver, **ending: Any) -> Run:
         """The run with what was recorded."""
-        return MemoryRun(
-            self.plan, driver.step, driver.state(), np.concatenate(self.rows), np.concatenate(self.crossings), ending
-        )
+        rows, crossings = np.concatenate(self.rows), np.concatenate(self.crossings)
+        return made_here(MemoryRun(self.plan, driver.step, driver.state(), rows, crossings, ending), driver)
 
     def drop(self, driver: Driver) -> Run:
         """The run with what was recorded until it was interrupted."""
@@ -122,12 +121,12 @@ class StoreRecorder:
         """Commit the rest and close."""
         self._commit(driver, ending, finished=True)
         self.store.close()
-        return StoredRun(self.path)
+        return made_here(StoredRun(self.path), driver)
 
     def drop(self, driver: Driver) -> Run:
         """Close at the last commit; what came after it is made again by `resume`, to the same bytes."""
         self.store.close()
-        return StoredRun(self.path)
+        return made_here(StoredRun(self.path), driver)
 
     def close(self) -> None:
         """Give the store free, whatever happened."""
@@ -135,6 +134,12 @@ class StoreRecorder:
 
     def _commit(self, driver: Driver, ending: Mapping[str, Any], *, finished: bool = False) -> None:
         self.store.commit(step=driver.step, head={**self.head, **ending}, arrays=driver.state(), finished=finished)
+
+
+def made_here(run: Run, driver: Driver) -> Run:
+    """A run with the program that made it: its audit may try it again."""
+    run._program = driver.program
+    return run
 
 
 def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .auditing import Audit, assess
+from .auditing import Audit, Sizes, assess
 from .engine.build import choose_view
+from .engine.looks import seen_deviation, unseen, usual_size
 from .engine.promises import promises
 from .errors import InputError, StoreError
 from .happened import Happening, Happenings, damage_lines
@@ -26,13 +28,14 @@ from .store import (
     remedy,
     verify,
 )
-from .systems.base import State, System
+from .systems.base import Invariant, State, System
 from .trust import check_run, run_of
 
 if TYPE_CHECKING:
     import xarray
 
     from .accuracy import PathError
+    from .engine.build import Program
     from .output.page.page import Page
     from .output.plots import RunPlots
 
@@ -46,6 +49,7 @@ class Run:
     steps: int
     ending: Mapping[str, Any]
     origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
+    _program: Program | None = None  # of a run that was made here
 
     def __init__(self, plan: Plan, steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Any]) -> None:
         self.plan = plan
@@ -53,6 +57,7 @@ class Run:
         self.ending = dict(ending)
         self._z = np.array(arrays["z"])
         self._scale = np.array(arrays["scale"])
+        self._looks = np.array(arrays.get("looks", unseen(len(self._scale))))  # older stores have none
         self._carry = np.array(arrays["carry"])
 
     @property
@@ -133,27 +138,53 @@ class Run:
         """The samples by name, as light as they are to have."""
         return self.data
 
-    def audit(self) -> Audit:
-        """Promised against measured, one row per invariant, and what happened that changes what the run means."""
+    def audit(self, *, probe: bool | None = None) -> Audit:
+        """Promised against measured, one row per invariant, and what happened that changes what the run means.
+
+        Parameters
+        ----------
+        probe : whether an error that is not small is compared with what the order of the method predicts, see `catena.probing`: that
+            makes up to 5 % of the steps of the run again, with half the step. None: if the run was made by this process; of one that
+            was opened nothing is computed
+        """
         time = self.data.time.values
         made = (len(time) - 1) * self.plan.every
         promised = promises(self.system, self.method).kept
-        rows, start = [], 0
+        rows, doubtful, first = [], [], 0
         for invariant in self.system.invariants:
-            scale = float(self._scale[start : start + invariant.width].max())
-            start += invariant.width
+            part = slice(first, first + invariant.width)
+            first += invariant.width
             values = self.data[invariant.name].values.reshape(len(time), -1)
-            values = values[:, 0] if invariant.shape == () else values
-            promise = promised[invariant.name]
-            rows.append(
-                assess(
-                    invariant.name, time, values, steps=made, scale=scale, promised=promise,
-                    rows=len(self.system.invariants), continuous=invariant.continuous,
-                )
+            sizes = self._sizes(values, part)
+            row = assess(
+                invariant.name, time, values[:, 0] if invariant.shape == () else values, steps=made,
+                scale=float(self._scale[part].max()), promised=promised[invariant.name],
+                rows=len(self.system.invariants), continuous=invariant.continuous, sizes=sizes,
             )  # fmt: skip
+            rows.append(row)
+            if invariant.continuous and row.verdict in ("too short", "bounded", "drifts") and sizes.doubtful:
+                doubtful.append(invariant)
+        large, remarks = self._beyond_order(doubtful, probe) if doubtful else ([], [])
+        rows = [replace(row, verdict="large") if row.quantity in large else row for row in rows]
         failed = [f"failed in step {self.ending['failed_at']}"] if "failed_at" in self.ending else []
         stopped = [str(self.ending["reason"])] if "stopped_by" in self.ending else []
-        return Audit(tuple(rows), (*self.damage, *failed), (*stopped, *self.changes))
+        return Audit(tuple(rows), (*self.damage, *failed), (*stopped, *self.changes, *remarks))
+
+    def _beyond_order(self, doubtful: Sequence[Invariant], probe: bool | None) -> tuple[list[str], list[str]]:
+        """Names of those invariants whose error is not what the order of the method predicts, and a remark if it was not tried."""
+        from .probing import beyond_order
+
+        if probe is False or (probe is None and self._program is None):
+            names = ", ".join(one.name for one in doubtful)
+            return [], [f"Not compared with half the step: {names}; run.audit(probe=True) does."]
+        return beyond_order(self, self._program or self.plan.program(), doubtful), []
+
+    def _sizes(self, values: np.ndarray, part: slice) -> Sizes:
+        """What is known, beside its samples (n, k), of the size of the invariant that has this part of all."""
+        looks, start = self._looks[:, part], values[0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            seen = seen_deviation(np.abs(values - start).max(axis=0), start, looks)
+        return Sizes(seen, float(usual_size(looks, self._scale[part]).max()), self.system.parts)
 
     def error(self, *, t_end: float | None = None) -> PathError:
         """How accurate the path is, measured by further runs with half and with twice the step; see `catena.accuracy.path_error`.

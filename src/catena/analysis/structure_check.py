@@ -16,6 +16,7 @@ from ..errors import CapabilityError, InputError
 from ..methods.base import Method, Traits
 from ..named_rows import NamedRows
 from ..plan import Plan, Problem, positive_number
+from ..recording import made_here
 from ..runs import MemoryRun
 from ..systems.base import State, System
 from .step_measures import (
@@ -291,4 +292,4 @@ def _audit(program: Program, start: State, dt: float, steps: int) -> Audit:
     chunk = driver.advance(steps)
     plan = Plan(program.system, start, program.method, dt, every)
     rows = np.concatenate([first.rows, chunk.rows])
-    return MemoryRun(plan, driver.step, driver.state(), rows, chunk.crossings, {}).audit()
+    return made_here(MemoryRun(plan, driver.step, driver.state(), rows, chunk.crossings, {}), driver).audit()

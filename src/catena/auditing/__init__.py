@@ -1,10 +1,12 @@
 """The audit of a run: what the method promised for each invariant against what was measured.
 
-`drift` fits a line through block means, `jumps` looks for changes of level, `verdicts` judges one quantity, `table` is all of them.
+`drift` fits a line through block means, `jumps` looks for changes of level, `size` compares errors with what they are errors of,
+`verdicts` judges one quantity, `table` is all of them.
 """
 
 from .drift import BLOCKS, block_edges, fit_drift
 from .jumps import largest_jump, left_by_uneven_blocks
+from .size import Sizes, lasting_deviation, lasting_of_blocks
 from .table import Audit
 from .verdicts import EPS, FEWEST_SAMPLES, SEVERITY, AuditRow, Promise, alarm_level, assess, exact_limit, judge
 
@@ -16,6 +18,7 @@ __all__ = [
     "Audit",
     "AuditRow",
     "Promise",
+    "Sizes",
     "alarm_level",
     "assess",
     "block_edges",
@@ -23,5 +26,7 @@ __all__ = [
     "fit_drift",
     "judge",
     "largest_jump",
+    "lasting_deviation",
+    "lasting_of_blocks",
     "left_by_uneven_blocks",
 ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 
+LARGE = "large: this is another motion than the one asked for; use a shorter step, or a method of higher order."
 CLOSING = "This tells what is kept, not how accurate the path is: run.error() estimates that."
 
 
@@ -57,9 +58,10 @@ class Audit(NamedRows[AuditRow]):
 
     @property
     def closing(self) -> tuple[str, ...]:
-        """The lines below the table but for the damage: remarks, and where something is kept, what the audit does not say."""
+        """The lines below the table but for the damage: remarks, what to do, and what the audit does not say where something is kept."""
+        large = any(row.verdict == "large" for row in self.rows)
         conserving = any(row.promised in ("exact", "bounded") for row in self.rows)
-        return self.remarks + ((CLOSING,) if conserving else ())
+        return self.remarks + ((LARGE,) if large else ()) + ((CLOSING,) if conserving else ())
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""

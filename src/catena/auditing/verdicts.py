@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import InputError, nearest
 from .drift import block_means, fit_drift, significant_ratio
 from .jumps import jumps_of, lasting_step
+from .size import Sizes, lasting_deviation
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Kind = Literal["exact", "bounded", "drifts", "needed", "none"]
-Verdict = Literal["exact", "bounded", "drifts", "jumps", "broken", "too short"]
+Verdict = Literal["exact", "bounded", "drifts", "large", "jumps", "broken", "too short"]
 
 EPS = float(np.finfo(np.float64).eps)
 FEWEST_SAMPLES = 200
@@ -33,12 +34,13 @@ LEAST_JUMP = 1e-4  # of the scale: errors that a flip or a collision adds in a m
 LARGE = 4.0  # smaller parts of the largest deviation change from one close encounter to the next, and are no jumps
 EXACT_FACTOR = 50.0
 BROKEN_FACTOR = 1e3
-SEVERITY: tuple[Verdict, ...] = ("too short", "exact", "bounded", "drifts", "jumps", "broken")
+ROUNDED = 8.0  # times eps: of a value that is a sum of up to about 16 terms, however many steps were made
+SEVERITY: tuple[Verdict, ...] = ("too short", "exact", "bounded", "drifts", "large", "jumps", "broken")
 
 
-def exact_limit(steps: int, scale: float | Floats) -> float | Floats:
-    """Largest deviation that round-off explains: 50 eps sqrt(steps) scale."""
-    return EXACT_FACTOR * EPS * sqrt(steps) * scale
+def exact_limit(steps: int, scale: float | Floats, start: float | Floats = 0.0) -> float | Floats:
+    """Largest deviation that round-off explains: 50 eps sqrt(steps) scale, or 8 eps |start| if a constant makes that more."""
+    return np.maximum(EXACT_FACTOR * EPS * sqrt(steps) * scale, ROUNDED * EPS * np.abs(start))
 
 
 def alarm_level(rows: int, components: int) -> float:
@@ -66,13 +68,16 @@ class Promise:
                 do=f"use one of {', '.join(known)}",
             )
 
-    def broken_beyond(self, steps: int, scale: float | Floats) -> float | Floats:
-        """Deviation above which a finite quantity is called broken; inf unless it is promised exactly, or needed."""
-        return BROKEN_FACTOR * exact_limit(steps, scale) if self.kind in ("exact", "needed") else inf
+    def broken_beyond(self, limit: float | Floats) -> float | Floats:
+        """Deviation above which a finite quantity is called broken; inf unless it is promised exactly, or needed.
+
+        `limit` is the largest deviation that round-off explains, see `exact_limit`.
+        """
+        return BROKEN_FACTOR * limit if self.kind in ("exact", "needed") else inf
 
     def contradicted_by(self, verdict: Verdict) -> bool:
-        """Whether the verdict is worse than promised; "too short" says nothing, and no method is expected to jump."""
-        if verdict == "jumps":
+        """Whether the verdict is worse than promised; "too short" says nothing, and no method is expected to jump, or to be lost."""
+        if verdict in ("jumps", "large"):
             return True
         if self.kind == "drifts" or self.kind == "none":
             return False
@@ -87,10 +92,10 @@ class AuditRow:
     ----------
     quantity : name of the invariant
     start : value of the first sample
-    worst : largest magnitude of the deviation from the start
+    worst : largest magnitude of the deviation from the start, in the samples or where a run is looked at between them
     drift, drift_error : drift per unit of time and its error; nan when too short or not finite
     promised : kind of the promise
-    verdict : "exact", "bounded", "drifts", "jumps", "broken" or "too short"
+    verdict : "exact", "bounded", "drifts", "large", "jumps", "broken" or "too short"
     component : the component these numbers belong to, the one that decided; None for a scalar quantity
     jumps_at : time of the largest jump, where the verdict is "jumps"
     """
@@ -131,6 +136,7 @@ def assess(
     promised: str,
     rows: int = 1,
     continuous: bool = True,
+    sizes: Sizes | None = None,
 ) -> AuditRow:
     """Judge the samples of one quantity.
 
@@ -142,9 +148,12 @@ def assess(
     - `drifts`: |drift| reaches so many drift errors that in a run with this many rows a false alarm has a probability of 0.1 %,
       and the drift over the whole run exceeds eps * scale, below which it is no more than the rounding of the quantity itself,
       and 1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
-    - `exact`: largest deviation <= 50 eps sqrt(steps) scale;
+    - `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start|, where a constant makes that more;
     - `jumps`: a jump is found that is larger than that, than 1e-4 of the scale, and than a quarter of the largest deviation;
     - `bounded`.
+
+    `too short`, `bounded` and `drifts` give way to `large` where the error is as large as the quantity itself, see
+    `catena.auditing.size`; that is said of quantities that the motion keeps, if their sizes are given.
 
     Each component of a vector is judged, and the worst decides (worst verdict, then largest deviation).
 
@@ -159,6 +168,7 @@ def assess(
     rows : number of quantities of the run that are judged; they share the false alarms
     continuous : whether the motion keeps the quantity, and it is a continuous function of the state; if not, as with a work, or the
         residual of the worst body, jumps are not looked for
+    sizes : what is known of its size beside the samples; nothing if None
 
     Returns
     -------
@@ -189,28 +199,33 @@ def assess(
         finite = np.isfinite(deviation).all(axis=0) & isfinite(scale)
         worst = np.where(finite, np.abs(deviation).max(axis=0), nan)
         drift, error = np.full(components, nan), np.full(components, nan)
+        seen = worst if sizes is None else np.where(finite, sizes.seen, nan)
+        large = np.zeros(components, dtype=bool)
+        if sizes is not None and continuous:
+            large = finite & sizes.large(lasting_deviation(deviation), scale)
         jump, when = np.zeros(components), np.full(components, time[0])
         if len(time) >= FEWEST_SAMPLES and finite.any():
             center = block_means((time - time[0])[:, None])[0]
             drift[finite], error[finite] = fit_drift(center, block_means(deviation[:, finite]), level)
-            if continuous and (worst > exact_limit(steps, scale)).any():
+            if continuous and (worst > exact_limit(steps, scale, columns[0])).any():
                 found = [jumps_of(time, deviation[:, finite]), lasting_step(time, deviation[:, finite], scale)]
                 larger = np.argmax([size for size, _ in found], axis=0)
                 jump[finite], when[finite] = (np.choose(larger, list(part)) for part in zip(*found, strict=True))
     severity = judge(
         worst, drift, error, jump,
         samples=len(time), steps=steps, duration=time[-1] - time[0], scale=scale, promise=promise, level=level,
+        start=columns[0], seen=seen, large=large,
     )  # fmt: skip
 
     def badness(k: int) -> tuple[int, float]:
-        return int(severity[k]), inf if isnan(worst[k]) else float(worst[k])
+        return int(severity[k]), inf if isnan(seen[k]) else float(seen[k])
 
     k = max(range(components), key=badness)
     verdict = SEVERITY[severity[k]]
     return AuditRow(
         quantity=quantity,
         start=float(columns[0, k]),
-        worst=float(worst[k]),
+        worst=float(seen[k]),
         drift=float(drift[k]),
         drift_error=float(error[k]),
         promised=promise.kind,
@@ -232,6 +247,9 @@ def judge(
     scale: float | Floats,
     promise: Promise,
     level: float,
+    start: Floats,
+    seen: Floats,
+    large: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
     """The verdict on each component, by the rules of `assess`, as its place in `SEVERITY`.
 
@@ -243,20 +261,25 @@ def judge(
     scale : a number, or an array that broadcasts with them
     promise : what the method promised
     level : allowed probability of a false alarm in each component, see `alarm_level`
+    start : (..., k) first values
+    seen : (..., k) largest deviation in the samples or between them
+    large : (..., k) whether the error is as large as the quantity itself
     """
+    limit, rounding = exact_limit(steps, scale, start), EPS * np.maximum(scale, np.abs(start))
     significant = np.zeros(worst.shape, dtype=bool)
     if samples >= FEWEST_SAMPLES:
         significant = np.abs(drift) >= significant_ratio(level) * drift_error
-    resolved = np.abs(drift) * abs(duration) > np.maximum(EPS * scale, worst / BEAT)
+    resolved = np.abs(drift) * abs(duration) > np.maximum(rounding, worst / BEAT)
     rules: list[tuple[Verdict, Any]] = [  # the first that holds
-        ("broken", ~np.isfinite(worst + scale) | (worst > promise.broken_beyond(steps, scale))),
+        ("broken", ~np.isfinite(seen + scale) | (seen > promise.broken_beyond(limit))),
         ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),
         ("drifts", significant & resolved),
-        ("exact", worst <= exact_limit(steps, scale)),
-        ("jumps", jump > np.maximum(np.maximum(exact_limit(steps, scale), LEAST_JUMP * scale), worst / LARGE)),
+        ("exact", seen <= limit),
+        ("jumps", jump > np.maximum(np.maximum(limit, LEAST_JUMP * scale), worst / LARGE)),
     ]
     places = [SEVERITY.index(verdict) for verdict, _ in rules]
-    return np.select([holds for _, holds in rules], places, default=SEVERITY.index("bounded"))
+    found = np.select([holds for _, holds in rules], places, default=SEVERITY.index("bounded"))
+    return np.where(large, np.maximum(found, SEVERITY.index("large")), found)
 
 
 def _checked(quantity: str, time: ArrayLike, values: ArrayLike, *, steps: int, scale: float) -> tuple[Floats, Floats]:

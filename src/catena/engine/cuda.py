@@ -29,6 +29,7 @@ from . import bounds, headers
 from .build import parameter_arrays, parameter_types, program_parts
 from .driver import LARGEST
 from .folding import fold
+from .looks import unseen
 from .loop import advance
 
 Array = NDArray[np.float64]
@@ -54,6 +55,7 @@ def advance_member(
     carry,
     samples,
     scale,
+    looks,
     now,
     start,
     worst,
@@ -69,7 +71,7 @@ def advance_member(
     idle = tab[0]  # no section looks: what `advance` hands on for them is never read
     status, made = advance(
         z[:, k], e[:, k], t0[k], dt, first, counts[k], every, par, tab, work[:, k], carry[:, k],
-        samples[:, :, k], scale[:, k], idle, idle, idle, idle,
+        samples[:, :, k], scale[:, k], looks[:, :, k], idle, idle, idle, idle,
     )  # fmt: skip
     width = samples.shape[1]
     public = width - scale.shape[0]
@@ -136,8 +138,8 @@ def kernel_text(par: Sequence[headers.ArrayType]) -> str:
     }  # fmt: skip
     gathered = {f"par_{name}": array(dimensions, dtype) for name, dimensions, dtype in par}
     after = {
-        "tab": array(2), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "now": array(2),
-        "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"), "outcome": array(2, "int64"),
+        "tab": array(2), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "looks": array(3),
+        "now": array(2), "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"), "outcome": array(2, "int64"),
     }  # fmt: skip
     arguments = {**before, **gathered, **after}
     # lto: the linker would fuse again what NVVM was told not to; the simulator does not know the option
@@ -263,6 +265,7 @@ class MemberDriver:
         self._work = cuda.device_array((max(1, stepper.work), m))
         self._samples = cuda.device_array((self.most_rows, program.width, m))
         self._scale, self._start, self._worst = (zeros(invariants, m) for _ in range(3))
+        self._looks = sent(np.repeat(unseen(invariants)[:, :, None], m, axis=2))
         self._now = zeros(program.width + invariants, m)
         self._sums = zeros(len(edges) - 1, invariants, m)
         self._edges = sent(edges)
@@ -308,10 +311,10 @@ class MemberDriver:
         self.step += steps
         return rows
 
-    def tallies(self) -> tuple[Array, Array, Array]:
-        """Of the invariants: largest deviations (m, k), block sums (m, blocks, k), scales (m, k)."""
-        sums = self._sums.copy_to_host().transpose(2, 0, 1)
-        return self._worst.copy_to_host().T, sums, self._scale.copy_to_host().T
+    def tallies(self) -> tuple[Array, Array, Array, Array]:
+        """Of the invariants: largest deviations (m, k), block sums (m, blocks, k), scales (m, k), looks (m, 3, k)."""
+        sums, looks = (array.copy_to_host().transpose(2, 0, 1) for array in (self._sums, self._looks))
+        return self._worst.copy_to_host().T, sums, self._scale.copy_to_host().T, looks
 
     def _stop_before_failure(
         self, which: NDArray[np.bool_], status: NDArray[np.int64], steps: int
@@ -351,8 +354,8 @@ class MemberDriver:
         state = self._state
         arguments = (
             state["z"], state["e"], self._t0, self.dt, self.step, self._counts, self.every, *self._par, self._tab,
-            self._work, state["carry"], self._samples, self._scale, self._now, self._start, self._worst, self._sums,
-            self._edges, self._outcome,
+            self._work, state["carry"], self._samples, self._scale, self._looks, self._now, self._start, self._worst,
+            self._sums, self._edges, self._outcome,
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Grid size")  # few members leave the card idle: so be it

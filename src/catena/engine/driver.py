@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..views import BUFFER_FULL, NOT_FINITE, OK
 from .build import Program, empty_marks
 from .faults import out_of_bounds
+from .looks import unseen
 from .sections import crossing_count
 
 Array = NDArray[np.float64]
@@ -44,6 +45,7 @@ class Driver:
         self.e = np.zeros(n)
         self.carry = np.zeros(stepper.carry)
         self.scale = np.zeros(program.system.invariant_width)
+        self.looks = unseen(program.system.invariant_width)
         self.marks = empty_marks(program)
         self._work = np.zeros(stepper.work)
         # parameters hold scratch of the system, too: two runs of a program must not share it
@@ -61,11 +63,14 @@ class Driver:
 
     def state(self) -> dict[str, Array]:
         """All that the future depends on, by name."""
-        return {"z": self.z, "e": self.e, "carry": self.carry, "scale": self.scale, "marks": self.marks}
+        return {
+            "z": self.z, "e": self.e, "carry": self.carry, "scale": self.scale, "looks": self.looks, "marks": self.marks,
+        }  # fmt: skip
 
     def restore(self, step: int, arrays: dict[str, Array]) -> None:
-        """Go (back) to a state."""
+        """Go (back) to a state; one that knows of no looks has seen nothing between its samples."""
         self.step = step
+        arrays = {"looks": unseen(self.looks.shape[1])} | arrays
         for name, array in self.state().items():
             array[...] = arrays[name]
 
@@ -177,7 +182,8 @@ class Driver:
             with np.errstate(all="ignore"):
                 return program.advance(
                     self.z, self.e, self.t0, self.dt, self.step, steps, self.every, self.par, program.stepper.tab,
-                    self._work, self.carry, rows, self.scale, self.marks, self._copies, self._spare, self._crossings,
+                    self._work, self.carry, rows, self.scale, self.looks, self.marks, self._copies, self._spare,
+                    self._crossings,
                 )  # fmt: skip
         except (ArithmeticError, ValueError):  # of Python's floats: where compiled code goes on with inf or nan
             return NOT_FINITE, 0

@@ -122,7 +122,7 @@ def cpu_entry(par: Sequence[ArrayType], *, packed: bool = False) -> str:
     array = array_type
     arguments = [
         array(1), array(1), "types.float64", "types.float64", "types.int64", "types.int64", "types.int64",
-        parameters_type(par), array(2), array(1), array(1), array(2), array(1),
+        parameters_type(par), array(2), array(1), array(1), array(2), array(1), array(2),
         array(1), array(1), array(1), array(2),
     ]  # fmt: skip
     entry = cpu_function("types.Tuple((types.int64, types.int64))", arguments)

@@ -1,16 +1,21 @@
-"""The one loop: steps, samples, crossings."""
+"""The one loop: steps, samples, looks between them, crossings."""
 
 from ..views import NOT_FINITE, dimension, measure, observe, publish, remember, step
+from .looks import look_after, stride_at, take_look
 
 
 def advance(
-    z, e, t0, dt, first, n_steps, every, par, tab, work, carry, samples, scale, marks, copies, spare, crossings
+    z, e, t0, dt, first, n_steps, every, par, tab, work, carry, samples, scale, looks, marks, copies, spare, crossings
 ):
     """Make n_steps steps after step number `first`; returns (status, steps made).
 
-    z, e, carry, scale and marks are the state of the run; samples takes a row (public fields, then
+    z, e, carry, scale, looks and marks are the state of the run; samples takes a row (public fields, then
     invariants) after each multiple of `every`; time is t0 + k dt, by product. A state that is not finite
     ends the loop: nothing undefined is ever recorded. n_steps = 0 records the state as it is, the start of a run.
+
+    Samples may keep step with a period of the motion and see it always in the same phase. So the invariants are
+    looked at between them, too, at steps that keep step with nothing (`look_after`), and so are the terms that make
+    them up: their largest magnitude along a run tells of its worst moment, their mean what is usual.
     """
     n = dimension(z)
     width = samples.shape[1] - scale.shape[0]
@@ -19,22 +24,28 @@ def advance(
         publish(z, par, samples[0, :width])
         measure(z, par, samples[0, width:], scale)
         return observe(z, e, t0 + first * dt, 0.0, par, tab, work, marks, copies, spare, crossings), 0
-    left = every - first % every
+    due = (first // every + 1) * every
+    look = look_after(first)
+    stop = min(due, look)
     for k in range(n_steps):
         remember(z, e, copies)
         status = step(z, e, dt, par, tab, work, carry)
         if status != 0:
             return status, k
         status = observe(z, e, t0 + (first + k) * dt, dt, par, tab, work, marks, copies, spare, crossings)
-        left -= 1
-        if left == 0:
-            for i in range(n):
-                if not abs(z[i]) < 1e300:
-                    return NOT_FINITE, k
-            publish(z, par, samples[row, :width])
-            measure(z, par, samples[row, width:], scale)
-            row += 1
-            left = every
+        if first + k + 1 == stop:
+            if stop == due:
+                for i in range(n):
+                    if not abs(z[i]) < 1e300:
+                        return NOT_FINITE, k
+                publish(z, par, samples[row, :width])
+                measure(z, par, samples[row, width:], scale)
+                row += 1
+                due += every
+            if stop == look:
+                take_look(z, par, stride_at(look), looks)
+                look = look_after(look)
+            stop = min(due, look)
         if status != 0:
             return status, k + 1
     return 0, n_steps

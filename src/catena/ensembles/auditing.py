@@ -1,7 +1,7 @@
 """The audit of an ensemble: the verdict that each member would get as a single run, without its samples.
 
-Of each invariant only the largest deviation from the start and the sums of the deviations over the 40 blocks of
-`catena.auditing` are kept while the samples come; the drift is fitted to block means, so nothing is lost. Jumps are looked for
+Of each invariant only the largest deviation from the start, the sums of the deviations over the 40 blocks of `catena.auditing` and
+the size of its terms are kept while the samples come; the drift is fitted to block means, so nothing is lost. Jumps are looked for
 in these means only: what a single run finds between them, such as many jumps in a row, is not seen here.
 """
 
@@ -19,6 +19,7 @@ from ..auditing import (
     FEWEST_SAMPLES,
     SEVERITY,
     Promise,
+    Sizes,
     alarm_level,
     fit_drift,
     judge,
@@ -162,6 +163,10 @@ def assess_members(
     scale: Array,
     promised: str,
     rows: int,
+    start: Array,
+    sizes: Sizes,
+    lasting: Array,
+    continuous: bool,
 ) -> EnsembleAuditRow:
     """Judge one quantity, with k components, of m members, each by the rules of `catena.auditing.assess`.
 
@@ -174,14 +179,19 @@ def assess_members(
     scale : (m,) largest magnitude of the terms that make the quantity up
     promised : "exact", "bounded", "drifts", "needed" or "none"
     rows : number of quantities that are judged
+    start : (m, k) first values
+    sizes : with `seen` (m, k) and `usual` (m, 1)
+    lasting : (m, k) deviations that last, see `catena.auditing.size`; nan where they are not known
+    continuous : whether the motion keeps the quantity, and it is a continuous function of the state
     """
     promise = Promise(promised)  # type: ignore[arg-type]  # checked there
     level = alarm_level(rows, worst.shape[1])
     severity = judge(
         worst, drift, drift_error, jump,
         samples=samples, steps=steps, duration=duration, scale=scale[:, None], promise=promise, level=level,
+        start=start, seen=sizes.seen, large=continuous & sizes.large(lasting, scale[:, None]),
     ).max(axis=1)  # fmt: skip
-    largest = worst.max(axis=1)
+    largest = sizes.seen.max(axis=1)
     contradicts = np.array([promise.contradicted_by(verdict) for verdict in SEVERITY])
     return EnsembleAuditRow(
         quantity=quantity,

@@ -23,10 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import memory
-from ..auditing import BLOCKS, block_edges
+from ..auditing import BLOCKS, block_edges, lasting_of_blocks
 from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..engine.folding import compiled_fold
+from ..engine.looks import seen_deviation, unseen, usual_size
 from ..methods.base import Method, stored_method
 from ..plan import positive_integer
 from ..simulation import CHUNK_BYTES, CHUNK_SECONDS
@@ -42,6 +43,7 @@ BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
 TASKS_PER_WORKER = 8  # so that all workers end at about the same time
 WAITING_BYTES = 2**25  # of batches that wait for one before them
 FIRST_CHUNK = 256  # steps
+MEASURED = 8  # arrays of a batch that have a number for each of the invariants
 SHOWN_SECONDS = 0.2  # between two looks at how far the members are
 
 
@@ -119,8 +121,9 @@ def job_from(described: Mapping[str, Any]) -> Job:
 class Batch:
     """What came out of some members, leading axis member.
 
-    start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, drift,
-    drift_error, jump, scale : of the invariants, nan for a member that failed; samples : all rows, none if they are not kept
+    start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, seen, lasting,
+    drift, drift_error, jump, scale, usual : of the invariants, nan for a member that failed; samples : all rows, none if they are
+    not kept
     """
 
     start: Array
@@ -128,10 +131,13 @@ class Batch:
     status: NDArray[np.int64]
     made: NDArray[np.int64]
     worst: Array
+    seen: Array
+    lasting: Array
     drift: Array
     drift_error: Array
     jump: Array
     scale: Array
+    usual: Array
     samples: Array
 
     @classmethod
@@ -141,16 +147,21 @@ class Batch:
         width = job.system.public_width + k
         first, last = np.empty((2, members, width))
         status, made = np.zeros((2, members), dtype=np.int64)
-        worst, drift, drift_error, jump, scale = np.zeros((5, members, k))
         samples = np.full((members, job.kept_rows, width), np.nan)
-        return cls(first, last, status, made, worst, drift, drift_error, jump, scale, samples)
+        measured: list[Array] = list(np.zeros((MEASURED, members, k)))
+        return cls(first, last, status, made, *measured, samples)
 
-    def fit(self, job: Job, sums: Array) -> None:
-        """Fill in drifts and jumps from the block sums (members, blocks, k); nothing is known of members that failed."""
+    def fit(self, job: Job, sums: Array, looks: Array) -> None:
+        """Fill in what the block sums (members, blocks, k) and the looks (members, 6, k) tell; nothing is known of members that failed."""
         self.drift[:], self.drift_error[:], self.jump[:] = measured_in(
             sums, self.worst, job.edges, job.every * job.dt, job.system.invariants
         )
-        for measured in (self.worst, self.drift, self.drift_error, self.jump, self.scale):
+        self.seen[:] = seen_deviation(self.worst, self.start[:, job.system.public_width :], looks)
+        self.lasting[:] = lasting_of_blocks(sums, job.rows)
+        self.usual[:] = usual_size(looks, self.scale)
+        for measured in (
+            self.worst, self.seen, self.lasting, self.drift, self.drift_error, self.jump, self.scale, self.usual,
+        ):  # fmt: skip
             measured[self.status != OK] = np.nan
 
     def __len__(self) -> int:
@@ -164,7 +175,7 @@ class Batch:
 def bytes_each(job: Job) -> int:
     """What comes out of one member, as `Batch` holds it."""
     k = job.system.invariant_width
-    return 8 * ((2 + job.kept_rows) * (job.system.public_width + k) + 2 + 5 * k)
+    return 8 * ((2 + job.kept_rows) * (job.system.public_width + k) + 2 + MEASURED * k)
 
 
 def require_memory(job: Job, members: int, *, threads: int | None, stored: bool) -> None:
@@ -190,6 +201,7 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
     batch = Batch.empty(job, len(z))
     fold, edges, public = compiled_fold(), job.edges.astype(float), job.system.public_width
     sums = np.zeros((len(z), BLOCKS, job.system.invariant_width))
+    looks = np.empty((len(z), *unseen(job.system.invariant_width).shape))
     most = max(1, CHUNK_BYTES // (8 * job.program.width)) * job.every
     chunk_steps = FIRST_CHUNK
     for i in range(len(z)):
@@ -208,10 +220,11 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
             fold(invariants, count, number, batch.start[i, public:], edges, batch.worst[i], sums[i])
             chunk_steps = _next_chunk(min(chunk_steps, most), time.perf_counter() - began)
         batch.status[i], batch.made[i], batch.scale[i] = chunk.status, driver.step, driver.scale
+        looks[i] = driver.looks
         job.tally.add(job.steps - driver.step, members=1, failed=int(chunk.status != OK))
         sampled = chunk.status == OK and driver.step % job.every == 0
         batch.final[i] = chunk.rows[-1] if sampled else driver.first_row().rows[0]
-    batch.fit(job, sums)
+    batch.fit(job, sums, looks)
     return batch
 
 
@@ -309,9 +322,9 @@ def on_card(job: Job, z: Array, times: Array, show: Show | None = None) -> Batch
             chunk_steps = _next_chunk(min(chunk_steps, job.steps), time.perf_counter() - began)
         failed = int((driver.status != OK).sum())
         job.tally.add((job.steps - driver.step) * driver.members, members=driver.members, failed=failed)
-        worst, sums, scale = driver.tallies()
+        worst, sums, scale, looks = driver.tallies()
         batch = replace(
             batch, final=driver.rows(), status=driver.status, made=driver.made, worst=worst, scale=scale
         )  # fmt: skip
-        batch.fit(job, sums)
+        batch.fit(job, sums, looks)
         yield batch

@@ -60,12 +60,14 @@ def origin_here(job: Job, *, on_card: bool, step: int = 0) -> Origin:
 def record(store: Store, job: Job, times: Array, batches: Iterable[Batch], origins: Sequence[Origin] = ()) -> None:
     """Append members, the next ones of the store, and commit where it is due; times are those of all members."""
     made = store.rows("members")
+    known = {column.name for stream in store.streams for column in stream.columns}  # an older store lacks some
     for batch in batches:
         taken = 0
         while taken < len(batch):
             count = min(len(batch) - taken, store.rows_per_commit - made % store.rows_per_commit)
             part = batch.part(slice(taken, taken + count))
-            store.append("members", columns_of(job, times[made : made + count], part))
+            columns = columns_of(job, times[made : made + count], part)
+            store.append("members", {name: values for name, values in columns.items() if name in known})
             taken, made = taken + count, made + count
             if made == len(times) or made % store.rows_per_commit == 0:
                 store.commit(step=made, head=head_of(origins), arrays={}, finished=made == len(times))

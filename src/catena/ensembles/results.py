@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..auditing import Sizes
 from ..engine.promises import promises
 from ..errors import InputError, StepFailure
 from ..origin import Origin, changes, origins_in
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     import xarray
 
 Array = NDArray[np.float64]
+MEASURED = ("worst", "seen", "lasting", "drift", "drift_error", "jump")  # of each number of an invariant
+
+OLDER = {"seen": "worst", "lasting": "worst", "usual": "scale"}  # what stores have that were written before these
 
 
 def streams_of(job: Job) -> tuple[Stream, ...]:
@@ -45,13 +49,17 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
     columns.append(Column("steps", attributes={"long_name": "steps made"}))
     for f in job.system.invariants:
         for what, about in (
-            ("worst", "largest deviation"), ("drift", "drift per time"), ("drift_error", "error of the drift"),
-            ("jump", "largest jump"),
+            ("worst", "largest deviation in the samples"), ("seen", "largest deviation in the samples or between them"),
+            ("lasting", "mean over blocks of the magnitude of the mean deviation"), ("drift", "drift per time"),
+            ("drift_error", "error of the drift"), ("jump", "largest jump"),
         ):  # fmt: skip
             columns.append(
                 Column(f"{f.name}_{what}", f.shape, f.dims, {"long_name": f"{about} of {f.about or f.name}"})
             )
-        columns.append(Column(f"{f.name}_scale", attributes={"long_name": "size of the terms that make it up"}))
+        columns.append(Column(f"{f.name}_scale", attributes={"long_name": "largest of the terms that make it up"}))
+        columns.append(
+            Column(f"{f.name}_usual", attributes={"long_name": "mean over time of the largest of these terms"})
+        )
     if not job.kept_rows:
         return (Stream("members", "member", tuple(columns)),)
     columns += [Column(c.name, (job.rows, *c.shape), ("time", *c.dims), c.attributes) for c in fields]
@@ -71,9 +79,10 @@ def columns_of(job: Job, times: Array, batch: Batch) -> dict[str, Array]:
     for f in system.invariants:
         part = slice(first, first + f.width)
         first += f.width
-        for what in ("worst", "drift", "drift_error", "jump"):
+        for what in MEASURED:
             columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].reshape(-1, *f.shape)
-        columns[f"{f.name}_scale"] = batch.scale[:, part].max(axis=1)
+        for what in ("scale", "usual"):
+            columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].max(axis=1)
     if job.kept_rows:
         rows = batch.samples.reshape(-1, batch.samples.shape[-1])
         for name, values in system.columns(rows).items():
@@ -154,19 +163,28 @@ class Ensemble:
         promised = promises(self.system, self.method).kept
         rows = []
         for invariant in self.system.invariants:
-            measured = [
-                self._column(f"{invariant.name}_{what}")[sound].reshape(len(sound), invariant.width)
-                for what in ("worst", "drift", "drift_error", "jump")
-            ]
+            name, shape = invariant.name, (len(sound), invariant.width)
+            of = {what: self._measured(name, what)[sound].reshape(shape) for what in MEASURED}
+            scale, usual = (self._measured(name, what)[sound] for what in ("scale", "usual"))
             rows.append(
                 assess_members(
-                    invariant.name, sound, *measured,
-                    samples=self._job.rows, steps=steps, duration=steps * self.dt,
-                    scale=self._column(f"{invariant.name}_scale")[sound],
-                    promised=promised[invariant.name], rows=len(self.system.invariants),
+                    name, sound, of["worst"], of["drift"], of["drift_error"], of["jump"],
+                    samples=self._job.rows, steps=steps, duration=steps * self.dt, scale=scale,
+                    promised=promised[name], rows=len(self.system.invariants),
+                    start=self._column(f"start_{name}")[sound].reshape(shape),
+                    sizes=Sizes(of["seen"], usual[:, None], self.system.parts),
+                    lasting=of["lasting"], continuous=invariant.continuous,
                 )
             )  # fmt: skip
         return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound), self._damaged(), self.changes)
+
+    def _measured(self, invariant: str, what: str) -> Array:
+        """A column of an invariant; of an older store that lacks it what is nearest: samples only, largest terms, or unknown."""
+        try:
+            return self._column(f"{invariant}_{what}")
+        except KeyError:
+            nearest = self._column(f"{invariant}_{OLDER[what]}")
+            return np.full(nearest.shape, np.nan) if what == "lasting" else nearest
 
     def _damaged(self) -> tuple[int, ...]:
         """The members that were whole at the start and are not at the end; none are known if the states were not kept."""

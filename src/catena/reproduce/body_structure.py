@@ -147,7 +147,8 @@ class _Step:
         none, row = np.zeros(0), np.zeros((1, self.width), dtype=z.dtype)
         status, _ = self.module.advance(
             z, e, 0.0, self.numbers(dt)[()], 0, count, count + 1, self.par, self.numbers(self.stepper.tab), work, carry,
-            row, self.numbers(np.zeros(self.width)), np.zeros(1), none, none, none.reshape(0, 1),
+            row, self.numbers(np.zeros(self.width)), self.numbers(np.zeros((6, self.width))), np.zeros(1), none, none,
+            none.reshape(0, 1),
         )  # fmt: skip
         return z + e if status == 0 else np.full(7, np.nan)
 

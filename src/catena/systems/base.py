@@ -168,6 +168,11 @@ class System:
         return sum(f.width for f in self.fields)
 
     @property
+    def parts(self) -> int:
+        """Bodies, or coordinates, each of which adds its terms to an energy."""
+        return max((f.shape[0] for f in self.fields if f.dims and f.dims[0] in ("body", "dof")), default=1)
+
+    @property
     def invariant_width(self) -> int:
         """Numbers in the invariants of a row."""
         return sum(f.width for f in self.invariants)

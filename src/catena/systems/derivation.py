@@ -109,7 +109,14 @@ def _in_lines(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str], paramet
         return "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines or ["pass"])])
 
     measured = [(f"out[{i}]", expression) for i, expression in enumerate(kept_code)]
-    terms = [(i, term) for i, expression in enumerate(kept_code) for term in sympy.Add.make_args(expression)]
+    # what an error is compared with: a constant adds nothing to the motion, so nothing to the size of its terms
+    moving = set(variables)
+    terms = [
+        (i, term)
+        for i, expression in enumerate(kept_code)
+        for term in sympy.Add.make_args(expression)
+        if term.free_symbols & moving
+    ]
     magnitudes = [(f"term{k}", term) for k, (_, term) in enumerate(terms)]
     tail = "\n    ".join(f"scale[{i}] = max(scale[{i}], abs(term{k}))" for k, (i, _) in enumerate(terms))
     kernels = {

@@ -214,7 +214,7 @@ class Rolled:
         lines = ["def measure(z, par, out, scale):"]
         for i, loops in enumerate(self.loops):
             lines += ["    total, rest = 0.0, 0.0"]
-            bodies = [self._over(loop, [("term", loop.value)], _summed(i)) for loop in loops]
+            bodies = [self._over(loop, [("term", loop.value)], _summed(i, loop.moves(loop.value))) for loop in loops]
             for k, piece in enumerate(_pieces(bodies)):
                 name = f"measure_{i}_{k}"
                 inside = [f"def {name}(z, par, scale, total, rest):", *piece, "return total, rest"]
@@ -224,13 +224,14 @@ class Rolled:
         return texts | {"measure": "\n".join(lines)}
 
 
-def _summed(i: int) -> list[str]:
+def _summed(i: int, moves: bool) -> list[str]:
+    """Add a term to invariant i; its size counts if it moves, see `catena.auditing.size`."""
     return [
         "after = total + term",
         "part = after - total",
         "rest += (total - (after - part)) + (term - part)",
         "total = after",
-        f"scale[{i}] = max(scale[{i}], abs(term))",
+        *([f"scale[{i}] = max(scale[{i}], abs(term))"] if moves else []),
     ]
 
 

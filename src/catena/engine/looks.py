@@ -1,0 +1,79 @@
+"""Looks at a run between its samples: at steps that keep step with nothing, so that no period of the motion hides behind them.
+
+One step of each 256 is looked at, the place among them that of a multiple of the golden ratio, and more at the start: which steps
+these are depends on their numbers alone, not on samples, chunks or resumed runs. A look measures the invariants and the terms that
+make them up, and changes nothing else. `looks` has a column for each number of the invariants and a row for each of
+
+    lowest, highest, latest values; latest sizes of their largest terms, the sum of these over time (in steps), steps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernel import apart
+from ..views import measure
+
+Array = NDArray[np.float64]
+
+STRIDE = 256  # steps, of which one is looked at: what that costs cannot be measured ...
+EARLY = 8  # ... but for the first steps, or short runs would be looked at too seldom: at least 4 looks while k doubles
+GOLDEN = 0.6180339887498949  # of all numbers the farthest from fractions: no period keeps step with its multiples
+LOWEST, HIGHEST, LATEST, SIZES, TOTAL, STEPS = 0, 1, 2, 3, 4, 5  # rows of `looks`, see `take_look`
+
+
+def look_after(k):
+    """The first step after step k at which a run is looked at: one of each stride, somewhere among them."""
+    stride = stride_at(k)
+    j = k // stride
+    if look_at(j, stride) > k:
+        return look_at(j, stride)
+    stride = stride_at((j + 1) * stride)
+    return look_at(k // stride + 1, stride)
+
+
+def stride_at(k):
+    """Steps of which one is looked at, around step k; every multiple of a stride at which it doubles is one of the double."""
+    stride = 1
+    while stride < STRIDE and k >= EARLY * stride:
+        stride *= 2
+    return stride
+
+
+def look_at(j, stride):
+    """The step of look number j: its place among the steps of its stride is that of a multiple of the golden ratio in [0, 1)."""
+    phase = GOLDEN * j
+    return stride * j + int(stride * (phase - math.floor(phase)))
+
+
+@apart
+def take_look(z, par, stride, looks):
+    """Measure into `looks`, by row: lowest, highest, latest values; latest sizes of their terms, their sum over steps; steps."""
+    for i in range(looks.shape[1]):
+        looks[SIZES, i] = 0.0
+    measure(z, par, looks[LATEST], looks[SIZES])
+    for i in range(looks.shape[1]):
+        looks[LOWEST, i] = min(looks[LOWEST, i], looks[LATEST, i])
+        looks[HIGHEST, i] = max(looks[HIGHEST, i], looks[LATEST, i])
+        looks[TOTAL, i] += stride * looks[SIZES, i]
+        looks[STEPS, i] += stride
+
+
+def unseen(invariants: int) -> Array:
+    """`looks` of a run at which nobody has looked yet."""
+    return np.outer([np.inf, -np.inf, 0.0, 0.0, 0.0, 0.0], np.ones(invariants))
+
+
+def seen_deviation(worst: Array, start: Array, looks: Array) -> Array:
+    """Largest deviation from the start (..., k): that of the samples, or one seen between them in looks (..., 6, k)."""
+    above, below = looks[..., HIGHEST, :] - start, start - looks[..., LOWEST, :]
+    return np.maximum(worst, np.maximum(above, below))
+
+
+def usual_size(looks: Array, scale: Array) -> Array:
+    """Mean over time of the largest term of each invariant (..., k), from looks (..., 6, k); its scale where there were none."""
+    steps = looks[..., STEPS, :]
+    return np.where(steps > 0.0, looks[..., TOTAL, :] / np.maximum(steps, 1.0), scale)
