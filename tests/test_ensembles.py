@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.auditing import BLOCKS, EPS, assess
+from catena.auditing import BLOCKS, EPS, Sizes, assess
 from catena.engine.folding import compiled_fold, fold
+from catena.engine.looks import unseen
 from catena.ensembles import Batch, Ensemble, Job, ensemble, members, running
 from catena.ensembles.auditing import measured_in
 from catena.errors import InputError, StepFailure
@@ -184,6 +185,7 @@ def recorded(rows: int, kind: str, rng: np.random.Generator) -> np.ndarray:
         "large": 1e12 * noise,
         "still": 0.0 * noise,
         "jump": noise + 1e-3 * (np.arange(rows)[:, None] > 0.6 * rows) * np.array([1, 0, 0, 1]),
+        "lost": 1e12 * noise + 0.2 * (np.arange(rows)[:, None] > 0) * np.array([1, 0, 0, 1]),
     }[kind]
     return made - made[0]
 
@@ -192,11 +194,12 @@ def recorded(rows: int, kind: str, rng: np.random.Generator) -> np.ndarray:
 def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
     """Against `assess` on the whole series, in chunks of every size. A block edge that is off by one sample must show."""
     rng = np.random.default_rng(rows)
-    kinds = ["walk", "noise", "drift", "large", "still", "jump"] * 8
+    kinds = ["walk", "noise", "drift", "large", "still", "jump", "lost"] * 8
     series = [recorded(rows, kind, rng) for kind in kinds]
     job = Job(Recorded(), ct.Gauss(2), 0.1, rows - 1, 1, "nothing")
     batch = Batch.empty(job, len(series))
-    batch.scale[:] = 1.0
+    batch.start[:], batch.scale[:] = 0.0, 1.0
+    unlooked = np.stack([unseen(4)] * len(series))
     sums = np.zeros((len(series), BLOCKS, 4))
     for i, deviation in enumerate(series):
         number, again = 1, (np.zeros(4), np.zeros((BLOCKS, 4)))
@@ -208,7 +211,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
             fold(deviation[1:], rows - 1, 1, np.zeros(4), job.edges, *again)
             np.testing.assert_array_equal(again[1], sums[i])
             np.testing.assert_array_equal(again[0], batch.worst[i])
-    batch.fit(job, sums)
+    batch.fit(job, sums, unlooked)
     audit = Ensemble.of(job, np.zeros(len(series)), batch).audit()
     seen = set()
     for row, part in zip(audit, (slice(0, 1), slice(1, 4)), strict=True):
@@ -221,6 +224,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
                 scale=1.0,
                 promised=row.promised,
                 rows=2,
+                sizes=Sizes(np.abs(d[:, part]).max(axis=0), 1.0),
             )
             for d in series
         ]
@@ -229,7 +233,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
         assert sum(row.verdicts.values()) == len(series)
         assert row.contradicting == tuple(i for i, single in enumerate(singles) if single.contradicts)
         seen |= set(verdicts)
-    assert seen == ({"too short"} if rows < 200 else {"exact", "bounded", "drifts", "jumps"})
+    assert seen == ({"too short", "large"} if rows < 200 else {"exact", "bounded", "drifts", "jumps", "large"})
     if rows >= 200:
         assert (job.edges[0], job.edges[-1], len(job.edges)) == (0, rows, BLOCKS + 1)
         assert set(np.diff(job.edges).tolist()) <= {rows // BLOCKS, rows // BLOCKS + 1}
@@ -237,7 +241,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
             alone = measured_in(sums[i : i + 1], batch.worst[i : i + 1], job.edges, 0.1, job.system.invariants)
             together = batch.drift, batch.drift_error, batch.jump
             np.testing.assert_array_equal(alone, [measured[i : i + 1] for measured in together])
-        batch.fit(job, np.roll(sums, 1, axis=1))
+        batch.fit(job, np.roll(sums, 1, axis=1), unlooked)
         assert str(Ensemble.of(job, np.zeros(len(series)), batch).audit()) != str(audit)
 
 

@@ -182,9 +182,9 @@ class Run:
     def _sizes(self, values: np.ndarray, part: slice) -> Sizes:
         """What is known, beside its samples (n, k), of the size of the invariant that has this part of all."""
         looks, start = self._looks[:, part], values[0]
-        with np.errstate(over="ignore", invalid="ignore"):
-            seen = seen_deviation(np.abs(values - start).max(axis=0), start, looks)
-        return Sizes(seen, float(usual_size(looks, self._scale[part]).max()), self.system.parts)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+            worst = np.abs(values - start).max(axis=0)
+        return Sizes(seen_deviation(worst, start, looks), float(usual_size(looks, self._scale[part]).max()), self.system.parts)
 
     def error(self, *, t_end: float | None = None) -> PathError:
         """How accurate the path is, measured by further runs with half and with twice the step; see `catena.accuracy.path_error`.

@@ -69,7 +69,8 @@ def unseen(invariants: int) -> Array:
 
 def seen_deviation(worst: Array, start: Array, looks: Array) -> Array:
     """Largest deviation from the start (..., k): that of the samples, or one seen between them in looks (..., 6, k)."""
-    above, below = looks[..., HIGHEST, :] - start, start - looks[..., LOWEST, :]
+    with np.errstate(over="ignore", invalid="ignore"):  # a start without an energy
+        above, below = looks[..., HIGHEST, :] - start, start - looks[..., LOWEST, :]
     return np.maximum(worst, np.maximum(above, below))
 
 

@@ -1,0 +1,135 @@
+"""What the audit and `ct.check` find when one coefficient of a method is off by 1e-6, 1e-9 or 1e-12 of itself.
+
+    python benchmarks/audit_sabotage.py
+
+takes one method of each family, changes one coefficient, runs 2000 steps and audits them, then checks the pair; it writes
+benchmarks/results/audit_sabotage.json and prints the table of docs/audit.md. Programs are run as plain Python: same bits, nothing to
+compile. Taylor steps in a library outside, whose coefficients are out of reach.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+import catena as ct
+from catena.analysis.structure_check import check_program
+from catena.engine.build import Program, build, interpreted
+from catena.engine.driver import Driver
+from catena.engine.promises import promises
+from catena.errors import CatenaWarning
+from catena.methods.base import Method
+from catena.plan import Plan, Problem
+from catena.recording import made_here
+from catena.runs import MemoryRun
+
+SIZES = (0.0, 1e-6, 1e-9, 1e-12)  # 0: the method as it is, in which nothing may be found
+STEPS, EVERY = 2000, 2
+CHECKED = 4000  # steps of the runs that show the order
+RESULT = Path(__file__).parent / "results" / "audit_sabotage.json"
+
+
+@dataclass(frozen=True)
+class Sabotage:
+    """One coefficient of a method, and the problem on which it is looked for.
+
+    `place` is its place in the table of the method, or the words of the kernel before which (1 + size) is put, as often as they
+    stand there `times`.
+    """
+
+    family: str
+    what: str
+    problem: Callable[[], Problem]
+    method: Method
+    place: tuple[int, int] | str
+    times: int = 1
+
+    def program(self, size: float) -> Program:
+        """The program with the coefficient off by this part of itself."""
+        program = build(self.problem().system, self.method, compiled=False)
+        if isinstance(self.place, tuple):
+            tab = program.stepper.tab.copy()
+            tab[self.place] *= 1.0 + size
+            return replace(program, stepper=replace(program.stepper, tab=tab))
+        if program.text.count(self.place) < self.times:
+            raise LookupError(f"{self.method}: no {self.place!r} in its kernels")
+        text = program.text.replace(self.place, f"{1.0 + size!r} * {self.place}", self.times)
+        return replace(program, text=text, module=interpreted(text))
+
+
+KEPLER, BOOK, TOP, LINKS = ct.problems.kepler, ct.problems.book, ct.problems.kovalevskaya, ct.problems.double_pendulum
+SABOTAGES = (
+    Sabotage("partitioned", "first kick", KEPLER, ct.StormerVerlet(), "0.5 * dt"),
+    Sabotage("composition", "first part", KEPLER, ct.Composition(ct.StormerVerlet(), "yoshida4"), (0, 0)),
+    Sabotage("splitting", "second drift", KEPLER, ct.Splitting(4), (0, 1)),
+    Sabotage("nystrom", "force gradient", KEPLER, ct.Nystrom4(), "dt * dt * dt / 72.0"),
+    Sabotage("runge_kutta", "second weight", KEPLER, ct.RK4(), f"{1 / 3} * r1_", times=4),
+    Sabotage("implicit (Gauss)", "first weight", KEPLER, ct.Gauss(3), (6, 0)),
+    Sabotage("implicit (midpoint)", "weight", KEPLER, ct.ImplicitMidpoint(), (2, 0)),
+    Sabotage("implicit (Radau)", "first weight", KEPLER, ct.RadauIIA(2), (4, 0)),
+    Sabotage("rotations", "first rotation", BOOK, ct.ThreeRotations(), "0.5 * h * y[0]"),
+    Sabotage("moser_veselov", "step of the turn", BOOK, ct.DMV(4), "0.5 * h\n"),
+    Sabotage("jacobi", "time of the motion", BOOK, ct.Jacobi(), "carry[1] * dt"),
+    Sabotage("quat_em", "first component of the turn", TOP, ct.QuatEM(), "0.25 * dt * w1"),
+    Sabotage("rattle", "length of the step", LINKS, ct.Rattle(), "dt * part / most"),
+    Sabotage("energy_momentum", "length of the step", LINKS, ct.EnergyMomentum(), "dt * part / most"),
+)
+
+
+def audit_finds(program: Program, problem: Problem) -> list[str]:
+    """The red lines of a run."""
+    driver = Driver(program, program.view.pack(problem.start), t0=problem.start.time, dt=problem.dt, every=EVERY)
+    rows = [driver.first_row().rows]
+    chunk = driver.advance(STEPS)
+    plan = Plan(problem.system, problem.start, program.method, problem.dt, EVERY)
+    run = MemoryRun(plan, driver.step, driver.state(), np.concatenate([*rows, chunk.rows]), chunk.crossings, {})
+    return [f"{row.quantity} {row.verdict}" for row in made_here(run, driver).audit().contradictions]
+
+
+def check_finds(program: Program, problem: Problem) -> list[str]:
+    """The rows of `ct.check` that contradict what is promised, but for the invariants, which the audit looks at longer."""
+    found = check_program(
+        program, problem.start, promises(problem.system, program.method), guess=problem.dt, most_steps=CHECKED, kept_steps=0
+    )
+    return [f"{row.name} {row.verdict}" for row in found.contradictions]
+
+
+def found_by(sabotage: Sabotage, size: float) -> dict[str, list[str]]:
+    """What is found of a coefficient that is off by this part of itself."""
+    problem = sabotage.problem()
+    program = sabotage.program(size)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", CatenaWarning)
+        return {"audit": audit_finds(program, problem), "check": check_finds(program, problem)}
+
+
+def table(results: dict[str, dict[str, dict[str, list[str]]]]) -> str:
+    """Markdown: one line for each family, what was found for each size."""
+    lines = ["| family, coefficient | 1e-6 | 1e-9 | 1e-12 |", "| --- | --- | --- | --- |"]
+    for name, sizes in results.items():
+        cells = []
+        for size in SIZES[1:]:
+            found = sizes[f"{size:g}"]
+            said = [f"{by}: {', '.join(lines)}" for by, lines in found.items() if lines]
+            cells.append("; ".join(said) or "nothing")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    results: dict[str, dict[str, dict[str, list[str]]]] = {}
+    for sabotage in SABOTAGES:
+        name = f"{sabotage.family}: `{sabotage.method}`, {sabotage.what}"
+        results[name] = {f"{size:g}": found_by(sabotage, size) for size in SIZES}
+        print(name, results[name], flush=True)
+    RESULT.write_text(json.dumps(results, indent=2) + "\n")
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
