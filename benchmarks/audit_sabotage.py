@@ -94,7 +94,12 @@ def audit_finds(program: Program, problem: Problem) -> list[str]:
 def check_finds(program: Program, problem: Problem) -> list[str]:
     """The rows of `ct.check` that contradict what is promised, but for the invariants, which the audit looks at longer."""
     found = check_program(
-        program, problem.start, promises(problem.system, program.method), guess=problem.dt, most_steps=CHECKED, kept_steps=0
+        program,
+        problem.start,
+        promises(problem.system, program.method),
+        guess=problem.dt,
+        most_steps=CHECKED,
+        kept_steps=0,
     )
     return [f"{row.name} {row.verdict}" for row in found.contradictions]
 

@@ -68,13 +68,15 @@ def order_ratios(run: Run, program: Program, doubtful: Sequence[Invariant]) -> d
 
 
 def most_changing(values: Array, length: int) -> int:
-    """The sample after which the values (n, ...) change most within so many samples."""
+    """The sample from which the part is made again: in those so many samples in which the values (n, ...) change most, the one that is
+    nearest to the start of the run, for its value is the right one."""
     columns = values.reshape(len(values), -1)
     if length == 1:
         return int(np.abs(np.diff(columns, axis=0)).max(axis=1).argmax())
     starts = np.arange(0, max(1, len(columns) - length), length)
     high, low = (larger.reduceat(columns, starts, axis=0) for larger in (np.maximum, np.minimum))
-    return int(starts[(high - low).max(axis=1).argmax()])
+    first = int(starts[(high - low).max(axis=1).argmax()])
+    return first + int(np.abs(columns[first : first + length] - columns[0]).max(axis=1).argmin())
 
 
 def _made_again(run: Run, program: Program, sample: int, steps: int, parts: int) -> dict[str, Array] | None:

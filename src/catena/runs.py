@@ -184,7 +184,9 @@ class Run:
         looks, start = self._looks[:, part], values[0]
         with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
             worst = np.abs(values - start).max(axis=0)
-        return Sizes(seen_deviation(worst, start, looks), float(usual_size(looks, self._scale[part]).max()), self.system.parts)
+        return Sizes(
+            seen_deviation(worst, start, looks), float(usual_size(looks, self._scale[part]).max()), self.system.parts
+        )
 
     def error(self, *, t_end: float | None = None) -> PathError:
         """How accurate the path is, measured by further runs with half and with twice the step; see `catena.accuracy.path_error`.
