@@ -223,6 +223,11 @@ class Precise:
         """What a method knows before its first step."""
         return zeros(self.stepper.carry)
 
+    def looks(self) -> np.ndarray:
+        """What the loop sees on the way; nobody asks for it here."""
+        width = self.of.system.invariant_width
+        return zeros(6 * width).reshape(6, width)
+
     def steps(self, state: np.ndarray, dt: Any, count: int = 1, *, carry: np.ndarray | None = None) -> np.ndarray:
         """The state z + e after some steps; `carry` is used and changed in place."""
         system = self.of.system
@@ -231,7 +236,8 @@ class Precise:
         scale, none = zeros(system.invariant_width), zeros(0)
         status, made = self.module.advance(
             z, e, mp.mpf(0), mp.mpf(dt), 0, count, count + 1, self.par, self.tab, zeros(self.stepper.work),
-            self.carry() if carry is None else carry, samples, scale, zeros(1), none, none, none.reshape(0, 1),
+            self.carry() if carry is None else carry, samples, scale, self.looks(), zeros(1), none, none,
+            none.reshape(0, 1),
         )  # fmt: skip
         assert (status, made) == (0, count), f"step {made + 1} failed with status {status}"
         return z + e
@@ -243,7 +249,7 @@ class Precise:
         none = zeros(0)
         self.module.advance(
             state, zeros(len(state)), mp.mpf(0), mp.mpf(0), 0, 0, 1, self.par, self.tab, zeros(self.stepper.work),
-            self.carry(), samples, zeros(system.invariant_width), zeros(1), none, none, none.reshape(0, 1),
+            self.carry(), samples, zeros(system.invariant_width), self.looks(), zeros(1), none, none, none.reshape(0, 1),
         )  # fmt: skip
         return samples[0, system.public_width :]
 

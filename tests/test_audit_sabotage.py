@@ -1,0 +1,43 @@
+"""What a wrong coefficient shows: a part of the table of docs/audit.md again, and the table as it was measured."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from catena.methods.base import registered
+
+ROOT = Path(__file__).parent.parent
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+sabotage = importlib.import_module("audit_sabotage")
+RESULTS = json.loads(sabotage.RESULT.read_text())
+
+
+def test_the_documents_have_the_table_as_it_was_measured() -> None:
+    assert sabotage.table(RESULTS) in (ROOT / "docs" / "audit.md").read_text()
+    assert list(RESULTS) == [one.title for one in sabotage.SABOTAGES]
+
+
+def test_with_the_right_coefficients_nothing_is_found() -> None:
+    assert all(sizes["0"] == {"audit": [], "check": []} for sizes in RESULTS.values())
+
+
+def test_every_family_of_methods_is_in_the_table() -> None:
+    """But for Taylor, whose coefficients are in a library outside."""
+    families = {kind.__module__.rpartition(".")[2] for kind in registered()} - {"taylor"}
+    assert families <= {one.family.partition(" ")[0] for one in sabotage.SABOTAGES}
+
+
+@pytest.mark.parametrize("family", ["partitioned", "moser_veselov"])
+@pytest.mark.parametrize("size", [0.0, 1e-12])
+def test_the_audit_finds_what_the_table_says(family: str, size: float) -> None:
+    """Of Størmer-Verlet with a wrong kick nothing: it keeps the energy of another motion. Of DMV everything, to the last digits."""
+    one = next(one for one in sabotage.SABOTAGES if one.family == family)
+    found = sabotage.audit_finds(one.program(size), one.problem(), one.steps)
+    assert found == RESULTS[one.title][f"{size:g}"]["audit"]
+    assert bool(found) == (family == "moser_veselov" and size > 0.0)
