@@ -35,6 +35,7 @@ from catena.engine.build import (
     program_parts,
 )
 from catena.engine.driver import Driver
+from catena.engine.looks import look_after
 from catena.methods import iteration
 from catena.methods.base import Method, registered
 from catena.plan import Problem
@@ -173,6 +174,9 @@ def numbers(values: Any) -> np.ndarray:
     return np.vectorize(kind, otypes=[object])(given.astype(object))
 
 
+UNWATCHED, NEVER = look_after(10**6), 2**62  # no look for 157 steps, no sample
+
+
 def zeros(count: int) -> np.ndarray:
     return np.array([mp.mpf(0)] * count, dtype=object)
 
@@ -235,7 +239,7 @@ class Precise:
         samples = np.empty((1, system.public_width + system.invariant_width), dtype=object)
         scale, none = zeros(system.invariant_width), zeros(0)
         status, made = self.module.advance(
-            z, e, mp.mpf(0), mp.mpf(dt), 0, count, count + 1, self.par, self.tab, zeros(self.stepper.work),
+            z, e, mp.mpf(0), mp.mpf(dt), UNWATCHED, count, NEVER, self.par, self.tab, zeros(self.stepper.work),
             self.carry() if carry is None else carry, samples, scale, self.looks(), zeros(1), none, none,
             none.reshape(0, 1),
         )  # fmt: skip

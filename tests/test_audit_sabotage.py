@@ -24,7 +24,7 @@ def test_the_documents_have_the_table_as_it_was_measured() -> None:
 
 
 def test_with_the_right_coefficients_nothing_is_found() -> None:
-    assert all(sizes["0"] == {"audit": [], "check": []} for sizes in RESULTS.values())
+    assert not any(found for sizes in RESULTS.values() for found in sizes["0"].values())
 
 
 def test_every_family_of_methods_is_in_the_table() -> None:
@@ -38,6 +38,6 @@ def test_every_family_of_methods_is_in_the_table() -> None:
 def test_the_audit_finds_what_the_table_says(family: str, size: float) -> None:
     """Of Størmer-Verlet with a wrong kick nothing: it keeps the energy of another motion. Of DMV everything, to the last digits."""
     one = next(one for one in sabotage.SABOTAGES if one.family == family)
-    found = sabotage.audit_finds(one.program(size), one.problem(), one.steps)
+    found = sabotage.audit_finds(one.program(size), one.problem())
     assert found == RESULTS[one.title][f"{size:g}"]["audit"]
     assert bool(found) == (family == "moser_veselov" and size > 0.0)

@@ -148,8 +148,10 @@ class Batch:
         first, last = np.empty((2, members, width))
         status, made = np.zeros((2, members), dtype=np.int64)
         samples = np.full((members, job.kept_rows, width), np.nan)
-        measured: list[Array] = list(np.zeros((MEASURED, members, k)))
-        return cls(first, last, status, made, *measured, samples)
+        worst, seen, lasting, drift, drift_error, jump, scale, usual = np.zeros((MEASURED, members, k))
+        return cls(
+            first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, samples
+        )  # fmt: skip
 
     def fit(self, job: Job, sums: Array, looks: Array) -> None:
         """Fill in what the block sums (members, blocks, k) and the looks (members, 6, k) tell; nothing is known of members that failed."""
