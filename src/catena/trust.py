@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .engine.build import choose_view
+from .engine.looks import SIZES, unseen
 from .engine.promises import promises
 from .errors import CatenaError, StoreError
 from .methods.base import Method
@@ -142,14 +143,12 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
             )
         view, stepper = choose_view(plan.system, plan.method)
         marks = marks_of(plan)
-        shapes = dict(
-            zip(
-                STATE,
-                [view.dimension, view.dimension, stepper.carry, plan.system.invariant_width, len(marks)],
-                strict=True,
-            )
-        )
-        check_arrays(checkpoint.arrays, {name: (size,) for name, size in shapes.items()})
+        width = plan.system.invariant_width
+        sizes = zip(STATE, [view.dimension, view.dimension, stepper.carry, width, len(marks)], strict=True)
+        nothing = unseen(width)
+        shapes = {**{name: (size,) for name, size in sizes}, "looks": nothing.shape}
+        check_arrays({"looks": nothing} | checkpoint.arrays, shapes)  # older checkpoints lack them
+        _check_looks(checkpoint.arrays.get("looks", nothing))
         for name in ("z", "e", "scale"):
             require_finite(checkpoint.arrays[name], name)
         if (checkpoint.arrays["scale"] < 0).any():
@@ -163,6 +162,12 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
             if seen[at] != marks[at]:
                 raise ValueError(f"marks[{at}] = {seen[at]} instead of {marks[at]}")
         plan.method.counts(checkpoint.arrays["carry"])
+
+
+def _check_looks(looks: np.ndarray) -> None:
+    """What was seen between samples is a number, infinite if nothing was; sizes and steps are not below zero."""
+    if np.isnan(looks).any() or (looks[SIZES:] < 0.0).any():
+        raise ValueError("looks hold what is not a number, or a size below zero")
 
 
 def marks_of(plan: Plan) -> np.ndarray:

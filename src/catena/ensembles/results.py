@@ -6,6 +6,7 @@ Either way it is a set of columns along `member`, see `columns_of`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -64,6 +65,15 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
         return (Stream("members", "member", tuple(columns)),)
     columns += [Column(c.name, (job.rows, *c.shape), ("time", *c.dims), c.attributes) for c in fields]
     return Stream("members", "member", tuple(columns)), Stream("times", "time", (times,), fixed=job.rows)
+
+
+def older_streams_of(job: Job) -> tuple[Stream, ...]:
+    """The same without what stores that were written earlier lack."""
+    lacks = {f"{invariant.name}_{what}" for invariant in job.system.invariants for what in OLDER}
+    return tuple(
+        replace(stream, columns=tuple(column for column in stream.columns if column.name not in lacks))
+        for stream in streams_of(job)
+    )
 
 
 def columns_of(job: Job, times: Array, batch: Batch) -> dict[str, Array]:
