@@ -65,13 +65,10 @@ def test_small_errors_short_runs_and_exact_methods_are_not_probed(monkeypatch: p
 
 
 def test_of_a_store_that_was_opened_nothing_is_computed() -> None:
-    """Without the program that made it the audit says what was not tried."""
+    """Such a run has no program: one would have to be compiled from what a stranger may have written."""
     run = two_modes(1.9)
     run._program = None
-    audit = run.audit()
-    assert audit["energy"].verdict == "bounded"
-    assert "Not compared with half the step: energy" in str(audit)
-    assert "Not compared" not in str(two_modes(1.9).audit())
+    assert run.audit()["energy"].verdict == "bounded"
 
 
 def test_a_sample_that_does_not_give_back_its_energy_is_no_start() -> None:

@@ -164,20 +164,19 @@ class Run:
             rows.append(row)
             if invariant.continuous and row.verdict in ("too short", "bounded", "drifts") and sizes.doubtful:
                 doubtful.append(invariant)
-        large, remarks = self._beyond_order(doubtful, probe) if doubtful else ([], [])
+        large = self._beyond_order(doubtful, probe) if doubtful else []
         rows = [replace(row, verdict="large") if row.quantity in large else row for row in rows]
         failed = [f"failed in step {self.ending['failed_at']}"] if "failed_at" in self.ending else []
         stopped = [str(self.ending["reason"])] if "stopped_by" in self.ending else []
-        return Audit(tuple(rows), (*self.damage, *failed), (*stopped, *self.changes, *remarks))
+        return Audit(tuple(rows), (*self.damage, *failed), (*stopped, *self.changes))
 
-    def _beyond_order(self, doubtful: Sequence[Invariant], probe: bool | None) -> tuple[list[str], list[str]]:
-        """Names of those invariants whose error is not what the order of the method predicts, and a remark if it was not tried."""
+    def _beyond_order(self, doubtful: Sequence[Invariant], probe: bool | None) -> list[str]:
+        """Names of those invariants whose error is not what the order of the method predicts."""
         from .probing import beyond_order
 
         if probe is False or (probe is None and self._program is None):
-            names = ", ".join(one.name for one in doubtful)
-            return [], [f"Not compared with half the step: {names}; run.audit(probe=True) does."]
-        return beyond_order(self, self._program or self.plan.program(), doubtful), []
+            return []
+        return beyond_order(self, self._program or self.plan.program(), doubtful)
 
     def _sizes(self, values: np.ndarray, part: slice) -> Sizes:
         """What is known, beside its samples (n, k), of the size of the invariant that has this part of all."""
