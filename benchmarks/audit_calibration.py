@@ -2,7 +2,7 @@
 
     python benchmarks/audit_calibration.py
 
-prints the tables of docs/audit.md and writes benchmarks/results/audit_calibration.json (a quarter of an hour).
+prints the tables of docs/audit.md and writes benchmarks/results/audit_calibration.json (five minutes on two cores).
 
 False alarms are counted in runs: five rows with nine components in all, every one a fresh series of the same kind without a
 drift. Missed drifts are counted in single rows of such a run. The unit of their size is the error that a random walk has by the
@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from zlib import crc32
 
@@ -23,17 +24,23 @@ from scipy.signal import lfilter
 
 from catena.auditing import EPS, AuditRow, alarm_level, assess, block_edges, fit_drift
 from catena.auditing.drift import block_means, significant_ratio
-from catena.auditing.jumps import jumps_of
-from catena.auditing.verdicts import BEAT, LARGE
+from catena.auditing.jumps import jumps_of, lasting_step
+from catena.auditing.verdicts import BEAT
 
 SEED = 20240607
 RUNS = 20_000  # without a drift, of each kind;
 FEWER = 5000  # of those that are slow to draw
-JUMP_RUNS = 200  # of them, in which jumps are looked for, too
+JUMP_RUNS = 200  # in which jumps are looked for
 SERIES = 2000  # with a drift, of each kind and size
 SIZES = (2, 3, 4, 5, 6, 8, 10)  # of the added drift
 JUMPS = (1, 3, 10, 30, 100)  # sizes of a jump, in standard deviations of the series without one
-MANY = (2, 3, 10)  # numbers of jumps, all of the largest size, up and down
+MANY = {
+    "2, 100": (2, 100),
+    "10, 100": (10, 100),
+    "50, 100": (50, 100),
+    "10, 10 to 100": (10, 10),
+}  # of several, up and down:
+LARGEST = 100  # by column of the table, their number and the size of the smallest; the largest has this one
 JUMPING = 400  # series with jumps, of each kind, size and number
 SAMPLES = 2007  # not divisible by the 40 blocks
 FEW = 200  # the fewest samples that are judged
@@ -144,16 +151,16 @@ class Counts:
     """Wrong verdicts on one kind.
 
     unit : the drift that counts as 1; runs, false_alarms : without a drift, and those of them with the verdict `drifts`; jumps : of
-    the first 200 those with `jumps`; series : for each size, missed : of them without the verdict `drifts`; unseen, unseen_many : of 400 with one jump, by its
-    size, and of 400 with several, by their number, those without an alarm
+    200 others those with a jump; series : for each size, missed : of them without the verdict `drifts`; unseen, unseen_many : of
+    400 with one jump, by its size, and of 400 with several, by their number, those without an alarm
     """
 
     unit: float
     runs: int
     false_alarms: int
-    jumps: int
     series: int
     missed: dict[str, int] = field(default_factory=dict)
+    jumps: int = 0
     unseen: dict[str, int] = field(default_factory=dict)
     unseen_many: dict[str, int] = field(default_factory=dict)
 
@@ -173,24 +180,35 @@ def drifting(series: Series, components: int) -> NDArray[np.bool_]:
 
 
 def jumping(series: Series) -> NDArray[np.bool_]:
-    """Which series jump."""
-    deviation = series - series[0]
-    return jumps_of(run_time(len(series)), deviation)[0] > np.abs(deviation).max(axis=0) / LARGE
+    """Which series jump, by their shape: in a run a jump must be larger than a thousandth of the scale, too."""
+    time, deviation = run_time(len(series)), series - series[0]
+    return (jumps_of(time, deviation)[0] > 0.0) | (lasting_step(time, deviation)[0] > 0.0)
 
 
-def count_runs(kind: str, rng: Generator, runs: int) -> tuple[int, int]:
-    """Runs without a drift that are said to drift, and the first of them that are said to jump."""
-    background, false, jumps = BACKGROUNDS[kind], 0, 0
+def count_runs(kind: str, rng: Generator, runs: int) -> int:
+    """Runs without a drift that are said to drift."""
+    background, false = BACKGROUNDS[kind], 0
     for first in range(0, runs, AT_ONCE // sum(ROWS)):
         made = min(AT_ONCE // sum(ROWS), runs - first)
-        alarm = np.zeros((2, made), dtype=bool)
+        alarm = np.zeros(made, dtype=bool)
         for components in ROWS:
             series = background.draw(rng, background.samples, made * components)
-            alarm[0] |= drifting(series, components).reshape(made, components).any(axis=1)
-            if first < JUMP_RUNS:
-                alarm[1] |= jumping(series).reshape(made, components).any(axis=1)
-        false, jumps = false + int(alarm[0].sum()), jumps + int(alarm[1].sum())
-    return false, jumps
+            alarm |= drifting(series, components).reshape(made, components).any(axis=1)
+        false += int(alarm.sum())
+    return false
+
+
+def count_jumps(kind: str, seed: int) -> tuple[int, dict[str, int], dict[str, int]]:
+    """Runs without a jump that are said to jump; series without an alarm though they jump, once by its size, or several times."""
+    rng, background = np.random.default_rng([seed, crc32(kind.encode()), 1]), BACKGROUNDS[kind]
+
+    def draw(number: int) -> Series:
+        return background.draw(rng, background.samples, number)
+
+    unseen = {str(size): count_unseen(draw(JUMPING), rng, 1, size, size) for size in JUMPS}
+    unseen_many = {name: count_unseen(draw(JUMPING), rng, *how, LARGEST) for name, how in MANY.items()}
+    false = jumping(draw(JUMP_RUNS * sum(ROWS))).reshape(JUMP_RUNS, -1).any(axis=1).sum()
+    return int(false), unseen, unseen_many
 
 
 def calibrate(
@@ -200,11 +218,9 @@ def calibrate(
     runs: int | None = None,
     series: int = SERIES,
     sizes: Iterable[int] = SIZES,
-    jumps: Iterable[int] = JUMPS,
-    many: Iterable[int] = MANY,
     units: Mapping[str, float] | None = None,
 ) -> dict[str, Counts]:
-    """Counts of wrong verdicts by kind; units measured here, or given to compare with an earlier calibration."""
+    """Counts of wrong verdicts on drifts by kind; units measured here, or given to compare with an earlier calibration."""
     counts = {}
     for kind in kinds:
         background = BACKGROUNDS[kind]
@@ -216,20 +232,20 @@ def calibrate(
         unit = float(np.median(walk_error(draw(series)))) if units is None else units[kind]
         ramp = run_time(background.samples)[:, None]
         missed = {str(size): int((~drifting(draw(series) + size * unit * ramp, 1)).sum()) for size in sizes}
-        unseen = {str(size): count_unseen(draw(JUMPING), rng, size, 1) for size in jumps}
-        unseen_many = {str(number): count_unseen(draw(JUMPING), rng, max(JUMPS), number) for number in many}
         made = background.runs if runs is None else runs
-        false, by_jumps = count_runs(kind, rng, made)
-        counts[kind] = Counts(unit, made, false, by_jumps, series, missed, unseen, unseen_many)
+        counts[kind] = Counts(unit, made, count_runs(kind, rng, made), series, missed)
     return counts
 
 
-def count_unseen(series: Series, rng: Generator, size: float, number: int) -> int:
-    """Series without an alarm after so many jumps are added, anywhere but in the first and last tenth, up or down."""
-    time, stepped = run_time(len(series))[:, None], series.copy()
+def count_unseen(series: Series, rng: Generator, number: int, smallest: float, largest: float) -> int:
+    """Series without an alarm after so many jumps are added, anywhere but in the first and last tenth, up or down.
+
+    Their sizes are spread evenly between the two, which are in standard deviations of the series.
+    """
+    time, stepped, count = run_time(len(series))[:, None], series.copy(), series.shape[1]
     for _ in range(number):
-        at, sign = rng.uniform(0.1, 0.9, series.shape[1]), rng.choice((-1.0, 1.0), series.shape[1])
-        stepped += sign * size * series.std(axis=0) * (time > at)
+        at, sign = rng.uniform(0.1, 0.9, count), rng.choice((-1.0, 1.0), count)
+        stepped += sign * rng.uniform(smallest, largest, count) * series.std(axis=0) * (time > at)
     return int((~(drifting(stepped, 1) | jumping(stepped))).sum())
 
 
@@ -252,7 +268,7 @@ def table(counts: Mapping[str, Counts]) -> str:
 
 def jump_table(counts: Mapping[str, Counts]) -> str:
     """Jumps that raise no alarm in percent, as a Markdown table."""
-    heading = ["series", *(f"one, {size}" for size in JUMPS), *(f"{number}, {max(JUMPS)}" for number in MANY)]
+    heading = ["series", *(f"one, {size}" for size in JUMPS), *MANY]
     body = [[kind, *(f"{100 * n / JUMPING:.0f}" for n in (*c.unseen.values(), *c.unseen_many.values()))]
             for kind, c in counts.items()]  # fmt: skip
     return markdown(heading, body)
@@ -272,11 +288,18 @@ def recorded() -> dict[str, Counts]:
     return {kind: Counts(**count) for kind, count in json.loads(RESULT.read_text())["counts"].items()}
 
 
+def calibrated(kind: str) -> Counts:
+    """The counts of one kind."""
+    jumps, unseen, unseen_many = count_jumps(kind, SEED)
+    return replace(calibrate([kind], seed=SEED)[kind], jumps=jumps, unseen=unseen, unseen_many=unseen_many)
+
+
 def main() -> None:
     counts = {}
-    for kind in BACKGROUNDS:
-        counts |= calibrate([kind], seed=SEED)
-        print(kind, counts[kind], flush=True)
+    with ProcessPoolExecutor() as pool:
+        for kind, count in zip(BACKGROUNDS, pool.map(calibrated, BACKGROUNDS), strict=True):
+            counts[kind] = count
+            print(kind, count, flush=True)
     content = {"seed": SEED, "counts": {kind: asdict(count) for kind, count in counts.items()}}
     RESULT.write_text(json.dumps(content, indent=2) + "\n")
     print(table(counts))

@@ -184,7 +184,7 @@ def recorded(rows: int, kind: str, rng: np.random.Generator) -> np.ndarray:
         "drift": np.cumsum(noise, axis=0) + np.array([0, 0, 1, 0]) * np.linspace(0, 1e-9, rows)[:, None],
         "large": 1e12 * noise,
         "still": 0.0 * noise,
-        "jump": noise + 1e-3 * (np.arange(rows)[:, None] > 0.6 * rows) * np.array([1, 0, 0, 1]),
+        "jump": noise + 2e-3 * (np.arange(rows)[:, None] > 0.6 * rows) * np.array([1, 0, 0, 1]),
         "lost": 1e12 * noise + 0.2 * (np.arange(rows)[:, None] > 0) * np.array([1, 0, 0, 1]),
     }[kind]
     return made - made[0]

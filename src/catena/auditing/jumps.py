@@ -24,7 +24,6 @@ NEIGHBOURS = 4  # on each side, see _of_four
 FAR = 20.0  # of 10 000 random walks of any length one reaches 9
 FINER = 4  # from one size of blocks to the next
 ABRUPT = 1000.0  # times the typical change from one sample to the next
-SEEN = 1e-3  # of the scale: smaller steps are left to the comparison of neighbours
 LASTING = 0.1  # of all samples must come after a step, or it may be a peak that has not returned yet
 SETTLED = 0.05  # of all must come before it: a stiff motion passes through a layer of its own at the start
 COARSER = 1.1  # times as large must a jump look in larger blocks, to be taken from them
@@ -68,12 +67,11 @@ def jumps_of(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
     return size, when
 
 
-def lasting_step(time: Floats, deviation: Floats, scale: float) -> tuple[Floats, Floats]:
+def lasting_step(time: Floats, deviation: Floats) -> tuple[Floats, Floats]:
     """Size and time of the largest change of each column (n, k) between two samples, if it is abrupt and for good; else 0.
 
     A quantity that is lost little by little, then at once, leaves no quiet neighbours to compare with. Its largest step is told by
-    being 1000 times the typical one, a thousandth of the scale at least, and by parting the series: all before it is on one side,
-    all after it on the other.
+    being 1000 times the typical one, and by parting the series: all before it is on one side, all after it on the other.
     """
     changes = np.diff(deviation, axis=0)
     place = np.abs(changes).argmax(axis=0)
@@ -82,7 +80,7 @@ def lasting_step(time: Floats, deviation: Floats, scale: float) -> tuple[Floats,
     middle = deviation[place, column] + 0.5 * step
     after = np.arange(len(deviation))[:, None] > place
     parts = (after == (np.sign(step) * (deviation - middle) > 0.0)).all(axis=0)
-    least = np.maximum(ABRUPT * np.median(np.abs(changes), axis=0), SEEN * scale)
+    least = ABRUPT * np.median(np.abs(changes), axis=0)
     inside = (after.mean(axis=0) >= LASTING) & ((~after).mean(axis=0) >= SETTLED)
     found = parts & (np.abs(step) >= least) & inside
     return np.where(found, np.abs(step), 0.0), time[place]

@@ -30,8 +30,7 @@ FEWEST_SAMPLES = 200
 FALSE_ALARMS = 1e-3  # most false alarms in a run, whatever the number of its rows and components
 WALKS = 1.2  # walks exceed Student's t more often, because lambda is found from the data: 1.15 times in 3 million walks
 BEAT = 25.0  # of an oscillation as long as a block at most 1/28 is left in the means, as a beat that may be slower than the run
-LEAST_JUMP = 1e-4  # of the scale: errors that a flip or a collision adds in a moment are smaller in a run that is fine
-LARGE = 4.0  # smaller parts of the largest deviation change from one close encounter to the next, and are no jumps
+LEAST_JUMP = 1e-3  # of the scale: what a flip, collision or encounter adds in a moment is smaller in a run that is fine
 EXACT_FACTOR = 50.0
 BROKEN_FACTOR = 1e3
 ROUNDED = 8.0  # times eps: of a value that is a sum of up to about 16 terms, however many steps were made
@@ -149,7 +148,7 @@ def assess(
       and the drift over the whole run exceeds eps * scale, below which it is no more than the rounding of the quantity itself,
       and 1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
     - `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start|, where a constant makes that more;
-    - `jumps`: a jump is found that is larger than that, than 1e-4 of the scale, and than a quarter of the largest deviation;
+    - `jumps`: a jump is found that is larger than a thousandth of the scale;
     - `bounded`.
 
     `too short`, `bounded` and `drifts` give way to `large` where the error is as large as the quantity itself, see
@@ -207,8 +206,8 @@ def assess(
         if len(time) >= FEWEST_SAMPLES and finite.any():
             center = block_means((time - time[0])[:, None])[0]
             drift[finite], error[finite] = fit_drift(center, block_means(deviation[:, finite]), level)
-            if continuous and (worst > exact_limit(steps, scale, columns[0])).any():
-                found = [jumps_of(time, deviation[:, finite]), lasting_step(time, deviation[:, finite], scale)]
+            if continuous and (2.0 * worst > LEAST_JUMP * scale).any():  # no jump is larger than the range
+                found = [jumps_of(time, deviation[:, finite]), lasting_step(time, deviation[:, finite])]
                 larger = np.argmax([size for size, _ in found], axis=0)
                 jump[finite], when[finite] = (np.choose(larger, list(part)) for part in zip(*found, strict=True))
     severity = judge(
@@ -275,7 +274,7 @@ def judge(
         ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),
         ("drifts", significant & resolved),
         ("exact", seen <= limit),
-        ("jumps", jump > np.maximum(np.maximum(limit, LEAST_JUMP * scale), worst / LARGE)),
+        ("jumps", jump > np.maximum(limit, LEAST_JUMP * scale)),
     ]
     places = [SEVERITY.index(verdict) for verdict, _ in rules]
     found = np.select([holds for _, holds in rules], places, default=SEVERITY.index("bounded"))
