@@ -26,6 +26,7 @@ from catena.auditing import EPS, AuditRow, alarm_level, assess, block_edges, fit
 from catena.auditing.drift import block_means, significant_ratio
 from catena.auditing.jumps import jumps_of, lasting_step
 from catena.auditing.verdicts import BEAT
+from catena.output.files import write_text
 
 SEED = 20240607
 RUNS = 20_000  # without a drift, of each kind;
@@ -301,7 +302,7 @@ def main() -> None:
             counts[kind] = count
             print(kind, count, flush=True)
     content = {"seed": SEED, "counts": {kind: asdict(count) for kind, count in counts.items()}}
-    RESULT.write_text(json.dumps(content, indent=2) + "\n")
+    write_text(RESULT, json.dumps(content, indent=2) + "\n")
     print(table(counts))
     print(jump_table(counts))
 

@@ -23,6 +23,7 @@ from catena.engine.build import can_treat
 from catena.engine.promises import promises
 from catena.errors import CatenaError, CatenaWarning
 from catena.methods.base import Method, registered
+from catena.output.files import write_text
 from catena.plan import Problem
 
 RUNS = 200
@@ -110,7 +111,7 @@ def main() -> None:
         labels = sorted(near, key=lambda label: -near[label][rule])[:NEAREST]
         nearest[rule] = {label: round(near[label][rule], 4) for label in labels}
     result = {"runs": len(made), "red": red, "failed": failed, "nearest to large": nearest, "cases": sorted(made)}
-    RESULT.write_text(json.dumps(result, indent=2) + "\n")
+    write_text(RESULT, json.dumps(result, indent=2) + "\n")
     print(json.dumps(nearest, indent=2))
     print(f"{len(made)} runs, {len(red)} with a red line, {len(failed)} failed, {time.perf_counter() - began:.0f} s")
 

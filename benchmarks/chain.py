@@ -36,6 +36,7 @@ from catena.geometry import rotations
 from catena.kernel import Written
 from catena.methods.lane_rotors import AXIS_ORDERS
 from catena.methods.rotations import SymmetricRotation
+from catena.output.files import write_text
 from catena.systems.chains.motion import chain_force
 from catena.systems.chains.tiles import tile_width
 from catena.views import View
@@ -371,8 +372,8 @@ def main() -> None:
     page = "\n\n".join(f"## {title}\n\n{table(rows)}" for title, rows in results.items())
     page = f"# Speed of chains\n\n{platform.machine()}, Python {platform.python_version()}\n\n{page}\n"
     print(page)
-    (HERE / "results" / "chain.json").write_text(json.dumps(results, indent=1) + "\n")
-    (HERE / "results" / "chain.md").write_text(page)
+    write_text(HERE / "results" / "chain.json", json.dumps(results, indent=1) + "\n")
+    write_text(HERE / "results" / "chain.md", page)
 
 
 if __name__ == "__main__":

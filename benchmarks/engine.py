@@ -34,6 +34,7 @@ from catena.engine.collector import collect
 from catena.engine.driver import Driver
 from catena.kernel import Written
 from catena.methods.base import Method
+from catena.output.files import write_text
 
 HERE = Path(__file__).parent
 FLAGS = ("-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC")
@@ -368,8 +369,8 @@ def main() -> None:
     page = "\n\n".join(f"## {title}\n\n{table(rows)}" for title, rows in results.items())
     page = f"# Speed of the compiled loops\n\n{platform.machine()}, Python {platform.python_version()}\n\n{page}\n"
     print(page)
-    (HERE / "results" / "engine.json").write_text(json.dumps(results, indent=1) + "\n")
-    (HERE / "results" / "engine.md").write_text(page)
+    write_text(HERE / "results" / "engine.json", json.dumps(results, indent=1) + "\n")
+    write_text(HERE / "results" / "engine.md", page)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from timing import Seconds, interleaved
 
 import catena as ct
 from catena.output import style
+from catena.output.files import replacing, write_text
 from engine import table
 
 RESULTS = Path(__file__).parent / "results"
@@ -287,7 +288,8 @@ def draw(races: Mapping[str, Sequence[Outcome]], path: Path) -> None:
             ax.set_xlabel(f"{name}: largest attitude error")
             ax.set_ylabel(f"time / that of {unit.entry.name}")
             style.legend_above(ax)
-        figure.savefig(path)
+        with replacing(path) as temporary:
+            figure.savefig(temporary)
 
 
 def line_and_marker(number: int) -> dict[str, Any]:
@@ -331,8 +333,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     page = page_of(sections, notes, sizes.rounds)
     print(page)
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "free_body.json").write_text(json.dumps({"notes": notes, **sections}, indent=1) + "\n")
-    (given.out / "free_body.md").write_text(page)
+    write_text(given.out / "free_body.json", json.dumps({"notes": notes, **sections}, indent=1) + "\n")
+    write_text(given.out / "free_body.md", page)
     draw(races, given.out / "free_body.png")
 
 

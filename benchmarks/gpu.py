@@ -36,6 +36,7 @@ import numpy as np
 import catena as ct
 from catena.engine import cuda
 from catena.ensembles import Batch, Job, ensemble, follow
+from catena.output.files import write_text
 from catena.views import OK
 
 SEED = 20240607
@@ -316,8 +317,8 @@ def main() -> int:
             f"{time.perf_counter() - began:6.1f} s  {row['case']}" + (" FAILED" if "error" in row else ""), flush=True
         )
         where.append(row)
-        (options.out / "gpu.json").write_text(json.dumps(found, indent=1))
-        (options.out / "gpu.txt").write_text(table(found))
+        write_text(options.out / "gpu.json", json.dumps(found, indent=1))
+        write_text(options.out / "gpu.txt", table(found))
 
     for name, methods in sizes.methods.items():
         for method in methods:

@@ -35,6 +35,7 @@ from timing import Seconds
 
 import catena as ct
 from catena.methods.base import Method
+from catena.output.files import write_text
 from engine import table
 
 RESULTS = Path(__file__).parent / "results"
@@ -341,8 +342,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     page = page_of(sections, notes, sizes.rounds)
     print(page)
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "linkage.json").write_text(json.dumps({"notes": notes, **sections}, indent=1) + "\n")
-    (given.out / "linkage.md").write_text(page)
+    write_text(given.out / "linkage.json", json.dumps({"notes": notes, **sections}, indent=1) + "\n")
+    write_text(given.out / "linkage.md", page)
 
 
 if __name__ == "__main__":

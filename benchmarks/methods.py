@@ -26,6 +26,7 @@ import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.methods.base import Method
+from catena.output.files import write_text
 from catena.plan import Problem
 from catena.systems.base import State
 from catena.views import OK
@@ -235,8 +236,8 @@ def main() -> None:
         methods = list(ct.list_methods(SUBJECTS[name].problem().system))
         known[name] = measured(name, methods[:2] if options.quick else methods, QUICK if options.quick else FULL)
         results = {"problems": [known[other] for other in SUBJECTS if other in known]}
-        file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        (options.out / "methods.md").write_text(text(results), encoding="utf-8")
+        write_text(file, json.dumps(results, indent=1) + "\n")
+        write_text(options.out / "methods.md", text(results))
     print(text(results))
 
 

@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from catena.output.files import write_text
+
 RESULT = Path(__file__).parent / "results" / "warm_start.json"
 SOURCE = Path(__file__).parents[1] / "src"
 ROUNDS = 7
@@ -92,7 +94,7 @@ def main() -> None:
         print(f"to the first step of Kepler with {name}: {ratio} times that (target: at most {TARGET})")
         print("   " + ", ".join(f"{part} {1000 * taken:.0f} ms" for part, taken in divided[name].items()))
     result = {"import numpy, numba": seconds["imports"], "ratios": ratios, "parts": divided}
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    write_text(RESULT, json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

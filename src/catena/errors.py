@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from .controls import escape_controls
+
 
 class CatenaError(Exception):
     """Base of every error that is the user's to handle.
@@ -20,9 +22,9 @@ class CatenaError(Exception):
     """
 
     def __init__(self, wrong: str, *, where: str = "", do: str = "") -> None:
-        self.wrong = wrong
-        self.where = where
-        self.do = do
+        # any of them may quote a store or a case of somebody else
+        wrong, where, do = escape_controls(wrong), escape_controls(where), escape_controls(do)
+        self.wrong, self.where, self.do = wrong, where, do
         super().__init__(wrong + (f"\n  at {where}" if where else "") + (f"\n  do: {do}" if do else ""))
 
 
@@ -81,7 +83,7 @@ def warn_once(owner: object, about: str, message: str) -> None:
     """
     if about not in _warned.setdefault(owner, set()):
         _warned[owner].add(about)
-        warnings.warn(message, CatenaWarning, stacklevel=_users_frame())
+        warnings.warn(escape_controls(message), CatenaWarning, stacklevel=_users_frame())
 
 
 def _users_frame() -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from .controls import escape_controls
+
 logger = logging.getLogger("catena")
 
 
@@ -15,4 +17,4 @@ def say(message: str) -> None:
         logger.addHandler(handler)
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.INFO)
-    logger.info(message)
+    logger.info(escape_controls(message))

@@ -286,3 +286,59 @@ def test_a_suite_that_compiles_too_much_fails(tmp_path, monkeypatch, count, code
     done = subprocess.run([*command, "."], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout
     assert f"{count} combinations of system and method compiled" in done.stdout
+
+
+# Plug-ins that fail -----------------------------------------------------------------------------------------------------
+
+SHADOW = PLUGIN.replace("TwoThirds", "Gauss")
+BROKEN = {
+    "raises": "raise RuntimeError('no \\x1b[2J such device')",
+    "exits": "import sys; sys.exit(3)",
+    "lacks a module": "import surely_not_installed",
+    "is no Python": "def (",
+    "shadows": SHADOW,
+    "shadows after a good one": PLUGIN + SHADOW,
+}
+
+
+@pytest.fixture(params=BROKEN)
+def bad_plugin(request, tmp_path, monkeypatch):
+    """A package with a plug-in that cannot be used, beside a good one."""
+    sources = {"bad_party": BROKEN[request.param], "third_party": PLUGIN}
+    for name, text in sources.items():
+        (tmp_path / f"{name}.py").write_text(text)
+        about = tmp_path / f"{name}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text(f"[catena.methods]\n{name} = {name}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(base, "_registry", dict(base._registry))
+    monkeypatch.setattr(base, "_loaded", False)
+    yield request.param
+    for name in sources:
+        sys.modules.pop(name, None)
+
+
+def test_a_plug_in_that_fails_is_named_and_left_out(bad_plugin):
+    """Its distribution and the reason are told; built-in methods and other plug-ins are as they were."""
+    own = base._registry["Gauss"]
+    with pytest.warns(ct.CatenaWarning) as told:
+        known = registered()
+    (message,) = (str(warning.message) for warning in told)
+    assert "bad_party" in message and "the distribution bad-party is left out" in message
+    assert "\x1b" not in message
+    assert find("Gauss") is own
+    if "shadows" in bad_plugin:
+        assert "Gauss is a method of catena" in message
+    assert [kind.__module__ for kind in known if kind.__name__ == "TwoThirds"] == ["third_party"]
+
+
+def test_a_class_with_the_name_of_a_built_in_method_is_refused(monkeypatch):
+    monkeypatch.setattr(base, "_registry", dict(base._registry))
+    with pytest.raises(ct.InputError, match="RK4 is a method of catena"):
+
+        @register
+        class RK4(ct.RK4):
+            """The same name."""
+
+    assert find("RK4") is ct.RK4

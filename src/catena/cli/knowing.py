@@ -13,7 +13,7 @@ from ..errors import InputError, StoreError, nearest
 from ..version import __version__
 from .options import Json
 from .running import show_run
-from .terminal import be, facts, show, show_json, size, talk
+from .terminal import be, echo, facts, show, show_json, size, talk
 
 LISTED_FOREIGN = 20  # entries that no run wrote
 LISTED_FAILURES = 5  # members that failed, one line each
@@ -92,7 +92,7 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
         }  # fmt: skip
         show_json(facts_of)
         return
-    typer.echo(str(path))
+    echo(str(path))
     facts(
         [
             *_moved(run.system, run.method, run.plan.dt),
@@ -129,7 +129,7 @@ def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *
         }  # fmt: skip
         show_json(facts_of)
         return
-    typer.echo(str(path))
+    echo(str(path))
     done = (
         f"{planned}, all done"
         if many.finished
@@ -210,7 +210,7 @@ def cite(
     from ..output.page.citation import bibtex
 
     found = bibtex(keys)
-    typer.echo("\n\n".join(found.values()))
+    echo("\n\n".join(found.values()))
     unknown = [key for key in dict.fromkeys(keys) if key not in found]
     if unknown:
         talk(f"not among the references of catena: {', '.join(unknown)}")

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ..controls import escape_controls
 from ..errors import CatenaError, CatenaWarning, InputError, StepFailure, StoreError
 from ..version import __version__
 from . import codes, describing, knowing, pictures, reproducing, running, viewing
@@ -83,7 +84,7 @@ def _is_usage_error(error: Exception) -> bool:
 def _report(bug: Exception) -> None:
     import traceback
 
-    traceback.print_exception(bug)
+    sys.stderr.write(escape_controls("".join(traceback.format_exception(bug))))
     console = error_console()
     console.print(f"catena {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     console.print("This is a bug in catena: please report it with the lines above and the case.", style="bold red")

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError, nearest
+from ..output.files import replacing
 from .options import Data, Quiet, StoredRun
-from .terminal import be, talk
+from .terminal import be, echo, talk
 
 FORMATS = ("png", "pdf")
 
@@ -32,7 +33,7 @@ def plot(
     drawn = save_pictures(open_run(path), out, names=names or (), data=data)
     for name in drawn:
         for suffix in (*FORMATS, *(("csv",) if data else ())):
-            typer.echo(str(out / f"{name}.{suffix}"))
+            echo(str(out / f"{name}.{suffix}"))
 
 
 def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bool = False) -> list[str]:
@@ -65,7 +66,8 @@ def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bo
             talk(f"no picture {name}: {error.wrong}", style="dim")
             continue
         for suffix in FORMATS:
-            figure.savefig(folder / f"{name}.{suffix}")
+            with replacing(folder / f"{name}.{suffix}") as temporary:
+                figure.savefig(temporary)
         if data:
             _save_numbers(figure, folder / f"{name}.csv")
         pyplot.close(figure)
@@ -78,7 +80,7 @@ def _save_numbers(figure: Any, file: Path) -> None:
 
     from ..output.numbers import HEADINGS, numbers_of
 
-    with file.open("w", newline="", encoding="utf-8") as stream:
+    with replacing(file) as temporary, temporary.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(HEADINGS)
         writer.writerows(numbers_of(figure))

@@ -13,7 +13,7 @@ import typer
 
 from ..errors import InputError, nearest
 from .options import Quiet
-from .terminal import be, show, talk
+from .terminal import be, echo, show, talk
 
 EVERYTHING = "all"  # the name that asks for every reproduction
 
@@ -28,7 +28,7 @@ def warmup(quiet: Quiet = False) -> None:
         program()
         spent = time.perf_counter() - began
         if not quiet:
-            typer.echo(f"{number:3d}/{len(combinations)}  {name:{width}}  {method:40}  {spent:5.1f} s", err=True)
+            echo(f"{number:3d}/{len(combinations)}  {name:{width}}  {method:40}  {spent:5.1f} s", err=True)
 
 
 def common_combinations() -> Iterator[tuple[str, str, Any]]:
@@ -73,7 +73,7 @@ def reproduce(
     if not name:
         width = max((len(word) for word in known), default=0)
         for word, module in known.items():
-            typer.echo(f"{word:{width}}  {module.ABOUT}")
+            echo(f"{word:{width}}  {module.ABOUT}")
         return
     if name == EVERYTHING:
         _reproduce_all(known, out or Path("reproduction"), quick=quick)
@@ -101,8 +101,8 @@ def _reproduce_all(known: dict[str, Any], folder: Path, *, quick: bool) -> None:
         page = write_page(folder, made, version=__version__)
     for module, report in made:
         asked = [row.agrees for row in report.rows if row.agrees is not None]
-        typer.echo(f"{module.NAME}: {sum(asked)} of {len(asked)} compared numbers agree")
-    typer.echo(str(page))
+        echo(f"{module.NAME}: {sum(asked)} of {len(asked)} compared numbers agree")
+    echo(str(page))
 
 
 def _reproductions() -> Iterator[Any]:
@@ -134,7 +134,7 @@ def bench(
             do="run it in a source checkout, installed with pip install -e .",
         )  # fmt: skip
     if not name:
-        typer.echo("\n".join(known))
+        echo("\n".join(known))
         return
     if name not in known:
         raise InputError(

@@ -13,7 +13,7 @@ from ..errors import Interrupted, StepFailure
 from . import codes
 from .keeping import Place
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
-from .terminal import be, error_console, facts, show, show_json, talk
+from .terminal import be, echo, error_console, facts, show, show_json, talk
 
 LONGEST_SYSTEM = 100  # characters of what moves, before a run
 DEFAULT_NAME = "pull"  # of the run without a case
@@ -172,11 +172,11 @@ def show_run(run: Run, *, as_json: bool) -> None:
     else:
         show(audit)
         for name, count in counts.items():
-            typer.echo(f"section {name}: {count} crossing{'' if count == 1 else 's'}")
+            echo(f"section {name}: {count} crossing{'' if count == 1 else 's'}")
         for name in dict.fromkeys(name for name, _ in happened):
             times = [time for other, time in happened if other == name]
             often = "once," if len(times) == 1 else f"{len(times)} times, first"
-            typer.echo(f"event {name}: {often} at t = {times[0]:.10g}")
+            echo(f"event {name}: {often} at t = {times[0]:.10g}")
     for row in audit.contradictions:
         error_console().print(
             f"{_promised(run, row)} {_measured(row)}: it deviates by {row.worst:.2g}",

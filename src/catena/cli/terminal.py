@@ -1,4 +1,7 @@
-"""Printing: results to stdout, talk to stderr; tables with rules on a terminal, plain columns in a pipe."""
+"""Printing: results to stdout, talk to stderr; tables with rules on a terminal, plain columns in a pipe.
+
+All that is printed passes here, where what a terminal would obey is shown instead: names and messages may be those of a stranger.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,39 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from ..controls import escape_controls
 from ..errors import CatenaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
+
+
+def safe_console(**options: Any) -> Console:
+    """A console that shows control characters in what it prints; its own it obeys."""
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Safe(Console):
+        def render(self, *what: Any, **how: Any) -> Iterable[Segment]:
+            for text, style, control in super().render(*what, **how):
+                yield Segment(text if control else escape_controls(text), style, control)
+
+    return Safe(highlight=False, **options)
 
 
 def error_console() -> Console:
     """Where talk goes. It is made anew each time, because stderr may be another one."""
-    from rich.console import Console
-
     # a pipe has no width to wrap at
-    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    return safe_console(stderr=True, soft_wrap=not sys.stderr.isatty())
+
+
+def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
+    """A line of a result."""
+    typer.echo(escape_controls(text), nl=nl, err=err)
 
 
 def show(result: Any, *, expendable: Sequence[str] = ()) -> None:
@@ -27,12 +51,11 @@ def show(result: Any, *, expendable: Sequence[str] = ()) -> None:
 
     A terminal that is too narrow gets the table without rules and without the `expendable` columns.
     """
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = safe_console()
     if not console.is_terminal:
-        sys.stdout.write(f"{result}\n")
+        sys.stdout.write(escape_controls(f"{result}\n"))
         sys.stdout.flush()
         return
     table = result.__rich__()
@@ -49,7 +72,8 @@ def show(result: Any, *, expendable: Sequence[str] = ()) -> None:
 
 def show_json(result: Any) -> None:
     """A result as JSON."""
-    sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(result, indent=2, ensure_ascii=False)
+    sys.stdout.write(escape_controls(text, written=lambda character: json.dumps(character)[1:-1]) + "\n")
     sys.stdout.flush()
 
 
@@ -63,11 +87,10 @@ def facts(pairs: Sequence[tuple[str, str]], *, talk: bool = True) -> None:
     """Short names and what they are, one line each; as talk, or as a result."""
     if talk and not _logger.isEnabledFor(logging.INFO):
         return
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = error_console() if talk else Console(highlight=False)
+    console = error_console() if talk else safe_console()
     width = max(len(name) for name, _ in pairs)
     if not console.is_terminal:
         for name, value in pairs:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..plan import positive_integer, positive_number
-from .export.files import replacing
+from .files import replacing
 from .page.appearance import Appearance, appearance_of, has_bodies
 from .page.frames import Frames, choose_frames
 from .style import new_figure

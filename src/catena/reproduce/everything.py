@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..output.files import write_text
 from ..output.page.citation import bibtex, readable
 from .errata import errata_html
 from .report import HEADINGS, Report
@@ -45,9 +46,7 @@ def write_page(folder: Path, made: Iterable[tuple[Any, Report]], *, version: str
         f"<title>Reproduced with catena</title><style>{STYLE}</style>{content}{_references(content)}</html>\n"
     )
     file = folder / "index.html"
-    written = folder / ".index.html.new"
-    written.write_text(page, encoding="utf-8")
-    written.replace(file)
+    write_text(file, page)
     return file
 
 

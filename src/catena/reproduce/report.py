@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..output.files import replacing
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
@@ -139,7 +141,8 @@ class Folder:
         """Save a figure as PNG and PDF; the same numbers give the same bytes."""
         for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
             self.files.append(self.path / f"{name}.{ending}")
-            figure.savefig(self.files[-1], metadata=metadata)
+            with replacing(self.files[-1]) as temporary:
+                figure.savefig(temporary, metadata=metadata)
 
     def numbers(self, name: str, columns: Mapping[str, ArrayLike], *, digits: int = 17) -> None:
         """Save columns of equal length as CSV; 17 significant digits are all that a double has."""
@@ -157,7 +160,7 @@ class Folder:
 
     def _csv(self, name: str, headings: Sequence[str], lines: Iterable[Iterable[Any]]) -> None:
         self.files.append(self.path / f"{name}.csv")
-        with self.files[-1].open("w", newline="", encoding="utf-8") as file:
+        with replacing(self.files[-1]) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(headings)
             writer.writerows(lines)

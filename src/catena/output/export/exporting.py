@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import CapabilityError, InputError, nearest
+from ..files import replacing
 from ..page.appearance import bodies_of, has_bodies
-from .files import replacing
 
 
 @dataclass(frozen=True)

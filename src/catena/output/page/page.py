@@ -18,7 +18,7 @@ from ...geometry import rotations
 from ...plan import positive_integer
 from ...talk import say
 from ...version import __version__
-from ..export.files import replacing
+from ..files import write_text
 from .appearance import Appearance, Joint, appearance_of, has_bodies
 from .charts import charts
 from .citation import bibtex, readable
@@ -50,8 +50,7 @@ class Page:
 
     def save(self, path: str | Path) -> None:
         """Write the page into a file, which appears whole or not at all."""
-        with replacing(path) as temporary:
-            temporary.write_text(self.html, encoding="utf-8")
+        write_text(path, self.html)
 
     def _repr_html_(self) -> str:
         return (
