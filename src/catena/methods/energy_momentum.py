@@ -1,8 +1,12 @@
 """Energy-momentum steps for linked bodies: implicit, conserving, solved by Newton's method, halved where it fails.
 
 The equations belong to the system; here is what makes of them a step: a start extrapolated from the last three steps, then the motion
-without forces; no root is taken that was not converged to, or that turns a body by more than a quarter turn; where none is found the step
-is made as two half steps, which keep what a whole one keeps.
+without forces; no root is taken that was not converged to, that turns a body by more than a quarter turn, or that has nothing to do with
+the motion; where none is found the step is made as two half steps, which keep what a whole one keeps.
+
+Beyond dt omega = 2 the equations have several roots, and all of them keep energy and momentum: one lies behind a wall of the potential as
+well as another before it. That of the motion is close to what the steps before let expect; where it is not, or nothing is known yet,
+it must be the root that grows continuously out of rest as the step grows from zero to its length.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import CapabilityError, InputError, nearest
-from ..kernel import inline
+from ..kernel import apart, inline
 from ..summation import put_back, save
 from ..views import (
     NOT_CONVERGED,
@@ -33,30 +37,44 @@ CONVERGED = 1e-17  # relative: the correction that is still to come; 1e-16 shows
 STAGNANT = 1e-8  # a relative correction that may be noise if it no longer falls
 CORRECTIONS = 14
 PARTS = 1024  # a step is cut into as many parts at most
+SURE = (
+    0.3  # a first correction, relative, and the ratio of the second to it, that leave no doubt which root they lead to
+)
+CLOSE = 0.1  # the same on the way to a root: near a fold others are close by
+FOLLOWED = 1e-8  # relative: how well roots are found on the way to that of the whole step
+SAME = 1e-4  # relative: roots as close as this are one
+STRIDE = 2.0**-6  # of the step: the way to its root begins with as much, where dt omega is small
+SHORTEST = 2.0**-12  # where even such a stride leads to no root, the way ends
 
 
 @inline
-def solve_increment(z, h, par, x):
-    """Newton's method on x; a status."""
+def solve_increment(z, h, par, x, goal):
+    """Newton's method on x, to the relative accuracy `goal`; a status, the first correction, and the ratio of the second to it."""
     before = 0.0
     stalled = 0
+    first = 0.0
+    fall = 0.0
     for number in range(CORRECTIONS):
         change = correct_increment(z, h, par, x)
         if change < 0.0:
-            return SINGULAR
+            return SINGULAR, first, fall
         rate = 1.0
-        if number > 0:
+        if number == 0:
+            first = change
+        else:
             rate = min(1.0, change / before)
             # once may be for want of new derivatives
             stalled = stalled + 1 if change <= STAGNANT and rate > 0.3 else 0
-        if rate * change <= CONVERGED or stalled == 2:
-            return OK
+            if number == 1 and change > STAGNANT:
+                fall = rate
+        if rate * change <= goal or stalled == 2:
+            return OK, first, fall
         before = change
-    return NOT_CONVERGED
+    return NOT_CONVERGED, first, fall
 
 
 @inline
-def try_step(z, e, h, par, x, carry):
+def try_step(z, e, h, par, x, kept, carry):
     """One step of length h, from the extrapolated start, then from the plain one; a status.
 
     carry: how many steps are known, the lengths of the last three, and their unknowns.
@@ -69,7 +87,10 @@ def try_step(z, e, h, par, x, carry):
             extrapolate(h, carry, x)
         else:
             guess_increment(par, x)
-        status = solve_increment(z, h, par, x)
+        status, first, fall = solve_increment(z, h, par, x, CONVERGED)
+        # a start that is a root already needs no way to it: nothing acts
+        if status == OK and first > 0.0 and (attempt == 1 or max(first, fall) > SURE):
+            status = follow(z, h, par, x, kept)
         if status == OK:
             status = accept_increment(z, e, h, par, x)
         if status == OK:
@@ -84,6 +105,54 @@ def try_step(z, e, h, par, x, carry):
         carry[1] = h
         carry[0] = min(carry[0] + 1.0, 3.0)
     return status
+
+
+@apart
+def follow(z, h, par, x, kept):
+    """OK if the root x of the step h is that to which the roots of shorter steps lead, from 0 on, else NOT_CONVERGED; x stays.
+
+    Increments over the part p of the step are p times a rate, which is expected on the line through the last two. Newton's method must
+    leave no doubt at any stride, or it could change from one branch of roots to another. For the first two roots there is no line: at
+    rest, or with velocities that do not fit the joints, the motion without forces is no measure.
+    """
+    n = x.shape[0]
+    root = kept[0:n]
+    last = kept[n : 2 * n]
+    former = kept[2 * n : 3 * n]
+    for k in range(n):
+        root[k] = x[k]
+    begin_increment(z, h, par, x)
+    guess_increment(par, x)
+    for k in range(n):
+        last[k] = x[k]
+        former[k] = x[k]
+    reached = 0.0
+    before = 0.0
+    stride = STRIDE
+    while reached < 1.0 and stride >= SHORTEST:
+        part = min(reached + stride, 1.0)
+        begin_increment(z, part * h, par, x)
+        ahead = (part - reached) / (reached - before) if before > 0.0 else 0.0
+        for k in range(n):
+            x[k] = part * (last[k] + ahead * (last[k] - former[k]))
+        status, first, fall = solve_increment(z, part * h, par, x, FOLLOWED)
+        if status == OK and fall <= CLOSE and (first <= CLOSE or before == 0.0):
+            for k in range(n):
+                former[k] = last[k]
+                last[k] = x[k] / part
+            before = reached
+            reached = part
+            stride *= 2.0
+        else:
+            stride *= 0.5
+    size = 0.0
+    apart_by = 0.0
+    for k in range(n):
+        size = max(size, abs(root[k]))
+        apart_by = max(apart_by, abs(root[k] - last[k]))
+        x[k] = root[k]
+    begin_increment(z, h, par, x)
+    return OK if reached == 1.0 and apart_by <= SAME * size else NOT_CONVERGED
 
 
 @inline
@@ -111,11 +180,12 @@ def conserving_step(z, e, dt, par, tab, work, carry):
     most = int(tab[0, 0])
     unknowns = (carry.shape[0] - 4) // 3
     x = work[2 * n : 2 * n + unknowns]
+    kept = work[2 * n + unknowns : 2 * n + 4 * unknowns]
     save(z, e, work)
     done = 0
     part = most
     while done < most:
-        status = try_step(z, e, dt * part / most, par, x, carry)
+        status = try_step(z, e, dt * part / most, par, x, kept, carry)
         if status == OK:
             done += part
             while part < most and done % (2 * part) == 0:
@@ -138,7 +208,7 @@ def increment_stepper(view: View, *, parts: int) -> Stepper:
             "it needs bodies with three moments of inertia, and one of these is a line or a point",
             do='give the body some thickness, or use form="joint" with Gauss',
         )
-    scratch = 2 * view.dimension + view.unknowns
+    scratch = 2 * view.dimension + 4 * view.unknowns
     return Stepper(conserving_step, np.full((1, 1), float(parts)), scratch, 4 + 3 * view.unknowns, view.scratch)
 
 
