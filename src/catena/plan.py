@@ -15,9 +15,10 @@ from .engine.identity import program_digest
 from .errors import CatenaWarning, InputError, warn_once
 from .methods.base import Method, method_from, stored_method
 from .systems.base import State, System, system_from
-from .systems.numbers import real_array
+from .systems.numbers import finite_number, real_array
 from .watching import Event, Section, crossing_of
 
+NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
 NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
 
 
@@ -230,9 +231,9 @@ def checked_start(system: System, start: State) -> State:
             f"the start has {shown(seen)}; this system needs {shown(wanted)}", where="simulate.start",
             do="make it with start() of this system",
         )  # fmt: skip
-    if not all(np.isfinite(array).all() for array in (*arrays.values(), np.array(start.time, dtype=float))):
+    if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InputError("the start is not finite", where="simulate.start", do="give finite numbers")
-    return State(arrays, float(start.time))
+    return State(arrays, finite_number(start.time, "start.time"))
 
 
 def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False) -> int:
@@ -241,13 +242,16 @@ def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, 
         seen = "both steps and t_end are" if steps is not None else "neither steps nor t_end is"
         raise InputError(f"{seen} given", where="steps, t_end", do="give one of them")
     if steps is not None:
-        return positive_integer(steps, "steps")
+        whole = positive_integer(steps, "steps")
+        require_resolved(dt, t0, whole)
+        return whole
     assert t_end is not None
     if not _is_finite_number(t_end) or t_end <= t0:
         raise InputError(f"t_end = {t_end!r}", where="t_end", do=f"give a finite time after the start, {t0:g}")
     ratio = (t_end - t0) / dt
     if ratio > 1e15:
         raise InputError(f"t_end / dt = {ratio:.3g} steps are too many", where="dt, t_end", do="use a larger dt")
+    require_resolved(dt, t0, ratio)
     whole = max(1, math.ceil(ratio * (1 - 1e-9)) if adjust else round(ratio))
     if not adjust and abs(ratio - whole) > 1e-9 * whole:
         raise InputError(
@@ -255,6 +259,17 @@ def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, 
             do=f"use dt = {(t_end - t0) / whole!r}, or t_end = {t0 + whole * dt!r}",
         )  # fmt: skip
     return whole
+
+
+def require_resolved(dt: float, t0: float, steps: float) -> None:
+    """Refuse times that cannot be told apart: t, t + dt/2 and t + dt must be different doubles all along the run."""
+    latest = max(abs(t0), abs(t0 + steps * dt))
+    apart = math.ulp(latest)
+    if not apart <= 0.5 * dt:
+        raise InputError(
+            f"dt = {dt:g} is too short at t = {latest:g}, where doubles are {apart:.2g} apart", where="dt",
+            do="count the time from a later moment (start.time = 0), use a larger dt, or fewer steps",
+        )  # fmt: skip
 
 
 def positive_number(value: Any, name: str) -> float:
@@ -266,13 +281,13 @@ def positive_number(value: Any, name: str) -> float:
 
 def positive_integer(value: Any, name: str) -> int:
     """A whole number above zero."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
         raise InputError(f"{name} = {value!r}", where=name, do="give a whole number above zero")
     return int(value)
 
 
 def _is_finite_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     try:
         return math.isfinite(value)

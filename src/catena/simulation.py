@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import memory
-from .engine.build import choose_view
+from .engine.build import build, choose_view
 from .engine.driver import Chunk, Driver
 from .errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method, is_renamed, stored_method
@@ -29,6 +29,7 @@ from .watching import Event, Section
 
 CHUNK_SECONDS = 0.1
 CHUNK_BYTES = 2**22
+LOOKED_AT = 100_000  # numbers in a state whose energy plain Python computes within seconds
 PATIENCE = 2.0  # seconds that a stop may wait for the next commit
 
 Progress = Callable[[int, int, float, float], None]
@@ -104,13 +105,24 @@ def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool |
     else:
         MemoryRecorder.require_memory(plan, count)
     driver = _driver(plan)
+    require_defined(plan, driver)
+    recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
+    return _run(plan, driver, recorder, count, progress, begin=True)
+
+
+def require_defined(plan: Plan, driver: Driver) -> None:
+    """Refuse a start where the energy, or another invariant, has no finite value."""
     if driver.first_row().status != OK:
         raise InputError(
             "the energy, or another invariant, is not defined at the start", where=plan.system.undefined_at(plan.start),
             do="start away from singular points and inside the domain of every function",
         )  # fmt: skip
-    recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
-    return _run(plan, driver, recorder, count, progress, begin=True)
+
+
+def check_start(plan: Plan) -> None:
+    """The same without compiling, for a plan that is only looked at; a large one is left to its run."""
+    if plan.system.public_width <= LOOKED_AT:
+        require_defined(plan, _driver(plan, compiled=False))
 
 
 def resume(
@@ -190,13 +202,13 @@ def _require_same_names(spec: Mapping[str, Any], path: str | Path) -> None:
         )  # fmt: skip
 
 
-def _driver(plan: Plan) -> Driver:
+def _driver(plan: Plan, *, compiled: bool = True) -> Driver:
     _, stepper = choose_view(plan.system, plan.method)
     memory.require(
         8 * stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
         do='use an explicit method, or solver="fixed-point", which has no matrix',
     )  # fmt: skip
-    program = plan.program()
+    program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
     return Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=plan.dt, every=plan.every)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
+from .. import memory
 from ..systems.body import Body
 from .tables import Table, placed
 
@@ -26,6 +27,7 @@ Orientation: Any = Annotated[
 ]
 ONE_ORIENTATION = "body to space: unit quaternion, scalar first, or the three rows of a rotation matrix"
 ORIENTATIONS = "body to space: unit quaternions, scalar first, or rotation matrices; none turned if left out"
+BYTES = 2000  # that a body takes in a start, the arrays of its system and the first samples, at least
 MASS = Field(1.0, gt=0, description="mass")
 
 
@@ -145,4 +147,7 @@ def make_bodies(given: Any) -> list[Body]:
         return [make_body(table, f"bodies.{j}") for j, table in enumerate(given)]
     arguments = given.given()
     count = arguments.pop("count")
+    memory.require(
+        count * BYTES, what=f"a system of {count} bodies", where="bodies.count", do="give fewer bodies"
+    )  # fmt: skip
     return [Body.from_description(arguments)] * count

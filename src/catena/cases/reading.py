@@ -25,6 +25,7 @@ from .wording import refusals, shown
 
 T = TypeVar("T")
 LISTED = {"section", "event"}
+MOST_NAMED = 100_000  # bodies of a system that cannot be made, whose names are listed all the same
 EXPRESSIONS = {"text": False, "where": True}  # keys of a section or event -> whether it is a condition
 
 
@@ -120,7 +121,7 @@ class _Reading:
         if system is not None and isinstance(given, StartTable):
             start = self.attempt(("start",), lambda: given.make(system))
         method = self.method(tables["method"], system)
-        names = [*described.watched_names(), "t"] if known else None
+        names = self.watched_names(described, system, tables) if known else None
         sections = self.watched(Section, "section", tables["section"], names)
         events = self.watched(Event, "event", tables["event"], names)
         self.different_names([("section", s) for s in sections] + [("event", e) for e in events])
@@ -132,6 +133,11 @@ class _Reading:
         if self.mistakes or system is None or start is None or run is None:
             return None
         return self.attempt(("run",), lambda: _case(system, start, method, run, sections, events, tables["units"]))
+
+    def watched_names(self, described: SystemTable, system: System | None, tables: dict[str, Any]) -> list[str] | None:
+        """What sections and events may be written in; None if there are none, or if a system that was refused has too many."""
+        too_many = system is None and getattr(getattr(described, "bodies", None), "count", 0) > MOST_NAMED
+        return [*described.watched_names(), "t"] if (tables["section"] or tables["event"]) and not too_many else None
 
     def time_given(self) -> float:
         """The time of a start in which something else may be wrong."""

@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from ..errors import CatenaError, InputError
+from ..input_files import read_regular
 from .mistakes import CaseError, Mistake
 from .positions import Path, Place, Positions
 
@@ -52,16 +53,13 @@ class Source:
     @classmethod
     def read(cls, file: str | FilePath, overrides: Sequence[str] = ()) -> Source:
         """The source in a file."""
-        path = FilePath(file)
         try:
-            data = path.read_bytes()
-        except OSError as error:
+            data = read_regular(file, LARGEST_FILE, do="give a case, not data")
+        except (OSError, ValueError) as error:
             raise InputError(
-                f"the case cannot be read: {error.strerror}", where=str(file),
+                f"the case cannot be read: {getattr(error, 'strerror', None) or error}", where=str(file),
                 do="check the path; `catena new hamiltonian` writes a case to start from",
             ) from None  # fmt: skip
-        if len(data) > LARGEST_FILE:
-            raise InputError(f"the file has {len(data)} bytes", where=str(file), do="give a case, not data")
         try:
             text = data.decode()
         except UnicodeDecodeError as error:

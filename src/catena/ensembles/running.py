@@ -13,7 +13,7 @@ from ..engine.build import choose_view
 from ..errors import CapabilityError, InputError, Interrupted, nearest
 from ..methods.base import Method
 from ..origin import Origin, going_on, origins_in
-from ..plan import Problem, make_plan
+from ..plan import Problem, make_plan, require_resolved
 from ..store import Store, require_free
 from ..systems.base import State, System
 from .checking import check_members, job_of, starts_of
@@ -102,6 +102,7 @@ def ensemble(
     states = (State({name: array[i] for name, array in fields.items()}, float(t)) for i, t in enumerate(times))
     first = next(states)
     plan, count = make_plan(system, first, method, dt=dt, steps=steps, t_end=None, every=every)
+    require_resolved(plan.dt, float(times[np.abs(times).argmax()]), count)
     job = Job(bare, plan.method, plan.dt, count, plan.every, keep)
     require_memory(job, len(times), threads=threads, stored=out is not None)
     pack = choose_view(bare, plan.method)[0].pack

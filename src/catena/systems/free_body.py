@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import views
-from ..errors import InputError
 from ..geometry.quaternion import to_space
 from ..views import View
 from .base import Invariant, State, register
+from .numbers import finite_times
 from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
 
@@ -110,9 +109,7 @@ class FreeBody(OneBody):
         from ..exact_motion import free_motion_at
 
         z = self.to_stepped(start)
-        times = np.asarray(t, dtype=float)
-        if not np.isfinite(times).all():
-            raise InputError(f"t = {t!r} is not finite", where="exact.t", do="give finite times")
+        times = finite_times(t, "exact.t")
         q, y = free_motion_at(self.body.rotor_moments, z, self.body.frame, (times - start.time).ravel())
         fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
         return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]

@@ -15,16 +15,19 @@ from numpy.typing import ArrayLike
 
 from .. import views
 from ..errors import InputError
+from ..expressions import parse
 from ..expressions.terms import evaluated
+from ..expressions.values import first_undefined
 from ..kernel import Written
 from ..summation import add
 from ..views import View, dimension, momentum_rate, velocity
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
-from .numbers import real_array, real_number
+from .numbers import finite_number, real_array
 from .phase_space import Pair, PhaseSpace
 
 MOST_SHOWN = 8  # coordinates in a title
+ELSEWHERE = "start away from singular points and inside the domain of every function"
 LONGEST_SHOWN = 60  # letters of an energy of many terms
 
 
@@ -86,7 +89,7 @@ class Hamiltonian(System):
         self.p = _names(p, "p")
         # in the order of their names: generated code must not depend on how a case or a store lists them
         given = sorted((parameters or {}).items())
-        self.parameters = {str(name): _number(value, f"parameters.{name}") for name, value in given}
+        self.parameters = {str(name): finite_number(value, f"parameters.{name}") for name, value in given}
         if len(self.q) != len(self.p):
             raise InputError(
                 f"{len(self.q)} coordinates but {len(self.p)} momenta", where="Hamiltonian.q, Hamiltonian.p",
@@ -174,13 +177,39 @@ class Hamiltonian(System):
                     f"{name} = {_shown(array)} is not finite", where=f"start.{name}", do="give finite numbers"
                 )
             fields[name] = array
-        state = State(fields, _number(time, "start.time"))
+        state = State(fields, finite_number(time, "start.time"))
         if not math.isfinite(self.energy_of(state)):
+            reason = self._undefined_term(state)
+            wrong = f"the energy is not defined at q = {_shown(fields['q'])}, p = {_shown(fields['p'])}"
+            raise InputError(wrong + (f": {reason}" if reason else ""), where="start", do=ELSEWHERE)
+        without = self._undefined_derivative(state)
+        if without:
             raise InputError(
-                f"the energy is not defined at q = {_shown(fields['q'])}, p = {_shown(fields['p'])}", where="start",
-                do="start away from singular points and inside the domain of every function",
+                f"the derivative of the energy by {without} is not defined at q = {_shown(fields['q'])}, "
+                f"p = {_shown(fields['p'])}", where="start", do=ELSEWHERE,
             )  # fmt: skip
         return state
+
+    def undefined_at(self, state: State) -> str:
+        """The first operation without a value."""
+        reason = self._undefined_term(state)
+        return f"start: {reason}" if reason else "start"
+
+    def _undefined_term(self, state: State) -> str:
+        values = dict(zip((*self.q, *self.p), self.to_stepped(state), strict=True)) | self.parameters
+        return first_undefined(parse(self.energy, list(values), what="energy", many_terms=True), values)
+
+    def _undefined_derivative(self, state: State) -> str:
+        """The variable by which the energy has no finite derivative in a state."""
+        rates, par = np.zeros(2 * len(self.q)), SimpleNamespace(**self.parameter_arrays())
+        for kernel, names in (("velocity", self.p), ("momentum_rate", self.q)):
+            try:
+                with np.errstate(all="ignore"):
+                    self._interpreted(kernel)(self.to_stepped(state), par, rates)
+            except (ZeroDivisionError, ValueError, OverflowError):
+                return names[0] if len(names) == 1 else f"one of {', '.join(names[:MOST_SHOWN])}"
+        wrong = np.flatnonzero(~np.isfinite(rates))
+        return (*self.p, *self.q)[int(wrong[0])] if len(wrong) else ""  # q moves by the derivative by p
 
     def energy_of(self, state: State) -> float:
         """H at a state; nan where it is not defined."""
@@ -308,16 +337,6 @@ def _names(given: str | Sequence[str], where: str) -> tuple[str, ...]:
             f"{where} = {given!r} is not a list of names", where=f"Hamiltonian.{where}", do='write q=["q1", "q2"]'
         )
     return names
-
-
-def _number(value: Any, where: str) -> float:
-    try:
-        number = real_number(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{value!r} is not a number", where=where, do="give a finite number") from None
-    if not math.isfinite(number):
-        raise InputError(f"{number} is not finite", where=where, do="give a finite number")
-    return number
 
 
 def _text(expression: Any, names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,7 @@ def real_array(values: Any) -> Array:
     Traceback (most recent call last):
     TypeError: complex numbers
     """
-    rows = values if isinstance(values, (list, tuple)) else (values,)
-    if any(np.ma.is_masked(row) for row in rows):
+    if _has_masked(values):
         raise TypeError("masked values")
     try:
         array = np.asarray(values)
@@ -39,14 +39,24 @@ def real_array(values: Any) -> Array:
     if array.dtype.kind in REAL or array.size == 0:
         return np.array(array, dtype=float)
     if array.dtype.kind == "O" and not any(
-        value is None or isinstance(value, (str, bytes, bool)) for value in array.flat
+        value is None or isinstance(value, (str, bytes, bool, np.bool_, np.datetime64, np.timedelta64))
+        for value in array.flat
     ):
         try:
             return np.array(array, dtype=float)  # fractions, decimals, numbers of sympy
         except (TypeError, ValueError):
             raise TypeError("what is no number") from None
+        except OverflowError:
+            raise TypeError("a number beyond the doubles") from None
     words = {"c": "complex numbers", "b": "truth values", "M": "dates", "m": "durations", "U": "texts", "S": "texts"}
     raise TypeError(words.get(array.dtype.kind, "what is no number"))
+
+
+def _has_masked(values: Any) -> bool:
+    """Whether something is masked, in lists of lists, too."""
+    if isinstance(values, (list, tuple)):
+        return any(_has_masked(row) for row in values)
+    return np.ma.is_masked(values)
 
 
 def real_number(value: Any) -> float:
@@ -104,3 +114,25 @@ def _fits(shape: tuple[int, ...], wanted: Shape) -> bool:
 def _in_words(shape: Shape) -> str:
     counts = ["n" if n is None else str(n) for n in shape]
     return f"{' x '.join(counts)} finite numbers" if counts else "a finite number"
+
+
+def finite_number(value: Any, where: str) -> float:
+    """The value as a finite float; InputError, with this place, if it is not one."""
+    try:
+        number = real_number(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{value!r} is not a number", where=where, do="give a finite number") from None
+    if not math.isfinite(number):
+        raise InputError(f"{number} is not finite", where=where, do="give a finite number")
+    return number
+
+
+def finite_times(values: Any, where: str) -> Array:
+    """A time or times as an array of finite floats; InputError, with this place, if they are none."""
+    try:
+        times = real_array(values)
+    except (TypeError, ValueError) as trouble:
+        raise InputError(f"these are no times: {trouble}", where=where, do="give finite numbers") from None
+    if not np.isfinite(times).all():
+        raise InputError("a time is not finite", where=where, do="give finite times")
+    return times

@@ -17,7 +17,7 @@ from ..geometry import rotations
 from ..geometry.quaternion import to_space
 from .base import Array, Field, State, System
 from .body import Body
-from .numbers import finite_numbers
+from .numbers import finite_number, finite_numbers
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
 
@@ -109,7 +109,7 @@ class OneBody(System):
             y = start_vector(angular_momentum, "angular_momentum")
         else:
             y = self.body.tensor @ start_vector(angular_velocity, "angular_velocity")
-        state = State({"orientation": q, "angular_momentum": y}, float(time))
+        state = State({"orientation": q, "angular_momentum": y}, finite_number(time, "start.time"))
         self._check_start(state)
         return state
 

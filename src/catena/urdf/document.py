@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
+from ..input_files import read_regular
 
 Array = NDArray[np.float64]
 
@@ -122,12 +123,7 @@ def read_document(path: str | Path) -> Document:
 def _parse(path: Path) -> Element:
     """The root element."""
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device may have no end
-            raise InputError("this is no file", where=str(path), do="give the path of a URDF file")
-        length = path.stat().st_size
-        if length > LARGEST_FILE:
-            raise InputError(f"the file has {length} bytes", where=str(path), do=f"give one of {LARGEST_FILE} at most")
-        text = path.read_bytes()
+        text = read_regular(path, LARGEST_FILE, do=f"give a URDF file of {LARGEST_FILE} bytes at most")
     except OSError as trouble:
         raise InputError(f"the file cannot be read: {trouble.strerror}", where=str(path), do="give its path") from None
     parser = expat.ParserCreate()

@@ -12,6 +12,7 @@ from ...errors import InputError, warn_once
 from ...geometry import rotations
 from ..base import Array, State
 from ..many_bodies import start_array
+from ..numbers import finite_number
 from ..orientations import orientations
 from ..potentials.pairwise import Pairwise
 from .ends import Displaced
@@ -56,7 +57,9 @@ def make_start(
         y = (chain.alike.each(lambda body: body.tensor) @ omega[:, :, None])[:, :, 0]
     _check_held(chain, r, p, y)
     _check_lines(chain, y)
-    state = State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, float(time))
+    state = State(
+        {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
+    )
     if check:
         _check_distances(chain, state)
     return state

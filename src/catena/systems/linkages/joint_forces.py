@@ -107,7 +107,11 @@ class Torsion:
     damping: float = 0.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.joint, bool) or not isinstance(self.joint, int | np.integer) or self.joint < 0:
+        if (
+            isinstance(self.joint, (bool, np.timedelta64))
+            or not isinstance(self.joint, int | np.integer)
+            or self.joint < 0
+        ):
             raise InputError(f"joint = {self.joint!r}", where="Torsion.joint", do="give the number of a joint")
         parameters = checked_parameters(self.parameters, ("theta",), "Torsion")
         parse(self.potential, ["theta", *parameters], what="torsion")
@@ -206,7 +210,7 @@ def describe_force(force: JointForce) -> dict[str, Any]:
 
 
 def _body(number: Any, where: str) -> int:
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < GROUND:
+    if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < GROUND:
         raise InputError(f"{number!r}", where=where, do="give the number of a body, or -1 for the ground")
     return int(number)
 

@@ -59,7 +59,7 @@ class Joint:
         where = type(self).__name__
         for name, least in (("parent", GROUND), ("child", 0)):
             number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+            if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < least:
                 raise InputError(
                     f"{name} = {number!r}", where=f"{where}.{name}",
                     do="give the number of a body" + (", or -1 for the ground" if least == GROUND else ""),

@@ -19,6 +19,7 @@ from ...views import View
 from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
 from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, start_array, vector
+from ..numbers import finite_number
 from ..one_body import component_names
 from ..orientations import orientations
 from ..phase_space import PhaseSpace
@@ -194,7 +195,9 @@ class Linkage(System):
             fields = {"orientation": q, "momentum": np.zeros((self.count, 3)), "angular_momentum": y}
             omega = starts.velocities(self, State(fields)).reshape(self.count, 2, 3)[:, 1]
             p = masses * starts.moved(self, q, omega)
-        state = State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, float(time))
+        state = State(
+            {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
+        )
         return starts.checked_start(self, state, project=project)
 
     def begun(self, start: State) -> Linkage:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, nearest
 from ...kernel import Written
-from ..numbers import real_number
+from ..numbers import finite_number
 from .wells import Well, find_well
 
 Quantity = Literal["energy", "force", "slope"]
@@ -267,12 +267,7 @@ def at_once(kernel: Callable[..., Any], s: NDArray[np.float64], number: int, par
 
 def checked(value: Any, where: str, *, least: float | None = None, above: float | None = None) -> float:
     """A finite number within its bounds."""
-    try:
-        number = real_number(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{value!r} is not a number", where=where, do="give a finite number") from None
-    if not math.isfinite(number):
-        raise InputError(f"{number} is not finite", where=where, do="give a finite number")
+    number = finite_number(value, where)
     if above is not None and not number > above:
         raise InputError(f"{where.split('.')[-1]} = {number:g}", where=where, do=f"give a number above {above:g}")
     if least is not None and not number >= least:

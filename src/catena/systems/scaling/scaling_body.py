@@ -16,7 +16,7 @@ from ...geometry.free_rotation import ORBIT
 from ...views import View
 from ..base import Array, Field, Invariant, State, register
 from ..linkages.joint_forces import Load, describe_force, force_from
-from ..numbers import real_number
+from ..numbers import finite_number, finite_times, real_number
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
 from ..phase_space import Pair, PhaseSpace
@@ -215,7 +215,7 @@ class ScalingBody(OneBody):
             p = self.body.mass * start_vector(velocity, "velocity")
         fields = {"position": start_vector(position, "position"), "orientation": turning.orientation, "momentum": p}
         fields |= {"angular_momentum": turning.angular_momentum, "scale": np.array(s), "scale_rate": np.array(rate)}
-        return State(fields, float(time))
+        return State(fields, finite_number(time, "start.time"))
 
     def _size_of(self, orientation: ArrayLike, scale: float | None) -> tuple[Array, float]:
         """The unit quaternion and the scale; without a given scale the squared length of the quaternion is the scale.
@@ -314,9 +314,7 @@ class ScalingBody(OneBody):
 
         if not self.is_free:
             raise CapabilityError("only motion without forces has a closed form", do="simulate it")
-        times = np.asarray(t, dtype=float)
-        if not np.isfinite(times).all():
-            raise InputError(f"t = {t!r} is not finite", where="exact.t", do="give finite times")
+        times = finite_times(t, "exact.t")
         z, flat = self.to_stepped(start), times.ravel()
         rests = self.constraint == "equality"
         first = Flight(start.time, float(z[13]), float(z[14]), 0.0, rests)

@@ -1,0 +1,69 @@
+"""The value of an expression at a point, operation by operation: where it has none, and why."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
+
+from .tree import Node, Tree
+
+
+def first_undefined(tree: Tree, values: Mapping[str, float]) -> str:
+    """Which operation of an expression has no finite value at a point, and with what; empty if all have one.
+
+    Examples
+    --------
+    >>> from catena.expressions import parse
+    >>> first_undefined(parse("p**2/2 - 1/sqrt(q**2)", ["q", "p"]), {"q": 0.0, "p": 1.0})
+    'division by 0 (in q, column 11 of the text)'
+    """
+    done: list[float] = []
+    names: list[frozenset[str]] = []
+    for node in tree.nodes:
+        arguments = [done[place] for place in node.arguments]
+        own = {str(node.value)} if node.operation == "name" else set()
+        names.append(frozenset(own).union(*(names[place] for place in node.arguments)))
+        try:
+            value = _value(node, arguments, values)
+        except (ArithmeticError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            used = ", ".join(sorted(names[-1])) or "no name"
+            return f"{_worded(node, arguments)} (in {used}, column {node.column + 1} of the text)"
+        done.append(value)
+    return ""
+
+
+def _value(node: Node, arguments: list[float], values: Mapping[str, float]) -> float:
+    folded: dict[str, Callable[..., float]] = {
+        "sum": lambda *terms: math.fsum(terms),
+        "product": lambda *factors: reduce(operator.mul, factors),
+        "negative": operator.neg,
+        "reciprocal": lambda under: 1.0 / under,
+        "quotient": operator.truediv,
+        "power": math.pow,
+    }
+    match node.operation:
+        case "number":
+            return float(node.value)  # type: ignore[arg-type]
+        case "name":
+            return float(values[str(node.value)])
+        case operation:
+            function: Any = folded.get(operation) or getattr(math, operation)
+            return float(function(*arguments))
+
+
+def _worded(node: Node, arguments: list[float]) -> str:
+    shown = [f"{argument:g}" for argument in arguments]
+    match node.operation:
+        case "reciprocal" | "quotient":
+            return f"division by {shown[-1]}"
+        case "power":
+            return f"the power {shown[0]}**{shown[1]}"
+        case "sum" | "product" | "negative":
+            return f"a {node.operation} beyond the doubles"
+        case operation:
+            return f"{operation}({', '.join(shown)})"
