@@ -136,7 +136,9 @@ class _Reading:
 
     def watched_names(self, described: SystemTable, system: System | None, tables: dict[str, Any]) -> list[str] | None:
         """What sections and events may be written in; None if there are none, or if a system that was refused has too many."""
-        too_many = system is None and getattr(getattr(described, "bodies", None), "count", 0) > MOST_NAMED
+        bodies = getattr(described, "bodies", ())
+        count = len(bodies) if isinstance(bodies, (list, tuple)) else bodies.count
+        too_many = system is None and count > MOST_NAMED
         return [*described.watched_names(), "t"] if (tables["section"] or tables["event"]) and not too_many else None
 
     def time_given(self) -> float:
