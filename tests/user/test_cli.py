@@ -237,7 +237,7 @@ def test_a_contradiction_of_the_promise_is_said_and_is_no_failure(case):
 
 
 def test_a_step_that_fails_gives_code_3_and_what_was_recorded_before(case):
-    result = call("run", case, "--set", "start={ q = [1e-160, 0.0], p = [0.0, 0.0] }", "--out", "f.zarr", code=3)
+    result = call("run", case, "--set", "start={ q = [1e-100, 0.0], p = [0.0, 0.0] }", "--out", "f.zarr", code=3)
     assert "no longer finite" in result.stderr and "step 1" in result.stderr
     assert "energy" in result.stdout
     assert len(ct.open("f.zarr").data.time) == 1
