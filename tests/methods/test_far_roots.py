@@ -92,7 +92,7 @@ def outcomes(made: Program, torsion: str, times: float) -> tuple[int, int, int]:
 @pytest.mark.parametrize("level", ["both", "position"])
 @pytest.mark.parametrize("torsion", TORSIONS)
 def test_a_long_step_takes_the_root_of_the_motion_or_fails(torsion: str, level: str) -> None:
-    """dt omega = 3 and 10, each step in one part. Of 4800 starts with seeds 1 and 7 none took another root."""
+    """dt omega = 3 and 10, each step in one part. Of 3200 starts with seeds 1 and 7 none took another root."""
     made = program(torsion, level, parts=1)
     for times, least in ((3.0, 3), (10.0, 0)):
         near, far, _ = outcomes(made, torsion, times)
