@@ -275,7 +275,7 @@ def test_the_largest_accepted_expression_is_derived_in_about_a_second(family):
 
 
 def test_mistaken_texts_are_refused_or_mean_something():
-    """10 000 texts; of the accepted ones, 300 different ones are derived, written and run against their exact values.
+    """10 000 texts; of the accepted ones, 150 different ones are derived, written and run against their exact values.
 
     The formulas (code at 40 digits) may deviate by 1e-10: constants are doubles, and some points are ill-conditioned.
     """
@@ -289,7 +289,7 @@ def test_mistaken_texts_are_refused_or_mean_something():
     assert refused > 3000
     assert len(accepted) > 600
     compared = 0
-    for tree in random.Random(1).sample(list(accepted), 300):
+    for tree in random.Random(1).sample(list(accepted), 150):
         try:
             lines = written(tree)
         except CatenaError:
@@ -307,4 +307,4 @@ def test_mistaken_texts_are_refused_or_mean_something():
                 assert max(abs(a - b) for a, b in zip(doubles, exact, strict=True)) < 1e-8 * scale, (tree.text, point)
                 compared += 1
                 break
-    assert compared > 200
+    assert compared > 100

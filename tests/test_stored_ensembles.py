@@ -236,6 +236,7 @@ def test_a_full_disk_ends_in_a_clear_error_and_nothing_is_lost(tmp_path, monkeyp
         assert contents(path) == whole
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_members(tmp_path, monkeypatch):
     """Samples of 10 kB for each member: 3.8 MB more in memory, but not more than their starts (0.1 kB each) if stored."""
     monkeypatch.setenv(ROWS_VARIABLE, "32")

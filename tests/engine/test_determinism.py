@@ -20,7 +20,7 @@ WATCHED = (ct.Section("zero", "q2 + sin(3*t)/5", 0, where="p1 < 9"),)
 
 PAIRS = [
     (ct.problems.kepler(), ct.RK4()),
-    (ct.problems.kepler(), ct.Gauss(3)),
+    pytest.param(ct.problems.kepler(), ct.Gauss(3), marks=pytest.mark.slow),
     (ct.problems.henon_heiles(), ct.Splitting(4)),
     (ct.problems.galactic(), ct.StormerVerlet()),
     (ct.problems.kepler(), ct.Composition(ct.StormerVerlet(), "yoshida4")),

@@ -447,6 +447,7 @@ def test_samples_pass_through_in_blocks(
         assert (tmp_path / "at once").read_bytes() == (tmp_path / "in blocks").read_bytes()
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(tmp_path: Path) -> None:
     """Of 24001 samples in a store, 13 MB, no format that maps or streams numbers needs half; one copy would need all."""
     ct.simulate(ct.problems.helix_chain(5), dt=0.02, steps=24_000, out=tmp_path / "run.zarr")

@@ -206,7 +206,7 @@ def crossings(row: str, t_end: float) -> tuple[int, tuple[float, float]]:
 
 
 @pytest.mark.parametrize("t_end", [1e3, 1e4])
-@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("row", [pytest.param(row, marks=[pytest.mark.slow] if row in "cd" else []) for row in ROWS])
 def test_the_orbit_crosses_as_often_as_published_in_short(row, t_end):
     """Counts that do not change when the start is moved by 1e-12."""
     assert crossings(row, t_end)[0] == COUNTS[t_end][row]

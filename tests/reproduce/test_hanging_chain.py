@@ -31,6 +31,7 @@ def test_the_hanging_chains_are_reproduced(tmp_path: Path) -> None:
     assert {file.suffix for file in report.files} == {".png", ".pdf", ".csv"}
 
 
+@pytest.mark.slow
 def test_a_step_that_holds_positions_only_would_be_seen(short: hanging_chain.Motions) -> None:
     """The published step in the place of the other one: the joints' velocities are off by 1e-2."""
     right = hanging_chain._velocity_rows("spherical", {**short})[-1]

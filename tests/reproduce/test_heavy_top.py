@@ -26,6 +26,7 @@ def uncompiled(monkeypatch):
     monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
 
 
+@pytest.mark.slow
 def test_every_row_agrees_and_every_picture_has_ink(report):
     assert report.ok, str(report)
     assert all(row.agrees is not None for row in report.rows)
@@ -38,6 +39,7 @@ def test_every_row_agrees_and_every_picture_has_ink(report):
             assert (np.ptp(pixels, axis=-1) > 0.25).sum() > 500, f"{file} has no coloured ink"
 
 
+@pytest.mark.slow
 def test_all_published_errors_are_compared_in_all_their_digits(report):
     rows = [row for row in report.rows if row.quantity.endswith("error of R")]
     assert len(rows) == 10
@@ -45,6 +47,7 @@ def test_all_published_errors_are_compared_in_all_their_digits(report):
         assert f"{row.ours:.4e}" == f"{row.reference:.4e}"
 
 
+@pytest.mark.slow
 def test_rattle_is_not_said_to_conserve_energy(report):
     assert not any(row.quantity == f"Rattle(), {top.LONG} steps: energy" for row in report.rows)
     assert report[f"Rattle(), {top.LONG} steps: largest E - E0"].ours > 0.01

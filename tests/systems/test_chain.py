@@ -12,9 +12,12 @@ from chains import REFERENCE, STATES, disturbed_helix, problem_of, worst_differe
 from uncompiled import simulate
 
 
-@pytest.mark.parametrize("name", STATES)
 @pytest.mark.parametrize(
-    ("method", "dt"), [(ct.Splitting(6), 0.0025), (ct.Gauss(6), 0.005)], ids=["splitting", "gauss"]
+    ("name", "method", "dt"),
+    [
+        *((name, ct.Splitting(6), 0.0025) for name in STATES),
+        *(pytest.param(name, ct.Gauss(6), 0.005, marks=[] if name == "R2" else pytest.mark.slow) for name in STATES),
+    ],
 )
 def test_chains_reach_the_reference_states(name, method, dt):
     """Tolerance 1e-12 as the reference was made for (1e-11 for the chaotic row): measured 1e-15 to 5e-14."""
@@ -77,7 +80,7 @@ def test_a_chain_of_linear_bodies_keeps_its_lines_from_spinning():
     j = np.arange(4)
     position = np.column_stack([1.2 * j, 0.1 * j, np.zeros(4)])
     velocity = 0.1 * np.column_stack([np.sin(j), np.cos(j), np.sin(2 * j)]) * (j > 0)[:, None]
-    run = ct.simulate(chain, chain.start(position, velocity=velocity), method=ct.Gauss(6), dt=0.01, steps=200)
+    run = simulate(chain, chain.start(position, velocity=velocity), method=ct.Gauss(3), dt=0.01, steps=40)
     assert np.abs(run.data.angular_momentum[..., 2]).max() < 1e-16
     with pytest.raises(ct.CapabilityError, match="linear"):
         ct.simulate(chain, chain.start(position), method=ct.Splitting(2, ct.ThreeRotations()), dt=0.01, steps=1)

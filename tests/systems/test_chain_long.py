@@ -27,7 +27,7 @@ def keeps_the_unit_quaternions(stages: int, steps: int) -> None:
         assert audit[name].verdict == "exact", audit
 
 
-@pytest.mark.parametrize("stages", [3, 6])
+@pytest.mark.parametrize("stages", [6])  # compiled for the reference states as well
 def test_gauss_keeps_unit_quaternions_over_2000_steps(stages):
     keeps_the_unit_quaternions(stages, 2000)
 

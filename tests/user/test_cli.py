@@ -415,9 +415,9 @@ def test_without_a_case_the_pulled_chain_is_run_and_keeps_its_promises(case):
     assert shown["case"]["system"]["kind"] == "Chain" and shown["steps"] == 2000
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", ["kepler", pytest.param("galactic", marks=pytest.mark.slow)])
 def test_examples_keep_their_promises(case, example):
-    shown = json.loads(call("run", example, "--json", "--quiet", "--no-out").stdout)
+    shown = json.loads(call("run", ROOT / "examples" / f"{example}.toml", "--json", "--quiet", "--no-out").stdout)
     assert shown["ok"] and shown["steps"] >= 1e5
 
 

@@ -59,7 +59,7 @@ def test_a_loaded_machine_fails_no_property() -> None:
 
     @st.composite
     def slow_numbers(draw: st.DrawFn) -> int:
-        time.sleep(0.25)
+        time.sleep(0.13)
         return draw(st.integers())
 
     def property_of(settings: hypothesis.settings) -> Callable[[], None]:
