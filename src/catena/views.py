@@ -44,7 +44,7 @@ class View:
     pack : state -> stepped variables
     unpack : (stepped variables, time) -> state
     flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "block_jacobian", "registers", "rotor",
-        "linear_bodies", "scaling", "scratch": the field keeps numbers in par on the way)
+        "linear_bodies", "scaling", "scratch": the field keeps numbers in par on the way, "newton_on_demand": it takes long to compile)
     literal : whether sizes become literals of the compiled code
     moments : (bodies, 3), principal moments of the bodies that a rotor turns
     body_of : number of a stepped variable -> number of its body; None where there are no bodies

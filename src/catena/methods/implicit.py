@@ -225,7 +225,7 @@ class _Implicit(Method):
     def stepper(self, view: View) -> Stepper:
         t = self.tableau()
         s, n = t.stages, view.dimension
-        with_newton = self.solver != "fixed-point" and has_jacobian(view)
+        with_newton = self._takes_newton(view)
         if self.solver == "newton" and not with_newton:
             other = replace(self, solver="fixed-point")  # type: ignore[type-var]
             raise CapabilityError("the system gives no Jacobian for Newton's method", do=f"use {other}")
@@ -240,18 +240,21 @@ class _Implicit(Method):
         step = newton_step if self.solver == "newton" else chosen
         return Stepper(bind(step, fills), tab, work, n * tab.shape[1] + 5, par, packed=True)
 
+    def _takes_newton(self, view: View) -> bool:
+        """Whether Newton's method is part of the step; "auto" leaves it out where it doubles the time of compiling."""
+        wanted = self.solver == "newton" or (self.solver == "auto" and "newton_on_demand" not in view.flags)
+        return wanted and has_jacobian(view)
+
     def counts(self, carry: NDArray[np.float64]) -> dict[str, int]:
         return {"sweeps": int(carry[-4]), "newton_steps": int(carry[-1])}
 
     def trace(self, view: View, work: NDArray[np.float64]) -> tuple[int | None, list[float]]:
-        newton = self.solver != "fixed-point" and has_jacobian(view)
+        newton = self._takes_newton(view)
         variable, changes = stages.noted(work, view.dimension, stages.table(self.tableau()))
         return variable if newton else None, changes
 
     def advice(self) -> str:
-        return "use a smaller dt" + (
-            "" if self.solver != "fixed-point" else ', or solver="newton" if the problem is stiff'
-        )
+        return "use a smaller dt" + ("" if self.solver == "newton" else ', or solver="newton" if the problem is stiff')
 
 
 SYMPLECTIC = (Exact("linear"), Exact("bilinear"), Exact("quadratic"), Bounded("energy"))
@@ -271,7 +274,8 @@ class Gauss(_Implicit):
     Parameters
     ----------
     stages : 1 to 16
-    solver : "auto" repeats a step whose fixed point failed with Newton; "fixed-point"; "newton" for stiff systems
+    solver : "auto" repeats a step whose fixed point failed with Newton (but for linkages with closed loops, where that takes long to
+        compile); "fixed-point"; "newton" for stiff systems
 
     Examples
     --------

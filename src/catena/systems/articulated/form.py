@@ -145,7 +145,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
 
     balls = any(node is not None and node.kind == BALL for node in layout.nodes)
     return View(
-        name, fills, layout.dimension, pack, unpack, frozenset({"scratch"}), False, withdrawn=NOT_POLYNOMIAL,
+        name, fills, layout.dimension, pack, unpack, frozenset({"scratch", *(["newton_on_demand"] if looped else [])}), False, withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
         factors=_factors(linkage),
     )  # fmt: skip
