@@ -141,6 +141,7 @@ def shuffled() -> list[str]:
     return [text for text in texts if len(text) < 200]
 
 
+@pytest.mark.slow
 def test_mutated_expressions_compiled_give_the_same_bits() -> None:
     compare_compiled(shuffled(), count=2)
 

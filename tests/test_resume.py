@@ -281,6 +281,7 @@ def peak_memory(steps: int, out: Path | str) -> float:
     return found["megabytes"]
 
 
+@pytest.mark.slow
 def test_a_hundred_times_more_samples_take_no_more_memory(tmp_path: Path) -> None:
     """10^5 and 10^7 steps, 10^4 and 10^6 rows of 32 bytes. In memory, the broken twin, they take at least 32 MB more."""
     ct.simulate(ct.problems.harmonic(), method=ct.StormerVerlet(), dt=0.1, steps=1)  # compiled here, for both

@@ -32,16 +32,20 @@ def both(name: str, function: str, library: Any) -> tuple[Any, Any]:
     return engine.run_ours(program, dt, STEPS), engine.run_c(getattr(library, function), program, dt, STEPS)
 
 
-FORMS = [(name, function) for name, (_, _, _, functions) in engine.NEAR_C.items() for function in functions]
+FORMS = [
+    pytest.param(name, function, id=function, marks=[pytest.mark.slow] if "gauss" in name.lower() else [])
+    for name, (_, _, _, functions) in engine.NEAR_C.items()
+    for function in functions
+]
 
 
-@pytest.mark.parametrize(("name", "function"), FORMS, ids=[function for _, function in FORMS])
+@pytest.mark.parametrize(("name", "function"), FORMS)
 def test_the_loop_and_strict_c_agree_to_the_last_bit(name: str, function: str, libraries: dict[str, Any]) -> None:
     ours, theirs = both(name, function, libraries["strict"])
     assert engine.same_bits(ours, theirs)
 
 
-@pytest.mark.parametrize(("name", "function"), FORMS, ids=[function for _, function in FORMS])
+@pytest.mark.parametrize(("name", "function"), FORMS)
 def test_fused_multiplications_are_noticed_in_the_bits(name: str, function: str, libraries: dict[str, Any]) -> None:
     """The deliberate error: other roundings, and nothing else; the orbits stay together (3000 steps, 1e-9)."""
     ours, theirs = both(name, function, libraries["fused"])

@@ -52,6 +52,7 @@ def test_a_second_process_loads_neither_sympy_nor_what_numba_needs_to_compile() 
     assert compiling <= loaded(PREPARED)
 
 
+@pytest.mark.slow
 def test_all_functions_of_libm_are_found_by_machine_code_that_is_loaded() -> None:
     """Symbols that numba would not have bound yet make the process crash; the bits are those of the first process."""
     energy = "p**2/2 + " + " + ".join(

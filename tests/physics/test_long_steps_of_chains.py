@@ -51,6 +51,7 @@ def invariants(run: Driver, steps: int) -> dict[str, np.ndarray]:
 # Fixed point ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_step_of_order_six_takes_few_force_evaluations():
     """At most 27 at dt = 0.01, three for each sweep; measured 21.8."""
     run = driver(ct.Gauss(3), 0.01)

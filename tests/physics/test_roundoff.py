@@ -72,6 +72,7 @@ def test_the_energy_of_eight_long_runs_walks_without_drift(offset):
 
 
 @long_double
+@pytest.mark.slow
 def test_coefficients_that_are_rounded_each_for_itself_make_the_energy_drift():
     errors = [relative_errors(broken.PlainlyRoundedGauss(6), offset) for offset in OFFSETS]
     with pytest.raises(AssertionError):

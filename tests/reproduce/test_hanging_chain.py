@@ -10,6 +10,8 @@ import pytest
 from catena.methods.energy_momentum import EnergyMomentum
 from catena.reproduce import hanging_chain
 
+pytestmark = pytest.mark.slow  # the motions take most of a minute
+
 PUBLISHED, BOTH = hanging_chain.LEVELS
 
 
@@ -23,7 +25,6 @@ def short() -> hanging_chain.Motions:
     }
 
 
-@pytest.mark.slow
 def test_the_hanging_chains_are_reproduced(tmp_path: Path) -> None:
     report = hanging_chain.reproduce(tmp_path, quick=True)
     assert report.ok, report
@@ -31,7 +32,6 @@ def test_the_hanging_chains_are_reproduced(tmp_path: Path) -> None:
     assert {file.suffix for file in report.files} == {".png", ".pdf", ".csv"}
 
 
-@pytest.mark.slow
 def test_a_step_that_holds_positions_only_would_be_seen(short: hanging_chain.Motions) -> None:
     """The published step in the place of the other one: the joints' velocities are off by 1e-2."""
     right = hanging_chain._velocity_rows("spherical", {**short})[-1]

@@ -212,6 +212,7 @@ def rods_by_unit_vectors(positions, directions, velocities, rates_of_direction, 
     return end.reshape(4, n, 3)
 
 
+@pytest.mark.slow
 def test_rods_move_as_unit_vectors_do():
     """Gauss(6) against an independent formulation integrated by DOP853 with its least tolerances: 1e-13 (measured 2e-14)."""
     rod = ct.Body.from_particles([[0, 0, -0.5], [0, 0, 0.5]])
