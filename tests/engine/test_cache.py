@@ -227,5 +227,7 @@ def test_a_second_thread_waits_until_the_module_is_made(monkeypatch: pytest.Monk
 
 def test_without_the_lock_the_second_thread_makes_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "_loading", contextlib.nullcontext())
-    monkeypatch.setattr(cache, "sparing", lambda text: contextlib.nullcontext())  # two at once would leave numba changed
+    monkeypatch.setattr(
+        cache, "sparing", lambda text: contextlib.nullcontext()
+    )  # two at once would leave numba changed
     assert loaded_while_it_is_made("unlocked", monkeypatch) == (False, 2)
