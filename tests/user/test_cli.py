@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import re
 import resource
@@ -48,15 +47,6 @@ text = "q2"
 time = "year"
 """
 HEAVY = ("numpy", "numba", "sympy", "xarray", "zarr", "matplotlib", "pydantic", "scipy", "tree_sitter")
-
-
-@pytest.fixture(autouse=True)
-def _quiet_again():
-    """Commands set up the logger; the other tests want it as it was."""
-    logger = logging.getLogger("catena")
-    before = logger.level, logger.propagate, list(logger.handlers)
-    yield
-    logger.level, logger.propagate, logger.handlers[:] = before
 
 
 @pytest.fixture

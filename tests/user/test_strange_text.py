@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import unicodedata
 import warnings
 from functools import partial
@@ -53,14 +52,6 @@ steps = 20
 time = "s\\u001b[2J\\u202e\\u009b"
 length = "m</script><script>alert(1)</script>"
 """
-
-
-@pytest.fixture(autouse=True)
-def _quiet_again():
-    logger = logging.getLogger("catena")
-    before = logger.level, logger.propagate, list(logger.handlers)
-    yield
-    logger.level, logger.propagate, logger.handlers[:] = before
 
 
 def is_safe(text: str) -> bool:

@@ -83,15 +83,18 @@ def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: 
     [1.0, 2.0, 3.0]
     """
     name = where.rpartition(".")[2]
-    text = repr(values)
-    named = f"{name} = {text}" if len(text) <= SHOWN and "\n" not in text else name
     advice = do or "give " + " or ".join(_in_words(shape) for shape in shapes)
+
+    def named() -> str:
+        text = repr(values)  # of a million numbers: only if something is wrong with them
+        return f"{name} = {text}" if len(text) <= SHOWN and "\n" not in text else name
+
     try:
         array = real_array(values)
     except (TypeError, ValueError) as trouble:
-        raise InputError(f"{named} is not an array of numbers: it has {trouble}", where=where, do=advice) from None
+        raise InputError(f"{named()} is not an array of numbers: it has {trouble}", where=where, do=advice) from None
     if not any(_fits(array.shape, shape) for shape in shapes):
-        raise InputError(f"{named} has shape {array.shape}", where=where, do=advice)
+        raise InputError(f"{named()} has shape {array.shape}", where=where, do=advice)
     wrong = np.argwhere(~np.isfinite(array)).tolist()
     if wrong and rows:
         j = wrong[0][0]
@@ -100,7 +103,7 @@ def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: 
         )
     if wrong:
         element = (
-            f"element {wrong[0]} of {name} is {array[tuple(wrong[0])]}" if array.ndim else f"{named} is not finite"
+            f"element {wrong[0]} of {name} is {array[tuple(wrong[0])]}" if array.ndim else f"{named()} is not finite"
         )
         raise InputError(element, where=where, do=advice)
     return array
