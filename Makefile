@@ -9,19 +9,20 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= out
 AGAINST ?= HEAD
+CONSTRAINTS ?= constraints.txt
 
 .PHONY: setup setup-dev run test slow peers check bench bits docs viewer clean
 
 # The stamps say what is installed; they fall when the requirements change.
-$(VENV)/core.stamp: pyproject.toml constraints.txt
+$(VENV)/core.stamp: pyproject.toml $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing catena and what it needs into $(VENV)"
-	@begun=$$(date +%s); $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . && \
+	@begun=$$(date +%s); $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e . && \
 	  echo "installed in $$(( $$(date +%s) - begun )) s"
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/core.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,taylor,cluster,export,movie,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[dev,taylor,cluster,export,movie,docs]'
 	touch $@
 
 setup: $(VENV)/core.stamp
@@ -42,9 +43,10 @@ check: setup-dev
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
+	$(BIN)/pyright
 
 peers: setup-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[peers]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[peers]'
 	$(BIN)/python -m pytest -m peers
 
 bits: setup-dev

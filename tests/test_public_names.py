@@ -198,7 +198,7 @@ def test_every_public_name_is_found_and_documented() -> None:
     assert sorted(dir(ct)) == sorted(ct.__all__)
     for name in set(ct.__all__) - {"__version__"}:
         assert inspect.getdoc(getattr(ct, name)), name
-    with pytest.raises(AttributeError, match="has no attribute 'Gaus'"):
+    with pytest.raises(AttributeError, match="attribute Gaus"):
         ct.Gaus  # noqa: B018
 
 

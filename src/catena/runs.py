@@ -363,7 +363,7 @@ def open_run(path: str | Path) -> Run:
     return StoredRun(path)
 
 
-def open_stored(path: str | Path) -> Any:
+def open(path: str | Path) -> Run | Any:
     """Open a stored run or a stored ensemble, finished, interrupted or still running.
 
     Returns

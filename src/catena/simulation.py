@@ -131,7 +131,7 @@ def resume(
     steps: int | None = None,
     progress: bool | Callable[..., None] | None = None,
     anyway: bool = False,
-) -> Any:
+) -> Run | Any:
     """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
     Parameters

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,9 +188,10 @@ class System:
 
 
 _kinds: dict[str, type[System]] = {}
+AnySystem = TypeVar("AnySystem", bound=type[System])
 
 
-def register(system: type[System]) -> type[System]:
+def register(system: AnySystem) -> AnySystem:
     """Make a system known under the name of its class."""
     system.kind = system.__name__
     _kinds[system.kind] = system

@@ -6,7 +6,7 @@ All map body to space. An axis with an angle is `Rotation.from_rotvec(angle * ax
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,7 +87,14 @@ def _refuse(wrong: str, j: int | np.signedinteger, n: int | None, *, do: str) ->
     raise InputError(f"the orientation{which} {wrong}", where=where, do=do)
 
 
-def euler_angles(angles: ArrayLike, rates: ArrayLike | None = None, *, axes: str = "zyz") -> dict[str, Array]:
+class Attitude(TypedDict):
+    """How a body, or each of several, is turned and how fast it turns, by the names that `start` has for them."""
+
+    orientation: Array
+    angular_velocity: NotRequired[Array]
+
+
+def euler_angles(angles: ArrayLike, rates: ArrayLike | None = None, *, axes: str = "zyz") -> Attitude:
     """Euler angles, and their rates, as what `start` takes: `top.start(**ct.euler_angles(angles, rates))`.
 
     R = A_1(a_1) A_2(a_2) A_3(a_3) maps body to space: each turn is about an axis that the turns before it have moved with the
@@ -128,7 +135,7 @@ def euler_angles(angles: ArrayLike, rates: ArrayLike | None = None, *, axes: str
     a = finite_numbers(angles, (3,), (None, 3), where="euler_angles.angles")
     about = [np.eye(3)["xyz".index(axis)] for axis in axes]
     turns = [_turn(axis, a[..., k]) for k, axis in enumerate(about)]
-    made = {"orientation": rotations.multiply(rotations.multiply(turns[0], turns[1]), turns[2])}
+    made: Attitude = {"orientation": rotations.multiply(rotations.multiply(turns[0], turns[1]), turns[2])}
     if rates is not None:
         rate = finite_numbers(rates, (3,), (None, 3), where="euler_angles.rates")
         if rate.shape != a.shape:

@@ -1,0 +1,39 @@
+"""What editors and type checkers see is what is there. `make check` runs mypy and pyright on the script."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import catena as ct
+
+SCRIPT = Path(__file__).with_name("typed_script.py")
+PACKAGE = Path(ct.__file__).parent
+
+
+def test_the_script_uses_every_public_name() -> None:
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(SCRIPT.read_text()))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ct"
+    }
+    assert used == set(ct.__all__)
+
+
+@pytest.mark.parametrize("folder", [PACKAGE, PACKAGE / "problems"])
+def test_the_names_of_a_stub_are_those_it_imports(folder: Path) -> None:
+    """lazy_loader goes by the imports, type checkers by `__all__`."""
+    tree = ast.parse((folder / "__init__.pyi").read_text())
+    imported = [name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
+    stated = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)]
+    assert [sorted(imported)] == [sorted(names) for names in stated]
+    assert len(imported) == len(set(imported))
+
+
+def test_three_mistakes_are_marked_for_both_checkers() -> None:
+    marked = [
+        line for line in SCRIPT.read_text().splitlines() if "# type: ignore[" in line and "# pyright: ignore[" in line
+    ]
+    assert len(marked) == 3

@@ -1,0 +1,86 @@
+"""A user's script with every public name, for type checkers: `make check` runs mypy and pyright on it.
+
+The three lines at the end are mistakes. Each says which error a checker must find there; a mistake that is not found is an error itself.
+"""
+
+import numpy as np
+
+import catena as ct
+
+
+def systems() -> list[ct.Run]:
+    body, tetrahedron = ct.Body.box((1.0, 2.0, 3.0), mass=2.0), ct.Body.tetrahedron()
+    pendulum = ct.Hamiltonian("p**2/2 - w**2*cos(q)", q="q", p="p", parameters={"w": 1.0})
+    top = ct.Top(body, ct.Gravity(strength=1.0, center=(0, 0, 1)))
+    pairs = ct.PairTable({("a", "a"): ct.Switched(ct.LennardJones(1.0, 1.0), 2.0, 2.5), ("a", "b"): ct.WCA(1.0, 1.0)})
+    others = [ct.Morse(1.0, 2.0, 1.0), ct.Yukawa(1.0, 0.5), ct.Harmonic(10.0, 1.0), ct.PairPotential("k/r", {"k": 1.0})]
+    bend = ct.BendTwist(stretch=10.0, bend=1.0, twist=1.0, d0=(0, 0, 1))
+    text = ct.LinkPotential("k*(1 - Q33)", parameters={"k": 1.0})
+    chain = ct.Chain([tetrahedron] * 4, ct.LennardJones(5.0, 1.0) + text, left=ct.Clamped(), right=ct.Force((3, 0, 0)))
+    ends = (ct.Displaced(position=(1.0, 0.0, 0.0)), ct.Free())
+    print(pairs, others, bend, ct.GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0), ends, chain.suggest_dt(ct.Splitting(4)))
+    scaling = ct.ScalingBody(body, constraint="equality")
+    starts = [
+        (pendulum, pendulum.start(q=1.0, p=0.0)),
+        (top, top.start(**ct.euler_angles((0.0, 0.5, 0.0), rates=(0.1, 0.0, 20.0)))),
+        (ct.FreeBody(body), ct.FreeBody(body).start(angular_momentum=np.array([1.0, 2.0, 3.0]))),
+        (chain, chain.straight(2.1)),
+        (scaling, scaling.start(angular_velocity=(1.0, 0.0, 0.0))),
+    ]
+    return [ct.simulate(system, start, dt=0.01, steps=100, every=10) for system, start in starts]
+
+
+def linkage() -> ct.Linkage:
+    joints = [ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 1)), axis=(1, 0, 0)), ct.Spherical(0, 1), ct.Universal(1, 2)]
+    joints += [ct.Prismatic(2, 3), ct.Cylindrical(3, 4), ct.Planar(4, 5), ct.Screw(5, 6, pitch=0.1), ct.Rigid(6, 7)]
+    forces = [ct.Spring(0, 1, k=2.0), ct.Damper(0, 1, c=0.1), ct.Torsion(0, "k*theta**2/2", {"k": 1.0})]
+    forces += [ct.SitePair(0, 2, potential=ct.LennardJones(1.0, 1.0)), ct.Load(1, force=("sin(t)", 0, 0))]
+    return ct.Linkage([ct.Body.rod(2.0, 1.0)] * 8, joints, forces=forces, gravity=(0, 0, -9.81))
+
+
+def methods() -> str:
+    runge_kutta = [
+        ct.ExplicitEuler(),
+        ct.ImplicitEuler(),
+        ct.RK4(),
+        ct.ImplicitMidpoint(),
+        ct.RadauIIA(3),
+        ct.SunGeng(),
+    ]
+    symplectic = [
+        ct.EulerA(),
+        ct.EulerB(),
+        ct.StormerVerlet(),
+        ct.Gauss(4),
+        ct.Composition(ct.StormerVerlet(), "suzuki4"),
+    ]
+    rotors = [ct.Jacobi(), ct.ThreeRotations(), ct.SymmetricRotation(), ct.DMV(10), ct.Rattle(), ct.QuatEM()]
+    others = [ct.Taylor(), ct.Nystrom4(), ct.EnergyMomentum(level="both")]
+    return f"{ct.__version__}: {runge_kutta} {symplectic} {rotors} {others} {ct.list_methods(linkage())}"
+
+
+def study(problem: ct.Problem, start: ct.State) -> float:
+    crossings = [ct.Section("through", "q1", direction=+1)]
+    try:
+        run = ct.simulate(problem, t_end=10.0, out="run.zarr", sections=crossings, events=[ct.Event("far", "q1 - 9")])
+    except (ct.InputError, ct.CapabilityError, ct.StepFailure, ct.StoreError, ct.KernelError) as error:
+        raise ct.CatenaError(str(error)) from error
+    except ct.Interrupted:
+        run = ct.resume("run.zarr", t_end=10.0)
+    audit = ct.open("run.zarr").audit()
+    many = ct.ensemble(problem, [start] * 10, steps=100, keep="samples")
+    print(
+        many.audit(),
+        ct.check(problem, ct.Gauss(2)),
+        run.error(),
+        run.sections["through"],
+        issubclass(ct.CatenaWarning, Warning),
+    )
+    run.plot.energy().set_title("energy")
+    run.view("page.html")
+    return float(abs(run.data.energy - run.data.energy[0]).max()) if audit.ok else run.audit()["energy"].worst
+
+
+ct.simulate(ct.problems.kepler(), dtt=0.1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+ct.Gauss("four")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+study(ct.problems.kepler(), ct.problems.kepler().start).plot()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
