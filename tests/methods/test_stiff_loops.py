@@ -115,8 +115,12 @@ COUNTS = {
 @pytest.mark.parametrize("name", ["plane", "bennett", "bricard", "six_ring"])
 @pytest.mark.parametrize("method", COUNTS, ids=str)
 def test_controlled_loops_move_with_the_declared_orders(name: str, method: Method) -> None:
-    exact, counts = exact_angle(name, 0.5, DT), COUNTS[method]
-    errors = [abs(angle_after(name, method, 0.5, DT, n, compiled=True) - exact) for n in counts]
+    """Over 1.3 periods of the controller. After 1.6 of them the leading error of Gauss(4) on the plane loop passes through zero, and the rest is
+    near rounding: 7.57 there, 7.99 here.
+    """
+    end = 0.8 * DT
+    exact, counts = exact_angle(name, 0.5, end), COUNTS[method]
+    errors = [abs(angle_after(name, method, 0.5, end, n, compiled=True) - exact) for n in counts]
     found = -np.polyfit(np.log(counts), np.log(errors), 1)[0]
     assert found == pytest.approx(method.traits.order, abs=0.15), (found, errors)
 

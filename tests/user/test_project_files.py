@@ -40,6 +40,24 @@ def test_the_version_is_the_same_everywhere():
     assert citation["cff-version"] and citation["title"] and citation["authors"]
 
 
+def test_the_oldest_releases_tried_are_the_oldest_allowed() -> None:
+    allowed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    tried = re.findall(r"^([\w-]+)==([\d.]+)\.\*$", (ROOT / "constraints-oldest.txt").read_text(), re.M)
+    assert sorted(re.fullmatch(r"([\w-]+)>=([\d.]+)(,<[\d.]+)?", one).groups()[:2] for one in allowed) == sorted(tried)  # type: ignore[union-attr]
+
+
+def test_the_workflow_runs_what_runs_on_every_submission() -> None:
+    """The oldest and the newest Python and requirements, on both systems that the classifiers promise."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    everything = workflow["jobs"]["everything"]
+    assert ".ci/run" in [step.get("run") for step in everything["steps"]]
+    tried = everything["strategy"]["matrix"]["include"]
+    assert {one["system"].partition("-")[0] for one in tried} == {"ubuntu", "macos"}
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"].removeprefix(">=")
+    assert oldest in {one["python"] for one in tried}
+    assert {"constraints.txt", "constraints-oldest.txt", "newest"} == {one["requirements"] for one in tried}
+
+
 def test_no_file_of_the_project_names_a_place_on_a_machine_or_a_registry():
     """Paths of one machine and addresses of package registries make a checkout depend on where it was made."""
     places = re.compile(r"/(?:home|root|work|Users)/\w|registry\.npmjs|pypi\.org/simple|file:///\w")

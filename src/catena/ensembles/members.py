@@ -243,7 +243,10 @@ def workers_for(job: Job, threads: int | None) -> int:
 
 
 def _threads(given: int | None) -> int:
-    return len(os.sched_getaffinity(0)) if given is None else positive_integer(given, "threads")
+    if given is not None:
+        return positive_integer(given, "threads")
+    # macOS does not tell which cores a process may use
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def on_executor(job: Job, z: Array, times: Array, workers: int, client: Any, show: Show | None = None) -> Batches:
