@@ -504,8 +504,9 @@ print(sorted({heavy!r} & set(sys.modules)))
     assert run_python(code)[0].splitlines()[-1] == "[]"
 
 
-def test_help_takes_at_most_8_times_a_bare_start_of_python():
-    """By processor time, the least of five: other work on the machine does not change it. Measured 4.8 to 7.0."""
+def test_help_takes_at_most_1_5_times_that_of_a_program_with_one_command():
+    """By processor time, the least of five: other work on the machine does not change it. Measured 1.1 to 1.2; importing numpy makes it 1.9."""
+    smallest = "import typer; app = typer.Typer(); app.command()(lambda: None); app()"
 
     def least(*arguments: str) -> float:
         spent = []
@@ -521,7 +522,7 @@ def test_help_takes_at_most_8_times_a_bare_start_of_python():
             spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
         return min(spent)
 
-    assert least("-m", "catena", "--help") <= 8.0 * least("-c", "")
+    assert least("-m", "catena", "--help") <= 1.5 * least("-c", smallest, "--help")
 
 
 def test_user_errors_of_every_kind_map_to_their_exit_codes():
