@@ -237,20 +237,21 @@ add("discs, Gauss 2", built_in("disc_chain"), lambda: ct.Gauss(2), steps=10)
 # Linkages
 
 
-def arm() -> tuple[Any, Any, float]:
-    """A ball joint on the ground, a hinge below it, every kind of force."""
+def arm(kept: str = "every force") -> tuple[Any, Any, float]:
+    """A ball joint on the ground, a hinge below it, every kind of force; or those with a potential and loads; or none."""
+    damped = kept == "every force"
     first, second = ct.Body.box((0.3, 0.5, 1.0), mass=1.0), ct.Body.box((0.2, 0.3, 0.8), mass=0.7)
     joints = [
         ct.Spherical(-1, 0, at=((0, 0, 0), (0.1, 0, 0.5))),
         ct.Revolute(0, 1, at=((0, 0, -0.5), (0, 0.1, 0.4)), axis=(1, 0.2, 0)),
     ]
     forces = [
-        ct.Torsion(1, "0.8*(1 - cos(theta - 0.3))", damping=0.05),
+        ct.Torsion(1, "0.8*(1 - cos(theta - 0.3))", damping=0.05 * damped),
         ct.Load(1, (0.0, 0.1, -0.3), force=(0.2, 0.1, 0.0), torque=(0.0, 0.05, 0.1)),
         ct.Spring(-1, 1, at=((1.0, 0.5, -0.5), (0.0, 0.0, -0.4)), k=2.0, length=0.4),
-        ct.Damper(0, 1, at=((0.1, 0.0, 0.2), (0.0, 0.1, -0.2)), c=0.1),
+        *([ct.Damper(0, 1, at=((0.1, 0.0, 0.2), (0.0, 0.1, -0.2)), c=0.1)] if damped else []),
     ]
-    system = ct.Linkage([first, second], joints, forces, gravity=(0, 0, -2.0))
+    system = ct.Linkage([first, second], joints, [] if kept == "no force" else forces, gravity=(0, 0, -2.0))
     start = system.start(orientation=[TURNED, TURNED], angular_velocity=[SPIN, SPIN], project=True)
     return system, start, 0.02
 
@@ -273,16 +274,62 @@ def all_joints() -> tuple[Any, Any, float]:
     return system, system.start(velocity=still, angular_velocity=turning, project=True), 0.02
 
 
-for title, method in {
-    "both levels": lambda: ct.EnergyMomentum(),
-    "published": lambda: ct.EnergyMomentum(level="position"),
-    "directors": lambda: ct.EnergyMomentum(variables="directors"),
-    "Rattle": lambda: ct.Rattle(),
-    "Gauss 3": lambda: ct.Gauss(3, solver="fixed-point"),
-    "RK4": lambda: ct.RK4(),
-    "Radau 3": lambda: ct.RadauIIA(3),
-}.items():
-    add(f"arm, {title}", arm, method)
+def forced_tree() -> tuple[Any, Any, float]:
+    """Hinges, a rigid joint, ball joints and a free body under torsions, loads in t and forces of the ground: the sweeps of a tree."""
+    bodies = [ct.Body.box((0.3, 0.5, 0.8 + 0.1 * i), mass=1.0 + 0.2 * i) for i in range(6)]
+    at = ((0.1, 0, -0.5), (0, 0.1, 0.4))
+    joints = [
+        ct.Spherical(-1, 0, at=((0, 0, 0), (0.1, 0, 0.5))),
+        ct.Revolute(0, 1, at=at, axis=(1, 0.2, 0)),
+        ct.Rigid(1, 2, at=at),
+        ct.Revolute(1, 3, at=at, axis=(0.1, 1, 0)),
+        ct.Spherical(3, 4, at=at),
+    ]
+    forces = [
+        ct.Torsion(1, "0.8*(1 - cos(theta - 0.3))", damping=0.05),
+        ct.Torsion(3, "0.3*theta**2"),
+        ct.Load(2, (0.0, 0.1, -0.3), force=("0.2*sin(3*t)", 0.1, 0.0), torque=(0.0, 0.05, 0.1)),
+        ct.Load(5, (0.1, 0.0, 0.2), force=(0.0, 0.1, 0.3)),
+        ct.Spring(-1, 4, at=((1.0, 0.5, -0.5), (0.0, 0.0, -0.4)), k=2.0, length=0.4),
+        ct.Damper(3, -1, at=((0.0, 0.1, -0.2), (0.5, 0.0, 0.2)), c=0.1),
+        ct.SitePair(-1, 5, at=((0.0, 2.0, 2.0), (0.1, 0.0, 0.0)), potential=ct.LennardJones(0.2, 1.0)),
+    ]
+    system = ct.Linkage(bodies, joints, forces, gravity=(0, 0.1, -2.0))
+    turning = [(0.8 - 0.1 * i, -0.5, 0.2 * i) for i in range(6)]
+    return system, system.start(orientation=[TURNED] * 6, angular_velocity=turning, project=True), 0.02
+
+
+def twisted_ring() -> tuple[Any, Any, float]:
+    """A ring of hinges with torsions on one of the tree and on the closing one, a damper across, a spring, a load."""
+    problem = ct.problems.four_bar()
+    ring: Any = problem.system
+    forces = [
+        ct.Torsion(0, "0.4*(1 - cos(theta))", damping=0.02),
+        ct.Torsion(len(ring.joints) - 1, "0.3*theta**2", damping=0.03),
+        ct.Damper(0, 2, at=((0.1, 0, 0.1), (0, 0.1, 0)), c=0.1),
+        ct.Spring(-1, 1, at=((0, 0.5, -0.5), (0, 0.1, 0)), k=1.0, length=0.2),
+        ct.Load(1, (0, 0.1, 0), force=(0.0, "0.1*cos(t)", 0.2), torque=(0.05, 0, 0)),
+    ]
+    return ct.Linkage(ring.bodies, ring.joints, forces, ring.gravity), problem.start, problem.dt
+
+
+for title, made, method in (
+    ("both levels", arm, lambda: ct.EnergyMomentum()),
+    ("published", arm, lambda: ct.EnergyMomentum(level="position")),
+    ("directors", lambda: arm("no force"), lambda: ct.EnergyMomentum(variables="directors")),
+    ("Rattle", lambda: arm("no damper"), lambda: ct.Rattle()),
+    ("Gauss 3", arm, lambda: ct.Gauss(3, solver="fixed-point")),
+    ("RK4", arm, lambda: ct.RK4()),
+    ("Radau 3", arm, lambda: ct.RadauIIA(3)),
+):
+    add(f"arm, {title}", made, method)
+add("tree under forces, both levels", forced_tree, lambda: ct.EnergyMomentum())
+add("tree under forces, published", forced_tree, lambda: ct.EnergyMomentum(level="position"))
+add("tree under forces, Radau 2", forced_tree, lambda: ct.RadauIIA(2))
+add("twisted ring, Gauss 2", twisted_ring, lambda: ct.Gauss(2, solver="newton"))
+add("twisted ring, both levels", twisted_ring, lambda: ct.EnergyMomentum())
+add("all joints, both levels", all_joints, lambda: ct.EnergyMomentum())
+add("all joints, Rattle", all_joints, lambda: ct.Rattle())
 add("all joints, published", all_joints, lambda: ct.EnergyMomentum(level="position"))
 add("all joints, Gauss 2", all_joints, lambda: ct.Gauss(2, solver="fixed-point"))
 add("hanging hinges, both levels", built_in("hanging_chain", "revolute", 12), lambda: ct.EnergyMomentum())

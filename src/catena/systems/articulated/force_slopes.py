@@ -39,19 +39,19 @@ def note_ties(par):
     for k in range(par.force.shape[0]):
         data = par.force[k]
         tie = par.tree_ties[k]
-        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.BODY_I]]]
-        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.BODY_J]]]
-        x = times(load9(n, Q), load3(data, at.FIRST_POINT))
-        y = times(load9(m, Q), load3(data, at.SECOND_POINT))
+        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
+        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
+        x = times(load9(n, Q), load3(data, at.Force.FIRST_POINT))
+        y = times(load9(m, Q), load3(data, at.Force.SECOND_POINT))
         d = add(subtract(load3(m, R), load3(n, R)), subtract(y, x))
         square = dot(d, d)
         tension = point_tension(k, square, par)
         by_gap = scaled(2.0 * tension_slope(k, square, par), d)
         by_velocity = scaled(0.0, d)
-        if par.force_sort[k, at.FORCE_KIND] == DAMPER and square > 0.0:
+        if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
             swung = subtract(cross(load3(m, W), y), cross(load3(n, W), x))
             velocity = add(subtract(load3(m, V), load3(n, V)), swung)
-            strength = data[at.STIFFNESS] / square
+            strength = data[at.Force.STIFFNESS] / square
             tension = strength * dot(d, velocity)
             by_gap = subtract(scaled(strength, velocity), scaled(2.0 * tension / square, d))
             by_velocity = scaled(strength, d)
@@ -66,25 +66,25 @@ def note_ties(par):
 def note_torsions(z, par):
     """Stiffness and damping of the hinges."""
     for k in range(par.tree_joints.shape[0]):
-        which = par.link[k, at.TORSION]
+        which = par.link[k, at.Link.TORSION]
         joint = par.tree_joints[k]
         if which >= 0 and joint[CLOSURE] < 0:
             base = par.tree_base[joint[HINGE]]
             base[Base.STIFFNESS] += torsion_curvature(z[joint[ANGLE_PLACE]], which, par)
-            base[Base.DAMPING] += par.joint[k, at.DAMPING]
+            base[Base.DAMPING] += par.joint[k, at.Joint.DAMPING]
 
 
 def note_loads(z, par):
     """A force f at the arm x that turns with the body: (phi x x) x f = (x f^T - x.f) phi."""
     t = z[par.tree_places[TIME]] if par.tree_places[TIME] >= 0 else 0.0
-    value = par.scratch[at.LOADED : at.LOADED + 6]
+    value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
     for i in range(par.mass.shape[0]):
         home = par.tree_home[i]
         loaded = par.tree_base[home, Base.LOADED : Base.LOADED + 9]
-        load = par.tree[i, at.LOAD]
+        load = par.tree[i, at.Tree.LOAD]
         while load >= 0:
             load_values(t, load, par, value)
-            x = times(load9(par.tree_nodes[home], Q), load3(par.load[load], at.LOAD_POINT))
+            x = times(load9(par.tree_nodes[home], Q), load3(par.load[load], at.Load.POINT))
             for a in range(3):
                 for b in range(3):
                     loaded[3 * a + b] += x[a] * value[b]
@@ -96,8 +96,8 @@ def change_all_forces(par):
     """`change_forces` for springs, dampers and pair potentials."""
     for k in range(par.force.shape[0]):
         tie = par.tree_ties[k]
-        first = par.tree_home[par.force_sort[k, at.BODY_I]]
-        second = par.tree_home[par.force_sort[k, at.BODY_J]]
+        first = par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]
+        second = par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]
         x = load3(tie, Tie.FIRST_ARM)
         y = load3(tie, Tie.SECOND_ARM)
         d = load3(tie, Tie.GAP)

@@ -53,8 +53,8 @@ def apply_ties(par):
     """Springs, dampers and pair potentials, each along the line between two points."""
     for k in range(par.force.shape[0]):
         data = par.force[k]
-        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.BODY_I]]]
-        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.BODY_J]]]
+        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
+        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
         x1, x2, x3 = turned(n, data[0], data[1], data[2])
         y1, y2, y3 = turned(m, data[3], data[4], data[5])
         d1 = m[R] - n[R] + (y1 - x1)
@@ -62,13 +62,13 @@ def apply_ties(par):
         d3 = m[R + 2] - n[R + 2] + (y3 - x3)
         square = d1 * d1 + d2 * d2 + d3 * d3
         tension = point_tension(k, square, par)
-        if par.force_sort[k, at.FORCE_KIND] == DAMPER and square > 0.0:
+        if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
             a1, a2, a3 = cross(n[W], n[W + 1], n[W + 2], x1, x2, x3)
             b1, b2, b3 = cross(m[W], m[W + 1], m[W + 2], y1, y2, y3)
             rate = d1 * (m[V] - n[V] + (b1 - a1)) + d2 * (m[V + 1] - n[V + 1] + (b2 - a2))
             rate = (rate + d3 * (m[V + 2] - n[V + 2] + (b3 - a3))) / math.sqrt(square)
-            tension = data[at.STIFFNESS] * rate / math.sqrt(square)
-            par.tree_power[DAMPING] -= data[at.STIFFNESS] * rate * rate
+            tension = data[at.Force.STIFFNESS] * rate / math.sqrt(square)
+            par.tree_power[DAMPING] -= data[at.Force.STIFFNESS] * rate * rate
         push(n, tension * d1, tension * d2, tension * d3, x1, x2, x3)
         push(m, -tension * d1, -tension * d2, -tension * d3, y1, y2, y3)
 
@@ -76,10 +76,10 @@ def apply_ties(par):
 def apply_loads(z, par):
     """Loads, constant or in t."""
     t = z[par.tree_places[TIME]] if par.tree_places[TIME] >= 0 else 0.0
-    value = par.scratch[at.LOADED : at.LOADED + 6]
+    value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
     for i in range(par.mass.shape[0]):
         n = par.tree_nodes[par.tree_home[i]]
-        load = par.tree[i, at.LOAD]
+        load = par.tree[i, at.Tree.LOAD]
         while load >= 0:
             load_values(t, load, par, value)
             x1, x2, x3 = turned(n, par.load[load, 6], par.load[load, 7], par.load[load, 8])
@@ -94,11 +94,11 @@ def apply_loads(z, par):
 def apply_torsions(z, par):
     """Torsions and their damping: on the coordinate of a hinge, or about the axis of a joint that closes a loop."""
     for k in range(par.tree_joints.shape[0]):
-        which = par.link[k, at.TORSION]
+        which = par.link[k, at.Link.TORSION]
         if which >= 0:
             joint = par.tree_joints[k]
             torque = -torsion_slope(z[joint[ANGLE_PLACE]], which, par)
-            damping = par.joint[k, at.DAMPING]
+            damping = par.joint[k, at.Joint.DAMPING]
             if joint[CLOSURE] < 0:
                 rate = z[par.tree_links[joint[HINGE], RATE]]
                 par.tree_nodes[joint[HINGE], TAU] += torque - damping * rate

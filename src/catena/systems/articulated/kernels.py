@@ -11,7 +11,7 @@ P begins as the inertia of the node and p as (-m g - f, omega x I omega - torque
 from __future__ import annotations
 
 from ...kernel import slot
-from ..linkages.layout import GRAVITY
+from ..linkages.layout import Space
 from .motion import (
     APPLIED,
     ARM,
@@ -69,7 +69,7 @@ def weigh_nodes(par):
             n[P + k] = 0.0
         for k in range(3):
             n[P + 7 * k] = data[MASS]
-            n[APPLIED + k] = -data[MASS] * par.space[GRAVITY + k]
+            n[APPLIED + k] = -data[MASS] * par.space[Space.GRAVITY + k]
             n[TAU + k] = 0.0
             for l in range(3):
                 n[P + 6 * (3 + k) + 3 + l] = (

@@ -31,7 +31,7 @@ def note_forces_and_twists(z, par):
     """`note_forces` with loops."""
     note_all_forces(z, par)
     for number in range(par.tree_joints.shape[0]):
-        which = par.link[number, at.TORSION]
+        which = par.link[number, at.Link.TORSION]
         joint = par.tree_joints[number]
         k = joint[CLOSURE]
         if which >= 0 and k >= 0:
@@ -41,7 +41,7 @@ def note_forces_and_twists(z, par):
             axis = turned_from(n, par.tree_closure_data[k], ClosureData.TRIAD)
             spin = subtract(load3(m, W), load3(n, W))
             theta = z[joint[ANGLE_PLACE]]
-            damping = par.joint[number, at.DAMPING]
+            damping = par.joint[number, at.Joint.DAMPING]
             store3(twist, Twist.AXIS, axis)
             store3(twist, Twist.SPIN, spin)
             twist[Twist.TORQUE] = -torsion_slope(theta, which, par) - damping * dot(axis, spin)

@@ -11,31 +11,7 @@ unit step in one part is its exact derivative.
 """
 
 from ...kernel import slot
-from .layout import (
-    BASE,
-    CHILD,
-    COEFFICIENTS,
-    DAMPING,
-    END_ROW,
-    FIRST_ROW,
-    HAS_ANGLE,
-    MEAN,
-    OUT,
-    PAIR,
-    PAIR_A,
-    PAIR_B,
-    PAIR_C,
-    PARENT,
-    PITCH,
-    SHIFT,
-    THETA,
-    TORSION,
-    UNIT,
-    VALUES,
-    VALUES_BASE,
-    WORST,
-    ZERO,
-)
+from .layout import Joint, Link, Pair, Scratch
 from .rows import angle_parts, angle_torque, joint_wrench, over_sine, pair_at, products, row_values, turned_by
 
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
@@ -121,9 +97,9 @@ def deposit(out, base, sign, both, parent, column, t, width):
 def note_worst(k, m, values, scratch):
     """Remember joint k if its rows are farther off than those of the joints before."""
     for r in range(m):
-        if abs(values[r]) > scratch[WORST + 1]:
-            scratch[WORST] = k
-            scratch[WORST + 1] = abs(values[r])
+        if abs(values[r]) > scratch[Scratch.WORST + 1]:
+            scratch[Scratch.WORST] = k
+            scratch[Scratch.WORST + 1] = abs(values[r])
 
 
 def joint_block(k, both, h, lam, par, t, width):
@@ -132,8 +108,8 @@ def joint_block(k, both, h, lam, par, t, width):
     Cases: the wrench as it is, for each multiplier alone, and with one number of the pair at the end changed by one.
     """
     joint = par.joint[k]
-    first = par.link[k, FIRST_ROW]
-    end = par.link[k, END_ROW]
+    first = par.link[k, Link.FIRST_ROW]
+    end = par.link[k, Link.END_ROW]
     row = par.row[first:end]
     sort = par.row_sort[first:end]
     m = end - first
@@ -141,24 +117,24 @@ def joint_block(k, both, h, lam, par, t, width):
     rows = m * (1 + both)
     parent = size + rows
     scratch = par.scratch
-    a = scratch[PAIR_A : PAIR_A + PAIR]
-    b = scratch[PAIR_B : PAIR_B + PAIR]
-    c = scratch[PAIR_C : PAIR_C + PAIR]
-    unit = scratch[UNIT : UNIT + 12]
-    out = scratch[OUT : OUT + 18]
-    zero = scratch[ZERO : ZERO + 18]
-    base = scratch[BASE : BASE + 18]
-    values = scratch[VALUES : VALUES + 12]
-    values_base = scratch[VALUES_BASE : VALUES_BASE + 12]
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    unit = scratch[Scratch.UNIT : Scratch.UNIT + 12]
+    out = scratch[Scratch.OUT : Scratch.OUT + 18]
+    zero = scratch[Scratch.ZERO : Scratch.ZERO + 18]
+    base = scratch[Scratch.BASE : Scratch.BASE + 18]
+    values = scratch[Scratch.VALUES : Scratch.VALUES + 12]
+    values_base = scratch[Scratch.VALUES_BASE : Scratch.VALUES_BASE + 12]
     for l in range((parent + size) * width):
         t[l] = 0.0
-    pair_at(par.node[0], par.link[k, PARENT], par.link[k, CHILD], a)
-    pair_at(par.node[1], par.link[k, PARENT], par.link[k, CHILD], b)
+    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
     for l in range(12):
         values_base[l] = 0.0
     for case in range(1 + rows + 9 * (1 + both)):
         change = case - 1 - rows
-        for l in range(PAIR):
+        for l in range(Pair.WIDTH):
             c[l] = b[l]
         for l in range(rows):
             unit[l] = lam[l]
@@ -175,7 +151,18 @@ def joint_block(k, both, h, lam, par, t, width):
             else:
                 column = move_pair(c, change, parent)
                 reference = base
-        joint_wrench(joint, row, sort, a, c, unit, both, scratch[MEAN : MEAN + PAIR], scratch[COEFFICIENTS:OUT], out)
+        joint_wrench(
+            joint,
+            row,
+            sort,
+            a,
+            c,
+            unit,
+            both,
+            scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
+            scratch[Scratch.COEFFICIENTS : Scratch.OUT],
+            out,
+        )
         if change >= 0 or case == 0:
             row_values(joint, row, sort, c, values[0:6], values[6:12])
             for r in range(m):
@@ -194,16 +181,16 @@ def joint_block(k, both, h, lam, par, t, width):
             t[r * width + parent + l] = -t[r * width + l]
             if both == 1:
                 t[r * width + parent + 6 + l] = -t[r * width + 6 + l]
-    if par.link[k, HAS_ANGLE] == 1:
+    if par.link[k, Link.HAS_ANGLE] == 1:
         angle_part(k, both, h, lam, par, t, width)
 
 
 def torsion_mean(k, theta, d, h, par):
     """h^2 times the mean torque of the torsion of joint k while its angle goes from theta to theta + d, and its derivative by d."""
-    which = par.link[k, TORSION]
+    which = par.link[k, Link.TORSION]
     if which < 0:
         return 0.0, 0.0
-    damping = par.joint[k, DAMPING]
+    damping = par.joint[k, Joint.DAMPING]
     if abs(d) < SMALL_TURN:
         slope = torsion_slope(theta + 0.5 * d, which, par)
         near = torsion_slope(theta + 0.5 * d + SMALL_TURN, which, par)
@@ -214,23 +201,23 @@ def torsion_mean(k, theta, d, h, par):
 
 def angle_block(k, both, h, lam, par, t, width):
     """Add what depends on the angle of joint k: its torsion, and the advance of a screw."""
-    m = par.link[k, END_ROW] - par.link[k, FIRST_ROW]
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     size = 6 + 6 * both
     parent = size + m * (1 + both)
     turn_child = 6 * both + 3
     turn_parent = parent + turn_child
-    a = par.scratch[PAIR_A : PAIR_A + PAIR]
-    b = par.scratch[PAIR_B : PAIR_B + PAIR]
-    c = par.scratch[PAIR_C : PAIR_C + PAIR]
-    pitch = par.joint[k, PITCH]
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    c = par.scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    pitch = par.joint[k, Joint.PITCH]
     u0, w0 = angle_parts(par.joint[k], a)
     u1, w1 = angle_parts(par.joint[k], b)
     d = turned_by(u0, w0, u1, w1)
     ratio, ratio_slope = over_sine(d)
-    torque, torque_slope = torsion_mean(k, par.joint[k, THETA], d, h, par)
+    torque, torque_slope = torsion_mean(k, par.joint[k, Joint.THETA], d, h, par)
     if pitch != 0.0:
         torque -= pitch * lam[m - 1]
-        t[(size + m - 1) * width + width - 1] += pitch * (par.joint[k, THETA] + d) + par.joint[k, SHIFT]
+        t[(size + m - 1) * width + width - 1] += pitch * (par.joint[k, Joint.THETA] + d) + par.joint[k, Joint.SHIFT]
     u = 0.5 * (u0 + u1)
     w = 0.5 * (w0 + w1)
     n1, n2, n3 = angle_torque(par.joint[k], a, b, u, w)

@@ -13,21 +13,7 @@ many times the cost: Newton's matrix comes from differences. For small systems w
 from ...geometry.quaternion import cayley, hold_length, turn_right
 from ...summation import add
 from ...views import OK, STEP_TOO_LONG
-from .layout import (
-    CHILD,
-    COEFFICIENTS,
-    END_ROW,
-    FIRST_ROW,
-    GRAVITY,
-    MEAN,
-    OUT,
-    PAIR,
-    PAIR_A,
-    PAIR_B,
-    PARENT,
-    TURN,
-    VALUES,
-)
+from .layout import Link, Node, Pair, Scratch, Space
 from .rows import joint_wrench, pair_at, row_values, times
 from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, is_noise, set_node, turned
@@ -151,7 +137,7 @@ def residual(h, x, par, out):
                 par.push[i, 3 * k + l] = 0.0
     place = 24 * n
     for k in range(par.link.shape[0]):
-        m = par.link[k, END_ROW] - par.link[k, FIRST_ROW]
+        m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
         push_directors(k, x[place : place + m], par, out[place : place + m])
         place += m
     for i in range(n):
@@ -170,7 +156,7 @@ def residual(h, x, par, out):
             own[l] = d[l]
         for l in range(3):
             own[l] -= h * mean[12 + l] / par.mass[i]
-            own[12 + l] += par.push[i, l] - h * par.mass[i] * par.space[GRAVITY + l]
+            own[12 + l] += par.push[i, l] - h * par.mass[i] * par.space[Space.GRAVITY + l]
         add_hat_transposed(mean[3:12], m1, m2, m3, -h, own[3:12])
         add_hat_transposed(mean[15:24], m1, m2, m3, -h, own[15:24])
         q = mean[3:12]
@@ -198,24 +184,24 @@ def residual(h, x, par, out):
 
 def push_directors(k, lam, par, phi):
     """Add Phi_q(qbar)^T L of joint k to par.push (on r, q1, q2, q3 of each body), and write its rows at the end."""
-    i = par.link[k, PARENT]
-    j = par.link[k, CHILD]
-    first = par.link[k, FIRST_ROW]
-    end = par.link[k, END_ROW]
+    i = par.link[k, Link.PARENT]
+    j = par.link[k, Link.CHILD]
+    first = par.link[k, Link.FIRST_ROW]
+    end = par.link[k, Link.END_ROW]
     scratch = par.scratch
-    a = scratch[PAIR_A : PAIR_A + PAIR]
-    b = scratch[PAIR_B : PAIR_B + PAIR]
-    mean = scratch[MEAN : MEAN + PAIR]
-    c = scratch[COEFFICIENTS:OUT]
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    mean = scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]
+    c = scratch[Scratch.COEFFICIENTS : Scratch.OUT]
     pair_at(par.node[0], i, j, a)
     pair_at(par.node[1], i, j, b)
     row = par.row[first:end]
     sort = par.row_sort[first:end]
-    row_values(par.joint[k], row, sort, b, phi, scratch[VALUES + 6 : VALUES + 12])
-    joint_wrench(par.joint[k], row, sort, a, b, lam, 0, mean, c, scratch[OUT : OUT + 18])
+    row_values(par.joint[k], row, sort, b, phi, scratch[Scratch.VALUES + 6 : Scratch.VALUES + 12])
+    joint_wrench(par.joint[k], row, sort, a, b, lam, 0, mean, c, scratch[Scratch.OUT : Scratch.OUT + 18])
     for l in range(3):
-        par.push[j, l] += scratch[OUT + l]
-        par.push[i, l] -= scratch[OUT + l]  # of the ground, the last body: nobody looks at it
+        par.push[j, l] += scratch[Scratch.OUT + l]
+        par.push[i, l] -= scratch[Scratch.OUT + l]  # of the ground, the last body: nobody looks at it
     for k3 in range(3):
         u1, u2, u3 = times(mean[9:18], c[3 * k3], c[3 * k3 + 1], c[3 * k3 + 2])
         v1, v2, v3 = times(mean[0:9], c[k3], c[3 + k3], c[6 + k3])
@@ -297,13 +283,13 @@ def accept(z, e, h, par, x):
             value = 0.0
             for l in range(3):
                 value += q[3 * l + b] * d[3 * a + l] - q[3 * l + a] * d[3 * b + l]
-            par.node[1, i, TURN + k] = 2.0 * value / trace
-        c = par.node[1, i, TURN : TURN + 3]
+            par.node[1, i, Node.TURN + k] = 2.0 * value / trace
+        c = par.node[1, i, Node.TURN : Node.TURN + 3]
         if not c[0] * c[0] + c[1] * c[1] + c[2] * c[2] <= LARGEST_TURN:
             return STEP_TOO_LONG
     blame(par)
     for i in range(n):
-        c = par.node[1, i, TURN : TURN + 3]
+        c = par.node[1, i, Node.TURN : Node.TURN + 3]
         before = par.directors[0, i]
         after = par.directors[1, i]
         a1, a2, a3 = hat(before[3:12], before[15:24])

@@ -9,7 +9,7 @@ import math
 
 from ...kernel import slot
 from ...views import pair_energy, pair_force, pair_slope
-from .layout import BODY_I, BODY_J, FORCE_KIND, LOAD, LOADED, POTENTIAL, REST, STIFFNESS, VECTORS
+from .layout import Force, ForceSort, Scratch, Tree
 from .rows import cross, times
 
 SPRING, DAMPER, SITE_PAIR = 0, 1, 2
@@ -23,8 +23,8 @@ def load_values(t, which, par, out):
 
 def between_points(f, node, par, d):
     """The vector d between the two points of force f at a node, and its square."""
-    i = par.force_sort[f, BODY_I]
-    j = par.force_sort[f, BODY_J]
+    i = par.force_sort[f, ForceSort.BODY_I]
+    j = par.force_sort[f, ForceSort.BODY_J]
     x = par.force[f, 0:3]
     y = par.force[f, 3:6]
     a1, a2, a3 = times(node[i, 3:12], x[0], x[1], x[2])
@@ -37,43 +37,43 @@ def between_points(f, node, par, d):
 
 def point_energy(f, s, par):
     """V of force f for the squared distance s; 0 for a damper."""
-    kind = par.force_sort[f, FORCE_KIND]
+    kind = par.force_sort[f, ForceSort.KIND]
     if kind == SPRING:
-        stretch = math.sqrt(s) - par.force[f, REST]
-        return 0.5 * par.force[f, STIFFNESS] * stretch * stretch
+        stretch = math.sqrt(s) - par.force[f, Force.REST]
+        return 0.5 * par.force[f, Force.STIFFNESS] * stretch * stretch
     if kind == SITE_PAIR:
-        return pair_energy(s, par.force_sort[f, POTENTIAL], par)
+        return pair_energy(s, par.force_sort[f, ForceSort.POTENTIAL], par)
     return 0.0
 
 
 def point_tension(f, s, par):
     """2 dV/ds of force f: the force on the second point is minus this times d; 0 for a damper."""
-    kind = par.force_sort[f, FORCE_KIND]
+    kind = par.force_sort[f, ForceSort.KIND]
     if kind == SPRING:
         l = math.sqrt(s)
         if l == 0.0:
-            return par.force[f, STIFFNESS]
-        return par.force[f, STIFFNESS] * (l - par.force[f, REST]) / l
+            return par.force[f, Force.STIFFNESS]
+        return par.force[f, Force.STIFFNESS] * (l - par.force[f, Force.REST]) / l
     if kind == SITE_PAIR:
-        return -pair_force(s, par.force_sort[f, POTENTIAL], par)
+        return -pair_force(s, par.force_sort[f, ForceSort.POTENTIAL], par)
     return 0.0
 
 
 def tension_slope(f, s, par):
     """The derivative of `point_tension` by s."""
-    kind = par.force_sort[f, FORCE_KIND]
+    kind = par.force_sort[f, ForceSort.KIND]
     if kind == SPRING:
-        return 0.5 * par.force[f, STIFFNESS] * par.force[f, REST] / (s * math.sqrt(s)) if s > 0.0 else 0.0
+        return 0.5 * par.force[f, Force.STIFFNESS] * par.force[f, Force.REST] / (s * math.sqrt(s)) if s > 0.0 else 0.0
     if kind == SITE_PAIR:
-        return -pair_slope(s, par.force_sort[f, POTENTIAL], par)
+        return -pair_slope(s, par.force_sort[f, ForceSort.POTENTIAL], par)
     return 0.0
 
 
 def mean_tension(f, s0, s1, h, par):
     """h^2 A of force f between squared distances s0 and s1, and its derivative by l1, divided by l1."""
-    kind = par.force_sort[f, FORCE_KIND]
+    kind = par.force_sort[f, ForceSort.KIND]
     if kind == SITE_PAIR:
-        which = par.force_sort[f, POTENTIAL]
+        which = par.force_sort[f, ForceSort.POTENTIAL]
         if abs(s1 - s0) <= SMALL_CHANGE * s1:
             middle = 0.5 * (s0 + s1)
             return -h * h * pair_force(middle, which, par), -h * h * pair_slope(middle, which, par)
@@ -82,11 +82,11 @@ def mean_tension(f, s0, s1, h, par):
     l0 = math.sqrt(s0)
     l1 = math.sqrt(s1)
     total = l0 + l1
-    k = par.force[f, STIFFNESS]
+    k = par.force[f, Force.STIFFNESS]
     if total == 0.0:
         return (h * h * k, 0.0) if kind == SPRING else (0.0, 0.0)
     if kind == SPRING:
-        rest = par.force[f, REST]
+        rest = par.force[f, Force.REST]
         slope = 2.0 * h * h * k * rest / (total * total)
         return h * h * k * (total - 2.0 * rest) / total, slope / l1 if l1 > 0.0 else 0.0
     slope = 4.0 * h * k * l0 / (total * total)
@@ -95,12 +95,12 @@ def mean_tension(f, s0, s1, h, par):
 
 def force_block(f, both, h, par, t, width, first, second):
     """Add force f to a block t: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
-    i = par.force_sort[f, BODY_I]
-    j = par.force_sort[f, BODY_J]
+    i = par.force_sort[f, ForceSort.BODY_I]
+    j = par.force_sort[f, ForceSort.BODY_J]
     x = par.force[f, 0:3]
     y = par.force[f, 3:6]
-    d0 = par.scratch[VECTORS : VECTORS + 3]
-    d1 = par.scratch[VECTORS + 3 : VECTORS + 6]
+    d0 = par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3]
+    d1 = par.scratch[Scratch.START_GAP + 3 : Scratch.START_GAP + 6]
     s0 = between_points(f, par.node[0], par, d0)
     s1 = between_points(f, par.node[1], par, d1)
     a, slope = mean_tension(f, s0, s1, h, par)
@@ -108,7 +108,9 @@ def force_block(f, both, h, par, t, width, first, second):
     m2 = 0.5 * (d0[1] + d1[1])
     m3 = 0.5 * (d0[2] + d1[2])
     low = 6 * both
-    p = par.scratch[VECTORS + 6 : VECTORS + 18]  # arm of i at the end, its mean, arm of j at the end, its mean
+    p = par.scratch[
+        Scratch.START_GAP + 6 : Scratch.START_GAP + 18
+    ]  # arm of i at the end, its mean, arm of j at the end, its mean
     p[0], p[1], p[2] = times(par.node[1, i, 3:12], x[0], x[1], x[2])
     b1, b2, b3 = times(par.node[0, i, 3:12], x[0], x[1], x[2])
     p[3] = 0.5 * (p[0] + b1)
@@ -180,11 +182,11 @@ def pull(t, width, column, f1, f2, f3, p, low, first, second):
 
 def load_block(i, both, h, time, par, t, width, first):
     """Add the loads on body i, taken at the middle of the step, to a block whose unknowns of i begin at `first`."""
-    f = par.tree[i, LOAD]
+    f = par.tree[i, Tree.LOAD]
     low = first + 6 * both
     q0 = par.node[0, i, 3:12]
     q1 = par.node[1, i, 3:12]
-    value = par.scratch[LOADED : LOADED + 6]
+    value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
     while f >= 0:
         load_values(time + 0.5 * h, f, par, value)
         x = par.load[f, 6:9]

@@ -4,74 +4,204 @@ Few arrays, because every call of a compiled function hands over every array of 
 a step would take minutes to compile.
 """
 
-# par.tree, integers of a body
-ORDER = 0  # not of this body: the body at this place of the order, parents before children
-CARRIER = 1  # the joint that carries it, or -1
-GROUND_FORCE = 2  # the first force between it and the ground, or -1
-LOAD = 3  # the first load on it, or -1
-FREEDOM = 4  # of the joint that carries it, or 6 if none does; in the recursions along a tree
-UNKNOWN = 5  # where its joint's unknowns begin in a recursion
-PLACE = 6  # where its table stands; it is needed from its first child to its own turn only
+from ...kernel import Record
 
-# par.link, integers of a joint
-PARENT, CHILD = 0, 1
-FIRST_ROW, END_ROW = 2, 3
-HAS_ANGLE = 4  # 1 if its angle matters: a torsion, or the advance of a screw
-TORSION = 5  # the number of its torsion, or -1
-JOINT_FORCE = 6  # the first force between its two bodies, or -1
 
-# par.joint, numbers of a joint
-CHILD_POINT = 0  # (3) in the child
-TRIAD = 3  # (9) axis, second, third direction in the parent
-PITCH = 12
-AXIS_IMAGE = 13  # (3) image of the axis in the child
-SECOND_IMAGE = 16  # (3) image of the second direction
-THETA = 19  # its angle at the start of the step
-SHIFT = 20  # of a screw
-DAMPING = 21  # of its torsion
-PARENT_POINT = 22  # (3) in the parent
+class Tree(Record):
+    """par.tree[i]: integers of body i."""
 
-# par.row and par.row_sort: x (3), y (3), constant, length of the gradient; kind, axis of a point, image, whether it is kept
-CONSTANT, LENGTH = 6, 7
-KIND, POINT_AXIS, IMAGE, KEPT = 0, 1, 2, 3
+    ORDER = 1  # not of this body: the body at this place of the order, parents before children
+    CARRIER = 1  # the joint that carries it, or -1
+    GROUND_FORCE = 1  # the first force between it and the ground, or -1
+    LOAD = 1  # the first load on it, or -1
+    FREEDOM = 1  # of the joint that carries it, or 6 if none does; in the sweeps along a tree
+    UNKNOWN = 1  # where its joint's unknowns begin in a sweep
+    PLACE = 1  # where its table stands; it is needed from its first child to its own turn only
 
-# par.force and par.force_sort: the two points (3 + 3) and two constants; kind, two bodies, potential, next in its list
-FIRST_POINT, SECOND_POINT, STIFFNESS, REST = 0, 3, 6, 7
-FORCE_KIND, BODY_I, BODY_J, POTENTIAL, NEXT = 0, 1, 2, 3, 4
 
-# par.load: force (3), torque (3), where it acts
-LOAD_POINT = 6
+class Link(Record):
+    """par.link[k]: integers of joint k."""
 
-# par.space
-GRAVITY, FOOT, UP = 0, 3, 6  # (3 each) a point of the vertical line, and its direction
-WORK = 9  # 1 if dampers or loads do work
-ARM = 10  # the longest arm to the point of a joint or force; of the ground, how far away that is
+    PARENT = 1
+    CHILD = 1
+    FIRST_ROW = 1
+    END_ROW = 1
+    HAS_ANGLE = 1  # 1 if its angle matters: a torsion, or the advance of a screw
+    TORSION = 1  # the number of its torsion, or -1
+    FORCE = 1  # the first force between its two bodies, or -1
 
-# par.node[0 or 1, body]: position, directors, velocity and body angular velocity times the step; Cayley vector
-# and displacement of the step (a difference of positions would cost their digits)
-DIRECTORS, VELOCITY, SPIN, TURN, MOVE = 3, 12, 15, 18, 21
-NODE = 24
 
-# par.scratch
-PAIR = 42  # numbers of a pair of bodies
-PAIR_A, PAIR_B, PAIR_C, MEAN = 0, 42, 84, 126
-COEFFICIENTS = 168  # (21)
-OUT, BASE, ZERO = 189, 207, 225  # (18 each)
-UNIT = 243  # (12)
-VALUES, VALUES_BASE = 255, 267  # (12 each) Phi (6), then f (6)
-VECTORS = 279  # (18)
-LOADED = 297  # (6)
-WORST, BLAMED = 303, 305  # (2 each) a joint and its residual
-SOLUTION = 307  # (24)
-REACH = 331  # the largest coordinate of a position, or the longest arm
-SCRATCH = 332
+class Joint(Record):
+    """par.joint[k]: numbers of joint k."""
 
-# par.sweep[body], in the recursions along a tree; the last row is the ground. Vectors in space, at the start of the step, then at its end
-SPACE_TURN = 0  # (3) Cayley vector of the step, Q1 = cay(c) Q0
-AXIS_START, AXIS = 3, 6  # (3 each) of its hinge
-PARENT_ARM_START, PARENT_ARM = 9, 12  # (3 each) from the parent's centre to the joint
-CHILD_ARM_START, CHILD_ARM = 15, 18  # (3 each) from its own centre to the joint
-CHANGE = 21  # (rows) correction of the end of the body: displacement, turn; velocity, angular velocity
+    CHILD_POINT = 3  # in the child
+    TRIAD = 9  # axis, second, third direction in the parent
+    PITCH = 1
+    AXIS_IMAGE = 3  # image of the axis in the child
+    SECOND_IMAGE = 3  # image of the second direction
+    THETA = 1  # its angle at the start of the step
+    SHIFT = 1  # of a screw
+    DAMPING = 1  # of its torsion
+    PARENT_POINT = 3  # in the parent
+
+
+class Row(Record):
+    """par.row[r]: numbers of row r."""
+
+    X = 3
+    Y = 3
+    CONSTANT = 1
+    LENGTH = 1  # of its gradient
+
+
+class RowSort(Record):
+    """par.row_sort[r]: integers of row r."""
+
+    KIND = 1
+    POINT_AXIS = 1
+    IMAGE = 1  # which direction of the triad has its image in Y, or -1
+    KEPT = 1  # 0 if it follows from others
+
+
+class Force(Record):
+    """par.force[f]: numbers of a force between two points."""
+
+    FIRST_POINT = 3
+    SECOND_POINT = 3
+    STIFFNESS = 1
+    REST = 1
+
+
+class ForceSort(Record):
+    """par.force_sort[f]: integers of a force between two points."""
+
+    KIND = 1
+    BODY_I = 1
+    BODY_J = 1
+    POTENTIAL = 1
+    NEXT = 1  # in its list, or -1
+
+
+class Load(Record):
+    """par.load[f]: numbers of a load; `load_values` writes the first two."""
+
+    FORCE = 3
+    TORQUE = 3
+    POINT = 3
+
+
+class Space(Record):
+    """par.space: numbers of the whole."""
+
+    GRAVITY = 3
+    FOOT = 3  # a point of the vertical line
+    UP = 3  # its direction
+    WORK = 1  # 1 if dampers or loads do work
+    ARM = 1  # the longest arm to the point of a joint or force; of the ground, how far away that is
+
+
+class Node(Record):
+    """par.node[0 or 1, i]: body i at the start or at the end of a step; the last is the ground. Velocities are taken times the step."""
+
+    POSITION = 3
+    DIRECTORS = 9  # row by row
+    VELOCITY = 3
+    SPIN = 3  # angular velocity in the body
+    TURN = 3  # Cayley vector of the step
+    MOVE = 3  # displacement in the step; a difference of positions would cost its digits
+
+
+class Pair(Record):
+    """The two bodies of a joint, I and J, at one node (`rows`)."""
+
+    PARENT_AXES = 9  # Q_I, row by row
+    CHILD_AXES = 9
+    GAP = 3  # D = r_J - r_I
+    SPEED = 3  # E = V_J - V_I
+    PARENT_SPIN = 3  # W_I
+    CHILD_SPIN = 3
+    PRODUCTS = 9  # s_kl
+    ALONG = 3  # g_k
+
+
+class Wrench(Record):
+    """What multipliers do to a pair, as `rows.joint_wrench` writes it."""
+
+    ON_GAP = 3
+    ON_SPEED = 3
+    ON_PARENT_SPIN = 3
+    ON_CHILD_SPIN = 3
+    PARENT_TORQUE = 3  # in space
+    CHILD_TORQUE = 3
+
+
+class Coefficients(Record):
+    """Factors of the derivatives of products in a wrench (`rows.joint_wrench`)."""
+
+    PRODUCTS = 9  # of ds
+    PARENT_GAP = 3  # of d(q^I.D)
+    CHILD_GAP = 3
+    PARENT_SPEED = 3  # of d(q^I.E)
+    CHILD_SPEED = 3
+
+
+class Values(Record):
+    """Rows of a joint at a pair."""
+
+    PHI = 6
+    RATE = 6
+
+
+class Arms(Record):
+    """Of a force between two points: arms of its bodies at the end of the step, and their means."""
+
+    FIRST = 3
+    FIRST_MEAN = 3
+    SECOND = 3
+    SECOND_MEAN = 3
+
+
+class Scratch(Record):
+    """par.scratch: what kernels hand to each other."""
+
+    PAIR_A = Pair.WIDTH
+    PAIR_B = Pair.WIDTH
+    PAIR_C = Pair.WIDTH
+    MEAN = Pair.WIDTH
+    COEFFICIENTS = Coefficients.WIDTH
+    OUT = Wrench.WIDTH
+    BASE = Wrench.WIDTH
+    ZERO = Wrench.WIDTH
+    UNIT = Values.WIDTH
+    VALUES = Values.WIDTH
+    VALUES_BASE = Values.WIDTH
+    START_GAP = 3  # between the points of a force
+    END_GAP = 3
+    ARMS = Arms.WIDTH
+    LOADED = 6  # force and torque of a load
+    WORST = 2  # a joint and its residual
+    BLAMED = 2
+    SOLUTION = 24
+    REACH = 1  # the largest coordinate of a position, or the longest arm
+    # of the sweeps along a tree
+    FACTORED = 1  # whether derivatives are known
+    LAST_CHANGE = 1  # the correction before
+    SCALE = 1  # what corrections are relative to
+    EQUATIONS = 2 * 14  # a hinge's equations
+    MAPS = 27  # of a joint, for both levels
+
+
+class Sweep(Record):
+    """par.sweep[i]: body i in the sweeps along a tree; the last is the ground. Vectors in space, at the start of the step and at its end."""
+
+    SPACE_TURN = 3  # Cayley vector of the step, Q1 = cay(c) Q0
+    AXIS_START = 3  # of its hinge
+    AXIS = 3
+    PARENT_ARM_START = 3  # from the parent's centre to the joint
+    PARENT_ARM = 3
+    CHILD_ARM_START = 3  # from its own centre to the joint
+    CHILD_ARM = 3
+    CHANGE = 0  # (rows) correction of the end of the body: displacement, turn; velocity, angular velocity
 
 
 def behind_change(rows: int) -> tuple[int, int, int, int, int]:
@@ -84,7 +214,7 @@ def behind_change(rows: int) -> tuple[int, int, int, int, int]:
     INVERSE (as many) inverse of the derivative of the joint's equations by the joint
     SPACE_SPIN (3) angular velocity at the end, times the step
     """
-    step = CHANGE + rows
+    step = Sweep.CHANGE + rows
     gain, block = step + rows // 2, rows * rows // 4
     return step, gain, gain + block, gain + 2 * block, gain + 3 * block
 
@@ -96,9 +226,3 @@ def sweep_width(rows: int) -> int:
 
 # par.table[place]: derivative of the wrench by the body (6 x 6 or 12 x 12), the wrench, what corrections beyond the joint add to it, in rows
 TABLE = 12 * 14
-
-# par.scratch of a recursion, where the solver of blocks keeps its pairs
-FACTORED, LAST_CHANGE = 0, 1  # whether derivatives are known; the correction before
-SCALE = 2  # what corrections are relative to
-EQUATIONS = 3  # (2 x 14) a hinge's equations
-MAPS = 31  # (27) of a joint, for both levels

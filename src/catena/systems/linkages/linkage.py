@@ -26,7 +26,7 @@ from ..phase_space import PhaseSpace
 from . import start as starts
 from .joint_forces import JointForce, Load, Torsion, describe_force, force_from
 from .joints import Joint, joint_from
-from .layout import BLAMED
+from .layout import Scratch
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
@@ -251,14 +251,14 @@ class Linkage(System):
     def blamed(self, par: Any) -> str:
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""
         scratch = getattr(par, "scratch", None)  # that of the director form
-        if scratch is None or scratch[BLAMED] < 0.0:
+        if scratch is None or scratch[Scratch.BLAMED] < 0.0:
             from ..articulated.closing import lost
 
             return lost(par)
-        number = int(scratch[BLAMED])
+        number = int(scratch[Scratch.BLAMED])
         joint = self.joints[number]
         which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
-        return f"{which}, off by {scratch[BLAMED + 1]:.2g}"
+        return f"{which}, off by {scratch[Scratch.BLAMED + 1]:.2g}"
 
     def view(self, name: str) -> View | None:
         if name in ENERGY_MOMENTUM and self.form != "joint":

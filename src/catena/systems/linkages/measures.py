@@ -12,24 +12,7 @@ from .blocks import torsion_energy
 from .forces import between_points, point_energy
 from .joint_forces import Damper, Load, Torsion
 from .joints import GROUND, Spherical
-from .layout import (
-    CHILD,
-    END_ROW,
-    FIRST_ROW,
-    FOOT,
-    GRAVITY,
-    PAIR,
-    PAIR_A,
-    PARENT,
-    PITCH,
-    SHIFT,
-    THETA,
-    TORSION,
-    UP,
-    VALUES,
-    VECTORS,
-    WORK,
-)
+from .layout import Joint, Link, Pair, Scratch, Space
 from .rows import cross, pair_at, row_values, times
 from .steps import set_node
 
@@ -114,7 +97,7 @@ def measure_linkage(z, par, out, scale):
         weight = 0.0
         for l in range(3):
             kinetic += 0.5 * m * own[12 + l] * own[12 + l] + 0.5 * par.moments[i, l] * own[15 + l] * own[15 + l]
-            weight -= m * par.space[GRAVITY + l] * own[l]
+            weight -= m * par.space[Space.GRAVITY + l] * own[l]
             reach = max(reach, abs(own[l]))
             speed = max(speed, abs(own[12 + l]))
         energy += kinetic + weight
@@ -125,33 +108,42 @@ def measure_linkage(z, par, out, scale):
             out[3] = unit
         momentum_part(own, i, par, out, scale)
     for f in range(par.force_sort.shape[0]):
-        stored = point_energy(f, between_points(f, node, par, par.scratch[VECTORS : VECTORS + 3]), par)
+        stored = point_energy(
+            f, between_points(f, node, par, par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3]), par
+        )
         energy += stored
         largest = max(largest, abs(stored))
     for k in range(joints):
-        if par.link[k, TORSION] >= 0:
-            stored = torsion_energy(par.joint[k, THETA], par.link[k, TORSION], par)
+        if par.link[k, Link.TORSION] >= 0:
+            stored = torsion_energy(par.joint[k, Joint.THETA], par.link[k, Link.TORSION], par)
             energy += stored
             largest = max(largest, abs(stored))
-        first = par.link[k, FIRST_ROW]
-        end = par.link[k, END_ROW]
+        first = par.link[k, Link.FIRST_ROW]
+        end = par.link[k, Link.END_ROW]
         m = end - first
-        pair_at(node, par.link[k, PARENT], par.link[k, CHILD], par.scratch[PAIR_A : PAIR_A + PAIR])
+        pair_at(
+            node,
+            par.link[k, Link.PARENT],
+            par.link[k, Link.CHILD],
+            par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
+        )
         row_values(
-            par.joint[k], par.row[first:end], par.row_sort[first:end], par.scratch[PAIR_A : PAIR_A + PAIR],
-            par.scratch[VALUES : VALUES + 6], par.scratch[VALUES + 6 : VALUES + 12],
+            par.joint[k], par.row[first:end], par.row_sort[first:end], par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
+            par.scratch[Scratch.VALUES : Scratch.VALUES + 6], par.scratch[Scratch.VALUES + 6 : Scratch.VALUES + 12],
         )  # fmt: skip
-        if par.joint[k, PITCH] != 0.0:
-            par.scratch[VALUES + m - 1] -= par.joint[k, SHIFT] + par.joint[k, PITCH] * par.joint[k, THETA]
+        if par.joint[k, Joint.PITCH] != 0.0:
+            par.scratch[Scratch.VALUES + m - 1] -= (
+                par.joint[k, Joint.SHIFT] + par.joint[k, Joint.PITCH] * par.joint[k, Joint.THETA]
+            )
         for r in range(m):
-            out[1] = max(out[1], abs(par.scratch[VALUES + r]))
-            out[2] = max(out[2], abs(par.scratch[VALUES + 6 + r]))
+            out[1] = max(out[1], abs(par.scratch[Scratch.VALUES + r]))
+            out[2] = max(out[2], abs(par.scratch[Scratch.VALUES + 6 + r]))
     out[0] = energy
     scale[0] = max(scale[0], largest)
     scale[1] = max(scale[1], reach)
     scale[2] = max(scale[2], speed)
     scale[3] = 1.0
-    if par.space[WORK] == 1.0:
+    if par.space[Space.WORK] == 1.0:
         last = out.shape[0] - 2
         out[last] = z[extra + 1]
         out[last + 1] = z[extra + 2]
@@ -171,7 +163,9 @@ def no_momentum(own, i, par, out, scale):
 def vertical_momentum(own, i, par, out, scale):
     """The angular momentum about the vertical line."""
     l1, l2, l3, y1, y2, y3 = angular_momenta(own, par.mass[i], par.moments[i], par.space)
-    out[4] += par.space[UP] * (l1 + y1) + par.space[UP + 1] * (l2 + y2) + par.space[UP + 2] * (l3 + y3)
+    out[4] += (
+        par.space[Space.UP] * (l1 + y1) + par.space[Space.UP + 1] * (l2 + y2) + par.space[Space.UP + 2] * (l3 + y3)
+    )
     scale[4] = max(scale[4], abs(l1) + abs(l2) + abs(l3) + abs(y1) + abs(y2) + abs(y3))
 
 
@@ -189,6 +183,6 @@ def total_momentum(own, i, par, out, scale):
 def angular_momenta(own, m, j, space):
     """m r x v about a point of the vertical line, and that of the rotation."""
     y1, y2, y3 = times(own[3:12], j[0] * own[15], j[1] * own[16], j[2] * own[17])
-    r1, r2, r3 = own[0] - space[FOOT], own[1] - space[FOOT + 1], own[2] - space[FOOT + 2]
+    r1, r2, r3 = own[0] - space[Space.FOOT], own[1] - space[Space.FOOT + 1], own[2] - space[Space.FOOT + 2]
     l1, l2, l3 = cross(r1, r2, r3, m * own[12], m * own[13], m * own[14])
     return l1, l2, l3, y1, y2, y3

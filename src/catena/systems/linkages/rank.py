@@ -6,24 +6,7 @@ are left out with their multipliers.
 """
 
 from ...views import NOT_CONVERGED, OK
-from .layout import (
-    CARRIER,
-    CHILD,
-    COEFFICIENTS,
-    END_ROW,
-    FIRST_ROW,
-    KEPT,
-    LENGTH,
-    MEAN,
-    OUT,
-    PAIR,
-    PAIR_A,
-    PARENT,
-    PITCH,
-    UNIT,
-    VALUES,
-    WORST,
-)
+from .layout import Joint, Link, Pair, Row, RowSort, Scratch, Tree
 from .rows import angle_parts, angle_torque, joint_wrench, pair_at, row_values
 
 LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step
@@ -38,20 +21,20 @@ def choose_rows(par):
     taken = 0
     for k in range(joints):
         write_gradient(k, par)
-        for r in range(par.link[k, FIRST_ROW], par.link[k, END_ROW]):
-            par.row_sort[r, KEPT] = 0
-            par.row[r, LENGTH] = norm(rows[r], width)
+        for r in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
+            par.row_sort[r, RowSort.KEPT] = 0
+            par.row[r, Row.LENGTH] = norm(rows[r], width)
     for k in range(joints):
-        if par.tree[par.link[k, CHILD], CARRIER] == k:
-            for r in range(par.link[k, FIRST_ROW], par.link[k, END_ROW]):
+        if par.tree[par.link[k, Link.CHILD], Tree.CARRIER] == k:
+            for r in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
                 take(r, taken, par)
                 taken += 1
     while taken < rows.shape[0]:
         best = -1
         most = DEPENDENT
         for r in range(rows.shape[0]):
-            if par.row_sort[r, KEPT] == 0:
-                left = norm(rows[r], width) / par.row[r, LENGTH]
+            if par.row_sort[r, RowSort.KEPT] == 0:
+                left = norm(rows[r], width) / par.row[r, Row.LENGTH]
                 if left > most:
                     most = left
                     best = r
@@ -64,23 +47,23 @@ def choose_rows(par):
 def rows_met(par):
     """OK if the rows that were left out hold at the end of the step, too."""
     scratch = par.scratch
-    a = scratch[PAIR_A : PAIR_A + PAIR]
-    values = scratch[VALUES : VALUES + 12]
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    values = scratch[Scratch.VALUES : Scratch.VALUES + 12]
     for k in range(par.link.shape[0]):
-        first = par.link[k, FIRST_ROW]
-        end = par.link[k, END_ROW]
+        first = par.link[k, Link.FIRST_ROW]
+        end = par.link[k, Link.END_ROW]
         left_out = 0
         for r in range(first, end):
-            left_out += 1 - par.row_sort[r, KEPT]
+            left_out += 1 - par.row_sort[r, RowSort.KEPT]
         if left_out > 0:
-            pair_at(par.node[1], par.link[k, PARENT], par.link[k, CHILD], a)
+            pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
             row_values(par.joint[k], par.row[first:end], par.row_sort[first:end], a, values[0:6], values[6:12])
-            if par.joint[k, PITCH] != 0.0:
+            if par.joint[k, Joint.PITCH] != 0.0:
                 values[end - first - 1] = 0.0
             for r in range(end - first):
                 if not abs(values[r]) <= LEFT_OUT:
-                    scratch[WORST] = k
-                    scratch[WORST + 1] = abs(values[r])
+                    scratch[Scratch.WORST] = k
+                    scratch[Scratch.WORST + 1] = abs(values[r])
                     return NOT_CONVERGED
     return OK
 
@@ -97,13 +80,13 @@ def take(r, taken, par):
     """Keep row r: make it a unit vector and the rows not yet taken normal to it."""
     rows = par.gradient
     width = rows.shape[1]
-    par.row_sort[r, KEPT] = 1
+    par.row_sort[r, RowSort.KEPT] = 1
     own = rows[r]
     length = norm(own, width)
     for c in range(width):
         own[c] /= length
     for other in range(rows.shape[0]):
-        if par.row_sort[other, KEPT] == 0:
+        if par.row_sort[other, RowSort.KEPT] == 0:
             row = rows[other]
             for _ in range(2):  # a second time removes what rounding left
                 along = 0.0
@@ -115,17 +98,17 @@ def take(r, taken, par):
 
 def write_gradient(k, par):
     """The gradients of the rows of joint k at the start of the step, with masses as weights."""
-    i = par.link[k, PARENT]
-    j = par.link[k, CHILD]
-    first = par.link[k, FIRST_ROW]
-    m = par.link[k, END_ROW] - first
+    i = par.link[k, Link.PARENT]
+    j = par.link[k, Link.CHILD]
+    first = par.link[k, Link.FIRST_ROW]
+    m = par.link[k, Link.END_ROW] - first
     joint = par.joint[k]
     row_part = par.row[first : first + m]
     sort = par.row_sort[first : first + m]
     scratch = par.scratch
-    a = scratch[PAIR_A : PAIR_A + PAIR]
-    unit = scratch[UNIT : UNIT + 12]
-    out = scratch[OUT : OUT + 18]
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    unit = scratch[Scratch.UNIT : Scratch.UNIT + 12]
+    out = scratch[Scratch.OUT : Scratch.OUT + 18]
     pair_at(par.node[0], i, j, a)
     for r in range(m):
         row = par.gradient[first + r]
@@ -134,13 +117,24 @@ def write_gradient(k, par):
         for l in range(m):
             unit[l] = 0.0
         unit[r] = 1.0
-        joint_wrench(joint, row_part, sort, a, a, unit, 0, scratch[MEAN : MEAN + PAIR], scratch[COEFFICIENTS:OUT], out)
-        if joint[PITCH] != 0.0 and r == m - 1:
+        joint_wrench(
+            joint,
+            row_part,
+            sort,
+            a,
+            a,
+            unit,
+            0,
+            scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
+            scratch[Scratch.COEFFICIENTS : Scratch.OUT],
+            out,
+        )
+        if joint[Joint.PITCH] != 0.0 and r == m - 1:
             u, w = angle_parts(joint, a)
             n1, n2, n3 = angle_torque(joint, a, a, u, w)
             for l in range(3):
-                out[12 + l] -= joint[PITCH] * (n1, n2, n3)[l]
-                out[15 + l] += joint[PITCH] * (n1, n2, n3)[l]
+                out[12 + l] -= joint[Joint.PITCH] * (n1, n2, n3)[l]
+                out[15 + l] += joint[Joint.PITCH] * (n1, n2, n3)[l]
         for l in range(3):
             row[6 * j + l] = out[l] / par.mass[j] ** 0.5
             row[6 * j + 3 + l] = out[15 + l] / par.moments[j, l] ** 0.5

@@ -14,34 +14,7 @@ from ...summation import add
 from ...views import OK, SINGULAR, STEP_TOO_LONG
 from .blocks import deposit, move_pair, note_worst, torsion_slope
 from .forces import between_points, load_values, point_tension, pull
-from .layout import (
-    CHILD,
-    COEFFICIENTS,
-    END_ROW,
-    FIRST_ROW,
-    GRAVITY,
-    HAS_ANGLE,
-    LOAD,
-    LOADED,
-    MEAN,
-    MOVE,
-    OUT,
-    PAIR,
-    PAIR_A,
-    PAIR_B,
-    PAIR_C,
-    PARENT,
-    PITCH,
-    SHIFT,
-    THETA,
-    TORSION,
-    TURN,
-    UNIT,
-    VALUES,
-    VALUES_BASE,
-    VECTORS,
-    ZERO,
-)
+from .layout import Joint, Link, Node, Pair, Scratch, Space, Tree
 from .rows import angle_parts, angle_torque, cross, joint_wrench, pair_at, row_values, times, turned_by
 from .steps import LARGEST_TURN, cayley_change, place, rank_check, unit, work_part
 
@@ -59,8 +32,8 @@ def position_body(i, h, par, t, width, first):
     for l in range(3):
         row = (first + l) * width
         t[row + first + l] += m
-        t[row + width - 1] += m * (a[12 + l] - b[MOVE + l]) + 0.5 * h * h * m * par.space[GRAVITY + l]
-    c1, c2, c3 = b[TURN], b[TURN + 1], b[TURN + 2]
+        t[row + width - 1] += m * (a[12 + l] - b[Node.MOVE + l]) + 0.5 * h * h * m * par.space[Space.GRAVITY + l]
+    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
     j1, j2, j3 = par.moments[i, 0], par.moments[i, 1], par.moments[i, 2]
     k = 1.0 / (1.0 + 0.25 * (c1 * c1 + c2 * c2 + c3 * c3))
     y1, y2, y3 = cross(c1, c2, c3, j1 * c1, j2 * c2, j3 * c3)
@@ -87,8 +60,8 @@ def velocity_body(i, h, par, t, width, first):
     for l in range(3):
         row = (first + l) * width
         t[row + first + l] += m
-        t[row + width - 1] += m * b[MOVE + l] + 0.5 * h * h * m * par.space[GRAVITY + l]
-    c1, c2, c3 = b[TURN], b[TURN + 1], b[TURN + 2]
+        t[row + width - 1] += m * b[Node.MOVE + l] + 0.5 * h * h * m * par.space[Space.GRAVITY + l]
+    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
     j1, j2, j3 = par.moments[i, 0], par.moments[i, 1], par.moments[i, 2]
     k = 1.0 / (1.0 + 0.25 * (c1 * c1 + c2 * c2 + c3 * c3))
     y1, y2, y3 = cross(c1, c2, c3, j1 * c1, j2 * c2, j3 * c3)
@@ -127,34 +100,45 @@ def velocity_joint(k, both, h, lam, par, t, width):
 def rattle_joint(k, phase, h, lam, par, t, width):
     """Multipliers act with the gradients of Phi at the start (phase 0) or at the end (1); rows are Phi or f at the end."""
     joint = par.joint[k]
-    first = par.link[k, FIRST_ROW]
-    end = par.link[k, END_ROW]
+    first = par.link[k, Link.FIRST_ROW]
+    end = par.link[k, Link.END_ROW]
     row = par.row[first:end]
     sort = par.row_sort[first:end]
     m = end - first
     parent = 6 + m
     scratch = par.scratch
-    a = scratch[PAIR_A : PAIR_A + PAIR]
-    b = scratch[PAIR_B : PAIR_B + PAIR]
-    c = scratch[PAIR_C : PAIR_C + PAIR]
-    unit = scratch[UNIT : UNIT + 12]
-    out = scratch[OUT : OUT + 18]
-    values = scratch[VALUES : VALUES + 12]
-    base = scratch[VALUES_BASE : VALUES_BASE + 12]
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    unit = scratch[Scratch.UNIT : Scratch.UNIT + 12]
+    out = scratch[Scratch.OUT : Scratch.OUT + 18]
+    values = scratch[Scratch.VALUES : Scratch.VALUES + 12]
+    base = scratch[Scratch.VALUES_BASE : Scratch.VALUES_BASE + 12]
     for l in range((parent + 6) * width):
         t[l] = 0.0
-    pair_at(par.node[phase], par.link[k, PARENT], par.link[k, CHILD], a)
-    pair_at(par.node[1], par.link[k, PARENT], par.link[k, CHILD], b)
+    pair_at(par.node[phase], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
     for case in range(m):
         for l in range(m):
             unit[l] = 0.0
         unit[case] = 1.0
-        joint_wrench(joint, row, sort, a, a, unit, 0, scratch[MEAN : MEAN + PAIR], scratch[COEFFICIENTS:OUT], out)
-        deposit(out, scratch[ZERO : ZERO + 18], 1.0, 0, parent, 6 + case, t, width)
+        joint_wrench(
+            joint,
+            row,
+            sort,
+            a,
+            a,
+            unit,
+            0,
+            scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
+            scratch[Scratch.COEFFICIENTS : Scratch.OUT],
+            out,
+        )
+        deposit(out, scratch[Scratch.ZERO : Scratch.ZERO + 18], 1.0, 0, parent, 6 + case, t, width)
     for l in range(12):
         base[l] = 0.0
     for case in range(10):
-        for l in range(PAIR):
+        for l in range(Pair.WIDTH):
             c[l] = b[l]
         column = width - 1
         sign = -1.0
@@ -172,7 +156,7 @@ def rattle_joint(k, phase, h, lam, par, t, width):
     for r in range(m):
         for l in range(3):
             t[(6 + r) * width + parent + l] = -t[(6 + r) * width + l]
-    if par.link[k, HAS_ANGLE] == 1:
+    if par.link[k, Link.HAS_ANGLE] == 1:
         rattle_angle(k, phase, h, a, b, c, par, t, width)
     if phase == 0:  # the multipliers so far
         for r in range(parent + 6):
@@ -182,19 +166,19 @@ def rattle_joint(k, phase, h, lam, par, t, width):
 
 def rattle_angle(k, phase, h, a, b, c, par, t, width):
     """Add the torsion of joint k, and the advance of a screw, to its block."""
-    m = par.link[k, END_ROW] - par.link[k, FIRST_ROW]
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
     joint = par.joint[k]
-    pitch = joint[PITCH]
+    pitch = joint[Joint.PITCH]
     u, w = angle_parts(joint, a)
     n1, n2, n3 = angle_torque(joint, a, a, u, w)
-    pair_at(par.node[0], par.link[k, PARENT], par.link[k, CHILD], c)
+    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], c)
     u0, w0 = angle_parts(joint, c)
     u1, w1 = angle_parts(joint, b)
     d = turned_by(u0, w0, u1, w1)
     torque = 0.0
-    if par.link[k, TORSION] >= 0:
-        torque = 0.5 * h * h * torsion_slope(joint[THETA] + phase * d, par.link[k, TORSION], par)
+    if par.link[k, Link.TORSION] >= 0:
+        torque = 0.5 * h * h * torsion_slope(joint[Joint.THETA] + phase * d, par.link[k, Link.TORSION], par)
     for l in range(3):
         n = (n1, n2, n3)[l]
         t[(parent + 3 + l) * width + width - 1] -= torque * n
@@ -204,9 +188,9 @@ def rattle_angle(k, phase, h, a, b, c, par, t, width):
             t[(3 + l) * width + 5 + m] += pitch * n
     if pitch != 0.0 and phase == 0:
         last = 5 + m
-        t[last * width + width - 1] += pitch * (joint[THETA] + d) + joint[SHIFT]
+        t[last * width + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
         for change in range(6):
-            for l in range(PAIR):
+            for l in range(Pair.WIDTH):
                 c[l] = b[l]
             column = move_pair(c, change, parent)
             u2, w2 = angle_parts(joint, c)
@@ -226,8 +210,8 @@ def velocity_force(f, both, h, par, t, width, first, second):
 def kick_points(f, phase, h, par, t, width, first, second):
     """Half a kick of force f at a node."""
     node = par.node[phase]
-    d = par.scratch[VECTORS : VECTORS + 3]
-    p = par.scratch[VECTORS + 6 : VECTORS + 18]
+    d = par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3]
+    p = par.scratch[Scratch.START_GAP + 6 : Scratch.START_GAP + 18]
     s = between_points(f, node, par, d)
     a = 0.5 * h * h * point_tension(f, s, par)
     x = par.force[f, 0:3]
@@ -251,8 +235,8 @@ def velocity_load(i, both, h, time, par, t, width, first):
 
 def kick_loads(i, phase, h, time, par, t, width, first):
     """Half a kick of the loads on body i at a node."""
-    f = par.tree[i, LOAD]
-    value = par.scratch[LOADED : LOADED + 6]
+    f = par.tree[i, Tree.LOAD]
+    value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
     q = par.node[phase, i, 3:12]
     k = 0.5 * h * h
     while f >= 0:

@@ -13,33 +13,7 @@ from ...geometry.quaternion import cayley, hold_length, rotation, turn_right
 from ...kernel import inline, size, slot, within
 from ...summation import add
 from ...views import OK, STEP_TOO_LONG
-from .layout import (
-    ARM,
-    AXIS_START,
-    CARRIER,
-    CHANGE,
-    CHILD_ARM_START,
-    CHILD_POINT,
-    EQUATIONS,
-    FACTORED,
-    FREEDOM,
-    GRAVITY,
-    LAST_CHANGE,
-    MOVE,
-    ORDER,
-    PARENT,
-    PARENT_ARM_START,
-    PARENT_POINT,
-    PLACE,
-    SCALE,
-    SPACE_TURN,
-    TABLE,
-    TRIAD,
-    TURN,
-    UNKNOWN,
-    WORST,
-    behind_change,
-)
+from .layout import TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree, behind_change
 from .rows import cross, times, transposed_times
 from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, set_body, set_directors, turned, work_part
@@ -99,23 +73,31 @@ def acted_upon(par):
 def begin(z, h, par, x):
     """Prepare a step from z: the bodies, the arms and the axes at its start."""
     angles_part(z, par)
-    par.scratch[FACTORED] = 0.0
+    par.scratch[Scratch.FACTORED] = 0.0
     for place in range(par.mass.shape[0]):
-        i = par.tree[place, ORDER]
+        i = par.tree[place, Tree.ORDER]
         set_body(z, h, i, par)
-        k = par.tree[i, CARRIER]
+        k = par.tree[i, Tree.CARRIER]
         if k >= 0:
-            set_arms(par.node[0], i, par.link[k, PARENT], par.joint[k], 0, par.sweep[i])
+            set_arms(par.node[0], i, par.link[k, Link.PARENT], par.joint[k], 0, par.sweep[i])
 
 
 @within
 def set_arms(node, i, parent, joint, end, own):
     """Arms and axis of the joint that carries body i, at the start (end = 0) or the end (3) of the step."""
     q = node[parent, 3:12]
-    put(own, PARENT_ARM_START + end, times(q, joint[PARENT_POINT], joint[PARENT_POINT + 1], joint[PARENT_POINT + 2]))
-    put(own, AXIS_START + end, times(q, joint[TRIAD], joint[TRIAD + 1], joint[TRIAD + 2]))
+    put(
+        own,
+        Sweep.PARENT_ARM_START + end,
+        times(q, joint[Joint.PARENT_POINT], joint[Joint.PARENT_POINT + 1], joint[Joint.PARENT_POINT + 2]),
+    )
+    put(own, Sweep.AXIS_START + end, times(q, joint[Joint.TRIAD], joint[Joint.TRIAD + 1], joint[Joint.TRIAD + 2]))
     q = node[i, 3:12]
-    put(own, CHILD_ARM_START + end, times(q, joint[CHILD_POINT], joint[CHILD_POINT + 1], joint[CHILD_POINT + 2]))
+    put(
+        own,
+        Sweep.CHILD_ARM_START + end,
+        times(q, joint[Joint.CHILD_POINT], joint[Joint.CHILD_POINT + 1], joint[Joint.CHILD_POINT + 2]),
+    )
 
 
 @within
@@ -160,44 +142,44 @@ def outwards(par, x):
     motion = 0.0
     sound = 1
     for place in range(par.mass.shape[0]):
-        i = par.tree[place, ORDER]
-        at = par.tree[i, UNKNOWN]
-        freedom = par.tree[i, FREEDOM]
-        k = par.tree[i, CARRIER]
+        i = par.tree[place, Tree.ORDER]
+        at = par.tree[i, Tree.UNKNOWN]
+        freedom = par.tree[i, Tree.FREEDOM]
+        k = par.tree[i, Tree.CARRIER]
         a = par.node[0, i]
         b = par.node[1, i]
         own = par.sweep[i]
-        parent = par.link[k, PARENT] if k >= 0 else -1
-        e1, e2, e3 = get(par.sweep[parent], SPACE_TURN)
+        parent = par.link[k, Link.PARENT] if k >= 0 else -1
+        e1, e2, e3 = get(par.sweep[parent], Sweep.SPACE_TURN)
         c1, c2, c3 = e1, e2, e3
         if freedom == 1:
             t = x[at]
-            n1, n2, n3 = get(own, AXIS_START)
+            n1, n2, n3 = get(own, Sweep.AXIS_START)
             c1, c2, c3 = composed(e1, e2, e3, t * n1, t * n2, t * n3)
         elif freedom == 3:
             c1, c2, c3 = get(x, at)
         elif freedom == 6:
             c1, c2, c3 = get(x, at + 3)
-            put(b, MOVE, get(x, at))
-        put(own, SPACE_TURN, (c1, c2, c3))
+            put(b, Node.MOVE, get(x, at))
+        put(own, Sweep.SPACE_TURN, (c1, c2, c3))
         if not c1 * c1 + c2 * c2 + c3 * c3 <= LARGEST_TURN:
             sound = 0
         t1, t2, t3 = transposed_times(a[3:12], c1, c2, c3)
-        put(b, TURN, (t1, t2, t3))
+        put(b, Node.TURN, (t1, t2, t3))
         motion = max(motion, max(abs(t1), max(abs(t2), abs(t3))))
         turned(a[3:12], t1, t2, t3, b[3:12])
         if k >= 0:
             set_arms(par.node[1], i, parent, par.joint[k], 3, own)
-            a1, a2, a3 = mean(own, PARENT_ARM_START)
-            b1, b2, b3 = mean(own, CHILD_ARM_START)
+            a1, a2, a3 = mean(own, Sweep.PARENT_ARM_START)
+            b1, b2, b3 = mean(own, Sweep.CHILD_ARM_START)
             f1, f2, f3 = cross(e1, e2, e3, a1, a2, a3)
             g1, g2, g3 = cross(c1, c2, c3, b1, b2, b3)
-            m1, m2, m3 = get(par.node[1, parent], MOVE)
-            put(b, MOVE, (m1 + f1 - g1, m2 + f2 - g2, m3 + f3 - g3))
+            m1, m2, m3 = get(par.node[1, parent], Node.MOVE)
+            put(b, Node.MOVE, (m1 + f1 - g1, m2 + f2 - g2, m3 + f3 - g3))
         for l in range(3):
-            b[l] = a[l] + b[MOVE + l]
+            b[l] = a[l] + b[Node.MOVE + l]
             if k < 0:
-                motion = max(motion, abs(b[MOVE + l]))
+                motion = max(motion, abs(b[Node.MOVE + l]))
         end_velocity(i, x, par)
     return motion, sound
 
@@ -208,20 +190,24 @@ def correct(z, h, par, x):
     Derivatives are kept as long as the corrections fall fast with them.
     """
     n = par.mass.shape[0]
-    fresh = par.scratch[FACTORED] == 0.0
+    fresh = par.scratch[Scratch.FACTORED] == 0.0
     motion, _ = outwards(par, x)
     blame(par)
-    par.scratch[WORST] = -1.0
-    par.scratch[WORST + 1] = 0.0
+    par.scratch[Scratch.WORST] = -1.0
+    par.scratch[Scratch.WORST + 1] = 0.0
     if inwards(h, z[13 * n + 6 * par.link.shape[0]], x, par, fresh) != 0:
         return -1.0
     if fresh:  # the motion in the step, or a fall
-        fall = h * h * (abs(par.space[GRAVITY]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
-        par.scratch[SCALE] = max(motion, fall)
+        fall = (
+            h
+            * h
+            * (abs(par.space[Space.GRAVITY]) + abs(par.space[Space.GRAVITY + 1]) + abs(par.space[Space.GRAVITY + 2]))
+        )
+        par.scratch[Scratch.SCALE] = max(motion, fall)
     largest = 0.0
     noise = True
     for place in range(n):
-        i = par.tree[place, ORDER]
+        i = par.tree[place, Tree.ORDER]
         spread(i, x, par)
         twisted, moved = correction_of(i, par)
         if not twisted + moved <= largest:
@@ -232,10 +218,12 @@ def correct(z, h, par, x):
         return -1.0
     if noise:
         return 0.0
-    par.scratch[SCALE] = max(par.scratch[SCALE], largest)  # from rest nothing else tells how far forces will move it
-    change = largest / par.scratch[SCALE]
-    par.scratch[FACTORED] = 1.0 if fresh or change <= FALLING * par.scratch[LAST_CHANGE] else 0.0
-    par.scratch[LAST_CHANGE] = change
+    par.scratch[Scratch.SCALE] = max(
+        par.scratch[Scratch.SCALE], largest
+    )  # from rest nothing else tells how far forces will move it
+    change = largest / par.scratch[Scratch.SCALE]
+    par.scratch[Scratch.FACTORED] = 1.0 if fresh or change <= FALLING * par.scratch[Scratch.LAST_CHANGE] else 0.0
+    par.scratch[Scratch.LAST_CHANGE] = change
     return change
 
 
@@ -247,9 +235,11 @@ def correction_of(i, par):
     moved = 0.0
     for level in range(0, table_rows(par), 6):
         for l in range(3):
-            twisted += abs(own[CHANGE + level + 3 + l])
-            if par.tree[i, CARRIER] < 0:  # displacements of the others follow, at the end of a chain with much rounding
-                moved += abs(own[CHANGE + level + l])
+            twisted += abs(own[Sweep.CHANGE + level + 3 + l])
+            if (
+                par.tree[i, Tree.CARRIER] < 0
+            ):  # displacements of the others follow, at the end of a chain with much rounding
+                moved += abs(own[Sweep.CHANGE + level + l])
     return twisted, moved
 
 
@@ -257,7 +247,7 @@ def correction_of(i, par):
 def reach_of(i, par):
     """The size of the position of body i, or the longest arm: what its displacements are rounded to."""
     a = par.node[0, i]
-    return max(max(par.space[ARM], abs(a[0])), max(abs(a[1]), abs(a[2])))
+    return max(max(par.space[Space.ARM], abs(a[0])), max(abs(a[1]), abs(a[2])))
 
 
 @inline
@@ -265,11 +255,11 @@ def inwards(h, time, x, par, fresh):
     """Eliminate all joints, leaves first; 0, or 1 if one has no correction."""
     rows = table_rows(par)
     for turn in range(par.mass.shape[0] - 1, -1, -1):
-        i = par.tree[turn, ORDER]
-        k = par.tree[i, CARRIER]
+        i = par.tree[turn, Tree.ORDER]
+        k = par.tree[i, Tree.CARRIER]
         own = par.sweep[i]
-        table = par.table[par.tree[i, PLACE]]
-        freedom = par.tree[i, FREEDOM]
+        table = par.table[par.tree[i, Tree.PLACE]]
+        freedom = par.tree[i, Tree.FREEDOM]
         add_body(i, h, time, par, table, fresh)
         status = 0
         if k < 0:
@@ -277,12 +267,14 @@ def inwards(h, time, x, par, fresh):
         else:
             joint_equations(i, k, h, x, par, table, fresh)
             if freedom == 1:
-                status = free_hinge(own, table, rows // 6, rows, par.scratch[EQUATIONS : EQUATIONS + 28], fresh)
+                status = free_hinge(
+                    own, table, rows // 6, rows, par.scratch[Scratch.EQUATIONS : Scratch.EQUATIONS + 28], fresh
+                )
             elif freedom == 3:
                 status = free_ball(own, table, rows, fresh)
-            parent = par.link[k, PARENT]
+            parent = par.link[k, Link.PARENT]
             if parent >= 0:
-                add_to_parent(i, k, par, table, par.table[par.tree[parent, PLACE]], fresh)
+                add_to_parent(i, k, par, table, par.table[par.tree[parent, Tree.PLACE]], fresh)
         clear(table, rows, fresh)
         if status != 0:
             for place in range(par.table.shape[0]):
@@ -424,7 +416,7 @@ def free_body(own, table, rows, kept, t, fresh):
         t[(rows + 1) * r + rows] = -table[width * r + rows] - table[width * r + rows + 1]
     if eliminate(t, rows, rows, rows + 1) != 0:
         return 1
-    substitute(t, rows, rows + 1, own[CHANGE : CHANGE + rows])
+    substitute(t, rows, rows + 1, own[Sweep.CHANGE : Sweep.CHANGE + rows])
     return 0
 
 
@@ -469,9 +461,9 @@ def turn_arm(table, own, sign, first, force, torque, row):
 @within
 def note_residual(k, residual, scratch):
     """Remember joint k if its equations are farther off than those of the joints before."""
-    if abs(residual) > scratch[WORST + 1]:
-        scratch[WORST] = k
-        scratch[WORST + 1] = abs(residual)
+    if abs(residual) > scratch[Scratch.WORST + 1]:
+        scratch[Scratch.WORST] = k
+        scratch[Scratch.WORST + 1] = abs(residual)
 
 
 def accept(z, e, h, par, x):
@@ -484,7 +476,7 @@ def accept(z, e, h, par, x):
     work_part(z, e, h, z[time], par)
     per_step = 1.0 / h
     for place in range(n):
-        i = par.tree[place, ORDER]
+        i = par.tree[place, Tree.ORDER]
         a = par.node[0, i]
         b = par.node[1, i]
         for l in range(3):
@@ -492,14 +484,14 @@ def accept(z, e, h, par, x):
             add(z, e, 10 * n + 3 * i + l, per_step * par.moments[i, l] * (b[15 + l] - a[15 + l]))
         q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
         low = e[3 * n + 4 * i : 3 * n + 4 * i + 4]
-        q1, q2, q3, q4 = cayley(0.5 * b[TURN], 0.5 * b[TURN + 1], 0.5 * b[TURN + 2])
+        q1, q2, q3, q4 = cayley(0.5 * b[Node.TURN], 0.5 * b[Node.TURN + 1], 0.5 * b[Node.TURN + 2])
         turn_right(q, low, q1, q2, q3, q4)
         hold_length(q, low)
         set_directors(q, b)
-        k = par.tree[i, CARRIER]
+        k = par.tree[i, Tree.CARRIER]
         if k < 0:
             for l in range(3):
-                add(z, e, 3 * i + l, b[MOVE + l])
+                add(z, e, 3 * i + l, b[Node.MOVE + l])
         else:
             settle(z, e, i, k, par)
     add(z, e, time, h)
@@ -510,16 +502,16 @@ def accept(z, e, h, par, x):
 def settle(z, e, i, k, par):
     """Put body i where its joint k holds it, and take back a little of what rounding did to the directions of the joint."""
     n = par.mass.shape[0]
-    parent = par.link[k, PARENT]
+    parent = par.link[k, Link.PARENT]
     joint = par.joint[k]
-    freedom = par.tree[i, FREEDOM]
+    freedom = par.tree[i, Tree.FREEDOM]
     own = par.node[1, i, 3:12]
     above = par.node[1, parent, 3:12]
     if freedom < 3:
         image = rotation(z[13 * n + 4 * k : 13 * n + 4 * k + 4])
-        m1, m2, m3 = misaligned(own, above, image, joint, TRIAD)
+        m1, m2, m3 = misaligned(own, above, image, joint, Joint.TRIAD)
         if freedom == 0:
-            d1, d2, d3 = misaligned(own, above, image, joint, TRIAD + 3)
+            d1, d2, d3 = misaligned(own, above, image, joint, Joint.TRIAD + 3)
             m1 += d1
             m2 += d2
             m3 += d3
@@ -527,8 +519,8 @@ def settle(z, e, i, k, par):
         low = 0.5 * SETTLING
         first = 3 * n + 4 * i
         turn_right(z[first : first + 4], e[first : first + 4], 0.0, low * m1, low * m2, low * m3)
-    a1, a2, a3 = times(above, joint[PARENT_POINT], joint[PARENT_POINT + 1], joint[PARENT_POINT + 2])
-    b1, b2, b3 = times(own, joint[CHILD_POINT], joint[CHILD_POINT + 1], joint[CHILD_POINT + 2])
+    a1, a2, a3 = times(above, joint[Joint.PARENT_POINT], joint[Joint.PARENT_POINT + 1], joint[Joint.PARENT_POINT + 2])
+    b1, b2, b3 = times(own, joint[Joint.CHILD_POINT], joint[Joint.CHILD_POINT + 1], joint[Joint.CHILD_POINT + 2])
     r1, r2, r3 = 0.0, 0.0, 0.0
     if parent >= 0:
         r1, r2, r3 = get(z, 3 * parent)
@@ -548,9 +540,9 @@ def misaligned(own, above, image, joint, first):
 @within
 def put_rate(i, par, x, shift):
     """What the joint that carries body i does at the start of the step, times the step, to its place in x plus `shift`."""
-    at = par.tree[i, UNKNOWN] + shift
-    freedom = par.tree[i, FREEDOM]
-    k = par.tree[i, CARRIER]
+    at = par.tree[i, Tree.UNKNOWN] + shift
+    freedom = par.tree[i, Tree.FREEDOM]
+    k = par.tree[i, Tree.CARRIER]
     a = par.node[0, i]
     w1, w2, w3 = times(a[3:12], a[15], a[16], a[17])
     if freedom == 6:
@@ -559,7 +551,7 @@ def put_rate(i, par, x, shift):
     elif freedom == 3:
         put(x, at, (w1, w2, w3))
     elif freedom == 1:
-        b = par.node[0, par.link[k, PARENT]]
-        n1, n2, n3 = get(par.sweep[i], AXIS_START)
+        b = par.node[0, par.link[k, Link.PARENT]]
+        n1, n2, n3 = get(par.sweep[i], Sweep.AXIS_START)
         v1, v2, v3 = times(b[3:12], b[15], b[16], b[17])
         x[at] = n1 * (w1 - v1) + n2 * (w2 - v2) + n3 * (w3 - v3)

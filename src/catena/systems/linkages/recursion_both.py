@@ -17,28 +17,7 @@ of the step.
 """
 
 from ...kernel import within
-from .layout import (
-    AXIS,
-    AXIS_START,
-    CARRIER,
-    CHANGE,
-    CHILD_ARM,
-    CHILD_ARM_START,
-    CHILD_POINT,
-    DIRECTORS,
-    EQUATIONS,
-    FACTORED,
-    FREEDOM,
-    MAPS,
-    PARENT,
-    PARENT_ARM,
-    PARENT_ARM_START,
-    PARENT_POINT,
-    SPACE_TURN,
-    TURN,
-    UNKNOWN,
-    behind_change,
-)
+from .layout import Joint, Link, Node, Scratch, Sweep, Tree, behind_change
 from .recursion import (
     acted_upon,
     get,
@@ -58,12 +37,16 @@ ROW = 14  # numbers in a row of a table
 DISPLACEMENT, TWIST, FORCE, TORQUE = 0, 3 * ROW, 6 * ROW, 9 * ROW  # Gam, del, F, T
 RESIDUAL = 12  # column of the wrench; behind it what corrections add
 STEP, GAIN, COLUMNS, INVERSE, SPACE_SPIN = behind_change(12)
-TO_TWIST, TO_PARENT, TWIST_TO_PARENT = MAPS, MAPS + 9, MAPS + 18  # (9 each) b x Qb^-1, a x (E Qb^-1), E
+TO_TWIST, TO_PARENT, TWIST_TO_PARENT = (
+    Scratch.MAPS,
+    Scratch.MAPS + 9,
+    Scratch.MAPS + 18,
+)  # (9 each) b x Qb^-1, a x (E Qb^-1), E
 
 
 def guess(par, x):
     """x of a motion without forces."""
-    par.scratch[FACTORED] = 0.0
+    par.scratch[Scratch.FACTORED] = 0.0
     for i in range(par.mass.shape[0]):
         put_rate(i, par, x, 0)
         put_rate(i, par, x, x.shape[0] // 2)
@@ -72,28 +55,28 @@ def guess(par, x):
 @within
 def end_velocity(i, x, par):
     """What the joints' rates give to body i."""
-    at = x.shape[0] // 2 + par.tree[i, UNKNOWN]
-    freedom = par.tree[i, FREEDOM]
+    at = x.shape[0] // 2 + par.tree[i, Tree.UNKNOWN]
+    freedom = par.tree[i, Tree.FREEDOM]
     own = par.sweep[i]
     b = par.node[1, i]
-    k = par.tree[i, CARRIER]
+    k = par.tree[i, Tree.CARRIER]
     if k < 0:
         put(b, 12, get(x, at))
         w1, w2, w3 = get(x, at + 3)
     else:
-        parent = par.link[k, PARENT]
+        parent = par.link[k, Link.PARENT]
         e1, e2, e3 = get(par.sweep[parent], SPACE_SPIN)
         w1, w2, w3 = e1, e2, e3
         if freedom == 1:
-            n1, n2, n3 = get(own, AXIS)
+            n1, n2, n3 = get(own, Sweep.AXIS)
             w1 += x[at] * n1
             w2 += x[at] * n2
             w3 += x[at] * n3
         elif freedom == 3:
             w1, w2, w3 = get(x, at)
         v1, v2, v3 = get(par.node[1, parent], 12)
-        a1, a2, a3 = get(own, PARENT_ARM)
-        b1, b2, b3 = get(own, CHILD_ARM)
+        a1, a2, a3 = get(own, Sweep.PARENT_ARM)
+        b1, b2, b3 = get(own, Sweep.CHILD_ARM)
         f1, f2, f3 = cross(e1, e2, e3, a1, a2, a3)
         g1, g2, g3 = cross(w1, w2, w3, b1, b2, b3)
         put(b, 12, (v1 + f1 - g1, v2 + f2 - g2, v3 + f3 - g3))
@@ -121,7 +104,7 @@ def add_body(i, h, time, par, table, fresh):
             table[DISPLACEMENT + ROW * l + 6 + l] -= 0.5 * m
             table[FORCE + ROW * l + 6 + l] += m
             w1, w2, w3 = get(
-                b, DIRECTORS + 3 * l
+                b, Node.DIRECTORS + 3 * l
             )  # an axis of space in the body; a turn about it changes W by W x w, too
             u1, u2, u3 = cross(b[15], b[16], b[17], w1, w2, w3)
             d1, d2, d3, f1, f2, f3 = turn_two_level(j, a, b, k1, k2, k3, w1, w2, w3, u1, u2, u3)
@@ -178,9 +161,9 @@ def set_maps(i, parent, joint, par):
     q1 = par.node[1, i, 3:12]
     p0 = par.node[0, parent, 3:12]
     p1 = par.node[1, parent, 3:12]
-    c1, c2, c3 = get(par.node[1, i], TURN)
-    b1, b2, b3 = get(joint, CHILD_POINT)
-    a1, a2, a3 = get(joint, PARENT_POINT)
+    c1, c2, c3 = get(par.node[1, i], Node.TURN)
+    b1, b2, b3 = get(joint, Joint.CHILD_POINT)
+    a1, a2, a3 = get(joint, Joint.PARENT_POINT)
     maps = par.scratch
     for r in range(3):
         for l in range(3):
@@ -215,7 +198,7 @@ def mean_spin(a, b):
 def parent_arm_rate(parent, joint, par):
     """A = Qb (Wbar x a) of the parent."""
     w1, w2, w3 = mean_spin(par.node[0, parent], par.node[1, parent])
-    a1, a2, a3 = get(joint, PARENT_POINT)
+    a1, a2, a3 = get(joint, Joint.PARENT_POINT)
     f1, f2, f3 = cross(w1, w2, w3, a1, a2, a3)
     return mean_times(par.node[0, parent], par.node[1, parent], f1, f2, f3)
 
@@ -225,8 +208,8 @@ def joint_equations(i, k, h, x, par, table, fresh):
     """Twist and torque at joint k, which carries body i, and what of them must vanish."""
     own = par.sweep[i]
     joint = par.joint[k]
-    parent = par.link[k, PARENT]
-    freedom = par.tree[i, FREEDOM]
+    parent = par.link[k, Link.PARENT]
+    freedom = par.tree[i, Tree.FREEDOM]
     start = 0 if fresh else RESIDUAL
     set_maps(i, parent, joint, par)
     maps = par.scratch[TO_TWIST : TO_TWIST + 9]
@@ -248,12 +231,16 @@ def joint_equations(i, k, h, x, par, table, fresh):
         else:
             a3 -= part
     shift_torque(table, a1, a2, a3, DISPLACEMENT, TORQUE, ROW, fresh)  # Gam x rel
-    m1, m2, m3 = mean(own, CHILD_ARM_START)
+    m1, m2, m3 = mean(own, Sweep.CHILD_ARM_START)
     shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
-        turn_arm(table, own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
+        turn_arm(table, own, -1.0, Sweep.CHILD_ARM, FORCE, TORQUE, ROW)
         carry(
-            table, own, freedom, x[x.shape[0] // 2 + par.tree[i, UNKNOWN]] if freedom == 1 else 0.0, par.sweep[parent]
+            table,
+            own,
+            freedom,
+            x[x.shape[0] // 2 + par.tree[i, Tree.UNKNOWN]] if freedom == 1 else 0.0,
+            par.sweep[parent],
         )
     if freedom == 1:
         hinge_equations(i, k, h, x, par, table, fresh)
@@ -267,11 +254,11 @@ def joint_equations(i, k, h, x, par, table, fresh):
 def hinge_equations(i, k, h, x, par, table, fresh):
     """del along the axis, and T + O_p x (Qb del) along the mean axis."""
     own = par.sweep[i]
-    parent = par.link[k, PARENT]
-    equations = par.scratch[EQUATIONS : EQUATIONS + 28]
+    parent = par.link[k, Link.PARENT]
+    equations = par.scratch[Scratch.EQUATIONS : Scratch.EQUATIONS + 28]
     start = 0 if fresh else RESIDUAL
-    n1, n2, n3 = get(own, AXIS)
-    u1, u2, u3 = mean(own, AXIS_START)
+    n1, n2, n3 = get(own, Sweep.AXIS)
+    u1, u2, u3 = mean(own, Sweep.AXIS_START)
     w1, w2, w3 = mean_spin(par.node[0, parent], par.node[1, parent])
     w1, w2, w3 = mean_times(par.node[0, parent], par.node[1, parent], w1, w2, w3)
     w1, w2, w3 = cross(u1, u2, u3, w1, w2, w3)
@@ -286,7 +273,7 @@ def hinge_equations(i, k, h, x, par, table, fresh):
             u1 * table[TORQUE + l] + u2 * table[TORQUE + ROW + l] + u3 * table[TORQUE + 2 * ROW + l]
             + g1 * d1 + g2 * d2 + g3 * d3
         )  # fmt: skip
-    torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
+    torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, Tree.UNKNOWN]], par, own)
     equations[ROW + RESIDUAL] += torque
     note_residual(k, equations[RESIDUAL], par.scratch)
     note_residual(k, equations[ROW + RESIDUAL], par.scratch)
@@ -314,9 +301,9 @@ def carry(table, own, freedom, rate, above):
     arms turn, too, and the axis of a hinge turns with the parent. At a ball joint turn and angular velocity are those of the child,
     whatever the parent does, so that only the joint's point ties it to the parent.
     """
-    a1, a2, a3 = get(own, PARENT_ARM)
-    b1, b2, b3 = get(own, CHILD_ARM)
-    n1, n2, n3 = get(own, AXIS)
+    a1, a2, a3 = get(own, Sweep.PARENT_ARM)
+    b1, b2, b3 = get(own, Sweep.CHILD_ARM)
+    n1, n2, n3 = get(own, Sweep.AXIS)
     w1, w2, w3 = get(own, SPACE_SPIN)
     e1, e2, e3 = get(above, SPACE_SPIN)
     for level in range(2):
@@ -352,7 +339,7 @@ def carry(table, own, freedom, rate, above):
 @within
 def point_to_parent(table, own, above):
     """The derivatives by displacement and velocity of the joint's point in the parent, as those by the parent."""
-    a1, a2, a3 = get(own, PARENT_ARM)
+    a1, a2, a3 = get(own, Sweep.PARENT_ARM)
     e1, e2, e3 = get(above, SPACE_SPIN)
     for level in range(2):
         for axis in range(3):
@@ -368,16 +355,16 @@ def point_to_parent(table, own, above):
 def add_to_parent(i, k, par, table, below, fresh):
     """Add the table of body i, with twist and torque about the parent's centre, to that of the parent."""
     own = par.sweep[i]
-    parent = par.link[k, PARENT]
+    parent = par.link[k, Link.PARENT]
     start = 0 if fresh else RESIDUAL
-    if fresh and par.tree[i, FREEDOM] == 3:
+    if fresh and par.tree[i, Tree.FREEDOM] == 3:
         point_to_parent(table, own, par.sweep[parent])
     a1, a2, a3 = parent_arm_rate(parent, par.joint[k], par)
     shift_torque(table, -a1, -a2, -a3, DISPLACEMENT, TORQUE, ROW, fresh)
-    m1, m2, m3 = mean(own, PARENT_ARM_START)
+    m1, m2, m3 = mean(own, Sweep.PARENT_ARM_START)
     shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
-        turn_arm(table, own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
+        turn_arm(table, own, 1.0, Sweep.PARENT_ARM, FORCE, TORQUE, ROW)
     to = par.scratch[TO_PARENT : TO_PARENT + 9]
     twist = par.scratch[TWIST_TO_PARENT : TWIST_TO_PARENT + 9]
     for l in range(start, ROW):
@@ -398,35 +385,35 @@ def add_to_parent(i, k, par, table, below, fresh):
 def spread(i, x, par):
     """Correct increment and rate of the joint that carries body i; what it does to the body into CHANGE."""
     own = par.sweep[i]
-    at = par.tree[i, UNKNOWN]
+    at = par.tree[i, Tree.UNKNOWN]
     rate = x.shape[0] // 2 + at
-    freedom = par.tree[i, FREEDOM]
-    c1, c2, c3 = get(own, SPACE_TURN)
+    freedom = par.tree[i, Tree.FREEDOM]
+    c1, c2, c3 = get(own, Sweep.SPACE_TURN)
     if freedom == 6:
-        f1, f2, f3 = get(own, CHANGE + 3)
+        f1, f2, f3 = get(own, Sweep.CHANGE + 3)
         d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at + 3, (c1 + d1, c2 + d2, c3 + d3))
         for l in range(3):
-            x[at + l] += own[CHANGE + l]
-            x[rate + l] += own[CHANGE + 6 + l]
-            x[rate + 3 + l] += own[CHANGE + 9 + l]
+            x[at + l] += own[Sweep.CHANGE + l]
+            x[rate + l] += own[Sweep.CHANGE + 6 + l]
+            x[rate + 3 + l] += own[Sweep.CHANGE + 9 + l]
         return
-    above = par.sweep[par.link[par.tree[i, CARRIER], PARENT]]
-    f1, f2, f3 = get(above, CHANGE + 3)
-    g1, g2, g3 = get(above, CHANGE + 9)
-    a1, a2, a3 = get(own, PARENT_ARM)
+    above = par.sweep[par.link[par.tree[i, Tree.CARRIER], Link.PARENT]]
+    f1, f2, f3 = get(above, Sweep.CHANGE + 3)
+    g1, g2, g3 = get(above, Sweep.CHANGE + 9)
+    a1, a2, a3 = get(own, Sweep.PARENT_ARM)
     e1, e2, e3 = get(above, SPACE_SPIN)
     r1, r2, r3 = cross(f1, f2, f3, a1, a2, a3)
     p1, p2, p3 = cross(e1, e2, e3, r1, r2, r3)
     s1, s2, s3 = cross(g1, g2, g3, a1, a2, a3)
-    v1, v2, v3 = get(above, CHANGE + 6)
+    v1, v2, v3 = get(above, Sweep.CHANGE + 6)
     v1, v2, v3 = v1 + s1 + p1, v2 + s2 + p2, v3 + s3 + p3  # the joint's point: velocity and displacement
-    r1, r2, r3 = r1 + above[CHANGE], r2 + above[CHANGE + 1], r3 + above[CHANGE + 2]
+    r1, r2, r3 = r1 + above[Sweep.CHANGE], r2 + above[Sweep.CHANGE + 1], r3 + above[Sweep.CHANGE + 2]
     if freedom == 1:
         for m in range(2):
             for l in range(12):
-                own[STEP + m] += own[GAIN + 12 * m + l] * above[CHANGE + l]
-        n1, n2, n3 = get(own, AXIS)
+                own[STEP + m] += own[GAIN + 12 * m + l] * above[Sweep.CHANGE + l]
+        n1, n2, n3 = get(own, Sweep.AXIS)
         h1, h2, h3 = cross(f1, f2, f3, n1, n2, n3)
         u = x[rate]
         g1 += own[STEP + 1] * n1 + u * h1
@@ -448,12 +435,12 @@ def spread(i, x, par):
         d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at, (c1 + d1, c2 + d2, c3 + d3))
         put(x, rate, (x[rate] + g1, x[rate + 1] + g2, x[rate + 2] + g3))
-    b1, b2, b3 = get(own, CHILD_ARM)
+    b1, b2, b3 = get(own, Sweep.CHILD_ARM)
     w1, w2, w3 = get(own, SPACE_SPIN)
     d1, d2, d3 = cross(f1, f2, f3, b1, b2, b3)
-    put(own, CHANGE, (r1 - d1, r2 - d2, r3 - d3))
-    put(own, CHANGE + 3, (f1, f2, f3))
+    put(own, Sweep.CHANGE, (r1 - d1, r2 - d2, r3 - d3))
+    put(own, Sweep.CHANGE + 3, (f1, f2, f3))
     d1, d2, d3 = cross(w1, w2, w3, d1, d2, d3)
     h1, h2, h3 = cross(g1, g2, g3, b1, b2, b3)
-    put(own, CHANGE + 6, (v1 - h1 - d1, v2 - h2 - d2, v3 - h3 - d3))
-    put(own, CHANGE + 9, (g1, g2, g3))
+    put(own, Sweep.CHANGE + 6, (v1 - h1 - d1, v2 - h2 - d2, v3 - h3 - d3))
+    put(own, Sweep.CHANGE + 9, (g1, g2, g3))

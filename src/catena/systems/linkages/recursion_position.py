@@ -10,26 +10,7 @@ the end of that body; taken through a joint to the parent it stays exact, as in 
 """
 
 from ...kernel import within
-from .layout import (
-    AXIS,
-    AXIS_START,
-    CARRIER,
-    CHANGE,
-    CHILD_ARM,
-    CHILD_ARM_START,
-    DIRECTORS,
-    EQUATIONS,
-    FACTORED,
-    FREEDOM,
-    MOVE,
-    PARENT,
-    PARENT_ARM,
-    PARENT_ARM_START,
-    SPACE_TURN,
-    TURN,
-    UNKNOWN,
-    behind_change,
-)
+from .layout import Link, Node, Scratch, Sweep, Tree, behind_change
 from .recursion import (
     acted_upon,
     get,
@@ -53,7 +34,7 @@ STEP, GAIN, COLUMNS, INVERSE, _ = behind_change(6)
 
 def guess(par, x):
     """x of a motion without forces."""
-    par.scratch[FACTORED] = 0.0
+    par.scratch[Scratch.FACTORED] = 0.0
     for i in range(par.mass.shape[0]):
         put_rate(i, par, x, 0)
 
@@ -64,8 +45,8 @@ def end_velocity(i, x, par):
     a = par.node[0, i]
     b = par.node[1, i]
     for l in range(3):
-        b[12 + l] = 2.0 * b[MOVE + l] - a[12 + l]
-        b[15 + l] = 2.0 * b[TURN + l] - a[15 + l]
+        b[12 + l] = 2.0 * b[Node.MOVE + l] - a[12 + l]
+        b[15 + l] = 2.0 * b[Node.TURN + l] - a[15 + l]
 
 
 @within
@@ -84,7 +65,7 @@ def add_body(i, h, time, par, table, fresh):
         k1, k2, k3 = mean_torque_published(j, a, b)
         for l in range(3):
             table[ROW * l + l] += 2.0 * par.mass[i]
-            w1, w2, w3 = get(b, DIRECTORS + 3 * l)  # an axis of space in the body
+            w1, w2, w3 = get(b, Node.DIRECTORS + 3 * l)  # an axis of space in the body
             f1, f2, f3 = turn_published(j, a, b, k1, k2, k3, w1, w2, w3)
             table[TORQUE + 3 + l] += f1
             table[TORQUE + ROW + 3 + l] += f2
@@ -115,23 +96,23 @@ def add_acting(i, h, time, par, table, fresh):
 def joint_equations(i, k, h, x, par, table, fresh):
     """The torque about joint k, which carries body i, and what of it must vanish."""
     own = par.sweep[i]
-    equations = par.scratch[EQUATIONS : EQUATIONS + 28]
-    freedom = par.tree[i, FREEDOM]
+    equations = par.scratch[Scratch.EQUATIONS : Scratch.EQUATIONS + 28]
+    freedom = par.tree[i, Tree.FREEDOM]
     start = 0 if fresh else RESIDUAL
-    m1, m2, m3 = mean(own, CHILD_ARM_START)
+    m1, m2, m3 = mean(own, Sweep.CHILD_ARM_START)
     shift_torque(table, -m1, -m2, -m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
-        turn_arm(table, own, -1.0, CHILD_ARM, FORCE, TORQUE, ROW)
+        turn_arm(table, own, -1.0, Sweep.CHILD_ARM, FORCE, TORQUE, ROW)
         carry(table, own, freedom)
     if freedom == 1:
-        u1, u2, u3 = mean(own, AXIS_START)
+        u1, u2, u3 = mean(own, Sweep.AXIS_START)
         for l in range(start, ROW):
             equations[l] = u1 * table[TORQUE + l] + u2 * table[TORQUE + ROW + l] + u3 * table[TORQUE + 2 * ROW + l]
-        torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, UNKNOWN]], par, own)
+        torque, slope, p1, p2, p3 = hinge_torque(k, h, x[par.tree[i, Tree.UNKNOWN]], par, own)
         equations[RESIDUAL] += torque
         note_residual(k, equations[RESIDUAL], par.scratch)
         if fresh:  # the mean axis turns with the parent
-            n1, n2, n3 = get(own, AXIS)
+            n1, n2, n3 = get(own, Sweep.AXIS)
             t = TORQUE + RESIDUAL
             g1, g2, g3 = cross(n1, n2, n3, table[t], table[t + ROW], table[t + 2 * ROW])
             equations[3] += 0.5 * g1 + p1
@@ -150,9 +131,9 @@ def carry(table, own, freedom):
     A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b). At a ball joint the turn is that of the
     child, whatever the parent does, so that only the joint's point ties it to the parent.
     """
-    a1, a2, a3 = get(own, PARENT_ARM)
-    b1, b2, b3 = get(own, CHILD_ARM)
-    n1, n2, n3 = get(own, AXIS)
+    a1, a2, a3 = get(own, Sweep.PARENT_ARM)
+    b1, b2, b3 = get(own, Sweep.CHILD_ARM)
+    n1, n2, n3 = get(own, Sweep.AXIS)
     for r in range(6):
         m = ROW * r
         d1, d2, d3 = get(table, m)
@@ -172,7 +153,7 @@ def carry(table, own, freedom):
 @within
 def point_to_parent(table, own):
     """The derivative by the joint's point in the parent, as one by the parent: a turn moves the point by turn x a."""
-    a1, a2, a3 = get(own, PARENT_ARM)
+    a1, a2, a3 = get(own, Sweep.PARENT_ARM)
     for r in range(3):
         d1, d2, d3 = get(table, ROW * r)
         put(table, ROW * r + 3, cross(a1, a2, a3, d1, d2, d3))
@@ -182,12 +163,12 @@ def point_to_parent(table, own):
 def add_to_parent(i, k, par, table, below, fresh):
     """Add the table of body i, with the torque about the parent's centre, to that of the parent."""
     own = par.sweep[i]
-    if fresh and par.tree[i, FREEDOM] == 3:
+    if fresh and par.tree[i, Tree.FREEDOM] == 3:
         point_to_parent(table, own)
-    m1, m2, m3 = mean(own, PARENT_ARM_START)
+    m1, m2, m3 = mean(own, Sweep.PARENT_ARM_START)
     shift_torque(table, m1, m2, m3, FORCE, TORQUE, ROW, fresh)
     if fresh:
-        turn_arm(table, own, 1.0, PARENT_ARM, FORCE, TORQUE, ROW)
+        turn_arm(table, own, 1.0, Sweep.PARENT_ARM, FORCE, TORQUE, ROW)
         for l in range(6 * ROW):
             below[l] += table[l]
     else:
@@ -200,27 +181,31 @@ def add_to_parent(i, k, par, table, below, fresh):
 def spread(i, x, par):
     """Correct the increment of the joint that carries body i; the displacement and turn of the body into CHANGE."""
     own = par.sweep[i]
-    at = par.tree[i, UNKNOWN]
-    freedom = par.tree[i, FREEDOM]
-    c1, c2, c3 = get(own, SPACE_TURN)
+    at = par.tree[i, Tree.UNKNOWN]
+    freedom = par.tree[i, Tree.FREEDOM]
+    c1, c2, c3 = get(own, Sweep.SPACE_TURN)
     if freedom == 6:
         for l in range(3):
-            x[at + l] += own[CHANGE + l]
-        f1, f2, f3 = get(own, CHANGE + 3)
+            x[at + l] += own[Sweep.CHANGE + l]
+        f1, f2, f3 = get(own, Sweep.CHANGE + 3)
         d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at + 3, (c1 + d1, c2 + d2, c3 + d3))
         return
-    above = par.sweep[par.link[par.tree[i, CARRIER], PARENT]]
-    f1, f2, f3 = get(above, CHANGE + 3)
-    a1, a2, a3 = get(own, PARENT_ARM)
-    b1, b2, b3 = get(own, CHILD_ARM)
+    above = par.sweep[par.link[par.tree[i, Tree.CARRIER], Link.PARENT]]
+    f1, f2, f3 = get(above, Sweep.CHANGE + 3)
+    a1, a2, a3 = get(own, Sweep.PARENT_ARM)
+    b1, b2, b3 = get(own, Sweep.CHILD_ARM)
     r1, r2, r3 = cross(f1, f2, f3, a1, a2, a3)
-    p1, p2, p3 = above[CHANGE] + r1, above[CHANGE + 1] + r2, above[CHANGE + 2] + r3  # the joint's point
+    p1, p2, p3 = (
+        above[Sweep.CHANGE] + r1,
+        above[Sweep.CHANGE + 1] + r2,
+        above[Sweep.CHANGE + 2] + r3,
+    )  # the joint's point
     if freedom == 1:
         d = own[STEP]
         for l in range(6):
-            d += own[GAIN + l] * above[CHANGE + l]
-        n1, n2, n3 = get(own, AXIS)
+            d += own[GAIN + l] * above[Sweep.CHANGE + l]
+        n1, n2, n3 = get(own, Sweep.AXIS)
         f1 += d * n1
         f2 += d * n2
         f3 += d * n3
@@ -233,5 +218,5 @@ def spread(i, x, par):
         d1, d2, d3 = cayley_change(-c1, -c2, -c3, f1, f2, f3)
         put(x, at, (c1 + d1, c2 + d2, c3 + d3))
     s1, s2, s3 = cross(f1, f2, f3, b1, b2, b3)
-    put(own, CHANGE, (p1 - s1, p2 - s2, p3 - s3))
-    put(own, CHANGE + 3, (f1, f2, f3))
+    put(own, Sweep.CHANGE, (p1 - s1, p2 - s2, p3 - s3))
+    put(own, Sweep.CHANGE + 3, (f1, f2, f3))

@@ -5,7 +5,7 @@ import math
 from ...geometry.vectors import load3
 from ...kernel import slot
 from .blocks import torsion_mean
-from .layout import AXIS_START, PARENT, SPACE_TURN, THETA
+from .layout import Joint, Link, Sweep
 from .rows import cross
 
 SMALL_ANGLE = 1e-4  # below it a series is exact
@@ -23,10 +23,10 @@ def no_torque(k, h, t, par, own):
 
 def torsion_torque(k, h, t, par, own):
     """(V1 - V0)/angle along the mean axis, as its work demands: times (angle/t) (1 - t c_p.N0/4)/(1 + |c_p|^2/4)."""
-    e1, e2, e3 = load3(par.sweep[par.link[k, PARENT]], SPACE_TURN)
-    n1, n2, n3 = load3(own, AXIS_START)
+    e1, e2, e3 = load3(par.sweep[par.link[k, Link.PARENT]], Sweep.SPACE_TURN)
+    n1, n2, n3 = load3(own, Sweep.AXIS_START)
     angle = 2.0 * math.atan(0.5 * t)
-    torque, slope = torsion_mean(k, par.joint[k, THETA], angle, h, par)
+    torque, slope = torsion_mean(k, par.joint[k, Joint.THETA], angle, h, par)
     if abs(t) < SMALL_ANGLE:
         ratio, ratio_slope = 1.0 - angle * angle / 12.0, -angle / 6.0
     else:

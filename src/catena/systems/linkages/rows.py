@@ -18,7 +18,7 @@ A pair of bodies at one node is 42 numbers: Q_I (9, row by row), Q_J (9), D, E, 
 import math
 
 from .joints import PLANE, POINT, SCREW
-from .layout import AXIS_IMAGE, CONSTANT, KIND, PITCH, POINT_AXIS, SECOND_IMAGE, TRIAD
+from .layout import Joint, Row, RowSort
 
 
 def pair_at(node, i, j, a):
@@ -70,17 +70,17 @@ def row_values(joint, row, sort, a, phi, rate):
     for r in range(row.shape[0]):
         x1, x2, x3 = row[r, 0], row[r, 1], row[r, 2]
         y1, y2, y3 = row[r, 3], row[r, 4], row[r, 5]
-        kind = sort[r, KIND]
+        kind = sort[r, RowSort.KIND]
         t1, t2, t3 = times(s, y1, y2, y3)
         o1, o2, o3 = cross(a[24], a[25], a[26], x1, x2, x3)
         if kind >= PLANE:
             t1 += a[39]
             t2 += a[40]
             t3 += a[41]
-        value = row[r, CONSTANT] + x1 * t1 + x2 * t2 + x3 * t3
+        value = row[r, Row.CONSTANT] + x1 * t1 + x2 * t2 + x3 * t3
         speed = o1 * t1 + o2 * t2 + o3 * t3
         if kind == POINT:
-            l = sort[r, POINT_AXIS]
+            l = sort[r, RowSort.POINT_AXIS]
             value += a[9 + l] * a[18] + a[12 + l] * a[19] + a[15 + l] * a[20]
             speed += a[9 + l] * a[21] + a[12 + l] * a[22] + a[15 + l] * a[23]
             c1, c2, c3 = cross(a[27], a[28], a[29], joint[0], joint[1], joint[2])
@@ -97,8 +97,8 @@ def row_values(joint, row, sort, a, phi, rate):
             if kind == SCREW:
                 turn = 0.0
                 for l in range(3):
-                    turn += joint[AXIS_IMAGE + l] * a[27 + l] - joint[TRIAD + 0 + l] * a[24 + l]
-                speed -= joint[PITCH] * turn
+                    turn += joint[Joint.AXIS_IMAGE + l] * a[27 + l] - joint[Joint.TRIAD + 0 + l] * a[24 + l]
+                speed -= joint[Joint.PITCH] * turn
         phi[r] = value
         rate[r] = speed
 
@@ -126,14 +126,14 @@ def joint_wrench(joint, row, sort, a, b, lam, both, mean, c, out):
             continue
         x1, x2, x3 = row[r, 0], row[r, 1], row[r, 2]
         y1, y2, y3 = row[r, 3], row[r, 4], row[r, 5]
-        kind = sort[r, KIND]
+        kind = sort[r, RowSort.KIND]
         o1, o2, o3 = cross(mean[24], mean[25], mean[26], x1, x2, x3)
         f1 = force * x1 + impulse * o1
         f2 = force * x2 + impulse * o2
         f3 = force * x3 + impulse * o3
         t1, t2, t3 = times(s, y1, y2, y3)
         if kind == POINT:
-            l = sort[r, POINT_AXIS]
+            l = sort[r, RowSort.POINT_AXIS]
             c[12 + l] += force
             c[18 + l] += impulse
             d1, d2, d3 = cross(joint[0], joint[1], joint[2], y1, y2, y3)
@@ -153,13 +153,13 @@ def joint_wrench(joint, row, sort, a, b, lam, both, mean, c, out):
                 c[16] += impulse * x2
                 c[17] += impulse * x3
             if kind == SCREW:
-                pitch = impulse * joint[PITCH]
-                wi1 += pitch * joint[TRIAD + 0 + 0]
-                wi2 += pitch * joint[TRIAD + 0 + 1]
-                wi3 += pitch * joint[TRIAD + 0 + 2]
-                wj1 -= pitch * joint[AXIS_IMAGE + 0]
-                wj2 -= pitch * joint[AXIS_IMAGE + 1]
-                wj3 -= pitch * joint[AXIS_IMAGE + 2]
+                pitch = impulse * joint[Joint.PITCH]
+                wi1 += pitch * joint[Joint.TRIAD + 0 + 0]
+                wi2 += pitch * joint[Joint.TRIAD + 0 + 1]
+                wi3 += pitch * joint[Joint.TRIAD + 0 + 2]
+                wj1 -= pitch * joint[Joint.AXIS_IMAGE + 0]
+                wj2 -= pitch * joint[Joint.AXIS_IMAGE + 1]
+                wj3 -= pitch * joint[Joint.AXIS_IMAGE + 2]
         e1, e2, e3 = cross(x1, x2, x3, t1, t2, t3)
         wi1 += impulse * e1
         wi2 += impulse * e2
@@ -226,10 +226,10 @@ def spread(c, mean, out):
 
 def angle_parts(joint, a):
     """(u, w) = (cos, sin) of the angle of a joint: u = (Q_I b).(Q_J bJ), w = (Q_I c).(Q_J bJ)."""
-    y1, y2, y3 = joint[SECOND_IMAGE + 0], joint[SECOND_IMAGE + 1], joint[SECOND_IMAGE + 2]
+    y1, y2, y3 = joint[Joint.SECOND_IMAGE + 0], joint[Joint.SECOND_IMAGE + 1], joint[Joint.SECOND_IMAGE + 2]
     t1, t2, t3 = times(a[30:39], y1, y2, y3)
-    u = joint[TRIAD + 3 + 0] * t1 + joint[TRIAD + 3 + 1] * t2 + joint[TRIAD + 3 + 2] * t3
-    w = joint[TRIAD + 6 + 0] * t1 + joint[TRIAD + 6 + 1] * t2 + joint[TRIAD + 6 + 2] * t3
+    u = joint[Joint.TRIAD + 3 + 0] * t1 + joint[Joint.TRIAD + 3 + 1] * t2 + joint[Joint.TRIAD + 3 + 2] * t3
+    w = joint[Joint.TRIAD + 6 + 0] * t1 + joint[Joint.TRIAD + 6 + 1] * t2 + joint[Joint.TRIAD + 6 + 2] * t3
     return u, w
 
 
@@ -256,11 +256,11 @@ def angle_torque(joint, a, b, u, w):
     b1, b2, b3 = 0.0, 0.0, 0.0
     n1, n2, n3 = 0.0, 0.0, 0.0
     for l in range(3):
-        y = joint[SECOND_IMAGE + l]
+        y = joint[Joint.SECOND_IMAGE + l]
         b1 += 0.5 * y * (a[9 + l] + b[9 + l])
         b2 += 0.5 * y * (a[12 + l] + b[12 + l])
         b3 += 0.5 * y * (a[15 + l] + b[15 + l])
-        x = u * joint[TRIAD + 6 + l] - w * joint[TRIAD + 3 + l]
+        x = u * joint[Joint.TRIAD + 6 + l] - w * joint[Joint.TRIAD + 3 + l]
         n1 += 0.5 * x * (a[l] + b[l])
         n2 += 0.5 * x * (a[3 + l] + b[3 + l])
         n3 += 0.5 * x * (a[6 + l] + b[6 + l])

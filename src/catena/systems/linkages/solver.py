@@ -6,21 +6,7 @@ bodies. Loops, and forces between bodies that no joint connects, need one dense 
 """
 
 from ...kernel import slot
-from .layout import (
-    BODY_I,
-    BODY_J,
-    CARRIER,
-    CHILD,
-    END_ROW,
-    FIRST_ROW,
-    GROUND_FORCE,
-    JOINT_FORCE,
-    KEPT,
-    NEXT,
-    ORDER,
-    PARENT,
-    SOLUTION,
-)
+from .layout import ForceSort, Link, RowSort, Scratch, Tree
 
 
 @slot
@@ -89,11 +75,11 @@ def substitute(t, pivots, width, x):
 
 def ground_forces(i, both, h, par, t, width):
     """Add the forces between body i and the ground to a block whose unknowns of i stand first."""
-    f = par.tree[i, GROUND_FORCE]
+    f = par.tree[i, Tree.GROUND_FORCE]
     while f >= 0:
-        side = 0 if par.force_sort[f, BODY_I] == i else -1
+        side = 0 if par.force_sort[f, ForceSort.BODY_I] == i else -1
         force_part(f, both, h, par, t, width, side, -1 - side)
-        f = par.force_sort[f, NEXT]
+        f = par.force_sort[f, ForceSort.NEXT]
 
 
 def tree_correction(both, h, time, x, par):
@@ -111,25 +97,25 @@ def tree_correction(both, h, time, x, par):
         load_part(i, both, h, time, par, own, narrow, 0)
         ground_forces(i, both, h, par, own, narrow)
     for place in range(n - 1, -1, -1):
-        i = par.tree[place, ORDER]
-        k = par.tree[i, CARRIER]
+        i = par.tree[place, Tree.ORDER]
+        k = par.tree[i, Tree.CARRIER]
         own = par.own[i]
         if k < 0:
             if eliminate(own, size, size, narrow) != 0:
                 return 1
             continue
-        first = par.link[k, FIRST_ROW] * (1 + both)
-        rows = par.link[k, END_ROW] * (1 + both) - first
+        first = par.link[k, Link.FIRST_ROW] * (1 + both)
+        rows = par.link[k, Link.END_ROW] * (1 + both) - first
         inner = size + rows
         width = inner + size + 1
-        parent = par.link[k, PARENT]
+        parent = par.link[k, Link.PARENT]
         joint_part(k, both, h, x[multipliers + first : multipliers + first + rows], par, t, width)
-        f = par.link[k, JOINT_FORCE]
+        f = par.link[k, Link.FORCE]
         while f >= 0:
             other = inner if parent >= 0 else -1
-            is_second = par.force_sort[f, BODY_J] == i
+            is_second = par.force_sort[f, ForceSort.BODY_J] == i
             force_part(f, both, h, par, t, width, other if is_second else 0, 0 if is_second else other)
-            f = par.force_sort[f, NEXT]
+            f = par.force_sort[f, ForceSort.NEXT]
         for r in range(size):
             for c in range(size):
                 t[r * width + c] += own[r * narrow + c]
@@ -144,18 +130,18 @@ def tree_correction(both, h, time, x, par):
             for r in range(size):
                 for c in range(size + 1):
                     below[r * narrow + c] += t[(inner + r) * width + inner + c]
-    solution = par.scratch[SOLUTION : SOLUTION + 24]
+    solution = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 24]
     for place in range(n):
-        i = par.tree[place, ORDER]
-        k = par.tree[i, CARRIER]
+        i = par.tree[place, Tree.ORDER]
+        k = par.tree[i, Tree.CARRIER]
         if k < 0:
             substitute(par.own[i], size, narrow, solution)
         else:
-            first = par.link[k, FIRST_ROW] * (1 + both)
-            rows = par.link[k, END_ROW] * (1 + both) - first
+            first = par.link[k, Link.FIRST_ROW] * (1 + both)
+            rows = par.link[k, Link.END_ROW] * (1 + both) - first
             inner = size + rows
             width = inner + size + 1
-            parent = par.link[k, PARENT]
+            parent = par.link[k, Link.PARENT]
             t = par.upper[i]
             if parent >= 0:
                 for r in range(inner):
@@ -186,12 +172,12 @@ def dense_correction(both, h, time, x, par):
         body_block(i, h, par, big, width, size * i)
         load_part(i, both, h, time, par, big, width, size * i)
     for f in range(par.force_sort.shape[0]):
-        i = par.force_sort[f, BODY_I]
-        j = par.force_sort[f, BODY_J]
+        i = par.force_sort[f, ForceSort.BODY_I]
+        j = par.force_sort[f, ForceSort.BODY_J]
         force_part(f, both, h, par, big, width, size * i if i >= 0 else -1, size * j if j >= 0 else -1)
     for k in range(joints):
-        first = par.link[k, FIRST_ROW] * (1 + both)
-        rows = par.link[k, END_ROW] * (1 + both) - first
+        first = par.link[k, Link.FIRST_ROW] * (1 + both)
+        rows = par.link[k, Link.END_ROW] * (1 + both) - first
         inner = size + rows
         narrow = inner + size + 1
         joint_part(k, both, h, x[multipliers + first : multipliers + first + rows], par, par.block, narrow)
@@ -200,16 +186,16 @@ def dense_correction(both, h, time, x, par):
             inner,
             size,
             multipliers + first,
-            size * par.link[k, CHILD],
-            size * par.link[k, PARENT],
+            size * par.link[k, Link.CHILD],
+            size * par.link[k, Link.PARENT],
             big,
             width,
         )
     for k in range(joints):
-        first = par.link[k, FIRST_ROW]
-        m = par.link[k, END_ROW] - first
+        first = par.link[k, Link.FIRST_ROW]
+        m = par.link[k, Link.END_ROW] - first
         for r in range(m):
-            if par.row_sort[first + r, KEPT] == 0:
+            if par.row_sort[first + r, RowSort.KEPT] == 0:
                 for level in range(1 + both):
                     place = multipliers + first * (1 + both) + level * m + r
                     for c in range(total):

@@ -15,36 +15,7 @@ from ...kernel import size, slot
 from ...summation import add
 from ...views import OK, STEP_TOO_LONG
 from .forces import between_points, load_values
-from .layout import (
-    ARM,
-    AXIS_IMAGE,
-    BLAMED,
-    CHILD,
-    DAMPING,
-    END_ROW,
-    FIRST_ROW,
-    FORCE_KIND,
-    GRAVITY,
-    HAS_ANGLE,
-    IMAGE,
-    LOAD,
-    LOADED,
-    MOVE,
-    PAIR,
-    PAIR_A,
-    PAIR_B,
-    PARENT,
-    REACH,
-    SECOND_IMAGE,
-    SHIFT,
-    STIFFNESS,
-    THETA,
-    TORSION,
-    TRIAD,
-    TURN,
-    VECTORS,
-    WORST,
-)
+from .layout import Force, ForceSort, Joint, Link, Node, Pair, RowSort, Scratch, Space, Tree
 from .rows import angle_parts, cross, pair_at, times, turned_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
@@ -104,12 +75,12 @@ def set_node(z, h, par):
 
 def set_bodies(z, h, par):
     """The bodies at the start of a step, and how far they reach."""
-    reach = par.space[ARM]
+    reach = par.space[Space.ARM]
     for i in range(par.mass.shape[0]):
         set_body(z, h, i, par)
         for l in range(3):
             reach = max(reach, abs(par.node[0, i, l]))
-    par.scratch[REACH] = reach
+    par.scratch[Scratch.REACH] = reach
 
 
 def set_body(z, h, i, par):
@@ -136,26 +107,26 @@ def set_joints(z, par):
         image = z[13 * n + 4 * k : 13 * n + 4 * k + 4]
         r = rotation(image)
         for l in range(3):
-            par.joint[k, AXIS_IMAGE + l] = (
-                r[l] * par.joint[k, TRIAD + 0 + 0]
-                + r[3 + l] * par.joint[k, TRIAD + 0 + 1]
-                + r[6 + l] * par.joint[k, TRIAD + 0 + 2]
+            par.joint[k, Joint.AXIS_IMAGE + l] = (
+                r[l] * par.joint[k, Joint.TRIAD + 0 + 0]
+                + r[3 + l] * par.joint[k, Joint.TRIAD + 0 + 1]
+                + r[6 + l] * par.joint[k, Joint.TRIAD + 0 + 2]
             )
-            par.joint[k, SECOND_IMAGE + l] = (
-                r[l] * par.joint[k, TRIAD + 3 + 0]
-                + r[3 + l] * par.joint[k, TRIAD + 3 + 1]
-                + r[6 + l] * par.joint[k, TRIAD + 3 + 2]
+            par.joint[k, Joint.SECOND_IMAGE + l] = (
+                r[l] * par.joint[k, Joint.TRIAD + 3 + 0]
+                + r[3 + l] * par.joint[k, Joint.TRIAD + 3 + 1]
+                + r[6 + l] * par.joint[k, Joint.TRIAD + 3 + 2]
             )
-        par.joint[k, THETA] = z[13 * n + 4 * joints + k]
-        par.joint[k, SHIFT] = z[13 * n + 5 * joints + k]
-        for row in range(par.link[k, FIRST_ROW], par.link[k, END_ROW]):
-            which = par.row_sort[row, IMAGE]
+        par.joint[k, Joint.THETA] = z[13 * n + 4 * joints + k]
+        par.joint[k, Joint.SHIFT] = z[13 * n + 5 * joints + k]
+        for row in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
+            which = par.row_sort[row, RowSort.IMAGE]
             if which >= 0:
                 for l in range(3):
                     par.row[row, 3 + l] = (
-                        r[l] * par.joint[k, TRIAD + 3 * which + 0]
-                        + r[3 + l] * par.joint[k, TRIAD + 3 * which + 1]
-                        + r[6 + l] * par.joint[k, TRIAD + 3 * which + 2]
+                        r[l] * par.joint[k, Joint.TRIAD + 3 * which + 0]
+                        + r[3 + l] * par.joint[k, Joint.TRIAD + 3 * which + 1]
+                        + r[6 + l] * par.joint[k, Joint.TRIAD + 3 * which + 2]
                     )
 
 
@@ -186,8 +157,8 @@ def place(par, x):
         own = x[size * i : size * i + size]
         turned(a[3:12], own[3], own[4], own[5], b[3:12])
         for l in range(3):
-            par.node[1, i, TURN + l] = own[3 + l]
-            b[MOVE + l] = own[l]
+            par.node[1, i, Node.TURN + l] = own[3 + l]
+            b[Node.MOVE + l] = own[l]
             b[l] = a[l] + own[l]
             if levels(par) == 1:
                 b[12 + l] = own[6 + l]
@@ -236,14 +207,16 @@ def residual_published(i, h, par, t, width, first):
     b = par.node[1, i]
     m = par.mass[i]
     for l in range(3):
-        t[(first + l) * width + width - 1] += 2.0 * m * (a[12 + l] - b[MOVE + l]) + h * h * m * par.space[GRAVITY + l]
+        t[(first + l) * width + width - 1] += (
+            2.0 * m * (a[12 + l] - b[Node.MOVE + l]) + h * h * m * par.space[Space.GRAVITY + l]
+        )
     k1, k2, k3 = mean_torque_published(par.moments[i], a, b)
     torque_residual(a, b, k1, k2, k3, first + 3, t, width)
 
 
 def mean_torque_published(j, a, b):
     """2 J (c - W0) + c x J c, in the body."""
-    c1, c2, c3 = b[TURN], b[TURN + 1], b[TURN + 2]
+    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
     p1, p2, p3 = j[0] * c1, j[1] * c2, j[2] * c3
     k1, k2, k3 = cross(c1, c2, c3, p1, p2, p3)
     return k1 + 2.0 * (p1 - j[0] * a[15]), k2 + 2.0 * (p2 - j[1] * a[16]), k3 + 2.0 * (p3 - j[2] * a[17])
@@ -267,7 +240,7 @@ def tangent_published(i, par, t, width, first):
 
 def turn_published(j, a, b, k1, k2, k3, w1, w2, w3):
     """Change of the torque Qb k, published step, for a turn w of the end in the body."""
-    c1, c2, c3 = b[TURN], b[TURN + 1], b[TURN + 2]
+    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
     d1, d2, d3 = cayley_change(c1, c2, c3, w1, w2, w3)
     u1, u2, u3 = cross(c1, c2, c3, j[0] * d1, j[1] * d2, j[2] * d3)
     v1, v2, v3 = cross(d1, d2, d3, j[0] * c1, j[1] * c2, j[2] * c3)
@@ -313,9 +286,9 @@ def residual_two_level(i, h, par, t, width, first):
     m = par.mass[i]
     last = width - 1
     for l in range(3):
-        t[(first + l) * width + last] -= m * (b[MOVE + l] - 0.5 * (a[12 + l] + b[12 + l]))
-        t[(first + 3 + l) * width + last] -= par.moments[i, l] * (b[TURN + l] - 0.5 * (a[15 + l] + b[15 + l]))
-        t[(first + 6 + l) * width + last] -= m * (b[12 + l] - a[12 + l]) - h * h * m * par.space[GRAVITY + l]
+        t[(first + l) * width + last] -= m * (b[Node.MOVE + l] - 0.5 * (a[12 + l] + b[12 + l]))
+        t[(first + 3 + l) * width + last] -= par.moments[i, l] * (b[Node.TURN + l] - 0.5 * (a[15 + l] + b[15 + l]))
+        t[(first + 6 + l) * width + last] -= m * (b[12 + l] - a[12 + l]) - h * h * m * par.space[Space.GRAVITY + l]
     k1, k2, k3 = mean_torque_two_level(par.moments[i], a, b)
     torque_residual(a, b, k1, k2, k3, first + 9, t, width)
 
@@ -323,7 +296,7 @@ def residual_two_level(i, h, par, t, width, first):
 def mean_torque_two_level(j, a, b):
     """J (W1 - W0) + c x J Wbar, in the body."""
     p1, p2, p3 = 0.5 * j[0] * (a[15] + b[15]), 0.5 * j[1] * (a[16] + b[16]), 0.5 * j[2] * (a[17] + b[17])
-    k1, k2, k3 = cross(b[TURN], b[TURN + 1], b[TURN + 2], p1, p2, p3)
+    k1, k2, k3 = cross(b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2], p1, p2, p3)
     return k1 + j[0] * (b[15] - a[15]), k2 + j[1] * (b[16] - a[16]), k3 + j[2] * (b[17] - a[17])
 
 
@@ -354,7 +327,7 @@ def tangent_two_level(i, par, t, width, first):
 
 def turn_two_level(j, a, b, k1, k2, k3, w1, w2, w3, u1, u2, u3):
     """Change of J (c - Wbar) and of the torque Qb k, both levels, for a turn w of the end and a change u of W1, in the body."""
-    d1, d2, d3 = cayley_change(b[TURN], b[TURN + 1], b[TURN + 2], w1, w2, w3)
+    d1, d2, d3 = cayley_change(b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2], w1, w2, w3)
     p1, p2, p3 = 0.5 * j[0] * (a[15] + b[15]), 0.5 * j[1] * (a[16] + b[16]), 0.5 * j[2] * (a[17] + b[17])
     v1, v2, v3 = cross(d1, d2, d3, p1, p2, p3)
     g1, g2, g3 = spin_torque(j, b, u1, u2, u3)
@@ -372,7 +345,7 @@ def spin_two_level(j, a, b, u1, u2, u3):
 def spin_torque(j, b, u1, u2, u3):
     """J u + c x J u/2, in the body."""
     e1, e2, e3 = j[0] * u1, j[1] * u2, j[2] * u3
-    f1, f2, f3 = cross(b[TURN], b[TURN + 1], b[TURN + 2], e1, e2, e3)
+    f1, f2, f3 = cross(b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2], e1, e2, e3)
     return e1 + 0.5 * f1, e2 + 0.5 * f2, e3 + 0.5 * f3
 
 
@@ -383,13 +356,17 @@ def correct(z, h, par, x):
     time = z[13 * n + 6 * par.link.shape[0]]
     place(par, x)
     blame(par)
-    par.scratch[WORST] = -1.0
-    par.scratch[WORST + 1] = 0.0
+    par.scratch[Scratch.WORST] = -1.0
+    par.scratch[Scratch.WORST + 1] = 0.0
     if correction(levels(par), h, time, x, par) != 0:
         return -1.0
     moved = 0.0
     twisted = 0.0
-    scale = h * h * (abs(par.space[GRAVITY + 0]) + abs(par.space[GRAVITY + 1]) + abs(par.space[GRAVITY + 2]))
+    scale = (
+        h
+        * h
+        * (abs(par.space[Space.GRAVITY + 0]) + abs(par.space[Space.GRAVITY + 1]) + abs(par.space[Space.GRAVITY + 2]))
+    )
     for i in range(n):
         own = x[size * i : size * i + size]
         d = par.delta[size * i : size * i + size]
@@ -420,7 +397,7 @@ def correct(z, h, par, x):
 
 def is_noise(moved, twisted, par):
     """Whether a correction says nothing: the points of a joint cannot meet better than positions and directors are known."""
-    reach = par.scratch[REACH]
+    reach = par.scratch[Scratch.REACH]
     return moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach)
 
 
@@ -460,40 +437,52 @@ def work_between_nodes(z, e, h, time, par):
     joints = par.link.shape[0]
     extra = 13 * n + 6 * joints
     for k in range(joints):
-        if par.link[k, HAS_ANGLE] == 1:
-            pair_at(par.node[0], par.link[k, PARENT], par.link[k, CHILD], par.scratch[PAIR_A : PAIR_A + PAIR])
-            pair_at(par.node[1], par.link[k, PARENT], par.link[k, CHILD], par.scratch[PAIR_B : PAIR_B + PAIR])
-            u0, w0 = angle_parts(par.joint[k], par.scratch[PAIR_A : PAIR_A + PAIR])
-            u1, w1 = angle_parts(par.joint[k], par.scratch[PAIR_B : PAIR_B + PAIR])
+        if par.link[k, Link.HAS_ANGLE] == 1:
+            pair_at(
+                par.node[0],
+                par.link[k, Link.PARENT],
+                par.link[k, Link.CHILD],
+                par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
+            )
+            pair_at(
+                par.node[1],
+                par.link[k, Link.PARENT],
+                par.link[k, Link.CHILD],
+                par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH],
+            )
+            u0, w0 = angle_parts(par.joint[k], par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH])
+            u1, w1 = angle_parts(par.joint[k], par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH])
             d = turned_by(u0, w0, u1, w1)
             add(z, e, 13 * n + 4 * joints + k, d)
-            if par.link[k, TORSION] >= 0:
-                add(z, e, extra + 1, -par.joint[k, DAMPING] * d * d / h)
+            if par.link[k, Link.TORSION] >= 0:
+                add(z, e, extra + 1, -par.joint[k, Joint.DAMPING] * d * d / h)
     for f in range(par.force_sort.shape[0]):
-        if par.force_sort[f, FORCE_KIND] == 1:
-            s0 = between_points(f, par.node[0], par, par.scratch[VECTORS : VECTORS + 3])
-            s1 = between_points(f, par.node[1], par, par.scratch[VECTORS + 3 : VECTORS + 6])
+        if par.force_sort[f, ForceSort.KIND] == 1:
+            s0 = between_points(f, par.node[0], par, par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3])
+            s1 = between_points(f, par.node[1], par, par.scratch[Scratch.START_GAP + 3 : Scratch.START_GAP + 6])
             d = s1**0.5 - s0**0.5
-            add(z, e, extra + 1, -par.force[f, STIFFNESS] * d * d / h)
+            add(z, e, extra + 1, -par.force[f, Force.STIFFNESS] * d * d / h)
     for i in range(n):
-        f = par.tree[i, LOAD]
+        f = par.tree[i, Tree.LOAD]
         a = par.node[0, i]
         b = par.node[1, i]
         while f >= 0:
-            load_values(time + 0.5 * h, f, par, par.scratch[LOADED : LOADED + 6])
+            load_values(time + 0.5 * h, f, par, par.scratch[Scratch.LOADED : Scratch.LOADED + 6])
             x = par.load[f, 6:9]
             p1, p2, p3 = times(a[3:12], x[0], x[1], x[2])
             r1, r2, r3 = times(b[3:12], x[0], x[1], x[2])
-            c1, c2, c3 = times(a[3:12], par.node[1, i, TURN + 0], par.node[1, i, TURN + 1], par.node[1, i, TURN + 2])
-            value = par.scratch[LOADED : LOADED + 6]
-            add(z, e, extra + 2, value[0] * (b[MOVE] + r1 - p1) + value[3] * c1)
-            add(z, e, extra + 2, value[1] * (b[MOVE + 1] + r2 - p2) + value[4] * c2)
-            add(z, e, extra + 2, value[2] * (b[MOVE + 2] + r3 - p3) + value[5] * c3)
+            c1, c2, c3 = times(
+                a[3:12], par.node[1, i, Node.TURN + 0], par.node[1, i, Node.TURN + 1], par.node[1, i, Node.TURN + 2]
+            )
+            value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
+            add(z, e, extra + 2, value[0] * (b[Node.MOVE] + r1 - p1) + value[3] * c1)
+            add(z, e, extra + 2, value[1] * (b[Node.MOVE + 1] + r2 - p2) + value[4] * c2)
+            add(z, e, extra + 2, value[2] * (b[Node.MOVE + 2] + r3 - p3) + value[5] * c3)
             f = par.load_next[f]
 
 
 def blame(par):
     """Remember the joint that was worst in the last correction that had numbers, for the message about a failed step."""
-    if par.scratch[WORST] >= 0.0:
-        par.scratch[BLAMED] = par.scratch[WORST]
-        par.scratch[BLAMED + 1] = par.scratch[WORST + 1]
+    if par.scratch[Scratch.WORST] >= 0.0:
+        par.scratch[Scratch.BLAMED] = par.scratch[Scratch.WORST]
+        par.scratch[Scratch.BLAMED + 1] = par.scratch[Scratch.WORST + 1]

@@ -234,37 +234,39 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
         return np.array(vector, dtype=float) if body == GROUND else frames[body].T @ np.array(vector, dtype=float)
 
     starts = [0, *np.cumsum([len(joint.rows) for joint in joints]).tolist()]
-    row, sort = np.zeros((starts[-1], 8)), np.zeros((starts[-1], 4), dtype=np.int64)
-    sort[:, at.KEPT], sort[:, at.IMAGE] = 1, -1
-    joint_values = np.zeros((len(joints), 25))
-    link = np.full((len(joints), 7), -1, dtype=np.int64)
+    row, sort = np.zeros((starts[-1], at.Row.WIDTH)), np.zeros((starts[-1], at.RowSort.WIDTH), dtype=np.int64)
+    sort[:, at.RowSort.KEPT], sort[:, at.RowSort.IMAGE] = 1, -1
+    joint_values = np.zeros((len(joints), at.Joint.WIDTH))
+    link = np.full((len(joints), at.Link.WIDTH), -1, dtype=np.int64)
     torsions = {force.joint: (k, force) for k, force in enumerate(_torsions_of(linkage))}
     for k, joint in enumerate(joints):
         a, b = inside(joint.parent, joint.at[0]), inside(joint.child, joint.at[1])
         triad = np.array([inside(joint.parent, u) for u in joint.triad])
         number, torsion = torsions.get(k, (-1, None))
         pitch = getattr(joint, "pitch", 0.0)
-        joint_values[k, at.CHILD_POINT : at.CHILD_POINT + 3] = b
-        joint_values[k, at.PARENT_POINT : at.PARENT_POINT + 3] = a
-        joint_values[k, at.TRIAD : at.TRIAD + 9] = triad.ravel()
-        joint_values[k, at.PITCH] = pitch
-        joint_values[k, at.DAMPING] = 0.0 if torsion is None else torsion.damping
-        link[k, :6] = joint.parent, joint.child, *starts[k : k + 2], torsion is not None or pitch != 0.0, number
+        joint_values[k, at.Joint.CHILD_POINT : at.Joint.CHILD_POINT + 3] = b
+        joint_values[k, at.Joint.PARENT_POINT : at.Joint.PARENT_POINT + 3] = a
+        joint_values[k, at.Joint.TRIAD : at.Joint.TRIAD + 9] = triad.ravel()
+        joint_values[k, at.Joint.PITCH] = pitch
+        joint_values[k, at.Joint.DAMPING] = 0.0 if torsion is None else torsion.damping
+        link[k, : at.Link.FORCE] = (
+            joint.parent, joint.child, *starts[k : k + 2], torsion is not None or pitch != 0.0, number,
+        )  # fmt: skip
         for r, (kind, first, second) in enumerate(joint.rows, start=starts[k]):
-            sort[r, at.KIND] = kind
+            sort[r, at.RowSort.KIND] = kind
             if kind == POINT:
-                sort[r, at.POINT_AXIS] = first
-                row[r, :7] = *-a, *np.eye(3)[first], b[first]
+                sort[r, at.RowSort.POINT_AXIS] = first
+                row[r, : at.Row.LENGTH] = *-a, *np.eye(3)[first], b[first]
             elif kind == DOT:
-                sort[r, at.IMAGE] = second
-                row[r, :3] = triad[first]
+                sort[r, at.RowSort.IMAGE] = second
+                row[r, : at.Row.Y] = triad[first]
             else:
-                row[r, :7] = *triad[first], *b, -triad[first] @ a
-    tree = np.full((linkage.count, 7), -1, dtype=np.int64)
-    tree[:, at.ORDER], tree[:, at.CARRIER] = linkage.tree.order, linkage.tree.carriers
-    tree[:, at.FREEDOM] = freedoms = joint_freedoms(linkage)
-    tree[:, at.UNKNOWN] = np.cumsum(freedoms) - freedoms
-    tree[:, at.PLACE] = table_places(linkage.tree)
+                row[r, : at.Row.LENGTH] = *triad[first], *b, -triad[first] @ a
+    tree = np.full((linkage.count, at.Tree.WIDTH), -1, dtype=np.int64)
+    tree[:, at.Tree.ORDER], tree[:, at.Tree.CARRIER] = linkage.tree.order, linkage.tree.carriers
+    tree[:, at.Tree.FREEDOM] = freedoms = joint_freedoms(linkage)
+    tree[:, at.Tree.UNKNOWN] = np.cumsum(freedoms) - freedoms
+    tree[:, at.Tree.PLACE] = table_places(linkage.tree)
     _, foot, up = linkage_measures.kept_momentum(linkage)
     made = {
         "mass": np.array([body.mass for body in linkage.bodies]),
@@ -298,28 +300,31 @@ def _force_arrays(
 ) -> dict[str, NDArray[Any]]:
     """Forces and loads; those of a body or a joint form a list that begins in `tree` or `link`."""
     forces, loads = _point_forces(linkage), [force for force in linkage.forces if isinstance(force, Load)]
-    values, sort = np.zeros((len(forces), 8)), np.full((len(forces), 5), -1, dtype=np.int64)
+    values, sort = (
+        np.zeros((len(forces), at.Force.WIDTH)),
+        np.full((len(forces), at.ForceSort.WIDTH), -1, dtype=np.int64),
+    )
     potentials = [force.potential for force in forces if isinstance(force, SitePair)]
     pairs = iter(range(len(potentials)))
     for f, force in enumerate(forces):
-        values[f, :6] = *inside(force.i, force.at[0]), *inside(force.j, force.at[1])
-        sort[f, :3] = KINDS[type(force)], force.i, force.j
+        values[f, : at.Force.STIFFNESS] = *inside(force.i, force.at[0]), *inside(force.j, force.at[1])
+        sort[f, : at.ForceSort.POTENTIAL] = KINDS[type(force)], force.i, force.j
         if isinstance(force, Spring):
-            values[f, 6:] = force.k, force.length
+            values[f, at.Force.STIFFNESS :] = force.k, force.length
         elif isinstance(force, Damper):
-            values[f, at.STIFFNESS] = force.c
+            values[f, at.Force.STIFFNESS] = force.c
         else:
-            sort[f, at.POTENTIAL] = next(pairs)
+            sort[f, at.ForceSort.POTENTIAL] = next(pairs)
         kind, place = _place(linkage, force)
         if kind == "joint":
-            sort[f, at.NEXT], link[place, at.JOINT_FORCE] = link[place, at.JOINT_FORCE], f
+            sort[f, at.ForceSort.NEXT], link[place, at.Link.FORCE] = link[place, at.Link.FORCE], f
         elif kind == "ground":
-            sort[f, at.NEXT], tree[place, at.GROUND_FORCE] = tree[place, at.GROUND_FORCE], f
-    load, load_next = np.zeros((len(loads), 9)), np.full(len(loads), -1, dtype=np.int64)
+            sort[f, at.ForceSort.NEXT], tree[place, at.Tree.GROUND_FORCE] = tree[place, at.Tree.GROUND_FORCE], f
+    load, load_next = np.zeros((len(loads), at.Load.WIDTH)), np.full(len(loads), -1, dtype=np.int64)
     for f, acting in enumerate(loads):
         components = (*acting.force, *acting.torque)
         load[f] = *(0.0 if isinstance(c, str) else c for c in components), *inside(acting.body, acting.at)
-        load_next[f], tree[acting.body, at.LOAD] = tree[acting.body, at.LOAD], f
+        load_next[f], tree[acting.body, at.Tree.LOAD] = tree[acting.body, at.Tree.LOAD], f
     return {
         "force": values,
         "force_sort": sort,
@@ -335,10 +340,10 @@ def _scratch(linkage: Linkage, rows: int) -> dict[str, NDArray[Any]]:
     most = max((len(joint.rows) for joint in linkage.joints), default=0)
     inner, unknowns = 12 + 2 * most, unknown_count(linkage, both=True)
     dense, looped = is_dense(linkage), bool(linkage.tree.loops)
-    node = np.zeros((2, n + 1, at.NODE))
-    node[:, n, at.DIRECTORS : at.DIRECTORS + 9] = np.eye(3).ravel()  # the ground
-    scratch = np.zeros(at.SCRATCH)
-    scratch[at.BLAMED] = scratch[at.WORST] = -1.0
+    node = np.zeros((2, n + 1, at.Node.WIDTH))
+    node[:, n, at.Node.DIRECTORS : at.Node.DIRECTORS + 9] = np.eye(3).ravel()  # the ground
+    scratch = np.zeros(at.Scratch.WIDTH)
+    scratch[at.Scratch.BLAMED] = scratch[at.Scratch.WORST] = -1.0
     return {
         "node": node,
         "scratch": scratch,
