@@ -12,6 +12,12 @@ def add(z, e, i, d):
     z[i] = after
 
 
+def add3(z, e, at, v):
+    """Three numbers from `at` on += the vector v."""
+    for k in range(3):
+        add(z, e, at + k, v[k])
+
+
 def save(z, e, copies):
     """Keep the state in the first 2 n of `copies`."""
     n = dimension(z)

@@ -16,7 +16,7 @@ from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.methods.base import Method
 from catena.methods.tableaux import Collocation, gauss, radau_iia
-from catena.systems.linkages import recursion
+from catena.systems.linkages.layout import Scratch
 from catena.systems.linkages.views import is_recursive
 from linked import ANGULAR, AXIS, FIRST, KINDS, SECOND
 from references import collocation_step
@@ -242,7 +242,7 @@ def missing(
 
     def noted(z, e, h, par, x):
         further = x.copy()
-        par.scratch[recursion.FACTORED] = 0.0
+        par.scratch[Scratch.FACTORED] = 0.0
         right(z, h, par, further)
         left.append(np.abs(further - x).max() / np.abs(x).max())
         return accept(z, e, h, par, x)

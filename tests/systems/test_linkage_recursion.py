@@ -10,7 +10,8 @@ import pytest
 import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.systems.linkages import recursion, views
+from catena.systems.linkages import views
+from catena.systems.linkages.layout import Scratch
 from uncompiled import simulate
 
 METHODS = {"both": ct.EnergyMomentum(), "position": ct.EnergyMomentum(level="position")}
@@ -87,11 +88,11 @@ def corrections(
     program = build(linkage, method, compiled=False)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
     names = program.advance.__globals__
-    correct, turn = (names[f"systems_linkages_recursion_{name}"] for name in ("correct", "turn_arm"))
+    correct, turn = (names[f"systems_linkages_{name}"] for name in ("recursion_correct", "recursion_tables_turn_arm"))
     sizes = []
 
     def noted(z, h, par, x):
-        par.scratch[recursion.FACTORED] = 0.0
+        par.scratch[Scratch.FACTORED] = 0.0
         sizes.append(correct(z, h, par, x))
         return sizes[-1]
 
@@ -100,7 +101,9 @@ def corrections(
         0
     )  # whose corrections are those of shorter steps
     if wrong:
-        names["systems_linkages_recursion_turn_arm"] = lambda own, sign, *rest: turn(own, -sign, *rest)
+        names["systems_linkages_recursion_tables_turn_arm"] = lambda table, own, sign, *rest: turn(
+            table, own, -sign, *rest
+        )
     driver.advance(1)
     return sizes
 

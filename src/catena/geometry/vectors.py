@@ -27,11 +27,46 @@ def store3(row, at, v):
     row[at + 2] = v[2]
 
 
+def store9(row, at, m):
+    """Put a matrix into a row."""
+    for k in range(9):
+        row[at + k] = m[k]
+
+
 def add3(row, at, v):
     """Add a vector to what stands in a row."""
     row[at] += v[0]
     row[at + 1] += v[1]
     row[at + 2] += v[2]
+
+
+def load_down(table, at, width):
+    """The vector that stands in a column of a table, from `at` on, in rows of `width` numbers."""
+    return table[at], table[at + width], table[at + 2 * width]
+
+
+def store_down(table, at, width, v):
+    """Put a vector into a column of a table."""
+    table[at] = v[0]
+    table[at + width] = v[1]
+    table[at + 2 * width] = v[2]
+
+
+def add_down(table, at, width, v):
+    """Add a vector to what stands in a column of a table."""
+    table[at] += v[0]
+    table[at + width] += v[1]
+    table[at + 2 * width] += v[2]
+
+
+def along_axis(k, f):
+    """f times the unit vector along axis k."""
+    return f if k == 0 else 0.0, f if k == 1 else 0.0, f if k == 2 else 0.0
+
+
+def unit(k):
+    """The unit vector along axis k."""
+    return along_axis(k, 1.0)
 
 
 def add(a, b):
@@ -44,9 +79,29 @@ def subtract(a, b):
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
+def mean(a, b):
+    """(a + b)/2."""
+    return 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
+
+
+def negative(a):
+    """-a."""
+    return -a[0], -a[1], -a[2]
+
+
 def scaled(f, a):
     """f a."""
     return f * a[0], f * a[1], f * a[2]
+
+
+def diagonal_times(d, a):
+    """diag(d) a."""
+    return d[0] * a[0], d[1] * a[1], d[2] * a[2]
+
+
+def largest(a):
+    """The largest |a_k|."""
+    return max(abs(a[0]), max(abs(a[1]), abs(a[2])))
 
 
 def dot(a, b):

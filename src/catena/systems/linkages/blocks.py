@@ -10,8 +10,9 @@ in the published step only the last two. What multipliers do is affine in each p
 unit step in one part is its exact derivative.
 """
 
+from ...geometry.vectors import add, add_down, negative, scaled, subtract
 from ...kernel import slot
-from .layout import Joint, Link, Pair, Scratch
+from .layout import Coefficients, Joint, Link, Pair, Scratch, Values, Wrench
 from .rows import angle_parts, angle_torque, joint_wrench, over_sine, pair_at, products, row_values, turned_by
 
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
@@ -51,68 +52,103 @@ def turn_right_by_axis(q, axis):
         q[3 * l + n] -= before
 
 
+def copy_pair(b, c):
+    """c := b."""
+    for l in range(Pair.WIDTH):
+        c[l] = b[l]
+
+
 def move_pair(c, change, parent):
     """Change one number of a pair by one: a turn of J or I, D, E, W_J or W_I; the column of the block it belongs to."""
     part = change // 3
     axis = change % 3
     if part == 0:
-        turn_right_by_axis(c[9:18], axis)
+        turn_right_by_axis(c[Pair.CHILD_AXES : Pair.GAP], axis)
         products(c)
         return 3 + axis
     if part == 1:
-        turn_right_by_axis(c[0:9], axis)
+        turn_right_by_axis(c[Pair.PARENT_AXES : Pair.CHILD_AXES], axis)
         products(c)
         return parent + 3 + axis
     if part == 2:
-        c[18 + axis] += 1.0
+        c[Pair.GAP + axis] += 1.0
         products(c)
         return axis
     if part == 3:
-        c[21 + axis] += 1.0
+        c[Pair.SPEED + axis] += 1.0
         return 6 + axis
     if part == 4:
-        c[27 + axis] += 1.0
+        c[Pair.CHILD_SPIN + axis] += 1.0
         return 9 + axis
-    c[24 + axis] += 1.0
+    c[Pair.PARENT_SPIN + axis] += 1.0
     return parent + 9 + axis
 
 
 def deposit(out, base, sign, both, parent, column, t, width):
-    """Put sign (out - base), a wrench of `joint_wrench`, into a column of the block t."""
+    """Put sign (out - base), two wrenches of `joint_wrench`, into a column of the block t."""
     low = 6 * both
     for l in range(3):
-        d = sign * (out[l] - base[l])
+        d = sign * (out[Wrench.ON_GAP + l] - base[Wrench.ON_GAP + l])
         t[(low + l) * width + column] = d
         t[(parent + low + l) * width + column] = -d
-        t[(low + 3 + l) * width + column] = sign * (out[15 + l] - base[15 + l])
-        t[(parent + low + 3 + l) * width + column] = sign * (out[12 + l] - base[12 + l])
+        t[(low + 3 + l) * width + column] = sign * (out[Wrench.CHILD_TORQUE + l] - base[Wrench.CHILD_TORQUE + l])
+        turn = (parent + low + 3 + l) * width + column
+        t[turn] = sign * (out[Wrench.PARENT_TORQUE + l] - base[Wrench.PARENT_TORQUE + l])
         if both == 1:
-            d = sign * (out[3 + l] - base[3 + l])
+            d = sign * (out[Wrench.ON_SPEED + l] - base[Wrench.ON_SPEED + l])
             t[l * width + column] = -d
             t[(parent + l) * width + column] = d
-            t[(3 + l) * width + column] = -sign * (out[9 + l] - base[9 + l])
-            t[(parent + 3 + l) * width + column] = -sign * (out[6 + l] - base[6 + l])
+            t[(3 + l) * width + column] = -sign * (out[Wrench.ON_CHILD_SPIN + l] - base[Wrench.ON_CHILD_SPIN + l])
+            turn = (parent + 3 + l) * width + column
+            t[turn] = -sign * (out[Wrench.ON_PARENT_SPIN + l] - base[Wrench.ON_PARENT_SPIN + l])
 
 
-def note_worst(k, m, values, scratch):
-    """Remember joint k if its rows are farther off than those of the joints before."""
-    for r in range(m):
-        if abs(values[r]) > scratch[Scratch.WORST + 1]:
-            scratch[Scratch.WORST] = k
-            scratch[Scratch.WORST + 1] = abs(values[r])
+def note_residual(k, residual, scratch):
+    """Remember joint k if this equation of it is farther off than all before."""
+    if abs(residual) > scratch[Scratch.WORST + 1]:
+        scratch[Scratch.WORST] = k
+        scratch[Scratch.WORST + 1] = abs(residual)
+
+
+def wrench_of(k, a, b, lam, both, par):
+    """`joint_wrench` of joint k, into the scratch OUT."""
+    scratch = par.scratch
+    first = par.link[k, Link.FIRST_ROW]
+    end = par.link[k, Link.END_ROW]
+    joint_wrench(
+        par.joint[k], par.row[first:end], par.row_sort[first:end], a, b, lam, both,
+        scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
+        scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH],
+        scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH],
+    )  # fmt: skip
+
+
+def unit_wrench(k, case, count, a, b, both, par):
+    """The same for multiplier number `case` of `count` alone."""
+    unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
+    for l in range(count):
+        unit[l] = 0.0
+    unit[case] = 1.0
+    wrench_of(k, a, b, unit, both, par)
+
+
+def values_of(k, a, par):
+    """`row_values` of joint k at the pair a, into the scratch VALUES."""
+    values = par.scratch[Scratch.VALUES : Scratch.VALUES + Values.WIDTH]
+    first = par.link[k, Link.FIRST_ROW]
+    end = par.link[k, Link.END_ROW]
+    row_values(
+        par.joint[k], par.row[first:end], par.row_sort[first:end], a,
+        values[Values.PHI : Values.RATE], values[Values.RATE : Values.WIDTH],
+    )  # fmt: skip
 
 
 def joint_block(k, both, h, lam, par, t, width):
     """The block of joint k at the nodes of `par.node`, into t; lam are its multipliers now.
 
-    Cases: the wrench as it is, for each multiplier alone, and with one number of the pair at the end changed by one.
+    The wrench as it is, for each multiplier alone, and with one number of the pair at the end changed by one.
     """
-    joint = par.joint[k]
-    first = par.link[k, Link.FIRST_ROW]
-    end = par.link[k, Link.END_ROW]
-    row = par.row[first:end]
-    sort = par.row_sort[first:end]
-    m = end - first
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     size = 6 + 6 * both
     rows = m * (1 + both)
     parent = size + rows
@@ -120,69 +156,60 @@ def joint_block(k, both, h, lam, par, t, width):
     a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
     b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
     c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
-    unit = scratch[Scratch.UNIT : Scratch.UNIT + 12]
-    out = scratch[Scratch.OUT : Scratch.OUT + 18]
-    zero = scratch[Scratch.ZERO : Scratch.ZERO + 18]
-    base = scratch[Scratch.BASE : Scratch.BASE + 18]
-    values = scratch[Scratch.VALUES : Scratch.VALUES + 12]
-    values_base = scratch[Scratch.VALUES_BASE : Scratch.VALUES_BASE + 12]
+    out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
+    zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
+    base = scratch[Scratch.BASE : Scratch.BASE + Wrench.WIDTH]
     for l in range((parent + size) * width):
         t[l] = 0.0
     pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
     pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
-    for l in range(12):
-        values_base[l] = 0.0
-    for case in range(1 + rows + 9 * (1 + both)):
-        change = case - 1 - rows
-        for l in range(Pair.WIDTH):
-            c[l] = b[l]
-        for l in range(rows):
-            unit[l] = lam[l]
-        column = width - 1
-        sign = -1.0
-        reference = zero
-        if case > 0:
-            sign = 1.0
-            column = size + case - 1
-            if change < 0:
-                for l in range(rows):
-                    unit[l] = 0.0
-                unit[case - 1] = 1.0
-            else:
-                column = move_pair(c, change, parent)
-                reference = base
-        joint_wrench(
-            joint,
-            row,
-            sort,
-            a,
-            c,
-            unit,
-            both,
-            scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
-            scratch[Scratch.COEFFICIENTS : Scratch.OUT],
-            out,
-        )
-        if change >= 0 or case == 0:
-            row_values(joint, row, sort, c, values[0:6], values[6:12])
-            for r in range(m):
-                t[(size + r) * width + column] = sign * (values[r] - values_base[r])
-                if both == 1:
-                    t[(size + m + r) * width + column] = sign * (values[6 + r] - values_base[6 + r])
-        deposit(out, reference, sign, both, parent, column, t, width)
-        if case == 0:
-            for l in range(18):
-                base[l] = out[l]
-            for l in range(12):
-                values_base[l] = values[l]
-            note_worst(k, m, values, scratch)
+    wrench_of(k, a, b, lam, both, par)
+    begin_values(k, m, b, par)
+    for level in range(1 + both):
+        deposit_values(m, Values.RATE * level, size + m * level, width - 1, -1.0, scratch, t, width)
+    deposit(out, zero, -1.0, both, parent, width - 1, t, width)
+    for l in range(Wrench.WIDTH):
+        base[l] = out[l]
+    keep_values(scratch)
+    for case in range(rows):
+        unit_wrench(k, case, rows, a, b, both, par)
+        deposit(out, zero, 1.0, both, parent, size + case, t, width)
+    for change in range(9 * (1 + both)):
+        copy_pair(b, c)
+        column = move_pair(c, change, parent)
+        wrench_of(k, a, c, lam, both, par)
+        values_of(k, c, par)
+        for level in range(1 + both):
+            deposit_values(m, Values.RATE * level, size + m * level, column, 1.0, scratch, t, width)
+        deposit(out, base, 1.0, both, parent, column, t, width)
     for r in range(parent + size):  # D and E belong to the parent, too, with the other sign
-        for l in range(3):
-            t[r * width + parent + l] = -t[r * width + l]
-            if both == 1:
-                t[r * width + parent + 6 + l] = -t[r * width + 6 + l]
+        for at in range(0, size, 6):
+            for l in range(at, at + 3):
+                t[r * width + parent + l] = -t[r * width + l]
     if par.link[k, Link.HAS_ANGLE] == 1:
         angle_part(k, both, h, lam, par, t, width)
+
+
+def begin_values(k, m, b, par):
+    """The values of the rows of joint k at the pair b, to be compared with nothing; the worst of them is noted."""
+    for l in range(Values.WIDTH):
+        par.scratch[Scratch.VALUES_BASE + l] = 0.0
+    values_of(k, b, par)
+    for r in range(m):
+        note_residual(k, par.scratch[Scratch.VALUES + r], par.scratch)
+
+
+def keep_values(scratch):
+    """Compare further values with the last ones."""
+    for l in range(Values.WIDTH):
+        scratch[Scratch.VALUES_BASE + l] = scratch[Scratch.VALUES + l]
+
+
+def deposit_values(m, start, row, column, sign, scratch, t, width):
+    """Put sign times what m values from `start` on have changed by into a column of the block t, from `row` on."""
+    for r in range(m):
+        change = scratch[Scratch.VALUES + start + r] - scratch[Scratch.VALUES_BASE + start + r]
+        t[(row + r) * width + column] = sign * change
 
 
 def torsion_mean(k, theta, d, h, par):
@@ -204,54 +231,44 @@ def angle_block(k, both, h, lam, par, t, width):
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     size = 6 + 6 * both
     parent = size + m * (1 + both)
-    turn_child = 6 * both + 3
-    turn_parent = parent + turn_child
+    turn_child = (6 * both + 3) * width
+    turn_parent = parent * width + turn_child
+    advance = (size + m - 1) * width
+    joint = par.joint[k]
     a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
     b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
     c = par.scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
-    pitch = par.joint[k, Joint.PITCH]
-    u0, w0 = angle_parts(par.joint[k], a)
-    u1, w1 = angle_parts(par.joint[k], b)
+    pitch = joint[Joint.PITCH]
+    u0, w0 = angle_parts(joint, a)
+    u1, w1 = angle_parts(joint, b)
     d = turned_by(u0, w0, u1, w1)
     ratio, ratio_slope = over_sine(d)
-    torque, torque_slope = torsion_mean(k, par.joint[k, Joint.THETA], d, h, par)
+    torque, torque_slope = torsion_mean(k, joint[Joint.THETA], d, h, par)
     if pitch != 0.0:
         torque -= pitch * lam[m - 1]
-        t[(size + m - 1) * width + width - 1] += pitch * (par.joint[k, Joint.THETA] + d) + par.joint[k, Joint.SHIFT]
+        t[advance + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
     u = 0.5 * (u0 + u1)
     w = 0.5 * (w0 + w1)
-    n1, n2, n3 = angle_torque(par.joint[k], a, b, u, w)
-    length = u1 * u1 + w1 * w1
-    for l in range(3):
-        n = (n1, n2, n3)[l]
-        t[(turn_parent + l) * width + width - 1] -= torque * ratio * n
-        t[(turn_child + l) * width + width - 1] += torque * ratio * n
+    n = angle_torque(joint, a, b, u, w)
+    add_couple(t, turn_child + width - 1, turn_parent + width - 1, width, scaled(torque * ratio, n))
+    if pitch != 0.0:
+        add_couple(t, turn_child + size + m - 1, turn_parent + size + m - 1, width, scaled(pitch * ratio, n))
+    for change in range(6):
+        copy_pair(b, c)
+        column = move_pair(c, change, parent)
+        u2, w2 = angle_parts(joint, c)
+        du = u2 - u1
+        dw = w2 - w1
+        dtheta = (u1 * dw - w1 * du) / (u1 * u1 + w1 * w1)
+        moved = add(subtract(angle_torque(joint, a, c, u, w), n), angle_torque(joint, a, b, 0.5 * du, 0.5 * dw))
+        along = (torque_slope * ratio + torque * ratio_slope) * dtheta
+        couple = negative(add(scaled(torque * ratio, moved), scaled(along, n)))
+        add_couple(t, turn_child + column, turn_parent + column, width, couple)
         if pitch != 0.0:
-            t[(turn_parent + l) * width + size + m - 1] -= pitch * ratio * n
-            t[(turn_child + l) * width + size + m - 1] += pitch * ratio * n
-    for part in range(2):
-        for axis in range(3):
-            for l in range(42):
-                c[l] = b[l]
-            column = 3 + axis
-            if part == 0:
-                turn_right_by_axis(c[9:18], axis)
-            else:
-                turn_right_by_axis(c[0:9], axis)
-                column += parent
-            products(c)
-            u2, w2 = angle_parts(par.joint[k], c)
-            du = u2 - u1
-            dw = w2 - w1
-            dtheta = (u1 * dw - w1 * du) / length
-            p1, p2, p3 = angle_torque(par.joint[k], a, c, u, w)
-            q1, q2, q3 = angle_torque(par.joint[k], a, b, 0.5 * du, 0.5 * dw)
-            along = (torque_slope * ratio + torque * ratio_slope) * dtheta
-            for l in range(3):
-                change = (
-                    torque * ratio * ((p1, p2, p3)[l] - (n1, n2, n3)[l] + (q1, q2, q3)[l]) + along * (n1, n2, n3)[l]
-                )
-                t[(turn_parent + l) * width + column] += change
-                t[(turn_child + l) * width + column] -= change
-            if pitch != 0.0:
-                t[(size + m - 1) * width + column] -= pitch * dtheta
+            t[advance + column] -= pitch * dtheta
+
+
+def add_couple(t, child, parent, width, torque):
+    """Add a torque on the child, and its opposite on the parent."""
+    add_down(t, child, width, torque)
+    add_down(t, parent, width, negative(torque))

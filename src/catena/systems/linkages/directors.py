@@ -10,73 +10,112 @@ C(q) p = 0 are the six conditions on directors [nielsen2013, where (23) lacks a 
 many times the cost: Newton's matrix comes from differences. For small systems without forces but gravity.
 """
 
-from ...geometry.quaternion import cayley, hold_length, turn_right
-from ...summation import add
+from ... import summation
+from ...geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    add_down,
+    cross,
+    diagonal_times,
+    dot,
+    load3,
+    load9,
+    negative,
+    scaled,
+    store3,
+    subtract,
+    times,
+)  # fmt: skip
+from ...kernel import Record
 from ...views import OK, STEP_TOO_LONG
-from .layout import Link, Node, Pair, Scratch, Space
-from .rows import joint_wrench, pair_at, row_values, times
+from .blocks import values_of, wrench_of
+from .layout import Coefficients, Link, Node, Pair, Scratch, Space, Values, Wrench
+from .rows import director, pair_at
 from .solver import eliminate, substitute
-from .steps import LARGEST_TURN, blame, is_noise, set_node, turned
+from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, time_place, turn_body
 
 DIFFERENCE = 1e-6  # step of the differences, to the size of the unknowns
 STILL = 1e-3  # the least that is taken for this size: directors are of length one, and differences of less are noise
 
 
+class Body(Record):
+    """par.directors[., i]: q and p of body i at the start, at the end, and their means; in x the changes."""
+
+    POSITION = 3
+    DIRECTORS = 9  # q1, q2, q3
+    MOMENTUM = 3
+    MOMENTA = 9  # p1, p2, p3
+
+
+class Push(Record):
+    """par.push[i]: what multipliers do to a body; the last is the ground, at which nobody looks."""
+
+    FORCE = 3
+    ON_DIRECTORS = 9
+
+
+class Work(Record):
+    """par.director_work."""
+
+    UNIT = 6
+    COLUMN = 9
+    INSIDE = 6
+    OTHER = 6
+    VECTOR = 9
+
+
 def begin(z, h, par, x):
     """Prepare a step from z: q and p of each body at the start into par.directors[0]."""
-    n = par.mass.shape[0]
     set_node(z, h, par)
-    for i in range(n):
+    for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         own = par.directors[0, i]
+        store3(own, Body.POSITION, load3(a, Node.POSITION))
         for l in range(3):
-            own[l] = a[l]
-            own[12 + l] = par.mass[i] * a[12 + l] / h
+            own[Body.MOMENTUM + l] = par.mass[i] * a[Node.VELOCITY + l] / h
+        y = diagonal_times(load3(par.moments[i], 0), load3(a, Node.SPIN))
+        y = (y[0] / h, y[1] / h, y[2] / h)
+        for l in range(3):
+            q = load3(a, Node.DIRECTORS + 3 * l)
+            turned = scaled(0.5, cross(q, y))  # P = Q skew(y)/2
             for k in range(3):
-                own[3 + 3 * k + l] = a[3 + 3 * l + k]
-        y1 = par.moments[i, 0] * a[15] / h
-        y2 = par.moments[i, 1] * a[16] / h
-        y3 = par.moments[i, 2] * a[17] / h
-        for l in range(3):  # P = Q skew(y)/2
-            q = a[3 + 3 * l : 6 + 3 * l]
-            own[15 + l] = 0.5 * (q[1] * y3 - q[2] * y2)
-            own[18 + l] = 0.5 * (q[2] * y1 - q[0] * y3)
-            own[21 + l] = 0.5 * (q[0] * y2 - q[1] * y1)
+                own[Body.DIRECTORS + 3 * k + l] = q[k]
+                own[Body.MOMENTA + 3 * k + l] = turned[k]
 
 
 def guess(par, x):
     """The motion without forces."""
-    n = par.mass.shape[0]
     for k in range(x.shape[0]):
         x[k] = 0.0
-    for i in range(n):
+    for i in range(par.mass.shape[0]):
         a = par.node[0, i]
-        turned(a[3:12], a[15], a[16], a[17], par.node[1, i, 3:12])
-        for l in range(3):
-            x[24 * i + l] = a[12 + l]
-            for k in range(3):
-                x[24 * i + 3 + 3 * k + l] = par.node[1, i, 3 + 3 * l + k] - a[3 + 3 * l + k]
+        b = par.node[1, i]
+        own = x[Body.WIDTH * i : Body.WIDTH * (i + 1)]
+        set_turned(a, load3(a, Node.SPIN), b)
+        store3(own, Body.POSITION, load3(a, Node.VELOCITY))
+        for k in range(3):
+            gained = subtract(director(b, Node.DIRECTORS, k), director(a, Node.DIRECTORS, k))
+            store3(own, Body.DIRECTORS + 3 * k, gained)
 
 
 def hat(q, p):
     """Ghat(q) p = y/2 for three directors q and three momenta p, nine numbers each."""
-    s = 0.0
-    t = 0.0
-    u = 0.0
+    total = ZERO
     for l in range(3):
-        s += q[6 + l] * p[3 + l] - q[3 + l] * p[6 + l]
-        t += q[l] * p[6 + l] - q[6 + l] * p[l]
-        u += q[3 + l] * p[l] - q[l] * p[3 + l]
-    return 0.5 * s, 0.5 * t, 0.5 * u
+        total = add(total, cross(director(p, 0, l), director(q, 0, l)))
+    return scaled(0.5, total)
 
 
-def add_hat_transposed(q, a1, a2, a3, scale, out):
+def hat_of(body):
+    """Ghat(q) p of a body."""
+    return hat(body[Body.DIRECTORS : Body.MOMENTUM], body[Body.MOMENTA : Body.WIDTH])
+
+
+def add_hat_transposed(q, a, scale, out):
     """out += scale Ghat(q)^T a."""
-    half = 0.5 * scale
     for l in range(3):
-        out[l] += half * (a3 * q[3 + l] - a2 * q[6 + l])
-        out[3 + l] += half * (a1 * q[6 + l] - a3 * q[l])
-        out[6 + l] += half * (a2 * q[l] - a1 * q[3 + l])
+        add_down(out, l, 3, scaled(0.5 * scale, cross(director(q, 0, l), a)))
 
 
 def conditions(q, p, out):
@@ -103,9 +142,9 @@ def add_conditions_transposed(q, a, scale, out):
 def solve_conditions(q, a, par):
     """a := (C C^T)^-1 a for six numbers a."""
     t = par.block
+    unit = par.director_work[Work.UNIT : Work.COLUMN]
+    column = par.director_work[Work.COLUMN : Work.INSIDE]
     for c in range(6):
-        unit = par.director_work[0:6]
-        column = par.director_work[6:15]
         for k in range(6):
             unit[k] = 0.0
         unit[c] = 1.0
@@ -124,90 +163,96 @@ def solve_conditions(q, a, par):
 def residual(h, x, par, out):
     """What is missing in the equations, for unknowns x: q1 - q0 and p1 - p0 of each body, then L = h lambda of each row."""
     n = par.mass.shape[0]
-    work = par.director_work
     for i in range(n):
-        for l in range(24):
-            par.directors[1, i, l] = par.directors[0, i, l] + x[24 * i + l]
-            par.directors[2, i, l] = par.directors[0, i, l] + 0.5 * x[24 * i + l]
+        for l in range(Body.WIDTH):
+            change = x[Body.WIDTH * i + l]
+            par.directors[1, i, l] = par.directors[0, i, l] + change
+            par.directors[2, i, l] = par.directors[0, i, l] + 0.5 * change
+        body = par.directors[1, i]
+        b = par.node[1, i]
+        store3(b, Node.POSITION, load3(body, Body.POSITION))
         for l in range(3):
-            par.node[1, i, l] = par.directors[1, i, l]
-            for k in range(3):
-                par.node[1, i, 3 + 3 * l + k] = par.directors[1, i, 3 + 3 * k + l]
-            for k in range(4):
-                par.push[i, 3 * k + l] = 0.0
-    place = 24 * n
+            store3(b, Node.DIRECTORS + 3 * l, director(body, Body.DIRECTORS, l))
+        for l in range(Push.WIDTH):
+            par.push[i, l] = 0.0
+    place = Body.WIDTH * n
     for k in range(par.link.shape[0]):
         m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
         push_directors(k, x[place : place + m], par, out[place : place + m])
         place += m
     for i in range(n):
-        first = par.directors[0, i]
-        last = par.directors[1, i]
-        mean = par.directors[2, i]
-        own = out[24 * i : 24 * i + 24]
-        d = x[24 * i : 24 * i + 24]
-        a1, a2, a3 = hat(first[3:12], first[15:24])
-        b1, b2, b3 = hat(last[3:12], last[15:24])
-        # 4 J^-1 times the mean of Ghat(q) p; that of Ghat(p) q is its opposite
-        m1 = 2.0 * (a1 + b1) / par.moments[i, 0]
-        m2 = 2.0 * (a2 + b2) / par.moments[i, 1]
-        m3 = 2.0 * (a3 + b3) / par.moments[i, 2]
-        for l in range(24):
-            own[l] = d[l]
-        for l in range(3):
-            own[l] -= h * mean[12 + l] / par.mass[i]
-            own[12 + l] += par.push[i, l] - h * par.mass[i] * par.space[Space.GRAVITY + l]
-        add_hat_transposed(mean[3:12], m1, m2, m3, -h, own[3:12])
-        add_hat_transposed(mean[15:24], m1, m2, m3, -h, own[15:24])
-        q = mean[3:12]
-        force = par.push[i, 3:12]
-        inside = work[15:21]
-        other = work[21:27]
-        vector = work[27:36]
-        conditions(q, force, inside)
-        for l in range(9):
-            own[15 + l] += force[l]
-            vector[l] = 0.0
-        add_hat_transposed(mean[15:24], m1, m2, m3, -1.0, vector)
-        conditions(q, vector, other)
-        for l in range(6):
-            inside[l] += h * other[l]
-        for l in range(9):
-            vector[l] = 0.0
-        add_hat_transposed(q, m1, m2, m3, -1.0, vector)
-        conditions(mean[15:24], vector, other)
-        for l in range(6):
-            inside[l] += h * other[l]
-        solve_conditions(q, inside, par)
-        add_conditions_transposed(q, inside, -1.0, own[15:24])
+        at = Body.WIDTH * i
+        body_residual(i, h, x[at : at + Body.WIDTH], par, out[at : at + Body.WIDTH])
+
+
+def body_residual(i, h, change, par, out):
+    """The same of body i alone."""
+    middle = par.directors[2, i]
+    q = middle[Body.DIRECTORS : Body.MOMENTUM]
+    p = middle[Body.MOMENTA : Body.WIDTH]
+    momenta = out[Body.MOMENTA : Body.WIDTH]
+    force = par.push[i, Push.ON_DIRECTORS : Push.WIDTH]
+    inside = par.director_work[Work.INSIDE : Work.OTHER]
+    sum_of_ends = scaled(2.0, add(hat_of(par.directors[0, i]), hat_of(par.directors[1, i])))
+    # 4 J^-1 times the mean of Ghat(q) p; that of Ghat(p) q is its opposite
+    m = (
+        sum_of_ends[0] / par.moments[i, 0],
+        sum_of_ends[1] / par.moments[i, 1],
+        sum_of_ends[2] / par.moments[i, 2],
+    )
+    for l in range(Body.WIDTH):
+        out[l] = change[l]
+    for l in range(3):
+        out[Body.POSITION + l] -= h * middle[Body.MOMENTUM + l] / par.mass[i]
+        weight = h * par.mass[i] * par.space[Space.GRAVITY + l]
+        out[Body.MOMENTUM + l] += par.push[i, Push.FORCE + l] - weight
+    add_hat_transposed(q, m, -h, out[Body.DIRECTORS : Body.MOMENTUM])
+    add_hat_transposed(p, m, -h, momenta)
+    conditions(q, force, inside)
+    for l in range(9):
+        momenta[l] += force[l]
+    add_crossed(q, p, m, h, inside, par)
+    add_crossed(p, q, m, h, inside, par)
+    solve_conditions(q, inside, par)
+    add_conditions_transposed(q, inside, -1.0, momenta)
+
+
+def add_crossed(q, p, m, h, inside, par):
+    """Add -h C(q) Ghat(p)^T m to `inside`."""
+    other = par.director_work[Work.OTHER : Work.VECTOR]
+    vector = par.director_work[Work.VECTOR : Work.WIDTH]
+    for l in range(9):
+        vector[l] = 0.0
+    add_hat_transposed(p, m, -1.0, vector)
+    conditions(q, vector, other)
+    for l in range(6):
+        inside[l] += h * other[l]
 
 
 def push_directors(k, lam, par, phi):
     """Add Phi_q(qbar)^T L of joint k to par.push (on r, q1, q2, q3 of each body), and write its rows at the end."""
     i = par.link[k, Link.PARENT]
     j = par.link[k, Link.CHILD]
-    first = par.link[k, Link.FIRST_ROW]
-    end = par.link[k, Link.END_ROW]
     scratch = par.scratch
     a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
     b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
-    mean = scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]
-    c = scratch[Scratch.COEFFICIENTS : Scratch.OUT]
+    middle = scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]
+    c = scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH]
     pair_at(par.node[0], i, j, a)
     pair_at(par.node[1], i, j, b)
-    row = par.row[first:end]
-    sort = par.row_sort[first:end]
-    row_values(par.joint[k], row, sort, b, phi, scratch[Scratch.VALUES + 6 : Scratch.VALUES + 12])
-    joint_wrench(par.joint[k], row, sort, a, b, lam, 0, mean, c, scratch[Scratch.OUT : Scratch.OUT + 18])
+    values_of(k, b, par)
+    for r in range(phi.shape[0]):
+        phi[r] = scratch[Scratch.VALUES + Values.PHI + r]
+    wrench_of(k, a, b, lam, 0, par)
+    force = load3(scratch, Scratch.OUT + Wrench.ON_GAP)
+    add3(par.push[j], Push.FORCE, force)
+    add3(par.push[i], Push.FORCE, negative(force))  # of the ground, the last body: nobody looks at it
+    gap = load3(middle, Pair.GAP)
     for l in range(3):
-        par.push[j, l] += scratch[Scratch.OUT + l]
-        par.push[i, l] -= scratch[Scratch.OUT + l]  # of the ground, the last body: nobody looks at it
-    for k3 in range(3):
-        u1, u2, u3 = times(mean[9:18], c[3 * k3], c[3 * k3 + 1], c[3 * k3 + 2])
-        v1, v2, v3 = times(mean[0:9], c[k3], c[3 + k3], c[6 + k3])
-        for l in range(3):
-            par.push[i, 3 + 3 * k3 + l] += (u1, u2, u3)[l] + c[9 + k3] * mean[18 + l]
-            par.push[j, 3 + 3 * k3 + l] += (v1, v2, v3)[l] + c[12 + k3] * mean[18 + l]
+        u = times(load9(middle, Pair.CHILD_AXES), load3(c, Coefficients.PRODUCTS + 3 * l))
+        v = times(load9(middle, Pair.PARENT_AXES), director(c, Coefficients.PRODUCTS, l))
+        add3(par.push[i], Push.ON_DIRECTORS + 3 * l, add(u, scaled(c[Coefficients.PARENT_GAP + l], gap)))
+        add3(par.push[j], Push.ON_DIRECTORS + 3 * l, add(v, scaled(c[Coefficients.CHILD_GAP + l], gap)))
 
 
 def correct(z, h, par, x):
@@ -219,7 +264,7 @@ def correct(z, h, par, x):
     up = par.director_residual[0]
     down = par.director_residual[1]
     size = STILL
-    for k in range(24 * n):
+    for k in range(Body.WIDTH * n):
         size = max(size, abs(x[k]))
     step = DIFFERENCE * size
     for k in range(total):
@@ -249,14 +294,14 @@ def added_correction(par, x):
     for k in range(x.shape[0]):
         x[k] += par.delta[k]
     for i in range(par.mass.shape[0]):
-        for l in range(24):
-            change = abs(par.delta[24 * i + l])
-            scale = max(scale, abs(x[24 * i + l]))
+        for l in range(Body.WIDTH):
+            change = abs(par.delta[Body.WIDTH * i + l])
+            scale = max(scale, abs(x[Body.WIDTH * i + l]))
             if not change <= largest:
                 largest = change
-            if l < 3:
+            if l < Body.DIRECTORS:
                 moved = max(moved, change)
-            elif l < 12:  # momenta follow
+            elif l < Body.MOMENTUM:  # momenta follow
                 twisted = max(twisted, change)
     if not largest < 1e300:
         return -1.0
@@ -270,38 +315,31 @@ def accept(z, e, h, par, x):
     n = par.mass.shape[0]
     residual(h, x, par, par.director_residual[0])
     for i in range(n):
-        q = par.node[0, i, 3:12]
-        d = x[24 * i + 3 : 24 * i + 12]
-        # R = Q0^T Q1 = 1 + Q0^T dQ; c = 2 axial(R)/(1 + trace R)
-        trace = 4.0
-        for k in range(3):
-            for l in range(3):
-                trace += q[3 * l + k] * d[3 * k + l]
-        for k in range(3):
-            a = (k + 1) % 3
-            b = (k + 2) % 3
-            value = 0.0
-            for l in range(3):
-                value += q[3 * l + b] * d[3 * a + l] - q[3 * l + a] * d[3 * b + l]
-            par.node[1, i, Node.TURN + k] = 2.0 * value / trace
-        c = par.node[1, i, Node.TURN : Node.TURN + 3]
-        if not c[0] * c[0] + c[1] * c[1] + c[2] * c[2] <= LARGEST_TURN:
+        c = turn_between(par.node[0, i], x[Body.WIDTH * i + Body.DIRECTORS : Body.WIDTH * i + Body.MOMENTUM])
+        store3(par.node[1, i], Node.TURN, c)
+        if not dot(c, c) <= LARGEST_TURN:
             return STEP_TOO_LONG
     blame(par)
     for i in range(n):
-        c = par.node[1, i, Node.TURN : Node.TURN + 3]
-        before = par.directors[0, i]
-        after = par.directors[1, i]
-        a1, a2, a3 = hat(before[3:12], before[15:24])
-        b1, b2, b3 = hat(after[3:12], after[15:24])
-        for l in range(3):
-            add(z, e, 3 * i + l, x[24 * i + l])
-            add(z, e, 7 * n + 3 * i + l, x[24 * i + 12 + l])
-            add(z, e, 10 * n + 3 * i + l, 2.0 * ((b1, b2, b3)[l] - (a1, a2, a3)[l]))
-        q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
-        error = e[3 * n + 4 * i : 3 * n + 4 * i + 4]
-        q1, q2, q3, q4 = cayley(0.5 * c[0], 0.5 * c[1], 0.5 * c[2])
-        turn_right(q, error, q1, q2, q3, q4)
-        hold_length(q, error)
-    add(z, e, 13 * n + 6 * par.link.shape[0], h)
+        own = x[Body.WIDTH * i : Body.WIDTH * (i + 1)]
+        gained = scaled(2.0, subtract(hat_of(par.directors[1, i]), hat_of(par.directors[0, i])))
+        summation.add3(z, e, 3 * i, load3(own, Body.POSITION))
+        summation.add3(z, e, 7 * n + 3 * i, load3(own, Body.MOMENTUM))
+        summation.add3(z, e, 10 * n + 3 * i, gained)
+        turn_body(z, e, n, i, load3(par.node[1, i], Node.TURN))
+    summation.add(z, e, time_place(par), h)
     return OK
+
+
+def turn_between(a, d):
+    """c of R = Q0^T Q1 = 1 + Q0^T dQ for a change d of the directors of a node: 2 axial(R)/(1 + trace R)."""
+    trace = 4.0
+    axial = ZERO
+    for k in range(3):
+        for l in range(3):
+            trace += a[Node.DIRECTORS + 3 * l + k] * d[3 * k + l]
+    for l in range(3):
+        # sums over l of q_b d_a - q_a d_b for the axes a, b behind each axis
+        axial = add(axial, cross(director(d, 0, l), load3(a, Node.DIRECTORS + 3 * l)))
+    axial = scaled(2.0, axial)
+    return axial[0] / trace, axial[1] / trace, axial[2] / trace

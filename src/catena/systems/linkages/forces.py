@@ -7,10 +7,24 @@ and momentum are exact. A damper acts through its length in the same way and tak
 
 import math
 
+from ...geometry.vectors import (
+    add,
+    add_down,
+    along_axis,
+    cross,
+    dot,
+    load3,
+    load9,
+    mean,
+    negative,
+    scaled,
+    store3,
+    subtract,
+    times,
+)  # fmt: skip
 from ...kernel import slot
 from ...views import pair_energy, pair_force, pair_slope
-from .layout import Force, ForceSort, Scratch, Tree
-from .rows import cross, times
+from .layout import Arms, Force, ForceSort, Load, Node, Scratch, Tree
 
 SPRING, DAMPER, SITE_PAIR = 0, 1, 2
 SMALL_CHANGE = 1e-6  # of s, below which a difference quotient is the derivative in the middle
@@ -23,16 +37,19 @@ def load_values(t, which, par, out):
 
 def between_points(f, node, par, d):
     """The vector d between the two points of force f at a node, and its square."""
-    i = par.force_sort[f, ForceSort.BODY_I]
-    j = par.force_sort[f, ForceSort.BODY_J]
-    x = par.force[f, 0:3]
-    y = par.force[f, 3:6]
-    a1, a2, a3 = times(node[i, 3:12], x[0], x[1], x[2])
-    b1, b2, b3 = times(node[j, 3:12], y[0], y[1], y[2])
-    d[0] = node[j, 0] - node[i, 0] + b1 - a1
-    d[1] = node[j, 1] - node[i, 1] + b2 - a2
-    d[2] = node[j, 2] - node[i, 2] + b3 - a3
-    return d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+    first = node[par.force_sort[f, ForceSort.BODY_I]]
+    second = node[par.force_sort[f, ForceSort.BODY_J]]
+    a = arm_of(first, par.force[f], Force.FIRST_POINT)
+    b = arm_of(second, par.force[f], Force.SECOND_POINT)
+    apart = subtract(load3(second, Node.POSITION), load3(first, Node.POSITION))
+    gap = subtract(add(apart, b), a)
+    store3(d, 0, gap)
+    return dot(gap, gap)
+
+
+def arm_of(own, data, at):
+    """In space, the arm of a node to a point of its body that stands in a row from `at` on."""
+    return times(load9(own, Node.DIRECTORS), load3(data, at))
 
 
 def point_energy(f, s, par):
@@ -97,121 +114,80 @@ def force_block(f, both, h, par, t, width, first, second):
     """Add force f to a block t: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
     i = par.force_sort[f, ForceSort.BODY_I]
     j = par.force_sort[f, ForceSort.BODY_J]
-    x = par.force[f, 0:3]
-    y = par.force[f, 3:6]
-    d0 = par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3]
-    d1 = par.scratch[Scratch.START_GAP + 3 : Scratch.START_GAP + 6]
-    s0 = between_points(f, par.node[0], par, d0)
-    s1 = between_points(f, par.node[1], par, d1)
-    a, slope = mean_tension(f, s0, s1, h, par)
-    m1 = 0.5 * (d0[0] + d1[0])
-    m2 = 0.5 * (d0[1] + d1[1])
-    m3 = 0.5 * (d0[2] + d1[2])
+    data = par.force[f]
+    start_gap = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
+    end_gap = par.scratch[Scratch.END_GAP : Scratch.ARMS]
+    s0 = between_points(f, par.node[0], par, start_gap)
+    s1 = between_points(f, par.node[1], par, end_gap)
+    tension, slope = mean_tension(f, s0, s1, h, par)
+    middle = mean(load3(start_gap, 0), load3(end_gap, 0))
     low = 6 * both
-    p = par.scratch[
-        Scratch.START_GAP + 6 : Scratch.START_GAP + 18
-    ]  # arm of i at the end, its mean, arm of j at the end, its mean
-    p[0], p[1], p[2] = times(par.node[1, i, 3:12], x[0], x[1], x[2])
-    b1, b2, b3 = times(par.node[0, i, 3:12], x[0], x[1], x[2])
-    p[3] = 0.5 * (p[0] + b1)
-    p[4] = 0.5 * (p[1] + b2)
-    p[5] = 0.5 * (p[2] + b3)
-    p[6], p[7], p[8] = times(par.node[1, j, 3:12], y[0], y[1], y[2])
-    b1, b2, b3 = times(par.node[0, j, 3:12], y[0], y[1], y[2])
-    p[9] = 0.5 * (p[6] + b1)
-    p[10] = 0.5 * (p[7] + b2)
-    p[11] = 0.5 * (p[8] + b3)
-    pull(t, width, width - 1, -a * m1, -a * m2, -a * m3, p, low, first, second)
+    arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
+    for side in range(2):
+        number = i if side == 0 else j
+        point = Force.FIRST_POINT if side == 0 else Force.SECOND_POINT
+        at = Arms.FIRST if side == 0 else Arms.SECOND
+        end = arm_of(par.node[1, number], data, point)
+        store3(arms, at, end)
+        store3(arms, at + Arms.FIRST_MEAN, mean(end, arm_of(par.node[0, number], data, point)))
+    pull(t, width, width - 1, scaled(-tension, middle), arms, low, first, second)
     # columns: displacement of i and j, then turns of i and j about their own axes
     for side in range(2):
         start = first if side == 0 else second
         if start < 0:
             continue
         sign = -1.0 if side == 0 else 1.0
-        q = par.node[1, i, 3:12] if side == 0 else par.node[1, j, 3:12]
-        arm = x if side == 0 else y
+        body = par.node[1, i if side == 0 else j]
+        point = load3(data, Force.FIRST_POINT if side == 0 else Force.SECOND_POINT)
         for part in range(2):
             for axis in range(3):
-                e1, e2, e3 = 0.0, 0.0, 0.0
-                if part == 0:
-                    e1 = sign if axis == 0 else 0.0
-                    e2 = sign if axis == 1 else 0.0
-                    e3 = sign if axis == 2 else 0.0
-                else:
-                    n = (axis + 1) % 3
-                    l = (axis + 2) % 3
-                    # Q (e_axis x X)
-                    e1 = sign * (q[l] * arm[n] - q[n] * arm[l])
-                    e2 = sign * (q[3 + l] * arm[n] - q[3 + n] * arm[l])
-                    e3 = sign * (q[6 + l] * arm[n] - q[6 + n] * arm[l])
-                along = slope * (d1[0] * e1 + d1[1] * e2 + d1[2] * e3)
+                e = along_axis(axis, sign) if part == 0 else scaled(sign, swung(body, point, axis))
+                along = slope * dot(load3(end_gap, 0), e)
                 column = start + 3 * part + axis
-                pull(
-                    t, width, column, 0.5 * a * e1 + along * m1, 0.5 * a * e2 + along * m2, 0.5 * a * e3 + along * m3,
-                    p, low, first, second,
-                )  # fmt: skip
+                force = add(scaled(0.5 * tension, e), scaled(along, middle))
+                pull(t, width, column, force, arms, low, first, second)
                 if part == 1:  # the mean arm moves, too
-                    c1, c2, c3 = cross(0.5 * e1, 0.5 * e2, 0.5 * e3, a * m1, a * m2, a * m3)
-                    row = start + low + 3
-                    t[row * width + column] += c1
-                    t[(row + 1) * width + column] += c2
-                    t[(row + 2) * width + column] += c3
+                    turned = cross(scaled(0.5, e), scaled(tension, middle))
+                    add_down(t, (start + low + 3) * width + column, width, turned)
 
 
-def pull(t, width, column, f1, f2, f3, p, low, first, second):
-    """Add the force f to the equations of body j and its opposite to those of body i, with the mean arms in p."""
+def swung(own, x, axis):
+    """Q (e x X) for a unit vector e of the body and a point X of it."""
+    n = (axis + 1) % 3
+    l = (axis + 2) % 3
+    q = own[Node.DIRECTORS : Node.VELOCITY]
+    return q[l] * x[n] - q[n] * x[l], q[3 + l] * x[n] - q[3 + n] * x[l], q[6 + l] * x[n] - q[6 + n] * x[l]
+
+
+def pull(t, width, column, f, arms, low, first, second):
+    """Add the force f to the equations of body j and its opposite to those of body i, with their mean arms."""
     if second >= 0:
-        c1, c2, c3 = cross(p[9], p[10], p[11], f1, f2, f3)
-        row = (second + low) * width + column
-        t[row] += f1
-        t[row + width] += f2
-        t[row + 2 * width] += f3
-        t[row + 3 * width] += c1
-        t[row + 4 * width] += c2
-        t[row + 5 * width] += c3
+        torque = cross(load3(arms, Arms.SECOND_MEAN), f)
+        add_wrench(t, (second + low) * width + column, width, f, torque)
     if first >= 0:
-        c1, c2, c3 = cross(p[3], p[4], p[5], f1, f2, f3)
-        row = (first + low) * width + column
-        t[row] -= f1
-        t[row + width] -= f2
-        t[row + 2 * width] -= f3
-        t[row + 3 * width] -= c1
-        t[row + 4 * width] -= c2
-        t[row + 5 * width] -= c3
+        torque = cross(load3(arms, Arms.FIRST_MEAN), f)
+        add_wrench(t, (first + low) * width + column, width, negative(f), negative(torque))
+
+
+def add_wrench(t, at, width, force, torque):
+    """Add a force and a torque to a column."""
+    add_down(t, at, width, force)
+    add_down(t, at + 3 * width, width, torque)
 
 
 def load_block(i, both, h, time, par, t, width, first):
     """Add the loads on body i, taken at the middle of the step, to a block whose unknowns of i begin at `first`."""
     f = par.tree[i, Tree.LOAD]
     low = first + 6 * both
-    q0 = par.node[0, i, 3:12]
-    q1 = par.node[1, i, 3:12]
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
     while f >= 0:
         load_values(time + 0.5 * h, f, par, value)
-        x = par.load[f, 6:9]
-        a1, a2, a3 = times(q0, x[0], x[1], x[2])
-        b1, b2, b3 = times(q1, x[0], x[1], x[2])
-        f1 = h * h * value[0]
-        f2 = h * h * value[1]
-        f3 = h * h * value[2]
-        c1, c2, c3 = cross(0.5 * (a1 + b1), 0.5 * (a2 + b2), 0.5 * (a3 + b3), f1, f2, f3)
-        row = low * width + width - 1
-        t[row] += f1
-        t[row + width] += f2
-        t[row + 2 * width] += f3
-        t[row + 3 * width] += c1 + h * h * value[3]
-        t[row + 4 * width] += c2 + h * h * value[4]
-        t[row + 5 * width] += c3 + h * h * value[5]
+        x = load3(par.load[f], Load.POINT)
+        arm = mean(arm_of(par.node[0, i], par.load[f], Load.POINT), arm_of(par.node[1, i], par.load[f], Load.POINT))
+        force = scaled(h * h, load3(value, Load.FORCE))
+        torque = add(cross(arm, force), scaled(h * h, load3(value, Load.TORQUE)))
+        add_wrench(t, low * width + width - 1, width, force, torque)
         for axis in range(3):
-            n = (axis + 1) % 3
-            l = (axis + 2) % 3
-            e1 = 0.5 * (q1[l] * x[n] - q1[n] * x[l])
-            e2 = 0.5 * (q1[3 + l] * x[n] - q1[3 + n] * x[l])
-            e3 = 0.5 * (q1[6 + l] * x[n] - q1[6 + n] * x[l])
-            c1, c2, c3 = cross(e1, e2, e3, f1, f2, f3)
-            row = (low + 3) * width + first + 3 + axis
-            t[row] -= c1
-            t[row + width] -= c2
-            t[row + 2 * width] -= c3
+            turned = cross(scaled(0.5, swung(par.node[1, i], x, axis)), force)
+            add_down(t, (low + 3) * width + first + 3 + axis, width, negative(turned))
         f = par.load_next[f]

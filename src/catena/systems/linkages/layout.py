@@ -111,6 +111,15 @@ class Node(Record):
     MOVE = 3  # displacement in the step; a difference of positions would cost its digits
 
 
+class Unknown(Record):
+    """Unknowns of a body in a step, the last two with both levels only, times the step."""
+
+    MOVE = 3  # increment of the position
+    TURN = 3  # Cayley vector, in the body
+    VELOCITY = 3  # at the end
+    SPIN = 3
+
+
 class Pair(Record):
     """The two bodies of a joint, I and J, at one node (`rows`)."""
 
@@ -161,6 +170,9 @@ class Arms(Record):
     SECOND_MEAN = 3
 
 
+EQUATIONS = 2 * 14  # numbers in the equations of a hinge: for both levels two rows of a table
+
+
 class Scratch(Record):
     """par.scratch: what kernels hand to each other."""
 
@@ -187,7 +199,7 @@ class Scratch(Record):
     FACTORED = 1  # whether derivatives are known
     LAST_CHANGE = 1  # the correction before
     SCALE = 1  # what corrections are relative to
-    EQUATIONS = 2 * 14  # a hinge's equations
+    EQUATIONS = EQUATIONS  # of a hinge
     MAPS = 27  # of a joint, for both levels
 
 

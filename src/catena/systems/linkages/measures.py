@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...geometry.vectors import add, add3, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
 from ...kernel import slot
 from ..base import Array, Invariant
-from .blocks import torsion_energy
+from .blocks import torsion_energy, values_of
 from .forces import between_points, point_energy
 from .joint_forces import Damper, Load, Torsion
 from .joints import GROUND, Spherical
-from .layout import Joint, Link, Pair, Scratch, Space
-from .rows import cross, pair_at, row_values, times
-from .steps import set_node
+from .layout import Joint, Link, Node, Pair, Scratch, Space, Values
+from .rows import pair_at
+from .steps import axes, set_node, time_place
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -77,78 +78,83 @@ def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
     return 1, foot, up
 
 
+ENERGY, POSITION, VELOCITY, UNIT, MOMENTUM = (
+    0,
+    1,
+    2,
+    3,
+    4,
+)  # places of what is measured; behind them, if any, the two works
+
+
 def measure_linkage(z, par, out, scale):
     """Energy, residuals of the joints, |q|^2 - 1, momentum, work: the invariants of `invariants_of`."""
-    n = par.mass.shape[0]
-    joints = par.link.shape[0]
     set_node(z, 1.0, par)
     node = par.node[0]
-    extra = 13 * n + 6 * joints
+    damped = time_place(par) + 1
     for l in range(out.shape[0]):
         out[l] = 0.0
-    energy = -z[extra + 1] - z[extra + 2]
-    largest = max(abs(z[extra + 1]), abs(z[extra + 2]))
-    reach = 0.0
-    speed = 0.0
-    for i in range(n):
-        own = node[i]
-        m = par.mass[i]
-        kinetic = 0.0
-        weight = 0.0
-        for l in range(3):
-            kinetic += 0.5 * m * own[12 + l] * own[12 + l] + 0.5 * par.moments[i, l] * own[15 + l] * own[15 + l]
-            weight -= m * par.space[Space.GRAVITY + l] * own[l]
-            reach = max(reach, abs(own[l]))
-            speed = max(speed, abs(own[12 + l]))
-        energy += kinetic + weight
-        largest = max(largest, kinetic, abs(weight))
-        q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
-        unit = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1.0
-        if abs(unit) > abs(out[3]):
-            out[3] = unit
-        momentum_part(own, i, par, out, scale)
+    out[ENERGY] = -z[damped] - z[damped + 1]
+    scale[ENERGY] = max(scale[ENERGY], max(abs(z[damped]), abs(z[damped + 1])))
+    scale[UNIT] = 1.0
+    for i in range(par.mass.shape[0]):
+        measure_body(z, i, par, out, scale)
+        momentum_part(node[i], i, par, out, scale)
     for f in range(par.force_sort.shape[0]):
-        stored = point_energy(
-            f, between_points(f, node, par, par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3]), par
-        )
-        energy += stored
-        largest = max(largest, abs(stored))
-    for k in range(joints):
+        gap = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
+        add_energy(point_energy(f, between_points(f, node, par, gap), par), out, scale)
+    for k in range(par.link.shape[0]):
         if par.link[k, Link.TORSION] >= 0:
-            stored = torsion_energy(par.joint[k, Joint.THETA], par.link[k, Link.TORSION], par)
-            energy += stored
-            largest = max(largest, abs(stored))
-        first = par.link[k, Link.FIRST_ROW]
-        end = par.link[k, Link.END_ROW]
-        m = end - first
-        pair_at(
-            node,
-            par.link[k, Link.PARENT],
-            par.link[k, Link.CHILD],
-            par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
-        )
-        row_values(
-            par.joint[k], par.row[first:end], par.row_sort[first:end], par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
-            par.scratch[Scratch.VALUES : Scratch.VALUES + 6], par.scratch[Scratch.VALUES + 6 : Scratch.VALUES + 12],
-        )  # fmt: skip
-        if par.joint[k, Joint.PITCH] != 0.0:
-            par.scratch[Scratch.VALUES + m - 1] -= (
-                par.joint[k, Joint.SHIFT] + par.joint[k, Joint.PITCH] * par.joint[k, Joint.THETA]
-            )
-        for r in range(m):
-            out[1] = max(out[1], abs(par.scratch[Scratch.VALUES + r]))
-            out[2] = max(out[2], abs(par.scratch[Scratch.VALUES + 6 + r]))
-    out[0] = energy
-    scale[0] = max(scale[0], largest)
-    scale[1] = max(scale[1], reach)
-    scale[2] = max(scale[2], speed)
-    scale[3] = 1.0
+            add_energy(torsion_energy(par.joint[k, Joint.THETA], par.link[k, Link.TORSION], par), out, scale)
+        measure_joint(k, node, par, out)
     if par.space[Space.WORK] == 1.0:
         last = out.shape[0] - 2
-        out[last] = z[extra + 1]
-        out[last + 1] = z[extra + 2]
-        scale[last] = max(scale[last], abs(out[last]))
-        scale[last + 1] = max(scale[last + 1], abs(out[last + 1]))
+        for l in range(2):
+            out[last + l] = z[damped + l]
+            scale[last + l] = max(scale[last + l], abs(out[last + l]))
+
+
+def add_energy(stored, out, scale):
+    """Add an energy."""
+    out[ENERGY] += stored
+    scale[ENERGY] = max(scale[ENERGY], abs(stored))
+
+
+def measure_body(z, i, par, out, scale):
+    """Energy and length of the quaternion of body i; positions and velocities are what residuals are compared with."""
+    n = par.mass.shape[0]
+    own = par.node[0, i]
+    m = par.mass[i]
+    kinetic = 0.0
+    weight = 0.0
+    for l in range(3):
+        v = own[Node.VELOCITY + l]
+        w = own[Node.SPIN + l]
+        kinetic += 0.5 * m * v * v + 0.5 * par.moments[i, l] * w * w
+        weight -= m * par.space[Space.GRAVITY + l] * own[Node.POSITION + l]
+    out[ENERGY] += kinetic + weight
+    scale[ENERGY] = max(scale[ENERGY], max(kinetic, abs(weight)))
+    scale[POSITION] = max(scale[POSITION], largest(load3(own, Node.POSITION)))
+    scale[VELOCITY] = max(scale[VELOCITY], largest(load3(own, Node.VELOCITY)))
+    q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
+    unit = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1.0
+    if abs(unit) > abs(out[UNIT]):
+        out[UNIT] = unit
+
+
+def measure_joint(k, node, par, out):
+    """How far the rows of joint k are off, and their rates."""
+    joint = par.joint[k]
+    scratch = par.scratch
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
+    pair = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    pair_at(node, par.link[k, Link.PARENT], par.link[k, Link.CHILD], pair)
+    values_of(k, pair, par)
+    if joint[Joint.PITCH] != 0.0:
+        scratch[Scratch.VALUES + m - 1] -= joint[Joint.SHIFT] + joint[Joint.PITCH] * joint[Joint.THETA]
+    for r in range(m):
+        out[POSITION] = max(out[POSITION], abs(scratch[Scratch.VALUES + Values.PHI + r]))
+        out[VELOCITY] = max(out[VELOCITY], abs(scratch[Scratch.VALUES + Values.RATE + r]))
 
 
 @slot
@@ -162,27 +168,24 @@ def no_momentum(own, i, par, out, scale):
 
 def vertical_momentum(own, i, par, out, scale):
     """The angular momentum about the vertical line."""
-    l1, l2, l3, y1, y2, y3 = angular_momenta(own, par.mass[i], par.moments[i], par.space)
-    out[4] += (
-        par.space[Space.UP] * (l1 + y1) + par.space[Space.UP + 1] * (l2 + y2) + par.space[Space.UP + 2] * (l3 + y3)
-    )
-    scale[4] = max(scale[4], abs(l1) + abs(l2) + abs(l3) + abs(y1) + abs(y2) + abs(y3))
+    l, y = angular_momenta(own, par.mass[i], load3(par.moments[i], 0), par.space)
+    out[MOMENTUM] += dot(load3(par.space, Space.UP), add(l, y))
+    scale[MOMENTUM] = max(scale[MOMENTUM], abs(l[0]) + abs(l[1]) + abs(l[2]) + abs(y[0]) + abs(y[1]) + abs(y[2]))
 
 
 def total_momentum(own, i, par, out, scale):
     """Momentum, and angular momentum about the origin."""
-    l1, l2, l3, y1, y2, y3 = angular_momenta(own, par.mass[i], par.moments[i], par.space)
-    for l in range(3):
-        p = par.mass[i] * own[12 + l]
-        out[4 + l] += p
-        out[7 + l] += (l1 + y1, l2 + y2, l3 + y3)[l]
-        scale[4 + l] = max(scale[4 + l], abs(p))
-        scale[7 + l] = max(scale[7 + l], abs((l1, l2, l3)[l]) + abs((y1, y2, y3)[l]))
+    p = scaled(par.mass[i], load3(own, Node.VELOCITY))
+    l, y = angular_momenta(own, par.mass[i], load3(par.moments[i], 0), par.space)
+    add3(out, MOMENTUM, p)
+    add3(out, MOMENTUM + 3, add(l, y))
+    for k in range(3):
+        scale[MOMENTUM + k] = max(scale[MOMENTUM + k], abs(p[k]))
+        scale[MOMENTUM + 3 + k] = max(scale[MOMENTUM + 3 + k], abs(l[k]) + abs(y[k]))
 
 
 def angular_momenta(own, m, j, space):
     """m r x v about a point of the vertical line, and that of the rotation."""
-    y1, y2, y3 = times(own[3:12], j[0] * own[15], j[1] * own[16], j[2] * own[17])
-    r1, r2, r3 = own[0] - space[Space.FOOT], own[1] - space[Space.FOOT + 1], own[2] - space[Space.FOOT + 2]
-    l1, l2, l3 = cross(r1, r2, r3, m * own[12], m * own[13], m * own[14])
-    return l1, l2, l3, y1, y2, y3
+    r = subtract(load3(own, Node.POSITION), load3(space, Space.FOOT))
+    spin = times(axes(own), diagonal_times(j, load3(own, Node.SPIN)))
+    return cross(r, scaled(m, load3(own, Node.VELOCITY))), spin

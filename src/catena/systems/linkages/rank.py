@@ -5,9 +5,11 @@ that differs most from all rows taken so far first, until nothing but rounding i
 are left out with their multipliers.
 """
 
+from ...geometry.vectors import add3, negative, scaled
 from ...views import NOT_CONVERGED, OK
-from .layout import Joint, Link, Pair, Row, RowSort, Scratch, Tree
-from .rows import angle_parts, angle_torque, joint_wrench, pair_at, row_values
+from .blocks import unit_wrench, values_of
+from .layout import Joint, Link, Pair, Row, RowSort, Scratch, Tree, Wrench
+from .rows import angle_parts, angle_torque, pair_at
 
 LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step
 DEPENDENT = 1e-7  # what is left of a row that others imply, to its own length
@@ -48,22 +50,22 @@ def rows_met(par):
     """OK if the rows that were left out hold at the end of the step, too."""
     scratch = par.scratch
     a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    values = scratch[Scratch.VALUES : Scratch.VALUES + 12]
     for k in range(par.link.shape[0]):
         first = par.link[k, Link.FIRST_ROW]
-        end = par.link[k, Link.END_ROW]
+        m = par.link[k, Link.END_ROW] - first
         left_out = 0
-        for r in range(first, end):
-            left_out += 1 - par.row_sort[r, RowSort.KEPT]
+        for r in range(m):
+            left_out += 1 - par.row_sort[first + r, RowSort.KEPT]
         if left_out > 0:
             pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
-            row_values(par.joint[k], par.row[first:end], par.row_sort[first:end], a, values[0:6], values[6:12])
+            values_of(k, a, par)
             if par.joint[k, Joint.PITCH] != 0.0:
-                values[end - first - 1] = 0.0
-            for r in range(end - first):
-                if not abs(values[r]) <= LEFT_OUT:
+                scratch[Scratch.VALUES + m - 1] = 0.0
+            for r in range(m):
+                value = abs(scratch[Scratch.VALUES + r])
+                if not value <= LEFT_OUT:
                     scratch[Scratch.WORST] = k
-                    scratch[Scratch.WORST + 1] = abs(values[r])
+                    scratch[Scratch.WORST + 1] = value
                     return NOT_CONVERGED
     return OK
 
@@ -103,41 +105,22 @@ def write_gradient(k, par):
     first = par.link[k, Link.FIRST_ROW]
     m = par.link[k, Link.END_ROW] - first
     joint = par.joint[k]
-    row_part = par.row[first : first + m]
-    sort = par.row_sort[first : first + m]
-    scratch = par.scratch
-    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    unit = scratch[Scratch.UNIT : Scratch.UNIT + 12]
-    out = scratch[Scratch.OUT : Scratch.OUT + 18]
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
     pair_at(par.node[0], i, j, a)
     for r in range(m):
         row = par.gradient[first + r]
         for c in range(row.shape[0]):
             row[c] = 0.0
-        for l in range(m):
-            unit[l] = 0.0
-        unit[r] = 1.0
-        joint_wrench(
-            joint,
-            row_part,
-            sort,
-            a,
-            a,
-            unit,
-            0,
-            scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
-            scratch[Scratch.COEFFICIENTS : Scratch.OUT],
-            out,
-        )
+        unit_wrench(k, r, m, a, a, 0, par)
         if joint[Joint.PITCH] != 0.0 and r == m - 1:
             u, w = angle_parts(joint, a)
-            n1, n2, n3 = angle_torque(joint, a, a, u, w)
-            for l in range(3):
-                out[12 + l] -= joint[Joint.PITCH] * (n1, n2, n3)[l]
-                out[15 + l] += joint[Joint.PITCH] * (n1, n2, n3)[l]
+            n = scaled(joint[Joint.PITCH], angle_torque(joint, a, a, u, w))
+            add3(out, Wrench.PARENT_TORQUE, negative(n))
+            add3(out, Wrench.CHILD_TORQUE, n)
         for l in range(3):
-            row[6 * j + l] = out[l] / par.mass[j] ** 0.5
-            row[6 * j + 3 + l] = out[15 + l] / par.moments[j, l] ** 0.5
+            row[6 * j + l] = out[Wrench.ON_GAP + l] / par.mass[j] ** 0.5
+            row[6 * j + 3 + l] = out[Wrench.CHILD_TORQUE + l] / par.moments[j, l] ** 0.5
             if i >= 0:
-                row[6 * i + l] = -out[l] / par.mass[i] ** 0.5
-                row[6 * i + 3 + l] = out[12 + l] / par.moments[i, l] ** 0.5
+                row[6 * i + l] = -out[Wrench.ON_GAP + l] / par.mass[i] ** 0.5
+                row[6 * i + 3 + l] = out[Wrench.PARENT_TORQUE + l] / par.moments[i, l] ** 0.5

@@ -8,15 +8,50 @@ the Moser-Veselov step between half kicks, with the joints held at both levels [
 first line is solved by Newton's method, the second is linear.
 """
 
-from ...geometry.quaternion import cayley, hold_length, turn_right
+from ... import summation
+from ...geometry.vectors import (
+    add,
+    add_down,
+    along_axis,
+    cross,
+    diagonal_times,
+    dot,
+    load3,
+    negative,
+    scaled,
+    store3,
+    subtract,
+    times,
+    unit,
+)  # fmt: skip
 from ...kernel import slot
-from ...summation import add
 from ...views import OK, SINGULAR, STEP_TOO_LONG
-from .blocks import deposit, move_pair, note_worst, torsion_slope
-from .forces import between_points, load_values, point_tension, pull
-from .layout import Joint, Link, Node, Pair, Scratch, Space, Tree
-from .rows import angle_parts, angle_torque, cross, joint_wrench, pair_at, row_values, times, turned_by
-from .steps import LARGEST_TURN, cayley_change, place, rank_check, unit, work_part
+from .blocks import (
+    add_couple,
+    begin_values,
+    copy_pair,
+    deposit,
+    deposit_values,
+    keep_values,
+    move_pair,
+    torsion_slope,
+    unit_wrench,
+    values_of,
+)  # fmt: skip
+from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
+from .layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Space, Tree, Values, Wrench
+from .rows import angle_parts, angle_torque, pair_at
+from .steps import (
+    add_motion,
+    axes,
+    cayley_change,
+    place,
+    rank_check,
+    time_place,
+    turn_of_joint,
+    turns_too_far,
+    work_part,
+)
 
 
 @slot
@@ -29,62 +64,54 @@ def position_body(i, h, par, t, width, first):
     a = par.node[0, i]
     b = par.node[1, i]
     m = par.mass[i]
-    for l in range(3):
-        row = (first + l) * width
-        t[row + first + l] += m
-        t[row + width - 1] += m * (a[12 + l] - b[Node.MOVE + l]) + 0.5 * h * h * m * par.space[Space.GRAVITY + l]
-    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
-    j1, j2, j3 = par.moments[i, 0], par.moments[i, 1], par.moments[i, 2]
-    k = 1.0 / (1.0 + 0.25 * (c1 * c1 + c2 * c2 + c3 * c3))
-    y1, y2, y3 = cross(c1, c2, c3, j1 * c1, j2 * c2, j3 * c3)
-    y1 = k * (j1 * c1 + 0.5 * y1)
-    y2 = k * (j2 * c2 + 0.5 * y2)
-    y3 = k * (j3 * c3 + 0.5 * y3)
-    subtract_turned(a, y1 - j1 * a[15], y2 - j2 * a[16], y3 - j3 * a[17], first + 3, width - 1, t, width)
+    j = load3(par.moments[i], 0)
+    c = load3(b, Node.TURN)
+    late = scaled(m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
+    add_body(m, h, late, par, t, width, first)
+    k, p = halves(c, j)
+    y = scaled(k, add(diagonal_times(j, c), p))
+    turn = (first + 3) * width
+    gained = subtract(y, diagonal_times(j, load3(a, Node.SPIN)))
+    subtract_turned(a, gained, turn + width - 1, t, width)
     for axis in range(3):
-        w1, w2, w3 = unit(axis)
-        d1, d2, d3 = cayley_change(c1, c2, c3, w1, w2, w3)
-        u1, u2, u3 = cross(d1, d2, d3, j1 * c1, j2 * c2, j3 * c3)
-        v1, v2, v3 = cross(c1, c2, c3, j1 * d1, j2 * d2, j3 * d3)
-        along = 0.5 * (c1 * d1 + c2 * d2 + c3 * d3)
-        d1 = k * (j1 * d1 + 0.5 * (u1 + v1) - along * y1)
-        d2 = k * (j2 * d2 + 0.5 * (u2 + v2) - along * y2)
-        d3 = k * (j3 * d3 + 0.5 * (u3 + v3) - along * y3)
-        subtract_turned(a, -d1, -d2, -d3, first + 3, first + 3 + axis, t, width)
+        d = cayley_change(c, unit(axis))
+        u = cross(d, diagonal_times(j, c))
+        v = cross(c, diagonal_times(j, d))
+        along = 0.5 * dot(c, d)
+        d = scaled(k, subtract(add(diagonal_times(j, d), scaled(0.5, add(u, v))), scaled(along, y)))
+        subtract_turned(a, negative(d), turn + first + 3 + axis, t, width)
 
 
 def velocity_body(i, h, par, t, width, first):
     """Add the inertia of body i to the equations of the velocities."""
     b = par.node[1, i]
     m = par.mass[i]
-    for l in range(3):
-        row = (first + l) * width
-        t[row + first + l] += m
-        t[row + width - 1] += m * b[Node.MOVE + l] + 0.5 * h * h * m * par.space[Space.GRAVITY + l]
-    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
-    j1, j2, j3 = par.moments[i, 0], par.moments[i, 1], par.moments[i, 2]
-    k = 1.0 / (1.0 + 0.25 * (c1 * c1 + c2 * c2 + c3 * c3))
-    y1, y2, y3 = cross(c1, c2, c3, j1 * c1, j2 * c2, j3 * c3)
-    subtract_turned(
-        b,
-        -k * (j1 * c1 - 0.5 * y1),
-        -k * (j2 * c2 - 0.5 * y2),
-        -k * (j3 * c3 - 0.5 * y3),
-        first + 3,
-        width - 1,
-        t,
-        width,
-    )
-    subtract_turned(b, -j1, 0.0, 0.0, first + 3, first + 3, t, width)
-    subtract_turned(b, 0.0, -j2, 0.0, first + 3, first + 4, t, width)
-    subtract_turned(b, 0.0, 0.0, -j3, first + 3, first + 5, t, width)
+    j = load3(par.moments[i], 0)
+    c = load3(b, Node.TURN)
+    add_body(m, h, scaled(m, load3(b, Node.MOVE)), par, t, width, first)
+    k, p = halves(c, j)
+    turn = (first + 3) * width
+    subtract_turned(b, scaled(-k, subtract(diagonal_times(j, c), p)), turn + width - 1, t, width)
+    for axis in range(3):
+        subtract_turned(b, along_axis(axis, -j[axis]), turn + first + 3 + axis, t, width)
 
 
-def subtract_turned(node, k1, k2, k3, row, column, t, width):
-    """Subtract Q k from a column."""
+def add_body(m, h, momentum, par, t, width, first):
+    """Add the mass m to the diagonal, and a momentum and half a kick of the weight to the last column."""
     for l in range(3):
-        q = node[3 + 3 * l : 6 + 3 * l]
-        t[(row + l) * width + column] -= q[0] * k1 + q[1] * k2 + q[2] * k3
+        t[(first + l) * width + first + l] += m
+    kick = scaled(0.5 * h * h * m, load3(par.space, Space.GRAVITY))
+    add_down(t, first * width + width - 1, width, add(momentum, kick))
+
+
+def halves(c, j):
+    """1/(1 + |c|^2/4) and c x J c/2: y+- = k (J c +- c x J c/2)."""
+    return 1.0 / (1.0 + 0.25 * dot(c, c)), scaled(0.5, cross(c, diagonal_times(j, c)))
+
+
+def subtract_turned(node, k, at, t, width):
+    """Subtract Q k from a column, from `at` on."""
+    add_down(t, at, width, negative(times(axes(node), k)))
 
 
 def position_joint(k, both, h, lam, par, t, width):
@@ -99,60 +126,30 @@ def velocity_joint(k, both, h, lam, par, t, width):
 
 def rattle_joint(k, phase, h, lam, par, t, width):
     """Multipliers act with the gradients of Phi at the start (phase 0) or at the end (1); rows are Phi or f at the end."""
-    joint = par.joint[k]
-    first = par.link[k, Link.FIRST_ROW]
-    end = par.link[k, Link.END_ROW]
-    row = par.row[first:end]
-    sort = par.row_sort[first:end]
-    m = end - first
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
     scratch = par.scratch
     a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
     b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
     c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
-    unit = scratch[Scratch.UNIT : Scratch.UNIT + 12]
-    out = scratch[Scratch.OUT : Scratch.OUT + 18]
-    values = scratch[Scratch.VALUES : Scratch.VALUES + 12]
-    base = scratch[Scratch.VALUES_BASE : Scratch.VALUES_BASE + 12]
+    out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
+    zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
     for l in range((parent + 6) * width):
         t[l] = 0.0
     pair_at(par.node[phase], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
     pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
     for case in range(m):
-        for l in range(m):
-            unit[l] = 0.0
-        unit[case] = 1.0
-        joint_wrench(
-            joint,
-            row,
-            sort,
-            a,
-            a,
-            unit,
-            0,
-            scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
-            scratch[Scratch.COEFFICIENTS : Scratch.OUT],
-            out,
-        )
-        deposit(out, scratch[Scratch.ZERO : Scratch.ZERO + 18], 1.0, 0, parent, 6 + case, t, width)
-    for l in range(12):
-        base[l] = 0.0
-    for case in range(10):
-        for l in range(Pair.WIDTH):
-            c[l] = b[l]
-        column = width - 1
-        sign = -1.0
-        if case > 0:
-            sign = 1.0
-            column = move_pair(c, 9 * phase + case - 1, parent) - 6 * phase
-        row_values(joint, row, sort, c, values[0:6], values[6:12])
-        for r in range(m):
-            t[(6 + r) * width + column] = sign * (values[6 * phase + r] - base[6 * phase + r])
-        if case == 0:
-            for l in range(12):
-                base[l] = values[l]
-            if phase == 0:
-                note_worst(k, m, values, scratch)
+        unit_wrench(k, case, m, a, a, 0, par)
+        deposit(out, zero, 1.0, 0, parent, 6 + case, t, width)
+    begin_values(k, m if phase == 0 else 0, b, par)
+    start = Values.RATE * phase  # Phi, or f
+    deposit_values(m, start, 6, width - 1, -1.0, scratch, t, width)
+    keep_values(scratch)
+    for change in range(9):
+        copy_pair(b, c)
+        column = move_pair(c, 9 * phase + change, parent) - 6 * phase
+        values_of(k, c, par)
+        deposit_values(m, start, 6, column, 1.0, scratch, t, width)
     for r in range(m):
         for l in range(3):
             t[(6 + r) * width + parent + l] = -t[(6 + r) * width + l]
@@ -171,30 +168,23 @@ def rattle_angle(k, phase, h, a, b, c, par, t, width):
     joint = par.joint[k]
     pitch = joint[Joint.PITCH]
     u, w = angle_parts(joint, a)
-    n1, n2, n3 = angle_torque(joint, a, a, u, w)
-    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], c)
-    u0, w0 = angle_parts(joint, c)
-    u1, w1 = angle_parts(joint, b)
-    d = turned_by(u0, w0, u1, w1)
+    n = angle_torque(joint, a, a, u, w)
+    d = turn_of_joint(k, par)  # which writes over a
     torque = 0.0
     if par.link[k, Link.TORSION] >= 0:
         torque = 0.5 * h * h * torsion_slope(joint[Joint.THETA] + phase * d, par.link[k, Link.TORSION], par)
-    for l in range(3):
-        n = (n1, n2, n3)[l]
-        t[(parent + 3 + l) * width + width - 1] -= torque * n
-        t[(3 + l) * width + width - 1] += torque * n
-        if pitch != 0.0:
-            t[(parent + 3 + l) * width + 5 + m] -= pitch * n
-            t[(3 + l) * width + 5 + m] += pitch * n
+    add_couple(t, 3 * width + width - 1, (parent + 3) * width + width - 1, width, scaled(torque, n))
+    if pitch != 0.0:
+        add_couple(t, 3 * width + 5 + m, (parent + 3) * width + 5 + m, width, scaled(pitch, n))
     if pitch != 0.0 and phase == 0:
-        last = 5 + m
-        t[last * width + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
+        last = (5 + m) * width
+        t[last + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
+        u1, w1 = angle_parts(joint, b)
         for change in range(6):
-            for l in range(Pair.WIDTH):
-                c[l] = b[l]
+            copy_pair(b, c)
             column = move_pair(c, change, parent)
             u2, w2 = angle_parts(joint, c)
-            t[last * width + column] -= pitch * (u1 * (w2 - w1) - w1 * (u2 - u1)) / (u1 * u1 + w1 * w1)
+            t[last + column] -= pitch * (u1 * (w2 - w1) - w1 * (u2 - u1)) / (u1 * u1 + w1 * w1)
 
 
 def position_force(f, both, h, par, t, width, first, second):
@@ -210,17 +200,15 @@ def velocity_force(f, both, h, par, t, width, first, second):
 def kick_points(f, phase, h, par, t, width, first, second):
     """Half a kick of force f at a node."""
     node = par.node[phase]
-    d = par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3]
-    p = par.scratch[Scratch.START_GAP + 6 : Scratch.START_GAP + 18]
+    d = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
+    arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     s = between_points(f, node, par, d)
     a = 0.5 * h * h * point_tension(f, s, par)
-    x = par.force[f, 0:3]
-    y = par.force[f, 3:6]
-    i = par.force_sort[f, 1]
-    j = par.force_sort[f, 2]
-    p[3], p[4], p[5] = times(node[i, 3:12], x[0], x[1], x[2])
-    p[9], p[10], p[11] = times(node[j, 3:12], y[0], y[1], y[2])
-    pull(t, width, width - 1, -a * d[0], -a * d[1], -a * d[2], p, 0, first, second)
+    i = par.force_sort[f, ForceSort.BODY_I]
+    j = par.force_sort[f, ForceSort.BODY_J]
+    store3(arms, Arms.FIRST_MEAN, arm_of(node[i], par.force[f], Force.FIRST_POINT))
+    store3(arms, Arms.SECOND_MEAN, arm_of(node[j], par.force[f], Force.SECOND_POINT))
+    pull(t, width, width - 1, scaled(-a, load3(d, 0)), arms, 0, first, second)
 
 
 def position_load(i, both, h, time, par, t, width, first):
@@ -237,52 +225,32 @@ def kick_loads(i, phase, h, time, par, t, width, first):
     """Half a kick of the loads on body i at a node."""
     f = par.tree[i, Tree.LOAD]
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
-    q = par.node[phase, i, 3:12]
     k = 0.5 * h * h
     while f >= 0:
         load_values(time, f, par, value)
-        x = par.load[f, 6:9]
-        a1, a2, a3 = times(q, x[0], x[1], x[2])
-        c1, c2, c3 = cross(a1, a2, a3, value[0], value[1], value[2])
-        row = first * width + width - 1
-        t[row] += k * value[0]
-        t[row + width] += k * value[1]
-        t[row + 2 * width] += k * value[2]
-        t[row + 3 * width] += k * (c1 + value[3])
-        t[row + 4 * width] += k * (c2 + value[4])
-        t[row + 5 * width] += k * (c3 + value[5])
+        force = load3(value, Load.FORCE)
+        torque = add(cross(arm_of(par.node[phase, i], par.load[f], Load.POINT), force), load3(value, Load.TORQUE))
+        add_wrench(t, first * width + width - 1, width, scaled(k, force), scaled(k, torque))
         f = par.load_next[f]
 
 
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    n = par.mass.shape[0]
-    extra = 13 * n + 6 * par.link.shape[0]
-    for i in range(n):
-        c = x[6 * i + 3 : 6 * i + 6]
-        if not c[0] * c[0] + c[1] * c[1] + c[2] * c[2] <= LARGEST_TURN:
-            return STEP_TOO_LONG
+    if turns_too_far(x, 6, par):
+        return STEP_TOO_LONG
     place(par, x)
     status = rank_check(par)
     if status != OK:
         return status
+    n = par.mass.shape[0]
     for i in range(n):
-        for l in range(12, 18):
+        for l in range(Node.VELOCITY, Node.TURN):
             par.node[1, i, l] = 0.0
-    if velocity_correction(0, h, z[extra], x, par) != 0:
+    time = time_place(par)
+    if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR
-    work_part(z, e, h, z[extra], par)
+    work_part(z, e, h, z[time], par)
     for i in range(n):
-        a = par.node[0, i]
-        new = par.delta[6 * i : 6 * i + 6]
-        q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
-        error = e[3 * n + 4 * i : 3 * n + 4 * i + 4]
-        for l in range(3):
-            add(z, e, 3 * i + l, x[6 * i + l])
-            add(z, e, 7 * n + 3 * i + l, par.mass[i] * (new[l] - a[12 + l]) / h)
-            add(z, e, 10 * n + 3 * i + l, par.moments[i, l] * (new[3 + l] - a[15 + l]) / h)
-        q1, q2, q3, q4 = cayley(0.5 * x[6 * i + 3], 0.5 * x[6 * i + 4], 0.5 * x[6 * i + 5])
-        turn_right(q, error, q1, q2, q3, q4)
-        hold_length(q, error)
-    add(z, e, extra, h)
+        add_motion(z, e, h, i, x[6 * i : 6 * i + 6], par.delta[6 * i : 6 * i + 6], par)
+    summation.add(z, e, time, h)
     return OK

@@ -12,213 +12,168 @@ step. The point rows stand in the axes of the child, and their f uses that the p
 rotations, or the step loses angular momentum. Discrete derivatives are those of products: d(w s) = wbar ds + sbar dw with
 ds = Abar.dB + Bbar.dA, where sbar is the mean of the end values of s [gonzalez1999].
 
-A pair of bodies at one node is 42 numbers: Q_I (9, row by row), Q_J (9), D, E, W_I, W_J (3 each), s (9), g (3).
+A pair of bodies at one node is a `Pair`.
 """
 
 import math
 
+from ...geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    cross,
+    dot,
+    load3,
+    load9,
+    negative,
+    scaled,
+    store3,
+    store9,
+    subtract,
+    times,
+    transposed_times,
+)  # fmt: skip
 from .joints import PLANE, POINT, SCREW
-from .layout import Joint, Row, RowSort
+from .layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench
 
 
 def pair_at(node, i, j, a):
     """The pair of bodies i and j; i = -1 is the ground, the last row of `node`."""
-    for k in range(9):
-        a[k] = node[i, 3 + k]
-        a[9 + k] = node[j, 3 + k]
-    for k in range(3):
-        a[18 + k] = node[j, k] - node[i, k]
-        a[21 + k] = node[j, 12 + k] - node[i, 12 + k]
-        a[24 + k] = node[i, 15 + k]
-        a[27 + k] = node[j, 15 + k]
+    parent = node[i]
+    child = node[j]
+    store9(a, Pair.PARENT_AXES, load9(parent, Node.DIRECTORS))
+    store9(a, Pair.CHILD_AXES, load9(child, Node.DIRECTORS))
+    store3(a, Pair.GAP, subtract(load3(child, Node.POSITION), load3(parent, Node.POSITION)))
+    store3(a, Pair.SPEED, subtract(load3(child, Node.VELOCITY), load3(parent, Node.VELOCITY)))
+    store3(a, Pair.PARENT_SPIN, load3(parent, Node.SPIN))
+    store3(a, Pair.CHILD_SPIN, load3(child, Node.SPIN))
     products(a)
 
 
 def products(a):
     """s and g from the rest."""
+    child = load9(a, Pair.CHILD_AXES)
+    gap = load3(a, Pair.GAP)
     for k in range(3):
-        q1 = a[k]
-        q2 = a[3 + k]
-        q3 = a[6 + k]
-        for l in range(3):
-            a[30 + 3 * k + l] = q1 * a[9 + l] + q2 * a[12 + l] + q3 * a[15 + l]
-        a[39 + k] = q1 * a[18] + q2 * a[19] + q3 * a[20]
+        q = director(a, Pair.PARENT_AXES, k)
+        store3(a, Pair.PRODUCTS + 3 * k, transposed_times(child, q))
+        a[Pair.ALONG + k] = dot(q, gap)
 
 
-def cross(a1, a2, a3, b1, b2, b3):
-    """a x b."""
-    return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
-
-
-def times(s, y1, y2, y3):
-    """s y for the nine numbers s."""
-    return (
-        s[0] * y1 + s[1] * y2 + s[2] * y3, s[3] * y1 + s[4] * y2 + s[5] * y3, s[6] * y1 + s[7] * y2 + s[8] * y3,
-    )  # fmt: skip
-
-
-def transposed_times(s, x1, x2, x3):
-    """s^T x."""
-    return (
-        s[0] * x1 + s[3] * x2 + s[6] * x3, s[1] * x1 + s[4] * x2 + s[7] * x3, s[2] * x1 + s[5] * x2 + s[8] * x3,
-    )  # fmt: skip
+def director(a, axes, k):
+    """Column k of the matrix that stands in a row from `axes` on."""
+    return a[axes + k], a[axes + 3 + k], a[axes + 6 + k]
 
 
 def row_values(joint, row, sort, a, phi, rate):
     """Phi (but for the angle of a screw) and f of all rows of a joint, for the pair a."""
-    s = a[30:39]
+    s = load9(a, Pair.PRODUCTS)
+    parent_spin = load3(a, Pair.PARENT_SPIN)
+    child_spin = load3(a, Pair.CHILD_SPIN)
+    speed = load3(a, Pair.SPEED)
     for r in range(row.shape[0]):
-        x1, x2, x3 = row[r, 0], row[r, 1], row[r, 2]
-        y1, y2, y3 = row[r, 3], row[r, 4], row[r, 5]
+        x = load3(row[r], Row.X)
+        y = load3(row[r], Row.Y)
         kind = sort[r, RowSort.KIND]
-        t1, t2, t3 = times(s, y1, y2, y3)
-        o1, o2, o3 = cross(a[24], a[25], a[26], x1, x2, x3)
+        t = times(s, y)
         if kind >= PLANE:
-            t1 += a[39]
-            t2 += a[40]
-            t3 += a[41]
-        value = row[r, Row.CONSTANT] + x1 * t1 + x2 * t2 + x3 * t3
-        speed = o1 * t1 + o2 * t2 + o3 * t3
+            t = add(t, load3(a, Pair.ALONG))
+        value = sum_from(row[r, Row.CONSTANT], x, t)
+        change = dot(cross(parent_spin, x), t)
         if kind == POINT:
-            l = sort[r, RowSort.POINT_AXIS]
-            value += a[9 + l] * a[18] + a[12 + l] * a[19] + a[15 + l] * a[20]
-            speed += a[9 + l] * a[21] + a[12 + l] * a[22] + a[15 + l] * a[23]
-            c1, c2, c3 = cross(a[27], a[28], a[29], joint[0], joint[1], joint[2])
-            speed += y1 * c1 + y2 * c2 + y3 * c3  # y is e_a
+            q = director(a, Pair.CHILD_AXES, sort[r, RowSort.POINT_AXIS])
+            value += dot(q, load3(a, Pair.GAP))
+            change += dot(q, speed)
+            change += dot(y, cross(child_spin, load3(joint, Joint.CHILD_POINT)))  # y is e_a
         else:
-            v1, v2, v3 = transposed_times(s, x1, x2, x3)
-            c1, c2, c3 = cross(a[27], a[28], a[29], y1, y2, y3)
-            speed += c1 * v1 + c2 * v2 + c3 * v3
+            change += dot(cross(child_spin, y), transposed_times(s, x))
             if kind >= PLANE:
-                e1 = a[0] * a[21] + a[3] * a[22] + a[6] * a[23]
-                e2 = a[1] * a[21] + a[4] * a[22] + a[7] * a[23]
-                e3 = a[2] * a[21] + a[5] * a[22] + a[8] * a[23]
-                speed += x1 * e1 + x2 * e2 + x3 * e3
+                change += dot(x, transposed_times(load9(a, Pair.PARENT_AXES), speed))
             if kind == SCREW:
                 turn = 0.0
                 for l in range(3):
-                    turn += joint[Joint.AXIS_IMAGE + l] * a[27 + l] - joint[Joint.TRIAD + 0 + l] * a[24 + l]
-                speed -= joint[Joint.PITCH] * turn
+                    turn += joint[Joint.AXIS_IMAGE + l] * child_spin[l] - joint[Joint.TRIAD + l] * parent_spin[l]
+                change -= joint[Joint.PITCH] * turn
         phi[r] = value
-        rate[r] = speed
+        rate[r] = change
 
 
-def joint_wrench(joint, row, sort, a, b, lam, both, mean, c, out):
-    """What the multipliers do between the nodes a and b: the discrete derivative of lam.(Phi, f), into out.
+def sum_from(start, a, b):
+    """start + a . b, added up from the left."""
+    return start + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
-    out: on D (3), on E (3), on W_I (3), on W_J (3), torques on I (3) and on J (3), in space. lam: one number per row for Phi, then,
-    if both is 1, one per row for f. The result is linear in lam and affine in each of Q_I, Q_J, D, E, W_I, W_J of b alone.
+
+def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
+    """What the multipliers do between the nodes a and b: the discrete derivative of lam.(Phi, f), a `Wrench` into out.
+
+    lam: one number per row for Phi, then, if both is 1, one per row for f. The result is linear in lam and affine in each of
+    Q_I, Q_J, D, E, W_I, W_J of b alone. `mean_pair` and `c` are scratch, a `Pair` and `Coefficients`.
     """
     m = row.shape[0]
-    for l in range(21):
+    for l in range(Coefficients.WIDTH):
         c[l] = 0.0
-    for l in range(42):
-        mean[l] = 0.5 * (a[l] + b[l])
-    s = mean[30:39]
-    wi1, wi2, wi3 = 0.0, 0.0, 0.0
-    wj1, wj2, wj3 = 0.0, 0.0, 0.0
+    for l in range(Pair.WIDTH):
+        mean_pair[l] = 0.5 * (a[l] + b[l])
+    store3(out, Wrench.ON_PARENT_SPIN, ZERO)
+    store3(out, Wrench.ON_CHILD_SPIN, ZERO)
     for r in range(m):
-        force = lam[r]
         impulse = 0.0
         if both == 1:
             impulse = lam[m + r]
-        if force == 0.0 and impulse == 0.0:
-            continue
-        x1, x2, x3 = row[r, 0], row[r, 1], row[r, 2]
-        y1, y2, y3 = row[r, 3], row[r, 4], row[r, 5]
-        kind = sort[r, RowSort.KIND]
-        o1, o2, o3 = cross(mean[24], mean[25], mean[26], x1, x2, x3)
-        f1 = force * x1 + impulse * o1
-        f2 = force * x2 + impulse * o2
-        f3 = force * x3 + impulse * o3
-        t1, t2, t3 = times(s, y1, y2, y3)
-        if kind == POINT:
-            l = sort[r, RowSort.POINT_AXIS]
-            c[12 + l] += force
-            c[18 + l] += impulse
-            d1, d2, d3 = cross(joint[0], joint[1], joint[2], y1, y2, y3)
-            c1, c2, c3 = 0.0, 0.0, 0.0
-        else:
-            v1, v2, v3 = transposed_times(s, x1, x2, x3)
-            d1, d2, d3 = cross(y1, y2, y3, v1, v2, v3)
-            c1, c2, c3 = cross(mean[27], mean[28], mean[29], y1, y2, y3)
-            if kind >= PLANE:
-                t1 += mean[39]
-                t2 += mean[40]
-                t3 += mean[41]
-                c[9] += f1
-                c[10] += f2
-                c[11] += f3
-                c[15] += impulse * x1
-                c[16] += impulse * x2
-                c[17] += impulse * x3
-            if kind == SCREW:
-                pitch = impulse * joint[Joint.PITCH]
-                wi1 += pitch * joint[Joint.TRIAD + 0 + 0]
-                wi2 += pitch * joint[Joint.TRIAD + 0 + 1]
-                wi3 += pitch * joint[Joint.TRIAD + 0 + 2]
-                wj1 -= pitch * joint[Joint.AXIS_IMAGE + 0]
-                wj2 -= pitch * joint[Joint.AXIS_IMAGE + 1]
-                wj3 -= pitch * joint[Joint.AXIS_IMAGE + 2]
-        e1, e2, e3 = cross(x1, x2, x3, t1, t2, t3)
-        wi1 += impulse * e1
-        wi2 += impulse * e2
-        wi3 += impulse * e3
-        wj1 += impulse * d1
-        wj2 += impulse * d2
-        wj3 += impulse * d3
-        i1 = impulse * c1
-        i2 = impulse * c2
-        i3 = impulse * c3
-        c[0] += f1 * y1 + x1 * i1
-        c[1] += f1 * y2 + x1 * i2
-        c[2] += f1 * y3 + x1 * i3
-        c[3] += f2 * y1 + x2 * i1
-        c[4] += f2 * y2 + x2 * i2
-        c[5] += f2 * y3 + x2 * i3
-        c[6] += f3 * y1 + x3 * i1
-        c[7] += f3 * y2 + x3 * i2
-        c[8] += f3 * y3 + x3 * i3
-    out[6] = wi1
-    out[7] = wi2
-    out[8] = wi3
-    out[9] = wj1
-    out[10] = wj2
-    out[11] = wj3
-    spread(c, mean, out)
+        if lam[r] != 0.0 or impulse != 0.0:
+            add_row(joint, row[r], sort[r], mean_pair, lam[r], impulse, c, out)
+    spread(c, mean_pair, out)
 
 
-def spread(c, mean, out):
-    """Coefficients of ds (9), d(q^I.D), d(q^J.D), d(q^I.E), d(q^J.E) (3 each) -> forces and torques on the bodies."""
-    ai1, ai2, ai3 = times(mean[0:9], c[9], c[10], c[11])
-    aj1, aj2, aj3 = times(mean[9:18], c[12], c[13], c[14])
-    bi1, bi2, bi3 = times(mean[0:9], c[15], c[16], c[17])
-    bj1, bj2, bj3 = times(mean[9:18], c[18], c[19], c[20])
-    d1, d2, d3 = mean[18], mean[19], mean[20]
-    e1, e2, e3 = mean[21], mean[22], mean[23]
-    t1, t2, t3 = 0.0, 0.0, 0.0
+def add_row(joint, row, sort, pair, force, impulse, c, out):
+    """Add the coefficients of one row, and what it does to the angular velocities."""
+    x = load3(row, Row.X)
+    y = load3(row, Row.Y)
+    kind = sort[RowSort.KIND]
+    s = load9(pair, Pair.PRODUCTS)
+    f = add(scaled(force, x), scaled(impulse, cross(load3(pair, Pair.PARENT_SPIN), x)))
+    t = times(s, y)
+    i = scaled(impulse, ZERO)
+    if kind == POINT:
+        l = sort[RowSort.POINT_AXIS]
+        c[Coefficients.CHILD_GAP + l] += force
+        c[Coefficients.CHILD_SPEED + l] += impulse
+        d = cross(load3(joint, Joint.CHILD_POINT), y)
+    else:
+        d = cross(y, transposed_times(s, x))
+        i = scaled(impulse, cross(load3(pair, Pair.CHILD_SPIN), y))
+        if kind >= PLANE:
+            t = add(t, load3(pair, Pair.ALONG))
+            add3(c, Coefficients.PARENT_GAP, f)
+            add3(c, Coefficients.PARENT_SPEED, scaled(impulse, x))
+        if kind == SCREW:
+            pitch = impulse * joint[Joint.PITCH]
+            add3(out, Wrench.ON_PARENT_SPIN, scaled(pitch, load3(joint, Joint.TRIAD)))
+            add3(out, Wrench.ON_CHILD_SPIN, negative(scaled(pitch, load3(joint, Joint.AXIS_IMAGE))))
+    add3(out, Wrench.ON_PARENT_SPIN, scaled(impulse, cross(x, t)))
+    add3(out, Wrench.ON_CHILD_SPIN, scaled(impulse, d))
     for k in range(3):
-        u1, u2, u3 = times(mean[9:18], c[3 * k], c[3 * k + 1], c[3 * k + 2])
-        v1, v2, v3 = cross(mean[k], mean[3 + k], mean[6 + k], u1, u2, u3)
-        t1 += v1
-        t2 += v2
-        t3 += v3
-    out[0] = ai1 + aj1
-    out[1] = ai2 + aj2
-    out[2] = ai3 + aj3
-    out[3] = bi1 + bj1
-    out[4] = bi2 + bj2
-    out[5] = bi3 + bj3
-    v1, v2, v3 = cross(ai1, ai2, ai3, d1, d2, d3)
-    w1, w2, w3 = cross(bi1, bi2, bi3, e1, e2, e3)
-    out[12] = t1 + v1 + w1
-    out[13] = t2 + v2 + w2
-    out[14] = t3 + v3 + w3
-    v1, v2, v3 = cross(aj1, aj2, aj3, d1, d2, d3)
-    w1, w2, w3 = cross(bj1, bj2, bj3, e1, e2, e3)
-    out[15] = -t1 + v1 + w1
-    out[16] = -t2 + v2 + w2
-    out[17] = -t3 + v3 + w3
+        add3(c, Coefficients.PRODUCTS + 3 * k, add(scaled(f[k], y), scaled(x[k], i)))
+
+
+def spread(c, pair, out):
+    """Coefficients -> forces and torques on the bodies."""
+    parent = load9(pair, Pair.PARENT_AXES)
+    child = load9(pair, Pair.CHILD_AXES)
+    gap = load3(pair, Pair.GAP)
+    speed = load3(pair, Pair.SPEED)
+    parent_gap = times(parent, load3(c, Coefficients.PARENT_GAP))
+    child_gap = times(child, load3(c, Coefficients.CHILD_GAP))
+    parent_speed = times(parent, load3(c, Coefficients.PARENT_SPEED))
+    child_speed = times(child, load3(c, Coefficients.CHILD_SPEED))
+    t = ZERO
+    for k in range(3):
+        u = times(child, load3(c, Coefficients.PRODUCTS + 3 * k))
+        t = add(t, cross(director(pair, Pair.PARENT_AXES, k), u))
+    store3(out, Wrench.ON_GAP, add(parent_gap, child_gap))
+    store3(out, Wrench.ON_SPEED, add(parent_speed, child_speed))
+    store3(out, Wrench.PARENT_TORQUE, add(add(t, cross(parent_gap, gap)), cross(parent_speed, speed)))
+    store3(out, Wrench.CHILD_TORQUE, add(add(negative(t), cross(child_gap, gap)), cross(child_speed, speed)))
 
 
 # The angle about an axis -------------------------------------------------------------------------------------------------
@@ -226,11 +181,8 @@ def spread(c, mean, out):
 
 def angle_parts(joint, a):
     """(u, w) = (cos, sin) of the angle of a joint: u = (Q_I b).(Q_J bJ), w = (Q_I c).(Q_J bJ)."""
-    y1, y2, y3 = joint[Joint.SECOND_IMAGE + 0], joint[Joint.SECOND_IMAGE + 1], joint[Joint.SECOND_IMAGE + 2]
-    t1, t2, t3 = times(a[30:39], y1, y2, y3)
-    u = joint[Joint.TRIAD + 3 + 0] * t1 + joint[Joint.TRIAD + 3 + 1] * t2 + joint[Joint.TRIAD + 3 + 2] * t3
-    w = joint[Joint.TRIAD + 6 + 0] * t1 + joint[Joint.TRIAD + 6 + 1] * t2 + joint[Joint.TRIAD + 6 + 2] * t3
-    return u, w
+    t = times(load9(a, Pair.PRODUCTS), load3(joint, Joint.SECOND_IMAGE))
+    return dot(load3(joint, Joint.TRIAD + 3), t), dot(load3(joint, Joint.TRIAD + 6), t)
 
 
 def turned_by(u0, w0, u1, w1):
@@ -253,15 +205,13 @@ def angle_torque(joint, a, b, u, w):
 
     D theta = d/sin(d) (u Dw - w Du), since u dw - w du = sin(d) between the nodes.
     """
-    b1, b2, b3 = 0.0, 0.0, 0.0
-    n1, n2, n3 = 0.0, 0.0, 0.0
+    second = ZERO
+    normal = ZERO
     for l in range(3):
         y = joint[Joint.SECOND_IMAGE + l]
-        b1 += 0.5 * y * (a[9 + l] + b[9 + l])
-        b2 += 0.5 * y * (a[12 + l] + b[12 + l])
-        b3 += 0.5 * y * (a[15 + l] + b[15 + l])
+        child = add(director(a, Pair.CHILD_AXES, l), director(b, Pair.CHILD_AXES, l))
+        second = add(second, scaled(0.5 * y, child))
         x = u * joint[Joint.TRIAD + 6 + l] - w * joint[Joint.TRIAD + 3 + l]
-        n1 += 0.5 * x * (a[l] + b[l])
-        n2 += 0.5 * x * (a[3 + l] + b[3 + l])
-        n3 += 0.5 * x * (a[6 + l] + b[6 + l])
-    return cross(n1, n2, n3, b1, b2, b3)
+        parent = add(director(a, Pair.PARENT_AXES, l), director(b, Pair.PARENT_AXES, l))
+        normal = add(normal, scaled(0.5 * x, parent))
+    return cross(normal, second)

@@ -82,85 +82,100 @@ def ground_forces(i, both, h, par, t, width):
         f = par.force_sort[f, ForceSort.NEXT]
 
 
+def rows_of(k, both, par):
+    """Where the multipliers of joint k begin among all, and how many there are."""
+    first = par.link[k, Link.FIRST_ROW] * (1 + both)
+    return first, par.link[k, Link.END_ROW] * (1 + both) - first
+
+
 def tree_correction(both, h, time, x, par):
     """The Newton correction of all unknowns x into par.delta; 0, or 1 if a block is singular."""
     n = par.mass.shape[0]
     size = 6 + 6 * both
-    narrow = size + 1
-    multipliers = size * n
-    t = par.block
     for i in range(n):
         own = par.own[i]
-        for l in range(size * narrow):
+        for l in range(size * (size + 1)):
             own[l] = 0.0
-        body_block(i, h, par, own, narrow, 0)
-        load_part(i, both, h, time, par, own, narrow, 0)
-        ground_forces(i, both, h, par, own, narrow)
+        body_block(i, h, par, own, size + 1, 0)
+        load_part(i, both, h, time, par, own, size + 1, 0)
+        ground_forces(i, both, h, par, own, size + 1)
     for place in range(n - 1, -1, -1):
         i = par.tree[place, Tree.ORDER]
         k = par.tree[i, Tree.CARRIER]
-        own = par.own[i]
         if k < 0:
-            if eliminate(own, size, size, narrow) != 0:
-                return 1
-            continue
-        first = par.link[k, Link.FIRST_ROW] * (1 + both)
-        rows = par.link[k, Link.END_ROW] * (1 + both) - first
+            status = eliminate(par.own[i], size, size, size + 1)
+        else:
+            first, rows = rows_of(k, both, par)
+            status = fold(i, k, both, h, x[size * n + first : size * n + first + rows], par)
+        if status != 0:
+            return 1
+    for place in range(n):
+        unfold(par.tree[place, Tree.ORDER], both, par)
+    return 0
+
+
+def fold(i, k, both, h, lam, par):
+    """Eliminate body i and the joint k that carries it, with multipliers lam: what the parent sees of them; 0, or 1 if singular."""
+    size = 6 + 6 * both
+    narrow = size + 1
+    inner = size + lam.shape[0]
+    width = inner + narrow
+    t = par.block
+    own = par.own[i]
+    parent = par.link[k, Link.PARENT]
+    joint_part(k, both, h, lam, par, t, width)
+    f = par.link[k, Link.FORCE]
+    while f >= 0:
+        other = inner if parent >= 0 else -1
+        is_second = par.force_sort[f, ForceSort.BODY_J] == i
+        force_part(f, both, h, par, t, width, other if is_second else 0, 0 if is_second else other)
+        f = par.force_sort[f, ForceSort.NEXT]
+    for r in range(size):
+        for c in range(size):
+            t[r * width + c] += own[r * narrow + c]
+        t[r * width + width - 1] += own[r * narrow + size]
+    if eliminate(t, inner, inner + size if parent >= 0 else inner, width) != 0:
+        return 1
+    upper = par.upper[i]
+    for l in range(inner * width):
+        upper[l] = t[l]
+    if parent >= 0:
+        below = par.own[parent]
+        for r in range(size):
+            for c in range(narrow):
+                below[r * narrow + c] += t[(inner + r) * width + inner + c]
+    return 0
+
+
+def unfold(i, both, par):
+    """par.delta of body i and of the joint that carries it, from that of the parent."""
+    size = 6 + 6 * both
+    k = par.tree[i, Tree.CARRIER]
+    solution = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 24]
+    if k < 0:
+        substitute(par.own[i], size, size + 1, solution)
+    else:
+        first, rows = rows_of(k, both, par)
         inner = size + rows
         width = inner + size + 1
         parent = par.link[k, Link.PARENT]
-        joint_part(k, both, h, x[multipliers + first : multipliers + first + rows], par, t, width)
-        f = par.link[k, Link.FORCE]
-        while f >= 0:
-            other = inner if parent >= 0 else -1
-            is_second = par.force_sort[f, ForceSort.BODY_J] == i
-            force_part(f, both, h, par, t, width, other if is_second else 0, 0 if is_second else other)
-            f = par.force_sort[f, ForceSort.NEXT]
-        for r in range(size):
-            for c in range(size):
-                t[r * width + c] += own[r * narrow + c]
-            t[r * width + width - 1] += own[r * narrow + size]
-        if eliminate(t, inner, inner + size if parent >= 0 else inner, width) != 0:
-            return 1
-        upper = par.upper[i]
-        for l in range(inner * width):
-            upper[l] = t[l]
+        t = par.upper[i]
         if parent >= 0:
-            below = par.own[parent]
-            for r in range(size):
-                for c in range(size + 1):
-                    below[r * narrow + c] += t[(inner + r) * width + inner + c]
-    solution = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 24]
-    for place in range(n):
-        i = par.tree[place, Tree.ORDER]
-        k = par.tree[i, Tree.CARRIER]
-        if k < 0:
-            substitute(par.own[i], size, narrow, solution)
-        else:
-            first = par.link[k, Link.FIRST_ROW] * (1 + both)
-            rows = par.link[k, Link.END_ROW] * (1 + both) - first
-            inner = size + rows
-            width = inner + size + 1
-            parent = par.link[k, Link.PARENT]
-            t = par.upper[i]
-            if parent >= 0:
-                for r in range(inner):
-                    total = t[r * width + width - 1]
-                    for c in range(size):
-                        total -= t[r * width + inner + c] * par.delta[size * parent + c]
-                    t[r * width + width - 1] = total
-            substitute(t, inner, width, solution)
-            for r in range(rows):
-                par.delta[multipliers + first + r] = solution[size + r]
-        for c in range(size):
-            par.delta[size * i + c] = solution[c]
-    return 0
+            for r in range(inner):
+                total = t[r * width + width - 1]
+                for c in range(size):
+                    total -= t[r * width + inner + c] * par.delta[size * parent + c]
+                t[r * width + width - 1] = total
+        substitute(t, inner, width, solution)
+        for r in range(rows):
+            par.delta[size * par.mass.shape[0] + first + r] = solution[size + r]
+    for c in range(size):
+        par.delta[size * i + c] = solution[c]
 
 
 def dense_correction(both, h, time, x, par):
     """The same for loops: one matrix; rows that others imply (not kept) are left out with their multipliers."""
     n = par.mass.shape[0]
-    joints = par.link.shape[0]
     size = 6 + 6 * both
     multipliers = size * n
     total = multipliers + par.row.shape[0] * (1 + both)
@@ -175,38 +190,34 @@ def dense_correction(both, h, time, x, par):
         i = par.force_sort[f, ForceSort.BODY_I]
         j = par.force_sort[f, ForceSort.BODY_J]
         force_part(f, both, h, par, big, width, size * i if i >= 0 else -1, size * j if j >= 0 else -1)
-    for k in range(joints):
-        first = par.link[k, Link.FIRST_ROW] * (1 + both)
-        rows = par.link[k, Link.END_ROW] * (1 + both) - first
-        inner = size + rows
-        narrow = inner + size + 1
-        joint_part(k, both, h, x[multipliers + first : multipliers + first + rows], par, par.block, narrow)
-        scatter(
-            par.block,
-            inner,
-            size,
-            multipliers + first,
-            size * par.link[k, Link.CHILD],
-            size * par.link[k, Link.PARENT],
-            big,
-            width,
-        )
-    for k in range(joints):
-        first = par.link[k, Link.FIRST_ROW]
-        m = par.link[k, Link.END_ROW] - first
-        for r in range(m):
-            if par.row_sort[first + r, RowSort.KEPT] == 0:
-                for level in range(1 + both):
-                    place = multipliers + first * (1 + both) + level * m + r
-                    for c in range(total):
-                        big[place * width + c] = 0.0
-                        big[c * width + place] = 0.0
-                    big[place * width + place] = 1.0
-                    big[place * width + total] = -x[place]
+    for k in range(par.link.shape[0]):
+        first, rows = rows_of(k, both, par)
+        lam = x[multipliers + first : multipliers + first + rows]
+        joint_part(k, both, h, lam, par, par.block, size + rows + size + 1)
+        child = size * par.link[k, Link.CHILD]
+        parent = size * par.link[k, Link.PARENT]
+        scatter(par.block, size + rows, size, multipliers + first, child, parent, big, width)
+    for k in range(par.link.shape[0]):
+        leave_out(k, both, multipliers, x, par, big, width)
     if eliminate(big, total, total, width) != 0:
         return 1
     substitute(big, total, width, par.delta)
     return 0
+
+
+def leave_out(k, both, multipliers, x, par, big, width):
+    """The rows of joint k that are not kept: their multipliers become zero."""
+    first = par.link[k, Link.FIRST_ROW]
+    m = par.link[k, Link.END_ROW] - first
+    for r in range(m):
+        if par.row_sort[first + r, RowSort.KEPT] == 0:
+            for level in range(1 + both):
+                place = multipliers + first * (1 + both) + level * m + r
+                for c in range(width - 1):
+                    big[place * width + c] = 0.0
+                    big[c * width + place] = 0.0
+                big[place * width + place] = 1.0
+                big[place * width + width - 1] = -x[place]
 
 
 def scatter(t, inner, size, multiplier, child, parent, big, width):

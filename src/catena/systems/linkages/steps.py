@@ -10,13 +10,34 @@ levels, h times the new velocity and angular velocity; then the multipliers of e
 with Qb the mean of the directors [nielsen2013, gonzalez1999].
 """
 
+from ... import summation
 from ...geometry.quaternion import cayley, hold_length, rotation, turn_right
+from ...geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    add_down,
+    cross,
+    diagonal_times,
+    dot,
+    largest,
+    load3,
+    load9,
+    mean,
+    negative,
+    scaled,
+    store3,
+    store9,
+    subtract,
+    times,
+    transposed_times,
+    unit,
+)  # fmt: skip
 from ...kernel import size, slot
-from ...summation import add
 from ...views import OK, STEP_TOO_LONG
-from .forces import between_points, load_values
-from .layout import Force, ForceSort, Joint, Link, Node, Pair, RowSort, Scratch, Space, Tree
-from .rows import angle_parts, cross, pair_at, times, turned_by
+from .forces import DAMPER, between_points, load_values
+from .layout import Force, ForceSort, Joint, Link, Load, Node, Pair, Row, RowSort, Scratch, Space, Tree, Unknown
+from .rows import angle_parts, pair_at, turned_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
@@ -78,8 +99,7 @@ def set_bodies(z, h, par):
     reach = par.space[Space.ARM]
     for i in range(par.mass.shape[0]):
         set_body(z, h, i, par)
-        for l in range(3):
-            reach = max(reach, abs(par.node[0, i, l]))
+        reach = max(reach, largest(load3(par.node[0, i], Node.POSITION)))
     par.scratch[Scratch.REACH] = reach
 
 
@@ -88,15 +108,20 @@ def set_body(z, h, i, par):
     n = par.mass.shape[0]
     own = par.node[0, i]
     set_directors(z[3 * n + 4 * i : 3 * n + 4 * i + 4], own)
+    store3(own, Node.POSITION, load3(z, 3 * i))
     for l in range(3):
-        own[l] = z[3 * i + l]
-        own[12 + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
-        own[15 + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
+        own[Node.VELOCITY + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
+        own[Node.SPIN + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
 
 
 def set_directors(q, own):
     """The directors of a node from its quaternion."""
-    own[3], own[4], own[5], own[6], own[7], own[8], own[9], own[10], own[11] = rotation(q)
+    store9(own, Node.DIRECTORS, rotation(q))
+
+
+def axes(own):
+    """The directors of a node, nine numbers row by row."""
+    return load9(own, Node.DIRECTORS)
 
 
 def set_joints(z, par):
@@ -104,30 +129,16 @@ def set_joints(z, par):
     n = par.mass.shape[0]
     joints = par.link.shape[0]
     for k in range(joints):
-        image = z[13 * n + 4 * k : 13 * n + 4 * k + 4]
-        r = rotation(image)
-        for l in range(3):
-            par.joint[k, Joint.AXIS_IMAGE + l] = (
-                r[l] * par.joint[k, Joint.TRIAD + 0 + 0]
-                + r[3 + l] * par.joint[k, Joint.TRIAD + 0 + 1]
-                + r[6 + l] * par.joint[k, Joint.TRIAD + 0 + 2]
-            )
-            par.joint[k, Joint.SECOND_IMAGE + l] = (
-                r[l] * par.joint[k, Joint.TRIAD + 3 + 0]
-                + r[3 + l] * par.joint[k, Joint.TRIAD + 3 + 1]
-                + r[6 + l] * par.joint[k, Joint.TRIAD + 3 + 2]
-            )
-        par.joint[k, Joint.THETA] = z[13 * n + 4 * joints + k]
-        par.joint[k, Joint.SHIFT] = z[13 * n + 5 * joints + k]
+        joint = par.joint[k]
+        image = rotation(z[13 * n + 4 * k : 13 * n + 4 * k + 4])
+        store3(joint, Joint.AXIS_IMAGE, transposed_times(image, load3(joint, Joint.TRIAD)))
+        store3(joint, Joint.SECOND_IMAGE, transposed_times(image, load3(joint, Joint.TRIAD + 3)))
+        joint[Joint.THETA] = z[13 * n + 4 * joints + k]
+        joint[Joint.SHIFT] = z[13 * n + 5 * joints + k]
         for row in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
             which = par.row_sort[row, RowSort.IMAGE]
             if which >= 0:
-                for l in range(3):
-                    par.row[row, 3 + l] = (
-                        r[l] * par.joint[k, Joint.TRIAD + 3 * which + 0]
-                        + r[3 + l] * par.joint[k, Joint.TRIAD + 3 * which + 1]
-                        + r[6 + l] * par.joint[k, Joint.TRIAD + 3 * which + 2]
-                    )
+                store3(par.row[row], Row.Y, transposed_times(image, load3(joint, Joint.TRIAD + 3 * which)))
 
 
 def guess(par, x):
@@ -135,64 +146,53 @@ def guess(par, x):
     n = par.mass.shape[0]
     size = 6 + 6 * levels(par)
     for i in range(n):
-        for l in range(3):
-            v = par.node[0, i, 12 + l]
-            w = par.node[0, i, 15 + l]
-            x[size * i + l] = v
-            x[size * i + 3 + l] = w
-            if levels(par) == 1:
-                x[size * i + 6 + l] = v
-                x[size * i + 9 + l] = w
+        a = par.node[0, i]
+        for at in range(size * i, size * (i + 1), 6):
+            store3(x, at, load3(a, Node.VELOCITY))
+            store3(x, at + 3, load3(a, Node.SPIN))
     for k in range(size * n, size * n + par.row.shape[0] * (1 + levels(par))):
         x[k] = 0.0
 
 
 def place(par, x):
     """The node at the end of the step."""
-    n = par.mass.shape[0]
     size = 6 + 6 * levels(par)
-    for i in range(n):
+    for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         b = par.node[1, i]
         own = x[size * i : size * i + size]
-        turned(a[3:12], own[3], own[4], own[5], b[3:12])
-        for l in range(3):
-            par.node[1, i, Node.TURN + l] = own[3 + l]
-            b[Node.MOVE + l] = own[l]
-            b[l] = a[l] + own[l]
-            if levels(par) == 1:
-                b[12 + l] = own[6 + l]
-                b[15 + l] = own[9 + l]
-            else:
-                b[12 + l] = 2.0 * own[l] - a[12 + l]
-                b[15 + l] = 2.0 * own[3 + l] - a[15 + l]
+        move = load3(own, Unknown.MOVE)
+        turn = load3(own, Unknown.TURN)
+        set_turned(a, turn, b)
+        store3(b, Node.TURN, turn)
+        store3(b, Node.MOVE, move)
+        store3(b, Node.POSITION, add(load3(a, Node.POSITION), move))
+        if levels(par) == 1:
+            store3(b, Node.VELOCITY, load3(own, Unknown.VELOCITY))
+            store3(b, Node.SPIN, load3(own, Unknown.SPIN))
+        else:
+            set_mean_velocities(a, b)
 
 
-def turned(q, c1, c2, c3, out):
-    """out = Q cay(c) = Q + Q (skew(c) + skew(c)^2/2)/(1 + |c|^2/4), nine numbers row by row."""
-    k = 1.0 / (1.0 + 0.25 * (c1 * c1 + c2 * c2 + c3 * c3))
-    for l in range(3):
-        x1 = q[3 * l]
-        x2 = q[3 * l + 1]
-        x3 = q[3 * l + 2]
+def set_mean_velocities(a, b):
+    """Increments are means of the velocities at both ends times the step: the velocities at the end."""
+    store3(b, Node.VELOCITY, subtract(scaled(2.0, load3(b, Node.MOVE)), load3(a, Node.VELOCITY)))
+    store3(b, Node.SPIN, subtract(scaled(2.0, load3(b, Node.TURN)), load3(a, Node.SPIN)))
+
+
+def set_turned(a, c, b):
+    """Directors of b := Q cay(c) = Q + Q (skew(c) + skew(c)^2/2)/(1 + |c|^2/4) with the directors Q of a."""
+    k = 1.0 / (1.0 + 0.25 * dot(c, c))
+    for at in range(Node.DIRECTORS, Node.VELOCITY, 3):
+        x = load3(a, at)
         # a row x of Q times skew(c) is x x c
-        y1, y2, y3 = cross(x1, x2, x3, c1, c2, c3)
-        z1, z2, z3 = cross(y1, y2, y3, c1, c2, c3)
-        out[3 * l] = x1 + k * (y1 + 0.5 * z1)
-        out[3 * l + 1] = x2 + k * (y2 + 0.5 * z2)
-        out[3 * l + 2] = x3 + k * (y3 + 0.5 * z3)
+        y = cross(x, c)
+        store3(b, at, add(x, scaled(k, add(y, scaled(0.5, cross(y, c))))))
 
 
-def cayley_change(c1, c2, c3, w1, w2, w3):
+def cayley_change(c, w):
     """Change of c for a turn w of the end, in the body: (1 + skew(c)/2 + c c^T/4) w; for c and w in space give -c."""
-    d1, d2, d3 = cross(c1, c2, c3, w1, w2, w3)
-    along = 0.25 * (c1 * w1 + c2 * w2 + c3 * w3)
-    return w1 + 0.5 * d1 + along * c1, w2 + 0.5 * d2 + along * c2, w3 + 0.5 * d3 + along * c3
-
-
-def unit(axis):
-    """An axis of the body."""
-    return 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
+    return add(add(w, scaled(0.5, cross(c, w))), scaled(0.25 * dot(c, w), c))
 
 
 def body_published(i, h, par, t, width, first):
@@ -206,71 +206,53 @@ def residual_published(i, h, par, t, width, first):
     a = par.node[0, i]
     b = par.node[1, i]
     m = par.mass[i]
-    for l in range(3):
-        t[(first + l) * width + width - 1] += (
-            2.0 * m * (a[12 + l] - b[Node.MOVE + l]) + h * h * m * par.space[Space.GRAVITY + l]
-        )
-    k1, k2, k3 = mean_torque_published(par.moments[i], a, b)
-    torque_residual(a, b, k1, k2, k3, first + 3, t, width)
+    late = scaled(2.0 * m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
+    add_down(t, first * width + width - 1, width, add(late, scaled(h * h * m, load3(par.space, Space.GRAVITY))))
+    torque_residual(a, b, mean_torque_published(load3(par.moments[i], 0), a, b), first + 3, t, width)
 
 
 def mean_torque_published(j, a, b):
     """2 J (c - W0) + c x J c, in the body."""
-    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
-    p1, p2, p3 = j[0] * c1, j[1] * c2, j[2] * c3
-    k1, k2, k3 = cross(c1, c2, c3, p1, p2, p3)
-    return k1 + 2.0 * (p1 - j[0] * a[15]), k2 + 2.0 * (p2 - j[1] * a[16]), k3 + 2.0 * (p3 - j[2] * a[17])
+    c = load3(b, Node.TURN)
+    p = diagonal_times(j, c)
+    return add(cross(c, p), scaled(2.0, subtract(p, diagonal_times(j, load3(a, Node.SPIN)))))
 
 
 def tangent_published(i, par, t, width, first):
     """Add the derivative of the inertia of body i, published step."""
     a = par.node[0, i]
     b = par.node[1, i]
-    j = par.moments[i]
-    k1, k2, k3 = mean_torque_published(j, a, b)
+    j = load3(par.moments[i], 0)
+    k = mean_torque_published(j, a, b)
     for axis in range(3):
         t[(first + axis) * width + first + axis] += 2.0 * par.mass[i]
-        w1, w2, w3 = unit(axis)
-        f1, f2, f3 = turn_published(j, a, b, k1, k2, k3, w1, w2, w3)
-        column = first + 3 + axis
-        t[(first + 3) * width + column] += f1
-        t[(first + 4) * width + column] += f2
-        t[(first + 5) * width + column] += f3
+        add_down(t, (first + 3) * width + first + 3 + axis, width, turn_published(j, a, b, k, unit(axis)))
 
 
-def turn_published(j, a, b, k1, k2, k3, w1, w2, w3):
+def turn_published(j, a, b, k, w):
     """Change of the torque Qb k, published step, for a turn w of the end in the body."""
-    c1, c2, c3 = b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2]
-    d1, d2, d3 = cayley_change(c1, c2, c3, w1, w2, w3)
-    u1, u2, u3 = cross(c1, c2, c3, j[0] * d1, j[1] * d2, j[2] * d3)
-    v1, v2, v3 = cross(d1, d2, d3, j[0] * c1, j[1] * c2, j[2] * c3)
-    d1 = 2.0 * j[0] * d1 + u1 + v1
-    d2 = 2.0 * j[1] * d2 + u2 + v2
-    d3 = 2.0 * j[2] * d3 + u3 + v3
-    return turned_torque(a, b, k1, k2, k3, d1, d2, d3, w1, w2, w3)
+    c = load3(b, Node.TURN)
+    d = cayley_change(c, w)
+    u = cross(c, diagonal_times(j, d))
+    v = cross(d, diagonal_times(j, c))
+    return turned_torque(a, b, k, add(add(diagonal_times(scaled(2.0, j), d), u), v), w)
 
 
-def turned_torque(a, b, k1, k2, k3, d1, d2, d3, w1, w2, w3):
+def turned_torque(a, b, k, d, w):
     """Change of Qb k for a change d of k and a turn w of the end: Qb d + Q1 (w x k)/2."""
-    g1, g2, g3 = cross(w1, w2, w3, k1, k2, k3)
-    f1, f2, f3 = times(a[3:12], d1, d2, d3)
-    g1, g2, g3 = times(b[3:12], d1 + g1, d2 + g2, d3 + g3)
-    return 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
+    return mean(times(axes(a), d), times(axes(b), add(d, cross(w, k))))
 
 
-def mean_times(a, b, x1, x2, x3):
+def mean_times(a, b, x):
     """Mean directors of two nodes of a body, times a vector of the body."""
-    f1, f2, f3 = times(a[3:12], x1, x2, x3)
-    g1, g2, g3 = times(b[3:12], x1, x2, x3)
-    return 0.5 * (f1 + g1), 0.5 * (f2 + g2), 0.5 * (f3 + g3)
+    return mean(times(axes(a), x), times(axes(b), x))
 
 
-def torque_residual(a, b, k1, k2, k3, row, t, width):
+def torque_residual(a, b, k, row, t, width):
     """Subtract Qb k from the last column."""
     for l in range(3):
-        q = b[3 + 3 * l : 6 + 3 * l]
-        p = a[3 + 3 * l : 6 + 3 * l]
-        t[(row + l) * width + width - 1] -= 0.5 * ((q[0] + p[0]) * k1 + (q[1] + p[1]) * k2 + (q[2] + p[2]) * k3)
+        both = add(load3(b, Node.DIRECTORS + 3 * l), load3(a, Node.DIRECTORS + 3 * l))
+        t[(row + l) * width + width - 1] -= 0.5 * dot(both, k)
 
 
 def body_two_level(i, h, par, t, width, first):
@@ -284,100 +266,87 @@ def residual_two_level(i, h, par, t, width, first):
     a = par.node[0, i]
     b = par.node[1, i]
     m = par.mass[i]
-    last = width - 1
-    for l in range(3):
-        t[(first + l) * width + last] -= m * (b[Node.MOVE + l] - 0.5 * (a[12 + l] + b[12 + l]))
-        t[(first + 3 + l) * width + last] -= par.moments[i, l] * (b[Node.TURN + l] - 0.5 * (a[15 + l] + b[15 + l]))
-        t[(first + 6 + l) * width + last] -= m * (b[12 + l] - a[12 + l]) - h * h * m * par.space[Space.GRAVITY + l]
-    k1, k2, k3 = mean_torque_two_level(par.moments[i], a, b)
-    torque_residual(a, b, k1, k2, k3, first + 9, t, width)
+    j = load3(par.moments[i], 0)
+    at = first * width + width - 1
+    v0 = load3(a, Node.VELOCITY)
+    v1 = load3(b, Node.VELOCITY)
+    slide = subtract(load3(b, Node.MOVE), mean(v0, v1))
+    twist = subtract(load3(b, Node.TURN), mean(load3(a, Node.SPIN), load3(b, Node.SPIN)))
+    gained = subtract(scaled(m, subtract(v1, v0)), scaled(h * h * m, load3(par.space, Space.GRAVITY)))
+    add_down(t, at, width, negative(scaled(m, slide)))
+    add_down(t, at + 3 * width, width, negative(diagonal_times(j, twist)))
+    add_down(t, at + 6 * width, width, negative(gained))
+    torque_residual(a, b, mean_torque_two_level(j, a, b), first + 9, t, width)
+
+
+def mean_momentum(j, a, b):
+    """J Wbar."""
+    return diagonal_times(scaled(0.5, j), add(load3(a, Node.SPIN), load3(b, Node.SPIN)))
 
 
 def mean_torque_two_level(j, a, b):
     """J (W1 - W0) + c x J Wbar, in the body."""
-    p1, p2, p3 = 0.5 * j[0] * (a[15] + b[15]), 0.5 * j[1] * (a[16] + b[16]), 0.5 * j[2] * (a[17] + b[17])
-    k1, k2, k3 = cross(b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2], p1, p2, p3)
-    return k1 + j[0] * (b[15] - a[15]), k2 + j[1] * (b[16] - a[16]), k3 + j[2] * (b[17] - a[17])
+    gained = diagonal_times(j, subtract(load3(b, Node.SPIN), load3(a, Node.SPIN)))
+    return add(cross(load3(b, Node.TURN), mean_momentum(j, a, b)), gained)
 
 
 def tangent_two_level(i, par, t, width, first):
     """Add the derivative of the inertia of body i, step with both levels."""
     a = par.node[0, i]
     b = par.node[1, i]
-    j = par.moments[i]
+    j = load3(par.moments[i], 0)
     m = par.mass[i]
-    k1, k2, k3 = mean_torque_two_level(j, a, b)
+    k = mean_torque_two_level(j, a, b)
     for axis in range(3):
         row = (first + axis) * width
         t[row + first + axis] += m
         t[row + first + 6 + axis] -= 0.5 * m
         t[(first + 6 + axis) * width + first + 6 + axis] += m
-        w1, w2, w3 = unit(axis)
-        d1, d2, d3, f1, f2, f3 = turn_two_level(j, a, b, k1, k2, k3, w1, w2, w3, 0.0, 0.0, 0.0)
+        w = unit(axis)
+        twist, torque = turn_two_level(j, a, b, k, w, ZERO)
         for level in range(2):
             column = first + 3 + 6 * level + axis
-            t[(first + 3) * width + column] += d1
-            t[(first + 4) * width + column] += d2
-            t[(first + 5) * width + column] += d3
-            t[(first + 9) * width + column] += f1
-            t[(first + 10) * width + column] += f2
-            t[(first + 11) * width + column] += f3
-            d1, d2, d3, f1, f2, f3 = spin_two_level(j, a, b, w1, w2, w3)
+            add_down(t, (first + 3) * width + column, width, twist)
+            add_down(t, (first + 9) * width + column, width, torque)
+            twist, torque = spin_two_level(j, a, b, w)
 
 
-def turn_two_level(j, a, b, k1, k2, k3, w1, w2, w3, u1, u2, u3):
+def turn_two_level(j, a, b, k, w, u):
     """Change of J (c - Wbar) and of the torque Qb k, both levels, for a turn w of the end and a change u of W1, in the body."""
-    d1, d2, d3 = cayley_change(b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2], w1, w2, w3)
-    p1, p2, p3 = 0.5 * j[0] * (a[15] + b[15]), 0.5 * j[1] * (a[16] + b[16]), 0.5 * j[2] * (a[17] + b[17])
-    v1, v2, v3 = cross(d1, d2, d3, p1, p2, p3)
-    g1, g2, g3 = spin_torque(j, b, u1, u2, u3)
-    f1, f2, f3 = turned_torque(a, b, k1, k2, k3, v1 + g1, v2 + g2, v3 + g3, w1, w2, w3)
-    return j[0] * (d1 - 0.5 * u1), j[1] * (d2 - 0.5 * u2), j[2] * (d3 - 0.5 * u3), f1, f2, f3
+    d = cayley_change(load3(b, Node.TURN), w)
+    change = add(cross(d, mean_momentum(j, a, b)), spin_torque(j, b, u))
+    return diagonal_times(j, subtract(d, scaled(0.5, u))), turned_torque(a, b, k, change, w)
 
 
-def spin_two_level(j, a, b, u1, u2, u3):
+def spin_two_level(j, a, b, u):
     """The same for a change u of W1 alone."""
-    g1, g2, g3 = spin_torque(j, b, u1, u2, u3)
-    f1, f2, f3 = mean_times(a, b, g1, g2, g3)
-    return -0.5 * j[0] * u1, -0.5 * j[1] * u2, -0.5 * j[2] * u3, f1, f2, f3
+    return diagonal_times(scaled(-0.5, j), u), mean_times(a, b, spin_torque(j, b, u))
 
 
-def spin_torque(j, b, u1, u2, u3):
+def spin_torque(j, b, u):
     """J u + c x J u/2, in the body."""
-    e1, e2, e3 = j[0] * u1, j[1] * u2, j[2] * u3
-    f1, f2, f3 = cross(b[Node.TURN], b[Node.TURN + 1], b[Node.TURN + 2], e1, e2, e3)
-    return e1 + 0.5 * f1, e2 + 0.5 * f2, e3 + 0.5 * f3
+    e = diagonal_times(j, u)
+    return add(e, scaled(0.5, cross(load3(b, Node.TURN), e)))
 
 
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none."""
     n = par.mass.shape[0]
     size = 6 + 6 * levels(par)
-    time = z[13 * n + 6 * par.link.shape[0]]
     place(par, x)
     blame(par)
-    par.scratch[Scratch.WORST] = -1.0
-    par.scratch[Scratch.WORST + 1] = 0.0
-    if correction(levels(par), h, time, x, par) != 0:
+    forget_worst(par)
+    if correction(levels(par), h, z[time_place(par)], x, par) != 0:
         return -1.0
     moved = 0.0
     twisted = 0.0
-    scale = (
-        h
-        * h
-        * (abs(par.space[Space.GRAVITY + 0]) + abs(par.space[Space.GRAVITY + 1]) + abs(par.space[Space.GRAVITY + 2]))
-    )
+    scale = fall(h, par)
     for i in range(n):
         own = x[size * i : size * i + size]
         d = par.delta[size * i : size * i + size]
-        c1 = own[3]
-        c2 = own[4]
-        c3 = own[5]
-        f1, f2, f3 = cross(c1, c2, c3, d[3], d[4], d[5])
-        along = 0.25 * (c1 * d[3] + c2 * d[4] + c3 * d[5])
-        d[3] += 0.5 * f1 + along * c1
-        d[4] += 0.5 * f2 + along * c2
-        d[5] += 0.5 * f3 + along * c3
+        c = load3(own, Unknown.TURN)
+        w = load3(d, Unknown.TURN)
+        add3(d, Unknown.TURN, add(scaled(0.5, cross(c, w)), scaled(0.25 * dot(c, w), c)))
         for l in range(size):
             own[l] += d[l]
             if (l // 3) % 2 == 0:
@@ -395,90 +364,121 @@ def correct(z, h, par, x):
     return max(moved, twisted) / scale if scale > 0.0 else 1.0
 
 
+def fall(h, par):
+    """How far a body falls in a step, or more."""
+    g = load3(par.space, Space.GRAVITY)
+    return h * h * (abs(g[0]) + abs(g[1]) + abs(g[2]))
+
+
 def is_noise(moved, twisted, par):
     """Whether a correction says nothing: the points of a joint cannot meet better than positions and directors are known."""
     reach = par.scratch[Scratch.REACH]
     return moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach)
 
 
+def turns_too_far(x, size, par):
+    """Whether a body turns by more than a quarter turn."""
+    for i in range(par.mass.shape[0]):
+        c = load3(x, size * i + Unknown.TURN)
+        if not dot(c, c) <= LARGEST_TURN:
+            return True
+    return False
+
+
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    n = par.mass.shape[0]
-    joints = par.link.shape[0]
     size = 6 + 6 * levels(par)
-    for i in range(n):
-        c = x[size * i + 3 : size * i + 6]
-        if not c[0] * c[0] + c[1] * c[1] + c[2] * c[2] <= LARGEST_TURN:
-            return STEP_TOO_LONG
+    if turns_too_far(x, size, par):
+        return STEP_TOO_LONG
     place(par, x)
     status = rank_check(par)
     if status != OK:
         return status
-    extra = 13 * n + 6 * joints
-    work_part(z, e, h, z[extra], par)
-    for i in range(n):
-        own = x[size * i : size * i + size]
-        b = par.node[1, i]
-        a = par.node[0, i]
-        for l in range(3):
-            add(z, e, 3 * i + l, own[l])
-            add(z, e, 7 * n + 3 * i + l, par.mass[i] * (b[12 + l] - a[12 + l]) / h)
-            add(z, e, 10 * n + 3 * i + l, par.moments[i, l] * (b[15 + l] - a[15 + l]) / h)
-        q1, q2, q3, q4 = cayley(0.5 * own[3], 0.5 * own[4], 0.5 * own[5])
-        turn_right(z[3 * n + 4 * i : 3 * n + 4 * i + 4], e[3 * n + 4 * i : 3 * n + 4 * i + 4], q1, q2, q3, q4)
-        hold_length(z[3 * n + 4 * i : 3 * n + 4 * i + 4], e[3 * n + 4 * i : 3 * n + 4 * i + 4])
-    add(z, e, extra, h)
+    time = time_place(par)
+    work_part(z, e, h, z[time], par)
+    for i in range(par.mass.shape[0]):
+        add_motion(z, e, h, i, x[size * i : size * i + size], par.node[1, i, Node.VELOCITY : Node.TURN], par)
+    summation.add(z, e, time, h)
     return OK
+
+
+def add_motion(z, e, h, i, own, ended, par):
+    """Add displacement and turn of body i to the state, and what its velocities (`ended`: both at the end, times h) have gained."""
+    n = par.mass.shape[0]
+    a = par.node[0, i]
+    v = subtract(load3(ended, 0), load3(a, Node.VELOCITY))
+    w = subtract(load3(ended, 3), load3(a, Node.SPIN))
+    summation.add3(z, e, 3 * i, load3(own, Unknown.MOVE))
+    for l in range(3):
+        summation.add(z, e, 7 * n + 3 * i + l, par.mass[i] * v[l] / h)
+        summation.add(z, e, 10 * n + 3 * i + l, par.moments[i, l] * w[l] / h)
+    turn_body(z, e, n, i, load3(own, Unknown.TURN))
+
+
+def turn_body(z, e, n, i, c):
+    """Turn the quaternion of body i by cay(c)."""
+    q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
+    error = e[3 * n + 4 * i : 3 * n + 4 * i + 4]
+    q1, q2, q3, q4 = cayley(0.5 * c[0], 0.5 * c[1], 0.5 * c[2])
+    turn_right(q, error, q1, q2, q3, q4)
+    hold_length(q, error)
+
+
+def time_place(par):
+    """Where the time stands in z; then the work of dampers, and that of loads."""
+    return 13 * par.mass.shape[0] + 6 * par.link.shape[0]
 
 
 def work_between_nodes(z, e, h, time, par):
     """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
     n = par.mass.shape[0]
     joints = par.link.shape[0]
-    extra = 13 * n + 6 * joints
+    damped = time_place(par) + 1
     for k in range(joints):
         if par.link[k, Link.HAS_ANGLE] == 1:
-            pair_at(
-                par.node[0],
-                par.link[k, Link.PARENT],
-                par.link[k, Link.CHILD],
-                par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
-            )
-            pair_at(
-                par.node[1],
-                par.link[k, Link.PARENT],
-                par.link[k, Link.CHILD],
-                par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH],
-            )
-            u0, w0 = angle_parts(par.joint[k], par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH])
-            u1, w1 = angle_parts(par.joint[k], par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH])
-            d = turned_by(u0, w0, u1, w1)
-            add(z, e, 13 * n + 4 * joints + k, d)
+            d = turn_of_joint(k, par)
+            summation.add(z, e, 13 * n + 4 * joints + k, d)
             if par.link[k, Link.TORSION] >= 0:
-                add(z, e, extra + 1, -par.joint[k, Joint.DAMPING] * d * d / h)
+                summation.add(z, e, damped, -par.joint[k, Joint.DAMPING] * d * d / h)
     for f in range(par.force_sort.shape[0]):
-        if par.force_sort[f, ForceSort.KIND] == 1:
-            s0 = between_points(f, par.node[0], par, par.scratch[Scratch.START_GAP : Scratch.START_GAP + 3])
-            s1 = between_points(f, par.node[1], par, par.scratch[Scratch.START_GAP + 3 : Scratch.START_GAP + 6])
+        if par.force_sort[f, ForceSort.KIND] == DAMPER:
+            s0 = between_points(f, par.node[0], par, par.scratch[Scratch.START_GAP : Scratch.END_GAP])
+            s1 = between_points(f, par.node[1], par, par.scratch[Scratch.END_GAP : Scratch.ARMS])
             d = s1**0.5 - s0**0.5
-            add(z, e, extra + 1, -par.force[f, Force.STIFFNESS] * d * d / h)
+            summation.add(z, e, damped, -par.force[f, Force.STIFFNESS] * d * d / h)
     for i in range(n):
         f = par.tree[i, Tree.LOAD]
-        a = par.node[0, i]
-        b = par.node[1, i]
         while f >= 0:
-            load_values(time + 0.5 * h, f, par, par.scratch[Scratch.LOADED : Scratch.LOADED + 6])
-            x = par.load[f, 6:9]
-            p1, p2, p3 = times(a[3:12], x[0], x[1], x[2])
-            r1, r2, r3 = times(b[3:12], x[0], x[1], x[2])
-            c1, c2, c3 = times(
-                a[3:12], par.node[1, i, Node.TURN + 0], par.node[1, i, Node.TURN + 1], par.node[1, i, Node.TURN + 2]
-            )
-            value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
-            add(z, e, extra + 2, value[0] * (b[Node.MOVE] + r1 - p1) + value[3] * c1)
-            add(z, e, extra + 2, value[1] * (b[Node.MOVE + 1] + r2 - p2) + value[4] * c2)
-            add(z, e, extra + 2, value[2] * (b[Node.MOVE + 2] + r3 - p3) + value[5] * c3)
+            add_work_of_load(z, e, f, time + 0.5 * h, par.node[0, i], par.node[1, i], par)
             f = par.load_next[f]
+
+
+def turn_of_joint(k, par):
+    """By how much the angle of joint k grows between the nodes."""
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
+    u0, w0 = angle_parts(par.joint[k], a)
+    u1, w1 = angle_parts(par.joint[k], b)
+    return turned_by(u0, w0, u1, w1)
+
+
+def add_work_of_load(z, e, f, time, a, b, par):
+    """Add the work of load f on a body between its nodes a and b."""
+    value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
+    load_values(time, f, par, value)
+    x = load3(par.load[f], Load.POINT)
+    moved = subtract(add(load3(b, Node.MOVE), times(axes(b), x)), times(axes(a), x))
+    turned = times(axes(a), load3(b, Node.TURN))
+    for l in range(3):
+        summation.add(z, e, time_place(par) + 2, value[Load.FORCE + l] * moved[l] + value[Load.TORQUE + l] * turned[l])
+
+
+def forget_worst(par):
+    """No joint is the worst yet."""
+    par.scratch[Scratch.WORST] = -1.0
+    par.scratch[Scratch.WORST + 1] = 0.0
 
 
 def blame(par):

@@ -29,8 +29,8 @@ from . import measures as linkage_measures
 from . import rank as linkage_rank
 from . import rattle as linkage_rattle
 from . import recursion as linkage_recursion
-from . import recursion_both as linkage_recursion_both
-from . import recursion_position as linkage_recursion_position
+from . import recursion_levels as levels
+from . import recursion_tables as tables
 from . import solver as linkage_solver
 from . import start as linkage_start
 from . import steps as linkage_steps
@@ -112,24 +112,23 @@ def director_view(linkage: Linkage, name: str) -> View | None:
 
 def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[Any, Any]:
     """A conserving step in the joints' increments."""
-    tables = linkage_recursion_both if both else linkage_recursion_position
     angles = _has_angle(linkage)
-    acting = forces | {
-        linkage_recursion.acted_upon: int(any(not isinstance(force, Torsion) for force in linkage.forces))
-    }
-    torque = torsion_torque if angles else no_torque
-    return {
+    acting = any(not isinstance(force, Torsion) for force in linkage.forces)
+    return forces | {
         views.begin_increment: linkage_recursion.begin,
-        views.guess_increment: tables.guess,
+        views.guess_increment: linkage_recursion.guess,
         views.correct_increment: linkage_recursion.correct,
         views.accept_increment: linkage_recursion.accept,
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
-        linkage_recursion.end_velocity: tables.end_velocity,
-        linkage_recursion.add_body: bind(tables.add_body, acting),
-        linkage_recursion.joint_equations: bind(tables.joint_equations, {hinge_torque: torque}),
-        linkage_recursion.add_to_parent: tables.add_to_parent,
-        linkage_recursion.spread: tables.spread,
-        linkage_recursion.table_rows: 12 if both else 6,
+        hinge_torque: torsion_torque if angles else no_torque,
+        tables.table_rows: 12 if both else 6,
+        tables.acted_upon: int(acting),
+        tables.body_residual: linkage_steps.residual_two_level if both else linkage_steps.residual_published,
+        tables.end_velocity: levels.end_velocity_of_rates if both else levels.end_velocity_published,
+        tables.add_inertia: levels.add_inertia_two_level if both else levels.add_inertia_published,
+        tables.twist_part: levels.twist_of_both if both else levels.no_twist,
+        tables.hinge_twist: levels.hinge_twist_of_both if both else levels.no_hinge_twist,
+        tables.hand_twist: levels.hand_twist_of_both if both else levels.hand_no_twist,
     }
 
 
