@@ -212,7 +212,7 @@ def four_bars(lengths: tuple[float, float, float, float], angle: float, rate: fl
 
 def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np.ndarray:
     """(n, 2, 3) by the recursion, uncompiled; without `moving` as if the part c of the motion itself were forgotten."""
-    from catena.systems.articulated.motion import XDOT, C
+    from catena.systems.articulated.motion import Node
 
     program = build(linkage, ct.RK4(), compiled=False)
     par, out = program.par, np.zeros_like(z)
@@ -225,11 +225,13 @@ def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np
 
         def forgetful(z: np.ndarray, par: Any) -> None:
             kept(z, par)
-            par.tree_nodes[:, C : C + 6] = 0.0
+            par.tree_nodes[:, Node.C : Node.C + 6] = 0.0
 
         module[place] = forgetful
     field(z, par, out)
-    return np.array([par.tree_nodes[k, XDOT : XDOT + 6] for k in par.tree_home[: linkage.count]]).reshape(-1, 2, 3)
+    return np.array([par.tree_nodes[k, Node.XDOT : Node.XDOT + 6] for k in par.tree_home[: linkage.count]]).reshape(
+        -1, 2, 3
+    )
 
 
 def accelerations_by_multipliers(

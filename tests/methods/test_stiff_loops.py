@@ -20,7 +20,7 @@ from catena.problems.linkages import _along_the_free_direction, _ring_of_bars
 from catena.systems.articulated import twist_slopes
 from catena.systems.articulated.form import packed
 from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.motion import RATE
+from catena.systems.articulated.motion import Link
 from catena.systems.linkages.linkage import Linkage
 from linkages import run_to
 from rings import Ring
@@ -69,7 +69,7 @@ def exact_angle(name: str, damping: float, time: float) -> float:
     k = torque.parameters["k"]
     layout = layout_of(linkage)
     hinge = next(k for k, node in enumerate(layout.nodes) if node is not None and node.joint == 0)
-    rate = float(packed(linkage, start)[layout.links[hinge, RATE]])
+    rate = float(packed(linkage, start)[layout.links[hinge, Link.RATE]])
 
     def move(t: float, y: np.ndarray) -> list[float]:
         pull = -k * (y[0] - TARGET) - torque.damping * y[1]

@@ -18,7 +18,7 @@ from catena.geometry.vectors import add, cross
 from catena.systems.articulated import force_slopes, slopes
 from catena.systems.articulated.form import packed
 from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.motion import AXIS, COORDINATE, RATE
+from catena.systems.articulated.motion import Data, Link
 from catena.systems.articulated.nodes import BALL
 from catena.systems.linkages.linkage import Linkage
 from kernels import Kernel
@@ -53,7 +53,7 @@ def places(linkage: Linkage) -> list[tuple[int, int, int]]:
     """Place of the coordinates of each node that moves, place of its rates, number of its rates."""
     layout = layout_of(linkage)
     moving = [(layout.links[k], node.rates) for k, node in enumerate(layout.nodes) if node is not None and node.rates]
-    return [(int(link[COORDINATE]), int(link[RATE]), count) for link, count in moving]
+    return [(int(link[Link.COORDINATE]), int(link[Link.RATE]), count) for link, count in moving]
 
 
 def turns_by_coordinates(linkage: Linkage, z: np.ndarray) -> np.ndarray:
@@ -95,7 +95,7 @@ def moving_variables(linkage: Linkage) -> tuple[list[int], list[int]]:
 def field_slopes(linkage: Linkage, z: np.ndarray) -> np.ndarray:
     """The derivative of the field by what moves, in the order of `moving_variables`, by central differences of 1e-16 in 50 digits."""
     field = Kernel(linkage, "field", views.field, precise=True)
-    make_units(field.par.tree_data[:, AXIS : AXIS + 3])
+    make_units(field.par.tree_data[:, Data.AXIS : Data.AXIS + 3])
     gap, columns = mp.mpf(10) ** -16, []
     coordinates, rates = moving_variables(linkage)
     variables = [*coordinates, *rates]
@@ -115,7 +115,7 @@ def slope_error(linkage: Linkage, start: np.ndarray, **options: Any) -> float:
     with mpmath.workdps(harness.DIGITS):
         z = harness.numbers(start)
         find = Kernel(linkage, "field", slopes.find_slopes, precise=True, arrays=arrays_of(linkage), **options)
-        make_units(find.par.tree_data[:, AXIS : AXIS + 3])
+        make_units(find.par.tree_data[:, Data.AXIS : Data.AXIS + 3])
         find.function(z, find.par)
         by_positions, by_rates = find.par.newton_slopes
         coordinates, _ = moving_variables(linkage)

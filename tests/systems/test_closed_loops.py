@@ -19,7 +19,7 @@ from catena.plan import Problem
 from catena.systems.articulated import charts
 from catena.systems.articulated.form import packed
 from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.motion import COORDINATE
+from catena.systems.articulated.motion import Link
 from catena.systems.linkages.joints import Joint
 from catena.systems.linkages.linkage import Linkage
 from catena.views import LOOP_LOST, OK
@@ -172,7 +172,7 @@ def test_the_field_is_smooth_around_the_surface(name: str, monkeypatch: pytest.M
         field = next(v for name, v in vars(program.module).items() if name.endswith(ending))
         z = program.view.pack(start)
         away, on, off = z.copy(), np.zeros_like(z), np.zeros_like(z)
-        hinges = [layout_of(system).links[k, COORDINATE] for k, _ in layout_of(system).loop_rates]
+        hinges = [layout_of(system).links[k, Link.COORDINATE] for k, _ in layout_of(system).loop_rates]
         away[hinges] += 1e-6 * np.cos(np.arange(1.0, 1.0 + len(hinges)))
         field(z, program.par, on)
         field(away, program.par, off)

@@ -17,7 +17,7 @@ from catena.systems.articulated import charts, loop_newton, loop_slopes, twist_s
 from catena.systems.articulated.form import packed
 from catena.systems.articulated.layout import layout_of
 from catena.systems.articulated.loops import ClosureData
-from catena.systems.articulated.motion import AXIS, COORDINATE, RATE
+from catena.systems.articulated.motion import Data, Link
 from catena.systems.linkages.linkage import Linkage
 from kernels import Kernel
 from linkages import closed_by, four_bars
@@ -79,7 +79,7 @@ class Slopes:
         # where loops are closed to 1e-14 the field is no function of 50 digits
         with mock.patch.multiple(charts, ROUNDED=1e-48, NEAR=1e-30):
             made = Kernel(self.linkage, "field", function, precise=True, arrays=self.arrays)
-        for axis in made.par.tree_data[:, AXIS : AXIS + 3]:
+        for axis in made.par.tree_data[:, Data.AXIS : Data.AXIS + 3]:
             length = mpmath.sqrt(axis @ axis)
             axis /= length if length > 0 else 1
         for data in made.par.tree_closure_data:
@@ -96,8 +96,8 @@ class Slopes:
         found = []
         for link, node in zip(self.layout.links, self.layout.nodes, strict=True):
             if node is not None:
-                found += [link[COORDINATE] + k for k in range(node.coordinates)]
-                found += [link[RATE] + k for k in range(node.rates)]
+                found += [link[Link.COORDINATE] + k for k in range(node.coordinates)]
+                found += [link[Link.RATE] + k for k in range(node.rates)]
         return found
 
     def direction(self) -> np.ndarray:

@@ -20,25 +20,33 @@ from __future__ import annotations
 
 import math
 
+from ...geometry.vectors import along_axis, dot, load3
+from ...kernel import Record
 from ...summation import put_back, save
 from ...views import LOOP_LOST, OK, method_step
+from ..linkages.rows import sum_from
 from ..linkages.solver import eliminate, substitute
-from .forces import CHART
-from .kernels import articulated_field, freedoms
+from .forces import Place
+from .kernels import articulated_field, freedoms, handed
 from .loops import Closure, Condition, Row, along_row, turn_of, write_row
-from .motion import ARM, BALL, COORDINATE, KIND, PARENT, S, V, cross, place_nodes, product
+from .motion import BALL, Link, Node, load_quaternion, place_nodes, product, store_quaternion, with_vector
 
-# par.tree_rates[c]
-NODE = 0
-NUMBER = 1
-RATE_PLACE = 2
-RATES = 3
 
-# par.tree_fault
-LOST = 0  # 1 if a loop was lost in this step
-REASON = 1  # why it was last; stays when earlier steps are made again to come to the one that failed
-AMOUNT = 2  # by how much
-FAULT = 3
+class LoopRate(Record):
+    """par.tree_rates[c]: rate c of those that move a loop."""
+
+    NODE = 1
+    NUMBER = 1  # in its node
+    PLACE = 1  # in z
+
+
+class Fault(Record):
+    """par.tree_fault."""
+
+    LOST = 1  # 1 if a loop was lost in this step
+    REASON = 1  # why it was last; stays when earlier steps are made again to come to the one that failed
+    AMOUNT = 1  # by how much
+
 
 # reasons
 NO_POINT = 1.0  # Newton finds no point of the surface
@@ -68,17 +76,17 @@ def closed_field(z, par, out):
 def closed_step(z, e, dt, par, tab, work, carry):
     """A step of the method, its end put on the surface, and a look at the chart there; a status."""
     save(z, e, par.tree_before)
-    par.tree_fault[LOST] = 0.0
+    par.tree_fault[Fault.LOST] = 0.0
     status = method_step(z, e, dt, par, tab, work, carry)
     if status == OK:
-        par.tree_fault[LOST] = 0.0  # an iteration may have strayed and come back
+        par.tree_fault[Fault.LOST] = 0.0  # an iteration may have strayed and come back
         status = end_on_surface(z, e, dt, par)
     else:
         chart_ends(z, dt, par)
-        if par.tree_fault[LOST] == 1.0:
+        if par.tree_fault[Fault.LOST] == 1.0:
             status = LOOP_LOST
         else:
-            par.tree_fault[REASON] = 0.0
+            par.tree_fault[Fault.REASON] = 0.0
     if status != OK:
         put_back(z, e, par.tree_before)
     return status
@@ -120,7 +128,7 @@ def chart_ends(z, dt, par):
     for k in range(z.shape[0]):
         y[k] = z[k]
     for c in range(par.tree_rates.shape[0]):
-        move(y, c, dt * z[par.tree_rates[c, RATE_PLACE]], par)
+        move(y, c, dt * z[par.tree_rates[c, LoopRate.PLACE]], par)
     write_slopes(y, par)
     there, _ = chart_minor(par)
     if here != there:
@@ -131,9 +139,9 @@ def chart_ends(z, dt, par):
 
 def fault(reason, amount, par):
     """Note why a loop is lost; the status that says so."""
-    par.tree_fault[LOST] = 1.0
-    par.tree_fault[REASON] = reason
-    par.tree_fault[AMOUNT] = amount
+    par.tree_fault[Fault.LOST] = 1.0
+    par.tree_fault[Fault.REASON] = reason
+    par.tree_fault[Fault.AMOUNT] = amount
     return LOOP_LOST
 
 
@@ -166,9 +174,9 @@ def settle_rest(y, par):
             y[closure[Closure.ANGLE_PLACE]] = turn_of(y, closure, par.tree_closure_data[k], n, m)
     rank = par.tree_chart[0]
     for j in range(rank):
-        link = par.tree_links[par.tree_rates[par.tree_chart[1 + rank + j], NODE]]
-        if link[KIND] == BALL:
-            q = y[link[COORDINATE] : link[COORDINATE] + 4]
+        link = par.tree_links[par.tree_rates[par.tree_chart[1 + rank + j], LoopRate.NODE]]
+        if link[Link.KIND] == BALL:
+            q = y[link[Link.COORDINATE] : link[Link.COORDINATE] + 4]
             length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
             for k in range(4):
                 q[k] /= length
@@ -176,7 +184,7 @@ def settle_rest(y, par):
 
 def read_chart(z, par):
     """par.tree_chart from the flags in z."""
-    first = par.tree_places[CHART]
+    first = par.tree_places[Place.CHART]
     rows = par.tree_rows.shape[0]
     rank = 0
     for r in range(rows):
@@ -193,7 +201,7 @@ def read_chart(z, par):
 
 def write_chart(rank, z, par):
     """The flags in z of the first rows and rates of par.tree_order."""
-    first = par.tree_places[CHART]
+    first = par.tree_places[Place.CHART]
     rows = par.tree_rows.shape[0]
     for k in range(rows + par.tree_rates.shape[0]):
         z[first + k] = 0.0
@@ -218,7 +226,7 @@ def correct(y, par):
         write_slope(r, row, par)
         for j in range(rank):
             t[i * width + j] = par.tree_slopes[r, par.tree_chart[1 + rank + j]]
-        t[i * width + rank] = -along_row(r, row, V, par) / par.tree_units[r]
+        t[i * width + rank] = -along_row(r, row, Node.VELOCITY, par) / par.tree_units[r]
         t[i * width + rank + 1] = -row[Row.VALUE] / par.tree_units[r]
     if eliminate(t, rank, rank, width) != 0:
         return -1.0
@@ -244,20 +252,17 @@ def correct_rates(y, par):
     substitute(t, rank, width, x)
     for j in range(rank):
         c = par.tree_chart[1 + rank + j]
-        y[par.tree_rates[c, RATE_PLACE]] += x[j] * par.tree_units[par.tree_rows.shape[0] + c]
+        y[par.tree_rates[c, LoopRate.PLACE]] += x[j] * par.tree_units[par.tree_rows.shape[0] + c]
 
 
 def move(y, c, change, par):
     """Move the coordinate of rate c; of a ball, turn it about its own axis."""
-    link = par.tree_links[par.tree_rates[c, NODE]]
-    at = link[COORDINATE]
-    k = par.tree_rates[c, NUMBER]
-    if link[KIND] == BALL:
-        s = math.sin(0.5 * change)
-        y[at], y[at + 1], y[at + 2], y[at + 3] = product(
-            y[at], y[at + 1], y[at + 2], y[at + 3], math.cos(0.5 * change),
-            s if k == 0 else 0.0, s if k == 1 else 0.0, s if k == 2 else 0.0,
-        )  # fmt: skip
+    link = par.tree_links[par.tree_rates[c, LoopRate.NODE]]
+    at = link[Link.COORDINATE]
+    k = par.tree_rates[c, LoopRate.NUMBER]
+    if link[Link.KIND] == BALL:
+        turn = with_vector(math.cos(0.5 * change), along_axis(k, math.sin(0.5 * change)))
+        store_quaternion(y, at, product(load_quaternion(y, at), turn))
     else:
         y[at + k] += change
 
@@ -277,28 +282,20 @@ def write_slope(r, row, par):
         slope[c] = 0.0
     k = par.tree_rows[r, Condition.CLOSURE]
     for side in range(2):
-        i = par.tree_closures[k, side]
-        f1 = row[6 * side]
-        f2 = row[6 * side + 1]
-        f3 = row[6 * side + 2]
-        t1 = row[6 * side + 3]
-        t2 = row[6 * side + 4]
-        t3 = row[6 * side + 5]
+        i = par.tree_closures[k, Closure.PARENT if side == 0 else Closure.CHILD]
+        force = load3(row, Row.PARENT_FORCE if side == 0 else Row.CHILD_FORCE)
+        torque = load3(row, Row.PARENT_TORQUE if side == 0 else Row.CHILD_TORQUE)
         while i > 0:
             link = par.tree_links[i]
             n = par.tree_nodes[i]
             c = par.tree_columns[i]
             if c >= 0:
                 for l in range(freedoms(link)):
-                    a = S + 6 * l
-                    along = n[a] * f1 + n[a + 1] * f2 + n[a + 2] * f3 + n[a + 3] * t1 + n[a + 4] * t2 + n[a + 5] * t3
+                    a = Node.S + 6 * l
+                    along = sum_from(dot(load3(n, a), force), load3(n, a + 3), torque)
                     slope[c + l] += along * par.tree_units[par.tree_rows.shape[0] + c + l] / par.tree_units[r]
-            turns = 0.0 if link[KIND] == BALL else 1.0
-            c1, c2, c3 = cross(n[ARM], n[ARM + 1], n[ARM + 2], f1, f2, f3)
-            t1 = c1 + turns * t1
-            t2 = c2 + turns * t2
-            t3 = c3 + turns * t3
-            i = link[PARENT]
+            torque = handed(load3(n, Node.ARM), force, 0.0 if link[Link.KIND] == BALL else 1.0, torque)
+            i = link[Link.PARENT]
 
 
 def chart_minor(par):

@@ -68,17 +68,17 @@ def least_squares(linkage: Linkage, state: State) -> LeastSquares:
     for k, node in enumerate(layout.nodes):
         if node is None:
             continue
-        carry = _carried(nodes[k, motion.ARM : motion.ARM + 3], turns=node.kind != BALL)
+        carry = _carried(nodes[k, motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != BALL)
         c[k] = carry @ c[node.parent]
-        bias[k] = carry @ bias[node.parent] + nodes[k, motion.C : motion.C + 6]
+        bias[k] = carry @ bias[node.parent] + nodes[k, motion.Node.C : motion.Node.C + 6]
         for rate in range(node.rates):
             if not node.held[rate]:
-                c[k, :, column] = nodes[k, motion.S + 6 * rate : motion.S + 6 * rate + 6]
+                c[k, :, column] = nodes[k, motion.Node.S + 6 * rate : motion.Node.S + 6 * rate + 6]
                 column += 1
         if node.body >= 0:
-            mass = nodes[k, motion.P : motion.P + 36].reshape(6, 6)
+            mass = nodes[k, motion.Node.P : motion.Node.P + 36].reshape(6, 6)
             root = _square_root(mass)
-            acting = -nodes[k, motion.APPLIED : motion.APPLIED + 6]
+            acting = -nodes[k, motion.Node.APPLIED : motion.Node.APPLIED + 6]
             matrix[node.body] = root @ c[k]
             right[node.body] = np.linalg.lstsq(root, acting, rcond=None)[0] - root @ bias[k]
     return LeastSquares(np.concatenate(matrix), np.concatenate(right))

@@ -11,8 +11,8 @@ from ...kernel import Record
 from ..linkages import layout as at
 from ..linkages.blocks import torsion_curvature
 from ..linkages.forces import DAMPER, load_values, point_tension, tension_slope
-from .forces import ANGLE_PLACE, CLOSURE, HINGE, TIME
-from .motion import APPLIED, Q, R, V, W
+from .forces import JointPlace, Place
+from .motion import Node
 from .slopes import Base, Change
 
 
@@ -41,16 +41,16 @@ def note_ties(par):
         tie = par.tree_ties[k]
         n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
         m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
-        x = times(load9(n, Q), load3(data, at.Force.FIRST_POINT))
-        y = times(load9(m, Q), load3(data, at.Force.SECOND_POINT))
-        d = add(subtract(load3(m, R), load3(n, R)), subtract(y, x))
+        x = times(load9(n, Node.AXES), load3(data, at.Force.FIRST_POINT))
+        y = times(load9(m, Node.AXES), load3(data, at.Force.SECOND_POINT))
+        d = add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
         square = dot(d, d)
         tension = point_tension(k, square, par)
         by_gap = scaled(2.0 * tension_slope(k, square, par), d)
         by_velocity = scaled(0.0, d)
         if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
-            swung = subtract(cross(load3(m, W), y), cross(load3(n, W), x))
-            velocity = add(subtract(load3(m, V), load3(n, V)), swung)
+            swung = subtract(cross(load3(m, Node.SPIN), y), cross(load3(n, Node.SPIN), x))
+            velocity = add(subtract(load3(m, Node.VELOCITY), load3(n, Node.VELOCITY)), swung)
             strength = data[at.Force.STIFFNESS] / square
             tension = strength * dot(d, velocity)
             by_gap = subtract(scaled(strength, velocity), scaled(2.0 * tension / square, d))
@@ -68,15 +68,15 @@ def note_torsions(z, par):
     for k in range(par.tree_joints.shape[0]):
         which = par.link[k, at.Link.TORSION]
         joint = par.tree_joints[k]
-        if which >= 0 and joint[CLOSURE] < 0:
-            base = par.tree_base[joint[HINGE]]
-            base[Base.STIFFNESS] += torsion_curvature(z[joint[ANGLE_PLACE]], which, par)
+        if which >= 0 and joint[JointPlace.CLOSURE] < 0:
+            base = par.tree_base[joint[JointPlace.HINGE]]
+            base[Base.STIFFNESS] += torsion_curvature(z[joint[JointPlace.ANGLE]], which, par)
             base[Base.DAMPING] += par.joint[k, at.Joint.DAMPING]
 
 
 def note_loads(z, par):
     """A force f at the arm x that turns with the body: (phi x x) x f = (x f^T - x.f) phi."""
-    t = z[par.tree_places[TIME]] if par.tree_places[TIME] >= 0 else 0.0
+    t = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
     value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
     for i in range(par.mass.shape[0]):
         home = par.tree_home[i]
@@ -84,7 +84,7 @@ def note_loads(z, par):
         load = par.tree[i, at.Tree.LOAD]
         while load >= 0:
             load_values(t, load, par, value)
-            x = times(load9(par.tree_nodes[home], Q), load3(par.load[load], at.Load.POINT))
+            x = times(load9(par.tree_nodes[home], Node.AXES), load3(par.load[load], at.Load.POINT))
             for a in range(3):
                 for b in range(3):
                     loaded[3 * a + b] += x[a] * value[b]
@@ -101,8 +101,8 @@ def change_all_forces(par):
         x = load3(tie, Tie.FIRST_ARM)
         y = load3(tie, Tie.SECOND_ARM)
         d = load3(tie, Tie.GAP)
-        moved_x, quicker_x = change_point(x, load3(par.tree_nodes[first], W), par.tree_change[first])
-        moved_y, quicker_y = change_point(y, load3(par.tree_nodes[second], W), par.tree_change[second])
+        moved_x, quicker_x = change_point(x, load3(par.tree_nodes[first], Node.SPIN), par.tree_change[first])
+        moved_y, quicker_y = change_point(y, load3(par.tree_nodes[second], Node.SPIN), par.tree_change[second])
         gap = subtract(moved_y, moved_x)
         tension = dot(load3(tie, Tie.BY_GAP), gap)
         tension += dot(load3(tie, Tie.BY_VELOCITY), subtract(quicker_y, quicker_x))
@@ -123,8 +123,8 @@ def change_point(arm, w, change):
 def pull_node(n, change, arm, against, change_against):
     """Add the change of minus a force at an arm that turns with the node."""
     torque = add(cross(cross(load3(change, Change.TURN), arm), against), cross(arm, change_against))
-    add3(n, APPLIED, change_against)
-    add3(n, APPLIED + 3, torque)
+    add3(n, Node.APPLIED, change_against)
+    add3(n, Node.APPLIED + 3, torque)
 
 
 def note_nothing(z, par):

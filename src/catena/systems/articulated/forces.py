@@ -8,28 +8,38 @@ from __future__ import annotations
 
 import math
 
-from ...kernel import slot
+from ...geometry.vectors import add, add3, cross, dot, load3, negative, scaled, subtract
+from ...kernel import Record, slot
 from ..linkages import layout as at
 from ..linkages.blocks import torsion_slope
 from ..linkages.forces import DAMPER, load_values, point_tension
-from .motion import APPLIED, RATE, TAU, R, V, W, cross, turned
+from ..linkages.rows import sum_from
+from .motion import Link, Node, turned_from
 
-# par.tree_joints[k]; -1: there is none
-IMAGE_PLACE = 0
-ANGLE_PLACE = 1
-SHIFT_PLACE = 2
-HINGE = 3
-CLOSURE = 4
-JOINTS = 5
 
-# par.tree_places: places in z
-TIME = 0
-WORK = 1  # of dampers; that of loads comes next
-CHART = 2  # which rows of loops are kept, and which coordinates are solved for
+class JointPlace(Record):
+    """par.tree_joints[k]: where the image, the angle and the shift of joint k stand in z, and what it is in the tree; -1: there is none."""
 
-# par.tree_power
-DAMPING = 0
-LOADS = 1
+    IMAGE = 1
+    ANGLE = 1
+    SHIFT = 1
+    HINGE = 1  # its node
+    CLOSURE = 1  # its number among those that close loops
+
+
+class Place(Record):
+    """par.tree_places: places in z."""
+
+    TIME = 1
+    WORK = 1  # of dampers; that of loads comes next
+    CHART = 1  # which rows of loops are kept, and which coordinates are solved for
+
+
+class Power(Record):
+    """par.tree_power."""
+
+    DAMPING = 1
+    LOADS = 1
 
 
 @slot
@@ -37,16 +47,12 @@ def twist_closure(c, torque, par):
     """A torque about the axis of the joint that closes loop c; returns the rate of turning about it."""
 
 
-def push(n, f1, f2, f3, x1, x2, x3):
+def push(n, force, arm):
     """A force at a point relative to the centre of a node; returns its power."""
-    t1, t2, t3 = cross(x1, x2, x3, f1, f2, f3)
-    n[APPLIED] -= f1
-    n[APPLIED + 1] -= f2
-    n[APPLIED + 2] -= f3
-    n[APPLIED + 3] -= t1
-    n[APPLIED + 4] -= t2
-    n[APPLIED + 5] -= t3
-    return f1 * n[V] + f2 * n[V + 1] + f3 * n[V + 2] + t1 * n[W] + t2 * n[W + 1] + t3 * n[W + 2]
+    torque = cross(arm, force)
+    add3(n, Node.APPLIED, negative(force))
+    add3(n, Node.APPLIED + 3, negative(torque))
+    return sum_from(dot(force, load3(n, Node.VELOCITY)), torque, load3(n, Node.SPIN))
 
 
 def apply_ties(par):
@@ -55,39 +61,34 @@ def apply_ties(par):
         data = par.force[k]
         n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
         m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
-        x1, x2, x3 = turned(n, data[0], data[1], data[2])
-        y1, y2, y3 = turned(m, data[3], data[4], data[5])
-        d1 = m[R] - n[R] + (y1 - x1)
-        d2 = m[R + 1] - n[R + 1] + (y2 - x2)
-        d3 = m[R + 2] - n[R + 2] + (y3 - x3)
-        square = d1 * d1 + d2 * d2 + d3 * d3
+        x = turned_from(n, data, at.Force.FIRST_POINT)
+        y = turned_from(m, data, at.Force.SECOND_POINT)
+        d = add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
+        square = dot(d, d)
         tension = point_tension(k, square, par)
         if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
-            a1, a2, a3 = cross(n[W], n[W + 1], n[W + 2], x1, x2, x3)
-            b1, b2, b3 = cross(m[W], m[W + 1], m[W + 2], y1, y2, y3)
-            rate = d1 * (m[V] - n[V] + (b1 - a1)) + d2 * (m[V + 1] - n[V + 1] + (b2 - a2))
-            rate = (rate + d3 * (m[V + 2] - n[V + 2] + (b3 - a3))) / math.sqrt(square)
+            swung = subtract(cross(load3(m, Node.SPIN), y), cross(load3(n, Node.SPIN), x))
+            velocity = add(subtract(load3(m, Node.VELOCITY), load3(n, Node.VELOCITY)), swung)
+            rate = dot(d, velocity) / math.sqrt(square)
             tension = data[at.Force.STIFFNESS] * rate / math.sqrt(square)
-            par.tree_power[DAMPING] -= data[at.Force.STIFFNESS] * rate * rate
-        push(n, tension * d1, tension * d2, tension * d3, x1, x2, x3)
-        push(m, -tension * d1, -tension * d2, -tension * d3, y1, y2, y3)
+            par.tree_power[Power.DAMPING] -= data[at.Force.STIFFNESS] * rate * rate
+        push(n, scaled(tension, d), x)
+        push(m, scaled(-tension, d), y)
 
 
 def apply_loads(z, par):
     """Loads, constant or in t."""
-    t = z[par.tree_places[TIME]] if par.tree_places[TIME] >= 0 else 0.0
+    t = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
     value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
     for i in range(par.mass.shape[0]):
         n = par.tree_nodes[par.tree_home[i]]
         load = par.tree[i, at.Tree.LOAD]
         while load >= 0:
             load_values(t, load, par, value)
-            x1, x2, x3 = turned(n, par.load[load, 6], par.load[load, 7], par.load[load, 8])
-            power = push(n, value[0], value[1], value[2], x1, x2, x3)
-            for k in range(3):
-                n[APPLIED + 3 + k] -= value[3 + k]
-                power += value[3 + k] * n[W + k]
-            par.tree_power[LOADS] += power
+            torque = load3(value, at.Load.TORQUE)
+            power = push(n, load3(value, at.Load.FORCE), turned_from(n, par.load[load], at.Load.POINT))
+            add3(n, Node.APPLIED + 3, negative(torque))
+            par.tree_power[Power.LOADS] += sum_from(power, torque, load3(n, Node.SPIN))
             load = par.load_next[load]
 
 
@@ -97,21 +98,21 @@ def apply_torsions(z, par):
         which = par.link[k, at.Link.TORSION]
         if which >= 0:
             joint = par.tree_joints[k]
-            torque = -torsion_slope(z[joint[ANGLE_PLACE]], which, par)
+            torque = -torsion_slope(z[joint[JointPlace.ANGLE]], which, par)
             damping = par.joint[k, at.Joint.DAMPING]
-            if joint[CLOSURE] < 0:
-                rate = z[par.tree_links[joint[HINGE], RATE]]
-                par.tree_nodes[joint[HINGE], TAU] += torque - damping * rate
+            if joint[JointPlace.CLOSURE] < 0:
+                rate = z[par.tree_links[joint[JointPlace.HINGE], Link.RATE]]
+                par.tree_nodes[joint[JointPlace.HINGE], Node.TAU] += torque - damping * rate
             else:
-                rate = twist_closure(joint[CLOSURE], torque, par)
-                twist_closure(joint[CLOSURE], -damping * rate, par)
-            par.tree_power[DAMPING] -= damping * rate * rate
+                rate = twist_closure(joint[JointPlace.CLOSURE], torque, par)
+                twist_closure(joint[JointPlace.CLOSURE], -damping * rate, par)
+            par.tree_power[Power.DAMPING] -= damping * rate * rate
 
 
 def apply_all(z, par):
     """All forces, and the power of those without a potential."""
-    par.tree_power[DAMPING] = 0.0
-    par.tree_power[LOADS] = 0.0
+    par.tree_power[Power.DAMPING] = 0.0
+    par.tree_power[Power.LOADS] = 0.0
     apply_ties(par)
     apply_loads(z, par)
     apply_torsions(z, par)

@@ -33,7 +33,7 @@ from . import slopes as slopes
 from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import COORDINATE, MASS, MOMENTS, ORIENTATION, RATE, SHIFT, R, V, W, place_nodes
+from .motion import Data, Link, Node, place_nodes
 from .nodes import BALL, TRANSLATION
 from .tables import articulated_arrays
 
@@ -59,22 +59,26 @@ def write_directors(z, par):
     for j in range(n):
         node = par.tree_nodes[par.tree_home[j]]
         data = par.tree_data[par.tree_home[j]]
-        w = to_body(node[ORIENTATION : ORIENTATION + 4], node[W], node[W + 1], node[W + 2])
+        w = to_body(
+            node[Node.ORIENTATION : Node.ORIENTATION + 4], node[Node.SPIN], node[Node.SPIN + 1], node[Node.SPIN + 2]
+        )
         for k in range(3):
-            d[3 * j + k] = node[R + k]
-            d[7 * n + 3 * j + k] = data[MASS] * node[V + k]
-            d[10 * n + 3 * j + k] = data[MOMENTS + k] * w[k]
+            d[3 * j + k] = node[Node.POSITION + k]
+            d[7 * n + 3 * j + k] = data[Data.MASS] * node[Node.VELOCITY + k]
+            d[10 * n + 3 * j + k] = data[Data.MOMENTS + k] * w[k]
         for k in range(4):
-            d[3 * n + 4 * j + k] = node[ORIENTATION + k]
+            d[3 * n + 4 * j + k] = node[Node.ORIENTATION + k]
     for j in range(joints):
         joint = par.tree_joints[j]
         for k in range(4):
-            d[13 * n + 4 * j + k] = z[joint[forces.IMAGE_PLACE] + k] if joint[forces.IMAGE_PLACE] >= 0 else 0.0
-        d[13 * n + 4 * joints + j] = z[joint[forces.ANGLE_PLACE]] if joint[forces.ANGLE_PLACE] >= 0 else 0.0
-        d[13 * n + 5 * joints + j] = z[joint[forces.SHIFT_PLACE]] if joint[forces.SHIFT_PLACE] >= 0 else 0.0
+            d[13 * n + 4 * j + k] = (
+                z[joint[forces.JointPlace.IMAGE] + k] if joint[forces.JointPlace.IMAGE] >= 0 else 0.0
+            )
+        d[13 * n + 4 * joints + j] = z[joint[forces.JointPlace.ANGLE]] if joint[forces.JointPlace.ANGLE] >= 0 else 0.0
+        d[13 * n + 5 * joints + j] = z[joint[forces.JointPlace.SHIFT]] if joint[forces.JointPlace.SHIFT] >= 0 else 0.0
     last = 13 * n + 6 * joints
-    time = par.tree_places[forces.TIME]
-    work = par.tree_places[forces.WORK]
+    time = par.tree_places[forces.Place.TIME]
+    work = par.tree_places[forces.Place.WORK]
     d[last] = z[time] if time >= 0 else 0.0
     for k in range(2):
         d[last + 1 + k] = z[work + k] if work >= 0 else 0.0
@@ -94,17 +98,17 @@ def measure_articulated(z, par, out, scale):
 
 def carry_time_and_work(z, par, out):
     """The time goes on, angles of joints that close loops turn with them, forces without potential work."""
-    time = par.tree_places[forces.TIME]
-    work = par.tree_places[forces.WORK]
+    time = par.tree_places[forces.Place.TIME]
+    work = par.tree_places[forces.Place.WORK]
     if time >= 0:
         out[time] = 1.0
     if work >= 0:
-        out[work] = par.tree_power[forces.DAMPING]
-        out[work + 1] = par.tree_power[forces.LOADS]
+        out[work] = par.tree_power[forces.Power.DAMPING]
+        out[work + 1] = par.tree_power[forces.Power.LOADS]
     for k in range(par.tree_joints.shape[0]):
         joint = par.tree_joints[k]
-        if joint[forces.CLOSURE] >= 0 and joint[forces.ANGLE_PLACE] >= 0:
-            out[joint[forces.ANGLE_PLACE]] = loops.twist_about_axis(joint[forces.CLOSURE], 0.0, par)
+        if joint[forces.JointPlace.CLOSURE] >= 0 and joint[forces.JointPlace.ANGLE] >= 0:
+            out[joint[forces.JointPlace.ANGLE]] = loops.twist_about_axis(joint[forces.JointPlace.CLOSURE], 0.0, par)
 
 
 def articulated_view(linkage: Linkage, name: str) -> View | None:
@@ -200,7 +204,7 @@ def packed(linkage: Linkage, state: State) -> Array:
     for k, node in enumerate(layout.nodes):
         if node is None:
             continue
-        at, rate, image, shift = layout.links[k, COORDINATE : SHIFT + 1]
+        at, rate, image, shift = layout.links[k, Link.COORDINATE : Link.SHIFT + 1]
         if node.kind == TRANSLATION:
             body = layout.nodes[k + 1].body  # type: ignore[union-attr]
             z[at : at + 3], z[rate : rate + 3] = state.position[body], motion[body, 0]
@@ -232,8 +236,8 @@ def _set_single(linkage: Linkage, layout: Layout, k: int, state: State, image: A
     while (before := layout.nodes[chain[0] - 1]) is not None and before.joint == last.joint:  # type: ignore[union-attr]
         chain.insert(0, chain[0] - 1)
     values = _coordinates(joint, state, image)
-    at = layout.links[chain, COORDINATE]
-    rate = layout.links[chain, RATE]
+    at = layout.links[chain, Link.COORDINATE]
+    rate = layout.links[chain, Link.RATE]
     if len(values) == 0:
         return
     z[at] = values

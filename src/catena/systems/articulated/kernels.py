@@ -10,37 +10,22 @@ P begins as the inertia of the node and p as (-m g - f, omega x I omega - torque
 
 from __future__ import annotations
 
+from ...geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    add_down,
+    cross,
+    load3,
+    load9,
+    load_down,
+    scaled,
+    store3,
+    times,
+)  # fmt: skip
 from ...kernel import slot
 from ..linkages.layout import Space
-from .motion import (
-    APPLIED,
-    ARM,
-    BALL,
-    BIAS,
-    COORDINATE,
-    HANDED,
-    HELD,
-    INVERSE,
-    KIND,
-    MASS,
-    MOMENTS,
-    PARENT,
-    RATE,
-    SINGLE,
-    TAU,
-    UDOT,
-    XDOT,
-    C,
-    E,
-    P,
-    Q,
-    S,
-    U,
-    W,
-    cross,
-    place_nodes,
-    product,
-)
+from .motion import BALL, SINGLE, Data, Link, Node, load_quaternion, place_nodes, product, store_quaternion, with_vector
 
 
 @slot
@@ -55,9 +40,9 @@ def hold_loops(z, par):
 
 def freedoms(link):
     """Number of rates of a node."""
-    if link[KIND] != SINGLE:
+    if link[Link.KIND] != SINGLE:
         return 3
-    return 1 if link[RATE] >= 0 else 0
+    return 1 if link[Link.RATE] >= 0 else 0
 
 
 def weigh_nodes(par):
@@ -65,48 +50,49 @@ def weigh_nodes(par):
     for i in range(par.tree_links.shape[0]):
         data = par.tree_data[i]
         n = par.tree_nodes[i]
+        q = load9(n, Node.AXES)
         for k in range(36):
-            n[P + k] = 0.0
+            n[Node.P + k] = 0.0
         for k in range(3):
-            n[P + 7 * k] = data[MASS]
-            n[APPLIED + k] = -data[MASS] * par.space[Space.GRAVITY + k]
-            n[TAU + k] = 0.0
+            n[Node.P + 7 * k] = data[Data.MASS]
             for l in range(3):
-                n[P + 6 * (3 + k) + 3 + l] = (
-                    n[Q + 3 * k] * data[MOMENTS] * n[Q + 3 * l]
-                    + n[Q + 3 * k + 1] * data[MOMENTS + 1] * n[Q + 3 * l + 1]
-                    + n[Q + 3 * k + 2] * data[MOMENTS + 2] * n[Q + 3 * l + 2]
+                n[Node.P + 6 * (3 + k) + 3 + l] = (
+                    q[3 * k] * data[Data.MOMENTS] * q[3 * l]
+                    + q[3 * k + 1] * data[Data.MOMENTS + 1] * q[3 * l + 1]
+                    + q[3 * k + 2] * data[Data.MOMENTS + 2] * q[3 * l + 2]
                 )
-        w1 = n[W]
-        w2 = n[W + 1]
-        w3 = n[W + 2]
-        l1 = n[P + 21] * w1 + n[P + 22] * w2 + n[P + 23] * w3
-        l2 = n[P + 27] * w1 + n[P + 28] * w2 + n[P + 29] * w3
-        l3 = n[P + 33] * w1 + n[P + 34] * w2 + n[P + 35] * w3
-        n[APPLIED + 3], n[APPLIED + 4], n[APPLIED + 5] = cross(w1, w2, w3, l1, l2, l3)
+        w = load3(n, Node.SPIN)
+        inertia = load_block(n, Node.P + 21)
+        store3(n, Node.TAU, ZERO)
+        store3(n, Node.APPLIED, scaled(-data[Data.MASS], load3(par.space, Space.GRAVITY)))
+        store3(n, Node.APPLIED + 3, cross(w, times(inertia, w)))
+
+
+def load_block(row, at):
+    """A 3 x 3 block, from `at` on, of a 6 x 6 matrix that stands in a row."""
+    return (
+        row[at], row[at + 1], row[at + 2],
+        row[at + 6], row[at + 7], row[at + 8],
+        row[at + 12], row[at + 13], row[at + 14],
+    )  # fmt: skip
+
+
+def along(n, k, l):
+    """S_k . U_l."""
+    total = 0.0
+    for a in range(6):
+        total += n[Node.S + 6 * k + a] * n[Node.U + 6 * l + a]
+    return total
 
 
 def invert_three(n, data):
     """INVERSE = D^-1 for D = S^T U of a node with three rates, by D = L diag L^T; a rate that does not exist gets 1."""
-    d11 = 0.0
-    d21 = 0.0
-    d22 = 0.0
-    d31 = 0.0
-    d32 = 0.0
-    d33 = 0.0
-    for k in range(6):
-        d11 += n[S + k] * n[U + k]
-        d21 += n[S + 6 + k] * n[U + k]
-        d22 += n[S + 6 + k] * n[U + 6 + k]
-        d31 += n[S + 12 + k] * n[U + k]
-        d32 += n[S + 12 + k] * n[U + 6 + k]
-        d33 += n[S + 12 + k] * n[U + 12 + k]
-    if data[HELD] == 1.0:
-        d11 = 1.0
-    if data[HELD + 1] == 1.0:
-        d22 = 1.0
-    if data[HELD + 2] == 1.0:
-        d33 = 1.0
+    d11 = along(n, 0, 0) if data[Data.HELD] != 1.0 else 1.0
+    d22 = along(n, 1, 1) if data[Data.HELD + 1] != 1.0 else 1.0
+    d33 = along(n, 2, 2) if data[Data.HELD + 2] != 1.0 else 1.0
+    d21 = along(n, 1, 0)
+    d31 = along(n, 2, 0)
+    d32 = along(n, 2, 1)
     l21 = d21 / d11
     l31 = d31 / d11
     g2 = d22 - l21 * d21
@@ -114,15 +100,12 @@ def invert_three(n, data):
     g3 = d33 - l31 * d31 - l32 * l32 * g2
     # rows of L^-1
     m31 = l32 * l21 - l31
-    n[INVERSE] = 1.0 / d11 + l21 * l21 / g2 + m31 * m31 / g3
-    n[INVERSE + 1] = -l21 / g2 - m31 * l32 / g3
-    n[INVERSE + 2] = m31 / g3
-    n[INVERSE + 3] = n[INVERSE + 1]
-    n[INVERSE + 4] = 1.0 / g2 + l32 * l32 / g3
-    n[INVERSE + 5] = -l32 / g3
-    n[INVERSE + 6] = n[INVERSE + 2]
-    n[INVERSE + 7] = n[INVERSE + 5]
-    n[INVERSE + 8] = 1.0 / g3
+    i21 = -l21 / g2 - m31 * l32 / g3
+    i31 = m31 / g3
+    i32 = -l32 / g3
+    store3(n, Node.INVERSE, (1.0 / d11 + l21 * l21 / g2 + m31 * m31 / g3, i21, i31))
+    store3(n, Node.INVERSE + 3, (i21, 1.0 / g2 + l32 * l32 / g3, i32))
+    store3(n, Node.INVERSE + 6, (i31, i32, 1.0 / g3))
 
 
 def gather_inertia(par):
@@ -135,49 +118,39 @@ def gather_inertia(par):
             for a in range(6):
                 total = 0.0
                 for b in range(6):
-                    total += n[P + 6 * a + b] * n[S + 6 * k + b]
-                n[U + 6 * k + a] = total
+                    total += n[Node.P + 6 * a + b] * n[Node.S + 6 * k + b]
+                n[Node.U + 6 * k + a] = total
         if f == 1:
-            d = 0.0
-            for a in range(6):
-                d += n[S + a] * n[U + a]
-            n[INVERSE] = 1.0 / d
+            n[Node.INVERSE] = 1.0 / along(n, 0, 0)
         if f == 3:
             invert_three(n, par.tree_data[i])
-        if link[PARENT] > 0:
-            hand_inward(n, par.tree_nodes[link[PARENT]], f, 0.0 if link[KIND] == BALL else 1.0)
+        if link[Link.PARENT] > 0:
+            hand_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0)
 
 
 def hand_inward(n, above, f, turns):
     """P_p += X^T (P - U D^-1 U^T) X, X = [[1, -hat(arm)], [0, turns]]."""
-    x = n[ARM]
-    y = n[ARM + 1]
-    z = n[ARM + 2]
+    arm = load3(n, Node.ARM)
     for a in range(6):
-        row = n[HANDED + 6 * a : HANDED + 6 * a + 6]
+        row = n[Node.HANDED + 6 * a : Node.HANDED + 6 * a + 6]
         for b in range(6):
-            row[b] = n[P + 6 * a + b]
+            row[b] = n[Node.P + 6 * a + b]
         for k in range(f):
             share = 0.0
             for l in range(f):
-                share += n[U + 6 * l + a] * n[INVERSE + 3 * l + k]
+                share += n[Node.U + 6 * l + a] * n[Node.INVERSE + 3 * l + k]
             for b in range(6):
-                row[b] -= share * n[U + 6 * k + b]
-        c1, c2, c3 = cross(x, y, z, row[0], row[1], row[2])
-        row[3] = c1 + turns * row[3]
-        row[4] = c2 + turns * row[4]
-        row[5] = c3 + turns * row[5]
+                row[b] -= share * n[Node.U + 6 * k + b]
+        store3(row, 3, handed(arm, load3(row, 0), turns, load3(row, 3)))
     for b in range(6):
-        u1 = n[HANDED + b]
-        u2 = n[HANDED + 6 + b]
-        u3 = n[HANDED + 12 + b]
-        c1, c2, c3 = cross(x, y, z, u1, u2, u3)
-        above[P + b] += u1
-        above[P + 6 + b] += u2
-        above[P + 12 + b] += u3
-        above[P + 18 + b] += c1 + turns * n[HANDED + 18 + b]
-        above[P + 24 + b] += c2 + turns * n[HANDED + 24 + b]
-        above[P + 30 + b] += c3 + turns * n[HANDED + 30 + b]
+        force = load_down(n, Node.HANDED + b, 6)
+        add_down(above, Node.P + b, 6, force)
+        add_down(above, Node.P + 18 + b, 6, handed(arm, force, turns, load_down(n, Node.HANDED + 18 + b, 6)))
+
+
+def handed(arm, force, turns, torque):
+    """The torque about the centre of the parent: that of the force, and the own one if the joint hands it on."""
+    return add(cross(arm, force), scaled(turns, torque))
 
 
 def respond(par, moving):
@@ -185,67 +158,63 @@ def respond(par, moving):
     for i in range(1, par.tree_links.shape[0]):
         n = par.tree_nodes[i]
         for k in range(6):
-            n[BIAS + k] = n[APPLIED + k]
+            n[Node.BIAS + k] = n[Node.APPLIED + k]
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         link = par.tree_links[i]
         n = par.tree_nodes[i]
         f = freedoms(link)
         for k in range(f):
-            total = n[TAU + k]
+            total = n[Node.TAU + k]
             for a in range(6):
-                total -= n[S + 6 * k + a] * n[BIAS + a]
-            n[E + k] = total
-        if link[PARENT] > 0:
-            push_inward(n, par.tree_nodes[link[PARENT]], f, 0.0 if link[KIND] == BALL else 1.0, moving)
+                total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
+            n[Node.E + k] = total
+        if link[Link.PARENT] > 0:
+            push_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0, moving)
     for i in range(1, par.tree_links.shape[0]):
         link = par.tree_links[i]
         n = par.tree_nodes[i]
-        follow(n, par.tree_nodes[link[PARENT]], freedoms(link), 1.0 if link[KIND] == SINGLE else 0.0, moving)
+        follow(n, par.tree_nodes[link[Link.PARENT]], freedoms(link), 1.0 if link[Link.KIND] == SINGLE else 0.0, moving)
 
 
 def push_inward(n, above, f, turns, moving):
     """p_p += X^T (p + P c + U D^-1 (e - U^T c))."""
     for k in range(f):
-        n[UDOT + k] = n[E + k]
+        n[Node.UDOT + k] = n[Node.E + k]
         for a in range(6):
-            n[UDOT + k] -= moving * n[U + 6 * k + a] * n[C + a]
+            n[Node.UDOT + k] -= moving * n[Node.U + 6 * k + a] * n[Node.C + a]
     for a in range(6):
-        total = n[BIAS + a]
+        total = n[Node.BIAS + a]
         for b in range(6):
-            total += moving * n[P + 6 * a + b] * n[C + b]
-        n[XDOT + a] = total
+            total += moving * n[Node.P + 6 * a + b] * n[Node.C + b]
+        n[Node.XDOT + a] = total
     for k in range(f):
         rate = 0.0
         for l in range(f):
-            rate += n[INVERSE + 3 * k + l] * n[UDOT + l]
+            rate += n[Node.INVERSE + 3 * k + l] * n[Node.UDOT + l]
         for a in range(6):
-            n[XDOT + a] += n[U + 6 * k + a] * rate
-    c1, c2, c3 = cross(n[ARM], n[ARM + 1], n[ARM + 2], n[XDOT], n[XDOT + 1], n[XDOT + 2])
-    for a in range(3):
-        above[BIAS + a] += n[XDOT + a]
-    above[BIAS + 3] += c1 + turns * n[XDOT + 3]
-    above[BIAS + 4] += c2 + turns * n[XDOT + 4]
-    above[BIAS + 5] += c3 + turns * n[XDOT + 5]
+            n[Node.XDOT + a] += n[Node.U + 6 * k + a] * rate
+    force = load3(n, Node.XDOT)
+    add3(above, Node.BIAS, force)
+    add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, turns, load3(n, Node.XDOT + 3)))
 
 
 def follow(n, above, f, turns, moving):
     """udot = D^-1 (e - U^T t), xdot = t + S udot, t = X xdot_p + c."""
-    c1, c2, c3 = cross(above[XDOT + 3], above[XDOT + 4], above[XDOT + 5], n[ARM], n[ARM + 1], n[ARM + 2])
-    n[XDOT] = above[XDOT] + c1 + moving * n[C]
-    n[XDOT + 1] = above[XDOT + 1] + c2 + moving * n[C + 1]
-    n[XDOT + 2] = above[XDOT + 2] + c3 + moving * n[C + 2]
-    for a in range(3, 6):
-        n[XDOT + a] = turns * above[XDOT + a] + moving * n[C + a]
+    swung = cross(load3(above, Node.XDOT + 3), load3(n, Node.ARM))
+    t = add(load3(above, Node.XDOT), swung)
+    store3(n, Node.XDOT, add(t, scaled(moving, load3(n, Node.C))))
+    t = scaled(turns, load3(above, Node.XDOT + 3))
+    store3(n, Node.XDOT + 3, add(t, scaled(moving, load3(n, Node.C + 3))))
     for k in range(f):
         for a in range(6):
-            n[E + k] -= n[U + 6 * k + a] * n[XDOT + a]
+            n[Node.E + k] -= n[Node.U + 6 * k + a] * n[Node.XDOT + a]
     for k in range(f):
-        n[UDOT + k] = 0.0
+        n[Node.UDOT + k] = 0.0
         for l in range(f):
-            n[UDOT + k] += n[INVERSE + 3 * k + l] * n[E + l]
+            n[Node.UDOT + k] += n[Node.INVERSE + 3 * k + l] * n[Node.E + l]
     for k in range(f):
         for a in range(6):
-            n[XDOT + a] += n[S + 6 * k + a] * n[UDOT + k]
+            n[Node.XDOT + a] += n[Node.S + 6 * k + a] * n[Node.UDOT + k]
 
 
 def respond_to_all(z, par):
@@ -270,16 +239,15 @@ def articulated_field(z, par, out):
     for i in range(1, par.tree_links.shape[0]):
         link = par.tree_links[i]
         n = par.tree_nodes[i]
-        at = link[COORDINATE]
-        rate = link[RATE]
+        at = link[Link.COORDINATE]
+        rate = link[Link.RATE]
         for k in range(freedoms(link)):
-            out[rate + k] = n[UDOT + k]
-            if link[KIND] != BALL:
+            out[rate + k] = n[Node.UDOT + k]
+            if link[Link.KIND] != BALL:
                 out[at + k] = z[rate + k]
-        if link[KIND] == BALL:
-            out[at], out[at + 1], out[at + 2], out[at + 3] = product(
-                z[at], z[at + 1], z[at + 2], z[at + 3], 0.0, 0.5 * z[rate], 0.5 * z[rate + 1], 0.5 * z[rate + 2]
-            )
+        if link[Link.KIND] == BALL:
+            turning = with_vector(0.0, scaled(0.5, load3(z, rate)))
+            store_quaternion(out, at, product(load_quaternion(z, at), turning))
     carry_along(z, par, out)
 
 

@@ -131,20 +131,20 @@ def _layout(
     def by_joint(what: str) -> dict[int, int]:
         return {which: at for (name, which), at in places.items() if name == what}
 
-    links = np.full((len(nodes), motion.LINKS), -1, dtype=np.int64)
+    links = np.full((len(nodes), motion.Link.WIDTH), -1, dtype=np.int64)
     angles = by_joint("angle")
     for k, node in enumerate(nodes):
         if node is None:
             continue
-        links[k, motion.PARENT], links[k, motion.KIND] = node.parent, node.kind
-        links[k, motion.COORDINATE] = places.get(("coordinate", k), -1)
-        links[k, motion.RATE] = places.get(("rate", k), -1)
+        links[k, motion.Link.PARENT], links[k, motion.Link.KIND] = node.parent, node.kind
+        links[k, motion.Link.COORDINATE] = places.get(("coordinate", k), -1)
+        links[k, motion.Link.RATE] = places.get(("rate", k), -1)
         if node.has_image:
-            links[k, motion.IMAGE] = places["image", node.joint]
+            links[k, motion.Link.IMAGE] = places["image", node.joint]
         if node.has_shift:
-            links[k, motion.SHIFT] = places["shift", node.joint]
+            links[k, motion.Link.SHIFT] = places["shift", node.joint]
         if node.kind == SINGLE and node.turn != 0.0:
-            angles[node.joint] = int(links[k, motion.COORDINATE])
+            angles[node.joint] = int(links[k, motion.Link.COORDINATE])
     return Layout(
         nodes, links, {node.body: k for k, node in enumerate(nodes) if node is not None and node.body >= 0} | {-1: 0},
         by_joint("image"), angles, by_joint("shift"), places.get(("time", 0), -1), places.get(("work", 0), -1),

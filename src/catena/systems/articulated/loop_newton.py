@@ -28,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...elimination import factorise, solve
-from ...geometry.vectors import cross, dot, load3
+from ...geometry.vectors import add, cross, dot, load3, scaled
 from ...kernel import Record
 from ...views import OK, SINGULAR
 from ..linkages.solver import eliminate, substitute
-from .charts import NODE, NUMBER, close_loops
+from .charts import LoopRate, close_loops
 from .kernels import freedoms
 from .loops import Row
-from .motion import BALL, COORDINATE, KIND, RATE, product
+from .motion import BALL, Link, load_quaternion, product, store_quaternion, with_vector
 from .newton import slope_arrays
 from .slopes import Base, find_slopes
 from .twist_slopes import Twist
@@ -65,7 +65,7 @@ def linearise_loops(z, par):
     count = 2 * d
     for i in range(1, par.tree_links.shape[0]):
         if is_stretched(i, par):
-            write_stretch(par.tree_links[i, COORDINATE], par.tree_base[i], par.newton_columns[count])
+            write_stretch(par.tree_links[i, Link.COORDINATE], par.tree_base[i], par.newton_columns[count])
             count += 1
 
 
@@ -76,7 +76,7 @@ def split_rates(par):
     d = f - rank
     for j in range(rank):
         rate = par.tree_rates[par.tree_chart[1 + rank + j]]
-        par.newton_rates[d + j, Rate.CHART] = par.newton_rows[rate[NODE]] + rate[NUMBER]
+        par.newton_rates[d + j, Rate.CHART] = par.newton_rows[rate[LoopRate.NODE]] + rate[LoopRate.NUMBER]
     d = 0
     for k in range(f):
         free = True
@@ -91,7 +91,7 @@ def is_stretched(i, par):
     """Whether node i is a ball that keeps the length of its quaternion: none of its rates is solved for."""
     f = par.newton_tangent.shape[1]
     first = par.newton_rows[i]
-    free = par.tree_links[i, KIND] == BALL
+    free = par.tree_links[i, Link.KIND] == BALL
     for j in range(f - par.tree_chart[0], f):
         free = free and not first <= par.newton_rates[j, Rate.CHART] < first + 3
     return free
@@ -152,35 +152,26 @@ def write_change(par, out):
             total = 0.0
             for l in range(phi.shape[0]):
                 total += par.newton_slopes[0, at + k, l] * phi[l] + par.newton_slopes[1, at + k, l] * u[l]
-            out[link[RATE] + k] = total
-            if link[KIND] != BALL:
-                out[link[COORDINATE] + k] = u[at + k]
-        if link[KIND] == BALL:
-            write_turn(link[COORDINATE], par.tree_base[i], load3(phi, at), load3(u, at), out)
+            out[link[Link.RATE] + k] = total
+            if link[Link.KIND] != BALL:
+                out[link[Link.COORDINATE] + k] = u[at + k]
+        if link[Link.KIND] == BALL:
+            write_turn(link[Link.COORDINATE], par.tree_base[i], load3(phi, at), load3(u, at), out)
 
 
 def write_turn(at, base, phi, u, out):
     """qdot = q w/2 as quaternions; with dq = q phi/2 it changes by q (phi w/4 + u/2)."""
     w = load3(base, Base.RATES)
-    c = cross(phi, w)
-    q0 = base[Base.COORDINATES]
-    q1, q2, q3 = load3(base, Base.COORDINATES + 1)
-    out[at], out[at + 1], out[at + 2], out[at + 3] = product(
-        q0, q1, q2, q3,
-        -0.25 * dot(phi, w), 0.25 * c[0] + 0.5 * u[0], 0.25 * c[1] + 0.5 * u[1], 0.25 * c[2] + 0.5 * u[2],
-    )  # fmt: skip
+    change = with_vector(-0.25 * dot(phi, w), add(scaled(0.25, cross(phi, w)), scaled(0.5, u)))
+    store_quaternion(out, at, product(load_quaternion(base, Base.COORDINATES), change))
 
 
 def write_stretch(at, base, out):
     """A quaternion longer by itself: qdot = q w/2 is, too."""
-    w = load3(base, Base.RATES)
-    q0 = base[Base.COORDINATES]
-    q1, q2, q3 = load3(base, Base.COORDINATES + 1)
     for k in range(out.shape[0]):
         out[k] = 0.0
-    out[at], out[at + 1], out[at + 2], out[at + 3] = product(
-        q0, q1, q2, q3, 0.0, 0.5 * w[0], 0.5 * w[1], 0.5 * w[2]
-    )  # fmt: skip
+    half = with_vector(0.0, scaled(0.5, load3(base, Base.RATES)))
+    store_quaternion(out, at, product(load_quaternion(base, Base.COORDINATES), half))
 
 
 def take_unknowns(x, par, y):
@@ -190,25 +181,24 @@ def take_unknowns(x, par, y):
         rate = par.newton_rates[par.newton_rates[j, Rate.CHART]]
         link = par.tree_links[rate[Rate.NODE]]
         k = rate[Rate.NUMBER]
-        if link[KIND] == BALL:
-            y[j] = 2.0 * within_ball(link[COORDINATE], par.tree_base[rate[Rate.NODE]], x)[1 + k]
+        if link[Link.KIND] == BALL:
+            y[j] = 2.0 * within_ball(link[Link.COORDINATE], par.tree_base[rate[Rate.NODE]], x)[1 + k]
         else:
-            y[j] = x[link[COORDINATE] + k]
-        y[d + j] = x[link[RATE] + k]
+            y[j] = x[link[Link.COORDINATE] + k]
+        y[d + j] = x[link[Link.RATE] + k]
     count = 2 * d
     for i in range(1, par.tree_links.shape[0]):
         if is_stretched(i, par):
-            y[count] = within_ball(par.tree_links[i, COORDINATE], par.tree_base[i], x)[0]
+            y[count] = within_ball(par.tree_links[i, Link.COORDINATE], par.tree_base[i], x)[0]
             count += 1
     return count
 
 
 def within_ball(at, base, x):
     """q^-1 dq."""
-    q0 = base[Base.COORDINATES]
-    q1, q2, q3 = load3(base, Base.COORDINATES + 1)
+    q0, q1, q2, q3 = load_quaternion(base, Base.COORDINATES)
     g = 1.0 / (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
-    return product(g * q0, -g * q1, -g * q2, -g * q3, x[at], x[at + 1], x[at + 2], x[at + 3])
+    return product((g * q0, -g * q1, -g * q2, -g * q3), load_quaternion(x, at))
 
 
 def factorise_loops(c, h, par):

@@ -26,9 +26,8 @@ from .loops import (
     direction_of_gap,
     pull_along,
     substitute_back,
-    turned_from,
 )
-from .motion import XDOT, R, V, W
+from .motion import Node, turned_from
 from .slopes import Base, Change
 
 
@@ -45,8 +44,8 @@ def respond_in_loops(z, at, which, par):
     for i in range(count):
         row = par.tree_gradients[kept[i]]
         changed = par.newton_changed[i]
-        by_rows = changed[Row.GAMMA] + along_row(kept[i], row, XDOT, par)
-        quicker = along_row(kept[i], changed, V, par)
+        by_rows = changed[Row.GAMMA] + along_row(kept[i], row, Node.XDOT, par)
+        quicker = along_row(kept[i], changed, Node.VELOCITY, par)
         for side in range(2):
             node = par.tree_closures[par.tree_rows[kept[i], Condition.CLOSURE], Closure.PARENT + side]
             base = par.tree_base[node]
@@ -98,8 +97,8 @@ def turning_with(v, w, change):
 
 def change_angle(u, x, n, m, of_n, of_m, out):
     """Of `loops.write_angle`: t = u x x, gamma = (omega_I - omega_J).tdot."""
-    o = load3(n, W)
-    w = load3(m, W)
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
     u_rate, u_change, u_both = turning_with(u, o, of_n)
     x_rate, x_change, x_both = turning_with(x, w, of_m)
     t_rate = add(cross(u_rate, x), cross(u, x_rate))
@@ -113,8 +112,8 @@ def change_angle(u, x, n, m, of_n, of_m, out):
 
 def change_gap(u, kind, data, n, m, of_n, of_m, out):
     """Of `loops.write_gap`: t_I = u x a, t_J = b x u, gamma = u.(omega_J x bdot - omega_I x adot)."""
-    o = load3(n, W)
-    w = load3(m, W)
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
     a = turned_from(n, data, ClosureData.PARENT_POINT)
     b = turned_from(m, data, ClosureData.CHILD_POINT)
     a_rate, a_change, a_both = turning_with(a, o, of_n)
@@ -131,8 +130,8 @@ def change_gap(u, kind, data, n, m, of_n, of_m, out):
         store3(out, Row.CHILD_FORCE, u_change)
         add3(out, Row.CHILD_TORQUE, cross(b, u_change))
         out[Row.GAMMA] += dot(u_change, subtract(cross(w, b_rate), cross(o, a_rate)))
-        d = subtract(add(load3(m, R), b), add(load3(n, R), a))
-        d_rate = subtract(add(load3(m, V), b_rate), add(load3(n, V), a_rate))
+        d = subtract(add(load3(m, Node.POSITION), b), add(load3(n, Node.POSITION), a))
+        d_rate = subtract(add(load3(m, Node.VELOCITY), b_rate), add(load3(n, Node.VELOCITY), a_rate))
         d_change = subtract(add(load3(of_m, Change.MOVE), b_change), add(load3(of_n, Change.MOVE), a_change))
         d_both = subtract(add(load3(of_m, Change.SPEED), b_both), add(load3(of_n, Change.SPEED), a_both))
         change_sweep(u, o, of_n, d, d_rate, d_change, d_both, out)

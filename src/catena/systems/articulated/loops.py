@@ -16,7 +16,7 @@ from ...geometry.vectors import add, add3, cross, dot, load3, load9, scaled, sto
 from ...kernel import Record
 from ..linkages.joints import DOT, PLANE, POINT, SCREW
 from .kernels import respond
-from .motion import APPLIED, TAU, XDOT, Q, R, V, W
+from .motion import Node, turned_from
 
 
 class Condition(Record):
@@ -59,18 +59,13 @@ class Row(Record):
     MULTIPLIER = 1  # lambda, where it is kept
 
 
-def turned_from(n, data, at):
-    """In space, a vector of a node that stands in a row from `at` on."""
-    return times(load9(n, Q), load3(data, at))
-
-
 def direction_in_child(z, closure, data, m, which):
     """The image, in space, of a direction of the triad of a joint: Q_J image^-1 u."""
     at = closure[Closure.IMAGE_PLACE]
     u = load3(data, ClosureData.TRIAD + 3 * which)
     v = scaled(-1.0, load3(z, at + 1))
     t = scaled(2.0, cross(v, u))
-    return times(load9(m, Q), add(add(u, scaled(z[at], t)), cross(v, t)))
+    return times(load9(m, Node.AXES), add(add(u, scaled(z[at], t)), cross(v, t)))
 
 
 def turn_of(z, closure, data, n, m):
@@ -101,8 +96,8 @@ def write_row(z, r, par, row):
 
 def write_angle(z, condition, closure, data, n, m, row):
     """Phi = u.x for a direction u of I and one x of J."""
-    o = load3(n, W)
-    w = load3(m, W)
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
     u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
     x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])
     t = cross(u, x)
@@ -122,14 +117,14 @@ def direction_of_gap(condition, data, n):
 
 def write_gap(z, condition, closure, data, n, m, row):
     """Phi = u.d for the gap d from the point of I to that of J, less what a screw advances."""
-    o = load3(n, W)
-    w = load3(m, W)
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
     u = direction_of_gap(condition, data, n)
     a = turned_from(n, data, ClosureData.PARENT_POINT)
     b = turned_from(m, data, ClosureData.CHILD_POINT)
     x = cross(o, a)
     y = cross(w, b)
-    d = subtract(subtract(add(load3(m, R), b), load3(n, R)), a)
+    d = subtract(subtract(add(load3(m, Node.POSITION), b), load3(n, Node.POSITION)), a)
     gamma = dot(u, subtract(cross(w, y), cross(o, x)))
     row[Row.VALUE] = dot(u, d)
     store3(row, Row.PARENT_FORCE, scaled(-1.0, u))
@@ -139,7 +134,7 @@ def write_gap(z, condition, closure, data, n, m, row):
     if condition[Condition.KIND] >= PLANE:
         add3(row, Row.PARENT_TORQUE, cross(u, d))
         swept = cross(o, u)
-        speed = subtract(subtract(add(load3(m, V), y), load3(n, V)), x)
+        speed = subtract(subtract(add(load3(m, Node.VELOCITY), y), load3(n, Node.VELOCITY)), x)
         for l in range(3):
             gamma += 2.0 * swept[l] * speed[l]
         if condition[Condition.KIND] == SCREW:
@@ -169,8 +164,8 @@ def pull_along(r, row, strength, par):
     n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
     m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
     for l in range(6):
-        n[APPLIED + l] -= strength * row[Row.PARENT_FORCE + l]
-        m[APPLIED + l] -= strength * row[Row.CHILD_FORCE + l]
+        n[Node.APPLIED + l] -= strength * row[Row.PARENT_FORCE + l]
+        m[Node.APPLIED + l] -= strength * row[Row.CHILD_FORCE + l]
 
 
 def respond_with_loops(z, par):
@@ -185,22 +180,22 @@ def respond_with_loops(z, par):
     for i in range(count):
         row = par.tree_gradients[kept[i]]
         write_row(z, kept[i], par, row)
-        b[i] = -(row[Row.GAMMA] + along_row(kept[i], row, XDOT, par))
+        b[i] = -(row[Row.GAMMA] + along_row(kept[i], row, Node.XDOT, par))
     put_forces_aside(par)
     for i in range(count):
         row = par.tree_gradients[kept[i]]
         pull_along(kept[i], row, 1.0, par)
         respond(par, 0.0)
         for j in range(count):
-            w[count * j + i] = along_row(kept[j], par.tree_gradients[kept[j]], XDOT, par)
+            w[count * j + i] = along_row(kept[j], par.tree_gradients[kept[j]], Node.XDOT, par)
         pull_along(kept[i], row, -1.0, par)
     factorise(w, count)
     substitute_back(w, count, b)
     for i in range(par.tree_links.shape[0]):
         for l in range(6):
-            par.tree_nodes[i, APPLIED + l] = par.tree_applied[i, l]
+            par.tree_nodes[i, Node.APPLIED + l] = par.tree_applied[i, l]
         for l in range(3):
-            par.tree_nodes[i, TAU + l] = par.tree_applied[i, 6 + l]
+            par.tree_nodes[i, Node.TAU + l] = par.tree_applied[i, 6 + l]
     for i in range(count):
         par.tree_gradients[kept[i], Row.MULTIPLIER] = b[i]
         pull_along(kept[i], par.tree_gradients[kept[i]], b[i], par)
@@ -211,11 +206,11 @@ def put_forces_aside(par):
     """Keep the forces on the nodes while unit multipliers act."""
     for i in range(par.tree_links.shape[0]):
         for l in range(6):
-            par.tree_applied[i, l] = par.tree_nodes[i, APPLIED + l]
-            par.tree_nodes[i, APPLIED + l] = 0.0
+            par.tree_applied[i, l] = par.tree_nodes[i, Node.APPLIED + l]
+            par.tree_nodes[i, Node.APPLIED + l] = 0.0
         for l in range(3):
-            par.tree_applied[i, 6 + l] = par.tree_nodes[i, TAU + l]
-            par.tree_nodes[i, TAU + l] = 0.0
+            par.tree_applied[i, 6 + l] = par.tree_nodes[i, Node.TAU + l]
+            par.tree_nodes[i, Node.TAU + l] = 0.0
 
 
 def twist_about_axis(c, torque, par):
@@ -223,9 +218,9 @@ def twist_about_axis(c, torque, par):
     n = par.tree_nodes[par.tree_closures[c, Closure.PARENT]]
     m = par.tree_nodes[par.tree_closures[c, Closure.CHILD]]
     u = turned_from(n, par.tree_closure_data[c], ClosureData.TRIAD)
-    add3(n, APPLIED + 3, scaled(torque, u))
-    add3(m, APPLIED + 3, scaled(-torque, u))
-    return dot(u, subtract(load3(m, W), load3(n, W)))
+    add3(n, Node.APPLIED + 3, scaled(torque, u))
+    add3(m, Node.APPLIED + 3, scaled(-torque, u))
+    return dot(u, subtract(load3(m, Node.SPIN), load3(n, Node.SPIN)))
 
 
 def factorise(w, n):

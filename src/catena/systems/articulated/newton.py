@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...elimination import factorise, reciprocal, solve
-from ...geometry.vectors import add, cross, dot, load3, scaled
+from ...geometry.vectors import add, cross, dot, load3, negative, scaled
 from ...views import SINGULAR
 from .force_slopes import Tie
 from .kernels import freedoms
-from .motion import BALL, COORDINATE, KIND, RATE, product
+from .motion import BALL, Link, load_quaternion, product, store_quaternion, with_vector
 from .slopes import Base, Change, find_slopes
 
 
@@ -48,7 +48,7 @@ def factorise_tree(c, h, par):
         m[i * f + i] += 1.0
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
-        if link[KIND] == BALL:
+        if link[Link.KIND] == BALL:
             at = par.newton_rows[n]
             w = load3(par.tree_base[n], Base.RATES)
             g = reciprocal(1.0 + 0.25 * h * h * dot(w, w))
@@ -71,11 +71,11 @@ def solve_tree(c, h, x, par):
         link = par.tree_links[n]
         at = par.newton_rows[n]
         for k in range(freedoms(link)):
-            right[at + k] = x[link[RATE] + k]
-            if link[KIND] != BALL:
-                phi[at + k] = x[link[COORDINATE] + k]
-        if link[KIND] == BALL:
-            turn_ball(link[COORDINATE], at, h, par.tree_base[n], x, phi)
+            right[at + k] = x[link[Link.RATE] + k]
+            if link[Link.KIND] != BALL:
+                phi[at + k] = x[link[Link.COORDINATE] + k]
+        if link[Link.KIND] == BALL:
+            turn_ball(link[Link.COORDINATE], at, h, par.tree_base[n], x, phi)
     for i in range(f):
         for k in range(f):
             right[i] += h * a[i, k] * phi[k]
@@ -83,11 +83,11 @@ def solve_tree(c, h, x, par):
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
         for k in range(freedoms(link)):
-            x[link[RATE] + k] = right[par.newton_rows[n] + k]
-            if link[KIND] != BALL:
-                x[link[COORDINATE] + k] += h * x[link[RATE] + k]
-        if link[KIND] == BALL:
-            follow_ball(link[COORDINATE], link[RATE], h, par.tree_base[n], x)
+            x[link[Link.RATE] + k] = right[par.newton_rows[n] + k]
+            if link[Link.KIND] != BALL:
+                x[link[Link.COORDINATE] + k] += h * x[link[Link.RATE] + k]
+        if link[Link.KIND] == BALL:
+            follow_ball(link[Link.COORDINATE], link[Link.RATE], h, par.tree_base[n], x)
 
 
 def turn_ball(at, to, h, base, x, phi):
@@ -95,30 +95,24 @@ def turn_ball(at, to, h, base, x, phi):
     q0 = base[Base.COORDINATES]
     q = load3(base, Base.COORDINATES + 1)
     w = load3(base, Base.RATES)
-    s0, s1, s2, s3 = product(q0, -q[0], -q[1], -q[2], x[at], x[at + 1], x[at + 2], x[at + 3])
     half = 0.5 * h
-    _t0, t1, t2, t3 = product(s0, s1, s2, s3, 1.0, half * w[0], half * w[1], half * w[2])
+    s = product(with_vector(q0, negative(q)), load_quaternion(x, at))
+    t = product(s, with_vector(1.0, scaled(half, w)))
     g = reciprocal(0.5 * (q0 * q0 + dot(q, q)) * (1.0 + half * half * dot(w, w)))
-    phi[to] = t1 * g
-    phi[to + 1] = t2 * g
-    phi[to + 2] = t3 * g
+    phi[to] = t[1] * g
+    phi[to + 1] = t[2] * g
+    phi[to + 2] = t[3] * g
 
 
 def follow_ball(at, rate, h, base, x):
     """dq = (r_q + h q dw/2) (1 + h w/2)/g."""
-    q0 = base[Base.COORDINATES]
-    q = load3(base, Base.COORDINATES + 1)
     w = load3(base, Base.RATES)
     half = 0.5 * h
-    s0, s1, s2, s3 = product(q0, q[0], q[1], q[2], 0.0, half * x[rate], half * x[rate + 1], half * x[rate + 2])
-    t0, t1, t2, t3 = product(
-        x[at] + s0, x[at + 1] + s1, x[at + 2] + s2, x[at + 3] + s3, 1.0, half * w[0], half * w[1], half * w[2]
-    )
+    s = product(load_quaternion(base, Base.COORDINATES), with_vector(0.0, scaled(half, load3(x, rate))))
+    r = (x[at] + s[0], x[at + 1] + s[1], x[at + 2] + s[2], x[at + 3] + s[3])
+    t = product(r, with_vector(1.0, scaled(half, w)))
     g = reciprocal(1.0 + half * half * dot(w, w))
-    x[at] = t0 * g
-    x[at + 1] = t1 * g
-    x[at + 2] = t2 * g
-    x[at + 3] = t3 * g
+    store_quaternion(x, at, (t[0] * g, t[1] * g, t[2] * g, t[3] * g))
 
 
 def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, NDArray[Any]]:

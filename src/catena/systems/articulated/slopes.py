@@ -32,29 +32,7 @@ from ...geometry.vectors import (
 )
 from ...kernel import Record, slot
 from .kernels import accelerate, freedoms, respond
-from .motion import (
-    ADVANCE,
-    APPLIED,
-    ARM,
-    AXIS,
-    BALL,
-    COORDINATE,
-    HELD,
-    KIND,
-    MASS,
-    MOMENTS,
-    PARENT,
-    RATE,
-    SINGLE,
-    TAU,
-    TRANSLATION,
-    TURN,
-    UDOT,
-    XDOT,
-    B,
-    Q,
-    W,
-)
+from .motion import BALL, SINGLE, TRANSLATION, Data, Link, Node
 
 
 class Base(Record):
@@ -127,7 +105,7 @@ def write_column(at, par, out):
     """udot of all nodes into a column."""
     for i in range(1, par.tree_links.shape[0]):
         for k in range(freedoms(par.tree_links[i])):
-            out[par.newton_rows[i] + k, at] = par.tree_nodes[i, UDOT + k]
+            out[par.newton_rows[i] + k, at] = par.tree_nodes[i, Node.UDOT + k]
 
 
 def note_base(z, par):
@@ -137,25 +115,25 @@ def note_base(z, par):
         data = par.tree_data[i]
         n = par.tree_nodes[i]
         base = par.tree_base[i]
-        q = load9(n, Q)
-        above = load9(par.tree_nodes[link[PARENT]], Q)
-        b = times(q, load3(data, B))
-        arm = load3(n, ARM)
+        q = load9(n, Node.AXES)
+        above = load9(par.tree_nodes[link[Link.PARENT]], Node.AXES)
+        b = times(q, load3(data, Data.CHILD_POINT))
+        arm = load3(n, Node.ARM)
         store3(base, Base.CHILD_ARM, b)
-        store3(base, Base.PARENT_ARM, add(arm, b) if link[KIND] == SINGLE else arm)
-        store3(base, Base.AXIS, times(above, load3(data, AXIS)))
-        acceleration = load3(n, XDOT)
-        turning = load3(n, XDOT + 3)
+        store3(base, Base.PARENT_ARM, add(arm, b) if link[Link.KIND] == SINGLE else arm)
+        store3(base, Base.AXIS, times(above, load3(data, Data.AXIS)))
+        acceleration = load3(n, Node.XDOT)
+        turning = load3(n, Node.XDOT + 3)
         store3(base, Base.ACCELERATION, acceleration)
         store3(base, Base.TURNING, turning)
-        store3(base, Base.FORCE, add(load3(n, APPLIED), scaled(data[MASS], acceleration)))
-        store3(base, Base.MOMENT, add(load3(n, APPLIED + 3), inertia_times(q, data, turning)))
+        store3(base, Base.FORCE, add(load3(n, Node.APPLIED), scaled(data[Data.MASS], acceleration)))
+        store3(base, Base.MOMENT, add(load3(n, Node.APPLIED + 3), inertia_times(q, data, turning)))
         for k in range(freedoms(link)):
-            base[Base.RATES + k] = z[link[RATE] + k]
-            base[Base.GAINS + k] = n[UDOT + k]
-        if link[KIND] == BALL:
+            base[Base.RATES + k] = z[link[Link.RATE] + k]
+            base[Base.GAINS + k] = n[Node.UDOT + k]
+        if link[Link.KIND] == BALL:
             for k in range(4):
-                base[Base.COORDINATES + k] = z[link[COORDINATE] + k]
+                base[Base.COORDINATES + k] = z[link[Link.COORDINATE] + k]
         base[Base.STIFFNESS] = 0.0
         base[Base.DAMPING] = 0.0
         for k in range(9):
@@ -165,7 +143,7 @@ def note_base(z, par):
 def inertia_times(q, data, v):
     """I v of a body with the axes q."""
     own = transposed_times(q, v)
-    return times(q, (data[MOMENTS] * own[0], data[MOMENTS + 1] * own[1], data[MOMENTS + 2] * own[2]))
+    return times(q, (data[Data.MOMENTS] * own[0], data[Data.MOMENTS + 1] * own[1], data[Data.MOMENTS + 2] * own[2]))
 
 
 def gather_wrenches(par):
@@ -173,12 +151,12 @@ def gather_wrenches(par):
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         link = par.tree_links[i]
         base = par.tree_base[i]
-        if link[PARENT] > 0:
-            above = par.tree_base[link[PARENT]]
+        if link[Link.PARENT] > 0:
+            above = par.tree_base[link[Link.PARENT]]
             force = load3(base, Base.FORCE)
             add3(above, Base.FORCE, force)
-            add3(above, Base.MOMENT, cross(load3(par.tree_nodes[i], ARM), force))
-            if link[KIND] != BALL:
+            add3(above, Base.MOMENT, cross(load3(par.tree_nodes[i], Node.ARM), force))
+            if link[Link.KIND] != BALL:
                 add3(above, Base.MOMENT, load3(base, Base.MOMENT))
 
 
@@ -188,23 +166,23 @@ def change_all(j, k, moved, quickened, par):
         for l in range(Change.WIDTH):
             par.tree_change[i, l] = 0.0
         for l in range(6):
-            par.tree_nodes[i, APPLIED + l] = 0.0
-        store3(par.tree_nodes[i], TAU, ZERO)
+            par.tree_nodes[i, Node.APPLIED + l] = 0.0
+        store3(par.tree_nodes[i], Node.TAU, ZERO)
     for i in range(j, par.tree_links.shape[0]):
         change_node(i, k, moved if i == j else 0.0, quickened if i == j else 0.0, par)
         change_own_force(par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i])
     change_forces(par)
     for i in range(j, par.tree_links.shape[0]):
         link = par.tree_links[i]
-        if link[KIND] != TRANSLATION:
-            turned = load3(par.tree_change[link[PARENT]], Change.TURN)
+        if link[Link.KIND] != TRANSLATION:
+            turned = load3(par.tree_change[link[Link.PARENT]], Change.TURN)
             arm = change_joint(
-                link[KIND], par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i], turned
+                link[Link.KIND], par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i], turned
             )
-            add3(par.tree_nodes[link[PARENT]], APPLIED + 3, cross(arm, load3(par.tree_base[i], Base.FORCE)))
-    if par.tree_links[j, KIND] == SINGLE:
+            add3(par.tree_nodes[link[Link.PARENT]], Node.APPLIED + 3, cross(arm, load3(par.tree_base[i], Base.FORCE)))
+    if par.tree_links[j, Link.KIND] == SINGLE:
         base = par.tree_base[j]
-        par.tree_nodes[j, TAU] -= moved * base[Base.STIFFNESS] + quickened * base[Base.DAMPING]
+        par.tree_nodes[j, Node.TAU] -= moved * base[Base.STIFFNESS] + quickened * base[Base.DAMPING]
 
 
 def change_node(i, k, moved, quickened, par):
@@ -213,27 +191,27 @@ def change_node(i, k, moved, quickened, par):
     n = par.tree_nodes[i]
     base = par.tree_base[i]
     change = par.tree_change[i]
-    above = par.tree_change[link[PARENT]]
-    spin = load3(par.tree_nodes[link[PARENT]], W)
-    if link[KIND] == TRANSLATION:
+    above = par.tree_change[link[Link.PARENT]]
+    spin = load3(par.tree_nodes[link[Link.PARENT]], Node.SPIN)
+    if link[Link.KIND] == TRANSLATION:
         unit = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
         for l in range(Change.WIDTH):
             change[l] = 0.0
         store3(change, Change.MOVE, scaled(moved, unit))
         store3(change, Change.SPEED, scaled(quickened, unit))
         return
-    if link[KIND] == BALL:
-        slide = change_ball(n, base, change, above, scaled(moved, column(load9(n, Q), k)))
-        add3(change, Change.SPIN, scaled(quickened, column(load9(n, Q), k)))
+    if link[Link.KIND] == BALL:
+        slide = change_ball(n, base, change, above, scaled(moved, column(load9(n, Node.AXES), k)))
+        add3(change, Change.SPIN, scaled(quickened, column(load9(n, Node.AXES), k)))
     else:
         slide = change_single(spin, base, par.tree_data[i], change, above, moved, quickened)
-    change_arms(spin, load3(par.tree_base[link[PARENT]], Base.TURNING), n, base, change, above, slide)
+    change_arms(spin, load3(par.tree_base[link[Link.PARENT]], Base.TURNING), n, base, change, above, slide)
 
 
 def change_ball(n, base, change, above, turn):
     """A ball that turns by itself; returns the shift of its point in the parent, which is none."""
     store3(change, Change.TURN, turn)
-    store3(change, Change.SPIN, cross(turn, load3(n, W)))
+    store3(change, Change.SPIN, cross(turn, load3(n, Node.SPIN)))
     store3(change, Change.TURNING, cross(turn, load3(base, Base.TURNING)))
     store3(change, Change.SPEED, load3(above, Change.SPEED))
     store3(change, Change.ACCELERATION, load3(above, Change.ACCELERATION))
@@ -255,8 +233,8 @@ def change_single(spin, base, data, change, above, moved, quickened):
     along = add(scaled(quickened, d), scaled(rate, axis))
     carried = add(scaled(quickened, swept), scaled(rate, swept_change))
     gained = scaled(base[Base.GAINS], axis)
-    turn = data[TURN]
-    advance = data[ADVANCE]
+    turn = data[Data.TURN]
+    advance = data[Data.ADVANCE]
     store3(change, Change.TURN, add(turn_above, scaled(moved * turn, d)))
     store3(change, Change.SPIN, add(load3(above, Change.SPIN), scaled(turn, along)))
     store3(change, Change.TURNING, add(load3(above, Change.TURNING), scaled(turn, add(gained, carried))))
@@ -280,7 +258,7 @@ def change_arms(spin, turning, n, base, change, above, slide):
     store3(change, Change.MOVE, add(load3(above, Change.MOVE), subtract(dp, db)))
     speed, acceleration = swing(spin, turning, p, load3(above, Change.SPIN), load3(above, Change.TURNING), dp)
     back, drawn = swing(
-        load3(n, W), load3(base, Base.TURNING), b, load3(change, Change.SPIN), load3(change, Change.TURNING), db
+        load3(n, Node.SPIN), load3(base, Base.TURNING), b, load3(change, Change.SPIN), load3(change, Change.TURNING), db
     )
     add3(change, Change.SPEED, subtract(speed, back))
     add3(change, Change.ACCELERATION, subtract(acceleration, drawn))
@@ -296,19 +274,19 @@ def swing(w, alpha, x, dw, dalpha, dx):
 
 def change_own_force(n, data, base, change):
     """APPLIED = the change of (m a - m g, I alpha + omega x I omega) and of the loads, dI = phi x I - I phi x; TAU = 0."""
-    store3(n, TAU, ZERO)
+    store3(n, Node.TAU, ZERO)
     phi = load3(change, Change.TURN)
-    w = load3(n, W)
+    w = load3(n, Node.SPIN)
     dw = load3(change, Change.SPIN)
     alpha = load3(base, Base.TURNING)
-    q = load9(n, Q)
+    q = load9(n, Node.AXES)
     momentum = inertia_times(q, data, w)
     of_momentum = add(cross(phi, momentum), inertia_times(q, data, subtract(dw, cross(phi, w))))
     of_rate = inertia_times(q, data, subtract(load3(change, Change.TURNING), cross(phi, alpha)))
     turned = add(cross(phi, inertia_times(q, data, alpha)), of_rate)
     torque = add(turned, add(cross(dw, momentum), cross(w, of_momentum)))
-    store3(n, APPLIED, scaled(data[MASS], load3(change, Change.ACCELERATION)))
-    store3(n, APPLIED + 3, subtract(torque, times(load9(base, Base.LOADED), phi)))
+    store3(n, Node.APPLIED, scaled(data[Data.MASS], load3(change, Change.ACCELERATION)))
+    store3(n, Node.APPLIED + 3, subtract(torque, times(load9(base, Base.LOADED), phi)))
 
 
 def change_joint(kind, n, data, base, change, turn_above):
@@ -319,10 +297,10 @@ def change_joint(kind, n, data, base, change, turn_above):
     lost = cross(db, force)
     about = subtract(load3(base, Base.MOMENT), cross(load3(base, Base.CHILD_ARM), force))
     if kind == BALL:
-        own = transposed_times(load9(n, Q), subtract(cross(about, load3(change, Change.TURN)), lost))
+        own = transposed_times(load9(n, Node.AXES), subtract(cross(about, load3(change, Change.TURN)), lost))
         for k in range(3):
-            n[TAU + k] -= (1.0 - data[HELD + k]) * own[k]
+            n[Node.TAU + k] -= (1.0 - data[Data.HELD + k]) * own[k]
         return arm
-    pull = add(scaled(data[ADVANCE], force), scaled(data[TURN], about))
-    n[TAU] -= dot(load3(base, Base.AXIS), subtract(cross(pull, turn_above), scaled(data[TURN], lost)))
+    pull = add(scaled(data[Data.ADVANCE], force), scaled(data[Data.TURN], about))
+    n[Node.TAU] -= dot(load3(base, Base.AXIS), subtract(cross(pull, turn_above), scaled(data[Data.TURN], lost)))
     return subtract(arm, db)

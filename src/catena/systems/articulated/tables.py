@@ -25,20 +25,20 @@ def articulated_arrays(linkage: Linkage) -> Arrays:
     """Parameters and scratch, by the names of the kernels."""
     layout = layout_of(linkage)
     n, joints = linkage.count, len(linkage.joints)
-    data = np.zeros((len(layout.nodes), motion.DATA))
-    scratch = np.zeros((len(layout.nodes), motion.SCRATCH))
-    scratch[0, motion.ORIENTATION] = 1.0
-    scratch[0, motion.Q : motion.Q + 9] = np.eye(3).ravel()
+    data = np.zeros((len(layout.nodes), motion.Data.WIDTH))
+    scratch = np.zeros((len(layout.nodes), motion.Node.WIDTH))
+    scratch[0, motion.Node.ORIENTATION] = 1.0
+    scratch[0, motion.Node.AXES : motion.Node.AXES + 9] = np.eye(3).ravel()
     for k, node in enumerate(layout.nodes):
         if node is None:
             continue
-        data[k, motion.A : motion.TURN] = *node.a, *node.b, *node.axis
-        data[k, [motion.TURN, motion.ADVANCE]] = node.turn, node.advance
-        data[k, motion.HELD : motion.HELD + 3] = node.held
+        data[k, motion.Data.PARENT_POINT : motion.Data.TURN] = *node.a, *node.b, *node.axis
+        data[k, [motion.Data.TURN, motion.Data.ADVANCE]] = node.turn, node.advance
+        data[k, motion.Data.HELD : motion.Data.HELD + 3] = node.held
         if node.body >= 0:
             body = linkage.bodies[node.body]
-            data[k, motion.MASS] = body.mass
-            data[k, motion.MOMENTS : motion.MOMENTS + 3] = body.moments
+            data[k, motion.Data.MASS] = body.mass
+            data[k, motion.Data.MOMENTS : motion.Data.MOMENTS + 3] = body.moments
     return {
         "tree_links": layout.links.copy(),
         "tree_data": data,
@@ -56,16 +56,16 @@ def articulated_arrays(linkage: Linkage) -> Arrays:
 
 
 def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
-    table = np.full((len(linkage.joints), forces.JOINTS), -1, dtype=np.int64)
+    table = np.full((len(linkage.joints), forces.JointPlace.WIDTH), -1, dtype=np.int64)
     for k in range(len(linkage.joints)):
-        table[k, forces.IMAGE_PLACE] = layout.images.get(k, -1)
-        table[k, forces.ANGLE_PLACE] = layout.angles.get(k, -1)
-        table[k, forces.SHIFT_PLACE] = layout.shifts.get(k, -1)
+        table[k, forces.JointPlace.IMAGE] = layout.images.get(k, -1)
+        table[k, forces.JointPlace.ANGLE] = layout.angles.get(k, -1)
+        table[k, forces.JointPlace.SHIFT] = layout.shifts.get(k, -1)
     for number, node in enumerate(layout.nodes):
         if node is not None and node.joint >= 0 and node.turn != 0.0:
-            table[node.joint, forces.HINGE] = number
+            table[node.joint, forces.JointPlace.HINGE] = number
     for closure, k in enumerate(linkage.tree.loops):
-        table[k, forces.CLOSURE] = closure
+        table[k, forces.JointPlace.CLOSURE] = closure
     return table
 
 
@@ -100,13 +100,13 @@ def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
 def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) -> Arrays:
     """What `charts` needs: the rates around loops, their units, and scratch."""
     count, rates = len(row_units), len(layout.loop_rates)
-    table = np.zeros((rates, charts.RATES), dtype=np.int64)
+    table = np.zeros((rates, charts.LoopRate.WIDTH), dtype=np.int64)
     columns = np.full(len(layout.nodes), -1, dtype=np.int64)
     rate_units = np.ones(rates)
     for c, (k, number) in enumerate(layout.loop_rates):
         node = layout.nodes[k]
         assert node is not None
-        table[c] = k, number, layout.links[k, motion.RATE] + number
+        table[c] = k, number, layout.links[k, motion.Link.RATE] + number
         columns[k] = c if number == 0 else columns[k]
         if node.kind == TRANSLATION or (node.kind == SINGLE and node.turn == 0.0):
             rate_units[c] = _size(linkage, layout, next(i for i, loop in enumerate(layout.loops) if k in loop))
@@ -123,5 +123,5 @@ def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) ->
         "tree_applied": np.zeros((len(layout.nodes), 9)),
         "tree_closed": np.zeros(layout.dimension),
         "tree_before": np.zeros(2 * layout.dimension),
-        "tree_fault": np.zeros(charts.FAULT),
+        "tree_fault": np.zeros(charts.Fault.WIDTH),
     }

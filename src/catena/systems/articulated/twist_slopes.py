@@ -11,9 +11,9 @@ from ...kernel import Record
 from ..linkages import layout as at
 from ..linkages.blocks import torsion_curvature, torsion_slope
 from .force_slopes import change_all_forces, note_all_forces
-from .forces import ANGLE_PLACE, CLOSURE
-from .loops import Closure, ClosureData, turned_from
-from .motion import APPLIED, W
+from .forces import JointPlace
+from .loops import Closure, ClosureData
+from .motion import Node, turned_from
 from .slopes import Change
 
 
@@ -33,14 +33,14 @@ def note_forces_and_twists(z, par):
     for number in range(par.tree_joints.shape[0]):
         which = par.link[number, at.Link.TORSION]
         joint = par.tree_joints[number]
-        k = joint[CLOSURE]
+        k = joint[JointPlace.CLOSURE]
         if which >= 0 and k >= 0:
             twist = par.tree_twists[k]
             n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
             m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
             axis = turned_from(n, par.tree_closure_data[k], ClosureData.TRIAD)
-            spin = subtract(load3(m, W), load3(n, W))
-            theta = z[joint[ANGLE_PLACE]]
+            spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
+            theta = z[joint[JointPlace.ANGLE]]
             damping = par.joint[number, at.Joint.DAMPING]
             store3(twist, Twist.AXIS, axis)
             store3(twist, Twist.SPIN, spin)
@@ -73,5 +73,5 @@ def change_twist(twist, of_n, of_m, n, m):
     quicker = dot(axis_change, load3(twist, Twist.SPIN)) + dot(axis, spin)
     torque = -twist[Twist.STIFFNESS] * dot(axis, turn) - twist[Twist.DAMPING] * quicker
     change = add(scaled(torque, axis), scaled(twist[Twist.TORQUE], axis_change))
-    add3(n, APPLIED + 3, change)
-    add3(m, APPLIED + 3, scaled(-1.0, change))
+    add3(n, Node.APPLIED + 3, change)
+    add3(m, Node.APPLIED + 3, scaled(-1.0, change))
