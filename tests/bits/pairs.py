@@ -226,7 +226,8 @@ for title, made, method in (
     ("RK4", small, lambda: ct.RK4()),
     ("Rattle", small, lambda: ct.Rattle()),
     ("Verlet", small, lambda: ct.StormerVerlet()),
-    ("rotations, Gauss 2", chain(3, lennard_jones, form="rotation"), lambda: ct.Gauss(2)),
+    ("rotations, splitting 4", chain(3, lennard_jones, form="rotation"), lambda: ct.Splitting(4)),
+    ("rotations, Rattle", chain(3, lennard_jones, form="rotation"), lambda: ct.Rattle()),
     ("multiplier, Gauss 2", chain(3, lennard_jones, form="multiplier"), lambda: ct.Gauss(2)),
 ):  # fmt: skip
     add(f"chain, {title}", made, method)

@@ -182,7 +182,7 @@ def test_energy_and_force_are_the_same_in_every_form(row, form):
     program = build(problem.system, ct.Rattle() if form == "rotation" else ct.RK4(), compiled=False)
     z = program.view.pack(state)
     out = np.zeros(len(z) + 1)
-    name = next(part for part in vars(program.module) if part.endswith(("matrix_force", "multiplier_rate")))
+    name = next(part for part in vars(program.module) if part.endswith(("chain_force", "multiplier_rate")))
     getattr(program.module, name)(z, program.par, out)
     assert np.abs(program.par.f[1] - row["force"]).max() < 3e-13 * np.abs(row["force"]).max()
     if form == "rotation":

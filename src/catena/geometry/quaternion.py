@@ -12,6 +12,44 @@ from ..summation import add
 HOLD = 2.0**-11
 
 
+def load4(row, at):
+    """The quaternion that stands in a row from `at` on."""
+    return row[at], row[at + 1], row[at + 2], row[at + 3]
+
+
+def store4(row, at, q):
+    """Put a quaternion into a row."""
+    row[at] = q[0]
+    row[at + 1] = q[1]
+    row[at + 2] = q[2]
+    row[at + 3] = q[3]
+
+
+def with_vector(scalar, v):
+    """The quaternion of a scalar and a vector."""
+    return scalar, v[0], v[1], v[2]
+
+
+def conjugate(q):
+    """q with the opposite vector."""
+    return q[0], -q[1], -q[2], -q[3]
+
+
+def square(q):
+    """q . q."""
+    return q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]
+
+
+def product(p, q):
+    """p * q."""
+    return (
+        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+        p[0] * q[2] + p[2] * q[0] + p[3] * q[1] - p[1] * q[3],
+        p[0] * q[3] + p[3] * q[0] + p[1] * q[2] - p[2] * q[1],
+    )
+
+
 def multiply_right(q, a, b, c, d):
     """q := q * (a, b, c, d)."""
     q0 = q[0]

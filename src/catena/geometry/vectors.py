@@ -114,6 +114,11 @@ def cross(a, b):
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
+def sum_from(start, a, b):
+    """start + a . b, added up from the left."""
+    return start + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
 def times(m, a):
     """m a."""
     return (
@@ -130,6 +135,24 @@ def transposed_times(m, a):
         m[1] * a[0] + m[4] * a[1] + m[7] * a[2],
         m[2] * a[0] + m[5] * a[1] + m[8] * a[2],
     )
+
+
+def product_transposed(a, b):
+    """a b^T."""
+    return (
+        a[0] * b[0] + a[1] * b[1] + a[2] * b[2], a[0] * b[3] + a[1] * b[4] + a[2] * b[5], a[0] * b[6] + a[1] * b[7] + a[2] * b[8],
+        a[3] * b[0] + a[4] * b[1] + a[5] * b[2], a[3] * b[3] + a[4] * b[4] + a[5] * b[5], a[3] * b[6] + a[4] * b[7] + a[5] * b[8],
+        a[6] * b[0] + a[7] * b[1] + a[8] * b[2], a[6] * b[3] + a[7] * b[4] + a[8] * b[5], a[6] * b[6] + a[7] * b[7] + a[8] * b[8],
+    )  # fmt: skip
+
+
+def transposed_product(a, b):
+    """a^T b."""
+    return (
+        a[0] * b[0] + a[3] * b[3] + a[6] * b[6], a[0] * b[1] + a[3] * b[4] + a[6] * b[7], a[0] * b[2] + a[3] * b[5] + a[6] * b[8],
+        a[1] * b[0] + a[4] * b[3] + a[7] * b[6], a[1] * b[1] + a[4] * b[4] + a[7] * b[7], a[1] * b[2] + a[4] * b[5] + a[7] * b[8],
+        a[2] * b[0] + a[5] * b[3] + a[8] * b[6], a[2] * b[1] + a[5] * b[4] + a[8] * b[7], a[2] * b[2] + a[5] * b[5] + a[8] * b[8],
+    )  # fmt: skip
 
 
 def column(m, k):

@@ -20,16 +20,16 @@ from __future__ import annotations
 
 import math
 
-from ...geometry.vectors import along_axis, dot, load3
+from ...geometry.quaternion import load4, product, store4, with_vector
+from ...geometry.vectors import along_axis, dot, load3, sum_from
 from ...kernel import Record
 from ...summation import put_back, save
 from ...views import LOOP_LOST, OK, method_step
-from ..linkages.rows import sum_from
 from ..linkages.solver import eliminate, substitute
 from .forces import Place
 from .kernels import articulated_field, freedoms, handed
 from .loops import Closure, Condition, Row, along_row, turn_of, write_row
-from .motion import BALL, Link, Node, load_quaternion, place_nodes, product, store_quaternion, with_vector
+from .motion import BALL, Link, Node, place_nodes
 
 
 class LoopRate(Record):
@@ -262,7 +262,7 @@ def move(y, c, change, par):
     k = par.tree_rates[c, LoopRate.NUMBER]
     if link[Link.KIND] == BALL:
         turn = with_vector(math.cos(0.5 * change), along_axis(k, math.sin(0.5 * change)))
-        store_quaternion(y, at, product(load_quaternion(y, at), turn))
+        store4(y, at, product(load4(y, at), turn))
     else:
         y[at + k] += change
 

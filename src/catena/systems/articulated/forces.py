@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 
-from ...geometry.vectors import add, add3, cross, dot, load3, negative, scaled, subtract
+from ...geometry.vectors import add, add3, cross, dot, load3, negative, scaled, subtract, sum_from
 from ...kernel import Record, slot
 from ..linkages import layout as at
 from ..linkages.blocks import torsion_slope
 from ..linkages.forces import DAMPER, load_values, point_tension
-from ..linkages.rows import sum_from
 from .motion import Link, Node, turned_from
 
 

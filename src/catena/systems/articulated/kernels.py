@@ -10,6 +10,7 @@ P begins as the inertia of the node and p as (-m g - f, omega x I omega - torque
 
 from __future__ import annotations
 
+from ...geometry.quaternion import load4, product, store4, with_vector
 from ...geometry.vectors import (
     ZERO,
     add,
@@ -25,7 +26,7 @@ from ...geometry.vectors import (
 )  # fmt: skip
 from ...kernel import slot
 from ..linkages.layout import Space
-from .motion import BALL, SINGLE, Data, Link, Node, load_quaternion, place_nodes, product, store_quaternion, with_vector
+from .motion import BALL, SINGLE, Data, Link, Node, place_nodes
 
 
 @slot
@@ -247,7 +248,7 @@ def articulated_field(z, par, out):
                 out[at + k] = z[rate + k]
         if link[Link.KIND] == BALL:
             turning = with_vector(0.0, scaled(0.5, load3(z, rate)))
-            store_quaternion(out, at, product(load_quaternion(z, at), turning))
+            store4(out, at, product(load4(z, at), turning))
     carry_along(z, par, out)
 
 

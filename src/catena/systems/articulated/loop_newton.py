@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...elimination import factorise, solve
+from ...geometry.quaternion import load4, product, store4, with_vector
 from ...geometry.vectors import add, cross, dot, load3, scaled
 from ...kernel import Record
 from ...views import OK, SINGULAR
@@ -35,7 +36,7 @@ from ..linkages.solver import eliminate, substitute
 from .charts import LoopRate, close_loops
 from .kernels import freedoms
 from .loops import Row
-from .motion import BALL, Link, load_quaternion, product, store_quaternion, with_vector
+from .motion import BALL, Link
 from .newton import slope_arrays
 from .slopes import Base, find_slopes
 from .twist_slopes import Twist
@@ -163,7 +164,7 @@ def write_turn(at, base, phi, u, out):
     """qdot = q w/2 as quaternions; with dq = q phi/2 it changes by q (phi w/4 + u/2)."""
     w = load3(base, Base.RATES)
     change = with_vector(-0.25 * dot(phi, w), add(scaled(0.25, cross(phi, w)), scaled(0.5, u)))
-    store_quaternion(out, at, product(load_quaternion(base, Base.COORDINATES), change))
+    store4(out, at, product(load4(base, Base.COORDINATES), change))
 
 
 def write_stretch(at, base, out):
@@ -171,7 +172,7 @@ def write_stretch(at, base, out):
     for k in range(out.shape[0]):
         out[k] = 0.0
     half = with_vector(0.0, scaled(0.5, load3(base, Base.RATES)))
-    store_quaternion(out, at, product(load_quaternion(base, Base.COORDINATES), half))
+    store4(out, at, product(load4(base, Base.COORDINATES), half))
 
 
 def take_unknowns(x, par, y):
@@ -196,9 +197,9 @@ def take_unknowns(x, par, y):
 
 def within_ball(at, base, x):
     """q^-1 dq."""
-    q0, q1, q2, q3 = load_quaternion(base, Base.COORDINATES)
+    q0, q1, q2, q3 = load4(base, Base.COORDINATES)
     g = 1.0 / (q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
-    return product((g * q0, -g * q1, -g * q2, -g * q3), load_quaternion(x, at))
+    return product((g * q0, -g * q1, -g * q2, -g * q3), load4(x, at))
 
 
 def factorise_loops(c, h, par):

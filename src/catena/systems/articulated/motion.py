@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ...geometry.quaternion import normalised_rotation
+from ...geometry.quaternion import load4, normalised_rotation, product, store4, with_vector
 from ...geometry.vectors import (
     ZERO,
     add,
@@ -84,37 +84,9 @@ def turned_from(n, data, at):
     return times(load9(n, Node.AXES), load3(data, at))
 
 
-def load_quaternion(row, at):
-    """The quaternion that stands in a row from `at` on."""
-    return row[at], row[at + 1], row[at + 2], row[at + 3]
-
-
-def store_quaternion(row, at, q):
-    """Put a quaternion into a row."""
-    row[at] = q[0]
-    row[at + 1] = q[1]
-    row[at + 2] = q[2]
-    row[at + 3] = q[3]
-
-
-def with_vector(scalar, v):
-    """The quaternion of a scalar and a vector."""
-    return scalar, v[0], v[1], v[2]
-
-
-def product(p, q):
-    """The quaternion p * q."""
-    return (
-        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
-        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
-        p[0] * q[2] + p[2] * q[0] + p[3] * q[1] - p[1] * q[3],
-        p[0] * q[3] + p[3] * q[0] + p[1] * q[2] - p[2] * q[1],
-    )
-
-
 def orient(n, q):
     """Set the orientation of a node."""
-    store_quaternion(n, Node.ORIENTATION, q)
+    store4(n, Node.ORIENTATION, q)
     store9(n, Node.AXES, normalised_rotation(q))
 
 
@@ -153,7 +125,7 @@ def store6(row, at, u, v):
 
 def place_ball(z, link, data, n, above):
     """The orientation is absolute, the rates are the angular velocity in the body."""
-    orient(n, load_quaternion(z, link[Link.COORDINATE]))
+    orient(n, load4(z, link[Link.COORDINATE]))
     p = turned_from(above, data, Data.PARENT_POINT)
     b = turned_from(n, data, Data.CHILD_POINT)
     set_motion(n, above, p, b, turned_from(n, z, link[Link.RATE]))
@@ -186,9 +158,9 @@ def place_single(z, link, data, n, above):
     advance = data[Data.ADVANCE]
     half = 0.5 * turn * x
     about = with_vector(math.cos(half), scaled(math.sin(half), load3(data, Data.AXIS)))
-    q = product(load_quaternion(above, Node.ORIENTATION), about)
+    q = product(load4(above, Node.ORIENTATION), about)
     if link[Link.IMAGE] >= 0:
-        q = product(q, load_quaternion(z, link[Link.IMAGE]))
+        q = product(q, load4(z, link[Link.IMAGE]))
     orient(n, q)
     d = turned_from(above, data, Data.AXIS)
     b = turned_from(n, data, Data.CHILD_POINT)

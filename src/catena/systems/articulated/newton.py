@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...elimination import factorise, reciprocal, solve
+from ...geometry.quaternion import load4, product, store4, with_vector
 from ...geometry.vectors import add, cross, dot, load3, negative, scaled
 from ...views import SINGULAR
 from .force_slopes import Tie
 from .kernels import freedoms
-from .motion import BALL, Link, load_quaternion, product, store_quaternion, with_vector
+from .motion import BALL, Link
 from .slopes import Base, Change, find_slopes
 
 
@@ -96,7 +97,7 @@ def turn_ball(at, to, h, base, x, phi):
     q = load3(base, Base.COORDINATES + 1)
     w = load3(base, Base.RATES)
     half = 0.5 * h
-    s = product(with_vector(q0, negative(q)), load_quaternion(x, at))
+    s = product(with_vector(q0, negative(q)), load4(x, at))
     t = product(s, with_vector(1.0, scaled(half, w)))
     g = reciprocal(0.5 * (q0 * q0 + dot(q, q)) * (1.0 + half * half * dot(w, w)))
     phi[to] = t[1] * g
@@ -108,11 +109,11 @@ def follow_ball(at, rate, h, base, x):
     """dq = (r_q + h q dw/2) (1 + h w/2)/g."""
     w = load3(base, Base.RATES)
     half = 0.5 * h
-    s = product(load_quaternion(base, Base.COORDINATES), with_vector(0.0, scaled(half, load3(x, rate))))
+    s = product(load4(base, Base.COORDINATES), with_vector(0.0, scaled(half, load3(x, rate))))
     r = (x[at] + s[0], x[at + 1] + s[1], x[at + 2] + s[2], x[at + 3] + s[3])
     t = product(r, with_vector(1.0, scaled(half, w)))
     g = reciprocal(1.0 + half * half * dot(w, w))
-    store_quaternion(x, at, (t[0] * g, t[1] * g, t[2] * g, t[3] * g))
+    store4(x, at, (t[0] * g, t[1] * g, t[2] * g, t[3] * g))
 
 
 def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, NDArray[Any]]:

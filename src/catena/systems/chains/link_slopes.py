@@ -9,8 +9,20 @@ D = r_b - r_a, the left body feels -F and -(C + D x F). Bodies move by dr and tu
 with (df, dc) = S (dd, dtheta) and S, 6 x 6, by central differences of f and c; it lies in the scratch par.bond_slope.
 """
 
-from ...geometry.vectors import ZERO, add, cross, scaled, times, transposed_times
-from .links import given_rotation, link_force, relative
+from ...geometry.vectors import (
+    ZERO,
+    add,
+    along_axis,
+    cross,
+    dot,
+    load3,
+    scaled,
+    subtract,
+    times,
+    transposed_times,
+    unit,
+)  # fmt: skip
+from .links import force_at, given_rotation, relative
 
 GAP = 1e-6  # relative to |d|, and in radians: half the digits for a difference, which is plenty for an iteration matrix
 
@@ -28,55 +40,23 @@ def add_slopes_of_links(z, par):
 
 def add_link(z, j, a, b, par):
     """The link between bodies j and j + 1 with rotations a and b."""
-    n = par.mass.shape[0]
-    d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33 = relative(z, n, j, a, b)
-    square = d1 * d1 + d2 * d2 + d3 * d3
-    gap = GAP * (square**0.5 if square > 0.0 else 1.0)
+    d, q = relative(z, j, a, b)
     s = par.bond_slope
     which = par.link_which[j]
-    for i in range(3):
-        e1 = gap if i == 0 else 0.0
-        e2 = gap if i == 1 else 0.0
-        e3 = gap if i == 2 else 0.0
-        p = link_force(which, d1 + e1, d2 + e2, d3 + e3, q11, q12, q13, q21, q22, q23, q31, q32, q33, par)
-        m = link_force(which, d1 - e1, d2 - e2, d3 - e3, q11, q12, q13, q21, q22, q23, q31, q32, q33, par)
-        e1 = GAP if i == 0 else 0.0
-        e2 = GAP if i == 1 else 0.0
-        e3 = GAP if i == 2 else 0.0
-        # Q hat(e), row by row
-        t11 = q12 * e3 - q13 * e2
-        t12 = q13 * e1 - q11 * e3
-        t13 = q11 * e2 - q12 * e1
-        t21 = q22 * e3 - q23 * e2
-        t22 = q23 * e1 - q21 * e3
-        t23 = q21 * e2 - q22 * e1
-        t31 = q32 * e3 - q33 * e2
-        t32 = q33 * e1 - q31 * e3
-        t33 = q31 * e2 - q32 * e1
-        u = link_force(
-            which, d1, d2, d3, q11 + t11, q12 + t12, q13 + t13, q21 + t21, q22 + t22, q23 + t23,
-            q31 + t31, q32 + t32, q33 + t33, par,
-        )  # fmt: skip
-        v = link_force(
-            which, d1, d2, d3, q11 - t11, q12 - t12, q13 - t13, q21 - t21, q22 - t22, q23 - t23,
-            q31 - t31, q32 - t32, q33 - t33, par,
-        )  # fmt: skip
-        for r in range(6):
-            s[r, i] = (p[r] - m[r]) / (2.0 * gap)
-            s[r, 3 + i] = (u[r] - v[r]) / (2.0 * GAP)
-    f1, f2, f3, c1, c2, c3 = link_force(which, d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, par)
-    force = times(a, (f1, f2, f3))
-    torque = times(b, (c1, c2, c3))
-    between = (z[3 * j + 3] - z[3 * j], z[3 * j + 4] - z[3 * j + 1], z[3 * j + 5] - z[3 * j + 2])
+    write_slopes(which, d, q, par, s)
+    f, c = force_at(which, d, q, par)
+    force = times(a, f)
+    torque = times(b, c)
+    between = subtract(load3(z, 3 * j + 3), load3(z, 3 * j))
     for column in range(12):
         k = column % 6
-        unit = (1.0 if k % 3 == 0 else 0.0, 1.0 if k % 3 == 1 else 0.0, 1.0 if k % 3 == 2 else 0.0)
+        axis = unit(k % 3)
         sign = -1.0 if column < 6 else 1.0
-        moved = scaled(sign, unit) if k < 3 else ZERO  # dr_b - dr_a
-        spun = ZERO if k < 3 else scaled(sign, unit)  # phi_b - phi_a
-        left = unit if k >= 3 and column < 6 else ZERO
-        right = unit if k >= 3 and column >= 6 else ZERO
-        dd = add(transposed_times(a, moved), cross((d1, d2, d3), transposed_times(a, left)))
+        moved = scaled(sign, axis) if k < 3 else ZERO  # dr_b - dr_a
+        spun = ZERO if k < 3 else scaled(sign, axis)  # phi_b - phi_a
+        left = axis if k >= 3 and column < 6 else ZERO
+        right = axis if k >= 3 and column >= 6 else ZERO
+        dd = add(transposed_times(a, moved), cross(d, transposed_times(a, left)))
         dt = transposed_times(b, spun)
         force_change = add(times(a, sloped(s, 0, dd, dt)), cross(left, force))
         torque_change = add(times(b, sloped(s, 3, dd, dt)), cross(right, torque))
@@ -88,6 +68,37 @@ def add_link(z, j, a, b, par):
             of_left[3 + i, k] -= levered[i]
             of_right[i, k] += force_change[i]
             of_right[3 + i, k] += torque_change[i]
+
+
+def write_slopes(which, d, q, par, s):
+    """S of a link at d and Q."""
+    length = dot(d, d)
+    gap = GAP * (length**0.5 if length > 0.0 else 1.0)
+    for i in range(3):
+        e = along_axis(i, gap)
+        before, after = force_at(which, subtract(d, e), q, par), force_at(which, add(d, e), q, par)
+        write_difference(before, after, 2.0 * gap, s, i)
+        e = along_axis(i, GAP)
+        before, after = force_at(which, d, tilted(q, e, -1.0), par), force_at(which, d, tilted(q, e, 1.0), par)
+        write_difference(before, after, 2.0 * GAP, s, 3 + i)
+
+
+def tilted(q, e, sign):
+    """Q + sign Q hat(e)."""
+    a = (q[0], q[1], q[2])
+    b = (q[3], q[4], q[5])
+    c = (q[6], q[7], q[8])
+    a = add(a, scaled(sign, cross(a, e)))
+    b = add(b, scaled(sign, cross(b, e)))
+    c = add(c, scaled(sign, cross(c, e)))
+    return a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]
+
+
+def write_difference(before, after, apart, s, column):
+    """A column of S: what forces and torques change by."""
+    for r in range(3):
+        s[r, column] = (after[0][r] - before[0][r]) / apart
+        s[3 + r, column] = (after[1][r] - before[1][r]) / apart
 
 
 def sloped(s, first, dd, dt):

@@ -5,6 +5,18 @@ d = R_a^T (r_b - r_a) and Q = R_a^T R_b in the axes in which the bodies were giv
 """
 
 from ...geometry.quaternion import rotation, to_body
+from ...geometry.vectors import (
+    add3,
+    cross,
+    load3,
+    negative,
+    product_transposed,
+    subtract,
+    sum_from,
+    times,
+    transposed_product,
+    transposed_times,
+)  # fmt: skip
 from ...kernel import slot
 from .forces import body_rotation
 
@@ -19,30 +31,22 @@ def link_energy(which, d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, 
     """V(d, Q)."""
 
 
+def force_at(which, d, q, par):
+    """`link_force` as two vectors, for d and Q in registers."""
+    f1, f2, f3, c1, c2, c3 = link_force(
+        which, d[0], d[1], d[2], q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], q[8], par
+    )  # fmt: skip
+    return (f1, f2, f3), (c1, c2, c3)
+
+
 def given_rotation(z, n, j, par):
     """R F^T of body j: the axes in which it was given, to space."""
-    r11, r12, r13, r21, r22, r23, r31, r32, r33 = body_rotation(z, n, j)
-    f11, f12, f13, f21, f22, f23, f31, f32, f33 = rotation(par.frame[j])
-    return (
-        r11 * f11 + r12 * f12 + r13 * f13, r11 * f21 + r12 * f22 + r13 * f23, r11 * f31 + r12 * f32 + r13 * f33,
-        r21 * f11 + r22 * f12 + r23 * f13, r21 * f21 + r22 * f22 + r23 * f23, r21 * f31 + r22 * f32 + r23 * f33,
-        r31 * f11 + r32 * f12 + r33 * f13, r31 * f21 + r32 * f22 + r33 * f23, r31 * f31 + r32 * f32 + r33 * f33,
-    )  # fmt: skip
+    return product_transposed(body_rotation(z, n, j), rotation(par.frame[j]))
 
 
-def relative(z, n, j, a, b):
-    """d and Q, twelve numbers, of bodies j and j + 1 with rotations a and b."""
-    a11, a12, a13, a21, a22, a23, a31, a32, a33 = a
-    b11, b12, b13, b21, b22, b23, b31, b32, b33 = b
-    x = z[3 * j + 3] - z[3 * j]
-    y = z[3 * j + 4] - z[3 * j + 1]
-    w = z[3 * j + 5] - z[3 * j + 2]
-    return (
-        a11 * x + a21 * y + a31 * w, a12 * x + a22 * y + a32 * w, a13 * x + a23 * y + a33 * w,
-        a11 * b11 + a21 * b21 + a31 * b31, a11 * b12 + a21 * b22 + a31 * b32, a11 * b13 + a21 * b23 + a31 * b33,
-        a12 * b11 + a22 * b21 + a32 * b31, a12 * b12 + a22 * b22 + a32 * b32, a12 * b13 + a22 * b23 + a32 * b33,
-        a13 * b11 + a23 * b21 + a33 * b31, a13 * b12 + a23 * b22 + a33 * b32, a13 * b13 + a23 * b23 + a33 * b33,
-    )  # fmt: skip
+def relative(z, j, a, b):
+    """d and Q of bodies j and j + 1 with rotations a and b."""
+    return transposed_times(a, subtract(load3(z, 3 * j + 3), load3(z, 3 * j))), transposed_product(a, b)
 
 
 def add_forces_of_links(z, par):
@@ -55,29 +59,19 @@ def add_forces_of_links(z, par):
         which = par.link_which[j]
         if which < 0:
             continue
-        a11, a12, a13, a21, a22, a23, a31, a32, a33 = a
-        d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33 = relative(z, n, j, a, b)
-        f1, f2, f3, c1, c2, c3 = link_force(which, d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, par)
-        s1 = a11 * f1 + a12 * f2 + a13 * f3
-        s2 = a21 * f1 + a22 * f2 + a23 * f3
-        s3 = a31 * f1 + a32 * f2 + a33 * f3
-        t1 = d2 * f3 - d3 * f2 + q11 * c1 + q12 * c2 + q13 * c3
-        t2 = d3 * f1 - d1 * f3 + q21 * c1 + q22 * c2 + q23 * c3
-        t3 = d1 * f2 - d2 * f1 + q31 * c1 + q32 * c2 + q33 * c3
-        u1, u2, u3 = to_body(par.frame[j], t1, t2, t3)
-        v1, v2, v3 = to_body(par.frame[j + 1], c1, c2, c3)
-        par.f[j, 0] -= s1
-        par.f[j, 1] -= s2
-        par.f[j, 2] -= s3
-        par.tau[j, 0] -= u1
-        par.tau[j, 1] -= u2
-        par.tau[j, 2] -= u3
-        par.f[j + 1, 0] += s1
-        par.f[j + 1, 1] += s2
-        par.f[j + 1, 2] += s3
-        par.tau[j + 1, 0] += v1
-        par.tau[j + 1, 1] += v2
-        par.tau[j + 1, 2] += v3
+        d, q = relative(z, j, a, b)
+        f, c = force_at(which, d, q, par)
+        s = times(a, f)
+        t = cross(d, f)
+        t = (
+            sum_from(t[0], (q[0], q[1], q[2]), c),
+            sum_from(t[1], (q[3], q[4], q[5]), c),
+            sum_from(t[2], (q[6], q[7], q[8]), c),
+        )
+        add3(par.f[j], 0, negative(s))
+        add3(par.tau[j], 0, negative(to_body(par.frame[j], t[0], t[1], t[2])))
+        add3(par.f[j + 1], 0, s)
+        add3(par.tau[j + 1], 0, to_body(par.frame[j + 1], c[0], c[1], c[2]))
 
 
 def energy_of_link(z, j, par):
@@ -86,7 +80,5 @@ def energy_of_link(z, j, par):
     which = par.link_which[j]
     if which < 0:
         return 0.0
-    a = given_rotation(z, n, j, par)
-    b = given_rotation(z, n, j + 1, par)
-    d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33 = relative(z, n, j, a, b)
-    return link_energy(which, d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, par)
+    d, q = relative(z, j, given_rotation(z, n, j, par), given_rotation(z, n, j + 1, par))
+    return link_energy(which, d[0], d[1], d[2], q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], q[8], par)

@@ -8,28 +8,27 @@ system: d|q|^2/dt = |q|^2 (q.g)/(2 J0) and d(q.g)/dt = -(1 - |q|^2) q.V_q, which
 that of `chain_motion`, for every J0.
 """
 
+from ...geometry.quaternion import load4
+from ...geometry.vectors import ZERO, add, add3, load3, negative, scaled, store3, subtract
 from .forces import particle, place_particles, potential_of, push
 from .motion import (
     add_kinetic_energy,
     add_momenta,
     add_residual,
+    begin_measure,
     body_momentum,
     canonical_velocity,
-    clear,
-    potential_energy,
+    carried,
+    half_spin,
     space_momentum,
     tangency,
     unit_residual,
-)
+)  # fmt: skip
 
 
 def rotation_not_normalised(z, n, j):
     """M(q) with 2 (q0^2 + q1^2) - 1 in its diagonal, row by row."""
-    k = 3 * n + 4 * j
-    a = z[k]
-    b = z[k + 1]
-    c = z[k + 2]
-    d = z[k + 3]
+    a, b, c, d = load4(z, 3 * n + 4 * j)
     return (
         2.0 * (a * a + b * b) - 1.0, 2.0 * (b * c - a * d), 2.0 * (b * d + a * c),
         2.0 * (b * c + a * d), 2.0 * (a * a + c * c) - 1.0, 2.0 * (c * d - a * b),
@@ -52,41 +51,33 @@ def find_force_matrices(z, par):
     n = par.mass.shape[0]
     place_particles(z, par)
     for j in range(n):
+        store3(par.f[j], 0, load3(par.load[j], 0))
         for a in range(3):
-            par.f[j, a] = par.load[j, a]
-            for b in range(3):
-                par.matrix[j, a, b] = 0.0
+            store3(par.matrix[j, a], 0, ZERO)
     for j in range(n - 1):
+        gap = subtract(load3(z, 3 * j), load3(z, 3 * j + 3))
         for k in range(par.count[j]):
-            x0, x1, x2 = particle(par.x, j, k, par)
-            x0 += z[3 * j] - z[3 * j + 3]
-            x1 += z[3 * j + 1] - z[3 * j + 4]
-            x2 += z[3 * j + 2] - z[3 * j + 5]
-            w0 = 0.0
-            w1 = 0.0
-            w2 = 0.0
+            x = add(particle(par.x, j, k, par), gap)
+            w = ZERO
             for l in range(par.count[j + 1]):
-                y0, y1, y2 = particle(par.x, j + 1, l, par)
-                p0, p1, p2 = push(x0, x1, x2, y0, y1, y2, potential_of(j, k, l, par), par)
-                w0 += p0
-                w1 += p1
-                w2 += p2
-                add_force(j + 1, l, -p0, -p1, -p2, par)
-            add_force(j, k, w0, w1, w2, par)
+                y = particle(par.x, j + 1, l, par)
+                p = push(x[0], x[1], x[2], y[0], y[1], y[2], potential_of(j, k, l, par), par)
+                w = add(w, p)
+                add_force(j + 1, l, negative(p), par)
+            add_force(j, k, w, par)
 
 
-def add_force(j, k, w0, w1, w2, par):
+def add_force(j, k, w, par):
     """Of a force on particle k of body j."""
     b = particle(par.particles, j, k, par)
-    w = (w0, w1, w2)
+    add3(par.f[j], 0, w)
     for i in range(3):
-        par.f[j, i] += w[i]
-        for m in range(3):
-            par.matrix[j, i, m] += w[i] * b[m]
+        add3(par.matrix[j, i], 0, scaled(w[i], b))
 
 
-def quaternion_force(a, b, c, d, m):
+def quaternion_force(q, m):
     """-V_q = sum_ab W_ab dM_ab/dq."""
+    a, b, c, d = q
     return (
         4.0 * a * (m[0, 0] + m[1, 1] + m[2, 2])
         + 2.0 * (d * (m[1, 0] - m[0, 1]) + c * (m[0, 2] - m[2, 0]) + b * (m[2, 1] - m[1, 2])),
@@ -101,30 +92,16 @@ def multiplier_rate(z, par, out):
     n = par.mass.shape[0]
     find_force_matrices(z, par)
     for j in range(n):
-        for i in range(3):
-            out[7 * n + 3 * j + i] = par.moves[j] * par.f[j, i]
-        y1, y2, y3 = body_momentum(z, n, j)
-        w1 = 0.5 * par.inverse[j, 0] * y1
-        w2 = 0.5 * par.inverse[j, 1] * y2
-        w3 = 0.5 * par.inverse[j, 2] * y3
-        k = 3 * n + 4 * j
-        q0 = z[k]
-        q1 = z[k + 1]
-        q2 = z[k + 2]
-        q3 = z[k + 3]
-        f0, f1, f2, f3 = quaternion_force(q0, q1, q2, q3, par.matrix[j])
-        c = q0 * f0 + q1 * f1 + q2 * f2 + q3 * f3
+        store3(out, 7 * n + 3 * j, scaled(par.moves[j], load3(par.f[j], 0)))
+        q = load4(z, 3 * n + 4 * j)
+        at = 10 * n + 4 * j
+        g = load4(z, at)
+        f = quaternion_force(q, par.matrix[j])
+        c = q[0] * f[0] + q[1] * f[1] + q[2] * f[2] + q[3] * f[3]
         s = 0.25 * par.inverse_augmented[0] * tangency(z, n, j)
-        k = 10 * n + 4 * j
-        g0 = z[k]
-        g1 = z[k + 1]
-        g2 = z[k + 2]
-        g3 = z[k + 3]
-        turns = par.turns[j]
-        out[k] = turns * (-g1 * w1 - g2 * w2 - g3 * w3 - s * g0 + f0 - c * q0)
-        out[k + 1] = turns * (g0 * w1 - g3 * w2 + g2 * w3 - s * g1 + f1 - c * q1)
-        out[k + 2] = turns * (g3 * w1 + g0 * w2 - g1 * w3 - s * g2 + f2 - c * q2)
-        out[k + 3] = turns * (-g2 * w1 + g1 * w2 + g0 * w3 - s * g3 + f3 - c * q3)
+        turning = carried(g, half_spin(z, n, j, 1.0, par))
+        for i in range(4):
+            out[at + i] = par.turns[j] * (turning[i] - s * g[i] + f[i] - c * q[i])
 
 
 def multiplier_field(z, par, out):
@@ -136,13 +113,11 @@ def multiplier_field(z, par, out):
 def measure_multiplier(z, par, out, scale):
     """The same quantities as of the canonical equations, with the fourth moment in the energy."""
     n = par.mass.shape[0]
-    clear(out)
-    out[0] = potential_energy(z, n, par, scale)
+    begin_measure(z, par, out, scale)
     for j in range(n):
-        y1, y2, y3 = body_momentum(z, n, j)
         along = tangency(z, n, j)
-        length = add_kinetic_energy(z, 7 * n, j, y1, y2, y3, par, out, scale)
+        length = add_kinetic_energy(z, j, body_momentum(z, n, j), par, out, scale)
         out[0] += 0.125 * par.inverse_augmented[0] * along * along
         add_residual(1, unit_residual(z, n, j), 1.0, out, scale)
         add_residual(2, along, 2.0 * length, out, scale)
-        add_momenta(z, 7 * n, j, 3, space_momentum(z, n, j), length, out, scale)
+        add_momenta(z, j, 3, space_momentum(z, n, j), length, par, out, scale)

@@ -32,8 +32,7 @@ def quaternion_view(chain: Chain, name: str) -> View | None:
     fills: dict[Any, Any] = {chain_forces.body_rotation: chain_forces.rotation_of_quaternion}
     if name in ("split", "constrained"):
         fills |= {
-            views.force: chain_motion.chain_force, views.kick: chain_motion.chain_kick,
-            views.drift: chain_motion.chain_drift, views.publish: chain_motion.publish_split,
+            chain_motion.turn_freely: chain_motion.turn_quaternion, views.publish: chain_motion.publish_split,
             views.measure: chain_motion.measure_split,
         }  # fmt: skip
         return _split_view(chain, name, fills, (3, 4, 3, 3), to_split, from_split)
@@ -66,9 +65,8 @@ def rotation_view(chain: Chain, name: str) -> View | None:
         return None
     fills: dict[Any, Any] = {
         chain_forces.body_rotation: chain_rotation.rotation_of_matrix,
-        views.force: chain_rotation.matrix_force, views.kick: chain_rotation.matrix_kick,
-        views.drift: chain_rotation.matrix_drift, views.publish: chain_rotation.publish_matrices,
-        views.measure: chain_rotation.measure_matrices,
+        chain_motion.turn_freely: chain_rotation.turn_rotation, chain_motion.orientation_width: 9,
+        views.publish: chain_rotation.publish_matrices, views.measure: chain_rotation.measure_matrices,
     }  # fmt: skip
     return _split_view(chain, name, fills, (3, 9, 3, 3), to_matrices, from_matrices)
 
@@ -79,7 +77,10 @@ def _split_view(
     # a point is never turned, but a rotor has a row for it
     moments = chain.alike.each(lambda body: body.rotor_moments if body.kind != "point" else np.ones(3))
     flags = frozenset({"rotor", "quadratic_kinetic", *_kinds_of_bodies(chain)})
-    fills = {**chain.interactions.fills(), **fills}
+    moving = {
+        views.force: chain_motion.chain_force, views.kick: chain_motion.chain_kick, views.drift: chain_motion.chain_drift,
+    }  # fmt: skip
+    fills = {**chain.interactions.fills(), **moving, **fills}
     pack, unpack, body_of = partial(pack, chain), partial(unpack, chain), partial(_body_of, chain.count, widths)
     return View(name, fills, sum(widths) * chain.count, pack, unpack, flags, False, moments, body_of)
 

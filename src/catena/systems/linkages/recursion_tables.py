@@ -25,13 +25,13 @@ from ...geometry.vectors import (
     scaled,
     store3,
     subtract,
+    sum_from,
     times,
-)  # fmt: skip
+)
 from ...kernel import size, slot, within
 from .blocks import note_residual
 from .layout import EQUATIONS, Link, Node, Scratch, Sweep, Tree, behind_change
 from .recursion_torsion import hinge_torque
-from .rows import sum_from
 from .solver import ground_forces, load_part
 from .steps import axes, cayley_change
 

@@ -30,9 +30,10 @@ from ...geometry.vectors import (
     store3,
     store9,
     subtract,
+    sum_from,
     times,
     transposed_times,
-)  # fmt: skip
+)
 from .joints import PLANE, POINT, SCREW
 from .layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench
 
@@ -96,11 +97,6 @@ def row_values(joint, row, sort, a, phi, rate):
                 change -= joint[Joint.PITCH] * turn
         phi[r] = value
         rate[r] = change
-
-
-def sum_from(start, a, b):
-    """start + a . b, added up from the left."""
-    return start + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
