@@ -24,6 +24,7 @@ from .methods.implicit import (
     SunGeng,
 )
 from .methods.jacobi import Jacobi
+from .methods.lagrange import Lagrange
 from .methods.moser_veselov import DMV
 from .methods.nystrom import Nystrom4
 from .methods.partitioned import EulerA, EulerB, StormerVerlet
@@ -116,6 +117,7 @@ __all__ = [
     "Interrupted",
     "Jacobi",
     "KernelError",
+    "Lagrange",
     "LennardJones",
     "LinkPotential",
     "Linkage",

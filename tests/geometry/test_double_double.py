@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from catena.geometry.double_double import exact_sum, multiply, put_product, two_product, two_sum
+from catena.geometry.double_double import exact_sum, pair_product, put_product, two_product, two_sum
 
 
 def wide(rng: random.Random) -> float:
@@ -32,7 +32,7 @@ def test_a_product_of_pairs_has_a_hundred_bits():
     for _ in range(2000):
         pairs = [two_sum(wide(rng), wide(rng)) for _ in range(2)]
         exact = (Fraction(pairs[0][0]) + Fraction(pairs[0][1])) * (Fraction(pairs[1][0]) + Fraction(pairs[1][1]))
-        high, low = multiply(*pairs[0], *pairs[1])
+        high, low = pair_product(*pairs)
         worst = max(worst, abs((Fraction(high) + Fraction(low)) / exact - 1))
     assert Fraction(1, 2**110) < worst < Fraction(1, 2**102)
 

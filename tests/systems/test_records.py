@@ -163,7 +163,9 @@ def hand(row):
     assert len(Kernels(arrays("linkages"), functions_of(text)).check()) == 1
 
 
-@pytest.mark.parametrize("line", ["own[Node.SPIN + 1]", "par.node[0, i]", "hand(par.block)", "own[k]", "hand(own[Node.SPIN : Node.TURN])"])
+@pytest.mark.parametrize(
+    "line", ["own[Node.SPIN + 1]", "par.node[0, i]", "hand(par.block)", "own[k]", "hand(own[Node.SPIN : Node.TURN])"]
+)
 def test_named_places_and_rows_are_left_alone(line):
     text = f"""
 def kernel(i, k, par):

@@ -54,7 +54,15 @@ def methods() -> str:
         ct.Gauss(4),
         ct.Composition(ct.StormerVerlet(), "suzuki4"),
     ]
-    rotors = [ct.Jacobi(), ct.ThreeRotations(), ct.SymmetricRotation(), ct.DMV(10), ct.Rattle(), ct.QuatEM()]
+    rotors = [
+        ct.Jacobi(),
+        ct.ThreeRotations(),
+        ct.SymmetricRotation(),
+        ct.DMV(10),
+        ct.Lagrange(),
+        ct.Rattle(),
+        ct.QuatEM(),
+    ]
     others = [ct.Taylor(), ct.Nystrom4(), ct.EnergyMomentum(level="both")]
     return f"{ct.__version__}: {runge_kutta} {symplectic} {rotors} {others} {ct.list_methods(linkage())}"
 

@@ -4,6 +4,10 @@ A pair (high, low) stands for high + low, |low| <= ulp(high)/2 [Dekker 1971]. Pl
 they need strict IEEE arithmetic, in which nothing is reassociated and no product fused with a sum.
 """
 
+import math
+
+from ..kernel import apart
+
 SPLITTER = 134217729.0  # 2^27 + 1: cuts 53 bits into two halves of 26 [Veltkamp]
 
 
@@ -26,10 +30,56 @@ def two_product(a, b):
     return high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def multiply(a, a_low, b, b_low):
-    """(a + a_low) (b + b_low), relative error below 2^-102."""
-    high, low = two_product(a, b)
-    return two_sum(high, low + (a * b_low + a_low * b))
+@apart
+def pair_sum(a, b):
+    """a + b of pairs, relative error below 2^-103 [Joldes, Muller & Popescu 2017]."""
+    high, low = two_sum(a[0], b[0])
+    rest, least = two_sum(a[1], b[1])
+    high, low = _renormalised(high, low + rest)
+    return _renormalised(high, low + least)
+
+
+def pair_difference(a, b):
+    """a - b of pairs."""
+    return pair_sum(a, (-b[0], -b[1]))
+
+
+@apart
+def pair_product(a, b):
+    """a b of pairs, relative error below 2^-102."""
+    high, low = two_product(a[0], b[0])
+    return two_sum(high, low + (a[0] * b[1] + a[1] * b[0]))
+
+
+@apart
+def pair_quotient(a, b):
+    """a/b of pairs, by long division."""
+    first = a[0] / b[0]
+    rest = pair_difference(a, pair_product(b, (first, 0.0)))
+    second = rest[0] / b[0]
+    rest = pair_difference(rest, pair_product(b, (second, 0.0)))
+    high, low = two_sum(first, second)
+    return _renormalised(high, low + rest[0] / b[0])
+
+
+def pair_root(a):
+    """The square root of a pair, 0 of one below 0."""
+    if a[0] <= 0.0:
+        return 0.0, 0.0
+    root = math.sqrt(a[0])
+    rest = pair_difference(a, two_product(root, root))
+    return two_sum(root, rest[0] / (2.0 * root))
+
+
+def pair_scaled(factor, a):
+    """A pair times a power of two, exactly."""
+    return factor * a[0], factor * a[1]
+
+
+def _renormalised(high, low):
+    """high + low as a pair, for |low| <= |high|."""
+    total = high + low
+    return total, low - (total - high)
 
 
 def put_product(terms, first, a, b):

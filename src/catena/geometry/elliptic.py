@@ -159,3 +159,21 @@ def jacobi(u, table, first):
     if sine < 0.0:
         sn = -sn
     return sn, c * sn, dn
+
+
+def complete(complement):
+    """K for k'^2 = complement > 0, where no table of means is wanted."""
+    a = 1.0
+    g = math.sqrt(complement)
+    for _ in range(MOST_LEVELS):
+        if abs(a - g) <= 1.0e-8 * a:  # converges quadratically
+            break
+        mean = 0.5 * (a + g)
+        g = math.sqrt(a * g)
+        a = mean
+    return math.pi / (a + g)
+
+
+def first_kind(tangent_square, complement):
+    """F(phi, k) from tan^2 phi and k'^2 = complement, for 0 <= phi < pi/2."""
+    return math.sqrt(tangent_square) * carlson_rf(1.0, 1.0 + complement * tangent_square, 1.0 + tangent_square)

@@ -24,7 +24,7 @@ import math
 
 from ..views import NOT_FINITE, UNRESOLVED
 from . import elliptic
-from .double_double import exact_sum, multiply, put_product, two_product, two_sum
+from .double_double import exact_sum, pair_product, put_product, two_product, two_sum
 
 # The kinds of motion.
 STEADY = 0.0  # omega is constant
@@ -217,14 +217,8 @@ def discriminant(i1, i2, i3, y1, y3, orbit):
     With all digits: near the separatrix the time between turns is the logarithm of this difference, and on it, where
     there is no next turn, it must be zero. In double-double, and without rounding where even that cancels.
     """
-    a, a_low = two_sum(i3, -i2)
-    a, a_low = multiply(a, a_low, i1, 0.0)
-    b, b_low = two_product(y3, y3)
-    a, a_low = multiply(a, a_low, b, b_low)
-    c, c_low = two_sum(i2, -i1)
-    c, c_low = multiply(c, c_low, i3, 0.0)
-    d, d_low = two_product(y1, y1)
-    c, c_low = multiply(c, c_low, d, d_low)
+    a, a_low = pair_product(pair_product(two_sum(i3, -i2), (i1, 0.0)), two_product(y3, y3))
+    c, c_low = pair_product(pair_product(two_sum(i2, -i1), (i3, 0.0)), two_product(y1, y1))
     high, low = two_sum(a, -c)
     value = high + (low + (a_low - c_low))
     if abs(value) > CANCELLED * a:

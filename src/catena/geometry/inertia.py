@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 EPS = sys.float_info.epsilon
 DIAGONAL = 4.0 * EPS  # off-diagonal elements below this part of the trace are no reason to leave the input axes
 ROUNDING = 8.0 * EPS  # what may be wrong with a given moment, or, relative to its size, with a given coordinate
+EQUAL_MOMENTS = 8.0 * EPS  # largest difference of two that are taken for equal, to the smaller one
 SWEEPS = 30  # of Jacobi's method; it converges quadratically, 5 to 10 are needed
 KINDS = ("point", "linear", "planar", "solid")
 

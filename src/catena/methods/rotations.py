@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CapabilityError
+from ..geometry.inertia import EQUAL_MOMENTS
 from ..geometry.quaternion import cosine_less_one, exponential, hold_length, turn_about_axis
 from ..kernel import bind
 from ..summation import add
@@ -20,7 +21,6 @@ from . import lane_rotors
 from .base import Bounded, Exact, Traits, register
 from .rotor import Array, Rotor
 
-EQUAL_MOMENTS = 8 * float(np.finfo(float).eps)  # largest difference of two, to the smaller one
 KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("unit"), Bounded("energy"))
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
 from ..errors import InputError
 from ..geometry import rotations
 from ..plan import Problem
+from ..systems.base import State
 from ..systems.body import Body
 from ..systems.hamiltonian import Hamiltonian
 from ..systems.tops.attitude import Gravity
@@ -32,7 +34,7 @@ def kovalevskaya() -> Problem:
 
 
 def lagrange_top() -> Problem:
-    """Lagrange's top: symmetric, centre of mass on the axis. `facts` has its nutation limits and period.
+    """Lagrange's top: symmetric, centre of mass on the axis, so with an exact solution. `facts` has its nutation limits and period.
 
     With A = I1, u = cos(theta): udot^2 = f(u) = (2/A)(E' - g u)(1 - u^2) - ((p_z - y3 u)/A)^2, a cubic with roots
     u1 <= u <= u2 < u3; the nutation has the period 2 K(k)/lambda, lambda^2 = g (u3 - u1)/(2 A), k^2 = (u2 - u1)/(u3 - u1).
@@ -47,7 +49,7 @@ def lagrange_top() -> Problem:
         "are conserved, about the vertical and about the axis, leave only this band. Near its upper edge the axis runs "
         "backwards for a moment."
     )
-    return Problem("lagrange_top", top, start, 0.02, None, about, facts)
+    return Problem("lagrange_top", top, start, 0.02, partial(_exact, top, start), about, facts)
 
 
 def nutation(inertia: float, strength: float, orientation: np.ndarray, momentum: np.ndarray) -> dict[str, float]:
@@ -99,7 +101,7 @@ def sleeping_top(y3: float = 2.5, tilt: float = 1e-6) -> Problem:
         "the axis only trembles. With less spin the upright position is unstable, and the axis falls far to the side, "
         "rises again all the way, and so on, since no friction is there to keep it down."
     )
-    return Problem("sleeping_top", top, start, 0.02, None, about, facts)
+    return Problem("sleeping_top", top, start, 0.02, partial(_exact, top, start), about, facts)
 
 
 def symmetric_top(coordinates: str = "euler") -> Problem:
@@ -152,7 +154,12 @@ def symmetric_top(coordinates: str = "euler") -> Problem:
         theta_rate * math.cos(phi) + psi_rate * math.sin(theta) * math.sin(phi),
         spin,
     )
-    return Problem("symmetric_top", top, top.start(orientation, angular_velocity=omega), 0.005, None, about)
+    start = top.start(orientation, angular_velocity=omega)
+    return Problem("symmetric_top", top, start, 0.005, partial(_exact, top, start), about)
+
+
+def _exact(top: Top, start: State, t: float) -> State:
+    return top.exact(t, start)
 
 
 def _unit(*q: float) -> np.ndarray:

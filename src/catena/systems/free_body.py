@@ -11,7 +11,6 @@ from .. import views
 from ..geometry.quaternion import to_space
 from ..views import View
 from .base import Invariant, State, register
-from .numbers import finite_times
 from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
 
@@ -108,11 +107,7 @@ class FreeBody(OneBody):
         """
         from ..exact_motion import free_motion_at
 
-        z = self.to_stepped(start)
-        times = finite_times(t, "exact.t")
-        q, y = free_motion_at(self.body.rotor_moments, z, self.body.frame, (times - start.time).ravel())
-        fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
-        return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
+        return self._evaluated(t, start, free_motion_at, self.body.rotor_moments)
 
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, "body": self.body.describe()}

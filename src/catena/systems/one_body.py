@@ -6,6 +6,7 @@ in which the body was given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..geometry import rotations
 from ..geometry.quaternion import to_space
 from .base import Array, Field, State, System
 from .body import Body
-from .numbers import finite_number, finite_numbers
+from .numbers import finite_number, finite_numbers, finite_times
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
 
@@ -146,6 +147,13 @@ class OneBody(System):
         """The state of z = (q, y)."""
         orientation = rotations.multiply(z[:4], rotations.conjugate(self.body.frame))
         return State({"orientation": orientation, "angular_momentum": self.body.frame_matrix @ z[4:]}, time)
+
+    def _evaluated(self, t: ArrayLike, start: State, motion_at: Callable[..., Any], constants: Array) -> State:
+        """The state or states at t by a motion in closed form."""
+        times = finite_times(t, "exact.t")
+        q, y = motion_at(constants, self.to_stepped(start), self.body.frame, (times - start.time).ravel())
+        fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
+        return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
 
     def parameter_arrays(self) -> dict[str, Array]:
         """Moments for rotors, inverse moments for fields, principal frame."""

@@ -9,10 +9,12 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ... import views
-from ...errors import InputError
+from ...errors import CapabilityError, InputError
 from ...geometry import rotations
+from ...geometry.inertia import EQUAL_MOMENTS
 from ...views import View
 from ..base import Array, Invariant, State, register
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, body_field_end, publish_body
@@ -149,6 +151,56 @@ class Top(OneBody):
         kept = self.potential.rows == (False, False, True)
         return frozenset({"bilinear", "quadratic", "vertical"}) if kept else frozenset()
 
+    @cached_property
+    def _symmetric(self) -> Array | None:
+        """Axis, moment across, moment along and gravity, if the body is symmetric about the axis of its centre of mass."""
+        gravity, moments = self.potential.gravity, self.body.rotor_moments
+        if gravity is None:
+            return None
+        g = self.body.frame_matrix.T @ gravity.moment
+        on_axis = EQUAL_MOMENTS * float(np.linalg.norm(g))  # as moments are that are given in other axes
+        for c in (2, 0, 1):
+            a, b = (c + 1) % 3, (c + 2) % 3
+            equal = abs(moments[a] - moments[b]) <= EQUAL_MOMENTS * min(moments[a], moments[b])
+            if equal and max(abs(g[a]), abs(g[b])) <= on_axis:
+                return np.array([c, 0.5 * (moments[a] + moments[b]), moments[c], g[c]])
+        return None
+
+    def exact(self, t: ArrayLike, start: State) -> State:
+        """The state at time t, or the states at an array of times, of a symmetric top by theta functions: no stepping.
+
+        Parameters
+        ----------
+        t : time or times, in any order, before or after `start.time`
+        start : where the motion is known
+
+        Returns
+        -------
+        State whose arrays have a leading axis for the times, if t is an array
+
+        Raises
+        ------
+        CapabilityError : two moments must be equal, and the centre of mass must lie on the axis of the third
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> of = ct.problems.lagrange_top()
+        >>> of.system.exact(1e6, of.start).angular_momentum.round(6).tolist()
+        [0.162251, 0.493574, 3.0]
+        """
+        from ...exact_motion import lagrange_motion_at
+
+        return self._evaluated(t, start, lagrange_motion_at, self._symmetry())
+
+    def _symmetry(self) -> Array:
+        if self._symmetric is None:
+            raise CapabilityError(
+                "no closed form is known for this top: two moments must be equal, and gravity must act on the axis of the third",
+                do="use Splitting(6), or Taylor() for the highest accuracy",
+            )
+        return self._symmetric
+
     def view(self, name: str) -> View | None:
         return self._quaternion_view(name) if self.form == "quaternion" else self._multiplier_view(name)
 
@@ -167,6 +219,12 @@ class Top(OneBody):
                 name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
                 withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
             )  # fmt: skip
+        if name == "symmetric":
+            kernels = self._potential_kernels() | {
+                views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
+            }  # fmt: skip
+            arrays = {"symmetric": self._symmetry()}
+            return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), arrays=arrays)
         if name == "canonical":
             kernels = self._potential_kernels() | {
                 views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,

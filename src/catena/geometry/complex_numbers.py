@@ -1,0 +1,41 @@
+"""Complex numbers of the compiled loop as tuples (real, imaginary): they live in registers, and every rounding is written out.
+
+Plain functions that the engine collects.
+"""
+
+import math
+
+
+def turn(angle):
+    """e^(i angle)."""
+    return math.cos(angle), math.sin(angle)
+
+
+def times(a, b):
+    """a b."""
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+def conjugate_times(a, b):
+    """conj(a) b."""
+    return a[0] * b[0] + a[1] * b[1], a[0] * b[1] - a[1] * b[0]
+
+
+def scaled(f, a):
+    """f a for a real f."""
+    return f * a[0], f * a[1]
+
+
+def difference(a, b):
+    """a - b."""
+    return a[0] - b[0], a[1] - b[1]
+
+
+def square(a):
+    """|a|^2."""
+    return a[0] * a[0] + a[1] * a[1]
+
+
+def direction(a):
+    """a/|a|."""
+    return scaled(1.0 / math.sqrt(square(a)), a)
