@@ -276,7 +276,9 @@ class Chain(System):
 
         return scales_of(self, length, mass, time)
 
-    def suggest_dt(self, method: Any = None, start: State | None = None) -> float:
+    def suggest_dt(
+        self, method: Any = None, start: State | None = None, *, safety: float = chain_spectrum.SAFETY
+    ) -> float:
         """A step size for accurate motion: a fifth of the method's limit of stability for the fastest mode at this start.
 
         With omega the highest frequency of small motions about the start (or the spin of a body, if that is faster), the limit
@@ -287,6 +289,7 @@ class Chain(System):
         ----------
         method : the chain's default if None
         start : a state of the chain
+        safety : part of the limit; 0.2 leaves an error of 0.7 per cent in the period of the fastest mode to a method of order 2
 
         Examples
         --------
@@ -300,7 +303,7 @@ class Chain(System):
 
             kind, arguments = self.default_method
             method = method_from({"kind": kind, **arguments})
-        return chain_spectrum.suggested_step(self, method, start)
+        return chain_spectrum.suggested_step(self, method, start, checked(safety, "suggest_dt.safety", above=0.0))
 
     def frequency_above(self, threshold: float, state: State) -> float | None:
         for bound in (chain_spectrum.rough_bound, chain_spectrum.frequency_bound):  # each sharper, and dearer

@@ -93,17 +93,30 @@ class Linkwise:
             result = math.nan if name == "link_energy" else (math.nan,) * 6
         return np.atleast_1d(np.array(result))
 
+    def energies(self, d: Array, rotation: Array) -> Array:
+        """`energy` at many places: (n,) for d (n, 3) and Q (n, 3, 3); functions may differ from it in the last place."""
+        found = self._at_once("link_energy", d, rotation)
+        if found is None:
+            return np.array([self.energy(*one) for one in zip(d, rotation, strict=True)])
+        return np.where(np.isfinite(found[0]), found[0], np.nan)
+
     def forces(self, d: Array, rotation: Array) -> Array:
         """`force` at many places: (n, 6) for d (n, 3) and Q (n, 3, 3); functions may differ from it in the last place."""
-        kernel, par = interpreted(self.kernel("link_force"), np), SimpleNamespace(link=self.values.tolist())
+        found = self._at_once("link_force", d, rotation)
+        if found is None:
+            return np.array([self.force(*one) for one in zip(d, rotation, strict=True)]).reshape(-1, 6)
+        forces = np.stack(found, axis=1)
+        forces[~np.isfinite(forces).all(axis=1)] = np.nan
+        return forces
+
+    def _at_once(self, name: LinkKernel, d: Array, rotation: Array) -> list[Array] | None:
+        kernel, par = interpreted(self.kernel(name), np), SimpleNamespace(link=self.values.tolist())
         try:
             with np.errstate(all="ignore"):
                 found = kernel(*d.T, *rotation.reshape(-1, 9).T, par)
         except (TypeError, ValueError):  # a branch takes one number
-            return np.array([self.force(*one) for one in zip(d, rotation, strict=True)]).reshape(-1, 6)
-        forces = np.stack([np.broadcast_to(part, len(d)) for part in found], axis=1)
-        forces[~np.isfinite(forces).all(axis=1)] = np.nan
-        return forces
+            return None
+        return [np.broadcast_to(part, len(d)) for part in (found if isinstance(found, tuple) else (found,))]
 
     def describe(self) -> dict[str, Any]:
         """As a case writes it: JSON that `potential_from` turns back into the same potential."""
