@@ -33,6 +33,9 @@ from .ends import Clamped, Force, Free, describe_end, end_from
 from .interactions import Interactions
 
 if TYPE_CHECKING:
+    from ...analysis.equilibrium import Equilibrium
+    from ...analysis.equilibrium_path import EquilibriumPath
+    from ...analysis.modes import Modes
     from ...chain_outputs import ChainOutputs, Reactions
     from .scales import Scales
 
@@ -304,6 +307,85 @@ class Chain(System):
             kind, arguments = self.default_method
             method = method_from({"kind": kind, **arguments})
         return chain_spectrum.suggested_step(self, method, start, checked(safety, "suggest_dt.safety", above=0.0))
+
+    def equilibrium(
+        self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
+    ) -> Equilibrium:
+        """A stable equilibrium under gravity, the forces on the ends, and a load; found by Newton's method, and verified.
+
+        Parameters
+        ----------
+        start : where to begin; None: every link in the deepest of the minima of its own energy that are found. A chain has many
+            equilibria, and which one is found depends on where it begins
+        load : more forces that stay as they are: (n, 3) on the centres of mass, or (3,) on that of the last body; in space
+        tol : largest component of force and torque that may be left; None: what rounding leaves
+
+        Returns
+        -------
+        Equilibrium, with `state` and `status`: "converged" (balanced and stable), "saddle", "torn" or "not_converged"
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> pulled = ct.problems.helix_chain(8, right="force", F=(3, 0, 0))
+        >>> found = pulled.system.equilibrium(pulled.start)
+        >>> found.status, round(found.energy, 9)
+        ('converged', -269.094445274)
+        """
+        from ...analysis.equilibrium import find_equilibrium
+
+        return find_equilibrium(self, start, load, tol)
+
+    def equilibrium_path(
+        self, load_direction: ArrayLike, to: float | None = None, *, start: State | Equilibrium | None = None
+    ) -> EquilibriumPath:
+        """Equilibria under a growing load, or as a held end is moved, up to where stability ends.
+
+        The load is controlled by what it works on, so that its maximum is passed and found: `path.limit` says whether it is a limit
+        (no equilibrium beyond that load) or a bifurcation.
+
+        Parameters
+        ----------
+        load_direction : forces that grow: (n, 3) on all bodies, or (3,) on the last one, in space. Where the last body is held: the way
+            along which it is moved (3,), or the turn and the way together (6,), the turn first, both in space
+        to : the largest multiple of the load, or how far the end is moved; None: until stability ends
+        start : where to look for the equilibrium without load; see `equilibrium`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(2)
+        >>> helix.system.equilibrium_path((1, 0, 0), start=helix.start).limit
+        limit at load 19.4154581594, extension 0.121153575563, slope 0
+        """
+        from ...analysis.equilibrium_path import find_path
+
+        return find_path(self, load_direction, to, start)
+
+    def normal_modes(
+        self, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None
+    ) -> Modes:
+        """Natural frequencies and modes of small motions about an equilibrium.
+
+        Parameters
+        ----------
+        at : the equilibrium, or a state at rest; None: `equilibrium()`
+        count : of the lowest ones; "all"; None: all of a chain of 250 bodies, 20 of a longer one
+
+        Returns
+        -------
+        Modes, with `omega` in radians per time and `displacement(i)`; rigid motions that cost nothing are counted in `zero`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> helix.system.normal_modes(helix.start).omega[:2].round(12).tolist()
+        [0.533915857901, 0.539398304101]
+        """
+        from ...analysis.modes import find_modes
+
+        return find_modes(self, at, count)
 
     def frequency_above(self, threshold: float, state: State) -> float | None:
         for bound in (chain_spectrum.rough_bound, chain_spectrum.frequency_bound):  # each sharper, and dearer

@@ -114,7 +114,7 @@ class Interactions:
                 chain_forces.bond_energy: chain_forces.no_bond_energy,
                 chain_hessian.add_link_slopes: chain_hessian.no_link_slopes,
             }
-        bonds = LinkSet(self._distinct_bonds)
+        bonds = LinkSet(self.distinct_bonds)
         return filled | {
             chain_forces.add_link_forces: chain_links.add_forces_of_links,
             chain_forces.bond_energy: chain_links.energy_of_link,
@@ -151,9 +151,9 @@ class Interactions:
             places = body.principal_particles.positions[filled].reshape(-1, lanes, 3).transpose(0, 2, 1)
             particles[row[mine, None] + np.arange(len(places))] = places
             types[mine, : len(filled)] = types_of_bodies[mine][:, filled]
-        bonds: dict[Linkwise | None, int] = {bond: k for k, bond in enumerate(self._distinct_bonds)}
+        bonds: dict[Linkwise | None, int] = {bond: k for k, bond in enumerate(self.distinct_bonds)}
         link_which = self._acting.each(lambda given: bonds.get(_bond_of(given), -1), np.int64)
-        distinct = self._distinct_bonds
+        distinct = self.distinct_bonds
         return {
             "count": counts,
             "row": row,
@@ -173,7 +173,7 @@ class Interactions:
         return [described[k] for k in self._acting.which.tolist()]
 
     @property
-    def _distinct_bonds(self) -> list[Linkwise]:
+    def distinct_bonds(self) -> list[Linkwise]:
         bonds = map(_bond_of, self._acting.distinct)
         return list(dict.fromkeys(bond for bond in bonds if bond is not None))
 

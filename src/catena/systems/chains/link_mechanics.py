@@ -32,6 +32,7 @@ from ..base import Array, State
 from ..potentials.link_potentials import Linkwise
 from ..potentials.pairwise import at_once, interpreted
 from . import forces as chain_forces
+from .interactions import SOME_LINKS
 
 if TYPE_CHECKING:
     from .chain import Chain
@@ -61,6 +62,7 @@ class LinkMechanics:
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self._pairs = Pairs(chain)
+        self._bonds = {bond: Bond(bond) for bond in chain.interactions.distinct_bonds}
         self.frames = chain.alike.each(lambda body: body.frame_matrix)
 
     @cached_property
@@ -82,22 +84,24 @@ class LinkMechanics:
                     self._pairs.add(link, rows, d, q, found)
                 bond = self.chain.interactions.bonds[link]
                 if bond is not None:
-                    self._add_bond(bond, link, rows, d, q, found)
+                    self._add_bond(self._bonds[bond], link, rows, d, q, found)
         return found
 
     def _add_bond(
-        self, bond: Linkwise, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues
+        self, bond: Bond, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues
     ) -> None:
         """A link potential, in the axes in which the bodies were given: g_u = -Q^T f, g_t = -c."""
         left, right = self.frames[link : link + 2]
         given, turned = d[rows] @ left.T, left @ q[rows] @ right.T
-        found.energy[rows] += bond.energies(given, turned)
+        found.energy[rows] += bond.potential.energies(given, turned)
         force = bond.forces(given, turned)
+        if force is None:
+            force = bond.potential.forces(given, turned)
         to_right = np.zeros(
             (len(rows), 6, 6)
         )  # (dd, dtheta) by the displacement of the right body, in its principal axes
         to_right[:, :3, :3], to_right[:, 3:, 3:] = turned @ right, right
-        slope = to_right.swapaxes(1, 2) @ bond_slopes(bond, given, turned) @ to_right
+        slope = to_right.swapaxes(1, 2) @ bond.slopes(given, turned) @ to_right
         found.gradient[rows] -= np.einsum("nij,ni->nj", to_right, force)
         found.stiffness[rows] -= 0.5 * (slope + slope.swapaxes(1, 2))
 
@@ -159,45 +163,63 @@ def _or_nan(kernel: Any, *arguments: Any) -> float:
         return np.nan
 
 
-def bond_slopes(bond: Linkwise, d: Array, q: Array) -> Array:
-    """(f, c) of a link potential by (dd, dtheta), (links, 6, 6): exact, by imaginary displacements [squire1998], where V is analytic.
+class Bond:
+    """A link potential, and its forces by relative position and rotation.
 
-    Where it is not (it has |x|, or branches), imaginary parts are lost or refused: then differences of fourth order are taken.
+    They are exact, by imaginary displacements [squire1998], where V is analytic. Where it is not (it has |x|, or branches), imaginary
+    parts are lost or refused: then differences of fourth order are taken. Some relative positions tell which it is.
     """
-    length = np.linalg.norm(d, axis=1)
-    gap = GAP * np.where(length > 0.0, length, 1.0)[:, None]
-    differences, exact = np.zeros((len(d), 6, 6)), np.zeros((len(d), 6, 6))
-    analytic = True
-    for i in range(6):
-        e = np.eye(3)[i % 3]
-        moved = e * (i < 3)
-        turn = q @ hat(e * (i >= 3))
 
-        def at(step: Any, moved: Array = moved, turn: Array = turn) -> Array:
-            scaled = step if np.ndim(step) else np.array([[step]])
-            return bond.forces(d + scaled * moved, q + scaled[:, :, None] * turn)
+    def __init__(self, potential: Linkwise) -> None:
+        self.potential = potential
+        self._force = interpreted(potential.kernel("link_force"), np)
+        self._par = SimpleNamespace(link=potential.values.tolist())
+        d = np.array([position for _, position in SOME_LINKS])
+        q = rotations.to_matrix(rotations.from_euler([angles for angles, _ in SOME_LINKS]))
+        self.analytic = self._is_analytic(d, q)
 
-        h = gap if i < 3 else np.full_like(gap, GAP)
-        near, far = at(h) - at(-h), at(2.0 * h) - at(-2.0 * h)
-        differences[:, :, i] = (8.0 * near - far) / (12.0 * h)
-        if analytic:
-            found = _imaginary(bond, d + 1j * STEP * moved, q + 1j * STEP * turn)
-            analytic = found is not None
-            exact[:, :, i] = 0.0 if found is None else found / STEP
-    if not analytic:
-        return differences
-    size = np.abs(differences).max(axis=(1, 2), keepdims=True)
-    return np.where(np.abs(exact - differences) <= AGREES * size, exact, differences)
+    def forces(self, d: Array, q: Array) -> Array | None:
+        """f and c, (links, 6), also of complex d and q; None where the kernel takes one number at a time."""
+        try:
+            with np.errstate(all="ignore"):
+                found = self._force(*d.T, *q.reshape(-1, 9).T, self._par)
+        except (TypeError, ValueError):
+            return None
+        return np.stack([np.broadcast_to(part, len(d)) for part in found], axis=1)
 
+    def slopes(self, d: Array, q: Array) -> Array:
+        """(f, c) by (dd, dtheta), (links, 6, 6)."""
+        return self._imaginary(d, q) if self.analytic else self._differences(d, q)
 
-def _imaginary(bond: Linkwise, d: NDArray[np.complex128], q: NDArray[np.complex128]) -> Array | None:
-    try:
-        found = interpreted(bond.kernel("link_force"), np)(
-            *d.T, *q.reshape(-1, 9).T, SimpleNamespace(link=bond.values.tolist())
-        )
-    except (TypeError, ValueError):
-        return None
-    return np.stack([np.broadcast_to(np.imag(part), len(d)) for part in found], axis=1)
+    def _is_analytic(self, d: Array, q: Array) -> bool:
+        if self.forces(d.astype(complex), q.astype(complex)) is None:
+            return False
+        exact, rough = self._imaginary(d, q), self._differences(d, q)
+        known = np.isfinite(rough).all(axis=(1, 2))
+        return bool(known.any() and (np.abs(exact - rough) <= AGREES * np.abs(rough).max())[known].all())
+
+    def _imaginary(self, d: Array, q: Array) -> Array:
+        slopes = np.zeros((len(d), 6, 6))
+        for i, e in enumerate(np.eye(6)):
+            found = self.forces(d + 1j * STEP * e[:3], q + 1j * STEP * (q @ hat(e[3:])))
+            assert found is not None
+            slopes[:, :, i] = found.imag / STEP
+        return slopes
+
+    def _differences(self, d: Array, q: Array) -> Array:
+        length = np.linalg.norm(d, axis=1)
+        gap = GAP * np.where(length > 0.0, length, 1.0)[:, None]
+        slopes = np.zeros((len(d), 6, 6))
+        for i, e in enumerate(np.eye(6)):
+            turn = q @ hat(e[3:])
+            h = gap if i < 3 else np.full_like(gap, GAP)
+            near, far = (
+                self.potential.forces(d + k * h * e[:3], q + k * h[:, :, None] * turn)
+                - self.potential.forces(d - k * h * e[:3], q - k * h[:, :, None] * turn)
+                for k in (1.0, 2.0)
+            )
+            slopes[:, :, i] = (8.0 * near - far) / (12.0 * h)
+        return slopes
 
 
 # The geometry of links ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,206 @@
+"""Equilibrium of a chain: `chain.equilibrium()`. What is called converged has its balance and its stability verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..systems.base import State
+from ..systems.chains.chain import Chain
+from ..systems.chains.tearing import link_lengths, torn_links
+from ..systems.potentials.pairwise import checked
+from .poses import Poses
+from .stability import Stability, stability
+from .static_newton import Newton
+from .static_problem import Balance, StaticProblem
+from .uniform import pulled_start, relaxing_step, resting_poses
+
+if TYPE_CHECKING:
+    from .equilibrium_path import Limit
+
+Array = NDArray[np.float64]
+Status = Literal["converged", "saddle", "torn", "not_converged"]
+
+MOST_ITERATIONS = 300
+MOST_SADDLES = 20
+LENGTHENED = 1.5  # of the longest link at the start: from here on it may be torn
+WAY_DOWN = (0.1, 0.02, 0.004)  # strains tried along the way down from a saddle
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """Where a chain is at rest, and how sure that is.
+
+    Attributes
+    ----------
+    state : at rest
+    energy : with the work of the forces
+    status : "converged": balanced and stable; "saddle": balanced, but there is a way down that could not be taken; "torn": a link has
+        come apart on the way; "not_converged": neither
+    residual, tol : largest component of force and torque that is left, and what was asked for
+    lowest : lowest eigenvalue omega^2 of small motions, rigid ones apart
+    negative : how many eigenvalues are negative
+    flat : motions that cost nothing, such as those of a chain that nothing holds
+    soft : links whose own energy is curved downwards in some direction
+    saddles : the lowest eigenvalue omega^2 < 0 of each unstable equilibrium that was met on the way, and left
+    moved : how far a body is from where it started, at most
+    iterations : steps of Newton's method
+    """
+
+    chain: Chain = field(repr=False)
+    state: State
+    energy: float
+    status: Status
+    residual: float
+    tol: float
+    lowest: float
+    negative: int
+    flat: int
+    soft: tuple[int, ...]
+    saddles: tuple[float, ...]
+    moved: float
+    iterations: int
+    forces: Array = field(repr=False)
+    start: State = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether this is a stable equilibrium."""
+        return self.status == "converged"
+
+    @cached_property
+    def limit(self) -> Limit | None:
+        """The load at which there ceases to be an equilibrium, as a multiple of the one that was asked for; None if it can be borne.
+
+        It is found by following the equilibria from the chain without load on, and only when it is asked for.
+        """
+        from .equilibrium_path import limit_of_load
+
+        return None if self.converged else limit_of_load(self.chain, self.forces, self.start)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Equilibrium: {self.status} after {self.iterations} iterations",
+            f"  energy    {self.energy:.15g}",
+            f"  residual  {self.residual:.2g} (asked for {self.tol:.2g})",
+            f"  lowest    omega^2 = {self.lowest:.10g}; {self.negative} negative, {self.flat} that cost nothing",
+            f"  moved     {self.moved:.6g}",
+        ]
+        if self.saddles:
+            lines.append(f"  left      unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in self.saddles)}")
+        if self.soft:
+            lines.append(f"  soft      links {', '.join(map(str, self.soft[:12]))}{' ...' if len(self.soft) > 12 else ''}")
+        return "\n".join(lines)
+
+
+def find_equilibrium(
+    chain: Chain, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
+) -> Equilibrium:
+    """A stable equilibrium of a chain under its forces; see `Chain.equilibrium`."""
+    problem = StaticProblem.of(chain, load, "equilibrium")
+    if tol is not None:
+        tol = checked(tol, "equilibrium.tol", above=0.0)
+    poses = resting_poses(chain) if start is None else Poses.of_state(chain, start)
+    return solve(problem, poses, tol)
+
+
+def solve(problem: StaticProblem, poses: Poses, tol: float | None = None) -> Equilibrium:
+    """From these poses on: down to a balance, and on down from it as long as it is unstable."""
+    search = _Search(problem, poses, tol)
+    status: Status = search.descend()
+    stable: Stability | None = None
+    while status == "converged":
+        stable = stability(problem, search.balance)
+        if stable.negative == 0:
+            break
+        if len(search.saddles) == MOST_SADDLES or not search.leave(stable):
+            status = "saddle"
+            break
+        status, stable = search.descend(), None
+    return search.report(status, stable)
+
+
+class _Search:
+    """The way to an equilibrium: where it is, and what it has met."""
+
+    def __init__(self, problem: StaticProblem, poses: Poses, tol: float | None) -> None:
+        self.problem, self.given, self.begin = problem, tol, poses
+        self.balance = problem.balance(poses)
+        lengths = np.linalg.norm(poses.d, axis=1)
+        self.length, self.longest = float(np.median(lengths)), float(lengths.max())
+        self.newton = Newton(problem, self.length)
+        self.iterations = 0
+        self.saddles: list[float] = []
+        if problem.root is not None:
+            pulled = pulled_start(problem.chain, poses, problem.forces, problem.root)
+            if pulled is not None and problem.balance(pulled).energy < self.balance.energy:
+                self.balance = problem.balance(pulled)
+
+    @property
+    def tol(self) -> float:
+        """What was asked for, or what can be attained."""
+        return self.problem.attainable(self.balance) if self.given is None else self.given
+
+    def descend(self) -> Status:
+        """Until nothing pulls any more."""
+        while not self.balance.residual <= self.tol:
+            if self.iterations == MOST_ITERATIONS or not np.isfinite(self.balance.energy):
+                return "torn" if self._is_torn(surely=True) else "not_converged"
+            found = self._step()
+            if found is None:
+                return "torn" if self._is_torn(surely=True) else "not_converged"
+            self.balance, self.iterations = found, self.iterations + 1
+            if self._is_torn():
+                return "torn"
+        return "converged"
+
+    def leave(self, stable: Stability) -> bool:
+        """A small way down from a saddle, to the side where it leads deeper."""
+        eta = self.balance.poses.strains(stable.mode)
+        size = max(np.abs(eta[:, :3]).max() / self.length, np.abs(eta[:, 3:]).max())
+        for strain in WAY_DOWN:
+            sides = [
+                self.problem.balance(self.newton.moved(self.balance.poses, sign * strain / size * stable.mode))
+                for sign in (1.0, -1.0)
+            ]
+            lowest = min(sides, key=lambda side: side.energy if np.isfinite(side.energy) else np.inf)
+            if lowest.energy < self.balance.energy:
+                self.balance = lowest
+                self.saddles.append(stable.lowest)
+                return True
+        return False
+
+    def report(self, status: Status, stable: Stability | None) -> Equilibrium:
+        """What was found, with the residual of the very state that is returned."""
+        chain, poses = self.problem.chain, self.balance.poses
+        state = poses.state(chain)
+        balance = self.problem.balance(Poses.of_state(chain, state))
+        sizes = np.linalg.eigvalsh(np.nan_to_num(balance.values.stiffness))
+        soft = np.flatnonzero(sizes[:, 0] < -1e-9 * np.abs(sizes).max(axis=1))
+        return Equilibrium(
+            chain, state, balance.energy, status, balance.residual, self.tol, np.nan if stable is None else stable.lowest,
+            0 if stable is None else stable.negative, 0 if stable is None else stable.flat, tuple(soft.tolist()), tuple(self.saddles),
+            float(np.linalg.norm(state.position - self.begin.position, axis=1).max()), self.iterations, self.problem.forces,
+            self.begin.state(chain),
+        )  # fmt: skip
+
+    def _step(self) -> Balance | None:
+        problem, poses = self.problem, self.balance.poses
+        if problem.root is None or problem.forces.any():
+            return self.newton.step(self.balance)
+        d, q, moved = relaxing_step(problem.links, np.arange(len(poses.d)), poses.d, poses.q, self.length)
+        if not moved.any():
+            return None
+        root = problem.root
+        return problem.balance(Poses.of_links(d, q, poses.position[root], poses.matrices[root], root=root))
+
+    def _is_torn(self, *, surely: bool = False) -> bool:
+        poses = self.balance.poses
+        if not surely and link_lengths(poses.position).max() < LENGTHENED * self.longest:
+            return False
+        state = poses.state(self.problem.chain)
+        return bool(torn_links(self.problem.chain, state.position, state.orientation).any())

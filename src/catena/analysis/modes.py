@@ -1,0 +1,248 @@
+"""Natural frequencies and modes of a chain about an equilibrium: `chain.normal_modes()`.
+
+K v = omega^2 M v. The lowest frequencies come from K^-1 (`compliance`), the highest from K: both have all digits at their own end of the
+spectrum, and lose them towards the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..geometry import rotations
+from ..systems.base import State
+from ..systems.chains import block_band
+from ..systems.chains.chain import Chain
+from ..systems.chains.link_mechanics import principal_rotations
+from ..systems.numbers import finite_numbers
+from .compliance import Assembled, Compliance
+from .equilibrium import Equilibrium, find_equilibrium
+from .poses import Poses
+from .stability import compliance, lowest_modes, round_off, stability, weighted
+from .static_problem import EPS, Balance, StaticProblem
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.axes import Axes
+
+    from ..output.style import Panels
+    from ..runs import Run
+
+Array = NDArray[np.float64]
+
+DENSE = 1500  # coordinates up to which all modes are computed
+USUAL = 20  # modes of a longer chain
+NOT_AT_REST = 1e-7  # of stiffness times length: forces beyond which frequencies mean nothing
+
+
+class Displacement(NamedTuple):
+    """How the bodies move and turn in a mode: (n, 3) each, in space; turns are rotation vectors."""
+
+    position: Array
+    turn: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Natural frequencies and modes, the lowest first.
+
+    Attributes
+    ----------
+    omega : (k,) frequencies in radians per time; of an unstable mode, with omega^2 < 0, -sqrt(-omega^2)
+    vectors : (k, n, 6) displacements (u, theta) of the bodies in the axes in which they were given, v^T M v = 1
+    zero : number of rigid motions that cost nothing; they are not among the modes
+    method : how the lowest were found: "sweep", "mixed", "assembled" or "dense"
+    error : (k,) relative error to be expected of each frequency
+    state : the equilibrium
+    """
+
+    chain: Chain = field(repr=False)
+    state: State = field(repr=False)
+    omega: Array
+    vectors: Array = field(repr=False)
+    zero: int
+    method: str
+    error: Array = field(repr=False)
+
+    @property
+    def unstable(self) -> int:
+        """Number of modes that grow."""
+        return int((self.omega < 0.0).sum())
+
+    def displacement(self, mode: int) -> Displacement:
+        """Of all bodies in one mode, in space."""
+        turned = rotations.to_matrix(self.state.orientation)
+        u, theta = (np.einsum("nij,nj->ni", turned, part) for part in np.split(self.vectors[mode], 2, axis=1))
+        return Displacement(u, theta)
+
+    def start(self, velocities: ArrayLike | dict[int, float]) -> State:
+        """The equilibrium, set in motion: one modal velocity for each mode, or some by their numbers.
+
+        Energies of small motions add up: velocity a in mode i is a^2/2 of it.
+        """
+        given = velocities
+        if isinstance(velocities, dict):
+            given = np.zeros(len(self.omega))
+            for mode, velocity in velocities.items():
+                given[mode] = velocity
+        rates = finite_numbers(given, (len(self.omega),), where="Modes.start.velocities")
+        moved = np.tensordot(rates, self.vectors, 1)
+        velocity = rotations.rotate(self.state.orientation, moved[:, :3])
+        return self.chain.start(
+            self.state.position, self.state.orientation, velocity=velocity, angular_velocity=moved[:, 3:], check=False
+        )
+
+    def amplitudes(self, run: Run) -> tuple[Array, Array]:
+        """Modal displacements and velocities along a run, (samples, k): projections v^T M xi and v^T (m R^T dr/dt, y) on every mode."""
+        data = run.data
+        turned = rotations.to_matrix(self.state.orientation)
+        tensor = self.chain.alike.each(lambda body: body.tensor)
+        mass = self.chain.alike.each(lambda body: body.mass)
+        u = np.einsum("nji,tnj->tni", turned, np.asarray(data.position.values) - self.state.position)
+        relative = rotations.multiply(rotations.conjugate(self.state.orientation), np.asarray(data.orientation.values))
+        theta = _rotation_vectors(relative)
+        p = np.einsum("nji,tnj->tni", turned, np.asarray(data.momentum.values))
+        y = np.asarray(data.angular_momentum.values)
+        first, second = self.vectors[:, :, :3], self.vectors[:, :, 3:]
+        place = np.einsum("kni,n,tni->tk", first, mass, u) + np.einsum("kni,nij,tnj->tk", second, tensor, theta)
+        return place, np.einsum("kni,tni->tk", first, p) + np.einsum("kni,tni->tk", second, y)
+
+    def energy(self, run: Run) -> xarray.DataArray:
+        """Energy of each mode along a run, (velocity^2 + omega^2 displacement^2)/2, for motions that stay small."""
+        import xarray
+
+        place, rate = self.amplitudes(run)
+        values = 0.5 * (rate**2 + np.sign(self.omega) * self.omega**2 * place**2)
+        coords = {"time": run.data.time.values, "mode": np.arange(len(self.omega)), "omega": ("mode", self.omega)}
+        return xarray.DataArray(values, coords, ("time", "mode"), "mode_energy", {"long_name": "energy of a mode"})
+
+    def plot(self, modes: Sequence[int] = (0, 1, 2, 3), ax: Sequence[Axes] | None = None) -> Panels:
+        """All frequencies, and how far the bodies move and turn in some modes."""
+        from ..output.static_plots import draw_modes
+
+        return draw_modes(self, modes, ax)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{w:.10g}" for w in self.omega[:6]) + (", ..." if len(self.omega) > 6 else "")
+        lines = [f"Modes: {len(self.omega)} of {self.chain}", f"  omega   {shown}"]
+        lines.append(f"  zero    {self.zero} motions that cost nothing")
+        if self.unstable:
+            lines.append(f"  growing {self.unstable}: this is no stable equilibrium")
+        lines.append(f"  method  {self.method}, relative error below {self.error.max(initial=0.0):.1g}")
+        return "\n".join(lines)
+
+
+def find_modes(
+    chain: Chain, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None
+) -> Modes:
+    """See `Chain.normal_modes`."""
+    found = find_equilibrium(chain) if at is None else at
+    if isinstance(found, Equilibrium):
+        problem, state = StaticProblem(chain, found.forces), found.state
+    else:
+        problem, state = StaticProblem.of(chain, None, "normal_modes"), found
+    balance = problem.balance(Poses.of_state(chain, state))
+    _check_rest(problem, balance)
+    return _Solver(problem, balance, state).modes(_count(problem, count))
+
+
+def _count(problem: StaticProblem, count: int | Literal["all"] | None) -> int | None:
+    """How many modes; None for all."""
+    freedom = int(problem.free.sum())
+    if count is None:
+        return None if freedom <= DENSE else USUAL
+    if count == "all":
+        return None
+    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 0 < count <= freedom:
+        raise InputError(
+            f"count = {count!r}", where="normal_modes.count", do=f'give a number from 1 to {freedom}, or "all"'
+        )
+    return int(count)
+
+
+def _check_rest(problem: StaticProblem, balance: Balance) -> None:
+    stiff = np.abs(balance.values.stiffness).max() * np.linalg.norm(balance.poses.d, axis=1).max()
+    if not balance.residual <= NOT_AT_REST * stiff:
+        raise InputError(
+            f"this is no equilibrium: a force or torque of {balance.residual:.3g} is left", where="normal_modes.at",
+            do="give chain.equilibrium(start)",
+        )  # fmt: skip
+
+
+class _Solver:
+    """Modes of one equilibrium."""
+
+    def __init__(self, problem: StaticProblem, balance: Balance, state: State) -> None:
+        self.problem, self.balance, self.state = problem, balance, state
+        self.diagonal, self.right = weighted(problem, balance)
+        self.largest = float(np.abs(self.diagonal).sum(axis=2).max())
+
+    def modes(self, count: int | None) -> Modes:
+        if count is None or int(self.problem.free.sum()) <= DENSE:
+            return self._all(count)
+        shift = 0.0
+        try:
+            found: Compliance = compliance(self.problem, self.balance)
+            stable = stability(self.problem, self.balance)
+            shift = -1.01 * stable.lowest if stable.negative else 0.0
+        except np.linalg.LinAlgError:
+            shift = round_off(self.diagonal)
+        if shift > 0.0:
+            found = Assembled(self.problem, self.balance, shift)
+        values, vectors = lowest_modes(found, count)
+        return self._made(values, vectors, found.name, found.error(values, self.largest), len(found.zero))
+
+    def _all(self, count: int | None) -> Modes:
+        """All of a short chain: those of the lower half, on a logarithmic scale, from K^-1, the others from K."""
+        free, mass = self.problem.free, self.problem.mass
+        zero = len(self.problem.symmetries(self.balance.poses))
+        values, vectors = self._from_stiffness(zero)
+        error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
+        method = "dense"
+        if len(values) and values[0] > 100.0 * EPS * self.largest:
+            flexible = compliance(self.problem, self.balance)
+            low = int((values < np.sqrt(values[0] * self.largest)).sum())
+            inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
+            order = np.argsort(-inverse)[:low]
+            values[:low] = 1.0 / inverse[order]
+            vectors[:low] = (modes[:, order].T / np.sqrt(mass.ravel())).reshape(-1, *mass.shape)
+            error[:low] = np.minimum(error[:low], flexible.error(values[:low], self.largest) + EPS * values[:low] / values[0])
+            method = flexible.name
+        kept = slice(0, count)
+        return self._made(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
+
+    def _from_stiffness(self, zero: int) -> tuple[Array, Array]:
+        problem = self.problem
+        free = problem.free.ravel()
+        matrix = block_band.assembled(*problem.blocks(self.balance))[np.ix_(free, free)]
+        root = np.sqrt(problem.mass.ravel()[free])
+        values, modes = np.linalg.eigh(_symmetric(matrix / root[:, None] / root))
+        order = np.argsort(np.abs(values))[zero:]  # rigid motions are those nearest to nothing
+        order = order[np.argsort(values[order])]
+        vectors = np.zeros((len(order), problem.mass.size))
+        vectors[:, free] = modes[:, order].T / root
+        return values[order], vectors.reshape(-1, *problem.mass.shape)
+
+    def _made(self, values: Array, vectors: Array, method: str, error: Array, zero: int) -> Modes:
+        chain = self.problem.chain
+        frames = chain.alike.each(lambda body: body.frame_matrix)
+        given = np.concatenate([np.einsum("nij,knj->kni", frames, part) for part in np.split(vectors, 2, axis=2)], axis=2)
+        omega = np.sign(values) * np.sqrt(np.abs(values))
+        return Modes(chain, self.state, omega, given, zero, method, 0.5 * error)
+
+
+def _symmetric(matrix: Array) -> Array:
+    return 0.5 * (matrix + matrix.T)
+
+
+def _rotation_vectors(q: Array) -> Array:
+    """Axis times angle, of quaternions (..., 4)."""
+    q = q * np.where(q[..., :1] < 0.0, -1.0, 1.0)
+    sine = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, q[..., :1])
+    return q[..., 1:] * np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 2.0)

@@ -1,0 +1,144 @@
+"""Whether an equilibrium is stable: how many ways down there are from it, and the lowest eigenvalue of K in the metric of the masses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..systems.chains import block_band
+from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, Sweep
+from .static_problem import EPS, Balance, StaticProblem, masked
+
+Array = NDArray[np.float64]
+
+FLAT = 1e-11  # of the largest eigenvalue of a link: one that is zero
+FEW = 64  # bodies up to which it is fastest to compute all eigenvalues
+
+
+@dataclass(frozen=True)
+class Stability:
+    """The number of negative eigenvalues and of zero ones, the lowest that is not one of a rigid motion, and its mode (n, 6)."""
+
+    negative: int
+    flat: int
+    lowest: float
+    mode: Array
+
+
+def stability(problem: StaticProblem, balance: Balance) -> Stability:
+    """Of an equilibrium, or of a state near one."""
+    diagonal, right = weighted(problem, balance)
+    motions = len(problem.symmetries(balance.poses))
+    noise = round_off(diagonal)
+    negative = count_negative(problem, balance, diagonal, right, noise)
+    if negative:
+        lowest = -block_band.largest_eigenvalue(-diagonal, -right)
+        mode = block_band.extreme_vector(-diagonal, -right, -lowest) / np.sqrt(problem.mass)
+        return Stability(negative, motions, lowest, np.where(problem.gauge(balance.poses), mode, 0.0))
+    lowest, mode, zero = _lowest(problem, balance, noise)
+    return Stability(0, motions + zero, lowest, mode)
+
+
+def lowest_eigenvalue(problem: StaticProblem, balance: Balance) -> float:
+    """omega^2 of the lowest mode, rigid motions apart; near zero with the digits that the assembled matrix has lost."""
+    if len(problem.mass) > FEW:
+        return stability(problem, balance).lowest
+    diagonal, right = weighted(problem, balance)
+    values, vectors = np.linalg.eigh(block_band.assembled(diagonal, right))
+    noise = round_off(diagonal)
+    try:
+        near = _nearest_to_zero(compliance(problem, balance), vectors[:, 0])
+    except np.linalg.LinAlgError:
+        return float(values[0])
+    return near if abs(near - values[0]) <= noise else float(values[0])
+
+
+def _nearest_to_zero(flexible: Compliance, v: Array) -> float:
+    """The eigenvalue of the mode v, by inverse iteration."""
+    value = 0.0
+    for _ in range(3):
+        w = flexible.weighted(v[None])[0]
+        value = float(v @ w)
+        v = w / np.linalg.norm(w)
+    return 1.0 / value - getattr(flexible, "shift", 0.0)
+
+
+def weighted(problem: StaticProblem, balance: Balance) -> tuple[Array, Array]:
+    """M^-1/2 K M^-1/2 without motions that cost nothing; what is not free has the largest eigenvalue of all."""
+    free = problem.gauge(balance.poses)
+    diagonal, right = masked(*problem.blocks(balance), free)
+    scale = np.where(free, 1.0 / np.sqrt(problem.mass), 1.0)
+    diagonal = diagonal * scale[:, :, None] * scale[:, None]
+    bodies, places = np.nonzero(~free)
+    diagonal[bodies, places, places] = np.abs(diagonal).max()
+    return diagonal, right * scale[:-1, :, None] * scale[1:, None]
+
+
+def round_off(diagonal: Array) -> float:
+    """What rounding may make of an eigenvalue zero of the assembled matrix."""
+    return float(8.0 * EPS * np.sqrt(len(diagonal)) * np.abs(diagonal).sum(axis=2).max())
+
+
+def count_negative(
+    problem: StaticProblem, balance: Balance, diagonal: Array, right: Array, noise: float
+) -> int:
+    """Exactly those of the links where they bear nothing and one end is free: there K = B^T K_b B with a square B [horn2013]."""
+    if is_unstressed(problem, balance) and problem.root is not None and can_sweep(problem):
+        sizes = np.linalg.eigvalsh(balance.values.stiffness)
+        return int((sizes < -FLAT * sizes[:, -1:]).sum())
+    shifted = diagonal + noise * np.eye(6)
+    if block_band.cholesky(block_band.lower_band(shifted, right)) is not None:
+        return 0
+    return block_band.negative_eigenvalues(shifted, right)
+
+
+def is_unstressed(problem: StaticProblem, balance: Balance) -> bool:
+    """Whether links bear no more than what rounding makes."""
+    return bool(np.abs(balance.values.gradient).max() <= problem.attainable(balance))
+
+
+def can_sweep(problem: StaticProblem) -> bool:
+    """Whether every body has three moments of inertia: a line or a point leaves displacements without energy."""
+    return all(body.kind in ("solid", "planar") for body in problem.chain.alike.distinct)
+
+
+def compliance(problem: StaticProblem, balance: Balance) -> Compliance:
+    """K^-1 in the way that keeps most digits."""
+    sizes = np.linalg.eigvalsh(balance.values.stiffness)
+    definite = bool((sizes[:, 0] > FLAT * sizes[:, -1]).all())
+    if definite and can_sweep(problem) and is_unstressed(problem, balance):
+        return Sweep(problem, balance)
+    if (np.abs(sizes).min(axis=1) > FLAT * sizes[:, -1]).all() and len(problem.mass) <= MOST_MIXED:
+        return Mixed(problem, balance)
+    return Assembled(problem, balance, shift=0.0 if definite else round_off(weighted(problem, balance)[0]))
+
+
+def _lowest(problem: StaticProblem, balance: Balance, noise: float) -> tuple[float, Array, int]:
+    """Lowest eigenvalue, its mode, and whether it is zero but for rounding; by inverse iteration with several vectors."""
+    try:
+        found = compliance(problem, balance)
+    except np.linalg.LinAlgError:
+        found = Assembled(problem, balance, shift=noise)
+    (value,), (mode,) = lowest_modes(found, 1)
+    zero = not isinstance(found, Sweep) and abs(value) <= noise
+    return float(value), mode, int(zero)
+
+
+def lowest_modes(compliance: Compliance, count: int) -> tuple[Array, Array]:
+    """The lowest eigenvalues above those of rigid motions, and their modes (count, n, 6), v^T M v = 1."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    size = compliance.mass.size
+    operator = LinearOperator((size, size), matvec=lambda v: compliance.weighted(v.reshape(1, -1))[0], dtype=float)
+    some = np.cos(np.arange(size) ** 2.0)  # definite, and along no mode in particular
+    if count < size - 1:
+        inverse, vectors = eigsh(operator, k=count, which="LA", v0=some, tol=0)
+    else:
+        inverse, vectors = np.linalg.eigh(compliance.weighted(np.eye(size)))
+    order = np.argsort(-inverse)[:count]
+    shift = getattr(compliance, "shift", 0.0)
+    with np.errstate(divide="ignore"):
+        values = 1.0 / inverse[order] - shift
+    return values, (vectors[:, order].T / np.sqrt(compliance.mass.ravel())).reshape(-1, *compliance.mass.shape)

@@ -1,0 +1,231 @@
+"""The problem of statics: which displacements of a chain are free, what pulls at its bodies, and how far it is from balance.
+
+Dead forces F_j act at the centres of mass, in space: gravity, ends, and what `load` adds. In the displacements of `link_mechanics` their
+potential -F.r has no second derivatives. The wrench that a link must bear follows from the forces beyond it, whatever the potential
+is, unless both ends are held.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import CapabilityError, InputError
+from ..systems.chains.chain import Chain
+from ..systems.chains.ends import Clamped, Displaced, Force, Free
+from ..systems.chains.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, hat, transports
+from ..systems.chains.spectrum import mobilities
+from ..systems.numbers import finite_numbers
+from .poses import Poses
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+EPS = float(np.finfo(float).eps)
+ROUND_OFFS = 64  # in the attainable balance: places carry eps L, which a link multiplies by its stiffness
+NOTHING = 1e-9  # of the largest singular value: motions that nothing resists
+BALANCED = 1e-12  # of the sum of magnitudes: forces that add up to nothing
+
+
+@dataclass(frozen=True)
+class Balance:
+    """How a chain is loaded in some poses: energy, gradient (n, 6) by displacements of the bodies, and what its links are worth."""
+
+    poses: Poses
+    values: LinkValues
+    energy: float
+    noise: float  # of the energy
+    gradient: Array
+    residual: float  # largest component of the gradient that is free
+
+
+class StaticProblem:
+    """A chain, and the dead forces on its bodies.
+
+    Parameters
+    ----------
+    chain : its ends are clamped, displaced, free, or pulled by a force that is constant
+    forces : (n, 3) in space, all that act on bodies that can move
+    """
+
+    def __init__(self, chain: Chain, forces: Array) -> None:
+        self.chain = chain
+        self.links = LinkMechanics(chain)
+        self.free: Mask = mobilities(chain) > 0.0
+        self.mass = chain.alike.each(
+            lambda body: [body.mass] * 3 + np.where(body.moments > 0.0, body.moments, 1.0).tolist()
+        )
+        self.left_held, self.right_held = (not end.moves for end in (chain.left, chain.right))
+        self.forces = self._checked(forces)
+
+    def under(self, forces: Array) -> StaticProblem:
+        """The same chain under other forces."""
+        other = copy(self)
+        other.forces = self._checked(forces)
+        return other
+
+    def _checked(self, given: Array) -> Array:
+        forces = given * self.chain.held[0][:, None]
+        total, size = forces.sum(axis=0), np.abs(forces).sum()
+        if not (self.left_held or self.right_held) and np.abs(total).max() > BALANCED * size:
+            raise InputError(
+                f"nothing holds the chain against the force {np.round(total, 12).tolist()}: it has no equilibrium",
+                where="Chain.left, Chain.right", do="clamp or displace an end, or balance the forces",
+            )  # fmt: skip
+        return forces
+
+    @classmethod
+    def of(cls, chain: Chain, load: ArrayLike | None, where: str) -> StaticProblem:
+        """With the forces that the chain itself has, and a load: (n, 3), or (3,) for the last body."""
+        return cls(chain, own_forces(chain) + load_array(chain, load, f"{where}.load"))
+
+    @property
+    def root(self) -> int | None:
+        """Where links are marched from: the body that is held; None where both ends are."""
+        if self.left_held and self.right_held:
+            return None
+        return -1 if self.right_held else 0
+
+    def balance(self, poses: Poses) -> Balance:
+        """Energy, gradient and residual there."""
+        values = self.links.values(poses.d, poses.q)
+        gradient = np.zeros((self.chain.count, 6))
+        gradient[1:] = values.gradient
+        gradient[:-1] -= np.einsum("nji,nj->ni", transports(poses.d, poses.q), values.gradient)
+        gradient[:, :3] -= np.einsum("nji,nj->ni", poses.matrices, self.forces)
+        work = self.forces * poses.position
+        energy = float(values.energy.sum() - work.sum())
+        # an energy near zero may be the difference of larger ones, as large as the stiffness against turns
+        sizes = np.abs(values.energy) + 0.01 * np.abs(values.stiffness[:, 3:, 3:]).max(axis=(1, 2))
+        noise = 1e-13 * float(sizes.sum() + np.abs(work).sum())
+        residual = float(np.abs(gradient[self.free]).max(initial=0.0))
+        return Balance(poses, values, energy, noise, gradient, residual)
+
+    def attainable(self, balance: Balance) -> float:
+        """The residual that rounding of places and rotations leaves."""
+        size = max(np.abs(balance.poses.position).max(), np.abs(balance.poses.d).max())
+        stiffest = np.abs(balance.values.stiffness).sum(axis=2).max()  # no eigenvalue is larger
+        return float(ROUND_OFFS * EPS * max(size * stiffest, np.abs(self.forces).sum()))
+
+    def wrenches(self, poses: Poses) -> Array:
+        """What each link bears in balance with the forces beyond it, on its right body in its axes, (n - 1, 6); from the end that is not
+        the root."""
+        r = poses.position - poses.position[-1 if self.root == 0 else 0]  # moments near the free end keep their digits
+        moments = np.cross(r, self.forces)
+        if self.root == 0:
+            force, moment = (np.cumsum(a[::-1], axis=0)[::-1][1:] for a in (self.forces, moments))
+        else:
+            force, moment = (-np.cumsum(a, axis=0)[:-1] for a in (self.forces, moments))
+        moment = moment - np.cross(r[1:], force)
+        return np.concatenate([np.einsum("nji,nj->ni", poses.matrices[1:], a) for a in (force, moment)], axis=1)
+
+    def blocks(self, balance: Balance, *, stiffness: Array | None = None, wrench: Array | None = None) -> tuple[Array, Array]:
+        """K: second derivatives by all displacements; with another stiffness or other wrenches of the links where they are given."""
+        values, poses = balance.values, balance.poses
+        return assembled_blocks(
+            poses.d, poses.q, values.stiffness if stiffness is None else stiffness, values.gradient if wrench is None else wrench
+        )  # fmt: skip
+
+    def symmetries(self, poses: Poses) -> Array:
+        """Rigid motions that neither ends nor forces resist, (k, n, 6), as displacements of all bodies."""
+        middle = poses.position[self.root or 0]
+        rows = [np.zeros((0, 6))]
+        for j in (0, -1):
+            moves, turns = self.chain.held[0][j], (self.chain.left, self.chain.right)[j].turns
+            if not moves:
+                rows.append(np.hstack([np.eye(3), -hat(poses.position[j] - middle)]))
+            if not turns:
+                solid = self.chain.bodies[j].moments > 0.0
+                rows.append(np.hstack([np.zeros((int(solid.sum()), 3)), poses.matrices[j].T[solid]]))
+        if self.forces.any():
+            directions = np.linalg.svd(self.forces, full_matrices=False)
+            for size, axis in zip(directions[1], directions[2], strict=True):
+                if size > NOTHING * directions[1][0]:
+                    rows.append(np.hstack([np.zeros((3, 3)), hat(axis)]))
+        motions = _null_space(np.concatenate(rows))
+        back = poses.matrices.swapaxes(1, 2)
+        moved = motions[:, None, :3] + np.cross(motions[:, None, 3:], poses.position - middle)
+        found = np.zeros((len(motions), self.chain.count, 6))
+        found[:, :, :3] = np.einsum("nij,knj->kni", back, moved)
+        found[:, :, 3:] = np.einsum("nij,kj->kni", back, motions[:, 3:])
+        return found * self.free
+
+    def gauge(self, poses: Poses) -> Mask:
+        """`free` without as many coordinates as there are motions of the whole chain that cost nothing."""
+        from scipy.linalg import qr
+
+        motions = self.symmetries(poses)
+        free = self.free.copy()
+        if len(motions):
+            j = self.root or 0
+            own, bodies = motions[:, j], motions.reshape(len(motions), -1)
+            _, r, order = qr(own, mode="economic", pivoting=True)
+            sizes = np.abs(np.diag(r))
+            if len(sizes) == len(motions) and sizes[-1] > NOTHING * sizes[0]:
+                free[j, order[: len(motions)]] = False
+            else:
+                _, r, order = qr(bodies, mode="economic", pivoting=True)
+                rank = int((np.abs(np.diag(r)) > NOTHING * abs(r[0, 0])).sum()) if r[0, 0] else 0
+                free.reshape(-1)[order[:rank]] = False
+        return free
+
+
+def masked(diagonal: Array, right: Array, free: Mask) -> tuple[Array, Array]:
+    """The blocks with the rows and columns of coordinates that are not free replaced by those of the unit matrix."""
+    kept = free.astype(float)
+    diagonal = diagonal * kept[:, :, None] * kept[:, None]
+    bodies, places = np.nonzero(~free)
+    diagonal[bodies, places, places] = 1.0
+    return diagonal, right * kept[:-1, :, None] * kept[1:, None]
+
+
+def own_forces(chain: Chain) -> Array:
+    """Gravity, and the forces of the ends, (n, 3); an end that is not at rest, or has no potential, is refused."""
+    forces = chain.alike.each(lambda body: body.mass)[:, None] * np.asarray(chain.gravity, dtype=float)
+    for j, end in ((0, chain.left), (-1, chain.right)):
+        if isinstance(end, Force):
+            forces[j] += constant_force(end)
+        elif not isinstance(end, (Clamped, Displaced, Free)):
+            raise CapabilityError(
+                f"{end} changes with time, or has no potential: there is no equilibrium to look for",
+                where=f"Chain.{'right' if j else 'left'}", do="clamp, displace or pull that end by a constant force",
+            )  # fmt: skip
+    return forces
+
+
+def constant_force(end: Force) -> Array:
+    """The force of an end, if it is one that does not change."""
+    force = np.asarray(end.force, dtype=object)
+    if any(isinstance(part, str) for part in force.ravel()):
+        raise CapabilityError(
+            f"{end} changes with time: there is no equilibrium to look for", where="Chain.left, Chain.right",
+            do="pull by a constant force",
+        )  # fmt: skip
+    return force.astype(float)
+
+
+def load_array(chain: Chain, load: ArrayLike | None, where: str) -> Array:
+    """Forces (n, 3): none, those given, or one on the last body."""
+    forces = np.zeros((chain.count, 3))
+    if load is None:
+        return forces
+    given: Any = np.asarray(load)
+    if given.shape == (3,):
+        forces[-1] = finite_numbers(given, (3,), where=where)
+        if not chain.right.moves:
+            raise InputError(
+                "the last body is held: a force on it does nothing", where=where, do="give forces on all bodies, (n, 3)"
+            )
+        return forces
+    return forces + finite_numbers(given, (chain.count, 3), where=where)
+
+
+def _null_space(rows: Array) -> Array:
+    """A basis, (k, 6), of what all rows (m, 6) leave alone."""
+    padded = np.concatenate([rows, np.zeros((6, 6))])
+    _, sizes, basis = np.linalg.svd(padded)
+    return basis[sizes <= NOTHING * max(1.0, sizes[0])]

@@ -1,0 +1,216 @@
+"""Uniform states: every link alike, or every cell of links. Where links rest, and how they rest under an axial pull.
+
+Under a force T along the axis of its screw, a link bears the wrench (T e, c x T e) on its right body, e the axis and c the way to it,
+both the same in the axes of all bodies: six equations for d and Q.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..systems.base import State
+from ..systems.chains.chain import Chain
+from ..systems.chains.link_mechanics import LinkMechanics
+from .poses import Poses, orthogonal, turn_matrices
+from .screws import Screw, pulled_wrench, screw_of
+from .static_newton import MOST_STRAIN, positive
+
+Array = NDArray[np.float64]
+Links = NDArray[np.int64]
+
+MOST_STEPS = 100
+HALVINGS = 30
+CALMER = 0.5  # of the gradient before: progress, where the energy cannot tell any more
+RESTING = 1e-11  # of the stiffness of a link times its length: a gradient that is none
+ALIKE = 1e-6  # relative positions and rotations that are taken for equal
+DISTANCES = 16  # tried along each direction
+KEPT = 256  # of the starts that are relaxed
+ASKEW = (0.4, 0.3, 0.2)  # a turn that leaves nothing as it was
+
+
+def relaxed(mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Each link by itself at a minimum of its energy, from d and Q on; and which of them have come to rest."""
+    for _ in range(MOST_STEPS):
+        d, q, moved = relaxing_step(mechanics, links, d, q, length)
+        if not moved.any():
+            break
+    values = mechanics.values(d, q, links)
+    limit = RESTING * length * np.abs(values.stiffness).max(axis=(1, 2))
+    return d, q, np.abs(values.gradient).max(axis=1) <= limit
+
+
+def relaxing_step(mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """A step of Newton's method for each link, with a line search of its own; and which of them have moved."""
+    values = mechanics.values(d, q, links)
+    d, q, moved = d.copy(), q.copy(), np.zeros(len(d), dtype=bool)
+    gradient = values.gradient
+    todo = np.flatnonzero(
+        np.abs(gradient).max(axis=1) > 0.01 * RESTING * length * np.abs(values.stiffness).max(axis=(1, 2))
+    )
+    eta = -np.linalg.solve(positive(values.stiffness[todo]), gradient[todo][:, :, None])[:, :, 0]
+    sizes = np.maximum(np.abs(eta[:, :3]).max(axis=1, initial=0.0) / length, np.abs(eta[:, 3:]).max(axis=1, initial=0.0))
+    eta *= np.minimum(1.0, MOST_STRAIN / np.maximum(sizes, np.finfo(float).tiny))[:, None]
+    for _ in range(HALVINGS):
+        if not len(todo):
+            break
+        new_d = d[todo] + np.einsum("nij,nj->ni", q[todo], eta[:, :3])
+        new_q = orthogonal(q[todo] @ turn_matrices(eta[:, 3:]))
+        tried = mechanics.values(new_d, new_q, links[todo])
+        slope = (gradient[todo] * eta).sum(axis=1)
+        # an energy near zero may be the difference of larger ones, as large as the stiffness against turns
+        noise = 1e-14 * (np.abs(values.energy[todo]) + np.abs(values.stiffness[todo, 3:, 3:]).max(axis=(1, 2)))
+        calmer = np.abs(tried.gradient).max(axis=1) < CALMER * np.abs(gradient[todo]).max(axis=1)
+        better = (tried.energy <= values.energy[todo] + 1e-4 * slope) & (-slope > noise)
+        better |= (-slope <= noise) & calmer
+        d[todo[better]], q[todo[better]] = new_d[better], new_q[better]
+        moved[todo[better]] = True
+        todo, eta = todo[~better], 0.5 * eta[~better]
+    return d, q, moved
+
+
+def resting_poses(chain: Chain) -> Poses:
+    """Every link in the deepest minimum of its energy that is found from many relative positions; the first body at the origin."""
+    mechanics = LinkMechanics(chain)
+    _, kind_of_link = chain.interactions.kinds
+    first = chain.interactions.kinds[0].tolist()
+    found = [resting_link(mechanics, link) for link in first]
+    d, q = (np.array([one[part] for one in found])[kind_of_link] for part in (0, 1))
+    frame = chain.bodies[0].frame_matrix
+    return Poses.of_links(d, q, np.zeros(3), frame)
+
+
+def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+    """d and Q of the deepest minimum of one link, in principal axes: the best of several hundred starts, relaxed."""
+    d, q = _tried(mechanics, link)
+    values = mechanics.values(d, q, np.full(len(d), link))
+    energy = np.where(np.isfinite(values.energy), values.energy, np.inf)
+    best = np.argsort(energy, kind="stable")[:KEPT]
+    length = float(np.median(np.linalg.norm(d[best], axis=1)))
+    d, q, rests = relaxed(mechanics, np.full(len(best), link), d[best], q[best], length)
+    energy = np.where(rests, mechanics.values(d, q, np.full(len(best), link)).energy, np.inf)
+    stable = np.linalg.eigvalsh(mechanics.values(d, q, np.full(len(best), link)).stiffness)[:, 0] > -1e-9
+    energy = np.where(stable, energy, np.inf)
+    if not np.isfinite(energy).any():
+        raise InputError(
+            f"link {link} has no place of rest that could be found", where="start", do="give a start, a state of the chain"
+        )
+    lowest = int(np.argmin(np.round(energy, 9)))
+    return d[lowest], q[lowest]
+
+
+def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+    """Positions along 14 directions, each with the rotations of a cube and with these askew, at the distance with the least energy."""
+    chain = mechanics.chain
+    bond = chain.interactions.bonds[link]
+    frames = mechanics.frames[link : link + 2]
+    known = [part for part in (getattr(bond, "terms", (bond,)) if bond is not None else ()) if hasattr(part, "d0")]
+    radii = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.bodies[link : link + 2]]
+    lengths = [one.length for row in chain.interactions.between(link) for one in row if one is not None]
+    reach = sum(radii) + max(lengths, default=0.0) or max((np.linalg.norm(one.d0) for one in known), default=1.0)
+    signs = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=3)))
+    ways = signs[np.isin(np.abs(signs).sum(axis=1), (1.0, 3.0))]
+    ways /= np.linalg.norm(ways, axis=1, keepdims=True)
+    cube = _cube_rotations()
+    turns = np.concatenate([cube, cube @ turn_matrices(np.array(ASKEW))])
+    steps = np.linspace(0.1, 1.3, DISTANCES) * reach
+    d = (steps[:, None, None, None] * ways[None, :, None] * np.ones((1, 1, len(turns), 1))).reshape(-1, 3)
+    q = np.broadcast_to(turns, (len(steps), len(ways), *turns.shape)).reshape(-1, 3, 3)
+    energy = mechanics.values(d, q, np.full(len(d), link)).energy.reshape(len(steps), -1)
+    best = np.argmin(np.where(np.isfinite(energy), energy, np.inf), axis=0)
+    chosen = best * energy.shape[1] + np.arange(energy.shape[1])
+    d, q = d[chosen], q[chosen]
+    for one in known:  # a link potential that says where it rests
+        from ..geometry.rotations import to_matrix
+
+        d = np.concatenate([(frames[0].T @ np.array(one.d0))[None], d])
+        q = np.concatenate([(frames[0].T @ to_matrix(np.array(one.q0)) @ frames[1])[None], q])
+    return d, q
+
+
+def _cube_rotations() -> Array:
+    found = []
+    for order in itertools.permutations(range(3)):
+        for signs in itertools.product((1.0, -1.0), repeat=3):
+            matrix = np.zeros((3, 3))
+            matrix[np.arange(3), order] = signs
+            if np.linalg.det(matrix) > 0.0:
+                found.append(matrix)
+    return np.array(found)
+
+
+def uniform_link(chain: Chain, poses: Poses) -> tuple[Array, Array] | None:
+    """d and Q if all links are of one kind and alike in these poses, else None."""
+    if len(chain.interactions.kinds[0]) > 1:
+        return None
+    d, q = poses.d, poses.q
+    size = np.linalg.norm(d, axis=1).max()
+    if np.abs(d - d[0]).max() > ALIKE * size or np.abs(q - q[0]).max() > ALIKE:
+        return None
+    return d[0], q[0]
+
+
+def pulled_link(mechanics: LinkMechanics, d: Array, q: Array, tension: float) -> tuple[Array, Array] | None:
+    """The uniform state near d and Q under an axial force, or None if none is found."""
+    from scipy.optimize import root
+
+    link = np.zeros(1, dtype=np.int64)
+    length = float(np.linalg.norm(d))
+
+    def at(x: Array) -> tuple[Array, Array]:
+        return d + length * (q @ x[:3]), orthogonal(q @ turn_matrices(x[3:]))
+
+    def excess(x: Array) -> Array:
+        new_d, new_q = at(x)
+        found = mechanics.values(new_d[None], new_q[None], link).gradient[0]
+        return found - pulled_wrench(screw_of(new_d, new_q), tension)
+
+    solved = root(excess, np.zeros(6), tol=1e-14)
+    scale = abs(tension) + np.abs(mechanics.values(d[None], q[None], link).stiffness).max() * length
+    if not np.abs(excess(solved.x)).max() <= 1e-9 * scale:
+        return None
+    return at(solved.x)
+
+
+def pulled_start(chain: Chain, poses: Poses, forces: Array, root: int) -> Poses | None:
+    """For a uniform chain that is pulled at its free end: the uniform state under that pull about the axis it has, root apart.
+
+    Only the layers at the ends are left to relax, so that the number of iterations does not grow with the chain.
+    """
+    known = uniform_link(chain, poses)
+    last = -1 if root == 0 else 0
+    others = np.delete(forces, last, axis=0)
+    if known is None or others.any() or not forces[last].any():
+        return None
+    before = screw_of(*known)
+    along = poses.matrices[root] @ before.axis
+    tension = float(forces[last] @ along) * (1.0 if root == 0 else -1.0)
+    found = pulled_link(LinkMechanics(chain), *known, tension)
+    if found is None:
+        return None
+    after = screw_of(*found)
+    place, matrix = _about_the_axis(poses.position[root], poses.matrices[root], before, after)
+    count = len(poses.d)
+    d, q = np.tile(found[0], (count, 1)), np.tile(found[1], (count, 1, 1))
+    laid = Poses.of_links(d, q, place, matrix, root=root)
+    position, matrices = laid.position.copy(), laid.matrices.copy()
+    position[root], matrices[root] = poses.position[root], poses.matrices[root]
+    return Poses.of_bodies(position, matrices)
+
+
+def _about_the_axis(position: Array, matrix: Array, before: Screw, after: Screw) -> tuple[Array, Array]:
+    """Where a body would be whose screw has changed, the axis being where it was."""
+    centre = position + matrix @ before.to_axis
+    turned = matrix @ before.frame @ after.frame.T
+    return centre - turned @ after.to_axis, turned
+
+
+def middle_link(chain: Chain, state: State | None, cell: int) -> tuple[Array, Array, Links]:
+    """d and Q of one cell of links in the middle of a chain, and their numbers; at rest if no state is given."""
+    poses = resting_poses(chain) if state is None else Poses.of_state(chain, state)
+    first = max(0, (len(poses.d) - cell) // 2)
+    links = np.arange(first, first + cell)
+    return poses.d[links], poses.q[links], links
