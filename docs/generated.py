@@ -55,7 +55,8 @@ def measured_system(name: str) -> Any:
 def decision_table(problem: Mapping[str, Any], methods: MethodTable) -> tuple[list[str], list[list[str]]]:
     """Headings and rows, the cheapest first: what is promised, then cost and step for each error of the state.
 
-    The energy error is that of the run with an error of 1e-6, or the coarser one if the method does not get there.
+    The energy error is that of the run with an error of 1e-6, or the coarser one if the method does not get there. Methods that were added
+    since the table was measured come last, and say so.
     """
     known = {str(method): methods.promised(method).traits for method in methods}
     targets = sorted({target for row in problem["rows"] for target in row["at"]}, key=float, reverse=True)
@@ -69,6 +70,10 @@ def decision_table(problem: Mapping[str, Any], methods: MethodTable) -> tuple[li
         ]
         energy = f"{reached[-1]:.0e}" if reached else "-"
         rows.append([row["method"], traits.order_word, dashed(traits.symplectic_word), *costs, energy])
+    for method in sorted(known.keys() - {row["method"] for row in problem["rows"]}):
+        traits = known[method]
+        empty = ["-"] * (len(targets) - 1)
+        rows.append([method, traits.order_word, dashed(traits.symplectic_word), "not measured yet", *empty, "-"])
     return headings, rows
 
 

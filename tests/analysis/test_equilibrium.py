@@ -149,7 +149,9 @@ def test_without_a_start_links_begin_in_their_deepest_minimum():
     found = zigzag.system.equilibrium()
     assert found.iterations == 0
     assert found.energy == pytest.approx(zigzag.system.equilibrium(zigzag.start).energy, rel=1e-13)
-    rod = ct.Chain([ct.Body.box((1.0, 1.0, 1.0))] * 3, ct.BendTwist(10.0, 2.0, 1.0, (0.2, 0.0, 1.0), (1.0, 0.1, 0.0, 0.2)))
+    rod = ct.Chain(
+        [ct.Body.box((1.0, 1.0, 1.0))] * 3, ct.BendTwist(10.0, 2.0, 1.0, (0.2, 0.0, 1.0), (1.0, 0.1, 0.0, 0.2))
+    )
     assert abs(rod.equilibrium().energy) < 1e-14
 
 
