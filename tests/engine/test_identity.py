@@ -17,6 +17,7 @@ from catena import summation
 from catena.engine import loop
 from catena.engine.collector import collect
 from catena.engine.identity import formula_digest, parts_digest, program_digest
+from catena.plan import make_plan
 from catena.systems.hamiltonian import Hamiltonian
 from processes import run_python
 
@@ -127,7 +128,7 @@ def test_parameters_tables_sections_and_methods_are_part_of_a_program() -> None:
         return ct.Hamiltonian("p**2/2 + k*q**2/2", q=["q"], p=["p"], parameters={"k": stiffness})
 
     base = program_digest(made(1.0), ct.Gauss(2))
-    plan = ct.plan.make_plan(
+    plan = make_plan(
         made(1.0), made(1.0).start(q=1.0, p=0.0), ct.Gauss(2), dt=0.1, steps=1, t_end=None, sections=[ct.Section("a", "q")]
     )[0]  # fmt: skip
     others = [

@@ -37,7 +37,7 @@ KINDS = [pytest.param(kind, id=kind.name) for kind in registered()]
 
 def public_methods() -> set[type[Method]]:
     """The classes of the folder that a user could want: methods without an underscore that can be made."""
-    modules = [importlib.import_module(f"catena.methods.{m.name}") for m in pkgutil.iter_modules(methods.__path__)]
+    modules = [importlib.import_module(m.name) for m in pkgutil.walk_packages(methods.__path__, "catena.methods.")]
     return {
         kind
         for module in modules

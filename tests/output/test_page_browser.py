@@ -24,12 +24,13 @@ FLAGS = [
 ]  # fmt: skip
 TITLE = "</script><script>window.broken = true</script><b>a & b</b>"
 BODY, FRAME = 3, 50
+PATIENCE = 200_000  # ms until something is given up: drawing without a GPU on a loaded machine takes its time
 
 
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        launched = playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=PATIENCE)
         yield launched
         launched.close()
 
@@ -41,6 +42,7 @@ class Opened:
         viewport = {"width": size[0], "height": size[1]}
         self.context = browser.new_context(viewport=viewport, offline=True, **settings)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -334,6 +336,7 @@ def test_a_notebook_shows_the_page_in_a_frame(browser: Any, run: ct.Run, tmp_pat
     notebook.write_text(f"<!doctype html><meta charset='utf-8'><body>{run.view(title=TITLE)._repr_html_()}</body>")
     context = browser.new_context(offline=True)
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.goto(notebook.as_uri())
