@@ -1,6 +1,6 @@
 """A user's script with every public name, for type checkers: `make check` runs mypy and pyright on it.
 
-The three lines at the end are mistakes. Each says which error a checker must find there; a mistake that is not found is an error itself.
+The last three lines are mistakes. Each says which error a checker must find there; a mistake that is not found is an error itself.
 """
 
 import numpy as np
@@ -89,6 +89,7 @@ def study(problem: ct.Problem, start: ct.State) -> float:
     return float(abs(run.data.energy - run.data.energy[0]).max()) if audit.ok else run.audit()["energy"].worst
 
 
-ct.simulate(ct.problems.kepler(), dtt=0.1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-ct.Gauss("four")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-study(ct.problems.kepler(), ct.problems.kepler().start).plot()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+def mistakes() -> None:
+    ct.simulate(ct.problems.kepler(), dtt=0.1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    ct.Gauss("four")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    study(ct.problems.kepler(), ct.problems.kepler().start).plot()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
