@@ -221,7 +221,7 @@ def our_forces(chain: ct.Chain) -> tuple[View, Any, Any]:
     """The plain view, the compiled function and its parameters."""
     view = chain.view("split")
     assert view is not None
-    arrays = chain.parameter_arrays()
+    arrays = chain.parameter_arrays() | dict(view.scratch())
     parts = collector.collect(repeat_forces, dict(view.fills))
     text = "\n".join(part.text for part in parts)
     types = [(name, a.ndim, a.dtype.name) for name, a in arrays.items() if f"par.{name}" in text]

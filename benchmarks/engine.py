@@ -74,7 +74,7 @@ def run_c(function: Any, program: Program, dt: float, steps: int) -> tuple[Array
         stages = program.method.describe()["stages"]
         tables = [np.ascontiguousarray(program.stepper.tab[:, :stages])]
     function(
-        pointer(z), pointer(e), ctypes.c_double(dt), ctypes.c_long(steps), pointer(program.par.values),
+        pointer(z), pointer(e), ctypes.c_double(dt), ctypes.c_long(steps), pointer(program.arrays.parameters["values"]),
         *map(pointer, tables),
     )  # fmt: skip
     return z, e

@@ -72,7 +72,8 @@ def run_c(function: Any, program: Program, dt: float, steps: int) -> tuple[Array
     """State and compensation after the steps of the book, made by a function of free_body.c."""
     z = program.view.pack(ct.problems.book().start)
     e = np.zeros_like(z)
-    arrays = [z, e, np.ascontiguousarray(program.par.inertia), np.ascontiguousarray(program.par.rotor)]
+    given = program.new_par()
+    arrays = [z, e, np.ascontiguousarray(given.inertia), np.ascontiguousarray(given.rotor)]
     pointers = [array.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for array in arrays]
     status = function(*pointers[:2], ctypes.c_double(dt), ctypes.c_long(steps), *pointers[2:])
     assert status == 0

@@ -24,14 +24,13 @@ from mpmath import mp
 import catena as ct
 from catena.auditing import AuditRow, assess, exact_limit
 from catena.engine import headers
+from catena.engine.arrays import Arrays
 from catena.engine.build import (
     Program,
     build,
     can_treat,
     choose_view,
     interpreted,
-    parameter_arrays,
-    parameter_types,
     program_parts,
 )
 from catena.engine.driver import Driver
@@ -196,12 +195,11 @@ class Precise:
         # An iteration ends at the round-off of its numbers; here that is another level.
         with mock.patch.multiple(iteration, NOISE=10.0 ** (3 - DIGITS), LEVEL=10.0 ** (3 - DIGITS)):
             self.view, self.stepper, parts = program_parts(of.system, method)
-        par = parameter_types(of.system, self.stepper)
-        text = headers.module_text("precise", parts, par, header=headers.PYTHON, entry="@_fn")
+        arrays = Arrays.of(of.system, self.view, self.stepper)
+        text = headers.module_text("precise", parts, arrays.types, header=headers.PYTHON, entry="@_fn")
         self.of = of
         self.module = interpreted(text, mp)
-        arrays = parameter_arrays(of.system, self.stepper)
-        self.par = self.module.Parameters(**{name: numbers(array) for name, array in arrays.items()})
+        self.par = self.module.Parameters(**{name: numbers(array) for name, array in arrays.together.items()})
         self.tab = numbers(self.stepper.tab)
         self.calls: dict[str, int] = {}
         for part in parts:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import harness
 from catena.engine import collector, headers
-from catena.engine.build import interpreted, parameter_arrays, parameter_types
+from catena.engine.arrays import Arrays
+from catena.engine.build import interpreted
+from catena.methods.base import Stepper
 from catena.systems.base import System
 
 
@@ -33,12 +34,11 @@ class Kernel:
 
         offered = system.view(view)
         assert offered is not None
-        par = SimpleNamespace(par=dict(arrays or {}))
         parts = collector.collect(slot, {**offered.fills, **(fills or {})})
-        types = parameter_types(system, par)  # type: ignore[arg-type]
-        text = headers.module_text("kernel", parts, types, header=headers.PYTHON, entry="@_fn")
+        stepper = Stepper(None, np.zeros((1, 1)), 0, 0, scratch=dict(arrays or {}))
+        par = Arrays.of(system, offered, stepper)
+        text = headers.module_text("kernel", parts, par.types, header=headers.PYTHON, entry="@_fn")
         self.function = interpreted(text, mpmath.mp if precise else math).advance
-        arrays = parameter_arrays(system, par)  # type: ignore[arg-type]
         number = harness.numbers if precise else np.array
         module = self.function.__globals__
-        self.par = module["Parameters"](**{name: number(array) for name, array in arrays.items()})
+        self.par = module["Parameters"](**{name: number(array) for name, array in par.together.items()})

@@ -215,7 +215,7 @@ def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np
     from catena.systems.articulated.motion import Node
 
     program = build(linkage, ct.RK4(), compiled=False)
-    par, out = program.par, np.zeros_like(z)
+    par, out = program.new_par(), np.zeros_like(z)
     module = vars(program.module)
     ending = "_closed_field" if linkage.tree.loops else "_articulated_field"
     field: Callable[..., None] = next(v for name, v in module.items() if name.endswith(ending))

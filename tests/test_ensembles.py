@@ -326,12 +326,6 @@ def test_ensembles_in_memory_need_no_package_of_the_store_or_the_command_line():
     assert run_python(WITHOUT)[0] == "{'exact': 2} 2\n"
 
 
-def test_a_chain_on_a_card_is_refused_because_its_members_would_share_scratch():
-    problem = ct.problems.helix_chain(3)
-    with pytest.raises(ct.CapabilityError, match=r"a Chain works in arrays .* would share"):
-        ct.ensemble(problem.system, [problem.start], ct.Splitting(2), dt=0.02, steps=2, device="cuda")
-
-
 # Progress
 
 

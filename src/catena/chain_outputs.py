@@ -133,13 +133,18 @@ def _reactions(chain: Chain, observed: Array) -> tuple[Array, Array]:
 def _observed(chain: Chain, position: Array, orientation: Array) -> Array:
     """What `observe_chain` finds at states with a leading axis for samples."""
     states = np.stack([_stepped(chain, r, q) for r, q in zip(position, orientation, strict=True)])
-    par = chain.parameter_arrays()
+    par = _par(chain)
     pairs = len(states) * int((par["count"][:-1] * par["count"][1:]).sum())
     out = np.zeros((len(states), chain.count - 1 + 12))
     module = _module(chain, compiled=pairs > WORTH_COMPILING)
     with np.errstate(all="ignore"):
         module.advance(states, module.Parameters(**par), out)
     return out
+
+
+def _par(chain: Chain) -> dict[str, NDArray[Any]]:
+    """What `observe_chain` sees as `par`."""
+    return chain.parameter_arrays() | chain.interactions.scratch()
 
 
 def _stepped(chain: Chain, position: Array, orientation: Array) -> Array:
@@ -153,7 +158,7 @@ def _stepped(chain: Chain, position: Array, orientation: Array) -> Array:
 def _module(chain: Chain, *, compiled: bool) -> Any:
     fills = {**chain.interactions.fills(), chain_forces.body_rotation: chain_forces.rotation_of_quaternion}
     parts = collector.collect(observe_chain, fills)
-    par = [(name, array.ndim, array.dtype.name) for name, array in chain.parameter_arrays().items()]
+    par = [(name, array.ndim, array.dtype.name) for name, array in _par(chain).items()]
     title = f"outputs of {chain.title}"
     if not compiled:
         return interpreted(headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn"))

@@ -37,7 +37,7 @@ class CapabilityError(CatenaError):
 
 
 class KernelError(CatenaError):
-    """A kernel that reads or writes outside its arrays: a mistake in a system or method, found by plain Python or `CATENA_DEBUG=1`."""
+    """A kernel that reads or writes outside its arrays, or writes into parameters: a mistake in a system or method, found by plain Python or `CATENA_DEBUG=1`."""
 
 
 class StoreError(CatenaError):

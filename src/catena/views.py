@@ -2,8 +2,9 @@
 
 A system fills the slots of the views it offers; a method fills `step` and asks for views by name.
 Letters: z stepped state, e its compensation (the true state is z + e), par the parameters of the
-system (a namedtuple of arrays), tab the coefficients of the method, work scratch whose content is
-irrelevant between calls, carry everything a method keeps from step to step.
+system, which nobody writes into, and its scratch (a namedtuple of arrays), tab the coefficients of the
+method, work scratch whose content is irrelevant between calls, carry everything a method keeps from
+step to step.
 
 Kernels allocate nothing and raise nothing; those that can fail return a status.
 """
@@ -44,19 +45,19 @@ class View:
     pack : state -> stepped variables
     unpack : (stepped variables, time) -> state
     flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "block_jacobian", "registers", "rotor",
-        "linear_bodies", "scaling", "scratch": the field keeps numbers in par on the way, "newton_on_demand": it takes long to compile)
+        "linear_bodies", "scaling", "newton_on_demand": it takes long to compile)
     literal : whether sizes become literals of the compiled code
     moments : (bodies, 3), principal moments of the bodies that a rotor turns
     body_of : number of a stepped variable -> number of its body; None where there are no bodies
     unknowns : number of unknowns of a conserving step
-    scratch : arrays that the kernels of this view find in par besides those of the system
-    arrays : what the kernels of this view find in par, beyond the parameters of the system
+    parameters : what the kernels of this view find in par beyond the parameters of the system, and never change
+    scratch : () -> what they find there and write into, before the first step: each driver and member has its own
     spread : (bodies, k) constants of bodies -> as `rotate_lane` finds them
     withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds;
         "symplectic" where these are not canonical, or not those of a Hamiltonian
     needed : tags of invariants without which the motion makes no sense here, though nothing holds them
     held : tags of invariants that the stepped variables themselves keep, whatever the method
-    factors : how many `factorise_shifted` are kept at a time -> arrays in par for them; None where there is no such kernel
+    factors : how many `factorise_shifted` are kept at a time -> scratch for them; None where there is no such kernel
     """
 
     name: str
@@ -69,8 +70,8 @@ class View:
     moments: NDArray[np.float64] | None = None
     body_of: Callable[[int], int] | None = None
     unknowns: int = 0
-    scratch: Mapping[str, NDArray[np.float64]] = _default(default_factory=dict)
-    arrays: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
+    parameters: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
+    scratch: Callable[[], Mapping[str, NDArray[Any]]] = dict
     spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     withdrawn: frozenset[str] = _default(default_factory=frozenset)
     needed: frozenset[str] = _default(default_factory=frozenset)

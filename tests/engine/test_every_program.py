@@ -1,4 +1,5 @@
-"""Every kind of system with every method that treats it, with checks in every subscript: nothing leaves its arrays.
+"""Every kind of system with every method that treats it, with checks in every subscript: nothing leaves its arrays, and nothing writes
+into parameters, which plain Python cannot.
 
 Plain Python, a few steps of each: which elements are touched depends on sizes, not on numbers, but for searches and
 iterations, which the other tests run. One method of each kind of system here, all of them in `make slow`.
@@ -28,6 +29,7 @@ EXTRA = (
     ct.EnergyMomentum(level="position"), ct.EnergyMomentum(variables="directors"), ct.RadauIIA(3),
     ct.Gauss(2, solver="newton"), ct.Gauss(2, solver="fixed-point"), ct.Composition(ct.EnergyMomentum(), "suzuki4"),
     ct.Composition(ct.Rattle(), "suzuki4"), ct.Splitting(4, rotor=ct.DMV(4)), ct.Splitting(2, rotor=ct.ThreeRotations()),
+    ct.Splitting(2, rotor=ct.Jacobi()), ct.Splitting(4, rotor=ct.DMV("exact")),
 )  # fmt: skip
 FORCES = (
     ct.Spring(-1, 1, ((0.1, 0.2, 0.3), (0.2, 0.0, 0.1)), k=10.0, length=0.5), linked.SPRING,
@@ -90,13 +92,14 @@ def step_with_checks(of: Problem, method: Method, *, steps: int = 2, **watched: 
     crossing = crossing_of(of.system, *watched.values()) if watched else None
     program = build(of.system, method, crossing=crossing, compiled=False, checked=True)
     run = Driver(program, program.view.pack(of.start), t0=of.start.time, dt=0.1 * of.dt, every=1)
+    assert not any(array.flags.writeable for array in (*program.arrays.parameters.values(), program.stepper.tab))
     assert run.first_row().status == OK
     assert run.advance(steps).status in (OK, STOPPED, BUFFER_FULL), method
     return run
 
 
 @pytest.mark.parametrize("name", [*kinds.KINDS, "many terms", "eleven bodies", "links", "two bodies, Screw", "bennett"])
-def test_the_usual_method_stays_within_its_arrays(name):
+def test_the_usual_method_stays_within_its_arrays_and_leaves_the_parameters_alone(name):
     of = problem(name)
     kind, arguments = of.system.default_method
     step_with_checks(of, method_from({"kind": kind, **arguments}), steps=1)
@@ -104,7 +107,7 @@ def test_the_usual_method_stays_within_its_arrays(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_every_method_stays_within_its_arrays(name):
+def test_every_method_stays_within_its_arrays_and_leaves_the_parameters_alone(name):
     for method in methods(problem(name)):
         step_with_checks(problem(name), method)
 

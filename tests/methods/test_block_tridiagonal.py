@@ -64,9 +64,9 @@ def whole(blocks: np.ndarray) -> np.ndarray:
 def corrections(t, blocks: np.ndarray, dt: float) -> tuple[int, np.ndarray, np.ndarray]:
     """Status, the change by blocks, and a residual."""
     n = 14 * BODIES
-    kept = modes.mode_arrays(t, n)
-    count = kept["newton_modes"].shape[1]
-    par = SimpleNamespace(given=blocks, **kept, **block_tridiagonal.block_arrays(count, BODIES))
+    found = modes.modes_of(t)
+    scratch = modes.mode_scratch(n) | block_tridiagonal.block_scratch(found.shape[1], BODIES)
+    par = SimpleNamespace(given=blocks, newton_modes=found, **scratch)
     tab, nothing = stages.table(t), np.zeros(0)
     residual, change = np.cos(np.arange(t.stages * n) ** 1.3), np.empty(t.stages * n)
     status = kernel(modes.prepare_modes, t)(np.zeros(n), dt, par, tab, nothing)

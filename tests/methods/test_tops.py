@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -100,7 +100,7 @@ class WrongNystrom(ct.Nystrom4):
 
     def stepper(self, view: View) -> Stepper:
         made = super().stepper(view)
-        return Stepper(bind(made.kernel, {commutator_kick: self.wrong}), made.tab, made.work, made.carry, made.par)
+        return replace(made, kernel=bind(made.kernel, {commutator_kick: self.wrong}))
 
 
 @pytest.mark.parametrize("wrong", [no_commutator, halved_commutator, reversed_commutator, commutator_without_the_group])

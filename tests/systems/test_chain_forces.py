@@ -47,10 +47,10 @@ def found(
     chain: ct.Chain, z: np.ndarray, *, compiled: bool = False, wrong: tuple[str, str] = ("", ""), **changed: np.ndarray
 ) -> np.ndarray:
     """Forces in space and torques in the body (2, n, 3), with some text of the kernels and arrays of par changed."""
-    arrays = chain.parameter_arrays() | changed
-    types = [(name, array.ndim, array.dtype.name) for name, array in arrays.items()]
     view = chain.view("split")
     assert view is not None
+    arrays = chain.parameter_arrays() | dict(view.scratch()) | changed
+    types = [(name, array.ndim, array.dtype.name) for name, array in arrays.items()]
     parts = collector.collect(chain_force, dict(view.fills))
     if compiled:
         arguments = [headers.array_type(1), headers.parameters_type(types), headers.array_type(1)]
@@ -178,5 +178,5 @@ def test_rows_are_as_long_as_leaves_no_more_places_over(counts, potential, lanes
     chain, _ = chain_of(counts, potential)
     par = chain.parameter_arrays()
     assert chain.interactions.fills()[chain_forces.lane_count] == lanes
-    assert par["x"].shape == (par["row"][-1], 6 * lanes)
+    assert chain.interactions.scratch()["x"].shape == (par["row"][-1], 6 * lanes)
     assert par["row"][-1] == sum(-(-count // lanes) for count in counts)

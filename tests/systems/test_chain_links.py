@@ -61,8 +61,8 @@ def scattered(bodies, potential, **ends) -> ct.Problem:
 def rates(problem: ct.Problem, z: np.ndarray) -> np.ndarray:
     """dz/dt of the canonical equations."""
     program = build(problem.system, ct.RK4(), compiled=False)
-    out = np.zeros_like(z)
-    getattr(program.module, next(p for p in vars(program.module) if p.endswith("canonical_field")))(z, program.par, out)
+    out, par = np.zeros_like(z), program.new_par()
+    getattr(program.module, next(p for p in vars(program.module) if p.endswith("canonical_field")))(z, par, out)
     return out
 
 

@@ -174,8 +174,8 @@ def test_the_field_is_smooth_around_the_surface(name: str, monkeypatch: pytest.M
         away, on, off = z.copy(), np.zeros_like(z), np.zeros_like(z)
         hinges = [layout_of(system).links[k, Link.COORDINATE] for k, _ in layout_of(system).loop_rates]
         away[hinges] += 1e-6 * np.cos(np.arange(1.0, 1.0 + len(hinges)))
-        field(z, program.par, on)
-        field(away, program.par, off)
+        field(z, program.new_par(), on)
+        field(away, program.new_par(), off)
         return float(np.abs(off - on).max() / np.abs(on).max())
 
     assert change(Linkage, "_closed_field") < 1e-4

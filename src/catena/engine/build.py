@@ -8,10 +8,9 @@ as plain Python).
 from __future__ import annotations
 
 import math
-import re
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..forking import undisturbed
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
 from . import bounds, cache, collector, headers, loop, own_lines, sections
+from .arrays import Arrays, locked
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ class Program:
     text: str
     module: Any
     crossing: Crossing | None
+    arrays: Arrays
 
     @property
     def advance(self) -> Callable[..., tuple[int, int]]:
         """The compiled loop; see `catena.engine.loop.advance`."""
         return self.module.advance
 
-    @cached_property
-    def par(self) -> Any:
-        """The system's parameters as the loop takes them."""
-        return _parameters(self.module, self.system, self.stepper)
+    def new_par(self) -> Any:
+        """`par` as the loop takes it, for one more driver: the parameters, which all share, and scratch of its own."""
+        return self.module.Parameters(**self.arrays.fresh())
 
     @cached_property
     def width(self) -> int:
@@ -134,27 +134,6 @@ def program_parts(
     return view, stepper, collector.collect(entry, fills)
 
 
-def parameter_arrays(system: System, stepper: Stepper) -> dict[str, np.ndarray]:
-    """What kernels see as `par`: the system's parameters, then what the method adds to them."""
-    return {**system.parameter_arrays(), **stepper.par}
-
-
-def parameter_types(system: System, stepper: Stepper) -> Sequence[headers.ArrayType]:
-    """Name, dimensions and type of each array of `par`."""
-    return [(name, array.ndim, array.dtype.name) for name, array in parameter_arrays(system, stepper).items()]
-
-
-def _used(parts: Sequence[collector.Part], types: Sequence[headers.ArrayType]) -> Sequence[headers.ArrayType]:
-    """The arrays that the functions read; each that goes along is seven more numbers in every call. Never none."""
-    named = set(re.findall(r"\bpar\.(\w+)", "\n".join(part.text for part in parts)))
-    return [array for array in types if array[0] in named] or list(types[:1])
-
-
-def _parameters(module: Any, system: System, stepper: Stepper) -> Any:
-    arrays = parameter_arrays(system, stepper)
-    return module.Parameters(**{name: arrays[name] for name in module.Parameters._fields})
-
-
 def build(
     system: System,
     method: Method,
@@ -163,7 +142,7 @@ def build(
     compiled: bool = True,
     checked: bool | None = None,
 ) -> Program:
-    """The program of this pair, compiled, or as plain Python (same text, same bits, slow).
+    """The program of this pair, compiled, or as plain Python (same text, same bits, slow; parameters cannot be written into).
 
     Every subscript is checked if `checked`, else if the environment asks for it (`catena.engine.bounds`).
     """
@@ -172,22 +151,25 @@ def build(
     view, stepper, parts = program_parts(system, method, crossing=crossing)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     kind = f"{system.kind} x {method}"  # the text names no coordinates: whatever they are called, it is compiled once
-    par = _used(parts if stepper.outside is None else [*parts, *_field_parts(view)], parameter_types(system, stepper))
+    named_in = parts if stepper.outside is None else [*parts, *_field_parts(view)]
+    arrays = Arrays.of(system, view, stepper).used_by(named_in)
     checks: dict[str, Any] = dict(checked=checked, with_ground=system.with_ground)
     if compiled and stepper.outside is None:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
-        entry = headers.cpu_entry(par, packed=stepper.packed)
-        text = headers.module_text(kind, parts, par, header=header, entry=entry, **checks)
+        entry = headers.cpu_entry(arrays.types, packed=stepper.packed)
+        text = headers.module_text(kind, parts, arrays.types, header=header, entry=entry, **checks)
         module = cache.load(text, title)
     else:
-        text = headers.module_text(kind, parts, par, header=headers.PYTHON, entry="@_fn", **checks)
+        arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
+        text = headers.module_text(kind, parts, arrays.types, header=headers.PYTHON, entry="@_fn", **checks)
         module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
         if stepper.outside is not None:
             step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))
             with undisturbed():  # the library compiles, too
-                made = stepper.outside(_field_with(view, par), _parameters(module, system, stepper), view.dimension)
+                par = module.Parameters(**arrays.together)
+                made = stepper.outside(_field_with(view, arrays.types), par, view.dimension)
             setattr(module, step, made)
-    return Program(title, system, method, view, stepper, text, module, crossing)
+    return Program(title, system, method, view, stepper, text, module, crossing, arrays)
 
 
 def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title: str) -> Callable[..., Any]:

@@ -1,8 +1,9 @@
 """Many members of an ensemble on a CUDA card: the loop of one run, one thread per member.
 
 The functions are those of the processor, collected with another header. Arrays are (component, member), so that
-neighbouring threads touch neighbouring numbers; member k sees the strided views `z[:, k]`. Sample rows stay on the
-card: each launch folds the deviations of the invariants into running sums, and only what is asked for travels.
+neighbouring threads touch neighbouring numbers; member k sees the strided views `z[:, k]`. All members share the
+parameters; scratch has the member last, too. Sample rows stay on the card: each launch folds the deviations of the
+invariants into running sums, and only what is asked for travels.
 
 Multiplications and additions are not fused: without functions of libm the bits are those of the processor.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,8 @@ from ..systems.base import System
 from ..talk import say
 from ..views import NOT_FINITE, OK, View, measure, publish
 from . import bounds, headers
-from .build import parameter_arrays, parameter_types, program_parts
+from .arrays import Arrays
+from .build import program_parts
 from .driver import LARGEST
 from .folding import fold
 from .looks import unseen
@@ -102,6 +104,7 @@ class CudaProgram:
     system: System
     view: View
     stepper: Stepper
+    arrays: Arrays
     kernel: Any
 
     @property
@@ -119,15 +122,15 @@ def build(system: System, method: Method) -> CudaProgram:
         raise CapabilityError(
             f"{method} steps in a library that does not run on a card", where="ensemble.method", do='use device="cpu"'
         )
-    par = parameter_types(system, stepper)
+    arrays = Arrays.of(system, view, stepper).used_by(parts)
     kind = f"{system.kind} x {method} on CUDA"
     checks: dict[str, Any] = dict(checked=bounds.are_wanted() and _simulated(), with_ground=system.with_ground)
-    text = headers.module_text(kind, parts, par, header=headers.CUDA, entry="@_fn", **checks) + kernel_text(par)
-    return CudaProgram(system, view, stepper, _loaded(text, title))
+    text = headers.module_text(kind, parts, arrays.types, header=headers.CUDA, entry="@_fn", **checks)
+    return CudaProgram(system, view, stepper, arrays, _loaded(text + kernel_text(arrays), title))
 
 
-def kernel_text(par: Sequence[headers.ArrayType]) -> str:
-    """The kernel: it finds its member, and gathers the arrays of the parameters, which travel one by one."""
+def kernel_text(arrays: Arrays) -> str:
+    """The kernel: it finds its member, and gathers the arrays of `par`, which travel one by one: of scratch those of the member."""
 
     def array(dimensions: int, dtype: str = "float64") -> str:
         return f"types.{dtype}[{':, ' * (dimensions - 1)}::1]"
@@ -136,7 +139,9 @@ def kernel_text(par: Sequence[headers.ArrayType]) -> str:
         "z": array(2), "e": array(2), "t0": array(1), "dt": "types.float64", "first": "types.int64",
         "counts": array(1, "int64"), "every": "types.int64",
     }  # fmt: skip
-    gathered = {f"par_{name}": array(dimensions, dtype) for name, dimensions, dtype in par}
+    gathered = {
+        f"par_{name}": array(dimensions + (name in arrays.scratch), dtype) for name, dimensions, dtype in arrays.types
+    }
     after = {
         "tab": array(2), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "looks": array(3),
         "now": array(2), "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"), "outcome": array(2, "int64"),
@@ -151,9 +156,22 @@ _options = {{}} if config.ENABLE_CUDASIM else {{"lto": False}}
 def advance_members({", ".join(arguments)}):
     k = cuda.grid(1)
     if k < z.shape[1] and counts[k] > {SKIP}:
-        par = Parameters({", ".join(gathered)})
+        par = Parameters({", ".join(_seen(name, arrays) for name in arrays.together)})
         advance(k, {", ".join(before)}, par, {", ".join(after)})
 """
+
+
+def _seen(name: str, arrays: Arrays) -> str:
+    """How the kernel hands an array on: without the element that stands for none, and of scratch what is this member's."""
+    places = ["0:0" if length == 0 else ":" for length in arrays.together[name].shape]
+    if name in arrays.scratch:
+        places.append("k")
+    return f"par_{name}[{', '.join(places)}]" if places.count(":") < len(places) else f"par_{name}"
+
+
+def _padded(array: NDArray[Any]) -> NDArray[Any]:
+    """The same, with an element in place of none: a card refuses arrays without elements."""
+    return array if array.size else np.zeros([max(1, length) for length in array.shape], dtype=array.dtype)
 
 
 @functools.cache
@@ -221,7 +239,8 @@ def card_name() -> str:
 def members_at_once(program: CudaProgram) -> int:
     """How many members fit on the card together."""
     stepper, n, width = program.stepper, program.view.dimension, program.width
-    bytes_each = 8 * (stepper.work + 2 * stepper.carry + 4 * n + 40 * width + 8)
+    scratch = sum(array.nbytes for array in program.arrays.scratch.values())
+    bytes_each = 8 * (stepper.work + 2 * stepper.carry + 4 * n + 40 * width + 8) + scratch
     free = _card().current_context().get_memory_info()[0]
     return 2**31 if free == math.inf else max(1, int((MEMORY_SHARE * free - SAMPLE_BYTES) / bytes_each))
 
@@ -260,7 +279,9 @@ class MemberDriver:
         self._state = {"z": sent(np.transpose(z)), "e": zeros(program.view.dimension, m), "carry": carry}
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
         self._t0 = sent(np.asarray(t0, dtype=float))
-        self._par = [sent(array) for array in parameter_arrays(program.system, stepper).values()]
+        self._par = [sent(_padded(array)) for array in program.arrays.parameters.values()]
+        for array in map(_padded, program.arrays.scratch.values()):
+            self._par.append(sent(np.broadcast_to(array[..., None], (*array.shape, m))))
         self._tab = sent(stepper.tab)
         self._work = cuda.device_array((max(1, stepper.work), m))
         self._samples = cuda.device_array((self.most_rows, program.width, m))

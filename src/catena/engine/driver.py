@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..views import BUFFER_FULL, NOT_FINITE, OK
+from .arrays import LOCKED
 from .build import Program, empty_marks
-from .faults import out_of_bounds
+from .faults import out_of_bounds, written_into_parameter
 from .looks import unseen
 from .sections import crossing_count
 
@@ -48,8 +49,7 @@ class Driver:
         self.looks = unseen(program.system.invariant_width)
         self.marks = empty_marks(program)
         self._work = np.zeros(stepper.work)
-        # parameters hold scratch of the system, too: two runs of a program must not share it
-        self.par = type(program.par)(*(array.copy() for array in program.par))
+        self.par = program.new_par()
         self._copies = np.zeros(4 * n + program.width if watched else 0)
         self._spare = np.zeros(stepper.carry if watched else 0)
         # one step may cross every section and event once
@@ -185,5 +185,7 @@ class Driver:
                     self._work, self.carry, rows, self.scale, self.looks, self.marks, self._copies, self._spare,
                     self._crossings,
                 )  # fmt: skip
-        except (ArithmeticError, ValueError):  # of Python's floats: where compiled code goes on with inf or nan
-            return NOT_FINITE, 0
+        except (ArithmeticError, ValueError) as fault:
+            if LOCKED in str(fault):
+                raise written_into_parameter(self, fault) from fault
+            return NOT_FINITE, 0  # Python's floats raise where compiled code goes on with inf or nan

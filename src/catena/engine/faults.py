@@ -1,4 +1,4 @@
-"""Where a kernel left its arrays: the step is made once more in plain Python, whose lines are those of the kernels."""
+"""Where a kernel left its arrays, or wrote into parameters: in plain Python, whose lines are those of the kernels, steps are made again."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def out_of_bounds(driver: Driver, steps: int) -> KernelError:
     return KernelError(
         f"{program.title}: kernel {place.name} leaves an array: {fault}",
         where=f"{place.filename}:{place.lineno}, {step}: {place.line}", do=DO,
+    )  # fmt: skip
+
+
+def written_into_parameter(driver: Driver, fault: Exception) -> KernelError:
+    """The error for a kernel that writes into a parameter, which all drivers, threads and members share."""
+    place = traceback.extract_tb(fault.__traceback__)[-1]
+    return KernelError(
+        f"{driver.program.title}: kernel {place.name} writes into a parameter",
+        where=f"{place.filename}:{place.lineno}, step {driver.step + 1}: {place.line}",
+        do="declare the array as scratch: View.scratch that of a system, Stepper.scratch that of a method",
     )  # fmt: skip
 
 

@@ -56,7 +56,11 @@ from catena.fused import held as _held, multiply_add as _multiply_add
 _within = _fn
 """,
     CUDA: """\
-_multiply_add = cuda.fma
+from numba import config
+if config.ENABLE_CUDASIM:  # whose fma rounds twice
+    from catena.fused import multiply_add as _multiply_add
+else:
+    _multiply_add = cuda.fma
 _held = namedtuple("_held", ("pair",))
 _within = _fn
 """,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-import re
 import textwrap
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,8 @@ from ..disk_cache import remembered
 from ..methods.base import Method
 from ..systems.base import System
 from . import headers, loop
-from .build import Crossing, parameter_arrays, program_parts
+from .arrays import Arrays
+from .build import Crossing, program_parts
 from .collector import Part, collect
 
 OURS = __package__.partition(".")[0]
@@ -46,11 +46,10 @@ def program_digest(
     system, method, crossing, entry : as for `catena.engine.build.program_parts`
     kernels, formulas : what else decides the numbers that are stored: kernels on their own, and functions of plain Python
     """
-    _, stepper, parts = program_parts(system, method, crossing=crossing, entry=entry)
-    named = set(re.findall(r"\bpar\.(\w+)", "\n".join(part.text for part in parts)))
-    arrays = parameter_arrays(system, stepper)
+    view, stepper, parts = program_parts(system, method, crossing=crossing, entry=entry)
+    arrays = Arrays.of(system, view, stepper).named_in(parts).together
     told = [headers.STRICT, parts_digest(parts), _array_digest(stepper.tab)]
-    told += [f"{name} {_array_digest(arrays[name])}" for name in sorted(named & set(arrays))]
+    told += [f"{name} {_array_digest(arrays[name])}" for name in sorted(arrays)]
     told += [parts_digest(collect(kernel, {})) for kernel in kernels]
     told += [formula_digest(formula) for formula in formulas]
     return _sha256("\n".join(told))

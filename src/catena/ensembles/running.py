@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ..engine.build import choose_view
-from ..errors import CapabilityError, InputError, Interrupted, nearest
+from ..errors import InputError, Interrupted, nearest
 from ..methods.base import Method
 from ..origin import Origin, going_on, origins_in
 from ..plan import Problem, make_plan, require_resolved
@@ -108,7 +108,7 @@ def ensemble(
     pack = choose_view(bare, plan.method)[0].pack
     z = np.array([pack(first), *map(pack, states)])
     if device == "cuda":
-        _check_card(bare, threads=threads, client=client)
+        _check_card(threads=threads, client=client)
     _check_client(client)
     workers = None if device == "cuda" else workers_for(job, threads)
     if out is not None:
@@ -145,7 +145,7 @@ def resume_ensemble(
             return StoredEnsemble(path)
         require_memory(job, members, threads=threads, stored=True)
         if device == "cuda":
-            _check_card(job.system, threads=threads, client=client)
+            _check_card(threads=threads, client=client)
         known = origins_in(store.attributes, checkpoint.head if checkpoint else {}, path=path)
         now = origin_here(job, on_card=device == "cuda", step=store.rows("members"))
         origins = going_on(known, now, path=path, anyway=anyway)
@@ -226,13 +226,8 @@ def _check_client(client: Any) -> None:
         )
 
 
-def _check_card(system: System, **arguments: Any) -> None:
-    """Refuse what means nothing on a card, and systems that cannot go there."""
+def _check_card(**arguments: Any) -> None:
+    """Refuse what means nothing on a card."""
     for name, value in arguments.items():
         if value is not None:
             raise InputError(f"{name} = {value!r} means nothing on a card", where=f"ensemble.{name}", do="leave it out")
-    if system.works_in_parameters:
-        raise CapabilityError(
-            f"a {system.kind} works in arrays that members on a card would share", where="ensemble.device",
-            do='use device="cpu"',
-        )  # fmt: skip

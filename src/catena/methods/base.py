@@ -115,8 +115,9 @@ class Traits:
 class Stepper:
     """A method fitted to a view: its `step` kernel, its coefficients and how much memory it wants.
 
-    A `carry` of zeros means that nothing is known from earlier steps. `par` holds tables that the kernels of the system
-    reach as `par.<name>`, such as those of the rotor inside a drift. A step that another library makes is given as
+    A `carry` of zeros means that nothing is known from earlier steps. `parameters` are tables that the kernels of the system
+    reach as `par.<name>`, such as those of the rotor inside a drift; `scratch` holds what stands there and is written into: each
+    driver has a copy of it. A step that another library makes is given as
     `outside`: (field for a given math module, par, dimension) -> step; the kernel then only stands for it. `packed` asks
     the compiler to pack straight-line code into vector instructions; the bits are the same.
     """
@@ -125,7 +126,8 @@ class Stepper:
     tab: NDArray[np.float64]
     work: int
     carry: int
-    par: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
+    parameters: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
+    scratch: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
     outside: Callable[..., Callable[..., int]] | None = None
     packed: bool = False
 

@@ -175,8 +175,8 @@ def invert(a, out):
     return 0
 
 
-def block_arrays(modes: int, bodies: int) -> dict[str, NDArray[np.generic]]:
-    """What the kernels here keep in par."""
+def block_scratch(modes: int, bodies: int) -> dict[str, NDArray[np.generic]]:
+    """What the kernels here write into."""
     return {
         "newton_matrices": np.zeros((modes, bodies, 6, HALF, HALF), dtype=complex),
         "newton_vectors": np.zeros((bodies, BLOCK + HALF), dtype=complex),

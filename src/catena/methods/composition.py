@@ -144,12 +144,18 @@ class Composition(Method):
         }
         if view.literal:
             fills[base_work] = base.work
-        return Stepper(bind(compose, fills), tab, base.work + 2 * view.dimension, base.carry, base.par)
+        memory = base.work + 2 * view.dimension
+        return Stepper(bind(compose, fills), tab, memory, base.carry, base.parameters, base.scratch)
 
     def rotor_kernel(self) -> Any:
         """The composition as a rotor inside a splitting, if its base is one."""
         fills = {base_rotor: self.base.rotor_kernel(), repetitions: len(SCHEMES[self.scheme].weights)}  # type: ignore[attr-defined]
         return bind(compose_rotor, fills)
+
+    @property
+    def takes_notes(self) -> bool:
+        """Whether the base writes into its part of a row."""
+        return bool(self.base.takes_notes)  # type: ignore[attr-defined]
 
     def table(self, view: View) -> np.ndarray:
         """The weights, then the row of the base, for each body."""

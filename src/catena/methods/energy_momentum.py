@@ -208,8 +208,8 @@ def increment_stepper(view: View, *, parts: int) -> Stepper:
             "it needs bodies with three moments of inertia, and one of these is a line or a point",
             do='give the body some thickness, or use form="joint" with Gauss',
         )
-    scratch = 2 * view.dimension + 4 * view.unknowns
-    return Stepper(conserving_step, np.full((1, 1), float(parts)), scratch, 4 + 3 * view.unknowns, view.scratch)
+    work = 2 * view.dimension + 4 * view.unknowns
+    return Stepper(conserving_step, np.full((1, 1), float(parts)), work, 4 + 3 * view.unknowns)
 
 
 @register

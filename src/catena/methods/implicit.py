@@ -27,10 +27,10 @@ from ..summation import add
 from ..views import NOT_CONVERGED, SINGULAR, View, dimension, factorise_shifted, linearise, rotate, solve_shifted
 from . import stages
 from .base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
-from .block_tridiagonal import BLOCK, block_arrays, factorise_blocks, linearise_blocks, solve_blocks
+from .block_tridiagonal import BLOCK, block_scratch, factorise_blocks, linearise_blocks, solve_blocks
 from .iteration import DONE, FAILED, judge
 from .linear_algebra import correct_dense, dense_memory, prepare_dense
-from .modes import correct_modes, mode_arrays, prepare_modes
+from .modes import correct_modes, mode_scratch, modes_of, prepare_modes
 from .moser_veselov import KEEPS, implicit_midpoint_rotor
 from .rotor import rotate_free_body
 from .stages import begin, blame, lane_count, move_fields, note, rates, stage_count, sweep, used, whole_sweep
@@ -185,11 +185,12 @@ def has_jacobian(view: View) -> bool:
 
 @dataclass(frozen=True)
 class LinearSolver:
-    """How Newton's corrections are found: kernels for `prepare` and `correct`, numbers of memory, arrays in par."""
+    """How Newton's corrections are found: kernels for `prepare` and `correct`, numbers of memory; what they find in par."""
 
     fills: dict[Any, Any]
     memory: int = 0
-    par: dict[str, NDArray[Any]] = field(default_factory=dict)
+    parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
+    scratch: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def _linear_solver(view: View, t: Collocation) -> LinearSolver:
@@ -197,13 +198,13 @@ def _linear_solver(view: View, t: Collocation) -> LinearSolver:
     if view.factors is None and "block_jacobian" not in view.flags:
         dense = {prepare: prepare_dense, correct: correct_dense, quotient: real_quotient}
         return LinearSolver(dense, dense_memory(t.stages, view.dimension))
-    par: dict[str, NDArray[Any]] = dict(mode_arrays(t, view.dimension))
-    modes = par["newton_modes"].shape[1]
+    modes = modes_of(t)
+    count = modes.shape[1]
     fills: dict[Any, Any] = {prepare: prepare_modes, correct: correct_modes}
-    if view.factors is not None:
-        return LinearSolver(fills, par=par | dict(view.factors(modes)))
-    fills |= {linearise: linearise_blocks, factorise_shifted: factorise_blocks, solve_shifted: solve_blocks}
-    return LinearSolver(fills, par=par | block_arrays(modes, view.dimension // BLOCK))
+    if view.factors is None:
+        fills |= {linearise: linearise_blocks, factorise_shifted: factorise_blocks, solve_shifted: solve_blocks}
+    factors = block_scratch(count, view.dimension // BLOCK) if view.factors is None else view.factors(count)
+    return LinearSolver(fills, 0, {"newton_modes": modes}, {**mode_scratch(view.dimension), **factors})
 
 
 class _Implicit(Method):
@@ -230,15 +231,16 @@ class _Implicit(Method):
             other = replace(self, solver="fixed-point")  # type: ignore[type-var]
             raise CapabilityError("the system gives no Jacobian for Newton's method", do=f"use {other}")
         tab = stages.table(t)
-        work, fills, par = used(np.empty(n), tab), dict(stages.fills(view, s)), {}
+        work, fills = used(np.empty(n), tab), dict(stages.fills(view, s))
+        solver = LinearSolver({})
         if with_newton:
             solver = _linear_solver(view, t)
             work += 2 * s * n + solver.memory
             fills |= solver.fills
-            par = solver.par
         chosen = {True: automatic_step, False: fixed_point_step}[with_newton]
         step = newton_step if self.solver == "newton" else chosen
-        return Stepper(bind(step, fills), tab, work, n * tab.shape[1] + 5, par, packed=True)
+        kernel, carry = bind(step, fills), n * tab.shape[1] + 5
+        return Stepper(kernel, tab, work, carry, solver.parameters, solver.scratch, packed=True)
 
     def _takes_newton(self, view: View) -> bool:
         """Whether Newton's method is part of the step; "auto" leaves it out where it doubles the time of compiling."""

@@ -145,6 +145,8 @@ class Jacobi(Rotor):
     def rotor_kernel(self) -> Any:
         return exact_rotation
 
+    takes_notes = True  # the orbit
+
     def row(self, moments: Array) -> Array:
         return np.zeros(ORBIT)
 

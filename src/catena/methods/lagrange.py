@@ -69,4 +69,4 @@ class Lagrange(Method):
         return Traits(EXACT_ORDER, True, True, True, keeps, cite, inf, exact=True)
 
     def stepper(self, view: View) -> Stepper:
-        return Stepper(lagrange_step, np.zeros((1, 1)), 0, MOTION + Orbit.WIDTH, dict(view.arrays))
+        return Stepper(lagrange_step, np.zeros((1, 1)), 0, MOTION + Orbit.WIDTH)

@@ -59,6 +59,6 @@ def modes_of(t: Collocation) -> NDArray[np.complex128]:
     return np.vstack([weights * vectors[:, first], inverse[first].T, values[None, first]]).astype(complex)
 
 
-def mode_arrays(t: Collocation, n: int) -> dict[str, NDArray[np.complex128]]:
-    """What the kernels here keep in par, for n variables."""
-    return {"newton_modes": modes_of(t), "newton_vector": np.zeros(n, dtype=complex)}
+def mode_scratch(n: int) -> dict[str, NDArray[np.complex128]]:
+    """What the kernels here write into, for n variables."""
+    return {"newton_vector": np.zeros(n, dtype=complex)}

@@ -26,7 +26,7 @@ from . import lane_rotors
 from .base import Exact, Stepper, Traits, register
 from .dmv_coefficients import HIGHEST_ORDER, coefficients
 from .jacobi import EXACT_ORDER, exact_factors
-from .rotor import Array, Rotor
+from .rotor import Array, Rotor, with_table
 
 ITERATIONS = 30
 # Newton steps beyond convergence. Without one |y| drifts by up to 4e-21 of it in each step; a second changes nothing.
@@ -239,6 +239,10 @@ class DMV(Rotor):
     def rotor_kernel(self) -> Any:
         return bind(moser_veselov, {moment_factors: self._factors()})
 
+    @property
+    def takes_notes(self) -> bool:
+        return self.order == "exact"  # of the orbit
+
     def row(self, moments: Array) -> Array:
         if self.order == "exact":
             return np.zeros(ORBIT)
@@ -262,7 +266,7 @@ class DMV(Rotor):
 
     def stepper(self, view: View) -> Stepper:
         kernel = bind(free_moser_veselov, {moment_factors: self._factors()})
-        return Stepper(kernel, np.zeros((1, 1)), 0, 7, {"rotor": self.table(view)})
+        return with_table(Stepper(kernel, np.zeros((1, 1)), 0, 7), self, view)
 
     @property
     def traits(self) -> Traits:

@@ -28,6 +28,11 @@ class Rotor(Method):
 
     needs: ClassVar[tuple[str, ...]] = ("rotor",)
 
+    @property
+    def takes_notes(self) -> bool:
+        """Whether its kernel writes into its row, which is scratch then."""
+        return False
+
     def rotor_kernel(self) -> Any:
         """The kernel that fills `rotate`."""
         raise NotImplementedError
@@ -50,7 +55,7 @@ class Rotor(Method):
 
     def stepper(self, view: View) -> Stepper:
         kernel = bind(rotate_free_body, {rotate: self.rotor_kernel()})
-        return Stepper(kernel, np.zeros((1, 1)), 0, 0, {"rotor": self.table(view)})
+        return with_table(Stepper(kernel, np.zeros((1, 1)), 0, 0), self, view)
 
 
 def _for_each(moments: Any, row: Callable[[Array], Array]) -> Array:
@@ -68,7 +73,7 @@ def with_lanes(stepper: Stepper, rotor: Any, view: View) -> Stepper:
     assert view.moments is not None and view.spread is not None  # such a view has bodies
     kernel = bind(stepper.kernel, {rotate_lane: rotor.lane_kernel(view.moments), rotate: rotor.rotor_kernel()})
     spin = view.spread(_for_each(view.moments, rotor.lane_row))
-    return replace(stepper, kernel=kernel, par={**view.arrays, "rotor": rotor.table(view), "spin": spin})
+    return with_table(replace(stepper, kernel=kernel, parameters={**stepper.parameters, "spin": spin}), rotor, view)
 
 
 def with_rotor(stepper: Stepper, rotor: Any, view: View) -> Stepper:
@@ -76,7 +81,15 @@ def with_rotor(stepper: Stepper, rotor: Any, view: View) -> Stepper:
     if "rotor" not in view.flags:
         return stepper
     kernel = bind(stepper.kernel, {rotate: rotor.rotor_kernel()})
-    return replace(stepper, kernel=kernel, par={**stepper.par, "rotor": rotor.table(view)})
+    return with_table(replace(stepper, kernel=kernel), rotor, view)
+
+
+def with_table(stepper: Stepper, rotor: Any, view: View) -> Stepper:
+    """A stepper whose kernels find the table of this rotor in `par`."""
+    table = {"rotor": rotor.table(view)}
+    if rotor.takes_notes:
+        return replace(stepper, scratch={**stepper.scratch, **table})
+    return replace(stepper, parameters={**stepper.parameters, **table})
 
 
 def turning_with(traits: Traits, rotor: Method) -> Traits:

@@ -76,7 +76,7 @@ class Taylor(Method):
         return Traits(order, False, False, True, (), ("biscani2021",), inf, adaptive=True)
 
     def stepper(self, view: View) -> Stepper:
-        if "scratch" in view.flags:
+        if view.scratch():
             raise CapabilityError("its field keeps numbers on the way, which heyoka cannot follow")
         if view.dimension > 64:
             raise CapabilityError(f"heyoka's expression of {view.dimension} variables is too large to compile")

@@ -43,7 +43,7 @@ class Work:
 
 
 class Counting:
-    """A system that counts, in one of its parameters, how often dp/dt is evaluated; its numbers are the same bits."""
+    """A system that counts, in its scratch, how often dp/dt is evaluated; its numbers are the same bits."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -56,13 +56,8 @@ class Counting:
         view = self._system.view(name)
         if view is None:
             return None
-        return replace(
-            view, fills={slot: _counting(kernel) if slot in COUNTED else kernel for slot, kernel in view.fills.items()}
-        )
-
-    def parameter_arrays(self) -> dict[str, Any]:
-        """The system's parameters and the counter."""
-        return {**self._system.parameter_arrays(), "evaluations": np.zeros(1)}
+        fills = {slot: _counting(kernel) if slot in COUNTED else kernel for slot, kernel in view.fills.items()}
+        return replace(view, fills=fills, scratch=lambda: {**view.scratch(), "evaluations": np.zeros(1)})
 
 
 def _counting(kernel: Any) -> Written:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..engine import headers
-from ..engine.build import interpreted, parameter_arrays, parameter_types, program_parts
+from ..engine.arrays import Arrays
+from ..engine.build import interpreted, program_parts
 from ..geometry.free_motion import free_motion
 from ..methods.base import Method
 from ..systems.body import Body
@@ -121,12 +122,12 @@ class _Step:
 
     def __init__(self, method: Method, math_module: Any) -> None:
         system = FreeBody(Body(moments=MOMENTS))
-        _, self.stepper, parts = program_parts(system, method)
-        types = parameter_types(system, self.stepper)
-        text = headers.module_text("step", parts, types, header=headers.PYTHON, entry="@_fn")
+        view, self.stepper, parts = program_parts(system, method)
+        made = Arrays.of(system, view, self.stepper)
+        text = headers.module_text("step", parts, made.types, header=headers.PYTHON, entry="@_fn")
         self.module: ModuleType = interpreted(text, math_module)
         self.math = math_module
-        arrays = parameter_arrays(system, self.stepper)
+        arrays = made.together
         arrays["inverse"] = 1 / self.numbers(MOMENTS)  # in full, not rounded
         self.par = self.module.Parameters(**{name: self.numbers(array) for name, array in arrays.items()})
         self.width = system.public_width + system.invariant_width

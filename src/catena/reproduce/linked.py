@@ -142,7 +142,7 @@ def _matrix_rows() -> list[Row]:
 def field_at(program: object, z: Array) -> Array:
     """dz/dt by the text of the program."""
     module, out = vars(program.module), np.zeros_like(z)  # type: ignore[attr-defined]
-    next(value for name, value in module.items() if name.endswith("_articulated_field"))(z, program.par, out)  # type: ignore[attr-defined]
+    next(value for name, value in module.items() if name.endswith("_articulated_field"))(z, program.new_par(), out)  # type: ignore[attr-defined]
     return out
 
 

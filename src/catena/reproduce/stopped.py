@@ -60,9 +60,9 @@ class Stopped(Method):
         tableau = self.method.tableau()
         tab = stages.table(tableau)
         kernel = bind(stopped_step, dict(stages.fills(view, tableau.stages)))
-        par = {"stopped": np.array([self.tolerance, float(self.afresh)])}
+        parameters = {"stopped": np.array([self.tolerance, float(self.afresh)])}
         memory = used(np.empty(view.dimension), tab)
-        return Stepper(kernel, tab, memory, view.dimension * tab.shape[1] + 5, par, packed=True)
+        return Stepper(kernel, tab, memory, view.dimension * tab.shape[1] + 5, parameters, packed=True)
 
     def __str__(self) -> str:
         return f"Stopped({self.method})"  # one program for all tolerances

@@ -87,7 +87,6 @@ class System:
     fields: tuple[Field, ...]
     invariants: tuple[Invariant, ...]
     default_method: tuple[str, dict[str, Any]]
-    works_in_parameters: ClassVar[bool] = False  # kernels write into par, which members on a card would share
     with_ground: ClassVar[frozenset[str]] = (
         frozenset()
     )  # arrays of par whose last row kernels call number -1: the ground

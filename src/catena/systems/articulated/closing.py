@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,10 +9,9 @@ import numpy as np
 from ...errors import InputError
 from ...views import OK
 from ..base import Array
-from ..linkages.views import director_arrays
 from . import charts as charts
 from .loops import Condition, Row
-from .tables import articulated_arrays
+from .tables import joint_form_par
 
 if TYPE_CHECKING:
     from ..linkages.linkage import Linkage
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 def close_start(linkage: Linkage, z: Array) -> Array:
     """z with a chart, and on the surface where the rows kept hold; InputError where the number of independent rows is not clear."""
-    par = SimpleNamespace(**(director_arrays(linkage) | articulated_arrays(linkage)))
+    par = joint_form_par(linkage)
     charts.write_slopes(z, par)
     rank, least, _ = charts.choose_chart(par)
     _require_clear(linkage, rank, least)

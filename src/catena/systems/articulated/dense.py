@@ -8,19 +8,17 @@ map with the square of the condition number.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base import Array, State
-from ..linkages.views import director_arrays
 from . import motion as motion
 from .form import packed
 from .kernels import weigh_nodes
 from .layout import layout_of
 from .nodes import BALL
-from .tables import articulated_arrays
+from .tables import joint_form_par
 
 if TYPE_CHECKING:
     from ..linkages.linkage import Linkage
@@ -59,7 +57,7 @@ def least_squares(linkage: Linkage, state: State) -> LeastSquares:
     Rates that do not exist (the spin of a line) have no column.
     """
     layout = layout_of(linkage)
-    par = SimpleNamespace(**(director_arrays(linkage) | articulated_arrays(linkage)))
+    par = joint_form_par(linkage)
     motion.place_nodes(packed(linkage, state), par)
     weigh_nodes(par)
     nodes, count = par.tree_nodes, int(sum(node.rates - sum(node.held) for node in layout.nodes if node is not None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from .closing import close_start
 from .layout import Layout, layout_of
 from .motion import Data, Link, Node, place_nodes
 from .nodes import BALL, TRANSLATION
-from .tables import articulated_arrays
+from .tables import articulated_arrays, joint_form_par
 
 if TYPE_CHECKING:
     from ..linkages.linkage import Linkage
@@ -147,9 +146,12 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     def unpack(z: Array, time: float) -> State:
         return unpacked(linkage, z, time)
 
+    def scratch() -> dict[str, NDArray[Any]]:
+        return director_arrays(linkage)[1] | articulated_arrays(linkage)[1]
+
     balls = any(node is not None and node.kind == BALL for node in layout.nodes)
     return View(
-        name, fills, layout.dimension, pack, unpack, frozenset({"scratch", *(["newton_on_demand"] if looped else [])}), False, withdrawn=NOT_POLYNOMIAL,
+        name, fills, layout.dimension, pack, unpack, frozenset({"newton_on_demand"} if looped else ()), False, scratch=scratch, withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
         factors=_factors(linkage),
     )  # fmt: skip
@@ -187,8 +189,7 @@ def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, NDArray[Any]]]:
 def unpacked(linkage: Linkage, z: Array, time: float) -> State:
     """The state of z."""
     row = np.zeros(linkage.public_width + linkage.invariant_width)
-    arrays = director_arrays(linkage) | articulated_arrays(linkage)
-    publish_articulated(z, SimpleNamespace(**arrays), row)
+    publish_articulated(z, joint_form_par(linkage), row)
     columns = linkage.columns(row[None, :])
     return State({field.name: columns[field.name][0] for field in linkage.fields}, time)
 

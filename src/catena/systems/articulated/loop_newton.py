@@ -228,7 +228,7 @@ def solve_loops(c, h, x, par):
 def loop_arrays(
     counts: Sequence[int], ties: int, rows: int, closures: int, dimension: int, modes: int
 ) -> dict[str, NDArray[Any]]:
-    """What the kernels here and the derivatives keep in par: for nodes with so many rates each, so many forces between points, rows and
+    """What the kernels here and the derivatives write into: for nodes with so many rates each, so many forces between points, rows and
     closing joints, variables and factors.
     """
     rates = sum(counts)

@@ -117,10 +117,9 @@ def follow_ball(at, rate, h, base, x):
 
 
 def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, NDArray[Any]]:
-    """What the derivatives keep in par: for nodes with so many rates each, so many forces between points, and rows of loops."""
+    """What the derivatives write into: for nodes with so many rates each, so many forces between points, and rows of loops."""
     rates = sum(counts)
     return {
-        "newton_rows": np.cumsum(counts, dtype=np.int64) - counts,
         "tree_base": np.zeros((len(counts), Base.WIDTH)),
         "tree_change": np.zeros((len(counts), Change.WIDTH)),
         "tree_ties": np.zeros((ties, Tie.WIDTH)),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..linkages.joints import DOT
+from ..linkages.views import director_arrays
 from . import charts as charts
 from . import forces as forces
 from . import loops as loops
@@ -21,10 +23,17 @@ if TYPE_CHECKING:
 Arrays = dict[str, NDArray[Any]]
 
 
-def articulated_arrays(linkage: Linkage) -> Arrays:
+def joint_form_par(linkage: Linkage) -> SimpleNamespace:
+    """`par` of the joint form, for kernels that plain Python calls."""
+    (parameters, scratch), (more, written) = director_arrays(linkage), articulated_arrays(linkage)
+    return SimpleNamespace(**(parameters | more | scratch | written))
+
+
+def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     """Parameters and scratch, by the names of the kernels."""
     layout = layout_of(linkage)
     n, joints = linkage.count, len(linkage.joints)
+    rates = [0 if node is None else node.rates for node in layout.nodes]
     data = np.zeros((len(layout.nodes), motion.Data.WIDTH))
     scratch = np.zeros((len(layout.nodes), motion.Node.WIDTH))
     scratch[0, motion.Node.ORIENTATION] = 1.0
@@ -39,20 +48,21 @@ def articulated_arrays(linkage: Linkage) -> Arrays:
             body = linkage.bodies[node.body]
             data[k, motion.Data.MASS] = body.mass
             data[k, motion.Data.MOMENTS : motion.Data.MOMENTS + 3] = body.moments
-    return {
+    closures = _closures(linkage, layout)
+    parameters = {
         "tree_links": layout.links.copy(),
         "tree_data": data,
-        "tree_nodes": scratch,
         "field_ends": layout.ends.copy(),
         "tree_places": np.array([layout.time, layout.work, layout.chart], dtype=np.int64),
         "tree_home": np.array([layout.home[body] for body in (*range(n), -1)], dtype=np.int64),
         "tree_joints": _joints(linkage, layout),
-        "tree_power": np.zeros(2),
-        "tree_director": np.zeros(13 * n + 6 * joints + 3),
-        **_closures(linkage, layout),
+        **closures,
         # where a moment is zero so is the momentum, and their quotient is measured, too
         "moments": np.array([np.where(body.moments > 0.0, body.moments, 1.0) for body in linkage.bodies]),
+        "newton_rows": np.cumsum(rates, dtype=np.int64) - rates,
     }
+    own = {"tree_nodes": scratch, "tree_power": np.zeros(2), "tree_director": np.zeros(13 * n + 6 * joints + 3)}
+    return parameters, own | _loop_scratch(layout, len(closures["tree_rows"]))
 
 
 def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
@@ -89,6 +99,23 @@ def _closures(linkage: Linkage, layout: Layout) -> Arrays:
     }
 
 
+def _loop_scratch(layout: Layout, count: int) -> Arrays:
+    """What `loops` and `charts` write into, for so many rows of closing joints."""
+    rates = len(layout.loop_rates)
+    return {
+        "tree_chart": np.zeros(1 + count + rates, dtype=np.int64),
+        "tree_order": np.zeros(count + rates, dtype=np.int64),
+        "tree_gradients": np.zeros((count, loops.Row.WIDTH)),
+        "tree_slopes": np.zeros((count, rates)),
+        "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(node.rates for node in layout.nodes if node) + 1)),
+        "tree_multipliers": np.zeros(count),
+        "tree_applied": np.zeros((len(layout.nodes), 9)),
+        "tree_closed": np.zeros(layout.dimension),
+        "tree_before": np.zeros(2 * layout.dimension),
+        "tree_fault": np.zeros(charts.Fault.WIDTH),
+    }
+
+
 def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
     """The longest arm of a joint around a loop, the length to which others are measured there."""
     nodes = [layout.nodes[k] for k in layout.loops[closure]]
@@ -98,8 +125,8 @@ def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
 
 
 def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) -> Arrays:
-    """What `charts` needs: the rates around loops, their units, and scratch."""
-    count, rates = len(row_units), len(layout.loop_rates)
+    """What `charts` needs: the rates around loops, and their units."""
+    rates = len(layout.loop_rates)
     table = np.zeros((rates, charts.LoopRate.WIDTH), dtype=np.int64)
     columns = np.full(len(layout.nodes), -1, dtype=np.int64)
     rate_units = np.ones(rates)
@@ -114,14 +141,4 @@ def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) ->
         "tree_rates": table,
         "tree_columns": columns,
         "tree_units": np.concatenate([row_units, rate_units]),
-        "tree_chart": np.zeros(1 + count + rates, dtype=np.int64),
-        "tree_order": np.zeros(count + rates, dtype=np.int64),
-        "tree_gradients": np.zeros((count, loops.Row.WIDTH)),
-        "tree_slopes": np.zeros((count, rates)),
-        "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(node.rates for node in layout.nodes if node) + 1)),
-        "tree_multipliers": np.zeros(count),
-        "tree_applied": np.zeros((len(layout.nodes), 9)),
-        "tree_closed": np.zeros(layout.dimension),
-        "tree_before": np.zeros(2 * layout.dimension),
-        "tree_fault": np.zeros(charts.Fault.WIDTH),
     }

@@ -23,7 +23,6 @@ from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, vec
 from ..one_body import component_names
 from ..phase_space import PhaseSpace
 from ..potentials.pairwise import checked
-from . import hessian as chain_hessian
 from . import spectrum as chain_spectrum
 from . import start as chain_start
 from . import tearing as chain_tearing
@@ -70,7 +69,6 @@ class Chain(System):
     """
 
     default_method = ("Splitting", {"order": 4})
-    works_in_parameters = True
 
     def __init__(
         self,
@@ -362,9 +360,7 @@ class Chain(System):
 
         return find_path(self, load_direction, to, start)
 
-    def normal_modes(
-        self, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None
-    ) -> Modes:
+    def normal_modes(self, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None) -> Modes:
         """Natural frequencies and modes of small motions about an equilibrium.
 
         Parameters
@@ -412,11 +408,6 @@ class Chain(System):
         for j, end in ((0, self.left), (-1, self.right)):
             if isinstance(end, Force):
                 load[j] += end.force
-        extra: dict[str, dict[str, NDArray[Any]]] = {
-            "quaternion": chain_hessian.scratch(self.count),
-            "rotation": {"turn": np.zeros((2, 4))},
-            "multiplier": {"inverse_augmented": np.array([1.0 / self.J0]), "matrix": np.zeros((self.count, 3, 3))},
-        }
         return {
             "mass": masses,
             "inertia": each(lambda body: body.rotor_moments),
@@ -425,8 +416,7 @@ class Chain(System):
             "moves": moves.astype(float),
             "turns": turns.astype(float),
             "load": load,
-            **self.interactions.arrays(),
-            **extra[self.form],
+            **self.interactions.arrays,
         }
 
     def describe(self) -> dict[str, Any]:

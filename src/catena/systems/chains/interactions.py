@@ -123,17 +123,13 @@ class Interactions:
             chain_hessian.add_link_slopes: chain_link_slopes.add_slopes_of_links,
         }
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What kernels read of the particles and potentials, and places for what they write, new ones for each caller."""
-        n, rows, lanes = len(self.bodies), len(self._constant_arrays["particles"]), self._lanes
-        return self._constant_arrays | {
-            "x": np.zeros((rows, 6 * lanes)),
-            "f": np.zeros((n, 3)),
-            "tau": np.zeros((n, 3)),
-        }
+    def scratch(self) -> dict[str, NDArray[Any]]:
+        """What the kernels write into: places of the particles with their forces, then forces and torques on bodies."""
+        n, rows, lanes = len(self.bodies), len(self.arrays["particles"]), self._lanes
+        return {"x": np.zeros((rows, 6 * lanes)), "f": np.zeros((n, 3)), "tau": np.zeros((n, 3))}
 
     @cached_property
-    def _constant_arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """Particles in principal axes, and which potential acts; bodies whose particles do not interact have none here."""
         n = len(self.bodies)
         counts = self.alike.each(lambda body: len(body.particles) * self.has_pairs, np.int64)

@@ -110,7 +110,7 @@ class Pairs:
     """Pairs of particles: with D = x - y in the axes of b, f = A D on x: a displacement of b changes D by -J xi_b."""
 
     def __init__(self, chain: Chain) -> None:
-        fills, arrays = chain.interactions.fills(), chain.interactions.arrays()
+        fills, arrays = chain.interactions.fills(), chain.interactions.arrays
         self.chain = chain
         slots = (views.pair_energy, views.pair_force, views.pair_slope)
         self._kernels = [(interpreted(fills[slot], np), interpreted(fills[slot])) for slot in slots]

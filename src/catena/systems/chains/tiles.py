@@ -46,7 +46,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
     m = max(particles)
     lanes = width or tile_width(chain.count)
     shape = -(-chain.count // lanes), lanes
-    constants = len(chain.interactions.arrays()["pair"])
+    constants = len(chain.interactions.arrays["pair"])
     fills: dict[Any, Any] = {
         **split.fills,
         kernels.lane_count: lanes, kernels.particle_count: m,
@@ -55,17 +55,17 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
         views.sweep: kernels.sweep_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
     }  # fmt: skip
-    arrays = {
-        "lanes": body_lanes(chain, shape, m),
-        "gathered": np.zeros(13 * chain.count),
-        "alone": np.zeros(14),
-        "kept": np.zeros((shape[0], (F + X - R) * (lanes + PADDING))),
-    }
+
+    def scratch() -> dict[str, Array]:
+        kept = np.zeros((shape[0], (F + X - R) * (lanes + PADDING)))
+        return {**split.scratch(), "gathered": np.zeros(13 * chain.count), "alone": np.zeros(14), "kept": kept}
+
     return View(
         "tiles", fills, shape[0] * row_count(m) * (lanes + PADDING) + 2, partial(to_tiles, chain, shape, m),
         partial(from_tiles, chain, shape, m), split.flags, literal=False,
         moments=split.moments[np.minimum(np.arange(shape[0] * lanes), chain.count - 1)],
-        body_of=partial(body_of_variable, chain.count, shape, m), arrays=arrays, spread=partial(spin_lanes, shape=shape),
+        body_of=partial(body_of_variable, chain.count, shape, m), parameters={"lanes": body_lanes(chain, shape, m)},
+        scratch=scratch, spread=partial(spin_lanes, shape=shape),
     )  # fmt: skip
 
 

@@ -42,7 +42,8 @@ def quaternion_view(chain: Chain, name: str) -> View | None:
             views.momentum_rate: chain_motion.canonical_rate, views.measure: chain_motion.measure_canonical,
             views.block_jacobian: chain_hessian.chain_jacobian, views.block_entry: chain_hessian.chain_entry,
         }  # fmt: skip
-        return _canonical_view(chain, name, fills, "block_jacobian")
+        view = _canonical_view(chain, name, fills, "block_jacobian")
+        return replace(view, scratch=lambda: {**chain.interactions.scratch(), **chain_hessian.scratch(chain.count)})
     return None
 
 
@@ -55,8 +56,15 @@ def multiplier_view(chain: Chain, name: str) -> View | None:
         views.field: chain_multiplier.multiplier_field, views.velocity: chain_multiplier.multiplier_velocity,
         views.momentum_rate: chain_multiplier.multiplier_rate, views.measure: chain_multiplier.measure_multiplier,
     }  # fmt: skip
+
+    def scratch() -> dict[str, Array]:
+        return {**chain.interactions.scratch(), "matrix": np.zeros((chain.count, 3, 3))}
+
     # off the unit spheres these equations are not those of a Hamiltonian
-    return replace(_canonical_view(chain, name, fills), withdrawn=NOT_CANONICAL)
+    return replace(
+        _canonical_view(chain, name, fills), withdrawn=NOT_CANONICAL, scratch=scratch,
+        parameters={"inverse_augmented": np.array([1.0 / chain.J0])},
+    )  # fmt: skip
 
 
 def rotation_view(chain: Chain, name: str) -> View | None:
@@ -68,7 +76,8 @@ def rotation_view(chain: Chain, name: str) -> View | None:
         chain_motion.turn_freely: chain_rotation.turn_rotation, chain_motion.orientation_width: 9,
         views.publish: chain_rotation.publish_matrices, views.measure: chain_rotation.measure_matrices,
     }  # fmt: skip
-    return _split_view(chain, name, fills, (3, 9, 3, 3), to_matrices, from_matrices)
+    view = _split_view(chain, name, fills, (3, 9, 3, 3), to_matrices, from_matrices)
+    return replace(view, scratch=lambda: {**chain.interactions.scratch(), "turn": np.zeros((2, 4))})
 
 
 def _split_view(
@@ -82,7 +91,8 @@ def _split_view(
     }  # fmt: skip
     fills = {**chain.interactions.fills(), **moving, **fills}
     pack, unpack, body_of = partial(pack, chain), partial(unpack, chain), partial(_body_of, chain.count, widths)
-    return View(name, fills, sum(widths) * chain.count, pack, unpack, flags, False, moments, body_of)
+    scratch = chain.interactions.scratch
+    return View(name, fills, sum(widths) * chain.count, pack, unpack, flags, False, moments, body_of, scratch=scratch)
 
 
 def _canonical_view(chain: Chain, name: str, fills: dict[Any, Any], *flags: str) -> View:
@@ -92,7 +102,7 @@ def _canonical_view(chain: Chain, name: str, fills: dict[Any, Any], *flags: str)
     }  # fmt: skip
     fills = {**chain.interactions.fills(), **fills, **more}
     pack, unpack = partial(to_canonical, chain), partial(from_canonical, chain)
-    flags_of_all = frozenset({*flags, *_kinds_of_bodies(chain), "scratch"})  # forces and torques stand in par
+    flags_of_all = frozenset({*flags, *_kinds_of_bodies(chain)})
     body_of = partial(_body_of, chain.count, (3, 4, 3, 4))
     return View(name, fills, 14 * chain.count, pack, unpack, flags_of_all, False, body_of=body_of)
 

@@ -63,7 +63,6 @@ class Linkage(System):
     """
 
     default_method = ("EnergyMomentum", {})
-    works_in_parameters = True
     with_ground = frozenset({"node", "sweep", "push", "tree_home"})
 
     def __init__(
@@ -275,7 +274,7 @@ class Linkage(System):
         from ..articulated.tables import articulated_arrays
         from .views import director_arrays
 
-        return director_arrays(self) | articulated_arrays(self)
+        return director_arrays(self)[0] | articulated_arrays(self)[0]
 
     def principal_images(self, images: Array) -> Array:
         """Orientations of children seen from parents, between principal axes instead of the given ones."""

@@ -8,6 +8,7 @@ of dampers, the work of loads.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,9 @@ from .tree import Tree
 
 if TYPE_CHECKING:
     from .linkage import Linkage
+
+Arrays = dict[str, NDArray[Any]]
+Scratch = Callable[[], Arrays]
 
 KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, SitePair: linkage_forces.SITE_PAIR}
 
@@ -100,14 +104,14 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         kernels |= {linkage_steps.levels: int(both), linkage_steps.correction: bind(solve, fills)}
     both = name == "energy_momentum"
     unknowns = unknown_count(linkage, both=both)
-    scratch: dict[str, Array] = {}
+    own: Scratch = dict
     if name != "constrained" and is_recursive(linkage):
         kernels |= _recursion(linkage, fills, both=both)
         unknowns = int(joint_freedoms(linkage).sum()) * (1 + both)
-        scratch = _recursion_scratch(linkage, 12 if both else 6)
+        own = partial(_recursion_scratch, linkage, 12 if both else 6)
     flags = {"linear_bodies"} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
     flags |= {"dampers"} if _has_dampers(linkage) else set()
-    return _view(linkage, name, kernels, flags, unknowns, scratch)
+    return _view(linkage, name, kernels, flags, unknowns, own)
 
 
 def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[Any, Any]:
@@ -132,17 +136,20 @@ def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[
     }
 
 
-def _recursion_scratch(linkage: Linkage, rows: int) -> dict[str, Array]:
+def _recursion_scratch(linkage: Linkage, rows: int) -> Arrays:
     """What a sweep along the tree keeps of its bodies; tables have this many rows."""
     places = max(table_places(linkage.tree), default=0) + 1
     return {"sweep": np.zeros((linkage.count + 1, at.sweep_width(rows))), "table": np.zeros((places, at.TABLE))}
 
 
-def _view(
-    linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[str], unknowns: int, scratch: dict[str, Array]
-) -> View:
+def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[str], unknowns: int, own: Scratch) -> View:
+    """The view; `own` is scratch that others of the director form do not have, or have in another size."""
     dimension = 13 * linkage.count + 6 * len(linkage.joints) + 3
     pack, unpack = partial(_pack, linkage), partial(_unpack, linkage)
+
+    def scratch() -> Arrays:
+        return director_arrays(linkage)[1] | own()
+
     return View(name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, scratch=scratch)
 
 
@@ -156,12 +163,15 @@ def _published_view(linkage: Linkage, kernels: dict[Any, Any]) -> View | None:
     }  # fmt: skip
     rows = sum(len(joint.rows) for joint in linkage.joints)
     n, unknowns = linkage.count, 24 * linkage.count + rows
-    scratch = {
-        "directors": np.zeros((3, n, 24)), "push": np.zeros((n + 1, 12)), "director_work": np.zeros(36),
-        "director_residual": np.zeros((2, unknowns)), "dense": np.zeros(unknowns * (unknowns + 1)),
-        "delta": np.zeros(unknowns),
-    }  # fmt: skip
-    return _view(linkage, "energy_momentum_directors", kernels, set(), unknowns, scratch)
+
+    def own() -> Arrays:
+        return {
+            "directors": np.zeros((3, n, 24)), "push": np.zeros((n + 1, 12)), "director_work": np.zeros(36),
+            "director_residual": np.zeros((2, unknowns)), "dense": np.zeros(unknowns * (unknowns + 1)),
+            "delta": np.zeros(unknowns),
+        }  # fmt: skip
+
+    return _view(linkage, "energy_momentum_directors", kernels, set(), unknowns, own)
 
 
 def _has_angle(linkage: Linkage) -> bool:
@@ -223,8 +233,8 @@ def _place(linkage: Linkage, force: BetweenPoints) -> tuple[str, int]:
     return "nowhere", -1
 
 
-def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
-    """What kernels see as `par`: constants, then scratch; `linkage_layout` tells what stands where."""
+def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
+    """What kernels see as `par`: parameters and scratch; `linkage_layout` tells what stands where."""
     joints = linkage.joints
     frames = [body.frame_matrix for body in linkage.bodies]
 
@@ -275,12 +285,11 @@ def director_arrays(linkage: Linkage) -> dict[str, NDArray[Any]]:
             [*linkage.gravity, *foot, *up, linkage_measures.does_work(linkage), _arm(linkage)], dtype=float
         ),
         "tree": tree,
-        "joint": joint_values,
         "link": link,
-        "row": row,
-        "row_sort": sort,
     }
-    return made | _force_arrays(linkage, inside, tree, link) | _scratch(linkage, starts[-1])
+    # constants of joints stand beside what each step writes there: images, angles, which rows are kept
+    written = {"joint": joint_values, "row": row, "row_sort": sort}
+    return made | _force_arrays(linkage, inside, tree, link), written | _scratch(linkage, starts[-1])
 
 
 def _arm(linkage: Linkage) -> float:
@@ -294,9 +303,7 @@ def _torsions_of(linkage: Linkage) -> list[Torsion]:
     return [force for force in linkage.forces if isinstance(force, Torsion)]
 
 
-def _force_arrays(
-    linkage: Linkage, inside: Any, tree: NDArray[np.int64], link: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
+def _force_arrays(linkage: Linkage, inside: Any, tree: NDArray[np.int64], link: NDArray[np.int64]) -> Arrays:
     """Forces and loads; those of a body or a joint form a list that begins in `tree` or `link`."""
     forces, loads = _point_forces(linkage), [force for force in linkage.forces if isinstance(force, Load)]
     values, sort = (
@@ -334,7 +341,7 @@ def _force_arrays(
     }
 
 
-def _scratch(linkage: Linkage, rows: int) -> dict[str, NDArray[Any]]:
+def _scratch(linkage: Linkage, rows: int) -> Arrays:
     n = linkage.count
     most = max((len(joint.rows) for joint in linkage.joints), default=0)
     inner, unknowns = 12 + 2 * most, unknown_count(linkage, both=True)

@@ -264,6 +264,7 @@ class ScalingBody(OneBody):
         return View(
             name, fills, kernels.DIMENSION, self.to_stepped, self.from_stepped, frozenset(flags),
             withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
+            scratch=(lambda: {"orbit": np.zeros(ORBIT)}) if name == "flow" else dict,
         )  # fmt: skip
 
     def parameter_arrays(self) -> dict[str, Array]:
@@ -272,7 +273,7 @@ class ScalingBody(OneBody):
         return (
             super().parameter_arrays()
             | {name: np.array(values) for name, values in own.items()}
-            | {"loads": loads, "orbit": np.zeros(ORBIT), "axis": self._axis}
+            | {"loads": loads, "axis": self._axis}
         )
 
     def phase_space(self, start: State) -> PhaseSpace:

@@ -223,8 +223,8 @@ class Top(OneBody):
             kernels = self._potential_kernels() | {
                 views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
             }  # fmt: skip
-            arrays = {"symmetric": self._symmetry()}
-            return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), arrays=arrays)
+            parameters = {"symmetric": self._symmetry()}
+            return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), parameters=parameters)
         if name == "canonical":
             kernels = self._potential_kernels() | {
                 views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,
