@@ -60,9 +60,11 @@ from numba import config
 if config.ENABLE_CUDASIM:  # whose fma rounds twice
     from catena.fused import multiply_add as _multiply_add
 else:
-    _multiply_add = cuda.fma
-_held = namedtuple("_held", ("pair",))
+    _held = namedtuple("_held", ("pair",))
 _within = _fn
+@_fn
+def _multiply_add(a, b, c):
+    return cuda.fma(a, b, c)  # numba knows it by this name only, not by another
 """,
 }
 # numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie

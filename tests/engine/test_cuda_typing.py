@@ -1,0 +1,61 @@
+"""What goes to a CUDA card passes numba's type inference, which its simulator does not ask: no card is needed to find out."""
+
+from __future__ import annotations
+
+import pytest
+
+from processes import run_python
+
+# numba-cuda infers the types of all functions first, and then looks for the compiler of the card, which is not there
+TYPED = """
+import re, sys
+from types import SimpleNamespace
+import numba_cuda
+from numba import cuda, types
+import numba.cuda.dispatcher as dispatcher
+import catena as ct
+from catena.engine import cuda as members
+
+dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
+members._card = lambda: cuda
+texts = []
+members._loaded = lambda text, title: texts.append(text)
+problem, method = eval(sys.argv[1], {"ct": ct})
+members.build(problem.system, method)
+[text] = texts
+entry = re.search(r"@cuda.jit\\((types.void\\(.*?\\)), fastmath=False, \\*\\*_options\\)\\n(?=def advance_members)", text, re.S)
+text = text.replace(entry[0], "")
+if sys.argv[2:]:
+    assert sys.argv[2] in text
+    text = text.replace(sys.argv[2], sys.argv[3])
+namespace = {"__name__": "typed"}
+exec(compile(text, "<typed>", "exec"), namespace)
+try:
+    cuda.compile(namespace["advance_members"], eval(entry[1]), cc=(9, 0), device=False, abi="numba")
+except Exception as error:
+    print(type(error).__name__)
+else:
+    print("compiled")
+"""
+FINE = {"DynamicLibNotFoundError", "compiled"}
+PAIRS = {
+    "tiles": "(ct.problems.helix_chain(8), ct.Splitting(2))",
+    "rattle": "(ct.problems.helix_chain(8), ct.Rattle())",
+    "hinges": "(ct.problems.triple_pendulum(), ct.EnergyMomentum())",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS)
+def test_programs_for_a_card_are_typed(pair: str) -> None:
+    assert run_python(TYPED, PAIRS[pair])[0].strip() in FINE
+
+
+@pytest.mark.slow
+def test_a_function_that_a_card_does_not_know_is_noticed() -> None:
+    """The name of a fused multiply-add bound to another one, as it once was."""
+    line = "@_fn\ndef _multiply_add(a, b, c):"
+    assert (
+        run_python(TYPED, PAIRS["tiles"], line, "_multiply_add = cuda.fma\n@_fn\ndef _unused(a, b, c):")[0].strip()
+        == "TypingError"
+    )
