@@ -96,7 +96,9 @@ def test_alike_bodies_have_the_bits_of_single_ones() -> None:
     }.items():
         assert arrays[name].tobytes() == np.array([of(body) for body in chain.bodies]).tobytes(), name
     for j, body in enumerate(chain.bodies):
-        mine = arrays["particles"][arrays["row"][j] : arrays["row"][j + 1]].reshape(-1, 3, arrays["x"].shape[1] // 6)
+        mine = arrays["particles"][arrays["row"][j] : arrays["row"][j + 1]].reshape(
+            -1, 3, arrays["particles"].shape[1] // 3
+        )
         places = mine.transpose(0, 2, 1).reshape(-1, 3)[: len(body.particles)]
         assert places.tobytes() == body.principal_particles.positions.tobytes()
     start = chain.start(**where)
