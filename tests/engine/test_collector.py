@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import shutil
 import sys
@@ -260,11 +261,39 @@ def test_a_file_edited_since_it_was_imported_is_refused(
 
 
 def test_a_constant_that_was_replaced_is_collected_again(module: Importer) -> None:
-    """What was collected is used again only while every name in it stands for the same thing."""
+    """What was collected is used again only while every name in it stands for the same thing; again once that is put back."""
     made = module("FACTOR = 2.0\n\n\ndef kernel(x, par):\n    return FACTOR * x\n")
+    first = collect(entry, {inner: made.kernel})
     assert value_of(entry, {inner: made.kernel}, 1.0, None) == 2.0
-    made.FACTOR = 3.0
+    before, made.FACTOR = made.FACTOR, 3.0
     assert value_of(entry, {inner: made.kernel}, 1.0, None) == 3.0
+    made.FACTOR = before
+    assert all(a is b for a, b in zip(first, collect(entry, {inner: made.kernel}), strict=True))
+
+
+def test_a_kernel_is_unparsed_once_for_the_same_names(module: Importer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In another program its text is found again; under other names, or with another constant, it is not."""
+    unparsed: list[str] = []
+    unparse = ast.unparse
+    monkeypatch.setattr(collector.ast, "unparse", lambda tree: (unparsed.append(tree.name), unparse(tree))[1])
+    made = module(
+        """
+        FACTOR = 2.0
+
+        def helper(x):
+            return FACTOR * x
+
+        def first(x, par):
+            return helper(x) + 1.0
+
+        def second(x, par):
+            return helper(x) + 2.0
+        """
+    )
+    assert value_of(made.first, {}, 1.0, None) == 3.0 and len(unparsed) == 2
+    assert value_of(made.second, {}, 1.0, None) == 4.0 and len(unparsed) == 3
+    made.FACTOR = 3.0
+    assert value_of(made.second, {}, 1.0, None) == 5.0 and len(unparsed) == 4
 
 
 # What is collected.

@@ -11,7 +11,7 @@ import math
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -185,9 +185,14 @@ def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title
 def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
     """A generated text as a module of plain Python functions, with another `math` if wanted."""
     module = types.ModuleType("catena_interpreted")
-    exec(compile(text, "<interpreted>", "exec"), module.__dict__)
+    exec(_bytecode(text), module.__dict__)
     module.__dict__["math"] = math_module
     return module
+
+
+@lru_cache(128)
+def _bytecode(text: str) -> types.CodeType:
+    return compile(text, "<interpreted>", "exec")
 
 
 def _field_with(view: views.View, par: Sequence[headers.ArrayType]) -> Callable[[Any], Callable[..., Any]]:

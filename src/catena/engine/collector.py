@@ -16,7 +16,7 @@ import math
 import sys
 import textwrap
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,7 @@ REFUSED = {
 }  # fmt: skip
 
 Fills = dict[Any, Any]
+Path = tuple[str, ...]  # of attributes, from a global name on
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,12 @@ class Part:
 def collect(entry: Any, fills: Fills) -> list[Part]:
     """The functions that `entry` needs, callees first, itself last, with its slots filled from `fills`."""
     key = (entry, frozenset((slot, type(filling), filling) for slot, filling in fills.items()))  # 1 is not True here
-    kept = _collected.get(key)
-    if kept is None or not all(names.get(name) is value for names, name, value in kept.used):
+    variants = _collected.setdefault(key, [])
+    kept = next((variant for variant in variants if variant.holds()), None)
+    if kept is None:
         kept = _Collector()
         kept.name_of(entry, dict(fills))
-        _collected[key] = kept
+        variants.append(kept)
     return list(kept.parts)
 
 
@@ -69,6 +71,10 @@ class _Collector:
         self.known: dict[tuple[Any, frozenset[Any]], str] = {}  # without it the call tree is walked, not the graph
         self.open: list[tuple[Any, frozenset[Any]]] = []
         self.used: list[tuple[Mapping[str, Any], str, Any]] = []  # namespace, name, what stood there
+
+    def holds(self) -> bool:
+        """Whether everything that was looked up still stands where it stood."""
+        return all(names.get(name) is value for names, name, value in self.used)
 
     def name_of(self, kernel: Any, fills: Fills) -> str:
         """The name of `kernel` in the module, collected if it is not there yet."""
@@ -95,42 +101,32 @@ class _Collector:
             return self.name_of(fills[kernel], outside)
         if mark == "provided":
             return f"_{kernel.__name__}"
-        tree = _parse(kernel)
+        read = _read(kernel)
         stem = f"{kernel.__module__.split('.', 1)[-1].replace('.', '_').strip('_')}_{kernel.__name__}"
         origin = f"{kernel.__module__}.{kernel.__name__}"
         if mark == "size" and kernel in fills:
             literal = _literal(fills[kernel])
             if literal is None:
                 raise _refusal(kernel, f"the size is {fills[kernel]!r}; only a number can be a size")
-            body: list[ast.stmt] = [ast.Return(_expression(literal))]
-            return self._add(kernel, stem, "fn", f"{origin}, literal", _arguments(kernel, tree), body)
-        return self._add(
-            kernel, stem, mark if mark in ("apart", "inline", "within") else "fn", origin, _arguments(kernel, tree),
-            self._rewritten(kernel, tree, fills),
-        )  # fmt: skip
+            text = _unparsed(kernel, read.tree(), [ast.Return(_expression(literal))])
+            return self._name(kernel, stem, "fn", f"{origin}, literal", text)
+        mark = mark if mark in ("apart", "inline", "within") else "fn"
+        return self._name(kernel, stem, mark, origin, self._rewritten(read, fills))
 
     def _enter_written(self, written: Written, fills: Fills) -> str:
-        stand_in = _stand_in(written)
-        tree = ast.parse(written.text).body[0]
-        assert isinstance(tree, ast.FunctionDef)
+        read = _read_written(written)
         stem = f"{written.origin.split('.', 1)[-1].replace('.', '_')}_{written.name}"
         mark = "inline" if written.inline else "fn"
         origin = f"{written.origin}.{written.name}, written"
-        arguments = _arguments(stand_in, tree)
-        if not written.uses and _is_plain(stand_in, tree):  # the longest kernels, and nothing in them to replace
-            return self._name(written, stem, mark, origin, written.text.replace(f"def {written.name}(", "def _(", 1))
-        return self._add(written, stem, mark, origin, arguments, self._rewritten(stand_in, tree, fills))
+        text = self._rewritten(read, fills) if isinstance(read, _Read) else read
+        return self._name(written, stem, mark, origin, text)
 
-    def _rewritten(self, function: types.FunctionType, tree: ast.FunctionDef, fills: Fills) -> list[ast.stmt]:
-        rewrite = _Rewrite(function, lambda node, path: self._resolve(function, node, path, fills))
-        return [node for node in map(rewrite.visit, _body(tree)) if node is not None]
-
-    def _add(
-        self, kernel: Any, stem: str, mark: str, origin: str, arguments: ast.arguments, body: list[ast.stmt]
-    ) -> str:
-        tree = ast.FunctionDef("_", arguments, body, [], None, lineno=1)
-        tree.type_params = []  # type: ignore[attr-defined]
-        return self._name(kernel, stem, mark, origin, ast.unparse(tree))
+    def _rewritten(self, read: _Read, fills: Fills) -> str:
+        """The text of a kernel with the names of the module in it; unparsed once for the same names."""
+        found = tuple(self._resolve(read.function, node, path, fills) for path, node in read.references.items())
+        if found not in read.texts:
+            read.texts[found] = read.with_names(dict(zip(read.references, found, strict=True)))
+        return read.texts[found]
 
     def _name(self, kernel: Any, stem: str, mark: str, origin: str, text: str) -> str:
         """The name of a function with this text, a new one unless the same text is there."""
@@ -143,14 +139,14 @@ class _Collector:
             self.parts.append(Part(name, mark, origin, text.replace("def _(", f"def {name}(", 1), kernel))
         return self.names[key]
 
-    def _resolve(self, function: types.FunctionType, node: ast.AST, path: list[str], fills: Fills) -> ast.expr:
+    def _resolve(self, function: types.FunctionType, node: ast.AST, path: Path, fills: Fills) -> str:
         """The expression that stands for a global name (or a dotted path from one) in the module."""
         name = path[0]
         if name in function.__globals__:
             value = function.__globals__[name]
             self.used.append((function.__globals__, name, value))
         elif name in BUILTINS and len(path) == 1:
-            return ast.Name(name, ast.Load())
+            return name
         else:
             raise _refusal(function, f"{name} is not defined, or not allowed in a kernel", node)
         dotted = ".".join(path)
@@ -162,16 +158,16 @@ class _Collector:
             self.used.append((names, attribute, value))
         own_name = getattr(value, "__name__", "")
         if own_name and getattr(math, own_name, None) is value:
-            return _expression(f"math.{own_name}")
+            return f"math.{own_name}"
         text = _literal(value)
         if text is not None:
-            return _expression(text)
+            return text
         if isinstance(value, (Bound, Written)):
-            return ast.Name(self.name_of(value, fills), ast.Load())
+            return self.name_of(value, fills)
         if isinstance(value, types.FunctionType):
             if value.__module__.split(".")[0] in FOREIGN:
                 raise _refusal(function, f"{dotted} comes from {value.__module__}; use kernels and math only", node)
-            return ast.Name(self.name_of(value, fills), ast.Load())
+            return self.name_of(value, fills)
         hint = {
             "ndarray": "pass arrays through par or tab, or make it a tuple",
             "CPUDispatcher": "take the njit off, the engine compiles it",
@@ -180,15 +176,52 @@ class _Collector:
         raise _refusal(function, f"{dotted} is a {type(value).__name__}; {hint}", node)
 
 
-_collected: dict[
-    tuple[Any, frozenset[Any]], _Collector
-] = {}  # reading and rewriting source takes far longer than a look
+# Reading and rewriting source takes far longer than a look. Whatever is looked up may be replaced, and put back later.
+_collected: dict[tuple[Any, frozenset[Any]], list[_Collector]] = {}
+
+
+class _Read:
+    """A kernel as it was read: what it takes from its module, in order, and what became of it under other names."""
+
+    def __init__(self, function: types.FunctionType, source: str) -> None:
+        self.function = function
+        self.source = source
+        self.texts: dict[tuple[str, ...], str] = {}
+        self.references: dict[Path, ast.AST] = {}
+        tree = self.tree()
+        _arguments(function, tree)
+        self._rewrite(tree, self._note)
+
+    def tree(self) -> ast.FunctionDef:
+        """The definition, to be changed at will."""
+        tree = ast.parse(self.source).body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        return tree
+
+    def with_names(self, names: Mapping[Path, str]) -> str:
+        """The text of a function `_` with other names in place of those of the module."""
+        tree = self.tree()
+        return _unparsed(self.function, tree, self._rewrite(tree, lambda node, path: _expression(names[path])))
+
+    def _note(self, node: ast.AST, path: Path) -> ast.expr:
+        self.references.setdefault(path, node)
+        return ast.Constant(0)  # whatever has no name
+
+    def _rewrite(self, tree: ast.FunctionDef, resolve: Callable[[ast.AST, Path], ast.expr]) -> list[ast.stmt]:
+        rewrite = _Rewrite(self.function, resolve)
+        return [node for node in map(rewrite.visit, _body(tree)) if node is not None]
+
+
+def _unparsed(function: types.FunctionType, tree: ast.FunctionDef, body: list[ast.stmt]) -> str:
+    made = ast.FunctionDef("_", _arguments(function, tree), body, [], None, lineno=1)
+    made.type_params = []  # type: ignore[attr-defined]
+    return ast.unparse(made)
 
 
 class _Rewrite(ast.NodeTransformer):
     """Global names become names of the module; annotations are dropped, foreign statements refused."""
 
-    def __init__(self, function: types.FunctionType, resolve: Any) -> None:
+    def __init__(self, function: types.FunctionType, resolve: Callable[[ast.AST, Path], ast.expr]) -> None:
         self.function = function
         self.resolve = resolve
         self.local = set(function.__code__.co_varnames)
@@ -206,7 +239,7 @@ class _Rewrite(ast.NodeTransformer):
         return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
     def visit_Name(self, node: ast.Name) -> Any:
-        return node if node.id in self.local else self._resolved(node, [node.id])
+        return node if node.id in self.local else self._resolved(node, (node.id,))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         path: list[str] = [node.attr]
@@ -215,10 +248,10 @@ class _Rewrite(ast.NodeTransformer):
             path.insert(0, inner.attr)
             inner = inner.value
         if isinstance(inner, ast.Name) and inner.id not in self.local:
-            return self._resolved(node, [inner.id, *path])
+            return self._resolved(node, (inner.id, *path))
         return self.generic_visit(node)
 
-    def _resolved(self, node: ast.AST, path: list[str]) -> ast.expr:
+    def _resolved(self, node: ast.AST, path: Path) -> ast.expr:
         expression = self.resolve(node, path)
         for inner in ast.walk(expression):
             if isinstance(inner, ast.Name) and inner.id in self.local:
@@ -235,8 +268,8 @@ def _refusal(function: Any, wrong: str, node: ast.AST | None = None) -> InputErr
     return InputError(f"kernel {plain.__module__}.{plain.__qualname__}: {wrong}", where=f"{code.co_filename}:{line}")
 
 
-def _parse(function: Any) -> ast.FunctionDef:
-    """The definition of a plain function, checked to be what Python runs."""
+def _read(function: Any) -> _Read:
+    """A plain function and its source, checked to be what Python runs."""
     if not isinstance(function, types.FunctionType):
         hint = "; take the njit off, the engine compiles it" if hasattr(function, "py_func") else ""
         raise _refusal(function, f"is a {type(function).__name__}, not a plain Python function{hint}")
@@ -248,19 +281,30 @@ def _parse(function: Any) -> ast.FunctionDef:
         raise _refusal(function, "is defined inside a function; move it to module level")
     if function.__defaults__ or function.__kwdefaults__:
         raise _refusal(function, "default arguments are not allowed in a kernel")
-    code = function.__code__
     try:
         lines, _ = inspect.findsource(function)
     except (OSError, TypeError):
         raise _refusal(function, "has no source; a kernel must live in a file, not in a prompt") from None
-    # The file may have been edited: new text would be paired with an old function. The whole file is compiled,
-    # because compiling one function alone can give other bytecode.
+    kept = _known.get(function)
+    if kept is None or kept[0] is not lines or kept[1] is not function.__code__:
+        kept = _known[function] = lines, function.__code__, _Read(function, _source(function, lines))
+    return kept[2]
+
+
+# function -> the lines of its file (the very list, which `linecache` replaces when the file changes), its code
+_known: dict[types.FunctionType, tuple[list[str], types.CodeType, _Read]] = {}
+
+
+def _source(function: types.FunctionType, lines: list[str]) -> str:
+    """The text of a function. Its file may have been edited: new text would be paired with an old function.
+
+    The whole file is compiled, because compiling one function alone can give other bytecode.
+    """
+    code = function.__code__
     found, end = _definitions("".join(lines), code.co_filename).get((code.co_qualname, code.co_firstlineno), (None, 0))
     if found != code:
         raise _refusal(function, "its file has changed since it was imported; restart Python")
-    tree = ast.parse(textwrap.dedent("".join(lines[code.co_firstlineno - 1 : end]))).body[0]
-    assert isinstance(tree, ast.FunctionDef)
-    return tree
+    return textwrap.dedent("".join(lines[code.co_firstlineno - 1 : end]))
 
 
 @functools.lru_cache(None)
@@ -291,6 +335,18 @@ def _stand_in(written: Written) -> types.FunctionType:
     return function
 
 
+@functools.lru_cache(None)
+def _read_written(written: Written) -> _Read | str:
+    """A kernel that exists as text; the text itself, as a function `_`, if nothing in it is to be replaced."""
+    stand_in = _stand_in(written)
+    tree = ast.parse(written.text).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    _arguments(stand_in, tree)
+    if not written.uses and _is_plain(stand_in, tree):  # the longest kernels
+        return written.text.replace(f"def {written.name}(", "def _(", 1)
+    return _Read(stand_in, written.text)
+
+
 def _is_plain(function: types.FunctionType, tree: ast.FunctionDef) -> bool:
     """Whether a text can stand as it is: statements on local names, `math` and what Python itself offers."""
     known = {"math", *BUILTINS, *function.__code__.co_varnames}
@@ -318,7 +374,7 @@ def source_of(kernel: Any) -> tuple[str, int, list[ast.stmt]]:
         tree = ast.parse(kernel.text).body[0]
         assert isinstance(tree, ast.FunctionDef)
         return filename, 1, _body(tree)
-    return kernel.__code__.co_filename, kernel.__code__.co_firstlineno, _body(_parse(kernel))
+    return kernel.__code__.co_filename, kernel.__code__.co_firstlineno, _body(_read(kernel).tree())
 
 
 def _arguments(function: types.FunctionType, tree: ast.FunctionDef) -> ast.arguments:
