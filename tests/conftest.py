@@ -29,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     A loaded machine must not fail a property: no deadline, no check of how long the examples take to make; the same ones each time.
     """
     logging.getLogger("catena").setLevel(logging.WARNING)
+    os.environ["SYMPY_GROUND_TYPES"] = "python"  # gmpy2 is here for the tests only: sympy computes as it does for users
     hypothesis.settings.register_profile(
         "catena", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
     )

@@ -2,7 +2,7 @@
 
 Each `check_...` takes a method and asserts one claim; `tests/broken.py` holds methods that make the claim wrongly and
 must fail the same function. Whatever is about single steps is checked in arithmetic of 50 digits: the text of the loop
-is run on other numbers, so that a defect of 1e-17 in a coefficient cannot hide behind round-off.
+is run on other numbers (`tests/many_digits.py`), so that a defect of 1e-17 in a coefficient cannot hide behind round-off.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pytest
 from mpmath import mp
 
 import catena as ct
+import many_digits
 from catena.auditing import AuditRow, assess, exact_limit
 from catena.engine import headers
 from catena.engine.arrays import Arrays
@@ -198,7 +199,7 @@ class Precise:
         arrays = Arrays.of(of.system, self.view, self.stepper)
         text = headers.module_text("precise", parts, arrays.types, header=headers.PYTHON, entry="@_fn")
         self.of = of
-        self.module = interpreted(text, mp)
+        self.module = interpreted(text, many_digits.MATH)
         self.par = self.module.Parameters(**{name: numbers(array) for name, array in arrays.together.items()})
         self.tab = numbers(self.stepper.tab)
         self.calls: dict[str, int] = {}
@@ -214,6 +215,10 @@ class Precise:
             return kernel(*arguments)
 
         return counted
+
+    def computed(self, name: str, *arguments: Any) -> Any:
+        """What a function of the module gives in the present precision; arrays are changed in place."""
+        return many_digits.compute(getattr(self.module, name), *arguments)
 
     def start(self) -> np.ndarray:
         """The start of the problem; canonical variables are moved so that nothing vanishes by symmetry."""
@@ -236,8 +241,8 @@ class Precise:
         z, e = state.copy(), zeros(len(state))
         samples = np.empty((1, system.public_width + system.invariant_width), dtype=object)
         scale, none = zeros(system.invariant_width), zeros(0)
-        status, made = self.module.advance(
-            z, e, mp.mpf(0), mp.mpf(dt), UNWATCHED, count, NEVER, self.par, self.tab, zeros(self.stepper.work),
+        status, made = self.computed(
+            "advance", z, e, mp.mpf(0), mp.mpf(dt), UNWATCHED, count, NEVER, self.par, self.tab, zeros(self.stepper.work),
             self.carry() if carry is None else carry, samples, scale, self.looks(), zeros(1), none, none,
             none.reshape(0, 1),
         )  # fmt: skip
@@ -249,8 +254,8 @@ class Precise:
         system = self.of.system
         samples = np.empty((1, system.public_width + system.invariant_width), dtype=object)
         none = zeros(0)
-        self.module.advance(
-            state, zeros(len(state)), mp.mpf(0), mp.mpf(0), 0, 0, 1, self.par, self.tab, zeros(self.stepper.work),
+        self.computed(
+            "advance", state, zeros(len(state)), mp.mpf(0), mp.mpf(0), 0, 0, 1, self.par, self.tab, zeros(self.stepper.work),
             self.carry(), samples, zeros(system.invariant_width), self.looks(), zeros(1), none, none, none.reshape(0, 1),
         )  # fmt: skip
         return samples[0, system.public_width :]

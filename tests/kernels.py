@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import harness
+import many_digits
 from catena.engine import collector, headers
 from catena.engine.arrays import Arrays
 from catena.engine.build import interpreted
@@ -30,15 +32,13 @@ class Kernel:
     def __init__(
         self, system: System, view: str, slot: Any, *, precise: bool = False, fills: Any = None, arrays: Any = None
     ) -> None:
-        import mpmath
-
         offered = system.view(view)
         assert offered is not None
         parts = collector.collect(slot, {**offered.fills, **(fills or {})})
         stepper = Stepper(None, np.zeros((1, 1)), 0, 0, scratch=dict(arrays or {}))
         par = Arrays.of(system, offered, stepper)
         text = headers.module_text("kernel", parts, par.types, header=headers.PYTHON, entry="@_fn")
-        self.function = interpreted(text, mpmath.mp if precise else math).advance
+        plain = interpreted(text, many_digits.MATH if precise else math).advance
+        self.function = partial(many_digits.compute, plain) if precise else plain
         number = harness.numbers if precise else np.array
-        module = self.function.__globals__
-        self.par = module["Parameters"](**{name: number(array) for name, array in par.together.items()})
+        self.par = plain.__globals__["Parameters"](**{name: number(array) for name, array in par.together.items()})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import pytest
 
 import broken
 import catena as ct
 import harness
+import many_digits
 from catena.auditing import EPS
 from catena.engine.build import build, can_treat
 from catena.methods import iteration
@@ -281,3 +283,17 @@ def test_every_method_treats_one_of_the_problems_of_these_tests():
 def test_the_level_of_the_checks_is_far_below_float64():
     """50 digits leave 1e-45 after a few thousand operations; what float64 cannot see is 1e-17."""
     assert harness.PRECISE_LEVEL < harness.SYMPLECTIC_LEVEL < 1e-6 * EPS
+
+
+def test_the_numbers_of_mpfr_are_those_of_mpmath(monkeypatch):
+    """Both round the operations of a polynomial field correctly; with a digit more they differ."""
+    program = harness.Precise(ct.Gauss(2), problem("henon_heiles"))
+
+    def end(digits):
+        with mpmath.workdps(digits):
+            return list(program.steps(program.start(), 0.1))
+
+    fast, other = end(harness.DIGITS), end(harness.DIGITS + 1)
+    monkeypatch.setattr(many_digits, "compute", lambda kernel, *arguments: kernel(*arguments))
+    monkeypatch.setattr(program.module, "math", mpmath.mp)
+    assert end(harness.DIGITS) == fast != other

@@ -47,8 +47,8 @@ def right_side(of: Problem):
 
     def rates(z: np.ndarray) -> np.ndarray:
         out = harness.zeros(8)
-        getattr(made.module, f"{stem}_velocity")(z, made.par, out)
-        getattr(made.module, f"{stem}_force")(z, made.par, out)
+        made.computed(f"{stem}_velocity", z, made.par, out)
+        made.computed(f"{stem}_force", z, made.par, out)
         return out
 
     return rates, made.start()
@@ -110,7 +110,7 @@ def test_whole_and_halves_are_the_same_field():
     with mpmath.workdps(DIGITS):
         of, z, out = problem(), anywhere(4), harness.zeros(8)
         whole = harness.Precise(ct.RK4(), of)
-        whole.module.systems_tops_multiplier_multiplier_field(z, whole.par, out)
+        whole.computed("systems_tops_multiplier_multiplier_field", z, whole.par, out)
         assert list(out) == list(right_side(of)[0](z))
 
 
