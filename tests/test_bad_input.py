@@ -101,8 +101,8 @@ def kepler() -> ct.Hamiltonian:
 SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "a start on a singular point": (lambda: kepler().start(q=[0, 0], p=[1, 0]), "the energy is not defined"),
     "a start outside the domain": (lambda: ct.Hamiltonian("p**2/2 + log(q)").start(q=-1, p=0), "energy is not defined"),
-    "too few coordinates": (lambda: kepler().start(q=[1], p=[0, 1]), r"q has shape \(1,\)"),
-    "a matrix": (lambda: kepler().start(q=[[1, 0]], p=[0, 1]), r"q has shape \(1, 2\)"),
+    "too few coordinates": (lambda: kepler().start(q=[1], p=[0, 1]), r"q = \[1\] has shape \(1,\)"),
+    "a matrix": (lambda: kepler().start(q=[[1, 0]], p=[0, 1]), r"q = \[\[1, 0\]\] has shape \(1, 2\)"),
     "a coordinate that is nan": (lambda: kepler().start(q=[np.nan, 0], p=[0, 1]), "is not finite"),
     "a momentum that is infinite": (lambda: kepler().start(q=[1, 0], p=[0, np.inf]), "is not finite"),
     "a parameter that is nan": (lambda: ct.Hamiltonian("k*q*p", parameters={"k": np.nan}), "nan is not finite"),

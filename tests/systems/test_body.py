@@ -350,7 +350,7 @@ def test_turning_a_tensor_keeps_its_moments(d, q):
         (lambda: Body.from_inertia(1, [[2, 1, 0], [1, -2, 0], [0, 0, 2]]), "diagonal"),
         (lambda: Body.from_particles([]), r"has shape \(0,\)\n  at Body.from_particles.positions\n  do: give n x 3"),
         (lambda: Body.from_particles([[1, 2]]), "n x 3 finite numbers"),
-        (lambda: Body.from_particles([[0, 0, 0], [0, math.nan, 0]]), r"element \[1, 1\] of positions is nan"),
+        (lambda: Body.from_particles([[0, 0, 0], [0, math.nan, 0]]), r"element \[1, 1\] of positions is not finite: nan"),
         (lambda: Body.from_particles(np.eye(3), [1, 0, 1]), "particle 1 has mass 0"),
         (lambda: Body.from_particles(np.eye(3), [1, 1]), r"has shape \(2,\)(.|\n)*masses\n  do: give 3 finite numbers"),
         (lambda: Body.from_particles(np.eye(3), -1), "particle 0 has mass -1"),

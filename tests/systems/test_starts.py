@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 import catena as ct
 from catena.geometry import rotations
-from catena.systems.numbers import real_array, real_number
+from catena.systems.numbers import finite_number, real_array
 
 RANDOM = np.random.default_rng(2026)
 BODY = ct.Body(moments=(1.0, 1.5, 2.0))
@@ -212,9 +212,9 @@ def test_numbers_of_other_kinds_are_taken() -> None:
     given = [Fraction(1, 2), Decimal("0.25"), np.float32(0.125), 10**20]
     assert real_array(given).tolist() == [0.5, 0.25, 0.125, 1e20]
     assert real_array(np.ma.array([1.0, 2.0])).tolist() == [1.0, 2.0]
-    assert real_number(np.array(3)) == 3.0
-    with pytest.raises(TypeError, match="several numbers"):
-        real_number([1.0, 2.0])
+    assert finite_number(np.array(3), "here") == 3.0
+    with pytest.raises(ct.InputError, match=r"has shape \(2,\)"):
+        finite_number([1.0, 2.0], "here")
 
 
 # Rods and points on joints -----------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..systems.base import State, System
-from ..systems.numbers import real_array
+from ..systems.numbers import finite_numbers
 
 Array = NDArray[np.float64]
 
@@ -19,28 +19,19 @@ def stacked(system: System, starts: Any) -> tuple[dict[str, Array], Array]:
     """The fields of all starts, leading axis member, and their times, every mistake explained."""
     given, times = _read(starts, [f.name for f in system.fields])
     try:
-        fields = {name: real_array(value) for name, value in given.items()}
-        members = max(len(array) for array in fields.values())
-        times = np.broadcast_to(real_array(times), (members,))
-    except (TypeError, ValueError) as problem:
+        members = max(len(value) for value in given.values())
+    except TypeError as problem:
         raise InputError(f"the starts are not arrays of numbers: {problem}", where="ensemble.starts") from None
     if members == 0:
         raise InputError("there are no starts", where="ensemble.starts", do="give one at least")
+    fields = {}
     for f in system.fields:
-        array, where = fields[f.name], f"ensemble.starts.{f.name}"
-        if f.width == 1 and array.shape == (members,):
-            array = fields[f.name] = array.reshape(members, *f.shape)
-        if array.shape != (members, *f.shape):
-            shape = (members, *f.shape)
-            raise InputError(f"{f.name} has shape {array.shape}", where=where, do=f"give {shape}: a row per member")
-        undefined = ~np.isfinite(array.reshape(members, -1)).all(axis=1)
-        if undefined.any():
-            raise InputError(f"{f.name} of member {np.argmax(undefined)} is not finite", where=where)
-    if not np.isfinite(times).all():
-        raise InputError(
-            f"the time of member {np.argmin(np.isfinite(times))} is not finite", where="ensemble.starts.time"
-        )
-    return fields, times
+        shape = (members, *f.shape)
+        shapes = (shape, (members,)) if f.width == 1 else (shape,)
+        where, do = f"ensemble.starts.{f.name}", f"give {shape}: a row per member"
+        fields[f.name] = finite_numbers(given[f.name], *shapes, where=where, do=do, rows="member").reshape(shape)
+    at = finite_numbers(times, (), (members,), where="ensemble.starts.time", rows="member")
+    return fields, np.broadcast_to(at, (members,))
 
 
 def _read(starts: Any, names: list[str]) -> tuple[dict[str, Any], Any]:

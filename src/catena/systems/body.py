@@ -17,7 +17,7 @@ from ..errors import CatenaWarning, InputError, nearest
 from ..geometry import inertia, rotations
 from ..markup import html_table
 from .base import Array
-from .numbers import finite_numbers
+from .numbers import finite_number, finite_numbers
 
 THIRD = 1.0 / 3.0
 TETRAHEDRON = ((-0.5, -THIRD, -0.25), (0.5, -THIRD, -0.25), (0.0, 2.0 * THIRD, -0.25), (0.0, 0.0, 0.75))
@@ -414,7 +414,7 @@ def _length(value: float, where: str) -> float:
 
 
 def _positive(value: float, where: str) -> float:
-    number = float(finite_numbers(value, (), where=where))
+    number = finite_number(value, where)
     if not number > 0.0:
         raise InputError(f"{number!r} is not positive", where=where, do="give a number > 0")
     return number

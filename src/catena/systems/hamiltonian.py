@@ -23,7 +23,7 @@ from ..summation import add
 from ..views import View, dimension, momentum_rate, velocity
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
-from .numbers import finite_number, real_array
+from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
 
 MOST_SHOWN = 8  # coordinates in a title
@@ -161,22 +161,11 @@ class Hamiltonian(System):
     def start(self, q: ArrayLike, p: ArrayLike, *, time: float = 0.0) -> State:
         """A state: coordinates, momenta and time."""
         n = len(self.q)
-        fields = {}
-        for name, value in (("q", q), ("p", p)):
-            try:
-                array = np.atleast_1d(real_array(value))
-            except (TypeError, ValueError) as trouble:
-                raise InputError(
-                    f"{name} = {value!r} is not a list of numbers: it has {trouble}", where=f"start.{name}",
-                    do=f"give {n} numbers",
-                ) from None  # fmt: skip
-            if array.shape != (n,):
-                raise InputError(f"{name} has shape {array.shape}", where=f"start.{name}", do=f"give {n} numbers")
-            if not np.isfinite(array).all():
-                raise InputError(
-                    f"{name} = {_shown(array)} is not finite", where=f"start.{name}", do="give finite numbers"
-                )
-            fields[name] = array
+        shapes = ((1,), ()) if n == 1 else ((n,),)
+        fields = {
+            name: np.atleast_1d(finite_numbers(value, *shapes, where=f"start.{name}", do=f"give {n} finite numbers"))
+            for name, value in (("q", q), ("p", p))
+        }
         state = State(fields, finite_number(time, "start.time"))
         if not math.isfinite(self.energy_of(state)):
             reason = self._undefined_term(state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -59,20 +58,12 @@ def _has_masked(values: Any) -> bool:
     return np.ma.is_masked(values)
 
 
-def real_number(value: Any) -> float:
-    """The value as a float; TypeError if it is not one real number."""
-    array = real_array(value)
-    if array.shape != ():
-        raise TypeError("several numbers")
-    return float(array)
-
-
 def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: str = "") -> Array:
     """The values as finite real numbers in one of these shapes; InputError that says what is wrong with them, and where.
 
     Parameters
     ----------
-    shapes : None stands for any count but zero
+    shapes : None stands for any count but zero; without shapes any will do
     where : where they are given; the word behind the last dot names them
     do : what to give instead; "": numbers in these shapes
     rows : what each row belongs to ("body"), where messages are to count rows
@@ -83,7 +74,7 @@ def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: 
     [1.0, 2.0, 3.0]
     """
     name = where.rpartition(".")[2]
-    advice = do or "give " + " or ".join(_in_words(shape) for shape in shapes)
+    advice = do or "give " + (" or ".join(_in_words(shape) for shape in shapes) or "finite numbers")
 
     def named() -> str:
         text = repr(values)  # of a million numbers: only if something is wrong with them
@@ -92,20 +83,19 @@ def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: 
     try:
         array = real_array(values)
     except (TypeError, ValueError) as trouble:
-        raise InputError(f"{named()} is not an array of numbers: it has {trouble}", where=where, do=advice) from None
-    if not any(_fits(array.shape, shape) for shape in shapes):
+        kind = "a number" if shapes == ((),) else f"an array of numbers: it has {trouble}"
+        raise InputError(f"{named()} is not {kind}", where=where, do=advice) from None
+    if shapes and not any(_fits(array.shape, shape) for shape in shapes):
         raise InputError(f"{named()} has shape {array.shape}", where=where, do=advice)
     wrong = np.argwhere(~np.isfinite(array)).tolist()
-    if wrong and rows:
+    if wrong and rows and array.ndim:
         j = wrong[0][0]
         raise InputError(
             f"{name} of {rows} {j} is not finite: {array[j].tolist()}", where=f"{where}[{j}]", do="give finite numbers"
         )
     if wrong:
-        element = (
-            f"element {wrong[0]} of {name} is {array[tuple(wrong[0])]}" if array.ndim else f"{named()} is not finite"
-        )
-        raise InputError(element, where=where, do=advice)
+        seen = f"element {wrong[0]} of {name} is not finite: {array[tuple(wrong[0])]}"
+        raise InputError(seen if array.ndim else f"{name} = {array} is not finite", where=where, do=advice)
     return array
 
 
@@ -121,21 +111,4 @@ def _in_words(shape: Shape) -> str:
 
 def finite_number(value: Any, where: str) -> float:
     """The value as a finite float; InputError, with this place, if it is not one."""
-    try:
-        number = real_number(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{value!r} is not a number", where=where, do="give a finite number") from None
-    if not math.isfinite(number):
-        raise InputError(f"{number} is not finite", where=where, do="give a finite number")
-    return number
-
-
-def finite_times(values: Any, where: str) -> Array:
-    """A time or times as an array of finite floats; InputError, with this place, if they are none."""
-    try:
-        times = real_array(values)
-    except (TypeError, ValueError) as trouble:
-        raise InputError(f"these are no times: {trouble}", where=where, do="give finite numbers") from None
-    if not np.isfinite(times).all():
-        raise InputError("a time is not finite", where=where, do="give finite times")
-    return times
+    return float(finite_numbers(value, (), where=where))

@@ -18,7 +18,7 @@ from ..geometry import rotations
 from ..geometry.quaternion import to_space
 from .base import Array, Field, State, System
 from .body import Body
-from .numbers import finite_number, finite_numbers, finite_times
+from .numbers import finite_number, finite_numbers
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
 
@@ -150,7 +150,7 @@ class OneBody(System):
 
     def _evaluated(self, t: ArrayLike, start: State, motion_at: Callable[..., Any], constants: Array) -> State:
         """The state or states at t by a motion in closed form."""
-        times = finite_times(t, "exact.t")
+        times = finite_numbers(t, where="exact.t")
         q, y = motion_at(constants, self.to_stepped(start), self.body.frame, (times - start.time).ravel())
         fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
         return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]

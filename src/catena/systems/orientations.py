@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError
 from ..geometry import rotations
 from .base import Array
-from .numbers import finite_numbers, real_array
+from .numbers import finite_numbers
 
 UNIT_TOLERANCE = 1e-6  # a quaternion or matrix that is off by less is corrected, one that is off by more is a mistake
 ONE = "give a unit quaternion, scalar first; a rotation matrix, shape (3, 3); or scipy's Rotation"
@@ -41,17 +41,9 @@ def _checked(given: Any, n: int | None, *, unit: bool) -> Array:
     forms = ONE if n is None else MANY.format(n=n)
     if hasattr(given, "as_quat") and hasattr(given, "as_matrix"):
         given = np.roll(given.as_quat(), 1, axis=-1)  # scipy's quaternions have the scalar last
-    try:
-        array = real_array(given)
-    except (TypeError, ValueError) as trouble:
-        raise InputError(
-            f"orientation is not an array of numbers: it has {trouble}", where="start.orientation", do=forms
-        ) from None
-    if array.shape not in ((*rows, 4), (*rows, 3, 3)):
-        raise InputError(f"orientation has shape {array.shape}", where="start.orientation", do=forms)
+    shapes = (*rows, 4), (*rows, 3, 3)
+    array = finite_numbers(given, *shapes, where="start.orientation", do=forms, rows="body" if rows else "")
     flat = array.reshape(1 if n is None else n, *array.shape[len(rows) :])
-    for j in np.flatnonzero(~np.isfinite(flat).reshape(len(flat), -1).all(axis=1)):
-        _refuse(f"is not finite: {flat[j].tolist()}", j, n, do="give finite numbers")
     made = _of_matrices(flat, n) if flat.ndim == 3 else flat
     return (_normalised(made, n, forms) if unit else _not_zero(made)).reshape(*rows, 4)
 

@@ -25,6 +25,7 @@ from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...geometry.rotations import to_matrix
 from ...kernel import Written
 from ..derivation import Constants
+from ..numbers import finite_numbers
 from . import link_kernels
 from .named_constants import checked_parameters, constant_values, constants_text
 from .pair_potentials import PairTable, Pairwise
@@ -247,8 +248,9 @@ class BendTwist(Linkwise):
     def __post_init__(self) -> None:
         for name in ("stretch", "bend", "twist"):
             object.__setattr__(self, name, checked(getattr(self, name), f"BendTwist.{name}", least=0.0))
-        object.__setattr__(self, "d0", _numbers(self.d0, 3, "BendTwist.d0"))
-        object.__setattr__(self, "q0", _numbers(self.q0, 4, "BendTwist.q0"))
+        for name, count in (("d0", 3), ("q0", 4)):
+            numbers = finite_numbers(getattr(self, name), (count,), where=f"BendTwist.{name}")
+            object.__setattr__(self, name, tuple(numbers.tolist()))
         if not any(self.q0):
             raise InputError("q0 = 0", where="BendTwist.q0", do="give a quaternion other than zero")
 
@@ -397,10 +399,3 @@ class MixedPotential:
 def potential_from(description: Mapping[str, Any]) -> Any:
     """The potential of any kind that `describe` (or a case) wrote down: of pairs, of links, or both."""
     return made_from(description)
-
-
-def _numbers(given: Any, count: int, where: str) -> tuple[float, ...]:
-    values = tuple(given) if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str) else ()
-    if len(values) != count:
-        raise InputError(f"{given!r}", where=where, do=f"give {count} numbers")
-    return tuple(checked(value, where) for value in values)

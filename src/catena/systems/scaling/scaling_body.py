@@ -16,7 +16,7 @@ from ...geometry.free_rotation import ORBIT
 from ...views import View
 from ..base import Array, Field, Invariant, State, register
 from ..linkages.joint_forces import Load, describe_force, force_from
-from ..numbers import finite_number, finite_times, real_number
+from ..numbers import finite_number, finite_numbers
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
 from ..phase_space import Pair, PhaseSpace
@@ -73,12 +73,12 @@ class ScalingBody(OneBody):
                 do='choose "none", "equality" or "unilateral"',
             )  # fmt: skip
         self.constraint = constraint
-        self.restitution = _number(restitution, "restitution")
+        self.restitution = finite_number(restitution, "ScalingBody.restitution")
         if not 0.0 <= self.restitution <= 1.0:
             raise InputError(
                 f"restitution = {restitution!r}", where="ScalingBody.restitution", do="give a number from 0 to 1"
             )
-        self.scaling_force = _number(scaling_force, "scaling_force")
+        self.scaling_force = finite_number(scaling_force, "ScalingBody.scaling_force")
         self.forces = tuple(_load(force, number) for number, force in enumerate(forces))
         if self.body.kind == "linear":
             self._refuse_moments_about_the_line()
@@ -201,7 +201,7 @@ class ScalingBody(OneBody):
         scale, scale_rate : size, which is 1 where neither it nor the length of the quaternion says otherwise, and its rate
         """
         q, s = self._size_of(orientation, scale)
-        rate = _number(scale_rate, "scale_rate")
+        rate = finite_number(scale_rate, "start.scale_rate")
         self._check_scale(s, rate)
         if velocity is not None and momentum is not None:
             raise InputError("velocity and momentum are both given", where="start.velocity", do="give one of them")
@@ -223,7 +223,7 @@ class ScalingBody(OneBody):
         A length that is 1 but for rounding is 1: a size at its bound would else be beyond it by chance.
         """
         if scale is not None:
-            return one_orientation(orientation), _number(scale, "scale")
+            return one_orientation(orientation), finite_number(scale, "start.scale")
         q = one_scaled_orientation(orientation)
         length = float(np.linalg.norm(q))
         return rotations.normalise(q), 1.0 if abs(length - 1.0) <= UNIT_TOLERANCE else length * length
@@ -315,7 +315,7 @@ class ScalingBody(OneBody):
 
         if not self.is_free:
             raise CapabilityError("only motion without forces has a closed form", do="simulate it")
-        times = finite_times(t, "exact.t")
+        times = finite_numbers(t, where="exact.t")
         z, flat = self.to_stepped(start), times.ravel()
         rests = self.constraint == "equality"
         first = Flight(start.time, float(z[13]), float(z[14]), 0.0, rests)
@@ -402,13 +402,3 @@ def _load(given: Any, number: int) -> Load:
     if any(isinstance(component, str) for component in (*load.force, *load.torque)):
         raise InputError(f"{given!r} depends on time", where=where, do="give three numbers each")
     return load
-
-
-def _number(value: Any, name: str) -> float:
-    try:
-        number = real_number(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not np.isfinite(number):
-        raise InputError(f"{name} = {value!r} is not a finite number", where=f"ScalingBody.{name}")
-    return number
