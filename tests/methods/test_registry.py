@@ -26,6 +26,7 @@ from catena.engine.build import methods_for
 from catena.methods import base
 from catena.methods.base import Method, find, method_from, register, registered
 from harness import each, problem
+from processes import run_python
 
 BIBLIOGRAPHY = (Path(inspect.getfile(ct)).parent / "references.bib").read_text()
 KEYS = set(re.findall(r"^@\w+\{(\w+),", BIBLIOGRAPHY, re.MULTILINE))
@@ -226,6 +227,30 @@ def plugin(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **which: found.select(**which))
     yield
     sys.modules.pop("third_party", None)
+
+
+INTERRUPTED = """
+import importlib
+from catena.methods import base
+whole = importlib.import_module
+def interrupted(name, *more):
+    if name.endswith(".splitting"):
+        raise KeyboardInterrupt
+    return whole(name, *more)
+importlib.import_module = interrupted
+try:
+    base.registered()
+except KeyboardInterrupt:
+    print(len(base._registry))
+importlib.import_module = whole
+print(len(base.registered()))
+"""
+
+
+def test_an_interrupted_import_of_the_methods_is_made_up_for():
+    """Ctrl-C while they are read for the first time: some are there, and all of them when they are asked for again."""
+    some, then = map(int, run_python(INTERRUPTED)[0].split())
+    assert 0 < some < then == sum(base._is_own(kind) for kind in registered())
 
 
 def test_a_method_of_another_package_is_listed_run_and_tested_like_our_own(plugin):

@@ -295,12 +295,16 @@ def _load() -> None:
     global _loaded
     if _loaded:
         return
-    _loaded = True
     from importlib.metadata import entry_points
 
     _load_own()
-    for plugin in entry_points(group="catena.methods"):
-        _load_plugin(plugin)
+    _loaded = True  # from here on plug-ins may ask for what is registered; before, whoever is interrupted begins again
+    try:
+        for plugin in entry_points(group="catena.methods"):
+            _load_plugin(plugin)
+    except BaseException:
+        _loaded = False
+        raise
 
 
 def _load_own() -> None:
