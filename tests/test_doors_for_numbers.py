@@ -165,10 +165,29 @@ def test_a_regular_start_is_not_suspected() -> None:
         assert problem.system.start(state.q, state.p).q.tolist() == state.q.tolist()
 
 
-def test_a_pole_of_a_torsion_is_seen_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("force", "why"),
+    [
+        (ct.Torsion(0, "1/theta"), r"Torsion\): division by 0 \(in theta"),
+        (ct.SitePair(-1, 0, ((0, 0, 0), (0, 0, 0.5)), ct.LennardJones(1.0, 1.0)), r"SitePair\): no .* at distance 0"),
+    ],
+    ids=["torsion", "pair"],
+)
+def test_a_force_without_an_energy_is_named_before_the_first_step(
+    force: Any, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
     rod = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
     hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0), image=(1, 0, 0, 0))
-    linkage = ct.Linkage([rod], [hinge], [ct.Torsion(0, "1/theta")])
-    with pytest.raises(InputError, match="not defined at the start"):
+    linkage = ct.Linkage([rod], [hinge], [ct.Spring(-1, 0, ((1, 0, 0), (0, 0, 0))), force])
+    with pytest.raises(InputError, match=rf"not defined at the start\n  at start, forces\[1\] \({why}"):
         ct.simulate(linkage, linkage.start(), ct.EnergyMomentum(), dt=0.01, steps=2)
+
+
+def test_a_potential_of_a_top_without_a_value_is_named_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`start` itself refuses such a state; one that was made by hand comes to the run."""
+    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    top = ct.Top(BODY, "log(R33 - 1)")
+    start = ct.State({"orientation": np.array([1.0, 0.0, 0.0, 0.0]), "angular_momentum": np.array([0.1, 0.2, 0.3])})
+    with pytest.raises(InputError, match=r"not defined at the start\n  at start, potential: log\(0\) \(in R33"):
+        ct.simulate(top, start, ct.Splitting(2), dt=0.01, steps=2)

@@ -31,6 +31,15 @@ def table() -> ct.PairTable:
     return ct.PairTable({(1, 1): LJ, (1, 2): ct.LennardJones(5.0, 0.2), (2, 2): None})
 
 
+def test_particles_that_coincide_name_their_link():
+    """In a state that was made by hand; `start` refuses it."""
+    start = chain().start(SPACED)
+    there = start.position.copy()
+    there[3] = there[2]
+    assert chain().undefined_at(ct.State({**start.fields, "position": there})) == "start, link 2"
+    assert chain().undefined_at(start) == "start"
+
+
 def test_particles_nearer_than_half_their_distance_are_refused_with_their_names():
     position = SPACED.copy()
     position[2:, 0] -= 1.8

@@ -203,6 +203,6 @@ def undefined_link(chain: Chain, state: State) -> str:
                 return f"start, link {j}"
         for x, row in zip(placed[j], chain.interactions.between(j), strict=True):
             for y, potential in zip(placed[j + 1], row, strict=True):
-                if potential is not None and not np.isfinite(potential.energy(np.linalg.norm(x - y))):
+                if potential is not None and not potential.is_defined(float(np.linalg.norm(x - y))):
                     return f"start, link {j}"
     return "start"

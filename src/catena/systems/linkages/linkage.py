@@ -210,6 +210,10 @@ class Linkage(System):
             partial(starts.projected, self, shifts=shifts) if self.joints else None,
         )
 
+    def undefined_at(self, state: State) -> str:
+        """The first force without an energy."""
+        return starts.undefined_force(self, state)
+
     def angles(self, state: State, start: State | None = None) -> Array:
         """(joints,): the angle about the axis of each joint that has one, in (-pi, pi]; nan for the others.
 

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import InputError
+from ...expressions import parse
+from ...expressions.values import first_undefined
 from ...geometry import rotations
 from ...talk import say
 from ..base import Array, State
+from .joint_forces import SitePair, Torsion
 from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
 
 if TYPE_CHECKING:
@@ -359,3 +362,27 @@ def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -
 def turned_images(joint: Joint, image: Array, orientation: Array) -> Array:
     """The images of the directions in the child, in space (rows)."""
     return turned(orientation, joint.child, rotations.rotate(rotations.conjugate(image), joint.triad))
+
+
+def undefined_force(linkage: Linkage, state: State) -> str:
+    """The first force whose energy is not defined in a state, and why."""
+    for k, force in enumerate(linkage.forces):
+        reason = ""
+        if isinstance(force, Torsion):
+            values = {"theta": float(linkage.angles(state)[force.joint]), **force.parameters}
+            reason = first_undefined(parse(force.potential, list(values)), values)
+        elif isinstance(force, SitePair):
+            distance = _distance(force, state)
+            reason = "" if force.potential.is_defined(distance) else f"no finite energy at distance {distance:g}"
+        if reason:
+            return f"start, forces[{k}] ({type(force).__name__}): {reason}"
+    return "start"
+
+
+def _distance(force: SitePair, state: State) -> float:
+    """How far the points of a force are apart."""
+    ends = []
+    for body, point in zip((force.i, force.j), map(np.array, force.at), strict=True):
+        turned = point if body == GROUND else state.position[body] + rotations.rotate(state.orientation[body], point)
+        ends.append(turned)
+    return float(np.linalg.norm(ends[0] - ends[1]))

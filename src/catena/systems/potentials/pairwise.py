@@ -69,6 +69,10 @@ class Pairwise:
         """-dV/dr, positive where the particles repel; nan where V is not defined."""
         return self._values("force", r)
 
+    def is_defined(self, distance: float) -> bool:
+        """Whether V has a value at a distance; it has none where two particles coincide."""
+        return distance > 0.0 and bool(np.isfinite(self.energy(distance)))
+
     def between(self, first: int | str, second: int | str) -> Pairwise:
         """The potential between particles of two types: this one for all."""
         return self

@@ -19,8 +19,9 @@ import numpy as np
 from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
+from ...expressions.values import first_undefined
 from ...kernel import Written
-from ..numbers import real_array
+from ..numbers import finite_number, finite_numbers
 from ..potentials.pairwise import checked
 
 ELEMENTS = tuple(f"R{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
@@ -40,14 +41,8 @@ class Gravity:
     center: Sequence[float] = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
-        try:
-            values = real_array([self.strength, *self.center])
-        except (TypeError, ValueError):
-            values = np.zeros(0)
-        if values.shape != (4,) or not np.isfinite(values).all():
-            raise InputError(f"{self!r}", where="Gravity", do="give a finite strength and three numbers for the center")
-        object.__setattr__(self, "strength", float(self.strength))
-        object.__setattr__(self, "center", tuple(float(c) for c in self.center))
+        object.__setattr__(self, "strength", finite_number(self.strength, "Gravity.strength"))
+        object.__setattr__(self, "center", tuple(finite_numbers(self.center, (3,), where="Gravity.center").tolist()))
 
     @property
     def moment(self) -> np.ndarray:
@@ -103,6 +98,11 @@ class AttitudePotential:
     def energy_at(self, r: np.ndarray) -> float:
         """U at the rotation matrix r (3, 3); nan where it is not defined. For checks, not for runs."""
         return float(self._at("potential", r))
+
+    def undefined_at(self, r: np.ndarray) -> str:
+        """Which operation of U has no finite value at r; empty if all have one."""
+        values = dict(zip(ELEMENTS, r.ravel().tolist(), strict=True)) | self.parameters
+        return first_undefined(parse(self.text, list(values)), values)
 
     def torque_at(self, r: np.ndarray) -> np.ndarray:
         """Torque in the body, alike."""

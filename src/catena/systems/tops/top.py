@@ -102,6 +102,11 @@ class Top(OneBody):
     def in_words(self) -> str:
         return "Heavy top" if self.potential.gravity is not None else "Top in a potential"
 
+    def undefined_at(self, state: State) -> str:
+        """The first operation of the potential without a value."""
+        reason = self.potential.undefined_at(rotations.to_matrix(state.orientation))
+        return f"start, potential: {reason}" if reason else "start"
+
     @property
     def title(self) -> str:  # type: ignore[override]
         name = "Top in gravity" if self.potential.gravity is not None else "Top"
