@@ -72,6 +72,15 @@ def pairs(*names: str, where: Callable[[Method], bool] = lambda method: True) ->
     ]
 
 
+def slow_where(parameters: list[Any], is_slow: Callable[[Method, Problem], bool]) -> list[Any]:
+    """The parameters (method, problem), some of them left to long studies."""
+    slow = [is_slow(*each.values) for each in parameters]
+    return [
+        pytest.param(*each.values, id=each.id, marks=pytest.mark.slow if long else ())
+        for each, long in zip(parameters, slow, strict=True)
+    ]
+
+
 def each(where: Callable[[Method], bool] = lambda method: True) -> list[Any]:
     """Parameters (method,) for all methods with a trait."""
     return [pytest.param(method, id=str(method)) for method in examples() if where(method)]
@@ -372,14 +381,14 @@ def check_never_iterates(method: Method, of: Problem) -> None:
 
 
 def check_resumes(method: Method, of: Problem) -> None:
-    """200 steps in one go, and in two drivers with nothing but `state()` passed on: same bits."""
+    """60 steps in one go, and in two drivers with nothing but `state()` passed on: same bits."""
     dt = of.dt / 10
     whole, first, second = (driver(method, of, dt=dt, every=10) for _ in range(3))
-    rows = whole.advance(200).rows
-    before = first.advance(77).rows
+    rows = whole.advance(60).rows
+    before = first.advance(23).rows
     second.restore(first.step, {name: array.copy() for name, array in first.state().items()})
-    after = second.advance(123).rows
-    assert whole.step == second.step == 200
+    after = second.advance(37).rows
+    assert whole.step == second.step == 60
     assert np.concatenate([before, after]).tobytes() == rows.tobytes()
     for name, array in whole.state().items():
         assert second.state()[name].tobytes() == array.tobytes(), name

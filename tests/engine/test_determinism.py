@@ -62,11 +62,16 @@ def test_the_comparison_of_bits_sees_a_sum_that_is_not_compensated() -> None:
     assert trace(problem, wrong, steps=150)["rows"] != trace(problem, program, steps=150)["rows"]
 
 
-def test_two_drivers_in_two_threads_give_the_bits_of_each_alone() -> None:
+@pytest.mark.parametrize(
+    "method",
+    [ct.Composition(ct.StormerVerlet(), "yoshida4"), pytest.param(ct.Gauss(3), marks=pytest.mark.slow)],
+    ids=str,
+)
+def test_two_drivers_in_two_threads_give_the_bits_of_each_alone(method: Method) -> None:
     """The compiled loop holds no lock and no state of its own: here both run it at the same time."""
     problem = ct.problems.kepler()
     other = Problem("other", problem.system, problem.system.start(q=[0.7, 0.1], p=[0.2, 1.1]), 0.02)
-    program = program_of(problem, ct.Gauss(3), compiled=True)
+    program = program_of(problem, method, compiled=True)
     steps = 60_000
     alone = [trace(case, program, steps=steps) for case in (problem, other)]
     for _ in range(3):

@@ -103,10 +103,11 @@ def test_looking_for_crossings_leaves_every_bit_of_the_trajectory(method: Method
     assert watched.final.q.tobytes() + watched.final.p.tobytes() == alone.final.q.tobytes() + alone.final.p.tobytes()
 
 
-def test_looking_for_crossings_leaves_every_bit_of_a_long_trajectory() -> None:
-    watched = watch(galactic(), ct.Gauss(3), dt=0.1, steps=2100, every=7, sections=[PLANE])
-    alone = watch(galactic(), ct.Gauss(3), dt=0.1, steps=2100, every=7)
-    assert len(times(watched, "plane")) > 8
+@pytest.mark.parametrize(("steps", "crossings"), [(2100, 8), pytest.param(20_000, 80, marks=pytest.mark.slow)])
+def test_looking_for_crossings_leaves_every_bit_of_a_long_trajectory(steps: int, crossings: int) -> None:
+    watched = watch(galactic(), ct.Gauss(3), dt=0.1, steps=steps, every=7, sections=[PLANE])
+    alone = watch(galactic(), ct.Gauss(3), dt=0.1, steps=steps, every=7)
+    assert len(times(watched, "plane")) > crossings
     for name in ("time", "q", "p", "energy"):
         assert watched.data[name].values.tobytes() == alone.data[name].values.tobytes()
 

@@ -15,7 +15,7 @@ from catena.auditing import EPS
 from catena.engine.build import build, can_treat
 from catena.methods import iteration
 from catena.methods.base import Bounded, Drifts, Exact
-from harness import examples, is_collected, pairs, problem
+from harness import examples, is_collected, pairs, problem, slow_where
 
 SEPARABLE_AND_NOT = ("kepler", "pendulum")
 CANONICAL = (*SEPARABLE_AND_NOT, "henon_heiles", "galactic")
@@ -131,7 +131,14 @@ def test_a_claim_to_keep_what_is_not_kept_is_seen(twin, name):
     assert fails(harness.check_keeps_exactly, twin, problem(name))
 
 
-@pytest.mark.parametrize(("method", "of"), pairs(*WITH_INVARIANTS, *BODIES, where=lambda m: m.traits.symplectic))
+def is_long(method, of) -> bool:
+    """Compositions of many stages on a top take as long as all others together, and step by the kernels of the short ones."""
+    return of.name == "lagrange_top" and isinstance(method, ct.Composition) and method.traits.order > 4
+
+
+@pytest.mark.parametrize(
+    ("method", "of"), slow_where(pairs(*WITH_INVARIANTS, *BODIES, where=lambda m: m.traits.symplectic), is_long)
+)
 def test_what_is_kept_exactly_is_kept_up_to_round_off_in_a_run(method, of):
     """50 eps sqrt(steps) times the terms of the invariant; only if implicit equations are solved to round-off."""
     harness.check_promises(method, of, dt=0.05, steps=220)
@@ -142,10 +149,24 @@ def test_equations_that_are_not_solved_to_round_off_are_seen():
 
 
 @pytest.mark.parametrize(("method", "of"), pairs("kepler", where=lambda m: Bounded("energy") in m.traits.keeps))
+def test_the_energy_error_of_a_run_does_not_drift(method, of):
+    """Forty revolutions: most methods take longer to compile than to run uncompiled."""
+    harness.check_promises(method, of, dt=0.05, steps=5_000, every=5)
+
+
+LONG = [ct.StormerVerlet(), ct.Composition(ct.StormerVerlet(), "kahanli8")]  # the others in `make slow`
+
+
+@pytest.mark.parametrize(
+    ("method", "of"),
+    slow_where(
+        pairs("kepler", where=lambda m: Bounded("energy") in m.traits.keeps and m.traits.explicit),
+        lambda method, of: method not in LONG,
+    ),
+)
 def test_the_energy_error_of_a_long_run_does_not_drift(method, of):
-    """Eight hundred revolutions; forty for implicit methods, which take longer to compile than to run uncompiled."""
-    length = dict(steps=100_000, every=20, compiled=True) if method.traits.explicit else dict(steps=5_000, every=5)
-    harness.check_promises(method, of, dt=0.05, **length)
+    """Eight hundred revolutions."""
+    harness.check_promises(method, of, dt=0.05, steps=100_000, every=20, compiled=True)
 
 
 @pytest.mark.parametrize(("method", "of"), pairs("pendulum", where=lambda m: Bounded("energy") in m.traits.keeps))
@@ -239,7 +260,7 @@ def test_a_carry_that_must_be_known_is_seen():
     assert fails(harness.check_cold_start, broken.Presumptuous(), problem("kepler"))
 
 
-@pytest.mark.parametrize(("method", "of"), pairs(*SEPARABLE_AND_NOT, *BODIES))
+@pytest.mark.parametrize(("method", "of"), slow_where(pairs(*SEPARABLE_AND_NOT, *BODIES), is_long))
 def test_a_run_resumes_to_the_same_bits(method, of):
     harness.check_resumes(method, of)
 

@@ -389,10 +389,22 @@ def methods_for_tops() -> list[Method]:
     return [m for m in treating if m.traits.has_order and m.traits.symmetric]
 
 
-@pytest.mark.parametrize("of", TOPS_OF_RUNS.values(), ids=TOPS_OF_RUNS)
+RUNNING = [
+    ct.Splitting(2), ct.Splitting(4), ct.Splitting(6), ct.Nystrom4(), ct.Rattle(), ct.QuatEM(), ct.ImplicitMidpoint(),
+]  # fmt: skip
+NOT_SO_LONG = {"general": (ct.Nystrom4(), ct.QuatEM()), "symmetric": (ct.Splitting(4), ct.Rattle(), ct.QuatEM())}
+
+
 @pytest.mark.parametrize(
-    "method", [ct.Splitting(2), ct.Splitting(4), ct.Splitting(6), ct.Nystrom4(), ct.Rattle(), ct.QuatEM(), ct.ImplicitMidpoint()],
-    ids=str,
+    ("method", "of"),
+    [
+        pytest.param(
+            method, of, id=f"{method}-{name}",
+            marks=() if method in NOT_SO_LONG.get(name, RUNNING) else pytest.mark.slow,
+        )
+        for method in RUNNING
+        for name, of in TOPS_OF_RUNS.items()
+    ],
 )  # fmt: skip
 def test_no_run_contradicts_what_its_method_promises(method, of):
     """2000 steps; exact: 50 eps sqrt(steps) of the terms, bounded: no drift."""
