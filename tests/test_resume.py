@@ -90,10 +90,10 @@ def trouble_of_kills(folder: Path, numbers: Iterable[int], names: list[str]) -> 
 
 
 def test_a_run_killed_between_any_two_writes_resumes_to_the_same_bytes(tmp_path: Path) -> None:
-    """Every nineteenth boundary here; all of them in the long version."""
+    """Every thirty-first boundary here; all of them in the long version."""
     names = boundaries(lambda: start(tmp_path / "counted.zarr"))
     assert len(names) > 200
-    assert trouble_of_kills(tmp_path, range(5, len(names), 19), names) == []
+    assert trouble_of_kills(tmp_path, range(5, len(names), 31), names) == []
 
 
 @pytest.mark.slow
