@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +31,7 @@ def measure_body(z, par, out, scale):
     scale[0] = max(scale[0], t1, t2, t3)
     scale[1] = max(scale[1], out[1])
     for i in range(3):
-        scale[2 + i] = max(scale[2 + i], (2.0 * out[1]) ** 0.5)
+        scale[2 + i] = max(scale[2 + i], math.sqrt(2.0 * out[1]))
     scale[5] = 1.0
 
 

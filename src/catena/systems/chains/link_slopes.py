@@ -9,6 +9,8 @@ D = r_b - r_a, the left body feels -F and -(C + D x F). Bodies move by dr and tu
 with (df, dc) = S (dd, dtheta) and S, 6 x 6, by central differences of f and c; it lies in the scratch par.bond_slope.
 """
 
+import math
+
 from ...geometry.vectors import (
     ZERO,
     add,
@@ -73,7 +75,7 @@ def add_link(z, j, a, b, par):
 def write_slopes(which, d, q, par, s):
     """S of a link at d and Q."""
     length = dot(d, d)
-    gap = GAP * (length**0.5 if length > 0.0 else 1.0)
+    gap = GAP * (math.sqrt(length) if length > 0.0 else 1.0)
     for i in range(3):
         e = along_axis(i, gap)
         before, after = force_at(which, subtract(d, e), q, par), force_at(which, add(d, e), q, par)

@@ -5,6 +5,8 @@ y = G(q) g/2; the unconstrained canonical equations of H = T + V, V taken at the
 initial data. par.moves and par.turns are 0 for held bodies; inverse moments are 0 where a body cannot turn.
 """
 
+import math
+
 from ...geometry.quaternion import conjugate, load4, product, square, store4, to_space
 from ...geometry.vectors import cross, diagonal_times, dot, largest, load3, scaled, store3
 from ...kernel import size, slot
@@ -251,7 +253,7 @@ def add_kinetic_energy(z, j, y, par, out, scale):
     kinetic += 0.5 * dot(diagonal_times(inverse, y), y)
     out[0] += kinetic
     scale[0] = max(scale[0], kinetic)
-    return dot(y, y) ** 0.5
+    return math.sqrt(dot(y, y))
 
 
 def add_residual(i, value, size, out, scale):

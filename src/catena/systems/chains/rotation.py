@@ -5,6 +5,8 @@ can be eliminated: kick y by the torque, turn by the Moser-Veselov map R1 = R0 O
 bodies, whose D has no inverse [leimkuhler2004, moser1991]. O comes as a quaternion from the rotor, so any rotor may serve.
 """
 
+import math
+
 from ...geometry.vectors import column, dot, load3, load9, times, transposed_times
 from ...summation import add3
 from ...views import rotate
@@ -70,7 +72,7 @@ def quaternion_of(r):
         b = r13 + r31
         c = r23 + r32
         d = 1.0 + r33 - r11 - r22
-    length = (a * a + b * b + c * c + d * d) ** 0.5
+    length = math.sqrt(a * a + b * b + c * c + d * d)
     return a / length, b / length, c / length, d / length
 
 

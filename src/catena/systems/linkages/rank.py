@@ -5,6 +5,8 @@ that differs most from all rows taken so far first, until nothing but rounding i
 are left out with their multipliers.
 """
 
+import math
+
 from ...geometry.vectors import add3, negative, scaled
 from ...views import NOT_CONVERGED, OK
 from .blocks import unit_wrench, values_of
@@ -75,7 +77,7 @@ def norm(row, width):
     total = 0.0
     for c in range(width):
         total += row[c] * row[c]
-    return total**0.5
+    return math.sqrt(total)
 
 
 def take(r, taken, par):
@@ -119,8 +121,8 @@ def write_gradient(k, par):
             add3(out, Wrench.PARENT_TORQUE, negative(n))
             add3(out, Wrench.CHILD_TORQUE, n)
         for l in range(3):
-            row[6 * j + l] = out[Wrench.ON_GAP + l] / par.mass[j] ** 0.5
-            row[6 * j + 3 + l] = out[Wrench.CHILD_TORQUE + l] / par.moments[j, l] ** 0.5
+            row[6 * j + l] = out[Wrench.ON_GAP + l] / math.sqrt(par.mass[j])
+            row[6 * j + 3 + l] = out[Wrench.CHILD_TORQUE + l] / math.sqrt(par.moments[j, l])
             if i >= 0:
-                row[6 * i + l] = -out[Wrench.ON_GAP + l] / par.mass[i] ** 0.5
-                row[6 * i + 3 + l] = out[Wrench.PARENT_TORQUE + l] / par.moments[i, l] ** 0.5
+                row[6 * i + l] = -out[Wrench.ON_GAP + l] / math.sqrt(par.mass[i])
+                row[6 * i + 3 + l] = out[Wrench.PARENT_TORQUE + l] / math.sqrt(par.moments[i, l])

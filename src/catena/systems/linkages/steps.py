@@ -10,6 +10,8 @@ levels, h times the new velocity and angular velocity; then the multipliers of e
 with Qb the mean of the directors [nielsen2013, gonzalez1999].
 """
 
+import math
+
 from ... import summation
 from ...geometry.quaternion import cayley, hold_length, rotation, turn_right
 from ...geometry.vectors import (
@@ -444,7 +446,7 @@ def work_between_nodes(z, e, h, time, par):
         if par.force_sort[f, ForceSort.KIND] == DAMPER:
             s0 = between_points(f, par.node[0], par, par.scratch[Scratch.START_GAP : Scratch.END_GAP])
             s1 = between_points(f, par.node[1], par, par.scratch[Scratch.END_GAP : Scratch.ARMS])
-            d = s1**0.5 - s0**0.5
+            d = math.sqrt(s1) - math.sqrt(s0)
             summation.add(z, e, damped, -par.force[f, Force.STIFFNESS] * d * d / h)
     for i in range(n):
         f = par.tree[i, Tree.LOAD]

@@ -170,7 +170,7 @@ def measure_scaling(z, par, out, scale):
     if keeps_rotation(par) == 2:
         x, y, w = to_space(q, z[10], z[11], z[12])
         out[n] = par.axis[0] * x + par.axis[1] * y + par.axis[2] * w
-        scale[n] = max(scale[n], (x * x + y * y + w * w) ** 0.5)
+        scale[n] = max(scale[n], math.sqrt(x * x + y * y + w * w))
         n += 1
     if keeps_momentum(par) == 1:
         for i in range(3):
@@ -181,7 +181,7 @@ def measure_scaling(z, par, out, scale):
         square = z[10] * z[10] + z[11] * z[11] + z[12] * z[12]
         out[n], out[n + 1], out[n + 2] = to_space(q, z[10], z[11], z[12])
         for i in range(3):
-            scale[n + i] = max(scale[n + i], square**0.5)
+            scale[n + i] = max(scale[n + i], math.sqrt(square))
         out[n + 3] = 0.5 * square
         scale[n + 3] = max(scale[n + 3], out[n + 3])
         out[n + 4] = 0.5 * k

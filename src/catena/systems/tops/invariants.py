@@ -1,5 +1,7 @@
 """What a run of a top publishes and measures: energy, vertical momentum, constraints, and the integrals of special tops."""
 
+import math
+
 from ...geometry.quaternion import normalised_rotation
 from ...kernel import slot
 from ..one_body import publish_body
@@ -78,7 +80,7 @@ def measure_attitude(q, y1, y2, y3, tangency, par, out, scale):
     out[1] = r31 * y1 + r32 * y2 + r33 * y3
     out[2] = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1.0
     out[3] = tangency
-    length = (y1 * y1 + y2 * y2 + y3 * y3) ** 0.5
+    length = math.sqrt(y1 * y1 + y2 * y2 + y3 * y3)
     scale[0] = max(scale[0], t1, t2, t3, abs(u))
     scale[1] = max(scale[1], length)
     scale[2] = 1.0
