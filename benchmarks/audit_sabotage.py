@@ -5,7 +5,7 @@
 takes one method of each family, changes one coefficient, runs 2000 steps and audits them, then checks the pair (but for linkages, for
 which that takes minutes); it writes
 benchmarks/results/audit_sabotage.json, all families or those named, and prints the table of docs/audit.md. Most programs are run as plain
-Python: same bits, nothing to compile. Taylor steps in a library outside, whose coefficients are out of reach.
+Python: same bits, nothing to compile.
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ SABOTAGES = (
     Sabotage("rotations", "first rotation", BOOK, ct.ThreeRotations(), "0.5 * h * y[0]"),
     Sabotage("moser_veselov", "step of the turn", BOOK, ct.DMV(4), "0.5 * h\n"),
     Sabotage("jacobi", "time of the motion", BOOK, ct.Jacobi(), "carry[1] * dt"),
+    Sabotage("lagrange", "time of the motion", ct.problems.lagrange_top, ct.Lagrange(), "carry[1] * dt"),
+    Sabotage("taylor", "length of the step", KEPLER, ct.Taylor(), "dt"),
     Sabotage("quat_em", "first component of the turn", TOP, ct.QuatEM(), "0.25 * dt * w1"),
     Sabotage("rattle", "length of the step", LINKS, ct.Rattle(), "dt"),
     Sabotage("energy_momentum", "length of the step", LINKS, ct.EnergyMomentum(), "dt"),

@@ -30,7 +30,6 @@ from catena.engine.build import (
     Program,
     build,
     can_treat,
-    choose_view,
     interpreted,
     program_parts,
 )
@@ -188,11 +187,6 @@ UNWATCHED, NEVER = look_after(10**6), 2**62  # no look for 157 steps, no sample
 
 def zeros(count: int) -> np.ndarray:
     return np.array([mp.mpf(0)] * count, dtype=object)
-
-
-def is_collected(method: Method, of: Problem) -> bool:
-    """Whether the step consists of kernels, so that it can run on other numbers; another library's does not."""
-    return choose_view(of.system, method)[1].outside is None
 
 
 class Precise:

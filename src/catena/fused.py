@@ -27,6 +27,15 @@ def multiply_add(a: float, b: float, c: float) -> float:
 
 
 @provided
+def counted(index: int) -> int:
+    """An index from the beginning of an array. Compiled, it has no sign: nobody asks whether it counts from the end.
+
+    That question stands between the loads of a loop and the vector instructions they could become.
+    """
+    return index
+
+
+@provided
 def held(pair: tuple[float, ...]) -> SimpleNamespace:
     """What `par` is to a kernel of a pair potential: an object with its constants, here in registers."""
     return SimpleNamespace(pair=pair)

@@ -112,6 +112,11 @@ def method_step(z, e, dt, par, tab, work, carry):
     """The same of the method alone, for a system that fills `step` itself to complete it."""
 
 
+@slot
+def rewind(carry):
+    """Back to the start of the step that was made with this carry: zeros, or what is still known of the solution from there."""
+
+
 # View "field" ----------------------------------------------------------------------------------
 
 

@@ -116,22 +116,6 @@ def test_what_a_card_did_is_stored_as_what_the_processor_did():
     assert found()["stored"]
 
 
-REFUSED = """
-import catena as ct
-from catena.ensembles import ensemble
-problem = ct.problems.kepler()
-try:
-    ensemble(problem, [problem.start], ct.Taylor(1e-12), steps=3, device="cuda")
-except ct.CapabilityError as error:
-    print(error.wrong)
-"""
-
-
-def test_a_method_of_another_library_is_refused():
-    pytest.importorskip("heyoka")
-    assert "does not run on a card" in run_python(REFUSED, NUMBA_ENABLE_CUDASIM=1)[0]
-
-
 def test_a_machine_without_a_card_is_told_so():
     numba_cuda = pytest.importorskip("numba.cuda")
     if numba_cuda.is_available():

@@ -13,7 +13,7 @@ import catena as ct
 import harness
 import kinds
 from catena.analysis.structure_check import Check, CheckRow, check_program
-from catena.engine.build import build, can_treat, choose_view
+from catena.engine.build import build, can_treat
 from catena.engine.driver import Driver
 from catena.engine.promises import Promises, promises
 from catena.methods.base import Method
@@ -138,7 +138,7 @@ def test_only_what_is_called_implicit_iterates(name):
     """Loops go round as often in a long step as in a short one if, and only if, a method is called explicit."""
     of = kinds.kind(name)
     for method in harness.examples():
-        if not can_treat(of.system, method) or choose_view(of.system, method)[1].outside or method.traits.exact:
+        if not can_treat(of.system, method) or not method.traits.has_order:
             continue
         same = rounds(method, of, of.dt) == rounds(method, of, 1e-4 * of.dt)
         assert same == promises(of.system, method).traits.explicit, method
@@ -218,7 +218,7 @@ def test_what_any_method_promises_for_any_kind_of_system_is_measured(name):
     """All pairs; those of many bodies compiled."""
     of, failed = kinds.kind(name), []
     for method in harness.examples():
-        if can_treat(of.system, method) and choose_view(of.system, method)[1].outside is None:
+        if can_treat(of.system, method):
             found = checked(of, method, compiled=any(part in name for part in MANY_BODIES))
             failed += [f"{method}: {what}\n{found}" for what in shortcomings(found) if not _too_fine(method, found)]
     assert not failed, "\n".join(failed)

@@ -57,8 +57,8 @@ def test_stages_without_a_solution_tell_the_last_changes(form):
 
 
 @pytest.mark.parametrize("form", ["quaternion", "multiplier"])
-def test_a_library_that_cannot_follow_the_forces_of_a_chain_is_refused(form):
-    """Forces are kept in par on the way, as numbers; heyoka's expressions are none."""
+def test_power_series_that_cannot_follow_the_forces_of_a_chain_are_refused(form):
+    """Forces are kept in par on the way, as numbers; series are none."""
     chain = ct.Chain([ct.Body.tetrahedron()] * 2, ct.LennardJones(5.0, 1.0), form=form)
     with pytest.raises(ct.CapabilityError, match="keeps numbers on the way"):
         build(chain, ct.Taylor(), compiled=False)

@@ -218,7 +218,6 @@ def test_the_motion_is_the_same(name):
 
 def test_heyoka_finds_all_parameters_that_the_field_reads():
     """They are handed over by what the program reads, and a step made elsewhere reads more than the rest of it."""
-    pytest.importorskip("heyoka")
     a, b = (run_to(method, problem(), 1.0, 20) for method in (ct.Taylor(), ct.Gauss(6)))
     assert distance(a, b.angular_momentum, b.orientation) < 1e-12
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from .. import kernel, summation, views
 from ..errors import CapabilityError
-from ..forking import undisturbed
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
 from . import bounds, cache, collector, headers, loop, own_lines, sections
@@ -72,7 +71,7 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
         if view is None:
             continue
         try:
-            return view, method.stepper(view)
+            return view, _fitted(system, method, view)
         except CapabilityError as reason:
             reasons.append(reason)
     raise CapabilityError(
@@ -83,6 +82,26 @@ def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
         ),
         do=_instead(system, method, reasons),
     )
+
+
+def _fitted(system: System, method: Method, view: views.View) -> Stepper:
+    """The step of the method on a view, with kernels that are written from its field, if any."""
+    stepper = method.stepper(view)
+    if stepper.recorded is None:
+        return stepper
+    parts = collector.collect(views.field, {**view.fills, views.dimension: view.dimension})
+    arrays = Arrays.of(system, view, stepper).used_by(parts)
+    text = headers.module_text("field", parts, arrays.types, header=headers.PYTHON, entry="@_fn")
+    whole = tuple((name, array.tobytes()) for name, array in arrays.together.items() if array.dtype.kind == "i")
+    key = (method, text, whole)
+    if key not in _recorded:
+        _recorded[key] = stepper.recorded(
+            stepper, lambda module: interpreted(text, module).advance, arrays.together, view.dimension
+        )
+    return _recorded[key]
+
+
+_recorded: dict[Any, Stepper] = {}  # running a field and writing its series takes longer than a look
 
 
 def _instead(system: System, method: Method, reasons: Sequence[CapabilityError]) -> str:
@@ -101,7 +120,7 @@ def can_treat(system: System, method: Method) -> bool:
         try:
             view = system.view(name)
             if view is not None:
-                method.stepper(view)
+                _fitted(system, method, view)
                 return True
         except CapabilityError:
             continue
@@ -127,6 +146,7 @@ def program_parts(
     else:
         fills[views.remember] = summation.save
         fills[views.observe] = sections.observe_crossings
+        fills[views.rewind] = stepper.rewind or sections.forget
         fills[views.crossing_value] = crossing.value
         fills[views.crossing_wanted] = crossing.wanted
         fills[sections.crossing_count] = len(crossing.direction)
@@ -150,11 +170,10 @@ def build(
         checked = bounds.are_wanted()
     view, stepper, parts = program_parts(system, method, crossing=crossing)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
-    kind = f"{system.kind} x {method}"  # the text names no coordinates: whatever they are called, it is compiled once
-    named_in = parts if stepper.outside is None else [*parts, *_field_parts(view)]
-    arrays = Arrays.of(system, view, stepper).used_by(named_in)
+    kind = f"{system.kind} x {method.program}"  # the text names no coordinates: whatever they are called, it is compiled once
+    arrays = Arrays.of(system, view, stepper).used_by(parts)
     checks: dict[str, Any] = dict(checked=checked, with_ground=system.with_ground)
-    if compiled and stepper.outside is None:
+    if compiled:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         entry = headers.cpu_entry(arrays.types, packed=stepper.packed)
         text = headers.module_text(kind, parts, arrays.types, header=header, entry=entry, **checks)
@@ -163,12 +182,6 @@ def build(
         arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
         text = headers.module_text(kind, parts, arrays.types, header=headers.PYTHON, entry="@_fn", **checks)
         module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
-        if stepper.outside is not None:
-            step = next(part.name for part in parts if part.origin.endswith(f".{stepper.kernel.__name__}"))
-            with undisturbed():  # the library compiles, too
-                par = module.Parameters(**arrays.together)
-                made = stepper.outside(_field_with(view, arrays.types), par, view.dimension)
-            setattr(module, step, made)
     return Program(title, system, method, view, stepper, text, module, crossing, arrays)
 
 
@@ -193,17 +206,6 @@ def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
 @lru_cache(128)
 def _bytecode(text: str) -> types.CodeType:
     return compile(text, "<interpreted>", "exec")
-
-
-def _field_with(view: views.View, par: Sequence[headers.ArrayType]) -> Callable[[Any], Callable[..., Any]]:
-    """math module -> the field of a view as a plain Python function that computes with it."""
-    text = headers.module_text("field", _field_parts(view), par, header=headers.PYTHON, entry="@_fn")
-    return lambda math_module: interpreted(text, math_module).advance
-
-
-def _field_parts(view: views.View) -> list[collector.Part]:
-    """The functions of the field of a view."""
-    return collector.collect(views.field, {**view.fills, views.dimension: view.dimension})
 
 
 def empty_marks(program: Program) -> np.ndarray:

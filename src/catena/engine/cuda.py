@@ -118,12 +118,8 @@ def build(system: System, method: Method) -> CudaProgram:
     _card()
     title = f"{system.title} x {method} on CUDA"
     view, stepper, parts = program_parts(system, method, entry=advance_member)
-    if stepper.outside is not None:
-        raise CapabilityError(
-            f"{method} steps in a library that does not run on a card", where="ensemble.method", do='use device="cpu"'
-        )
     arrays = Arrays.of(system, view, stepper).used_by(parts)
-    kind = f"{system.kind} x {method} on CUDA"
+    kind = f"{system.kind} x {method.program} on CUDA"
     checks: dict[str, Any] = dict(checked=bounds.are_wanted() and _simulated(), with_ground=system.with_ground)
     text = headers.module_text(kind, parts, arrays.types, header=headers.CUDA, entry="@_fn", **checks)
     return CudaProgram(system, view, stepper, arrays, _loaded(text + kernel_text(arrays), title))

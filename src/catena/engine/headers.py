@@ -39,7 +39,7 @@ from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
 _apart = _inline = _fn
 """
-# What kernels on lanes need: functions that always become part of the loop around them, and fused multiply-adds.
+# What kernels on lanes need: functions that always become part of the loop around them, fused multiply-adds, indices without sign.
 LANES = {
     CPU: """\
 from numba.extending import intrinsic
@@ -49,22 +49,30 @@ def _multiply_add(context, a, b, c):
     def emit(context, builder, signature, numbers):
         return builder.fma(*numbers)
     return types.float64(types.float64, types.float64, types.float64), emit
+@intrinsic
+def _counted(context, index):
+    def emit(context, builder, signature, numbers):
+        return numbers[0]
+    return types.uint64(types.int64), emit
 _held = namedtuple("_held", ("pair",))
 """,
     PYTHON: """\
-from catena.fused import held as _held, multiply_add as _multiply_add
+from catena.fused import counted as _counted, held as _held, multiply_add as _multiply_add
 _within = _fn
 """,
     CUDA: """\
 from numba import config
 if config.ENABLE_CUDASIM:  # whose fma rounds twice
-    from catena.fused import multiply_add as _multiply_add
+    from catena.fused import held as _held, multiply_add as _multiply_add
 else:
     _held = namedtuple("_held", ("pair",))
+    @_fn
+    def _multiply_add(a, b, c):
+        return cuda.fma(a, b, c)  # numba knows it by this name only, not by another
 _within = _fn
 @_fn
-def _multiply_add(a, b, c):
-    return cuda.fma(a, b, c)  # numba knows it by this name only, not by another
+def _counted(index):
+    return index
 """,
 }
 # numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie

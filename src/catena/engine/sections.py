@@ -2,7 +2,8 @@
 
 A crossing is found by stepping again, from the start of the step in which the sign changed, over the
 fraction tau of the step where the function vanishes. So it has the accuracy of the method (a dense
-output has less), serves every method, and leaves the trajectory untouched: all is done on copies.
+output has less), serves every method, and leaves the trajectory untouched: all is done on copies. A method that knows its
+solution as a series evaluates that (`rewind`).
 
 marks: [number of rows in `crossings`, last values (m), directions (m), stop flags (m)].
 copies: start of the step z (n), e (n); stepped copy z (n), e (n); a published row; a scale row.
@@ -20,6 +21,7 @@ from ..views import (
     dimension,
     measure,
     publish,
+    rewind,
     step,
 )
 
@@ -56,6 +58,7 @@ def observe_crossings(z, e, t, dt, par, tab, work, marks, copies, spare, crossin
         rises = before < 0.0 and after >= 0.0 and direction >= 0.0
         falls = before > 0.0 and after <= 0.0 and direction <= 0.0
         if rises or falls:
+            forget(spare)
             tau = locate(i, before, after, t, dt, par, tab, work, n, width, copies, spare)
             if tau < 0.0:
                 return NOT_LOCATED
@@ -76,13 +79,18 @@ def observe_crossings(z, e, t, dt, par, tab, work, marks, copies, spare, crossin
     return result
 
 
+def forget(carry):
+    """Nothing is known of the solution."""
+    for k in range(carry.shape[0]):
+        carry[k] = 0.0
+
+
 def value_after(tau, i, t, dt, par, tab, work, n, width, copies, spare):
     """The crossing function after the fraction tau of the step; the state reached stays in copies."""
     z = copies[2 * n : 3 * n]
     e = copies[3 * n : 4 * n]
     put_back(z, e, copies)
-    for k in range(spare.shape[0]):
-        spare[k] = 0.0
+    rewind(spare)
     if step(z, e, tau * dt, par, tab, work, spare) != 0:
         return 0.0, 1
     row = copies[4 * n : 4 * n + width]

@@ -237,8 +237,6 @@ def _next_chunk(steps: int, seconds: float) -> int:
 
 def workers_for(job: Job, threads: int | None) -> int:
     """How many threads take members."""
-    if job.program.stepper.outside is not None:  # a library outside keeps the state of one integrator
-        return 1
     return _threads(threads)
 
 

@@ -117,9 +117,9 @@ class Stepper:
 
     A `carry` of zeros means that nothing is known from earlier steps. `parameters` are tables that the kernels of the system
     reach as `par.<name>`, such as those of the rotor inside a drift; `scratch` holds what stands there and is written into: each
-    driver has a copy of it. A step that another library makes is given as
-    `outside`: (field for a given math module, par, dimension) -> step; the kernel then only stands for it. `packed` asks
-    the compiler to pack straight-line code into vector instructions; the bits are the same.
+    driver has a copy of it. `packed` asks the compiler to pack straight-line code into vector instructions; the bits are the same. Where
+    kernels are written from the field of the system, `recorded` does it: (stepper, field for a given math module, par, dimension) ->
+    stepper. `rewind` fills the slot of that name, where zeros are not the best.
     """
 
     kernel: Any
@@ -128,8 +128,9 @@ class Stepper:
     carry: int
     parameters: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
     scratch: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
-    outside: Callable[..., Callable[..., int]] | None = None
     packed: bool = False
+    recorded: Callable[..., Stepper] | None = None
+    rewind: Any = None
 
 
 class Method:
@@ -185,6 +186,11 @@ class Method:
     def advice(self) -> str:
         """What to try when a step fails."""
         return "use a smaller dt"
+
+    @property
+    def program(self) -> str:
+        """What its compiled loop is called: the same for parameters that are read when it runs."""
+        return str(self)
 
     @property
     def reach(self) -> float:
