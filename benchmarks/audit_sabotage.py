@@ -87,7 +87,7 @@ SABOTAGES = (
     Sabotage("partitioned", "first kick", KEPLER, ct.StormerVerlet(), "0.5 * dt"),
     Sabotage("composition", "first part", KEPLER, ct.Composition(ct.StormerVerlet(), "yoshida4"), (0, 0)),
     Sabotage("splitting", "second drift", KEPLER, ct.Splitting(4), (0, 1)),
-    Sabotage("nystrom", "force gradient", KEPLER, ct.Nystrom4(), "dt * dt * dt / 72.0"),
+    Sabotage("nystrom", "force gradient", KEPLER, ct.Nystrom4(), (2, 1)),
     Sabotage("runge_kutta", "second weight", KEPLER, ct.RK4(), f"{1 / 3} * r1_", times=4),
     Sabotage("implicit (Gauss)", "first weight", KEPLER, ct.Gauss(3), (6, 0)),
     Sabotage("implicit (Gauss)", "second place of the first stage", KEPLER, ct.Gauss(3), (1, 0)),

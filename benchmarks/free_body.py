@@ -91,6 +91,8 @@ TOP_METHODS = {
     ct.Splitting(8): (1, 2, 3, 4),
     ct.Splitting(8, ct.SymmetricRotation()): (1, 2, 3, 4),
     ct.Nystrom4(): (1, 2, 3, 4, 6, 8),
+    ct.Nystrom6(): (1, 2, 3, 4),
+    ct.Nystrom6(weak=True): (1, 2, 3, 4),
     ct.Gauss(4): (1, 2, 3),
     ct.Gauss(5): (1, 2),
 }

@@ -26,7 +26,7 @@ from .methods.implicit import (
 from .methods.jacobi import Jacobi
 from .methods.lagrange import Lagrange
 from .methods.moser_veselov import DMV
-from .methods.nystrom import Nystrom4
+from .methods.nystrom import Nystrom4, Nystrom6
 from .methods.partitioned import EulerA, EulerB, StormerVerlet
 from .methods.quat_em import QuatEM
 from .methods.rattle import Rattle
@@ -124,6 +124,7 @@ __all__ = [
     "Load",
     "Morse",
     "Nystrom4",
+    "Nystrom6",
     "PairPotential",
     "PairTable",
     "Planar",

@@ -164,6 +164,7 @@ for title, method in {
 }.items():
     add(f"top, {title}", skew, method)
 add("symmetric top, splitting 4", symmetric, lambda: ct.Splitting(4))
+add("top, Nystrom 6", skew, lambda: ct.Nystrom6())
 add("symmetric top, Lagrange", symmetric, lambda: ct.Lagrange())
 add("top with multiplier, Gauss 2", multiplier, lambda: ct.Gauss(2))
 add("Euler angles of a top, Gauss 3", built_in("symmetric_top"), lambda: ct.Gauss(3))

@@ -40,7 +40,7 @@ def half_trace(method, x: float) -> float:
     return 0.5 * abs(ends[0][0] + ends[1][1])
 
 
-EXPLICIT = [*MEASURED, ct.StormerVerlet(), ct.EulerA(), ct.EulerB(), ct.Nystrom4()]
+EXPLICIT = [*MEASURED, ct.StormerVerlet(), ct.EulerA(), ct.EulerB(), *ct.Nystrom6.examples(), ct.Nystrom4()]
 
 
 @pytest.mark.parametrize("method", EXPLICIT, ids=str)

@@ -32,7 +32,7 @@ SIXTH = ct.Composition(ct.ThreeRotations(), "kahanli6")
 
 SPLITTINGS = [
     ct.Splitting(2), ct.Splitting(2, ct.ThreeRotations()), ct.Splitting(2, ct.DMV(2)), ct.Splitting(4), ct.Splitting(6),
-    ct.Splitting(8), ct.Splitting(8, ct.DMV(2)), ct.Nystrom4(), ct.Nystrom4(ct.DMV(10)), ct.Rattle(), ct.QuatEM(),
+    ct.Splitting(8), ct.Splitting(8, ct.DMV(2)), ct.Nystrom4(), ct.Nystrom4(ct.DMV(10)), ct.Nystrom6(), ct.Nystrom6(weak=True), ct.Rattle(), ct.QuatEM(),
     ct.Composition(ct.Splitting(2, ct.DMV(2)), "kahanli6"), ct.Composition(ct.Rattle(), "suzuki4"),
 ]  # fmt: skip
 COUNTS = {2: [64, 96, 128, 192], 4: [32, 40, 52, 64], 6: [16, 18, 20, 24], 8: [14, 16, 18, 20]}

@@ -19,8 +19,10 @@ def merged(weights: Array) -> tuple[Array, Array]:
     return 0.5 * (np.append(weights, 0.0) + np.append(0.0, weights)), weights
 
 
-def stability_limit(kicks: Array, drifts: Array) -> float:
+def stability_limit(kicks: Array, drifts: Array, commutators: Array | None = None) -> float:
     """Largest dt omega up to which the powers of the step stay bounded: |trace| <= 2.
+
+    Commutators are those of kicks with [V, [V, T]], whose flow over v dt^3 is the kick -2 v (dt omega)^3 q here.
 
     Resonances of the stages leave gaps before that, where a mode grows slowly: 3.164 to 3.169, by 2.4e-3 a step, with the
     splitting of order 4; 3.142 and 6.35, by less than 7e-4, with that of order 6. They are narrower than the resolution.
@@ -30,15 +32,16 @@ def stability_limit(kicks: Array, drifts: Array) -> float:
     >>> stability_limit(np.array([0.5, 0.5]), np.array([1.0]))
     2.0
     """
-    return _limit(tuple(kicks.tolist()), tuple(drifts.tolist()))
+    cubes = np.zeros_like(kicks) if commutators is None else commutators
+    return _limit(tuple(kicks.tolist()), tuple(drifts.tolist()), tuple(cubes.tolist()))
 
 
 @cache
-def _limit(kicks: tuple[float, ...], drifts: tuple[float, ...]) -> float:
+def _limit(kicks: tuple[float, ...], drifts: tuple[float, ...], cubes: tuple[float, ...]) -> float:
     def stable(x: Array) -> NDArray[np.bool_]:
         q, p = np.array([np.ones_like(x), np.zeros_like(x)]), np.array([np.zeros_like(x), np.ones_like(x)])
-        for b, a in zip(kicks, (*drifts, 0.0), strict=True):
-            p = p - b * x * q
+        for b, v, a in zip(kicks, cubes, (*drifts, 0.0), strict=True):
+            p = p - (b * x + 2.0 * v * x**3) * q
             q = q + a * x * p
         return np.abs(q[0] + p[1]) <= 2.0 + ROUND_OFF
 

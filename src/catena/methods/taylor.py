@@ -238,10 +238,6 @@ class Taylor(Method):
                 do="give a number between 0 and 1, or None for round-off",
             )  # fmt: skip
 
-    @classmethod
-    def examples(cls) -> tuple[Method, ...]:
-        return cls(), cls(1e-9)
-
     @property
     def order(self) -> int:
         """Of the series."""
