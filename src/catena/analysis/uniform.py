@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..systems.base import State
+from ..geometry.rotations import to_matrix
 from ..systems.chains.chain import Chain
 from ..systems.chains.link_mechanics import LinkMechanics
+from ..systems.potentials.link_potentials import BendTwist
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of
 from .static_newton import MOST_STRAIN, positive
@@ -85,7 +86,9 @@ def resting_poses(chain: Chain) -> Poses:
 
 def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """d and Q of the deepest minimum of one link, in principal axes: the best of several hundred starts, relaxed."""
-    d, q = _tried(mechanics, link)
+    d, q = _known(mechanics, link)
+    if len(d) != 1 or mechanics.chain.interactions.pairs[link] is not None:
+        d, q = (np.concatenate(both) for both in zip((d, q), _tried(mechanics, link), strict=True))
     values = mechanics.values(d, q, np.full(len(d), link))
     energy = np.where(np.isfinite(values.energy), values.energy, np.inf)
     best = np.argsort(energy, kind="stable")[:KEPT]
@@ -105,12 +108,10 @@ def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
 def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """Positions along 14 directions, each with the rotations of a cube and with these askew, at the distance with the least energy."""
     chain = mechanics.chain
-    bond = chain.interactions.bonds[link]
-    frames = mechanics.frames[link : link + 2]
-    known = [part for part in (getattr(bond, "terms", (bond,)) if bond is not None else ()) if hasattr(part, "d0")]
     radii = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.bodies[link : link + 2]]
     lengths = [one.length for row in chain.interactions.between(link) for one in row if one is not None]
-    reach = sum(radii) + max(lengths, default=0.0) or max((np.linalg.norm(one.d0) for one in known), default=1.0)
+    known = np.linalg.norm(_known(mechanics, link)[0], axis=1)
+    reach = sum(radii) + max(lengths, default=0.0) or known.max(initial=0.0) or 1.0
     signs = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=3)))
     ways = signs[np.isin(np.abs(signs).sum(axis=1), (1.0, 3.0))]
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
@@ -122,13 +123,17 @@ def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     energy = mechanics.values(d, q, np.full(len(d), link)).energy.reshape(len(steps), -1)
     best = np.argmin(np.where(np.isfinite(energy), energy, np.inf), axis=0)
     chosen = best * energy.shape[1] + np.arange(energy.shape[1])
-    d, q = d[chosen], q[chosen]
-    for one in known:  # a link potential that says where it rests
-        from ..geometry.rotations import to_matrix
+    return d[chosen], q[chosen]
 
-        d = np.concatenate([(frames[0].T @ np.array(one.d0))[None], d])
-        q = np.concatenate([(frames[0].T @ to_matrix(np.array(one.q0)) @ frames[1])[None], q])
-    return d, q
+
+def _known(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
+    """Where the parts of a link potential say that they rest."""
+    bond = mechanics.chain.interactions.bonds[link]
+    left, right = mechanics.frames[link : link + 2]
+    parts = [part for part in getattr(bond, "terms", (bond,)) if isinstance(part, BendTwist)]
+    d = [left.T @ np.array(part.d0) for part in parts]
+    q = [left.T @ to_matrix(part.q0) @ right for part in parts]
+    return np.array(d).reshape(-1, 3), np.array(q).reshape(-1, 3, 3)
 
 
 def _cube_rotations() -> Array:
@@ -153,11 +158,13 @@ def uniform_link(chain: Chain, poses: Poses) -> tuple[Array, Array] | None:
     return d[0], q[0]
 
 
-def pulled_link(mechanics: LinkMechanics, d: Array, q: Array, tension: float) -> tuple[Array, Array] | None:
+def pulled_link(
+    mechanics: LinkMechanics, d: Array, q: Array, tension: float, link: int = 0
+) -> tuple[Array, Array] | None:
     """The uniform state near d and Q under an axial force, or None if none is found."""
     from scipy.optimize import root
 
-    link = np.zeros(1, dtype=np.int64)
+    number = np.array([link])
     length = float(np.linalg.norm(d))
 
     def at(x: Array) -> tuple[Array, Array]:
@@ -165,11 +172,11 @@ def pulled_link(mechanics: LinkMechanics, d: Array, q: Array, tension: float) ->
 
     def excess(x: Array) -> Array:
         new_d, new_q = at(x)
-        found = mechanics.values(new_d[None], new_q[None], link).gradient[0]
+        found = mechanics.values(new_d[None], new_q[None], number).gradient[0]
         return found - pulled_wrench(screw_of(new_d, new_q), tension)
 
     solved = root(excess, np.zeros(6), tol=1e-14)
-    scale = abs(tension) + np.abs(mechanics.values(d[None], q[None], link).stiffness).max() * length
+    scale = abs(tension) + np.abs(mechanics.values(d[None], q[None], number).stiffness).max() * length
     if not np.abs(excess(solved.x)).max() <= 1e-9 * scale:
         return None
     return at(solved.x)
@@ -206,11 +213,3 @@ def _about_the_axis(position: Array, matrix: Array, before: Screw, after: Screw)
     centre = position + matrix @ before.to_axis
     turned = matrix @ before.frame @ after.frame.T
     return centre - turned @ after.to_axis, turned
-
-
-def middle_link(chain: Chain, state: State | None, cell: int) -> tuple[Array, Array, Links]:
-    """d and Q of one cell of links in the middle of a chain, and their numbers; at rest if no state is given."""
-    poses = resting_poses(chain) if state is None else Poses.of_state(chain, state)
-    first = max(0, (len(poses.d) - cell) // 2)
-    links = np.arange(first, first + cell)
-    return poses.d[links], poses.q[links], links

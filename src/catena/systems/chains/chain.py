@@ -32,9 +32,11 @@ from .ends import Clamped, Force, Free, describe_end, end_from
 from .interactions import Interactions
 
 if TYPE_CHECKING:
+    from ...analysis.dispersion import Dispersion
     from ...analysis.equilibrium import Equilibrium
     from ...analysis.equilibrium_path import EquilibriumPath
     from ...analysis.modes import Modes
+    from ...analysis.rod import RodLimit
     from ...chain_outputs import ChainOutputs, Reactions
     from .scales import Scales
 
@@ -382,6 +384,44 @@ class Chain(System):
         from ...analysis.modes import find_modes
 
         return find_modes(self, at, count)
+
+    def dispersion(self, k: ArrayLike, cell: int = 1, *, at: State | Equilibrium | None = None) -> Dispersion:
+        """Frequencies of waves along the infinite chain that repeats the middle of this one, by screws.
+
+        Parameters
+        ----------
+        k : phases from cell to cell, in radians, in the axes of the bodies: stretch and twist begin at 0, bending at the screw angle
+        cell : bodies in a cell
+        at : a state of the chain whose middle is repeated; None: links at rest. The pull of an end is taken along
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> helix.system.dispersion(0.1, at=helix.start).omega[0, :2].round(12).tolist()
+        [0.768991430782, 0.898090655392]
+        """
+        from ...analysis.dispersion import find_dispersion
+
+        return find_dispersion(self, k, cell, at)
+
+    def rod_limit(self, cell: int = 1, *, at: State | Equilibrium | None = None) -> RodLimit:
+        """The Cosserat rod that a long uniform chain is: its stiffness, inertia, wave speeds, and its own frequencies.
+
+        Parameters
+        ----------
+        cell, at : as for `dispersion`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> round(helix.system.rod_limit(at=helix.start).bending_stiffness, 9)
+        180.118653714
+        """
+        from ...analysis.rod import find_rod
+
+        return find_rod(self, cell, at)
 
     def frequency_above(self, threshold: float, state: State) -> float | None:
         for bound in (chain_spectrum.rough_bound, chain_spectrum.frequency_bound):  # each sharper, and dearer

@@ -1,0 +1,213 @@
+"""Waves along an infinite uniform chain: `chain.dispersion(k)`.
+
+Where every body follows from the one before by the same screw, all links are the same in the axes of the bodies, and xi_j = xi e^(ikj)
+solves the equations of motion with
+
+    D(k) v = omega^2 M v,      D(k) = H_aa + H_bb + H_ab e^(ik) + H_ab^T e^(-ik)      [brillouin1953].
+
+k is the phase from body to body in their own axes. So what is a shift across the axis in space turns by the screw angle theta: bending
+begins at k = +-theta (omega = b (k -+ theta)^2), stretch and twist at k = 0 (omega = c k). Cells of several bodies are folded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..systems.base import State
+from ..systems.chains.chain import Chain
+from ..systems.chains.ends import Force
+from ..systems.chains.link_mechanics import LinkMechanics, geometric_blocks, transports
+from ..systems.numbers import finite_numbers
+from .equilibrium import Equilibrium
+from .poses import Poses
+from .screws import Screw, screw_of
+from .static_problem import constant_force
+from .uniform import pulled_link, relaxed, resting_poses
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+SAME_CELL = 1e-6  # of relative positions and rotations in neighbouring cells
+DEGENERATE = 1e-7  # of the highest frequency: branches that cross
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One period of a uniform chain: relative poses, stiffness and wrench of its links, masses (c, 6) of its bodies."""
+
+    d: Array
+    q: Array
+    stiffness: Array
+    wrench: Array
+    mass: Array
+
+    @property
+    def screw(self) -> Screw:
+        """From one cell to the next."""
+        place, turn = np.zeros(3), np.eye(3)
+        for d, q in zip(self.d, self.q, strict=True):
+            place, turn = place + turn @ d, turn @ q
+        return screw_of(place, turn)
+
+    def blocks(self) -> tuple[Array, Array, Array]:
+        """H_aa, H_ab and H_bb of each link."""
+        a = transports(self.d, self.q)
+        own, beside = geometric_blocks(self.d, self.q, self.wrench)
+        pulled = a.swapaxes(1, 2) @ self.stiffness
+        return pulled @ a + own, beside - pulled, self.stiffness
+
+
+@dataclass(frozen=True, eq=False)
+class Dispersion:
+    """Branches of waves.
+
+    Attributes
+    ----------
+    k : (m,) phases from cell to cell, in radians
+    omega : (m, 6 c) frequencies, ascending; imaginary ones, of an unstable state, are negative
+    velocity : (m, 6 c) group velocities d omega/dk, in cells per time
+    angle, rise : of the screw from cell to cell
+    """
+
+    k: Array
+    omega: Array
+    velocity: Array
+    angle: float
+    rise: float
+    cell: int = field(default=1)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The branches."""
+        from ..output.static_plots import draw_dispersion
+
+        return draw_dispersion(self, ax)
+
+    def __repr__(self) -> str:
+        return (
+            f"Dispersion: {self.omega.shape[1]} branches at {len(self.k)} wave numbers, omega up to {self.omega.max():.6g}; "
+            f"screw angle {self.angle:.6g}, rise {self.rise:.6g}"
+        )  # fmt: skip
+
+
+def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equilibrium | None = None) -> Dispersion:
+    """See `Chain.dispersion`."""
+    phases = np.atleast_1d(finite_numbers(np.atleast_1d(np.asarray(k, dtype=float)), (None,), where="dispersion.k"))
+    period = uniform_cell(chain, cell, at, "dispersion")
+    omega, velocity = branches(period, phases)
+    screw = period.screw
+    return Dispersion(phases, omega, velocity, screw.angle, screw.rise, cell)
+
+
+def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where: str) -> Cell:
+    """The uniform state of a chain: of its links at rest, or of those in the middle of a state, under the pull of its ends."""
+    links = chain.count - 1
+    if not isinstance(cell, (int, np.integer)) or isinstance(cell, bool) or not 1 <= cell <= links:
+        raise InputError(f"cell = {cell!r}", where=f"{where}.cell", do=f"give a number of bodies from 1 to {links}")
+    state = at.state if isinstance(at, Equilibrium) else at
+    poses = resting_poses(chain) if state is None else Poses.of_state(chain, state)
+    first = (links - cell) // 2
+    numbers = np.arange(first, first + cell)
+    _check_period(chain, cell, where)
+    d, q = poses.d[numbers], poses.q[numbers]
+    mechanics = LinkMechanics(chain)
+    forces = at.forces if isinstance(at, Equilibrium) else _end_forces(chain)
+    tension = _tension(forces, poses, d, q, first)
+    length = float(np.median(np.linalg.norm(d, axis=1)))
+    if tension == 0.0:
+        d, q, rests = relaxed(mechanics, numbers, d, q, length)
+        if not rests.all():
+            raise InputError("the links of this state do not come to rest", where=f"{where}.at", do="give an equilibrium")
+    else:
+        if cell > 1:
+            raise InputError("a chain under a pull", where=f"{where}.cell", do="take cell=1, or the chain without the pull")
+        found = pulled_link(mechanics, d[0], q[0], tension, link=first)
+        if found is None:
+            raise InputError(
+                f"there is no uniform state under the pull {tension:g}", where=f"{where}.at", do="give an equilibrium"
+            )
+        d, q = (part[None] for part in found)
+    values = mechanics.values(d, q, numbers)
+    wrench = values.gradient if tension else np.zeros_like(values.gradient)
+    mass = np.array([[body.mass] * 3 + body.moments.tolist() for body in chain.bodies[first : first + cell]])
+    return Cell(d, q, values.stiffness, wrench, np.where(mass > 0.0, mass, np.inf))
+
+
+def _check_period(chain: Chain, cell: int, where: str) -> None:
+    """Bodies and potentials must repeat from cell to cell."""
+    bodies, kinds = chain.alike.which, chain.interactions.kinds[1]
+    if (bodies[cell:] != bodies[:-cell]).any() or (kinds[cell:] != kinds[:-cell]).any():
+        raise InputError(
+            f"bodies and potentials do not repeat after {cell}", where=f"{where}.cell", do="give the period of the chain"
+        )
+
+
+def _end_forces(chain: Chain) -> Array:
+    forces = np.zeros((chain.count, 3))
+    for j, end in ((0, chain.left), (-1, chain.right)):
+        if isinstance(end, Force):
+            forces[j] += constant_force(end)
+    return forces
+
+
+def _tension(forces: Array, poses: Poses, d: Array, q: Array, first: int) -> float:
+    """The pull of the ends along the axis: far from them the axis is parallel to it, so that all of it is axial."""
+    if forces[1:-1].any():
+        raise InputError(
+            "forces act on bodies inside the chain: no state of it is uniform", where="Chain.gravity",
+            do="take the chain without them",
+        )  # fmt: skip
+    pull = forces[-1] if forces[-1].any() else -forces[0]
+    if not pull.any():
+        return 0.0
+    place, turn = np.zeros(3), np.eye(3)
+    for one, another in zip(d, q, strict=True):
+        place, turn = place + turn @ one, turn @ another
+    along = pull @ poses.matrices[first] @ screw_of(place, turn).axis
+    return float(np.copysign(np.linalg.norm(pull), along))
+
+
+def branches(cell: Cell, k: Array) -> tuple[Array, Array]:
+    """Frequencies and group velocities at all wave numbers."""
+    c = len(cell.d)
+    scale = 1.0 / np.sqrt(cell.mass).ravel()
+    inside, across = np.zeros((6 * c, 6 * c)), np.zeros((6 * c, 6 * c))
+    for j, (aa, ab, bb) in enumerate(zip(*cell.blocks(), strict=True)):
+        a, b = slice(6 * j, 6 * j + 6), slice(6 * ((j + 1) % c), 6 * ((j + 1) % c) + 6)
+        inside[a, a] += aa
+        inside[b, b] += bb
+        if j + 1 < c:
+            inside[a, b] += ab
+            inside[b, a] += ab.T
+        else:
+            across[a, b] += ab
+    inside, across = (scale[:, None] * matrix * scale for matrix in (inside, across))
+    phase = np.exp(1j * k)[:, None, None]
+    matrix = inside + across * phase + across.T / phase
+    slope = 1j * (across * phase - across.T / phase)
+    values, vectors = np.linalg.eigh(matrix)
+    omega = np.sign(values) * np.sqrt(np.abs(values))
+    return omega, _velocities(values, omega, vectors, slope)
+
+
+def _velocities(values: Array, omega: Array, vectors: NDArray[np.complex128], slope: NDArray[np.complex128]) -> Array:
+    """d omega/dk = v^H D' v/(2 omega); where branches cross, by the eigenvalues of D' among them, in the order of the branches beyond."""
+    along = vectors.conj().swapaxes(1, 2) @ slope @ vectors
+    rates = np.einsum("kii->ki", along).real.copy()
+    close = DEGENERATE * np.abs(values).max()
+    for row in range(len(values)):
+        first = 0
+        for last in range(1, values.shape[1] + 1):
+            if last == values.shape[1] or values[row, last] - values[row, last - 1] > close:
+                if last - first > 1:
+                    rates[row, first:last] = np.linalg.eigvalsh(along[row, first:last, first:last])
+                first = last
+    small = np.abs(omega) <= 1e-7 * np.abs(omega).max()
+    # at a zero of the spectrum omega grows from nothing: it has no derivative there
+    return np.where(small, np.nan, rates / (2.0 * np.where(small, 1.0, omega)))

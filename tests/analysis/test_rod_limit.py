@@ -1,0 +1,165 @@
+"""Waves, and the rod that a long chain is: reference values, symmetries, orders of convergence, and what spoils them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import catena as ct
+from catena.analysis import rod as rods
+from catena.analysis import rod_modes
+from catena.analysis.compliance import Sweep
+from catena.analysis.poses import Poses
+from catena.analysis.rod_modes import _matrices, rod_frequencies
+from catena.analysis.static_problem import StaticProblem
+from statics import REFERENCE, helix
+
+HELIX = helix(8)
+WAVES, ROD = REFERENCE["dispersion"], REFERENCE["rod"]
+
+
+def waves(k, cell=1):
+    return HELIX.system.dispersion(k, cell, at=HELIX.start)
+
+
+def symmetric(rows):
+    matrix = np.zeros((6, 6))
+    for i, row in enumerate(rows):
+        matrix[i, i:] = matrix[i:, i] = row
+    return matrix
+
+
+def test_six_branches_of_waves():
+    """40 digits; float64 has 2e-12."""
+    found = waves(WAVES["k"])
+    assert np.abs(found.omega - np.array(WAVES["omega"])).max() < 1e-11
+
+
+def test_waves_run_the_same_in_both_directions_and_begin_where_they_should():
+    """Two zeros at k = 0, stretch and twist; one at each of k = +-theta, bending. The root of round-off is 1e-6."""
+    k = np.linspace(0.0, np.pi, 7)
+    assert np.abs(waves(k).omega - waves(-k).omega).max() < 1e-6
+    assert np.abs(waves(k[1:]).omega ** 2 - waves(-k[1:]).omega ** 2).max() < 1e-11
+    angle = waves(0.1).angle
+    for at, zeros in ((0.0, 2), (angle, 1), (-angle, 1)):
+        assert (np.abs(waves(at).omega) < 1e-5).sum() == zeros
+
+
+def test_cells_of_two_are_folded():
+    k = np.linspace(0.2, 3.0, 5)
+    folded = np.sort(np.concatenate([waves(k / 2).omega, waves(k / 2 + np.pi).omega], axis=1), axis=1)
+    assert np.abs(waves(k, 2).omega ** 2 - folded**2).max() < 1e-10
+
+
+def test_group_velocities_are_slopes():
+    h = 1e-4
+    found = waves([1.0, 1.0 + h, 1.0 - h])
+    assert found.velocity[0] == pytest.approx((found.omega[1] - found.omega[2]) / (2 * h), abs=1e-6)
+
+
+def test_a_pulled_chain_bends_like_a_string():
+    """omega = sqrt(T/(m h)) |k - theta| for long waves."""
+    problem = helix(32, right="force", F=(3.0, 0.0, 0.0))
+    found = problem.system.dispersion(0.0, at=problem.system.equilibrium(problem.start))
+    assert found.angle == pytest.approx(1.50173772, abs=1e-8) and found.rise == pytest.approx(0.82205417, abs=1e-7)
+    near = problem.system.dispersion(found.angle + 1e-3, at=problem.system.equilibrium(problem.start))
+    assert near.omega[0, 0] / 1e-3 == pytest.approx(0.955209, abs=5e-6)
+
+
+def test_the_rod_of_the_helix():
+    rod = HELIX.system.rod_limit(at=HELIX.start)
+    assert rod.kind == "exact"
+    assert rod.stretch_twist == pytest.approx(np.array(ROD["stretch_twist"]), rel=1e-11)
+    assert rod.bending_stiffness == pytest.approx(ROD["bending"], rel=1e-11)
+    assert rod.mass_per_length == pytest.approx(ROD["mass"], rel=1e-11)
+    assert rod.inertia[3, 3] == pytest.approx(ROD["axial_inertia"], rel=1e-11)
+    assert np.abs(rod.compliance - symmetric(ROD["compliance"])).max() < 1e-11
+    assert np.abs(rod.stiffness - symmetric(ROD["stiffness"])).max() < 1e-9  # twelve digits are printed
+    assert rod.speeds == pytest.approx(WAVES["slopes"], rel=1e-12)
+    assert rod.bending_coefficients == pytest.approx([WAVES["bending"]] * 2, rel=1e-12)
+
+
+def test_two_bodies_in_a_cell_make_the_same_rod():
+    one, two = (HELIX.system.rod_limit(cell, at=HELIX.start) for cell in (1, 2))
+    assert two.stretch_twist == pytest.approx(one.stretch_twist, rel=1e-11)
+    assert two.bending_stiffness == pytest.approx(one.bending_stiffness, rel=1e-11)
+    assert 2.0 * two.speeds == pytest.approx(one.speeds, rel=1e-11)
+
+
+@pytest.mark.parametrize("naive", [False, True])
+def test_the_static_compliance_of_the_rod_is_that_of_the_chain(naive, monkeypatch):
+    """At the last body of 5: exact but for the polynomials, here of degree 7; with the compliance of a link turned along (the twin) 1e-2."""
+    monkeypatch.setattr(rod_modes, "DEGREE", 7)
+    monkeypatch.setattr(rod_modes, "GAUSS_POINTS", 13)
+    n, problem = 5, helix(5)
+    rod = problem.system.rod_limit(at=problem.start)
+    if naive:
+        monkeypatch.setattr(rods.RodLimit, "compliance_at", lambda self, s: _turned(self, s))
+    stiffness, _ = _matrices(rod, 0.0, n - 1.0)
+    of_rod = np.linalg.inv(stiffness.toarray()[6:, 6:])[-6:, -6:]
+    static = StaticProblem.of(problem.system, None, "test")
+    balance = static.balance(Poses.of_state(problem.system, problem.start))
+    pushes = np.zeros((6, n, 6))
+    pushes[np.arange(6), -1, np.arange(6)] = 1.0
+    of_chain = Sweep(static, balance).solve(pushes)[:, -1].T
+    carried = rods.about_axis(rod.angle * (n - 1)) @ rods._to_axis(rod.cell.screw)
+    error = np.abs(of_rod - carried @ of_chain @ carried.T).max() / np.abs(of_rod).max()
+    assert error > 1e-3 if naive else error < 1e-9
+
+
+def _turned(rod, s):
+    turn = rods.about_axis(rod.angle * np.asarray(s))
+    return turn @ rod.compliance @ turn.swapaxes(-1, -2)
+
+
+def test_the_rod_is_right_to_second_order():
+    """Relative error of the lowest six, 17 to 33 bodies: measured 2.9e-3, 7.3e-4."""
+    compared = HELIX.system.rod_limit(at=HELIX.start).compare((17, 33))
+    worst = np.abs(compared.error).max(axis=1)
+    assert worst == pytest.approx([2.9e-3, 7.3e-4], rel=0.02)
+    assert 3.0 < worst[0] / worst[1] < 5.0
+    assert "order" in repr(compared)
+
+
+def test_without_half_a_link_at_the_free_end_it_is_right_to_first_order():
+    """The twin: measured 6.2e-2, 3.1e-2."""
+    rod = HELIX.system.rod_limit(at=HELIX.start)
+    compared = rod.compare((17, 33))
+    short = np.array([rod_frequencies(rod, 0.0, n - 1.0, (True, False), 6) for n in (17, 33)])
+    worst = np.abs(short / compared.chain - 1.0).max(axis=1)
+    assert worst == pytest.approx([6.2e-2, 3.1e-2], rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("state", "left", "wanted"), [("helix", "clamped", 8.1e-5), ("helix", "free", 2.2e-4), ("zigzag", "clamped", 1.8e-4),
+                                                       ("near", "clamped", 8.8e-5)])  # fmt: skip
+def test_long_rods_are_right_to_second_order(state, left, wanted):
+    problem = helix(8, state=state)
+    worst = np.abs(problem.system.rod_limit(at=problem.start).compare((65, 129), left).error).max(axis=1)
+    assert 3.0 < worst[0] / worst[1] < 5.0
+    assert worst[1] == pytest.approx(wanted, rel=0.03)
+
+
+def test_near_half_a_turn_the_rod_is_reduced_and_bends_in_two_ways():
+    problem = helix(8, state="zigzag")
+    rod = problem.system.rod_limit(at=problem.start)
+    assert rod.kind == "reduced"
+    one, other = rod.bending_coefficients
+    angle = rod.angle
+    step = 1e-2
+    branches = problem.system.dispersion(angle + step, at=problem.start).omega[0, :2] / step**2
+    assert sorted(branches) == pytest.approx(sorted((one, other)), rel=1e-3) and abs(one / other - 1.0) > 0.01
+
+
+def test_what_has_no_rod_is_told():
+    mixed = ct.Chain([ct.Body.tetrahedron(), ct.Body.box((1.0, 1.0, 1.0))] * 2, ct.BendTwist(1.0, 1.0, 1.0, (0, 0, 1)))
+    pulled = helix(8, right="force", F=(1.0, 0.0, 0.0))
+    for make, match in (
+        (lambda: mixed.rod_limit(), "do not repeat after 1"),
+        (lambda: HELIX.system.dispersion(0.1, cell=9), "cell = 9"),
+        (lambda: pulled.system.rod_limit(at=pulled.start), "under a pull"),
+        (lambda: helix(8, gravity=(0.0, 0.0, 1.0)).system.dispersion(0.1, at=HELIX.system.equilibrium(HELIX.start, np.ones((8, 3)))),
+         "inside the chain"),
+    ):  # fmt: skip
+        with pytest.raises(ct.InputError, match=match):
+            make()
