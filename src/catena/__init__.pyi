@@ -1,6 +1,11 @@
 """What type checkers and editors see, and what `catena` loads when it is first used: the public names, and nothing else."""
 
 from . import problems
+from .analysis.dispersion import Dispersion
+from .analysis.equilibrium import Equilibrium
+from .analysis.equilibrium_path import EquilibriumPath
+from .analysis.modes import Modes
+from .analysis.rod import RodLimit
 from .analysis.structure_check import check
 from .catalogue import list_methods
 from .ensembles import ensemble
@@ -97,8 +102,11 @@ __all__ = [
     "Composition",
     "Cylindrical",
     "Damper",
+    "Dispersion",
     "Displaced",
     "EnergyMomentum",
+    "Equilibrium",
+    "EquilibriumPath",
     "EulerA",
     "EulerB",
     "Event",
@@ -122,6 +130,7 @@ __all__ = [
     "LinkPotential",
     "Linkage",
     "Load",
+    "Modes",
     "Morse",
     "Nystrom4",
     "Nystrom6",
@@ -135,6 +144,7 @@ __all__ = [
     "Rattle",
     "Revolute",
     "Rigid",
+    "RodLimit",
     "Run",
     "ScalingBody",
     "Screw",

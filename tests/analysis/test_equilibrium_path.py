@@ -14,7 +14,9 @@ from statics import REFERENCE, helix
 
 def straight_rod(n: int, right: object = None) -> ct.Chain:
     """Bodies along z, nearly inextensible: bending stiffness 20, unit links."""
-    return ct.Chain([ct.Body.box((0.3, 0.3, 1.0))] * n, ct.BendTwist(1e4, 20.0, 15.0, (0, 0, 1)), right=right or ct.Free())
+    return ct.Chain(
+        [ct.Body.box((0.3, 0.3, 1.0))] * n, ct.BendTwist(1e4, 20.0, 15.0, (0, 0, 1)), right=right or ct.Free()
+    )
 
 
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow), 8])
@@ -64,7 +66,9 @@ def test_an_end_can_be_moved_and_turned():
     pulled = chain.equilibrium_path((0.0, 0.0, 1.0), to=0.05)
     assert pulled.extension[-1] == pytest.approx(0.05) and pulled.load[-1] == pytest.approx(1e4 / 5 * 0.05, rel=1e-9)
     turned = chain.equilibrium_path((0.0, 0.0, 1.0, 0.0, 0.0, 0.0), to=0.5)
-    assert turned.load[-1] == pytest.approx(5 * 15.0 / 5 * np.sin(0.1), rel=1e-9)  # V = 2 twist sin^2(angle/2) of each link
+    assert turned.load[-1] == pytest.approx(
+        5 * 15.0 / 5 * np.sin(0.1), rel=1e-9
+    )  # V = 2 twist sin^2(angle/2) of each link
     reaction = chain.reactions(turned.states[-1])
     assert reaction.torque[1] == pytest.approx([0.0, 0.0, turned.load[-1]], abs=1e-9)
 

@@ -111,7 +111,9 @@ def test_bodies_in_any_axes_have_the_same_frequencies():
     dumbbell = ct.Body.from_particles([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
     lines = ct.Chain([dumbbell] * 3, ct.LennardJones(1.0, 1.0))
     modes = lines.normal_modes()
-    assert len(modes.omega) + modes.zero == 10 and modes.method == "assembled"
+    assert len(modes.omega) + modes.zero == 10  # five for each of two
+    # nothing turns the clamped line about itself, nor what hangs on it; one more costs nothing in this arrangement
+    assert modes.zero == 2 and modes.unstable == 0 and modes.omega[0] > 1.0
 
 
 @pytest.mark.filterwarnings("ignore:particle 1 of body 0")

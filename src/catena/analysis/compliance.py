@@ -81,7 +81,9 @@ class Sweep(Compliance):
         own = self._turned(borne, back=True)
         eta = self._turned(np.concatenate([np.zeros_like(own[:, :1]), self._flexed(own[:, 1:])], axis=1), back=False)
         turn = np.cumsum(eta[:, :, 3:], axis=1)
-        moved = np.cumsum(eta[:, :, :3] - np.cross(eta[:, :, 3:], self.position), axis=1) + np.cross(turn, self.position)
+        moved = np.cumsum(eta[:, :, :3] - np.cross(eta[:, :, 3:], self.position), axis=1) + np.cross(
+            turn, self.position
+        )
         return self._turned(np.concatenate([moved, turn], axis=2), back=True), own[:, 0]
 
     def _flexed(self, wrench: Array) -> Array:
@@ -155,7 +157,7 @@ class Mixed(Compliance):
         diagonal[:, np.arange(6), np.arange(6)] += 1.0 - kept
         _fill(band, 12 * bodies + 6, 12 * bodies + 6, diagonal)
         _fill(band, np.array([0]), np.array([0]), np.eye(6)[None])
-        _fill(band, 12 * links, 12 * links, -np.linalg.inv(balance.values.stiffness))
+        _fill(band, 12 * links, 12 * links, np.negative(np.linalg.inv(balance.values.stiffness)))
         _both(band, 12 * links, 12 * links + 6, np.eye(6) * kept[1:, None])
         _both(band, 12 * links, 12 * links - 6, -a * kept[:-1, None])
         _both(band, 12 * links - 6, 12 * links + 6, beside * kept[:-1, :, None] * kept[1:, None])

@@ -123,10 +123,14 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
     if tension == 0.0:
         d, q, rests = relaxed(mechanics, numbers, d, q, length)
         if not rests.all():
-            raise InputError("the links of this state do not come to rest", where=f"{where}.at", do="give an equilibrium")
+            raise InputError(
+                "the links of this state do not come to rest", where=f"{where}.at", do="give an equilibrium"
+            )
     else:
         if cell > 1:
-            raise InputError("a chain under a pull", where=f"{where}.cell", do="take cell=1, or the chain without the pull")
+            raise InputError(
+                "a chain under a pull", where=f"{where}.cell", do="take cell=1, or the chain without the pull"
+            )
         found = pulled_link(mechanics, d[0], q[0], tension, link=first)
         if found is None:
             raise InputError(
@@ -144,7 +148,9 @@ def _check_period(chain: Chain, cell: int, where: str) -> None:
     bodies, kinds = chain.alike.which, chain.interactions.kinds[1]
     if (bodies[cell:] != bodies[:-cell]).any() or (kinds[cell:] != kinds[:-cell]).any():
         raise InputError(
-            f"bodies and potentials do not repeat after {cell}", where=f"{where}.cell", do="give the period of the chain"
+            f"bodies and potentials do not repeat after {cell}",
+            where=f"{where}.cell",
+            do="give the period of the chain",
         )
 
 

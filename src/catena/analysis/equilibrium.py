@@ -91,9 +91,13 @@ class Equilibrium:
             f"  moved     {self.moved:.6g}",
         ]
         if self.saddles:
-            lines.append(f"  left      unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in self.saddles)}")
+            lines.append(
+                f"  left      unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in self.saddles)}"
+            )
         if self.soft:
-            lines.append(f"  soft      links {', '.join(map(str, self.soft[:12]))}{' ...' if len(self.soft) > 12 else ''}")
+            lines.append(
+                f"  soft      links {', '.join(map(str, self.soft[:12]))}{' ...' if len(self.soft) > 12 else ''}"
+            )
         return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ The critical point is the zero of the lowest eigenvalue of K: a limit where df/d
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +22,7 @@ from ..systems.numbers import finite_number, finite_numbers
 from .equilibrium import Equilibrium, find_equilibrium
 from .poses import Poses, orthogonal, turn_matrices
 from .stability import lowest_eigenvalue
-from .static_problem import Balance, StaticProblem, load_array, masked, own_forces
+from .static_problem import Balance, StaticProblem, load_array, masked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,6 +68,7 @@ class EquilibriumPath:
     states : one for each
     lowest : (m,) lowest eigenvalue omega^2 of each
     limit : where stability ends, or None if the path ends before
+    complete : whether the path reaches its end, or the limit; else it could not be followed any farther
     """
 
     chain: Chain = field(repr=False)
@@ -75,6 +77,7 @@ class EquilibriumPath:
     states: tuple[State, ...] = field(repr=False)
     lowest: Array
     limit: Limit | None
+    complete: bool = True
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Load against extension, with the point where stability ends."""
@@ -84,7 +87,8 @@ class EquilibriumPath:
 
     def __repr__(self) -> str:
         ends = f"load {self.load[0]:.6g} .. {self.load[-1]:.6g}, extension {self.extension[0]:.6g} .. {self.extension[-1]:.6g}"
-        end = "stable to its end" if self.limit is None else repr(self.limit)
+        end = "stable to its end" if self.complete else "it could not be followed any farther"
+        end = end if self.limit is None else repr(self.limit)
         return f"EquilibriumPath: {len(self.load)} equilibria, {ends}\n  {end}"
 
 
@@ -106,7 +110,9 @@ def find_path(
     """See `Chain.equilibrium_path`."""
     last = None if to is None else finite_number(to, "equilibrium_path.to")
     if last is not None and last <= 0.0:
-        raise InputError(f"to = {last:g}", where="equilibrium_path.to", do="give a positive number; turn the direction round")
+        raise InputError(
+            f"to = {last:g}", where="equilibrium_path.to", do="give a positive number; turn the direction round"
+        )
     begin = start if isinstance(start, Equilibrium) else find_equilibrium(chain, start)
     if not begin.converged:
         raise InputError(
@@ -119,9 +125,9 @@ def find_path(
 
 def limit_of_load(chain: Chain, forces: Array, start: State) -> Limit | None:
     """Where stability ends if the forces beyond those of no load at all grow in proportion; None if they can be borne in full."""
-    bare = StaticProblem(chain, np.zeros_like(forces))
-    if not bare.forces.shape == forces.shape or not forces.any():
+    if not forces.any():
         return None
+    bare = StaticProblem(chain, np.zeros_like(forces))
     from .equilibrium import solve
 
     begin = solve(bare, Poses.of_state(chain, start))
@@ -293,8 +299,8 @@ class _EndControl(_Control):
         sides = np.zeros((2, n, 6))
         sides[0] = -balance.gradient
         sides[1, -2:] = -(right[-1] @ end), -(diagonal[-1] @ end)
-        sides = np.where(free, sides, 0.0).reshape(2, -1)
-        correction, tangent = _solved(*masked(diagonal, right, free), sides).reshape(2, n, 6)
+        kept = np.where(free, sides, 0.0).reshape(2, -1)
+        correction, tangent = _solved(*masked(diagonal, right, free), kept).reshape(2, n, 6)
         tangent[-1] += end
         change = diagonal[-1] @ tangent[-1] + right[-1].T @ tangent[-2]
         return correction, 0.0, tangent, float(change @ end)
@@ -414,10 +420,8 @@ class _Path:
                 known[extension] = found
             return known[extension].lowest
 
-        try:
+        with suppress(ArithmeticError):  # as near as Newton's method comes to a singular matrix
             brentq(lowest, stable.extension, unstable.extension, xtol=1e-16 * self.control.unit, rtol=1e-14)
-        except ArithmeticError:  # as near as Newton's method comes to a singular matrix
-            pass
         return self._limit(min(known.values(), key=lambda point: abs(point.lowest)))
 
     def _limit(self, point: _Point) -> Limit:
@@ -432,4 +436,5 @@ class _Path:
             np.array([getattr(point, name) for point in points]) for name in ("load", "extension", "lowest")
         )
         states = tuple(point.balance.poses.state(chain) for point in points)
-        return EquilibriumPath(chain, load, extension, states, lowest, limit)
+        complete = limit is not None or self._is_beyond(points[-1])
+        return EquilibriumPath(chain, load, extension, states, lowest, limit, complete)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,8 @@ from ..geometry import rotations
 from ..systems.base import State
 from ..systems.chains import block_band
 from ..systems.chains.chain import Chain
-from ..systems.chains.link_mechanics import principal_rotations
 from ..systems.numbers import finite_numbers
-from .compliance import Assembled, Compliance
+from .compliance import Assembled, Compliance, Sweep
 from .equilibrium import Equilibrium, find_equilibrium
 from .poses import Poses
 from .stability import compliance, lowest_modes, round_off, stability, weighted
@@ -85,12 +84,11 @@ class Modes:
 
         Energies of small motions add up: velocity a in mode i is a^2/2 of it.
         """
-        given = velocities
         if isinstance(velocities, dict):
-            given = np.zeros(len(self.omega))
-            for mode, velocity in velocities.items():
-                given[mode] = velocity
-        rates = finite_numbers(given, (len(self.omega),), where="Modes.start.velocities")
+            some = np.zeros(len(self.omega))
+            some[list(velocities)] = list(velocities.values())
+            velocities = some
+        rates = finite_numbers(velocities, (len(self.omega),), where="Modes.start.velocities")
         moved = np.tensordot(rates, self.vectors, 1)
         velocity = rotations.rotate(self.state.orientation, moved[:, :3])
         return self.chain.start(
@@ -137,9 +135,7 @@ class Modes:
         return "\n".join(lines)
 
 
-def find_modes(
-    chain: Chain, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None
-) -> Modes:
+def find_modes(chain: Chain, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None) -> Modes:
     """See `Chain.normal_modes`."""
     found = find_equilibrium(chain) if at is None else at
     if isinstance(found, Equilibrium):
@@ -202,19 +198,32 @@ class _Solver:
         free, mass = self.problem.free, self.problem.mass
         zero = len(self.problem.symmetries(self.balance.poses))
         values, vectors = self._from_stiffness(zero)
+        flexible = self._flexible()
+        if not isinstance(flexible, Sweep):  # what is zero but for rounding is a motion that costs nothing, too
+            flat = np.abs(values) <= round_off(self.diagonal)
+            values, vectors, zero = values[~flat], vectors[~flat], zero + int(flat.sum())
         error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
         method = "dense"
-        if len(values) and values[0] > 100.0 * EPS * self.largest:
-            flexible = compliance(self.problem, self.balance)
-            low = int((values < np.sqrt(values[0] * self.largest)).sum())
+        if flexible is not None and len(values) and (isinstance(flexible, Sweep) or values[0] > 0.0):
             inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
+            low = int((inverse > 1.0 / np.sqrt(self.largest / inverse[-1])).sum())
             order = np.argsort(-inverse)[:low]
             values[:low] = 1.0 / inverse[order]
             vectors[:low] = (modes[:, order].T / np.sqrt(mass.ravel())).reshape(-1, *mass.shape)
-            error[:low] = np.minimum(error[:low], flexible.error(values[:low], self.largest) + EPS * values[:low] / values[0])
+            error[:low] = np.minimum(
+                error[:low], flexible.error(values[:low], self.largest) + EPS * values[:low] / values[0]
+            )
             method = flexible.name
         kept = slice(0, count)
         return self._made(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
+
+    def _flexible(self) -> Compliance | None:
+        """K^-1, unless it has a singular matrix to do with."""
+        try:
+            found = compliance(self.problem, self.balance)
+        except np.linalg.LinAlgError:
+            return None
+        return None if getattr(found, "shift", 0.0) else found
 
     def _from_stiffness(self, zero: int) -> tuple[Array, Array]:
         problem = self.problem
@@ -231,7 +240,9 @@ class _Solver:
     def _made(self, values: Array, vectors: Array, method: str, error: Array, zero: int) -> Modes:
         chain = self.problem.chain
         frames = chain.alike.each(lambda body: body.frame_matrix)
-        given = np.concatenate([np.einsum("nij,knj->kni", frames, part) for part in np.split(vectors, 2, axis=2)], axis=2)
+        given = np.concatenate(
+            [np.einsum("nij,knj->kni", frames, part) for part in np.split(vectors, 2, axis=2)], axis=2
+        )
         omega = np.sign(values) * np.sqrt(np.abs(values))
         return Modes(chain, self.state, omega, given, zero, method, 0.5 * error)
 

@@ -67,7 +67,7 @@ class RodLimit:
     def compliance_at(self, s: Array | float) -> Array:
         """F(s), (..., 6, 6), in axes that do not turn."""
         s = np.asarray(s, dtype=float)[..., None, None]
-        return sum((np.exp(1j * b * s) * p).real for b, p in self.harmonics.values())
+        return np.asarray(sum((np.exp(1j * b * s) * p).real for b, p in self.harmonics.values()), dtype=float)
 
     def inertia_at(self, s: Array | float) -> Array:
         """M(s), (..., 6, 6), in axes that do not turn."""
@@ -77,12 +77,12 @@ class RodLimit:
     @property
     def stiffness(self) -> Array:
         """(6, 6) per unit of length at a body: h F(0)^-1."""
-        return self.rise * np.linalg.inv(self.compliance_at(0.0))
+        return np.asarray(self.rise * np.linalg.inv(self.compliance_at(0.0)), dtype=float)
 
     @property
     def stretch_twist(self) -> Array:
         """(2, 2) EA, GJ and their coupling, per unit of length."""
-        return self.rise * self._stretch_twist
+        return np.asarray(self.rise * self._stretch_twist, dtype=float)
 
     @property
     def bending_stiffness(self) -> float:
@@ -95,7 +95,7 @@ class RodLimit:
         block = self.mean[0][4:, 4:].real
         if min(abs(self.angle), np.pi - abs(self.angle)) < STRAIGHT:
             block = (self.mean[0] + self.mean[2] + self.mean[-2])[4:, 4:].real
-        return self.rise / np.linalg.eigvalsh(block)[::-1]
+        return np.asarray(self.rise / np.linalg.eigvalsh(block)[::-1], dtype=float)
 
     @property
     def mass_per_length(self) -> float:
@@ -108,16 +108,16 @@ class RodLimit:
         from scipy.linalg import eigh
 
         masses = np.diag([self.inertia[0, 0], self.inertia[3, 3]])
-        return np.sqrt(eigh(self._stretch_twist, masses, eigvals_only=True))
+        return np.asarray(np.sqrt(eigh(self._stretch_twist, masses, eigvals_only=True)), dtype=float)
 
     @property
     def bending_coefficients(self) -> Array:
         """(2,) b of long bending waves, omega = b kappa^2, kappa in radians per link."""
-        return np.sqrt(self.bending_stiffnesses / (self.rise**3 * self.inertia[0, 0]))
+        return np.asarray(np.sqrt(self.bending_stiffnesses / (self.rise**3 * self.inertia[0, 0])), dtype=float)
 
     @property
     def _stretch_twist(self) -> Array:
-        return np.linalg.inv(self.mean[0][np.ix_([0, 3], [0, 3])].real)
+        return np.asarray(np.linalg.inv(self.mean[0][np.ix_([0, 3], [0, 3])].real), dtype=float)
 
     def modes(self, n: int, left: str = "clamped", right: str = "free", count: int = 6) -> Array:
         """The lowest frequencies of the rod that a chain of n bodies is, rigid motions apart.
@@ -136,8 +136,8 @@ class RodLimit:
             if end not in ("clamped", "free"):
                 raise InputError(f"{name} = {end!r}", where=f"RodLimit.modes.{name}", do='choose "clamped" or "free"')
         begin = 0.0 if left == "clamped" else -0.5
-        end = n - 1.0 if right == "clamped" else n - 0.5
-        return rod_frequencies(self, begin, end, (left == "clamped", right == "clamped"), count)
+        finish = n - 1.0 if right == "clamped" else n - 0.5
+        return rod_frequencies(self, begin, finish, (left == "clamped", right == "clamped"), count)
 
     def compare(
         self, sizes: tuple[int, ...] = (9, 17, 33, 65), left: str = "clamped", right: str = "free", count: int = 6
@@ -163,10 +163,14 @@ def find_rod(chain: Chain, cell: int = 1, at: State | Equilibrium | None = None)
     period = uniform_cell(chain, cell, at, "rod_limit")
     if period.wrench.any():
         raise InputError(
-            "a chain under a pull: its rod would be one under a pull", where="rod_limit.at", do="take the chain without it"
+            "a chain under a pull: its rod would be one under a pull",
+            where="rod_limit.at",
+            do="take the chain without it",
         )
     if not np.isfinite(period.mass).all():
-        raise InputError("a body without extent has no orientation", where="Chain.bodies", do="give it moments of inertia")
+        raise InputError(
+            "a body without extent has no orientation", where="Chain.bodies", do="give it moments of inertia"
+        )
     return rod_of(chain, period)
 
 
@@ -174,7 +178,9 @@ def rod_of(chain: Chain, cell: Cell) -> RodLimit:
     """The rod of one period."""
     screw = cell.screw
     if screw.rise <= 0.0:
-        raise InputError("the chain turns in a circle: it has no axis", where="rod_limit", do="give a chain that goes on")
+        raise InputError(
+            "the chain turns in a circle: it has no axis", where="rod_limit", do="give a chain that goes on"
+        )
     compliance, inertia = link_compliance(cell, screw), cell_inertia(cell, screw)
     mean, harmonics = _harmonics(compliance, screw.angle, screw.rise)
     kind = "exact"
@@ -239,7 +245,7 @@ def _harmonics(
     """F_m of the turned link, and (b_m, P_m) of the rod that has its compliance over every link."""
     from scipy.linalg import expm
 
-    turned = about_axis(2.0 * np.pi * np.arange(8) / 8.0)
+    turned = about_axis(np.asarray(2.0 * np.pi * np.arange(8) / 8.0, dtype=float))
     transform = np.fft.fft(turned @ compliance @ turned.swapaxes(-1, -2), axis=0) / 8.0
     shift = np.zeros((6, 6))
     shift[:3, 3:] = hat(np.array([rise, 0.0, 0.0]))

@@ -44,7 +44,9 @@ def _lowest(stiffness: Any, mass: Any, count: int, *, free: bool) -> Array:
     # a free rod has K singular: a small shift below zero leaves the rigid motions apart from the others
     shift = -1e-10 * float(abs(stiffness).max() / abs(mass).max()) if free else 0.0
     some = np.cos(np.arange(stiffness.shape[0]) ** 2.0)
-    return np.sort(eigsh(stiffness, count, mass, sigma=shift, which="LM", v0=some, return_eigenvectors=False, tol=1e-13))
+    return np.sort(
+        eigsh(stiffness, count, mass, sigma=shift, which="LM", v0=some, return_eigenvectors=False, tol=1e-13)
+    )
 
 
 def _matrices(rod: RodLimit, begin: float, end: float) -> tuple[Any, Any]:
@@ -70,7 +72,7 @@ def _matrices(rod: RodLimit, begin: float, end: float) -> tuple[Any, Any]:
     rows = np.broadcast_to(place[:, :, None], local.shape).ravel()
     columns = np.broadcast_to(place[:, None], local.shape).ravel()
     total = 6 * (elements * DEGREE + 1)
-    return tuple(coo_array((part.ravel(), (rows, columns)), (total, total)).tocsr() for part in (local, masses))  # type: ignore[return-value]
+    return tuple(coo_array((part.ravel(), (rows, columns)), (total, total)).tocsr() for part in (local, masses))
 
 
 def _shapes(points: Array) -> tuple[Array, Array]:

@@ -81,9 +81,7 @@ def round_off(diagonal: Array) -> float:
     return float(8.0 * EPS * np.sqrt(len(diagonal)) * np.abs(diagonal).sum(axis=2).max())
 
 
-def count_negative(
-    problem: StaticProblem, balance: Balance, diagonal: Array, right: Array, noise: float
-) -> int:
+def count_negative(problem: StaticProblem, balance: Balance, diagonal: Array, right: Array, noise: float) -> int:
     """Exactly those of the links where they bear nothing and one end is free: there K = B^T K_b B with a square B [horn2013]."""
     if is_unstressed(problem, balance) and problem.root is not None and can_sweep(problem):
         sizes = np.linalg.eigvalsh(balance.values.stiffness)

@@ -123,7 +123,9 @@ class StaticProblem:
         moment = moment - np.cross(r[1:], force)
         return np.concatenate([np.einsum("nji,nj->ni", poses.matrices[1:], a) for a in (force, moment)], axis=1)
 
-    def blocks(self, balance: Balance, *, stiffness: Array | None = None, wrench: Array | None = None) -> tuple[Array, Array]:
+    def blocks(
+        self, balance: Balance, *, stiffness: Array | None = None, wrench: Array | None = None
+    ) -> tuple[Array, Array]:
         """K: second derivatives by all displacements; with another stiffness or other wrenches of the links where they are given."""
         values, poses = balance.values, balance.poses
         return assembled_blocks(

@@ -33,7 +33,9 @@ KEPT = 256  # of the starts that are relaxed
 ASKEW = (0.4, 0.3, 0.2)  # a turn that leaves nothing as it was
 
 
-def relaxed(mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+def relaxed(
+    mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Each link by itself at a minimum of its energy, from d and Q on; and which of them have come to rest."""
     for _ in range(MOST_STEPS):
         d, q, moved = relaxing_step(mechanics, links, d, q, length)
@@ -44,7 +46,9 @@ def relaxed(mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: 
     return d, q, np.abs(values.gradient).max(axis=1) <= limit
 
 
-def relaxing_step(mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float) -> tuple[Array, Array, NDArray[np.bool_]]:
+def relaxing_step(
+    mechanics: LinkMechanics, links: Links, d: Array, q: Array, length: float
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """A step of Newton's method for each link, with a line search of its own; and which of them have moved."""
     values = mechanics.values(d, q, links)
     d, q, moved = d.copy(), q.copy(), np.zeros(len(d), dtype=bool)
@@ -52,8 +56,12 @@ def relaxing_step(mechanics: LinkMechanics, links: Links, d: Array, q: Array, le
     todo = np.flatnonzero(
         np.abs(gradient).max(axis=1) > 0.01 * RESTING * length * np.abs(values.stiffness).max(axis=(1, 2))
     )
-    eta = -np.linalg.solve(positive(values.stiffness[todo]), gradient[todo][:, :, None])[:, :, 0]
-    sizes = np.maximum(np.abs(eta[:, :3]).max(axis=1, initial=0.0) / length, np.abs(eta[:, 3:]).max(axis=1, initial=0.0))
+    eta = np.asarray(
+        -np.linalg.solve(positive(values.stiffness[todo]), gradient[todo][:, :, None])[:, :, 0], dtype=float
+    )
+    sizes = np.maximum(
+        np.abs(eta[:, :3]).max(axis=1, initial=0.0) / length, np.abs(eta[:, 3:]).max(axis=1, initial=0.0)
+    )
     eta *= np.minimum(1.0, MOST_STRAIN / np.maximum(sizes, np.finfo(float).tiny))[:, None]
     for _ in range(HALVINGS):
         if not len(todo):
@@ -99,7 +107,9 @@ def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     energy = np.where(stable, energy, np.inf)
     if not np.isfinite(energy).any():
         raise InputError(
-            f"link {link} has no place of rest that could be found", where="start", do="give a start, a state of the chain"
+            f"link {link} has no place of rest that could be found",
+            where="start",
+            do="give a start, a state of the chain",
         )
     lowest = int(np.argmin(np.round(energy, 9)))
     return d[lowest], q[lowest]
@@ -108,7 +118,9 @@ def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
 def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """Positions along 14 directions, each with the rotations of a cube and with these askew, at the distance with the least energy."""
     chain = mechanics.chain
-    radii = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.bodies[link : link + 2]]
+    radii = [
+        np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.bodies[link : link + 2]
+    ]
     lengths = [one.length for row in chain.interactions.between(link) for one in row if one is not None]
     known = np.linalg.norm(_known(mechanics, link)[0], axis=1)
     reach = sum(radii) + max(lengths, default=0.0) or known.max(initial=0.0) or 1.0

@@ -30,6 +30,7 @@ from .thinning import largest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..analysis.modes import Modes
     from ..runs import Run
 
 Array = NDArray[np.float64]
@@ -147,13 +148,16 @@ class ManyBodyPictures(JointPictures):
             legend_above(ax, self.label + thinning)
         return ax
 
-    def spectrum(self, name: str | None = None, *, body: int | None = None, ax: Axes | None = None) -> Axes:
+    def spectrum(
+        self, name: str | None = None, *, body: int | None = None, modes: Modes | None = None, ax: Axes | None = None
+    ) -> Axes:
         """Power spectrum of a field of one body, component by component, or of an invariant; see `run.spectrum`.
 
         Parameters
         ----------
         name : field or invariant; None: the motion itself, by its scale, positions, coordinates or angular momentum
         body : which one, from 0, or from the end: -1; None: the one that moves most
+        modes : of `chain.normal_modes()`, whose frequencies are marked
         """
         fields = [field.name for field in self.run.system.fields]
         name = name or next(known for known in ("scale", "position", "q", "angular_momentum") if known in fields)
@@ -177,6 +181,11 @@ class ManyBodyPictures(JointPictures):
             for k, label in enumerate(labels):
                 ax.plot(density.frequency.values[1:], columns[:, k], label=label, **line_style(k) | {"linewidth": 0.8})
             ax.set_yscale("log", nonpositive="mask")
+            if modes is not None:
+                known = modes.omega[modes.omega > 0.0] / (2.0 * np.pi)
+                for frequency in known[known <= density.frequency.values[-1]]:
+                    ax.axvline(frequency, ymax=0.06, color="0.2", linewidth=0.8)
+                ax.set_xlim(0.0, min(1.1 * known.max(), density.frequency.values[-1]))
             unit = self.run.plan.units.get("time", "")
             ax.set_xlabel(f"frequency (1/{unit})" if unit else "frequency (cycles per unit of time)")
             ax.set_ylabel(f"power spectral density\nof {name.replace('_', ' ')}{of}")

@@ -81,11 +81,11 @@ def panels_for(ax: Sequence[Axes], count: int, picture: str) -> Panels:
     return Panels(given)
 
 
-def stacked(count: int) -> Panels:
-    """Axes of a new pyplot figure, one above the other."""
+def stacked(count: int, *, shared: bool = True) -> Panels:
+    """Axes of a new pyplot figure, one above the other, with one horizontal axis or each with its own."""
     import matplotlib.pyplot as plt
 
-    return Panels(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=True))
+    return Panels(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=shared))
 
 
 def new_figure(*, width: float, height: float) -> Figure:

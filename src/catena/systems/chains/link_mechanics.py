@@ -87,9 +87,7 @@ class LinkMechanics:
                     self._add_bond(self._bonds[bond], link, rows, d, q, found)
         return found
 
-    def _add_bond(
-        self, bond: Bond, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues
-    ) -> None:
+    def _add_bond(self, bond: Bond, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues) -> None:
         """A link potential, in the axes in which the bodies were given: g_u = -Q^T f, g_t = -c."""
         left, right = self.frames[link : link + 2]
         given, turned = d[rows] @ left.T, left @ q[rows] @ right.T
