@@ -46,6 +46,7 @@ from .systems.base import State
 from .systems.body import Body
 from .systems.chains.chain import Chain
 from .systems.chains.ends import Clamped, Displaced, Force, Free
+from .systems.chains.rod_chain import Rod
 from .systems.free_body import FreeBody
 from .systems.hamiltonian import Hamiltonian
 from .systems.linkages.joint_forces import (
@@ -144,6 +145,7 @@ __all__ = [
     "Rattle",
     "Revolute",
     "Rigid",
+    "Rod",
     "RodLimit",
     "Run",
     "ScalingBody",

@@ -139,13 +139,15 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
         d, q = (part[None] for part in found)
     values = mechanics.values(d, q, numbers)
     wrench = values.gradient if tension else np.zeros_like(values.gradient)
-    mass = np.array([[body.mass] * 3 + body.moments.tolist() for body in chain.bodies[first : first + cell]])
+    mass = np.array([[body.mass] * 3 + body.moments.tolist() for body in chain.bodies[first + 1 : first + 1 + cell]])
     return Cell(d, q, values.stiffness, wrench, np.where(mass > 0.0, mass, np.inf))
 
 
 def _check_period(chain: Chain, cell: int, where: str) -> None:
-    """Bodies and potentials must repeat from cell to cell."""
+    """Bodies and potentials must repeat from cell to cell, those at the ends apart, which may be cut."""
     bodies, kinds = chain.alike.which, chain.interactions.kinds[1]
+    if chain.count > cell + 3:
+        bodies, kinds = bodies[1:-1], kinds[1:-1]
     if (bodies[cell:] != bodies[:-cell]).any() or (kinds[cell:] != kinds[:-cell]).any():
         raise InputError(
             f"bodies and potentials do not repeat after {cell}",

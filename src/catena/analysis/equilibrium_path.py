@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 FIRST_STEP = 0.004  # of the length of the chain
-LONGEST_STEP = 0.01
+LONGEST_STEP = 0.05
 SHORTEST_STEP = 1e-9
 GROWTH = 1.3
 FEWEST_POINTS, MOST_POINTS = 8, 2000

@@ -65,11 +65,14 @@ class Poses:
 
     def strained(self, xi: Array, *, root: int) -> Poses:
         """Each link by its strain; the root is displaced itself."""
-        eta = self.strains(xi)
+        return self.strained_by(self.strains(xi), xi[root], root=root)
+
+    def strained_by(self, eta: Array, xi: Array, *, root: int) -> Poses:
+        """Links by strains (n - 1, 6), the root by a displacement (6,)."""
         d = self.d + np.einsum("nij,nj->ni", self.q, eta[:, :3])
         q = orthogonal(self.q @ turn_matrices(eta[:, 3:]))
-        place = self.position[root] + self.matrices[root] @ xi[root, :3]
-        matrix = orthogonal(self.matrices[root] @ turn_matrices(xi[root, 3:]))
+        place = self.position[root] + self.matrices[root] @ xi[:3]
+        matrix = orthogonal(self.matrices[root] @ turn_matrices(xi[3:]))
         return Poses.of_links(d, q, place, matrix, root=root)
 
     def displaced(self, xi: Array) -> Poses:

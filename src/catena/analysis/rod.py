@@ -11,7 +11,9 @@ only. Here the rod has exactly the compliance of the link over every link:
 
 harmonic by harmonic, Rx(p) F Rx(-p) = sum F_m e^(imp), m = -2..2, with m theta taken to (-pi, pi]. Static compliance at the bodies is then
 exact for every n, frequencies of order 2. Near a half turn the first harmonics cannot be told from their images, and F(s) may cease to
-be positive: they are dropped then, and the rod is called "reduced".
+be positive: they are dropped then, and the rod is called "reduced". Where links are much stiffer against shear than against bending over
+their length (EI/GA < h^2/12, hinges in the middle of stiff links), no rod has the shear compliance of the link: then F is that of the link
+itself, and the rod is called "local"; it is right to second order where the chain does not turn along its axis.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class RodLimit:
     angle, rise, radius : of the screw from link to link; rise is h
     compliance : (6, 6) of a link at its middle, in the axis frame: stretch, shear 2, shear 3, twist, bend 2, bend 3
     inertia : (6, 6) of a body about the axis, in the axis frame
-    kind : "exact" or "reduced"
+    kind : "exact", "reduced" or "local"
     """
 
     angle: float
@@ -187,6 +189,10 @@ def rod_of(chain: Chain, cell: Cell) -> RodLimit:
     if not _is_positive(harmonics):
         harmonics = {m: part for m, part in harmonics.items() if m % 2 == 0}
         kind = "reduced"
+    if not _is_positive(harmonics):
+        kept = HARMONICS if abs(screw.angle) < STRAIGHT else (-2, 0, 2)
+        harmonics = {m: (_wrapped(m * screw.angle)[0], (-1.0) ** _wrapped(m * screw.angle)[1] * mean[m]) for m in kept}
+        kind = "local"
     return RodLimit(screw.angle, screw.rise, screw.radius, compliance, inertia, kind, harmonics, mean, chain, cell)
 
 
@@ -252,8 +258,7 @@ def _harmonics(
     carried = np.kron(shift, np.eye(6)) + np.kron(np.eye(6), shift)
     mean, harmonics = {}, {}
     for m in HARMONICS:
-        turns = round(m * angle / (2.0 * np.pi))
-        b = m * angle - 2.0 * np.pi * turns
+        b, turns = _wrapped(m * angle)
         mean[m] = transform[m % 8]
         # int_{-1/2}^{1/2} expm(x X) dx = expm(-X/2) times the corner of the exponential of [[X, 1], [0, 0]]
         generator = carried + 1j * b * np.eye(36)
@@ -262,6 +267,12 @@ def _harmonics(
         integral = expm(-0.5 * generator) @ expm(augmented)[:36, 36:]
         harmonics[m] = b, np.linalg.solve(integral, (-1.0) ** turns * mean[m].ravel()).reshape(6, 6)
     return mean, harmonics
+
+
+def _wrapped(angle: float) -> tuple[float, int]:
+    """An angle in [-pi, pi], and how many turns are left out."""
+    turns = round(angle / (2.0 * np.pi))
+    return angle - 2.0 * np.pi * turns, turns
 
 
 def _is_positive(harmonics: dict[int, tuple[float, Complex]]) -> bool:

@@ -72,7 +72,12 @@ def compare_rod(rod: RodLimit, sizes: tuple[int, ...], left: str, right: str, co
     ends = {"clamped": Clamped(), "free": Free()}
     found, expected = [], []
     for n in sizes:
-        chain = Chain([rod.chain.bodies[0]] * n, rod.chain.potentials[0], ends.get(left, left), ends.get(right, right))
+        chain = Chain(
+            [rod.chain.bodies[rod.chain.count // 2]] * n,
+            rod.chain.potentials[0],
+            ends.get(left, left),
+            ends.get(right, right),
+        )
         d, q = np.tile(rod.cell.d, (n - 1, 1)), np.tile(rod.cell.q, (n - 1, 1, 1))
         state = Poses.of_links(d, q, np.zeros(3), np.eye(3)).state(chain)
         found.append(find_modes(chain, state, count).omega)

@@ -6,9 +6,11 @@ bounds on displacements make steps crawl, because displacements add up along the
 - links are moved by strains, and the strain is bounded (`Poses.strained`);
 - K takes the wrenches in balance with the forces, not those that the links have: this is the exact matrix in relative coordinates, in
   which the energy of links is a sum of separate terms;
-- link stiffnesses K_b are made positive one by one: eigenvalues become max(|.|, a small part of their mean).
+- link stiffnesses K_b are made positive one by one.
 
-Where both ends are held, the bodies themselves are moved, and K is the full one, shifted until it is positive.
+Where both ends are held, the bodies themselves are moved, and K is the full one. Where that is not positive, a part of the stress is left
+out: without it K always is, and what softens a chain far from its equilibrium (a load that would buckle it if it were still straight) may
+stiffen it there. Shifts by the masses would have to be enormous: slender rods have hardly any moment of inertia about their axis.
 """
 
 from __future__ import annotations
@@ -25,16 +27,18 @@ from .static_problem import Balance, StaticProblem, masked
 Array = NDArray[np.float64]
 
 MOST_STRAIN = 0.4  # in a step: of a link's length, and in radians
-FLOOR = 2e-3  # of the mean eigenvalue of a link's stiffness: the least that is left of one
+FLOOR = 2e-3  # of the diagonal: the least that is made of an eigenvalue of a link
+SINGULAR = 1e-12  # of the diagonal: no eigenvalue
 ENOUGH = 1e-4  # of the predicted decrease of the energy
 HALVINGS = 25
-FIRST_SHIFT = 1e-6  # of the mean diagonal element, in units of the mass
-LEAST_SHIFT = 1e-9
+CORRECTIONS = 2
+STRESS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.0)  # parts of it that are tried until the matrix is positive
+FIRST_SHIFT = 1e-6  # of the diagonal
 
 
 @dataclass
 class Newton:
-    """Newton's iteration on one problem; `shift` is what it has learnt.
+    """Newton's iteration on one problem.
 
     Parameters
     ----------
@@ -44,23 +48,37 @@ class Newton:
 
     problem: StaticProblem
     length: float
-    shift: float = 0.0
 
     def step(self, balance: Balance) -> Balance | None:
         """The next poses with less energy, or with less residual where the energy cannot tell any more; None if there are none."""
-        diagonal, right = self._matrix(balance)
         gradient = np.where(self.free(balance), balance.gradient, 0.0)
-        p = self._solve(diagonal, right, -gradient)
+        p = self._solve(balance, -gradient)
         scale = min(1.0, MOST_STRAIN / self._strain(balance.poses, p))
         slope = float((gradient * p).sum())
-        for halving in range(HALVINGS):
+        for _ in range(HALVINGS):
             found = self.problem.balance(self.moved(balance.poses, scale * p))
+            if not self._is_better(found, balance, scale * slope):
+                found = self._corrected(found)
             if self._is_better(found, balance, scale * slope):
-                if halving == 0:
-                    self.shift = 0.0 if self.shift < LEAST_SHIFT else self.shift / 10.0
                 return found
             scale *= 0.5
         return None
+
+    def _corrected(self, found: Balance) -> Balance:
+        """Links shifted until they bear the force that they have to: a correction of second order, as [maratos1978] needs one.
+
+        Stretch and shear of a slender rod are so stiff that the way of least energy is bent sharply as its links turn; a straight step
+        along it has to be very short.
+        """
+        root = self.problem.root
+        for _ in range(CORRECTIONS if root is not None and np.isfinite(found.energy) else 0):
+            missing = self.problem.wrenches(found.poses) - found.values.gradient
+            eta = np.zeros_like(missing)
+            shift = np.linalg.solve(positive(found.values.stiffness[:, :3, :3]), missing[:, :3, None])[:, :, 0]
+            eta[:, :3] = np.clip(shift, -MOST_STRAIN * self.length, MOST_STRAIN * self.length)
+            assert root is not None
+            found = self.problem.balance(found.poses.strained_by(eta, np.zeros(6), root=root))
+        return found
 
     def free(self, balance: Balance) -> NDArray[np.bool_]:
         """What is solved for."""
@@ -74,23 +92,32 @@ class Newton:
             return found.energy <= before.energy + 10.0 * noise
         return found.energy <= before.energy + ENOUGH * predicted + noise
 
-    def _matrix(self, balance: Balance) -> tuple[Array, Array]:
-        if self.problem.root is None:
-            return masked(*self.problem.blocks(balance), self.free(balance))
+    def _solve(self, balance: Balance, rhs: Array) -> Array:
+        """With the matrix, or with as much of the stress as leaves it positive; shifted if nothing else helps."""
+        problem, free = self.problem, self.free(balance)
+        held = problem.root is None
+        wrench = balance.values.gradient if held else problem.wrenches(balance.poses)
         stiffness = positive(balance.values.stiffness)
-        wrench = self.problem.wrenches(balance.poses)
-        return masked(*self.problem.blocks(balance, stiffness=stiffness, wrench=wrench), self.free(balance))
+        band = np.zeros(0)
+        for part in (None, *STRESS) if held else STRESS:
+            blocks = problem.blocks(balance) if part is None else problem.blocks(
+                balance, stiffness=stiffness, wrench=part * wrench
+            )  # fmt: skip
+            band = block_band.lower_band(*masked(*blocks, free))
+            factor = block_band.cholesky(band)
+            if factor is not None:
+                return block_band.solve(factor, rhs.ravel()).reshape(-1, 6)
+        return self._shifted(band, rhs)
 
-    def _solve(self, diagonal: Array, right: Array, rhs: Array) -> Array:
-        band = block_band.lower_band(diagonal, right)
-        mass = self.problem.mass.ravel()
+    def _shifted(self, band: Array, rhs: Array) -> Array:
+        shift = FIRST_SHIFT * np.abs(band[0])
         while True:
             shifted = band.copy()
-            shifted[0] += self.shift * mass
+            shifted[0] += shift
             factor = block_band.cholesky(shifted)
             if factor is not None:
                 return block_band.solve(factor, rhs.ravel()).reshape(-1, 6)
-            self.shift = max(4.0 * self.shift, FIRST_SHIFT * float(np.abs(band[0]).mean() / mass.mean()))
+            shift *= 4.0
 
     def _strain(self, poses: Poses, p: Array) -> float:
         eta = poses.strains(p)
@@ -104,12 +131,21 @@ class Newton:
 
 
 def positive(stiffness: Array) -> Array:
-    """Link stiffnesses (links, 6, 6) with every eigenvalue replaced by its magnitude, and none below a part of their mean."""
-    floor = FLOOR * np.trace(np.abs(stiffness), axis1=1, axis2=2) / 6.0
+    """Link stiffnesses (links, 6, 6), or blocks of them: where one is not positive, its eigenvalues become their magnitudes, none too small.
+
+    Eigenvalues are those in units in which the diagonal is one. What is positive stays as it is, however soft it is: a slender rod bends
+    10 000 times more easily than it stretches.
+    """
+    size = np.maximum(np.abs(np.einsum("nii->ni", stiffness)), np.finfo(float).tiny)
+    unit = np.sqrt(size[:, :, None] * size[:, None])
+    scaled = stiffness / unit
     try:
-        np.linalg.cholesky(stiffness - floor[:, None, None] * np.eye(6))
+        np.linalg.cholesky(scaled)
     except np.linalg.LinAlgError:
-        sizes, axes = np.linalg.eigh(stiffness)
-        sizes = np.maximum(np.abs(sizes), FLOOR * np.abs(sizes).mean(axis=1, keepdims=True))
-        return (axes * sizes[:, None]) @ axes.swapaxes(1, 2)
+        sizes, axes = np.linalg.eigh(scaled)
+        bad = sizes[:, 0] <= SINGULAR
+        sizes = np.maximum(np.abs(sizes[bad]), FLOOR)
+        made = stiffness.copy()
+        made[bad] = unit[bad] * ((axes[bad] * sizes[:, None]) @ axes[bad].swapaxes(1, 2))
+        return made
     return stiffness

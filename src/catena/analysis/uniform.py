@@ -83,6 +83,9 @@ def relaxing_step(
 
 def resting_poses(chain: Chain) -> Poses:
     """Every link in the deepest minimum of its energy that is found from many relative positions; the first body at the origin."""
+    known = chain.resting_state()
+    if known is not None:
+        return Poses.of_state(chain, known)
     mechanics = LinkMechanics(chain)
     _, kind_of_link = chain.interactions.kinds
     first = chain.interactions.kinds[0].tolist()

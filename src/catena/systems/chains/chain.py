@@ -208,6 +208,10 @@ class Chain(System):
         position[:, 0] = spacing * np.arange(self.count)
         return self.start(position, check=check)
 
+    def resting_state(self) -> State | None:
+        """Where the chain is known to rest without load; None: it has to be looked for."""
+        return None
+
     def phase_space(self, start: State) -> PhaseSpace:
         return PhaseSpace(pairs_of(self.bodies, *self.held))
 
