@@ -236,7 +236,7 @@ def test_what_is_no_problem_of_statics_is_refused(monkeypatch):
 def test_random_starts_give_no_false_equilibrium():
     """Every result that is called converged is verified by differences of the energy and by a dense eigensolver."""
     counts = {"converged": 0}
-    for seed in range(12):
+    for seed in range(8):
         problem = helix(4, right=("free", "force", "clamped", "displaced")[seed % 4], F=(2.0, 1.0, 0.0))
         size = (0.02, 0.1, 0.3)[seed % 3]
         found = problem.system.equilibrium(statics.disturbed(problem.system, problem.start, size, seed))
@@ -244,7 +244,7 @@ def test_random_starts_give_no_false_equilibrium():
         if found.converged:
             residual, negative = verified(problem.system, found)
             assert residual < 1e-8 and negative == 0, (seed, found)
-    assert counts["converged"] >= 8, counts
+    assert counts["converged"] >= 5, counts
 
 
 @pytest.mark.slow

@@ -40,24 +40,16 @@ def test_a_path_ends_at_the_load_that_was_asked_for():
     assert work == pytest.approx(energy, rel=1e-2)  # the trapezium rule on four points
 
 
-def test_a_compressed_rod_buckles_and_the_load_tends_to_eulers():
-    """P L^2/(pi^2 B/4) - 1 falls with n: half a link of doubt at the end, in which d of a link points along its first body."""
-    found = []
-    for n in (6, 11):
-        path = straight_rod(n).equilibrium_path((0.0, 0.0, -1.0))
-        assert path.limit is not None and path.limit.kind == "bifurcation"
-        assert len(path.load) >= 4 and path.load[-1] < path.limit.load
-        found.append(path.limit.load * (n - 1.0) ** 2 / (np.pi**2 * 20.0 / 4.0) - 1.0)
-    assert 0.0 < found[1] < 0.6 * found[0] < 0.2
-
-
 def test_without_the_stress_of_its_links_it_would_not_buckle(monkeypatch):
-    """The twin: K without G."""
+    """K without G; with it a rod of these links buckles at 2.1: see the tests of `ct.Rod` for its load."""
     nothing = np.zeros((5, 6, 6))
     monkeypatch.setattr(link_mechanics, "geometric_blocks", lambda *_: (nothing, nothing))
     monkeypatch.setattr(compliance, "geometric_blocks", lambda *_: (nothing, nothing))
     monkeypatch.setattr(equilibrium_path, "MOST_POINTS", 4)
     assert straight_rod(6).equilibrium_path((0.0, 0.0, -1.0)).limit is None
+    monkeypatch.undo()
+    limit = straight_rod(6).equilibrium_path((0.0, 0.0, -1.0)).limit
+    assert limit is not None and limit.kind == "bifurcation" and 1.9 < limit.load < 2.6
 
 
 def test_an_end_can_be_moved_and_turned():

@@ -136,7 +136,10 @@ def positive(stiffness: Array) -> Array:
     Eigenvalues are those in units in which the diagonal is one. What is positive stays as it is, however soft it is: a slender rod bends
     10 000 times more easily than it stretches.
     """
-    size = np.maximum(np.abs(np.einsum("nii->ni", stiffness)), np.finfo(float).tiny)
+    size = np.abs(np.einsum("nii->ni", stiffness))
+    size = np.maximum(
+        size, SINGULAR * np.maximum(size.max(axis=1, keepdims=True), 1e-150)
+    )  # a line has nothing to turn it about itself
     unit = np.sqrt(size[:, :, None] * size[:, None])
     scaled = stiffness / unit
     try:

@@ -71,7 +71,7 @@ class Rod(Chain):
         E: float,
         G: float,
         area: float,
-        I: float | Sequence[float],  # noqa: E741  # the letter of the field
+        I: float | Sequence[float],  # the letter of the field
         J: float,
         density: float,
         n: int,
