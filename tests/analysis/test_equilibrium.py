@@ -258,7 +258,7 @@ def test_two_hundred_random_starts_give_no_false_equilibrium():
         counts[found.status] = counts.get(found.status, 0) + 1
         if found.converged:
             residual, negative = verified(problem.system, found)
-            assert residual < 1e-8 and negative == 0, (seed, found)
+            assert residual < max(1e-8, 10 * found.tol) and negative == 0, (seed, found)
     assert counts["converged"] >= 100, counts
 
 

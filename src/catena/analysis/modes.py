@@ -184,8 +184,9 @@ class _Solver:
         shift = 0.0
         try:
             found: Compliance = compliance(self.problem, self.balance)
-            stable = stability(self.problem, self.balance)
-            shift = -1.01 * stable.lowest if stable.negative else 0.0
+            if not isinstance(found, Sweep):  # which needs links that are all stable, and so is the chain then
+                stable = stability(self.problem, self.balance)
+                shift = -1.01 * stable.lowest if stable.negative else 0.0
         except np.linalg.LinAlgError:
             shift = round_off(self.diagonal)
         if shift > 0.0:

@@ -59,7 +59,8 @@ class Rod(Chain):
     >>> import catena as ct
     >>> rod = ct.Rod.circular(1.0, 0.01, E=2.1e11, G=8.1e10, density=7800.0, n=17)
     >>> bent = rod.equilibrium(load=(0.0, -100.0, 0.0))
-    >>> bent.status, round(100.0 / (3 * rod.bending[0]) / -bent.state.position[-1, 1], 2)  # P L^3/(3 EI), for small P
+    >>> deflection = -bent.state.position[-1, 1]
+    >>> bent.status, round(float(deflection * 3 * rod.bending[0] / 100.0), 2)  # P L^3/(3 EI), for small P
     ('converged', 1.0)
     """
 
