@@ -16,6 +16,7 @@ from catena.analysis.compliance import Assembled, Mixed, Sweep
 from catena.analysis.poses import Poses
 from catena.analysis.stability import lowest_modes
 from catena.analysis.static_problem import StaticProblem
+from catena.geometry import rotations
 from statics import REFERENCE, helix
 
 FREQUENCIES = tomllib.loads((Path(__file__).parents[1] / "reference" / "frequencies.toml").read_text())
@@ -103,11 +104,18 @@ def test_modes_are_orthonormal_and_displacements_are_in_space():
 
 def test_bodies_in_any_axes_have_the_same_frequencies():
     """A body given in turned axes, so that principal axes and given ones differ, and lines, which have no third moment."""
-    turned = ct.Body.from_particles(np.array(ct.Body.tetrahedron().particles.positions) @ np.linalg.qr(
-        np.random.default_rng(0).normal(size=(3, 3)))[0])  # fmt: skip
+    problem, turn = helix(4), rotations.from_euler((0.3, 0.9, -0.7))
+    turned = ct.Body.from_particles(rotations.rotate(turn, ct.Body.tetrahedron().particles.positions))
+    assert np.abs(turned.frame_matrix - np.eye(3)).max() > 0.1
     chain = ct.Chain([turned] * 4, ct.LennardJones(5.0, 1.0))
-    plain = ct.Chain([ct.Body.tetrahedron()] * 4, ct.LennardJones(5.0, 1.0))
-    assert chain.normal_modes().omega == pytest.approx(plain.normal_modes().omega, rel=1e-9)
+    start = chain.start(
+        problem.start.position, rotations.multiply(problem.start.orientation, rotations.conjugate(turn))
+    )
+    modes, plain = chain.normal_modes(start), problem.system.normal_modes(problem.start)
+    assert modes.omega == pytest.approx(plain.omega, rel=1e-11)
+    for mode in (0, 5):
+        one, other = (of.displacement(mode).position for of in (modes, plain))
+        assert np.abs(one * np.sign((one * other).sum()) - other).max() < 1e-9
     dumbbell = ct.Body.from_particles([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
     lines = ct.Chain([dumbbell] * 3, ct.LennardJones(1.0, 1.0))
     modes = lines.normal_modes()
