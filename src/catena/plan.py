@@ -14,6 +14,7 @@ from .engine.build import Program, build
 from .engine.identity import program_digest
 from .errors import CatenaWarning, InputError, warn_once
 from .methods.base import Method, method_from, stored_method
+from .store.long_arrays import set_apart
 from .systems.base import State, System, system_from
 from .systems.numbers import finite_number, real_array
 from .watching import Event, Section, crossing_of
@@ -78,11 +79,23 @@ class Plan:
         """Time after a number of steps: by product, so it does not accumulate round-off."""
         return self.t0 + np.asarray(steps) * self.dt
 
-    def describe(self) -> dict[str, Any]:
-        """The plan as JSON, from which `plan_from` makes it again."""
+    def describe(self, *, apart: dict[str, np.ndarray] | None = None) -> dict[str, Any]:
+        """The plan as JSON, from which `plan_from` makes it again.
+
+        Parameters
+        ----------
+        apart : takes the long rows of numbers, which are then only named in the JSON, see `catena.store.long_arrays`
+        """
+        described = self._described()
+        if apart is not None:
+            return dict(set_apart(described, apart))
+        start = described["start"]
+        return described | {"start": {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in start.items()}}
+
+    def _described(self) -> dict[str, Any]:
         return {
             "system": self.system.describe(),
-            "start": {"time": self.t0, **{name: array.tolist() for name, array in self.start.fields.items()}},
+            "start": {"time": self.t0, **self.start.fields},
             "method": self.method.describe(),
             "run": {"dt": self.dt, "every": self.every},
             "section": [vars(section) for section in self.sections],

@@ -86,14 +86,17 @@ class StoreRecorder:
     @classmethod
     def create(cls, plan: Plan, path: str | Path, driver: Driver, *, steps: int) -> StoreRecorder:
         """A new store; its directory must not exist."""
+        given: dict[str, np.ndarray] = {}
+        described = plan.describe(apart=given)
         store = Store.create(
             path,
-            spec={"plan": plan.describe(), "steps": steps},
-            attributes=store_attributes(plan, Origin.here(plan.program_digest())),
+            spec={"plan": described, "steps": steps},
+            attributes=store_attributes(plan, Origin.here(plan.program_digest()), described),
             streams=streams_of(plan),
             rows_per_commit=commit_rows(
                 driver, steps=plan.every, most=max(1, LARGEST_COMMIT // (8 * driver.program.width))
             ),
+            given=given,
         )
         return cls(plan, store, path, steps=steps)
 
@@ -169,8 +172,8 @@ def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
     return int(min(max(1, round(COMMIT_SECONDS * rate / steps)), most))
 
 
-def store_attributes(plan: Plan, origin: Origin) -> dict[str, Any]:
-    """Attributes of the store's root: all that a reader needs to know about the run."""
+def store_attributes(plan: Plan, origin: Origin, described: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes of the store's root: all that a reader needs to know about the run, and how it is described."""
     from .output.page.citation import bibtex, readable
 
     promised = promises(plan.system, plan.method)
@@ -180,7 +183,7 @@ def store_attributes(plan: Plan, origin: Origin) -> dict[str, Any]:
         "angular_momentum is in the axes of the body, all else in space",
         "quaternion_order": "wxyz",
         **attributes_of(origin),
-        "case": plan.describe(),
+        "case": dict(described),
         "traits": promised.to_dict(),
         "cite": list(cite),
         "references": [readable(entry) for entry in bibtex(cite).values()],

@@ -78,7 +78,8 @@ class Run:
     @cached_property
     def final(self) -> State:
         """The state after the last step."""
-        return choose_view(self.system, self.method)[0].unpack(self._z, float(self.plan.times(self.steps)))
+        view = choose_view(self.system, self.method)[0]
+        return view.unpack(view.stepped(self._z), float(self.plan.times(self.steps)))
 
     @cached_property
     def data(self) -> xarray.Dataset:

@@ -8,7 +8,7 @@ here once; whatever fails on the way, the description is not one that catena wro
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from .engine.promises import promises
 from .errors import CatenaError, StoreError
 from .methods.base import Method
 from .plan import Plan, checked_start, plan_from, positive_integer, positive_number
-from .store import Checkpoint, Stream, read_layout
-from .store.checking import all_of, number, shown, table, text, whole
+from .store import Checkpoint, Stream, read_given, read_layout
+from .store.checking import all_of, listed, number, shown, table, text, whole
+from .store.long_arrays import as_lists, put_back
 from .systems.base import System
 from .systems.numbers import real_array
 from .watching import check_watched
@@ -37,7 +38,8 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
 
     layout = read_layout(Path(path))
     with described_in(path, "spec.json"):
-        told = table(table(layout.spec, "spec", needs=("plan", "steps"))["plan"], "spec.plan", needs=PLAN)
+        spec = table(layout.spec, "spec", needs=("plan", "steps"))
+        told = whole_description(spec["plan"], read_given(Path(path), layout), "spec.plan", needs=PLAN)
         _check_plan(told, layout.streams)
         plan = plan_from(told)
         start = checked_start(plan.system, plan.start)
@@ -46,10 +48,18 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
         positive_integer(plan.every, "run.every")
         steps = positive_integer(layout.spec["steps"], "steps")
         check_watched(plan.system, [*plan.sections, *plan.events])
-        require_usable(plan.system, plan.method, plan.describe())
+        require_usable(plan.system, plan.method, plan.describe(apart={}))
         check_streams(layout.streams, streams_of(plan))
         check_attributes(layout.attributes)
     return plan, steps
+
+
+def whole_description(
+    told: Any, given: Mapping[str, np.ndarray], field: str, *, needs: Iterable[str]
+) -> dict[str, Any]:
+    """What spec.json describes, with the arrays given beside it; a system is made from lists, as if they stood there."""
+    told = put_back(table(told, field, needs=needs), given)
+    return {**told, "system": as_lists(told["system"])} if given else told
 
 
 PLAN = ("system", "start", "method", "run", "section", "event")
@@ -85,7 +95,10 @@ def check_described(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
     text(told["system"]["kind"], "system.kind")
     bodies = told["system"].get("bodies")
     if isinstance(bodies, dict):  # equal ones are described once
-        count = whole(bodies.get("count"), "system.bodies.count", least=1)
+        if "which" in bodies:
+            count = len(listed(bodies["which"], "system.bodies.which"))
+        else:
+            count = whole(bodies.get("count"), "system.bodies.count", least=1)
         if not any(count in column.shape for stream in streams for column in stream.columns):
             raise ValueError(f"system.bodies.count = {count} is not the number of bodies in any column")
 
@@ -144,7 +157,10 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
         view, stepper = choose_view(plan.system, plan.method)
         marks = marks_of(plan)
         width = plan.system.invariant_width
-        sizes = zip(STATE, [view.dimension, view.dimension, stepper.carry, width, len(marks)], strict=True)
+        found = checkpoint.arrays.get("z")
+        whole_state = found is not None and found.shape == (view.dimension,)  # as older checkpoints hold it
+        kept = (view.dimension, view.dimension) if whole_state else view.kept_sizes
+        sizes = zip(STATE, [*kept, stepper.carry, width, len(marks)], strict=True)
         nothing = unseen(width)
         shapes = {**{name: (size,) for name, size in sizes}, "looks": nothing.shape}
         check_arrays({"looks": nothing} | checkpoint.arrays, shapes)  # older checkpoints lack them

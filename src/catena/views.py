@@ -34,6 +34,24 @@ STOPPED = -2  # not a failure: an event asked to stop
 
 
 @dataclass(frozen=True)
+class Fold:
+    """What of the stepped variables must be kept for a run to go on, where that is less than all of them.
+
+    The rest follows from it: the first step after `unfold` gives the same bits. Nothing is compensated outside of z.
+
+    Attributes
+    ----------
+    size : numbers that are kept
+    fold : stepped variables -> what is kept, a new array
+    unfold : what is kept -> stepped variables
+    """
+
+    size: int
+    fold: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    unfold: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
 class View:
     """What a system lets a method see, and what is stepped there.
 
@@ -58,6 +76,7 @@ class View:
     needed : tags of invariants without which the motion makes no sense here, though nothing holds them
     held : tags of invariants that the stepped variables themselves keep, whatever the method
     factors : how many `factorise_shifted` are kept at a time -> scratch for them; None where there is no such kernel
+    fold : what a checkpoint holds of z, without e; None if it holds all of both
     """
 
     name: str
@@ -77,6 +96,16 @@ class View:
     needed: frozenset[str] = _default(default_factory=frozenset)
     held: frozenset[str] = _default(default_factory=frozenset)
     factors: Callable[[int], Mapping[str, NDArray[Any]]] | None = None
+    fold: Fold | None = None
+
+    @property
+    def kept_sizes(self) -> tuple[int, int]:
+        """Numbers of z and of e that a checkpoint holds."""
+        return (self.dimension, self.dimension) if self.fold is None else (self.fold.size, 0)
+
+    def stepped(self, kept: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The stepped variables of a checkpoint; older ones hold all of them."""
+        return kept if self.fold is None or kept.shape == (self.dimension,) else self.fold.unfold(kept)
 
 
 # Sizes -----------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -283,3 +284,44 @@ def test_a_variable_names_its_body(helix):
     assert view.body_of(5) == 5
     assert view.body_of(rows * stride + 3 * stride + 1) == 9
     assert view.body_of(view.dimension - 1) == 9
+
+
+def halves(program: Program, start: ct.State, spoil: Callable[[np.ndarray], None] | None = None) -> tuple[Driver, ...]:
+    """Five steps, and two then three from what a checkpoint holds of the first."""
+    whole, first, second = (
+        Driver(program, program.view.pack(start), t0=0.0, dt=0.01, every=1) for _ in range(3)
+    )  # fmt: skip
+    whole.advance(5)
+    first.advance(2)
+    kept = {name: array.copy() for name, array in first.state().items()}
+    if spoil is not None:
+        spoil(kept["z"])
+    second.restore(2, kept)
+    assert spoil or second.record().rows.tobytes() == first.record().rows.tobytes()
+    second.advance(3)
+    return whole, second
+
+
+@pytest.mark.parametrize("method", [ct.Splitting(2), ct.Splitting(4, rotor=ct.DMV(10))], ids=str)
+def test_a_run_goes_on_from_its_checkpoint_to_the_same_bits(helix, method):
+    """Ten bodies in tiles of eight: the last tile is filled up by bodies that no checkpoint knows."""
+    program = program_of(helix.system, method, width=8)
+    whole, again = halves(program, helix.start)
+    assert {name: array.tobytes() for name, array in again.state().items()} == {
+        name: array.tobytes() for name, array in whole.state().items()
+    }
+    assert [again.state()[name].size for name in "ze"] == [35 * 10 + 1, 0]
+    again.restore(5, {**whole.state(), "z": whole.z, "e": whole.e})  # as older checkpoints held it
+    assert again.z.tobytes() == whole.z.tobytes()
+
+
+@pytest.mark.parametrize("forgotten", [slice(-1, None), slice(60, 70)], ids=["pending kick", "rounding"])
+def test_a_checkpoint_that_lacks_something_of_a_tile_is_seen(helix, forgotten):
+    """The twin of the test above."""
+
+    def spoil(z: np.ndarray) -> None:
+        assert z[forgotten].any()
+        z[forgotten] = 0.0
+
+    whole, again = halves(program_of(helix.system, ct.Splitting(2), width=8), helix.start, spoil)
+    assert again.state()["z"].tobytes() != whole.state()["z"].tobytes()

@@ -62,17 +62,20 @@ class Driver:
         return self.t0 + self.step * self.dt
 
     def state(self) -> dict[str, Array]:
-        """All that the future depends on, by name."""
-        return {
-            "z": self.z, "e": self.e, "carry": self.carry, "scale": self.scale, "looks": self.looks, "marks": self.marks,
-        }  # fmt: skip
+        """All that the future depends on, by name; to be copied if steps follow."""
+        fold = self.program.view.fold
+        z, e = (self.z, self.e) if fold is None else (fold.fold(self.z), self.e[:0])
+        return {"z": z, "e": e, "carry": self.carry, "scale": self.scale, "looks": self.looks, "marks": self.marks}
 
     def restore(self, step: int, arrays: dict[str, Array]) -> None:
         """Go (back) to a state; one that knows of no looks has seen nothing between its samples."""
         self.step = step
         arrays = {"looks": unseen(self.looks.shape[1])} | arrays
-        for name, array in self.state().items():
-            array[...] = arrays[name]
+        self.z[...] = self.program.view.stepped(arrays["z"])
+        if self.program.view.fold is None:
+            self.e[...] = arrays["e"]
+        for name in ("carry", "scale", "looks", "marks"):
+            getattr(self, name)[...] = arrays[name]
 
     def first_row(self) -> Chunk:
         """The row of the state as it is; to be taken before the first step. NOT_FINITE if it is not defined there."""
@@ -156,10 +159,10 @@ class Driver:
 
     def jump(self) -> tuple[int, float]:
         """Make the step that fails once more: the variable that changes most in it, and by how much; the state stays."""
-        step, before = self.step, self._copy()
+        step, before, z = self.step, self._copy(), self.z.copy()
         self.attempt(1)
         with np.errstate(all="ignore"):
-            change = np.nan_to_num(np.abs(self.z - before["z"]), nan=np.inf)
+            change = np.nan_to_num(np.abs(self.z - z), nan=np.inf)
         self.restore(step, before)
         return int(change.argmax()), float(change.max())
 
@@ -171,7 +174,8 @@ class Driver:
         return self.program.method.trace(self.program.view, self._work)
 
     def _copy(self) -> dict[str, Array]:
-        return {name: array.copy() for name, array in self.state().items()}
+        folded = self.program.view.fold is not None  # then z is a copy already
+        return {name: array if folded and name == "z" else array.copy() for name, array in self.state().items()}
 
     def _no_crossings(self) -> Array:
         return np.empty((0, self.program.width + 2))

@@ -11,7 +11,7 @@ from ..engine.build import choose_view
 from ..errors import StoreError
 from ..plan import positive_integer, positive_number
 from ..simulation import FAILURES
-from ..store import Checkpoint, Store, read_layout
+from ..store import Checkpoint, Store, read_given, read_layout
 from ..store.checking import shown, table, whole
 from ..trust import (
     check_arrays,
@@ -21,9 +21,11 @@ from ..trust import (
     described_in,
     require_finite,
     require_usable,
+    whole_description,
 )
 from ..views import OK
 from .members import Array, Job, Keep, job_from
+from .recording import STARTS
 from .results import older_streams_of, streams_of
 
 
@@ -32,7 +34,8 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
     layout = read_layout(Path(path))
     with described_in(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("ensemble", "members", "device"))
-        told = table(spec["ensemble"], "ensemble", needs=("system", "method", "run"))
+        given = {name: array for name, array in read_given(Path(path), layout).items() if name not in STARTS}
+        told = whole_description(spec["ensemble"], given, "ensemble", needs=("system", "method", "run"))
         check_described(told, layout.streams)
         run = table(told["run"], "run", needs=("dt", "every", "steps", "keep"))
         positive_number(run["dt"], "run.dt")
@@ -46,7 +49,7 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
                 raise ValueError(f"{name} = {shown(value)} is not one of {', '.join(known)}")
         members = whole(spec["members"], "members", least=1)
         job = job_from(told)
-        require_usable(job.system, job.method, job.describe())
+        require_usable(job.system, job.method, job.describe(apart={}))
         columns = {column.name for stream in layout.streams for column in stream.columns}
         older = not any(f"{invariant.name}_seen" in columns for invariant in job.system.invariants)
         check_streams(layout.streams, older_streams_of(job) if older else streams_of(job))
@@ -66,7 +69,8 @@ def check_members(path: str | Path, members: int, checkpoint: Checkpoint) -> Non
 
 def starts_of(path: str | Path, store: Store, job: Job, members: int) -> tuple[Array, Array]:
     """The stepped variables and times that all members of a stored ensemble start from."""
-    given: dict[str, Any] = store.given()
+    all_given = store.given()
+    given: dict[str, Any] = {name: all_given[name] for name in STARTS if name in all_given}
     with described_in(path, "given"):
         check_arrays(given, {"z": (members, choose_view(job.system, job.method)[0].dimension), "times": (members,)})
         for name, array in given.items():

@@ -31,6 +31,7 @@ from ..engine.looks import seen_deviation, unseen, usual_size
 from ..methods.base import Method, stored_method
 from ..plan import positive_integer
 from ..simulation import CHUNK_BYTES, CHUNK_SECONDS
+from ..store.long_arrays import set_apart
 from ..systems.base import System, system_from
 from ..views import OK
 from .auditing import measured_in
@@ -101,10 +102,11 @@ class Job:
         """Numbers of the samples between which the blocks of the audit lie."""
         return block_edges(self.rows)
 
-    def describe(self) -> dict[str, Any]:
-        """The job as JSON, from which `job_from` makes it again."""
+    def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Any]:
+        """The job as JSON, from which `job_from` makes it again; `apart` as for a `Plan`."""
         run = {"dt": self.dt, "every": self.every, "steps": self.steps, "keep": self.keep}
-        return {"system": self.system.describe(), "method": self.method.describe(), "run": run}
+        described = {"system": self.system.describe(), "method": self.method.describe(), "run": run}
+        return described if apart is None else set_apart(described, apart)
 
     def __reduce__(self) -> Any:
         return Job, (self.system, self.method, self.dt, self.steps, self.every, self.keep)

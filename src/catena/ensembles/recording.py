@@ -20,6 +20,7 @@ from .auditing import measured_in
 from .members import Array, Batch, Job, bytes_each
 from .results import columns_of, sample_times, streams_of
 
+STARTS = ("z", "times")  # arrays that all members start from
 LARGEST_COMMIT = 2**26  # bytes of members between commits, whatever the speed; each writes many files
 
 
@@ -32,17 +33,19 @@ def create_store(path: str | Path, job: Job, plan: Plan, z: Array, times: Array,
     workers : how many follow members at the same time; None on a card, where commits are as large as they may be
     """
     origin = origin_here(job, on_card=workers is None)
+    given: dict[str, Array] = {}
+    described = job.describe(apart=given)
     driver = Driver(job.program, z[0], t0=times[0], dt=job.dt, every=job.every) if workers else None
     return Store.create(
         path,
-        spec={"ensemble": job.describe(), "members": len(z), "device": "cpu" if workers else "cuda"},
-        attributes=store_attributes(plan, origin) | {"case": job.describe()},
+        spec={"ensemble": described, "members": len(z), "device": "cpu" if workers else "cuda"},
+        attributes=store_attributes(plan, origin, described),
         streams=streams_of(job),
         rows_per_commit=commit_rows(
             driver, steps=job.steps / (workers or 1), most=max(1, LARGEST_COMMIT // bytes_each(job))
         ),
         fixed={"time": sample_times(job, times)} if job.kept_rows else {},
-        given={"z": z, "times": times},
+        given={**given, **{name: array for name, array in zip(STARTS, (z, times), strict=True)}},
     )
 
 

@@ -4,7 +4,7 @@ This layer knows arrays and JSON, nothing of mechanics. See `layout` for the fil
 order in which they are written, `files` for what is guaranteed.
 """
 
-from catena.store.checkpoint import Checkpoint
+from catena.store.checkpoint import Checkpoint, read_given
 from catena.store.foreign import refuse_foreign
 from catena.store.layout import Column, Stream
 from catena.store.reading import (
@@ -29,6 +29,7 @@ __all__ = [
     "name_foreign",
     "read_attributes",
     "read_checkpoint",
+    "read_given",
     "read_layout",
     "read_spec",
     "refuse_foreign",

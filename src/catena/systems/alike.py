@@ -5,14 +5,17 @@ A chain of a million bodies has a handful of different ones. Nothing that Python
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import InputError
+
 Thing = TypeVar("Thing", bound=Hashable)
+LISTED = 1000  # things that are described one by one
 
 
 class Alike(Generic[Thing]):
@@ -72,3 +75,28 @@ def alike_together(*numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDAr
     _, first, which = np.unique(code, return_index=True, return_inverse=True)
     order = np.argsort(first)
     return first[order].astype(np.int64), np.argsort(order)[which]
+
+
+def describe_alike(described: Sequence[Any], which: NDArray[np.int64]) -> Any:
+    """Descriptions of things in their order, of which many are equal: a list; of a long row each of them once, and which stands where."""
+    if len(which) <= LISTED:
+        return [described[k] for k in which.tolist()]
+    return {"kinds": list(described), "which": which.tolist()}
+
+
+def alike_from(given: Mapping[str, Any], make: Callable[[Any, str], Any], where: str) -> list[Any]:
+    """The long row of things that `describe_alike` wrote down, each kind made once from its description and its place."""
+    kinds, which = given["kinds"], given["which"]
+    if set(given) != {"kinds", "which"} or not isinstance(kinds, list) or not isinstance(which, list):
+        raise InputError(
+            f"a table with {', '.join(map(str, given))} is not a row",
+            where=where,
+            do="give lists: kinds, and which of them stands where",
+        )
+    places = np.array(which)
+    if places.ndim != 1 or places.dtype.kind != "i" or not ((places >= 0) & (places < len(kinds))).all():
+        raise InputError(
+            f"which names more than the {len(kinds)} kinds", where=f"{where}.which", do="count them from 0"
+        )
+    made = [make(kind, f"{where}.kinds[{k}]") for k, kind in enumerate(kinds)]
+    return list(map(made.__getitem__, which))

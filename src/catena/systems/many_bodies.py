@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .alike import Alike
+from .alike import Alike, alike_from, describe_alike
 from .base import Array, Field
 from .body import Body
 from .numbers import finite_numbers
@@ -27,7 +27,9 @@ def fields_of(n: int) -> tuple[Field, ...]:
 
 def bodies_from(given: Any, *, least: int, where: str) -> tuple[Body, ...]:
     """Bodies, or those that `describe_bodies` (or a case) wrote down."""
-    if isinstance(given, Mapping):
+    if isinstance(given, Mapping) and "which" in given:
+        given = alike_from(given, _body_from, where)
+    elif isinstance(given, Mapping):
         described = dict(given)
         count = described.pop("count", None)
         if isinstance(count, bool) or not isinstance(count, int):
@@ -57,7 +59,7 @@ def describe_bodies(bodies: Alike[Body]) -> Any:
     described = [body.describe() for body in bodies.distinct]
     if len(described) == 1 and len(bodies.which) > 1:
         return {"count": len(bodies.which), **described[0]}
-    return [described[k] for k in bodies.which.tolist()]
+    return describe_alike(described, bodies.which)
 
 
 def vector(values: Any, where: str) -> Array:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...origin import Origin
+from ...plan import Plan
 from ...recording import store_attributes
 from ..page.samples import blocks
 
@@ -29,7 +30,7 @@ def write(run: Any, path: Path) -> None:
     """The arrays of `run.data` under their names and dimensions."""
     data = run.data
     # what a store says of itself holds for its numbers, whatever catena exports them
-    told = dict(data.attrs) if run.origins else store_attributes(run.plan, Origin.here(run.plan.program_digest()))
+    told = dict(data.attrs) if run.origins else _told_here(run.plan)
     told |= {"continued": run.changes} if run.changes else {}
     attributes = {name: value if isinstance(value, str) else json.dumps(value) for name, value in told.items()}
     record = np.dtype([(str(name), ">f8", array.shape[1:]) for name, array in data.variables.items()])
@@ -40,6 +41,11 @@ def write(run: Any, path: Path) -> None:
             for name, array in block.variables.items():
                 rows[str(name)] = array.values
             file.write(rows.tobytes())
+
+
+def _told_here(plan: Plan) -> dict[str, Any]:
+    """What a store of this run would say; rows of many numbers are left out as there."""
+    return store_attributes(plan, Origin.here(plan.program_digest()), plan.describe(apart={}))
 
 
 def _head(data: xarray.Dataset, attributes: Mapping[str, str]) -> bytes:

@@ -13,7 +13,7 @@ from ... import fused, views
 from ...errors import InputError
 from ...geometry import rotations
 from ...kernel import Written
-from ..alike import Alike, alike_together
+from ..alike import Alike, alike_from, alike_together, describe_alike
 from ..body import Body
 from ..potentials.link_potentials import Linkwise, MixedPotential, potential_from
 from ..potentials.link_set import LinkSet
@@ -50,6 +50,8 @@ class Interactions:
         self.bodies = tuple(bodies)
         self.alike = Alike(self.bodies)
         links = len(self.bodies) - 1
+        if isinstance(potential, Mapping) and "which" in potential:
+            potential = alike_from(potential, _potential, "Chain.potential")
         if isinstance(potential, (list, tuple)):
             if len(potential) != links:
                 raise InputError(
@@ -166,7 +168,7 @@ class Interactions:
         described = [potential.describe() for potential in self._acting.distinct]
         if all(one == described[0] for one in described):
             return described[0]
-        return [described[k] for k in self._acting.which.tolist()]
+        return describe_alike(described, self._acting.which)
 
     @property
     def distinct_bonds(self) -> list[Linkwise]:

@@ -14,7 +14,7 @@ import numpy as np
 from ... import fused, views
 from ...errors import CapabilityError
 from ...geometry.quaternion import to_body
-from ...views import View
+from ...views import Fold, View
 from ..base import Array, State
 from . import tile_kernels as kernels
 from .tile_kernels import LOAD, LOW, PADDING, PARTICLES, SPIN_ROWS, F, P, Q, R, S, T, X, Y
@@ -66,6 +66,9 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         moments=split.moments[np.minimum(np.arange(shape[0] * lanes), chain.count - 1)],
         body_of=partial(body_of_variable, chain.count, shape, m), parameters={"lanes": body_lanes(chain, shape, m)},
         scratch=scratch, spread=partial(spin_lanes, shape=shape),
+        fold=Fold(
+            X * chain.count + 1, partial(fold_tiles, chain.count, shape, m), partial(unfold_tiles, chain.count, shape, m)
+        ),
     )  # fmt: skip
 
 
@@ -115,17 +118,37 @@ def side_by_side(table: Array, shape: tuple[int, int]) -> Array:
 
 def to_tiles(chain: Chain, shape: tuple[int, int], m: int, state: State) -> Array:
     """r, q, p, y in tiles; nothing known of the forces, no kick pending."""
-    n, (tiles, lanes) = chain.count, shape
-    z = to_split(chain, state)
-    table = np.zeros((tiles * lanes, row_count(m)))
-    table[:n, R:Q], table[:n, Q:X] = z[: 3 * n].reshape(n, 3), z[3 * n : 7 * n].reshape(n, 4)
-    table[:n, P:Y], table[:n, Y:LOW] = z[7 * n : 10 * n].reshape(n, 3), z[10 * n :].reshape(n, 3)
-    table[n:, R:Q] = table[n - 1, R:Q]
-    table[n:, R] += FAR * np.arange(1, tiles * lanes - n + 1)
-    table[n:, Q] = 1.0
-    rows = side_by_side(table, shape)
+    n, z = chain.count, to_split(chain, state)
+    kept = np.zeros((X, n))
+    kept[R:Q], kept[Q:X] = z[: 3 * n].reshape(n, 3).T, z[3 * n : 7 * n].reshape(n, 4).T
+    kept[P:Y], kept[Y:LOW] = z[7 * n : 10 * n].reshape(n, 3).T, z[10 * n :].reshape(n, 3).T
+    return unfold_tiles(n, shape, m, np.append(kept, 0.0))
+
+
+def fold_tiles(count: int, shape: tuple[int, int], m: int, z: Array) -> Array:
+    """What a chain goes on from, row by row for all bodies: all that moves, and the forces, with which the pending kick is made."""
+    rows = z[:-2].reshape(shape[0], row_count(m), shape[1] + PADDING)
+    kept = np.empty(X * count + 1)
+    kept[:-1].reshape(X, count)[...] = rows[:, :X, : shape[1]].transpose(1, 0, 2).reshape(X, -1)[:, :count]
+    kept[-1] = z[-1]
+    return kept
+
+
+def unfold_tiles(count: int, shape: tuple[int, int], m: int, kept: Array) -> Array:
+    """The tiles again; constants, particles and forces are settled by the next step, which finds the same ones."""
+    tiles, lanes = shape
+    table = np.zeros((X, tiles * lanes))
+    table[:, :count] = kept[:-1].reshape(X, count)
+    table[R:Q, count:] = table[R:Q, count - 1 : count]
+    table[R, count:] += FAR * np.arange(1, tiles * lanes - count + 1)
+    table[Q, count:] = 1.0
+    z = np.zeros(tiles * row_count(m) * (lanes + PADDING) + 2)
+    rows = z[:-2].reshape(tiles, row_count(m), lanes + PADDING)
+    rows[:, :X, :lanes] = table.reshape(X, tiles, lanes).transpose(1, 0, 2)
     rows[-1, R:Q, lanes] = rows[-1, R:Q, lanes - 1] + FAR
-    return np.concatenate([rows.ravel(), [0.0, 0.0]])
+    rows[1:, F - 1 : S - 1, -1] = rows[:-1, F:S, lanes - 1]  # the last link of the tile before, see `tile_kernels`
+    z[-1] = kept[-1]
+    return z
 
 
 def from_tiles(chain: Chain, shape: tuple[int, int], m: int, z: Array, time: float) -> State:
