@@ -19,8 +19,7 @@ from pathlib import Path
 import catena as ct
 from catena import probing
 from catena.auditing import lasting_deviation, size
-from catena.engine.build import can_treat
-from catena.engine.promises import promises
+from catena.engine.pairing import Pairing, can_treat
 from catena.errors import CatenaError, CatenaWarning
 from catena.methods.base import Method, registered
 from catena.output.files import write_text
@@ -42,7 +41,7 @@ def conserving(problem: Problem) -> list[Method]:
         for method in kind.examples()[:1]
         if can_treat(problem.system, method)
         and not method.traits.adaptive
-        and promises(problem.system, method).kept["energy"] in ("exact", "bounded")
+        and Pairing.of(problem.system, method).promises.kept["energy"] in ("exact", "bounded")
     ]
     return found[:: max(1, len(found) // METHODS)][:METHODS]
 

@@ -23,9 +23,10 @@ import numpy as np
 
 import catena as ct
 from catena.analysis.structure_check import check_program
-from catena.engine.build import Program, build, interpreted
+from catena.engine.build import Program, build
 from catena.engine.driver import Driver
-from catena.engine.promises import promises
+from catena.engine.pairing import Pairing
+from catena.engine.plain_python import interpreted
 from catena.errors import CatenaWarning
 from catena.methods.base import Method
 from catena.plan import Plan, Problem
@@ -119,7 +120,7 @@ def check_finds(program: Program, problem: Problem) -> list[str]:
     found = check_program(
         program,
         problem.start,
-        promises(problem.system, program.method),
+        Pairing.of(problem.system, program.method).promises,
         guess=problem.dt,
         most_steps=CHECKED,
         kept_steps=0,

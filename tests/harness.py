@@ -26,15 +26,11 @@ import many_digits
 from catena.auditing import AuditRow, assess, exact_limit
 from catena.engine import headers
 from catena.engine.arrays import Arrays
-from catena.engine.build import (
-    Program,
-    build,
-    can_treat,
-    interpreted,
-    program_parts,
-)
+from catena.engine.build import Program, build, program_parts
 from catena.engine.driver import Driver
 from catena.engine.looks import look_after
+from catena.engine.pairing import can_treat
+from catena.engine.plain_python import interpreted
 from catena.methods import iteration
 from catena.methods.base import Method, registered
 from catena.plan import Problem

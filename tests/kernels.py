@@ -12,7 +12,7 @@ import harness
 import many_digits
 from catena.engine import collector, headers
 from catena.engine.arrays import Arrays
-from catena.engine.build import interpreted
+from catena.engine.plain_python import interpreted
 from catena.methods.base import Stepper
 from catena.systems.base import System
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.engine.build import can_treat, choose_view, methods_for
+from catena.engine.pairing import Pairing, can_treat, methods_for
 from catena.errors import CatenaError, InputError, StoreError
 from catena.recording import ROWS_VARIABLE
 from catena.store import Store
@@ -214,7 +214,7 @@ def test_where_newton_has_no_jacobian_the_refusal_names_what_works(name: str, me
     """Not the method that was just refused: the same one with another solver, and others by name."""
     system = WITHOUT_JACOBIAN[name]
     with pytest.raises(ct.CapabilityError, match="no Jacobian") as caught:
-        choose_view(system, method)
+        Pairing.of(system, method)
     advice = re.fullmatch(r"use (\w+)\((.*)\), or one of (.*)", caught.value.do)
     assert advice is not None, caught.value.do
     kind, parameters, others = advice.groups()
@@ -230,9 +230,9 @@ def test_a_refusal_hands_on_what_the_method_itself_advises() -> None:
     with refused(
         ct.CapabilityError, r"Rattle\(\) cannot treat .*dampers\n  do: use EnergyMomentum\(\), or one of Gauss"
     ):
-        choose_view(damped, ct.Rattle())
+        Pairing.of(damped, ct.Rattle())
     with refused(ct.CapabilityError, r"directors.*\n  do: use EnergyMomentum\(\), or one of Gauss"):
-        choose_view(damped, ct.EnergyMomentum(variables="directors"))
+        Pairing.of(damped, ct.EnergyMomentum(variables="directors"))
 
 
 # Stores

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena import simulation
 from catena.engine.driver import Driver
 from catena.errors import Interrupted
 from catena.methods.base import is_renamed, method_from
@@ -252,11 +251,11 @@ def test_an_interrupted_run_can_be_ended_earlier_or_later(tmp_path: Path) -> Non
 def test_commits_are_placed_by_rows_not_by_chunks_of_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bytes do not depend on the speed of the machine."""
     start(tmp_path / "a.zarr", steps=200, every=3)
-    monkeypatch.setattr(simulation, "CHUNK_SECONDS", 1e-9)
+    monkeypatch.setattr("catena.engine.pace.CHUNK_SECONDS", 1e-9)
     start(tmp_path / "b.zarr", steps=200, every=3)
     assert contents(tmp_path / "a.zarr") == contents(tmp_path / "b.zarr")
     monkeypatch.setattr(StoreRecorder, "room", lambda self, step: 2**62)  # the broken twin
-    monkeypatch.setattr(simulation, "CHUNK_SECONDS", 10.0)
+    monkeypatch.setattr("catena.engine.pace.CHUNK_SECONDS", 10.0)
     start(tmp_path / "c.zarr", steps=200, every=3)
     assert contents(tmp_path / "c.zarr") != contents(tmp_path / "a.zarr")
 
@@ -305,7 +304,7 @@ for text in sys.argv[1:]:
         ct.problems.lagrange_top().system, ct.Chain([ct.Body.tetrahedron()] * 2, mixed), ct.problems.double_pendulum().system,
         ct.ScalingBody(ct.Body.box((1, 2, 3))), ct.problems.book().system, ct.problems.kepler().system,
     ]  # fmt: skip
-    assert {type(system).__name__ for system in systems} == set(base._kinds)
+    assert {type(system).__name__ for system in systems} == set(base.SYSTEMS.names())
     run_python(code, *(json.dumps(system.describe()) for system in systems))
 
 

@@ -60,7 +60,7 @@ def test_a_run_is_the_same_whatever_the_sizes_of_its_chunks(monkeypatch: pytest.
     """They depend on the speed of the machine."""
     whole = oscillator(steps=3000, every=11)
     for seconds in (1e-9, 1e-5, 10.0):
-        monkeypatch.setattr("catena.simulation.CHUNK_SECONDS", seconds)
+        monkeypatch.setattr("catena.engine.pace.CHUNK_SECONDS", seconds)
         assert arrays(oscillator(steps=3000, every=11)) == arrays(whole)
 
 

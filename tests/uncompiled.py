@@ -33,4 +33,4 @@ def simulate(
     )
     program = build(plan.system, method, crossing=crossing_of(plan.system, sections, events), compiled=compiled)
     driver = Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=dt, every=every)
-    return _run(plan, driver, MemoryRecorder(plan), count, False, begin=True)
+    return _run(plan, driver, MemoryRecorder(plan), count, False, first=driver.first_row())

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from .engine.build import can_treat
-from .engine.promises import Promises, promises
+from .engine.pairing import Pairing, can_treat
+from .engine.promises import Promises
 from .markup import html_table
 from .methods.base import Method, registered
 from .systems.base import System
@@ -65,7 +65,7 @@ class MethodTable:
     def promised(self, method: Method) -> Promises:
         """What it promises for the system; without one, for kinds of invariants."""
         if self.system is not None:
-            return promises(self.system, method)
+            return Pairing.of(self.system, method).promises
         traits = method.traits
         return Promises(traits, {keep.what: traits.promise([keep.what]) for keep in traits.keeps})
 

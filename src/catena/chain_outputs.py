@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import cache, collector, headers
-from .engine.build import interpreted
+from .engine.plain_python import interpreted
 from .systems.base import State
 from .systems.chains import forces as chain_forces
 from .systems.chains.chain import Chain

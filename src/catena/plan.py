@@ -6,12 +6,14 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .engine.build import Program, build
+from .engine.build import Crossing, Program, build
 from .engine.identity import program_digest
+from .engine.pairing import Pairing
 from .errors import CatenaWarning, InputError, warn_once
 from .methods.base import Method, method_from, stored_method
 from .store.long_arrays import set_apart
@@ -45,8 +47,26 @@ class Problem:
     facts: Mapping[str, float] = field(default_factory=dict)
 
 
+class Stepping:
+    """What runs and ensembles have in common: a system that a method steps by dt, sampled every so many steps."""
+
+    system: System
+    method: Method
+    dt: float
+    every: int
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """What system and method are together; held here, so that it is made once."""
+        return Pairing.of(self.system, self.method)
+
+    def rows_after(self, steps: int) -> int:
+        """Samples after so many steps, the start among them."""
+        return 1 + steps // self.every
+
+
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Stepping):
     """Everything that decides the numbers of a run, but for its length."""
 
     system: System
@@ -67,13 +87,15 @@ class Plan:
 
     def program(self) -> Program:
         """The compiled loop of this plan."""
-        return build(self.system, self.method, crossing=crossing_of(self.system, self.sections, self.events))
+        return build(self.system, self.method, crossing=self._crossing)
+
+    @cached_property
+    def _crossing(self) -> Crossing | None:
+        return crossing_of(self.system, self.sections, self.events)
 
     def program_digest(self) -> str:
         """Which program that is, without compiling it."""
-        return program_digest(
-            self.system, self.method, crossing=crossing_of(self.system, self.sections, self.events)
-        )  # fmt: skip
+        return program_digest(self.system, self.method, crossing=self._crossing)
 
     def times(self, steps: Any) -> Any:
         """Time after a number of steps: by product, so it does not accumulate round-off."""
@@ -133,6 +155,7 @@ def make_plan(
     every: int = 1,
     sections: Sequence[Section] = (),
     events: Sequence[Event] = (),
+    units: Mapping[str, str] | None = None,
 ) -> tuple[Plan, int]:
     """The plan and the number of steps of what a user asked for, every mistake explained."""
     suggested, called, about = None, "", ""
@@ -174,18 +197,11 @@ def make_plan(
     count = step_count(step, start.time, steps=steps, t_end=t_end, adjust=not given)
     if not given and t_end is not None:
         step = (t_end - start.time) / count
-    _check_stability(system, start, method, step)
     plan = Plan(
-        system,
-        start,
-        method,
-        step,
-        positive_integer(every, "every"),
-        tuple(sections),
-        tuple(events),
-        name=called,
-        about=about,
-    )
+        system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events), units or {},
+        name=called, about=about,
+    )  # fmt: skip
+    _check_stability(plan)
     return plan, count
 
 
@@ -200,12 +216,12 @@ def _warn_of_kinks(system: System, method: Method) -> None:
         )  # fmt: skip
 
 
-def _check_stability(system: System, start: State, method: Method, dt: float) -> None:
+def _check_stability(plan: Plan) -> None:
     """Refuse a step beyond the linear limit at the start; warn near it, where the nonlinear motion takes the rest."""
-    limit = method.traits.stability
+    limit, method, dt = plan.pairing.limit, plan.method, plan.dt
     if not 0.0 < limit < math.inf:
         return
-    omega = system.frequency_above(NEAR_THE_LIMIT * limit / dt, start)
+    omega = plan.system.frequency_above(NEAR_THE_LIMIT * limit / dt, plan.start)
     if omega is None:
         return
     allowed = f"{limit / omega:.4g} (dt omega = {limit:.4g}, highest frequency omega = {omega:.6g})"
@@ -215,7 +231,7 @@ def _check_stability(system: System, start: State, method: Method, dt: float) ->
             do=f"use dt = {_rounded_down(0.5 * limit / omega):g}, or a method without limit, such as Gauss(3)",
         )  # fmt: skip
     warn_once(
-        system, f"{method} near its limit at {dt!r}",
+        plan.system, f"{method} near its limit at {dt!r}",
         f"dt = {dt:g} is near the limit of {method}: at this start the stiffest mode allows at most {allowed}, and a chain "
         "that is compressed allows less",
     )  # fmt: skip

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine.driver import Driver
-from .engine.promises import promises
 from .systems.base import Invariant, State
 from .views import OK
 
@@ -52,7 +51,7 @@ def order_ratios(run: Run, program: Program, doubtful: Sequence[Invariant]) -> d
     -------
     name -> ratio; empty if there is nothing to tell it by: no order, too few steps, or samples from which the run cannot go on
     """
-    traits = promises(run.system, run.method).traits
+    traits = run.plan.pairing.promises.traits
     steps = run.steps // (3 * COST)
     if not traits.has_order or steps < FEWEST:
         return {}

@@ -13,17 +13,18 @@ import numpy as np
 
 from . import memory
 from .engine.driver import Chunk, Driver
-from .engine.promises import promises
 from .errors import InputError
-from .origin import Origin, attributes_of, head_of
+from .origin import Origin, attributes_of, head_of, origins_in
 from .plan import Plan
 from .runs import MemoryRun, Run, StoredRun
 from .store import Column, Store, Stream
 from .units import unit_of
 
 ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
-COMMIT_SECONDS = 1.0
-LARGEST_COMMIT = 2**22  # bytes of rows between commits, whatever the speed
+COMMIT_SECONDS = 1.0  # between commits of a small system ...
+SECONDS_PER_BYTE = 2.5e-7  # ... and more for each byte of the checkpoint: some fifty times as long as it takes to write
+LARGEST_COMMIT = 2**22  # bytes of rows between commits of a small system
+ROWS_TO_STATE = 8  # of a large one bytes of rows to those of its checkpoint
 
 
 class MemoryRecorder:
@@ -44,10 +45,6 @@ class MemoryRecorder:
             needed, what=f"{rows} samples of {width} numbers", where="simulate.out, simulate.every",
             do=f'stream them to disk with out="run.zarr", or keep fewer: every={fewer} fits',
         )  # fmt: skip
-
-    def begin(self, driver: Driver) -> None:
-        """Take the first row."""
-        self.take(driver.first_row(), driver)
 
     def room(self, step: int) -> int:
         """Steps that may be made before something must be written."""
@@ -94,15 +91,11 @@ class StoreRecorder:
             attributes=store_attributes(plan, Origin.here(plan.program_digest()), described),
             streams=streams_of(plan),
             rows_per_commit=commit_rows(
-                driver, steps=plan.every, most=max(1, LARGEST_COMMIT // (8 * driver.program.width))
+                driver, steps=plan.every, most=max(1, largest_commit(driver) // (8 * driver.program.width))
             ),
             given=given,
         )
         return cls(plan, store, path, steps=steps)
-
-    def begin(self, driver: Driver) -> None:
-        """Take the first row."""
-        self.take(driver.first_row(), driver)
 
     def room(self, step: int) -> int:
         every, commit = self.plan.every, self.store.rows_per_commit
@@ -123,13 +116,15 @@ class StoreRecorder:
     def finish(self, driver: Driver, **ending: Any) -> Run:
         """Commit the rest and close."""
         self._commit(driver, ending, finished=True)
+        origins = origins_in(self.store.attributes, self.store.checkpoint.head, path=self.path)
         self.store.close()
-        return made_here(StoredRun(self.path), driver)
+        known: dict[str, Any] = {"planned_steps": self.store.spec["steps"], "origins": origins}
+        return made_here(StoredRun(self.path, self.plan, self.store.checkpoint, **known), driver)
 
     def drop(self, driver: Driver) -> Run:
         """Close at the last commit; what came after it is made again by `resume`, to the same bytes."""
         self.store.close()
-        return made_here(StoredRun(self.path), driver)
+        return made_here(StoredRun.opened(self.path, self.plan), driver)
 
     def close(self) -> None:
         """Give the store free, whatever happened."""
@@ -145,12 +140,17 @@ def made_here(run: Run, driver: Driver) -> Run:
     return run
 
 
+def largest_commit(driver: Driver) -> int:
+    """Bytes of rows between commits, whatever the speed: many more than the checkpoint that each of them writes."""
+    return max(LARGEST_COMMIT, ROWS_TO_STATE * driver.state_bytes)
+
+
 def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
-    """Rows for about a second between commits, timed on a copy; $CATENA_ROWS_PER_COMMIT overrides.
+    """Rows for about a second between commits, timed on some steps; $CATENA_ROWS_PER_COMMIT overrides.
 
     Parameters
     ----------
-    driver : a run at its start; None if it cannot be timed
+    driver : a run at its start, where it is put back; None if it cannot be timed
     steps : that a row takes
     most : largest number of rows, whatever the speed
     """
@@ -161,22 +161,25 @@ def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
         return int(chosen)
     if driver is None:
         return most
-    trial = Driver(driver.program, driver.z, t0=driver.t0, dt=driver.dt, every=driver.every)
+    begin = {name: array.copy() for name, array in driver.state().items()}
     tried, began, failed = 1, time.perf_counter(), False
     while time.perf_counter() - began < 0.03 and not failed:
-        failed = trial.advance(min(tried, 2**16)).status > 0
+        failed = driver.attempt(min(tried, 2**16)).status > 0
         tried *= 2
-    if trial.step == 0:
+    made, spent = driver.step, time.perf_counter() - began
+    driver.restore(0, begin)
+    if made == 0:
         return most
-    rate = trial.step / (time.perf_counter() - began)
-    return int(min(max(1, round(COMMIT_SECONDS * rate / steps)), most))
+    rate = made / spent
+    seconds = COMMIT_SECONDS + SECONDS_PER_BYTE * driver.state_bytes
+    return int(min(max(1, round(seconds * rate / steps)), most))
 
 
 def store_attributes(plan: Plan, origin: Origin, described: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes of the store's root: all that a reader needs to know about the run, and how it is described."""
     from .output.page.citation import bibtex, readable
 
-    promised = promises(plan.system, plan.method)
+    promised = plan.pairing.promises
     cite = promised.traits.cite
     return {
         "conventions": "time = t0 + k dt; quaternions scalar first (wxyz); orientation maps body to space; "

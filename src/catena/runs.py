@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .auditing import Audit, Sizes, assess
-from .engine.build import choose_view
 from .engine.looks import seen_deviation, unseen, usual_size
-from .engine.promises import promises
 from .errors import InputError, StoreError
 from .happened import Happening, Happenings, damage_lines
 from .origin import Origin, changes, origins_in
@@ -49,6 +47,7 @@ class Run:
     steps: int
     ending: Mapping[str, Any]
     origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
+    path: Path | None = None  # of its store
     _program: Program | None = None  # of a run that was made here
 
     def __init__(self, plan: Plan, steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Any]) -> None:
@@ -78,7 +77,7 @@ class Run:
     @cached_property
     def final(self) -> State:
         """The state after the last step."""
-        view = choose_view(self.system, self.method)[0]
+        view = self.plan.pairing.view
         return view.unpack(view.stepped(self._z), float(self.plan.times(self.steps)))
 
     @cached_property
@@ -150,7 +149,7 @@ class Run:
         """
         time = self.data.time.values
         made = (len(time) - 1) * self.plan.every
-        promised = promises(self.system, self.method).kept
+        promised = self.plan.pairing.promises.kept
         rows, doubtful, first = [], [], 0
         for invariant in self.system.invariants:
             part = slice(first, first + invariant.width)
@@ -302,15 +301,28 @@ class MemoryRun(Run):
 class StoredRun(Run):
     """A run whose samples are in a store; they are read when they are used."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        read_run_spec(self.path)
-        _, checkpoint = read_store(self.path)
+    path: Path
+
+    def __init__(
+        self, path: Path, plan: Plan, checkpoint: Checkpoint, *, planned_steps: int, origins: tuple[Origin, ...]
+    ) -> None:
+        self.path, self.planned_steps, self.origins = path, planned_steps, origins
         self.finished = checkpoint.finished
-        plan, self.planned_steps = run_of(self.path)
-        check_run(self.path, plan, checkpoint)
-        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
         super().__init__(plan, checkpoint.step, checkpoint.arrays, checkpoint.head)
+
+    @classmethod
+    def opened(cls, path: str | Path, plan: Plan | None = None) -> StoredRun:
+        """Read and check all that a store says; its plan is made from that, unless it is the one that wrote it."""
+        path = Path(path)
+        spec = read_run_spec(path)
+        _, checkpoint = read_store(path)
+        if plan is None:
+            plan, steps = run_of(path)
+        else:
+            steps = spec["steps"]
+        check_run(path, plan, checkpoint)
+        origins = origins_in(read_attributes(path), checkpoint.head, path=path)
+        return cls(path, plan, checkpoint, planned_steps=steps, origins=origins)
 
     @cached_property
     def _all(self) -> xarray.Dataset:
@@ -361,7 +373,7 @@ def open_run(path: str | Path) -> Run:
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="open", do="give the directory of a stored run")
-    return StoredRun(path)
+    return StoredRun.opened(path)
 
 
 def open(path: str | Path) -> Run | Any:

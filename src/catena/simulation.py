@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from . import memory
-from .engine.build import build, choose_view
+from .engine.build import build
 from .engine.driver import Chunk, Driver
+from .engine.pace import Pace
 from .errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method, is_renamed, stored_method
 from .origin import Origin, going_on, origins_in
 from .plan import Plan, Problem, make_plan, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run, StoredRun
-from .store import Store, read_spec, require_free
+from .store import Checkpoint, Store, read_spec, require_free
 from .systems.base import State, System
 from .trust import check_run, described_in, run_of
 from .views import LOOP_LOST, NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
 from .watching import Event, Section
 
-CHUNK_SECONDS = 0.1
-CHUNK_BYTES = 2**22
+FIRST_CHUNK = 16  # steps
 LOOKED_AT = 100_000  # numbers in a state whose energy plain Python computes within seconds
 PATIENCE = 2.0  # seconds that a stop may wait for the next commit
 
@@ -105,24 +105,26 @@ def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool |
     else:
         MemoryRecorder.require_memory(plan, count)
     driver = _driver(plan)
-    require_defined(plan, driver)
+    first = defined_start(plan, driver)
     recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
-    return _run(plan, driver, recorder, count, progress, begin=True)
+    return _run(plan, driver, recorder, count, progress, first=first)
 
 
-def require_defined(plan: Plan, driver: Driver) -> None:
-    """Refuse a start where the energy, or another invariant, has no finite value."""
-    if driver.first_row().status != OK:
+def defined_start(plan: Plan, driver: Driver) -> Chunk:
+    """The row of the start, refused if the energy, or another invariant, has no finite value there."""
+    first = driver.first_row()
+    if first.status != OK:
         raise InputError(
             "the energy, or another invariant, is not defined at the start", where=plan.system.undefined_at(plan.start),
             do="start away from singular points and inside the domain of every function",
         )  # fmt: skip
+    return first
 
 
 def check_start(plan: Plan) -> None:
     """The same without compiling, for a plan that is only looked at; a large one is left to its run."""
     if plan.system.public_width <= LOOKED_AT:
-        require_defined(plan, _driver(plan, compiled=False))
+        defined_start(plan, _driver(plan, compiled=False))
 
 
 def resume(
@@ -149,44 +151,90 @@ def resume(
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
     spec = read_spec(path)
-    _require_same_names(spec, path)
     if "ensemble" in spec:
         from .ensembles import resume_ensemble
 
+        _require_same_names(spec, path)
         if steps is not None or t_end is not None:
             raise InputError(
                 "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
             )
         return resume_ensemble(path, progress=progress, anyway=anyway)
-    plan, count = run_of(path)
-    store, checkpoint = Store.reopen(path)
-    try:
-        if checkpoint is not None:
-            check_run(path, plan, checkpoint)
-            count = checkpoint.head.get("steps", count)
-        if steps is not None or t_end is not None:
-            count = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
-        made = 0 if checkpoint is None else checkpoint.step
-        if made > count:
-            raise InputError(
-                f"the run has made {made} steps already, more than the {count} asked for",
-                where="resume", do="ask for more, or open it with ct.open",
-            )  # fmt: skip
-        done = made == count or (checkpoint is not None and "stopped_by" in checkpoint.head and steps is t_end is None)
-        if checkpoint is not None and checkpoint.finished and done:
+    return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway)
+
+
+class StoppedRun:
+    """A stored run, opened to go on with: its plan, and where it stands. `close` it, or `go_on`, which does.
+
+    Attributes
+    ----------
+    path, plan : where it is stored, and what is run
+    checkpoint : where it stands; None before the first commit
+    """
+
+    def __init__(self, path: Path, plan: Plan, planned: int, store: Store, checkpoint: Checkpoint | None) -> None:
+        self.path, self.plan, self.checkpoint = path, plan, checkpoint
+        self._planned, self._store = planned, store
+
+    @classmethod
+    def reopened(cls, path: str | Path) -> StoppedRun:
+        """Read, check and lock it; StoreError if it is damaged, or another process writes it."""
+        _require_same_names(read_spec(path), path)
+        plan, planned = run_of(path)
+        store, checkpoint = Store.reopen(path)
+        try:
+            if checkpoint is not None:
+                check_run(path, plan, checkpoint)
+                planned = checkpoint.head.get("steps", planned)
+        except BaseException:
             store.close()
-            return StoredRun(path)
-        known = origins_in(store.attributes, checkpoint.head if checkpoint else {}, path=path)
-        now = Origin.here(plan.program_digest(), step=made)
-        origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
-        driver = _driver(plan)
-        recorder = StoreRecorder(plan, store, path, steps=count, origins=origins)
-        if checkpoint is not None:
-            driver.restore(checkpoint.step, checkpoint.arrays)
-    except BaseException:
-        store.close()
-        raise
-    return _run(plan, driver, recorder, count, progress, begin=checkpoint is None)
+            raise
+        return cls(Path(path), plan, planned, store, checkpoint)
+
+    @property
+    def made(self) -> int:
+        """Steps that are made."""
+        return 0 if self.checkpoint is None else self.checkpoint.step
+
+    def steps(self, *, t_end: float | None = None, steps: int | None = None) -> int:
+        """Steps in all, as planned if neither is given."""
+        if steps is None and t_end is None:
+            return self._planned
+        return step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end)
+
+    def close(self) -> None:
+        """Give the store free."""
+        self._store.close()
+
+    def go_on(
+        self, *, t_end: float | None, steps: int | None, progress: bool | Progress | None, anyway: bool = False
+    ) -> Run:
+        """Make the steps that are left; arguments as for `resume`."""
+        plan, store, path, checkpoint = self.plan, self._store, self.path, self.checkpoint
+        try:
+            count = self.steps(t_end=t_end, steps=steps)
+            if self.made > count:
+                raise InputError(
+                    f"the run has made {self.made} steps already, more than the {count} asked for",
+                    where="resume", do="ask for more, or open it with ct.open",
+                )  # fmt: skip
+            head = checkpoint.head if checkpoint is not None else {}
+            known = origins_in(store.attributes, head, path=path)
+            done = self.made == count or ("stopped_by" in head and steps is t_end is None)
+            if checkpoint is not None and checkpoint.finished and done:
+                store.close()
+                return StoredRun(path, plan, checkpoint, planned_steps=store.spec["steps"], origins=known)
+            now = Origin.here(plan.program_digest(), step=self.made)
+            origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
+            driver = _driver(plan)
+            recorder = StoreRecorder(plan, store, path, steps=count, origins=origins)
+            if checkpoint is not None:
+                driver.restore(checkpoint.step, checkpoint.arrays)
+            first = driver.first_row() if checkpoint is None else None
+        except BaseException:
+            store.close()
+            raise
+        return _run(plan, driver, recorder, count, progress, first=first)
 
 
 def _require_same_names(spec: Mapping[str, Any], path: str | Path) -> None:
@@ -203,9 +251,8 @@ def _require_same_names(spec: Mapping[str, Any], path: str | Path) -> None:
 
 
 def _driver(plan: Plan, *, compiled: bool = True) -> Driver:
-    _, stepper = choose_view(plan.system, plan.method)
     memory.require(
-        8 * stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
+        8 * plan.pairing.stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
         do='use an explicit method, or solver="fixed-point", which has no matrix',
     )  # fmt: skip
     program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
@@ -219,21 +266,22 @@ def _run(
     count: int,
     progress: bool | Progress | None,
     *,
-    begin: bool,
+    first: Chunk | None,
 ) -> Run:
+    """The steps until `count`, recorded; with the row of the start, if there is none yet."""
     report = _reporter(progress, plan, count)
-    most = max(1, CHUNK_BYTES // (8 * driver.program.width)) * plan.every
-    chunk_steps = 16
+    most = Pace.most_for(driver.program.width, plan.every)
+    pace = Pace(FIRST_CHUNK, every=plan.every, most=most, state=driver.state_bytes)
     try:
         with stop_requests() as asked, report as shown:
-            if begin:
-                recorder.begin(driver)
+            if first is not None:
+                recorder.take(first, driver)
             while driver.step < count:
                 room = recorder.room(driver.step)
-                if asked and (len(asked) > 1 or room > chunk_steps * PATIENCE / CHUNK_SECONDS):
+                if asked and (len(asked) > 1 or room > pace.steps * PATIENCE / pace.seconds):
                     raise _interruption(recorder, driver)
                 began = time.perf_counter()
-                made = min(chunk_steps, most, room, count - driver.step)
+                made = pace.after(driver.step, room, count - driver.step)
                 chunk = driver.advance(made)
                 recorder.take(chunk, driver)
                 if chunk.status > OK:
@@ -244,8 +292,7 @@ def _run(
                     return _told(recorder.finish(driver, reason=f"stopped by {', '.join(names)}", stopped_by=names))
                 if asked and chunk_committed(recorder, driver):
                     raise _interruption(recorder, driver)
-                spent = max(time.perf_counter() - began, 1e-6)
-                chunk_steps = int(max(1, made * min(4.0, max(0.25, CHUNK_SECONDS / spent))))
+                pace.took(made, time.perf_counter() - began)
             return _told(recorder.finish(driver))
     finally:
         recorder.close()

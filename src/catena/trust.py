@@ -10,21 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .engine.build import choose_view
 from .engine.looks import SIZES, unseen
-from .engine.promises import promises
 from .errors import CatenaError, StoreError
-from .methods.base import Method
-from .plan import Plan, checked_start, plan_from, positive_integer, positive_number
+from .plan import Plan, Stepping, checked_start, plan_from, positive_integer, positive_number
 from .store import Checkpoint, Stream, read_given, read_layout
 from .store.checking import all_of, listed, number, shown, table, text, whole
 from .store.long_arrays import as_lists, put_back
-from .systems.base import System
 from .systems.numbers import real_array
 from .watching import check_watched
 
@@ -43,12 +40,12 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
         _check_plan(told, layout.streams)
         plan = plan_from(told)
         start = checked_start(plan.system, plan.start)
-        plan = Plan(**{**vars(plan), "start": start})
+        plan = replace(plan, start=start)
         positive_number(plan.dt, "run.dt")
         positive_integer(plan.every, "run.every")
         steps = positive_integer(layout.spec["steps"], "steps")
         check_watched(plan.system, [*plan.sections, *plan.events])
-        require_usable(plan.system, plan.method, plan.describe(apart={}))
+        require_usable(plan, plan.describe(apart={}))
         check_streams(layout.streams, streams_of(plan))
         check_attributes(layout.attributes)
     return plan, steps
@@ -103,11 +100,11 @@ def check_described(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
             raise ValueError(f"system.bodies.count = {count} is not the number of bodies in any column")
 
 
-def require_usable(system: System, method: Method, described: Any) -> None:
+def require_usable(stepping: Stepping, described: Any) -> None:
     """Make all that is going to be asked of a system and a method, so that what they cannot do shows now."""
-    choose_view(system, method)
-    promises(system, method)
-    json.dumps([described, repr(system), str(method), system.title, list(system.names())], allow_nan=False)
+    system, promised = stepping.system, stepping.pairing.promises.to_dict()
+    told = [described, promised, repr(system), str(stepping.method), system.title, list(system.names())]
+    json.dumps(told, allow_nan=False)
 
 
 def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
@@ -154,7 +151,7 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
             raise ValueError(
                 f"rows.samples = {checkpoint.rows['samples']}, but after step {checkpoint.step} there are {made}"
             )
-        view, stepper = choose_view(plan.system, plan.method)
+        view, stepper = plan.pairing.view, plan.pairing.stepper
         marks = marks_of(plan)
         width = plan.system.invariant_width
         found = checkpoint.arrays.get("z")

@@ -14,7 +14,7 @@ import kinds
 from catena.analysis.step_measures import Measured, PowerStudy, StepMap, reversal_defect, step_length, tangent_of
 from catena.analysis.structure_check import Check, check_program
 from catena.engine.build import build
-from catena.engine.promises import promises
+from catena.engine.pairing import Pairing
 
 
 def free_step(method: ct.DMV | ct.Gauss) -> tuple[StepMap, float, np.ndarray]:
@@ -28,7 +28,9 @@ def free_step(method: ct.DMV | ct.Gauss) -> tuple[StepMap, float, np.ndarray]:
 def found() -> Check:
     of = kinds.kind("free body")
     program = build(of.system, ct.DMV(4), compiled=False)
-    return check_program(program, of.start, promises(of.system, ct.DMV(4)), dt=0.4, most_steps=1500, kept_steps=250)
+    return check_program(
+        program, of.start, Pairing.of(of.system, ct.DMV(4)).promises, dt=0.4, most_steps=1500, kept_steps=250
+    )
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------
@@ -152,4 +154,4 @@ def test_a_step_that_cannot_be_made_is_said():
     of = kinds.kind("free body")
     program = build(of.system, ct.DMV(4), compiled=False)
     with pytest.raises(ct.CapabilityError, match="makes no step of 50"):
-        check_program(program, of.start, promises(of.system, ct.DMV(4)), dt=50.0)
+        check_program(program, of.start, Pairing.of(of.system, ct.DMV(4)).promises, dt=50.0)

@@ -17,8 +17,8 @@ import pytest
 
 from catena import views
 from catena.engine import collector, headers
-from catena.engine.build import interpreted
 from catena.engine.collector import collect
+from catena.engine.plain_python import interpreted
 from catena.errors import InputError
 from catena.kernel import Record, Written, bind, size, slot
 from processes import SOURCE, run_python

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.engine.build import Program, build, interpreted
+from catena.engine.build import Program, build
 from catena.engine.driver import Driver
+from catena.engine.plain_python import interpreted
 from catena.methods.base import Method
 from catena.plan import Problem
 from catena.watching import crossing_of

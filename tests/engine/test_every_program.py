@@ -18,8 +18,9 @@ import catena as ct
 import kinds
 import linked
 import many_terms
-from catena.engine.build import build, can_treat
+from catena.engine.build import build
 from catena.engine.driver import Driver
+from catena.engine.pairing import can_treat
 from catena.methods.base import Method, method_from, registered
 from catena.plan import Problem
 from catena.views import BUFFER_FULL, OK, STOPPED

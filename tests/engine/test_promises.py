@@ -13,9 +13,10 @@ import catena as ct
 import harness
 import kinds
 from catena.analysis.structure_check import Check, CheckRow, check_program
-from catena.engine.build import build, can_treat
+from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.engine.promises import Promises, promises
+from catena.engine.pairing import Pairing, can_treat
+from catena.engine.promises import Promises
 from catena.methods.base import Method
 from catena.origin import Origin
 from catena.plan import Problem
@@ -26,7 +27,7 @@ EVERYTHING = ["energy", "casimir", "spatial_momentum", "unit_residual"]
 
 
 def word(name: str, method: Method) -> str:
-    return promises(kinds.kind(name).system, method).traits.symplectic_word
+    return Pairing.of(kinds.kind(name).system, method).promises.traits.symplectic_word
 
 
 # What is promised ---------------------------------------------------------------------------------------------------
@@ -41,17 +42,17 @@ def test_symplectic_runge_kutta_methods_are_not_symplectic_on_a_free_body(method
 
 @pytest.mark.parametrize("method", [ct.Rattle(), ct.ImplicitMidpoint(), ct.DMV(6), ct.Jacobi()], ids=str)
 def test_what_keeps_everything_of_a_free_body_is_promised_to(method):
-    assert promises(kinds.kind("free body").system, method).that_are("exact") == EVERYTHING
+    assert Pairing.of(kinds.kind("free body").system, method).promises.that_are("exact") == EVERYTHING
 
 
 def test_the_orientation_of_a_free_body_is_lost_in_quaternions():
     """R y is cubic in (q, y): no Runge-Kutta method keeps it."""
-    assert promises(kinds.kind("free body").system, ct.Gauss(3)).kept["spatial_momentum"] == "none"
+    assert Pairing.of(kinds.kind("free body").system, ct.Gauss(3)).promises.kept["spatial_momentum"] == "none"
 
 
 @pytest.mark.parametrize("method", [ct.Gauss(4), ct.ImplicitMidpoint(), ct.SunGeng()], ids=str)
 def test_nothing_is_promised_for_the_joint_form_of_a_linkage(method):
-    found = promises(kinds.kind("free linkage").system, method)
+    found = Pairing.of(kinds.kind("free linkage").system, method).promises
     assert set(found.kept.values()) == {"none", "needed"}
     assert not found.traits.symplectic and found.traits.symmetric == method.traits.symmetric
 
@@ -67,7 +68,7 @@ def test_nothing_is_symplectic_with_a_multiplier(name):
 def test_an_exact_flow_has_no_order(method):
     table = {row[0]: row[1] for row in ct.list_methods(kinds.kind("free body").system).rows()}
     assert table[str(method)] == "exact"
-    assert promises(kinds.kind("free body").system, method).to_dict()["order"] == "exact"
+    assert Pairing.of(kinds.kind("free body").system, method).promises.to_dict()["order"] == "exact"
     assert "exact" in method._repr_html_() and "adaptive" not in method._repr_html_()
 
 
@@ -78,23 +79,24 @@ def test_inner_steps_are_called_adaptive():
 def test_a_rotor_that_is_named_promises_what_it_promises_unnamed():
     """Splitting(6) turns an asymmetric top by DMV(10): the same map, the same promise. DMV(8) lets the energy drift."""
     top = kinds.kind("top").system
-    assert promises(top, ct.Splitting(6, rotor=ct.DMV(10))) == promises(top, ct.Splitting(6))
-    assert promises(top, ct.Splitting(6)).kept["energy"] == "bounded"
+    assert Pairing.of(top, ct.Splitting(6, rotor=ct.DMV(10))).promises == Pairing.of(top, ct.Splitting(6)).promises
+    assert Pairing.of(top, ct.Splitting(6)).promises.kept["energy"] == "bounded"
     assert word("top", ct.Splitting(6)) == "to order 10"
-    assert promises(top, ct.Splitting(6, rotor=ct.DMV(8))).kept["energy"] == "none"
+    assert Pairing.of(top, ct.Splitting(6, rotor=ct.DMV(8))).promises.kept["energy"] == "none"
     assert word("top", ct.Splitting(6, rotor=ct.Jacobi())) == "yes"
     assert word("symmetric top", ct.Splitting(6)) == "yes"
 
 
 def test_a_rotor_does_not_matter_where_nothing_turns():
-    assert promises(kinds.kind("separable").system, ct.Splitting(4, rotor=ct.DMV(4))) == promises(
-        kinds.kind("separable").system, ct.Splitting(4)
+    assert (
+        Pairing.of(kinds.kind("separable").system, ct.Splitting(4, rotor=ct.DMV(4))).promises
+        == Pairing.of(kinds.kind("separable").system, ct.Splitting(4)).promises
     )
 
 
 def test_a_composition_promises_what_its_base_does_there():
     body = kinds.kind("free body").system
-    found = promises(body, ct.Composition(ct.ImplicitMidpoint(), "suzuki4"))
+    found = Pairing.of(body, ct.Composition(ct.ImplicitMidpoint(), "suzuki4")).promises
     assert not found.traits.symplectic and found.that_are("exact") == EVERYTHING and found.traits.order == 4
 
 
@@ -141,7 +143,7 @@ def test_only_what_is_called_implicit_iterates(name):
         if not can_treat(of.system, method) or not method.traits.has_order:
             continue
         same = rounds(method, of, of.dt) == rounds(method, of, 1e-4 * of.dt)
-        assert same == promises(of.system, method).traits.explicit, method
+        assert same == Pairing.of(of.system, method).promises.traits.explicit, method
 
 
 # One answer -----------------------------------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ def test_only_what_is_called_implicit_iterates(name):
 @pytest.mark.parametrize("method", [ct.ImplicitMidpoint(), ct.Rattle(), ct.Gauss(2)], ids=str)
 def test_table_store_and_audit_say_the_same(method):
     of = kinds.kind("free body")
-    found = promises(of.system, method)
+    found = Pairing.of(of.system, method).promises
     run = simulate(of, None, method, dt=0.1, steps=3)
     assert {row.quantity: row.promised for row in run.audit()} == found.kept
     assert store_attributes(run.plan, Origin.here(run.plan.program_digest()))["traits"] == found.to_dict()
@@ -182,7 +184,7 @@ QUICK: dict[str, tuple[Method, ...]] = {
 def checked(of: Problem, method: Method, found: Promises | None = None, *, compiled: bool = False) -> Check:
     lengths = {} if compiled else {"most_steps": UNCOMPILED_STEPS, "kept_steps": UNCOMPILED_KEPT}
     program = build(of.system.begun(of.start), method, compiled=compiled)
-    return check_program(program, of.start, found or promises(of.system, method), guess=of.dt, **lengths)
+    return check_program(program, of.start, found or Pairing.of(of.system, method).promises, guess=of.dt, **lengths)
 
 
 def shortcomings(found: Check) -> list[str]:
@@ -242,7 +244,7 @@ def _too_fine(method: Method, found: Check) -> bool:
 def test_what_a_method_promises_elsewhere_is_refuted_there(name, method, rows):
     """The traits of the method alone, whatever the system, are what the table used to print."""
     of = kinds.kind(name)
-    boast = Promises(method.traits, promises(of.system, method).kept)
+    boast = Promises(method.traits, Pairing.of(of.system, method).promises.kept)
     found = checked(of, method, boast)
     assert {row.name for row in found.contradictions} == set(rows)
 
@@ -265,7 +267,7 @@ def test_a_claim_that_does_not_hold_is_seen(twin, rows):
 def test_a_rotor_that_is_less_symplectic_than_promised_is_seen():
     of = kinds.kind("top")
     method = ct.Splitting(4, rotor=ct.DMV(6))
-    honest = promises(of.system, method)
+    honest = Pairing.of(of.system, method).promises
     boast = Promises(replace(honest.traits, nearly=10), honest.kept)
     assert checked(of, method, honest)["symplectic"].verdict == "to order 6"
     assert checked(of, method, boast)["symplectic"].contradicts

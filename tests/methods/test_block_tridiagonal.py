@@ -9,8 +9,8 @@ import pytest
 
 import catena as ct
 from catena.engine import collector
-from catena.engine.build import interpreted
 from catena.engine.headers import PYTHON, module_text
+from catena.engine.plain_python import interpreted
 from catena.kernel import bind
 from catena.methods import block_tridiagonal, modes, stages
 from catena.methods.tableaux import gauss, radau_iia, sun_geng

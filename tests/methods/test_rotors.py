@@ -16,7 +16,7 @@ import broken
 import catena as ct
 import harness
 from bodies import EPS, TOPS, Tangent, distance, free_problem, run_to, slope
-from catena.engine.build import can_treat, choose_view
+from catena.engine.pairing import Pairing, can_treat
 from catena.geometry.free_motion import free_motion
 from catena.geometry.quaternion import exponential, renew, turn_about_axis, turn_right
 from catena.methods import rotations as kernels
@@ -38,7 +38,7 @@ PRECISE_LEVEL = harness.PRECISE_LEVEL
 def rotor_methods() -> list[Method]:
     """Every registered method that turns free bodies, rather than solving their equations; and two compositions."""
     turning = [m for kind in registered() for m in kind.examples() if can_treat(BODY.system, m)]
-    rotors = [m for m in turning if choose_view(BODY.system, m)[0].name in ("rotor", "constrained")]
+    rotors = [m for m in turning if Pairing.of(BODY.system, m).view.name in ("rotor", "constrained")]
     return [*rotors, ct.Composition(ct.SymmetricRotation(), "suzuki4"), ct.Composition(ct.DMV(2), "kahanli6")]
 
 

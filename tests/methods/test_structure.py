@@ -12,7 +12,8 @@ import catena as ct
 import harness
 import many_digits
 from catena.auditing import EPS
-from catena.engine.build import build, can_treat
+from catena.engine.build import build
+from catena.engine.pairing import can_treat
 from catena.methods import iteration
 from catena.methods.base import Bounded, Drifts, Exact
 from harness import examples, pairs, problem, slow_where

@@ -13,8 +13,9 @@ import bodies
 import catena as ct
 import harness
 from bodies import EPS, GENERAL, HEAVY, TOPS, distance, problem_of, run_to, slope, top_problem
-from catena.engine.build import build, can_treat
+from catena.engine.build import build
 from catena.engine.driver import Driver
+from catena.engine.pairing import can_treat
 from catena.geometry import rotations
 from catena.kernel import bind
 from catena.methods import splitting

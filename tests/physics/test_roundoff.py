@@ -20,8 +20,8 @@ import pytest
 import broken
 import catena as ct
 import harness
-from catena.engine.build import choose_view
 from catena.engine.driver import Driver
+from catena.engine.pairing import Pairing
 from catena.methods.base import Method
 from harness import problem
 
@@ -45,7 +45,7 @@ def relative_errors(method: Method, offset: float) -> np.ndarray:
     """Of the energy at the end, for each start: one compiled loop, with the coefficients of the method."""
     kepler = problem("kepler")
     program = replace(
-        harness.program_of(ct.Gauss(6), kepler, compiled=True), stepper=choose_view(kepler.system, method)[1]
+        harness.program_of(ct.Gauss(6), kepler, compiled=True), stepper=Pairing.of(kepler.system, method).stepper
     )
     errors = []
     for k in range(STARTS):

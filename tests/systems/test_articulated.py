@@ -11,7 +11,7 @@ import pytest
 
 import catena as ct
 import linkages
-from catena.engine.promises import promises
+from catena.engine.pairing import Pairing
 from catena.geometry import rotations
 from catena.methods.base import Method
 from catena.plan import Problem
@@ -299,7 +299,7 @@ def test_the_work_of_dampers_and_loads_is_counted() -> None:
 def test_no_promise_is_made_for_what_is_not_quadratic_in_joint_coordinates() -> None:
     """Gauss keeps quadratic invariants, but momenta are none here. The director form promises all."""
     molecule, _ = linkages.molecule(of=Linkage)
-    gauss, conserving = (promises(molecule, method).kept for method in (ct.Gauss(4), ct.EnergyMomentum()))
+    gauss, conserving = (Pairing.of(molecule, method).promises.kept for method in (ct.Gauss(4), ct.EnergyMomentum()))
     for name in ("energy", "total_momentum", "total_angular_momentum"):
         assert (gauss[name], conserving[name]) == ("none", "exact")
 
@@ -310,9 +310,9 @@ def test_joints_hold_in_their_own_coordinates_whatever_the_method() -> None:
     molecule, _ = linkages.molecule(of=Linkage)
     for name in ("joint_position_residual", "joint_velocity_residual"):
         for method in (ct.Gauss(4), ct.RK4()):
-            assert promises(chain, method).kept[name] == "exact"
-            assert promises(molecule, method).kept[name] == "needed"
-        assert promises(molecule, ct.EnergyMomentum()).kept[name] == "exact"
+            assert Pairing.of(chain, method).promises.kept[name] == "exact"
+            assert Pairing.of(molecule, method).promises.kept[name] == "needed"
+        assert Pairing.of(molecule, ct.EnergyMomentum()).promises.kept[name] == "exact"
 
 
 # Thin bodies ----------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 import catena as ct
 from catena.engine import cache, collector, headers
-from catena.engine.build import interpreted
+from catena.engine.plain_python import interpreted
 from catena.geometry import rotations
 from catena.systems.chains import forces as chain_forces
 from catena.systems.chains.motion import chain_force

@@ -12,8 +12,9 @@ import pytest
 import catena as ct
 from catena import fused, views
 from catena.engine import collector, headers
-from catena.engine.build import Program, build, interpreted
+from catena.engine.build import Program, build
 from catena.engine.driver import Driver
+from catena.engine.plain_python import interpreted
 from catena.methods import lane_rotors
 from catena.methods.splitting import Splitting
 from catena.systems.chains import tile_kernels as chain_tile_kernels

@@ -13,7 +13,7 @@ import catena as ct
 import linkages
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.engine.promises import promises
+from catena.engine.pairing import Pairing
 from catena.methods.base import Method
 from catena.plan import Problem
 from catena.systems.articulated import charts
@@ -222,9 +222,9 @@ def test_loops_stay_closed_for_ever(name: str, method: Method) -> None:
 def test_that_loops_hold_is_promised(name: str) -> None:
     system = problem(name).system
     for method in (ct.RK4(), ct.Gauss(2), ct.EnergyMomentum()):
-        kept = promises(system, method).kept
+        kept = Pairing.of(system, method).promises.kept
         assert {kept["joint_position_residual"], kept["joint_velocity_residual"]} == {"exact"}
-    assert promises(system, ct.Gauss(2)).kept["energy"] == "none"
+    assert Pairing.of(system, ct.Gauss(2)).promises.kept["energy"] == "none"
 
 
 @pytest.mark.parametrize("kind", ["Spherical", "Universal", "Screw", "Planar"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.engine.build import choose_view
+from catena.engine.pairing import Pairing
 from catena.plan import Plan, make_plan
 from catena.systems.alike import Alike
 from catena.systems.chains import spectrum
@@ -55,7 +55,7 @@ def everything(n: int, *, mixed: bool, potential: Any) -> Callable[[], Plan]:
         chain, where = row(n, mixed=mixed, potential=potential)
         start = chain.start(**where)
         plan, _ = make_plan(chain, start, ct.Splitting(2), dt=0.002, steps=1, t_end=None)
-        view, _ = choose_view(chain, plan.method)
+        view, _ = Pairing.of(chain, plan.method)
         view.unpack(view.pack(start), 0.0)
         chain.parameter_arrays()
         chain.describe()

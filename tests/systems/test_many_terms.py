@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 import catena as ct
 import uncompiled
 from catena.cases import CaseError, read_case
-from catena.engine.build import build, can_treat
+from catena.engine.build import build
+from catena.engine.pairing import can_treat
 from catena.errors import InputError
 from catena.expressions import parse, terms
 from catena.expressions.terms import Constants, evaluated, shapes_of

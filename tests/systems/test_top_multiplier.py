@@ -15,8 +15,9 @@ import bodies
 import catena as ct
 import harness
 from bodies import GENERAL, HEAVY, distance, run_to, unit
-from catena.engine.build import build, can_treat
+from catena.engine.build import build
 from catena.engine.driver import Driver
+from catena.engine.pairing import can_treat
 from catena.methods.base import Method, registered
 from catena.plan import Problem, make_plan
 from catena.systems.base import system_from

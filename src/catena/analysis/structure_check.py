@@ -11,7 +11,8 @@ import numpy as np
 from ..auditing import Audit
 from ..engine.build import Program, build
 from ..engine.driver import Driver
-from ..engine.promises import Promises, promises
+from ..engine.pairing import Pairing
+from ..engine.promises import Promises
 from ..errors import CapabilityError, InputError
 from ..methods.base import Method, Traits
 from ..named_rows import NamedRows
@@ -189,7 +190,7 @@ def check(system: System | Problem, method: Method, start: State | None = None, 
             do="make one with system.start(...), or give a Problem",
         )  # fmt: skip
     given = None if dt is None else positive_number(dt, "dt")
-    found = promises(system, method)
+    found = Pairing.of(system, method).promises
     begun = system.begun(start)
     return check_program(build(begun, method), start, found, dt=given, guess=guess or 0.1)
 

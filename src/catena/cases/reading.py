@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from ..engine.build import choose_view
+from ..engine.pairing import Pairing
 from ..errors import CapabilityError, InputError, nearest
 from ..expressions import parse
 from ..methods.base import Method, method_from
@@ -67,6 +67,7 @@ class _Reading:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.mistakes: list[Mistake] = []
+        self.pairing: Pairing | None = None  # held until the plan asks for it
         self.misspelt: set[Any] = set()  # tables with unknown keys: what they seem to lack may be among these
 
     def case(self) -> Case:
@@ -158,7 +159,7 @@ class _Reading:
             return None
         method = self.attempt(("method",), lambda: method_from(table.given()))
         if method is not None and system is not None:
-            self.attempt(("method", "kind"), lambda: choose_view(system, method))
+            self.pairing = self.attempt(("method", "kind"), lambda: Pairing.of(system, method))
         return method
 
     def watched(self, kind: type[Any], name: str, tables: Sequence[Any], names: list[str] | None) -> list[Any]:
@@ -218,6 +219,7 @@ def _case(
     system: System, start: State, method: Method | None, run: Any, sections: Any, events: Any, units: Table
 ) -> Case:
     plan, steps = make_plan(
-        system, start, method, dt=run.dt, steps=run.steps, t_end=run.t_end, every=run.every, sections=sections, events=events
+        system, start, method, dt=run.dt, steps=run.steps, t_end=run.t_end, every=run.every, sections=sections, events=events,
+        units=units.given(),
     )  # fmt: skip
-    return Case(replace(plan, units=units.given()), steps, run.out)
+    return Case(plan, steps, run.out)

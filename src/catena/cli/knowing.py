@@ -79,7 +79,7 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
     from ..output.page.facts import rhythm
     from ..runs import StoredRun as Opened
 
-    run = Opened(path)
+    run = Opened.opened(path)
     planned = run.ending.get("steps", run.planned_steps)
     if as_json:
         facts_of = {

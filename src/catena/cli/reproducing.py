@@ -39,7 +39,8 @@ def common_combinations() -> Iterator[tuple[str, str, Any]]:
     """
     from .. import problems
     from ..cases import default_case, read_case, template, template_names
-    from ..engine.build import build, can_treat
+    from ..engine.build import build
+    from ..engine.pairing import can_treat
     from ..methods.base import method_from, registered
 
     plain = [kind.examples()[0] for kind in registered()]

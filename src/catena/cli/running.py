@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,30 +83,18 @@ def resume(
 ) -> None:
     """Continue a stored run that was stopped, or extend a finished one."""
     be(quiet=quiet)
-    from ..plan import step_count
     from ..runs import read_run_spec
-    from ..simulation import resume as resume_run
-    from ..store import read_checkpoint
-    from ..trust import check_run, run_of
+    from ..simulation import StoppedRun
 
     read_run_spec(path)
-    checkpoint = read_checkpoint(path, to_read=False)
-    plan, total = run_of(path)
-    if checkpoint is not None:
-        check_run(path, plan, checkpoint)
-        total = checkpoint.head.get("steps", total)
-    if t_end is not None or steps is not None:
-        total = step_count(plan.dt, plan.t0, steps=steps, t_end=t_end)
-    introduce(plan, total, title=f"resuming {path}", store=path, made=0 if checkpoint is None else checkpoint.step)
     progress = False if quiet else None
-    finish(
-        lambda: resume_run(path, t_end=t_end, steps=steps, progress=progress, anyway=anyway),
-        place=Place(path),
-        plots=plots,
-        data=data,
-        page=page,
-        as_json=as_json,
-    )
+    with closing(StoppedRun.reopened(path)) as stopped:
+        total = stopped.steps(t_end=t_end, steps=steps)
+        introduce(stopped.plan, total, title=f"resuming {path}", store=path, made=stopped.made)
+        finish(
+            lambda: stopped.go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway),
+            place=Place(path), plots=plots, data=data, page=page, as_json=as_json,
+        )  # fmt: skip
 
 
 def introduce(plan: Plan, steps: int, *, title: str, store: Any, made: int = 0) -> None:
@@ -164,7 +153,7 @@ def show_run(run: Run, *, as_json: bool) -> None:
         show_json(
             {
                 "case": run.plan.describe(), "steps": run.steps, "time": float(run.final.time),
-                "ending": run.ending.get("reason", ""), "out": str(run.path) if hasattr(run, "path") else None,
+                "ending": run.ending.get("reason", ""), "out": None if run.path is None else str(run.path),
                 "audit": audit.to_dict(), "ok": audit.ok, "damage": list(audit.damage), "sections": counts,
                 "events": [{"name": name, "time": time} for name, time in happened],
             }

@@ -1,27 +1,25 @@
-"""System x method -> one program: the meeting place of the two.
+"""System x method -> one program.
 
-The method names the views it can work with, best first; the first one that the system offers is taken,
-its kernels and those of the method are collected into one text, and that text is compiled (or run
-as plain Python).
+The kernels of the view that the two share (`catena.engine.pairing`) and those of the method are collected into one text, and that
+text is compiled (or run as plain Python).
 """
 
 from __future__ import annotations
 
-import math
-import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import kernel, summation, views
-from ..errors import CapabilityError
-from ..methods.base import Method, Stepper, registered
+from ..methods.base import Method, Stepper
 from ..systems.base import System
 from . import bounds, cache, collector, headers, loop, own_lines, sections
 from .arrays import Arrays, locked
+from .pairing import Pairing
+from .plain_python import interpreted
 
 
 @dataclass(frozen=True)
@@ -63,80 +61,12 @@ class Program:
         return self.system.public_width + self.system.invariant_width
 
 
-def choose_view(system: System, method: Method) -> tuple[views.View, Stepper]:
-    """The best view that the system offers and the method can use."""
-    reasons: list[CapabilityError] = []
-    for name in method.needs:
-        view = system.view(name)
-        if view is None:
-            continue
-        try:
-            return view, _fitted(system, method, view)
-        except CapabilityError as reason:
-            reasons.append(reason)
-    raise CapabilityError(
-        f"{method} cannot treat {system.title}: "
-        + (
-            "; ".join(dict.fromkeys(reason.wrong for reason in reasons))
-            or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"
-        ),
-        do=_instead(system, method, reasons),
-    )
-
-
-def _fitted(system: System, method: Method, view: views.View) -> Stepper:
-    """The step of the method on a view, with kernels that are written from its field, if any."""
-    stepper = method.stepper(view)
-    if stepper.recorded is None:
-        return stepper
-    parts = collector.collect(views.field, {**view.fills, views.dimension: view.dimension})
-    arrays = Arrays.of(system, view, stepper).used_by(parts)
-    text = headers.module_text("field", parts, arrays.types, header=headers.PYTHON, entry="@_fn")
-    whole = tuple((name, array.tobytes()) for name, array in arrays.together.items() if array.dtype.kind == "i")
-    key = (method, text, whole)
-    if key not in _recorded:
-        _recorded[key] = stepper.recorded(
-            stepper, lambda module: interpreted(text, module).advance, arrays.together, view.dimension
-        )
-    return _recorded[key]
-
-
-_recorded: dict[Any, Stepper] = {}  # running a field and writing its series takes longer than a look
-
-
-def _instead(system: System, method: Method, reasons: Sequence[CapabilityError]) -> str:
-    """What works: what the refusals themselves advise, else the same method with other parameters; then other methods by name."""
-    own = list(dict.fromkeys(reason.do for reason in reasons if reason.do))
-    if not own:
-        own = [f"use {example}" for example in type(method).examples() if can_treat(system, example)][:1]
-    others = [name for name in methods_for(system) if name != method.name and f"{name}(" not in "".join(own)]
-    named = [f"{'' if own else 'use '}one of {', '.join(others)}"] if others else []
-    return ", or ".join([*own, *named])
-
-
-def can_treat(system: System, method: Method) -> bool:
-    """Whether the method can treat the system."""
-    for name in method.needs:
-        try:
-            view = system.view(name)
-            if view is not None:
-                _fitted(system, method, view)
-                return True
-        except CapabilityError:
-            continue
-    return False
-
-
-def methods_for(system: System) -> list[str]:
-    """Names of the methods that can treat a system, with some of their parameters at least."""
-    return [kind.name for kind in registered() if any(can_treat(system, method) for method in kind.examples())]
-
-
 def program_parts(
     system: System, method: Method, *, crossing: Crossing | None = None, entry: Any = loop.advance
 ) -> tuple[views.View, Stepper, list[collector.Part]]:
     """The view, the stepper and the functions of the loop of this pair."""
-    view, stepper = choose_view(system, method)
+    pairing = Pairing.of(system, method)
+    view, stepper = pairing.view, pairing.stepper
     fills: dict[Any, Any] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
     if view.literal:
         fills[views.dimension] = view.dimension
@@ -193,19 +123,6 @@ def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title
     checked = bounds.are_wanted()
     text = headers.module_text(title, parts, [], header=headers.CPU, entry=entry, checked=checked)
     return cache.load(text, title).advance
-
-
-def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
-    """A generated text as a module of plain Python functions, with another `math` if wanted."""
-    module = types.ModuleType("catena_interpreted")
-    exec(_bytecode(text), module.__dict__)
-    module.__dict__["math"] = math_module
-    return module
-
-
-@lru_cache(128)
-def _bytecode(text: str) -> types.CodeType:
-    return compile(text, "<interpreted>", "exec")
 
 
 def empty_marks(program: Program) -> np.ndarray:

@@ -67,6 +67,12 @@ class Driver:
         z, e = (self.z, self.e) if fold is None else (fold.fold(self.z), self.e[:0])
         return {"z": z, "e": e, "carry": self.carry, "scale": self.scale, "looks": self.looks, "marks": self.marks}
 
+    @property
+    def state_bytes(self) -> int:
+        """Size of that."""
+        kept = sum(self.program.view.kept_sizes)
+        return 8 * kept + sum(array.nbytes for array in (self.carry, self.scale, self.looks, self.marks))
+
     def restore(self, step: int, arrays: dict[str, Array]) -> None:
         """Go (back) to a state; one that knows of no looks has seen nothing between its samples."""
         self.step = step
@@ -131,7 +137,7 @@ class Driver:
         marks, scale = self.marks.copy(), self.scale.copy()
         row = self.first_row()
         self.marks[...], self.scale[...] = marks, scale
-        return row.status == OK and bool((np.abs(self.z) < LARGEST).all())
+        return row.status == OK and bool(self.z.min() > -LARGEST and self.z.max() < LARGEST)
 
     def _until_failure(self, steps: int, status: int) -> Chunk:
         """Repeat a chunk that failed up to its last sound step, found by halving.

@@ -1,4 +1,4 @@
-"""What a method promises for a system: the one answer for tables, cases, stores, audits and documentation.
+"""What a method promises for a system; `Pairing.promises` is the one answer for tables, cases, stores, audits and documentation.
 
 A method declares its traits for the equations that it is made for. Which of them hold depends on the view that it takes of a
 system: on a free body the midpoint rule is another map than on a Hamiltonian, and in coordinates that are not canonical no
@@ -7,14 +7,13 @@ Runge-Kutta method is symplectic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..methods.base import Bounded, Method, Traits
-from ..systems.base import System
+from ..systems.base import Invariant
 from ..views import View
-from .build import choose_view
 
 
 @dataclass(frozen=True)
@@ -49,12 +48,11 @@ class Promises:
         }
 
 
-def promises(system: System, method: Method) -> Promises:
-    """What this method promises for this system; CapabilityError if it cannot treat it."""
-    view, _ = choose_view(system, method)
+def promised_on(view: View, method: Method, invariants: Iterable[Invariant]) -> Promises:
+    """What this method promises with a view of a system that has these invariants; asked as `Pairing.promises`."""
     traits = _in_view(method.traits_on(view), view)
     kept = {}
-    for invariant in system.invariants:
+    for invariant in invariants:
         word = "exact" if view.held & invariant.tags else traits.promise(invariant.tags - view.withdrawn)
         kept[invariant.name] = "needed" if word == "none" and view.needed & invariant.tags else word
     return Promises(traits, kept)

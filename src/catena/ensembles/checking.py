@@ -7,7 +7,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..engine.build import choose_view
 from ..errors import StoreError
 from ..plan import positive_integer, positive_number
 from ..simulation import FAILURES
@@ -49,7 +48,7 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
                 raise ValueError(f"{name} = {shown(value)} is not one of {', '.join(known)}")
         members = whole(spec["members"], "members", least=1)
         job = job_from(told)
-        require_usable(job.system, job.method, job.describe(apart={}))
+        require_usable(job, job.describe(apart={}))
         columns = {column.name for stream in layout.streams for column in stream.columns}
         older = not any(f"{invariant.name}_seen" in columns for invariant in job.system.invariants)
         check_streams(layout.streams, older_streams_of(job) if older else streams_of(job))
@@ -72,7 +71,7 @@ def starts_of(path: str | Path, store: Store, job: Job, members: int) -> tuple[A
     all_given = store.given()
     given: dict[str, Any] = {name: all_given[name] for name in STARTS if name in all_given}
     with described_in(path, "given"):
-        check_arrays(given, {"z": (members, choose_view(job.system, job.method)[0].dimension), "times": (members,)})
+        check_arrays(given, {"z": (members, job.pairing.view.dimension), "times": (members,)})
         for name, array in given.items():
             require_finite(array, name)
         if job.kept_rows and (given["times"] != given["times"][0]).any():

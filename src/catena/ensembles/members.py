@@ -28,9 +28,9 @@ from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..engine.folding import compiled_fold
 from ..engine.looks import seen_deviation, unseen, usual_size
+from ..engine.pace import Pace
 from ..methods.base import Method, stored_method
-from ..plan import positive_integer
-from ..simulation import CHUNK_BYTES, CHUNK_SECONDS
+from ..plan import Stepping, positive_integer
 from ..store.long_arrays import set_apart
 from ..systems.base import System, system_from
 from ..views import OK
@@ -70,8 +70,8 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Job:
-    """What all members have in common; it can be sent to another process."""
+class Job(Stepping):
+    """What all members have in common: a plan without a start; it can be sent to another process."""
 
     system: System
     method: Method
@@ -90,7 +90,7 @@ class Job:
     @property
     def rows(self) -> int:
         """Samples of a member that does not fail, the start among them."""
-        return 1 + self.steps // self.every
+        return self.rows_after(self.steps)
 
     @property
     def kept_rows(self) -> int:
@@ -206,8 +206,7 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
     fold, edges, public = compiled_fold(), job.edges.astype(float), job.system.public_width
     sums = np.zeros((len(z), BLOCKS, job.system.invariant_width))
     looks = np.empty((len(z), *unseen(job.system.invariant_width).shape))
-    most = max(1, CHUNK_BYTES // (8 * job.program.width)) * job.every
-    chunk_steps = FIRST_CHUNK
+    pace = Pace(FIRST_CHUNK, every=job.every, most=Pace.most_for(job.program.width, job.every))
     for i in range(len(z)):
         driver = Driver(job.program, z[i], t0=times[i], dt=job.dt, every=job.every)
         chunk = driver.first_row()
@@ -215,14 +214,14 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
         batch.samples[i, :1] = chunk.rows
         while chunk.status == OK and driver.step < job.steps and not job.stop.is_set():
             began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
-            chunk = driver.advance(min(chunk_steps, most, job.steps - driver.step))
+            chunk = driver.advance(pace.after(driver.step, job.steps - driver.step))
             job.tally.add(driver.step - before)
             count = len(chunk.rows)
             if job.kept_rows:
                 batch.samples[i, number : number + count] = chunk.rows
             invariants = np.ascontiguousarray(chunk.rows[:, public:])
             fold(invariants, count, number, batch.start[i, public:], edges, batch.worst[i], sums[i])
-            chunk_steps = _next_chunk(min(chunk_steps, most), time.perf_counter() - began)
+            pace.took(driver.step - before, time.perf_counter() - began)
         batch.status[i], batch.made[i], batch.scale[i] = chunk.status, driver.step, driver.scale
         looks[i] = driver.looks
         job.tally.add(job.steps - driver.step, members=1, failed=int(chunk.status != OK))
@@ -230,11 +229,6 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
         batch.final[i] = chunk.rows[-1] if sampled else driver.first_row().rows[0]
     batch.fit(job, sums, looks)
     return batch
-
-
-def _next_chunk(steps: int, seconds: float) -> int:
-    """Steps for about CHUNK_SECONDS, after so many took so long: short enough to stop soon, long enough to cost nothing."""
-    return max(1, int(steps * min(4.0, max(0.25, CHUNK_SECONDS / max(seconds, 1e-9)))))
 
 
 def workers_for(job: Job, threads: int | None) -> int:
@@ -316,15 +310,15 @@ def on_card(job: Job, z: Array, times: Array, show: Show | None = None) -> Batch
         batch = Batch.empty(job, driver.members)
         batch.start[:] = driver.first_rows()
         batch.samples[:, :1] = batch.start[:, None]
-        chunk_steps = FIRST_CHUNK
+        pace = Pace(FIRST_CHUNK, every=job.every)
         while driver.step < job.steps and (driver.status == OK).any():
             began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
-            rows = driver.advance(min(chunk_steps, job.steps - driver.step), keep=bool(job.kept_rows))
+            rows = driver.advance(pace.after(driver.step, job.steps - driver.step), keep=bool(job.kept_rows))
             batch.samples[:, number : number + rows.shape[1]] = rows
             job.tally.add((driver.step - before) * driver.members)
             if show is not None:
                 show()
-            chunk_steps = _next_chunk(min(chunk_steps, job.steps), time.perf_counter() - began)
+            pace.took(driver.step - before, time.perf_counter() - began)
         failed = int((driver.status != OK).sum())
         job.tally.add((job.steps - driver.step) * driver.members, members=driver.members, failed=failed)
         worst, sums, scale, looks = driver.tallies()

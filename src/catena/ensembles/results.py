@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..auditing import Sizes
-from ..engine.promises import promises
 from ..errors import InputError, StepFailure
 from ..origin import Origin, changes, origins_in
 from ..runs import read_store
@@ -170,7 +169,7 @@ class Ensemble:
         """Promised against measured, one row per invariant, over the members that did not fail."""
         sound = np.flatnonzero(self._column("status") == OK)
         steps = (self._job.rows - 1) * self.every
-        promised = promises(self.system, self.method).kept
+        promised = self._job.pairing.promises.kept
         rows = []
         for invariant in self.system.invariants:
             name, shape = invariant.name, (len(sound), invariant.width)

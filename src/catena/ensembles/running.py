@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..engine.build import choose_view
 from ..errors import InputError, Interrupted, nearest
 from ..methods.base import Method
 from ..origin import Origin, going_on, origins_in
@@ -105,7 +104,7 @@ def ensemble(
     require_resolved(plan.dt, float(times[np.abs(times).argmax()]), count)
     job = Job(bare, plan.method, plan.dt, count, plan.every, keep)
     require_memory(job, len(times), threads=threads, stored=out is not None)
-    pack = choose_view(bare, plan.method)[0].pack
+    pack = job.pairing.view.pack
     z = np.array([pack(first), *map(pack, states)])
     if device == "cuda":
         _check_card(threads=threads, client=client)

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 
 from ..engine import headers
 from ..engine.arrays import Arrays
-from ..engine.build import interpreted, program_parts
+from ..engine.build import program_parts
+from ..engine.plain_python import interpreted
 from ..geometry.free_motion import free_motion
 from ..methods.base import Method
 from ..systems.body import Body

@@ -91,18 +91,20 @@ def pack(slot: Slot) -> bytes:
         }
     )
     parts = [MAGIC, len(head).to_bytes(LENGTH_BYTES, "little"), head, *(array.tobytes() for array in arrays.values())]
-    body = b"".join(parts)
-    return body + hashlib.sha256(body).digest()
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return b"".join([*parts, digest.digest()])
 
 
 def unpack(data: bytes) -> Slot:
     """Read the bytes of a state file; ValueError if they are not whole."""
-    body, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+    body, digest = memoryview(data)[:-DIGEST_BYTES], data[-DIGEST_BYTES:]  # a state may be large: no copies of it
     if not data.startswith(MAGIC) or hashlib.sha256(body).digest() != digest:
         raise ValueError("fails its checksum")
     start = len(MAGIC) + LENGTH_BYTES
     end = start + int.from_bytes(body[len(MAGIC) : start], "little")
-    head = read_json(body[start:end])
+    head = read_json(bytes(body[start:end]))
     check_head(head)
     sizes = [np.dtype(kind).itemsize * prod(shape) for _, kind, shape in head["arrays"]]
     if end + sum(sizes) != len(body):
@@ -165,6 +167,18 @@ def read_slots(store: Path, *, layout: str) -> tuple[list[Slot], list[str]]:
             continue
         slots.append(slot)
     return sorted(slots, key=lambda slot: -slot.generation), damage
+
+
+def slot_marks(store: Path) -> list[tuple[int, int, int] | None]:
+    """What tells whether a state file was replaced since: a commit writes a new file, and renames it."""
+    marks: list[tuple[int, int, int] | None] = []
+    for generation in range(SLOTS):
+        try:
+            found = slot_path(store, generation).lstat()
+            marks.append((found.st_ino, found.st_mtime_ns, found.st_size))
+        except FileNotFoundError:
+            marks.append(None)
+    return marks
 
 
 def sound_slots(slots: list[Slot], damage: list[str], layout: Layout) -> tuple[list[Slot], list[str]]:

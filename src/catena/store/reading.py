@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from catena.errors import StoreError
 from catena.store.checking import read_json
-from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, sound_slots
+from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, slot_marks, sound_slots
 from catena.store.files import explained, read_file
 from catena.store.foreign import foreign_entries, special_entries
 from catena.store.layout import (
@@ -236,10 +236,10 @@ def observe(store: Path, layout: Layout) -> tuple[list[Slot], list[str], bytes]:
     digest = layout.digest()
     root = store / ROOT_METADATA
     while True:
+        before = slot_marks(store)
         slots, damage = read_slots(store, layout=digest)
         data = _content(root)
-        again, _ = read_slots(store, layout=digest)
-        if [slot.generation for slot in slots] == [slot.generation for slot in again]:
+        if slot_marks(store) == before:
             return *sound_slots(slots, damage, layout), data
 
 

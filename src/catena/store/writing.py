@@ -178,6 +178,13 @@ class Store:
         return self._layout.spec
 
     @property
+    def checkpoint(self) -> Checkpoint:
+        """What was committed last, also of a store that was closed; its arrays are those that the caller gave."""
+        if self._slot is None:
+            raise ValueError("nothing was committed yet")
+        return self._slot.checkpoint
+
+    @property
     def attributes(self) -> dict[str, Any]:
         """What the store says of itself to any reader."""
         return self._layout.attributes

@@ -119,10 +119,11 @@ def side_by_side(table: Array, shape: tuple[int, int]) -> Array:
 def to_tiles(chain: Chain, shape: tuple[int, int], m: int, state: State) -> Array:
     """r, q, p, y in tiles; nothing known of the forces, no kick pending."""
     n, z = chain.count, to_split(chain, state)
-    kept = np.zeros((X, n))
+    all_kept = np.zeros(X * n + 1)
+    kept = all_kept[:-1].reshape(X, n)
     kept[R:Q], kept[Q:X] = z[: 3 * n].reshape(n, 3).T, z[3 * n : 7 * n].reshape(n, 4).T
     kept[P:Y], kept[Y:LOW] = z[7 * n : 10 * n].reshape(n, 3).T, z[10 * n :].reshape(n, 3).T
-    return unfold_tiles(n, shape, m, np.append(kept, 0.0))
+    return unfold_tiles(n, shape, m, all_kept)
 
 
 def fold_tiles(count: int, shape: tuple[int, int], m: int, z: Array) -> Array:

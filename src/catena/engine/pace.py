@@ -1,0 +1,39 @@
+"""How many steps are made at once: few enough to stop soon, enough to cost nothing."""
+
+from __future__ import annotations
+
+CHUNK_SECONDS = 0.1
+CHUNK_BYTES = 2**22  # of the rows of a chunk
+SECONDS_PER_BYTE = 2.5e-8  # of the state, which is copied before each chunk: some thirty times as long as that takes
+UNLIMITED = 2**62
+
+
+class Pace:
+    """The length of the next chunk of steps, from the time that those before it took.
+
+    Parameters
+    ----------
+    first : steps of the first chunk
+    most : of any
+    every : steps between samples; the row of a chunk that ends with one need not be made for its sake
+    state : bytes that are copied before each
+    """
+
+    def __init__(self, first: int, *, every: int, most: int = UNLIMITED, state: int = 0) -> None:
+        self.steps, self._most, self._every = first, most, every
+        self.seconds = CHUNK_SECONDS + SECONDS_PER_BYTE * state
+
+    @staticmethod
+    def most_for(width: int, every: int) -> int:
+        """Steps whose sample rows of this width are not too large."""
+        return max(1, CHUNK_BYTES // (8 * width)) * every
+
+    def after(self, step: int, *limits: int) -> int:
+        """Steps of the chunk after a step, if no more than these may be made: up to a sample, if it reaches one."""
+        most = min(self.steps, self._most, *limits)
+        return (step + most) // self._every * self._every - step or most if most > self._every else most
+
+    def took(self, made: int, seconds: float) -> None:
+        """So many steps took so long: go on with as many as take the time of a chunk, but change their number fourfold at most."""
+        wanted = made * self.seconds / max(seconds, 1e-6)
+        self.steps = int(min(max(1.0, 0.25 * self.steps, wanted), 4.0 * self.steps, float(UNLIMITED)))

@@ -1,0 +1,131 @@
+"""System x method: what the two are together, found once and asked by everybody.
+
+The method names the views that it can work with, best first; the first one that the system offers and the method takes is theirs.
+Cases are checked with it, plans, runs, audits and stores ask it, and programs are built from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from .. import views
+from ..errors import CapabilityError
+from ..methods.base import Method, Stepper, registered
+from ..systems.base import System
+from ..views import View
+from . import collector, headers
+from .arrays import Arrays
+from .plain_python import interpreted
+from .promises import Promises, promised_on
+
+
+class Pairing:
+    """A system with a method that can treat it; CapabilityError, naming those that can, if it cannot.
+
+    Ask `Pairing.of(system, method)`, which makes it once.
+
+    Attributes
+    ----------
+    system, method : the two
+    view : what the method sees of the system
+    stepper : the method fitted to that view, with its tables
+    """
+
+    _known: ClassVar[WeakValueDictionary[tuple[int, int], Pairing]] = WeakValueDictionary()
+
+    def __init__(self, system: System, method: Method) -> None:
+        self.system, self.method = system, method
+        self.view, self.stepper = _choose_view(system, method)
+
+    @classmethod
+    def of(cls, system: System, method: Method) -> Pairing:
+        """The pairing of these two objects: the one that is there as long as somebody holds it, else a new one.
+
+        It holds both objects, so their identities belong to nothing else meanwhile, and nothing outlives who asked.
+        """
+        found = cls._known.get((id(system), id(method)))
+        if found is None:
+            found = cls._known[id(system), id(method)] = cls(system, method)
+        return found
+
+    @cached_property
+    def promises(self) -> Promises:
+        """What the method promises for this system: the one answer for tables, cases, stores, audits and documentation."""
+        return promised_on(self.view, self.method, self.system.invariants)
+
+    @property
+    def limit(self) -> float:
+        """The largest dt times highest frequency for which a step is stable; inf if there is none, 0 if none is stable."""
+        return self.promises.traits.stability
+
+
+def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
+    """The best view that the system offers and the method can use."""
+    reasons: list[CapabilityError] = []
+    for name in method.needs:
+        view = system.view(name)
+        if view is None:
+            continue
+        try:
+            return view, _fitted(system, method, view)
+        except CapabilityError as reason:
+            reasons.append(reason)
+    raise CapabilityError(
+        f"{method} cannot treat {system.title}: "
+        + (
+            "; ".join(dict.fromkeys(reason.wrong for reason in reasons))
+            or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"
+        ),
+        do=_instead(system, method, reasons),
+    )
+
+
+def _fitted(system: System, method: Method, view: View) -> Stepper:
+    """The step of the method on a view, with kernels that are written from its field, if any."""
+    stepper = method.stepper(view)
+    if stepper.recorded is None:
+        return stepper
+    parts = collector.collect(views.field, {**view.fills, views.dimension: view.dimension})
+    arrays = Arrays.of(system, view, stepper).used_by(parts)
+    text = headers.module_text("field", parts, arrays.types, header=headers.PYTHON, entry="@_fn")
+    whole = tuple((name, array.tobytes()) for name, array in arrays.together.items() if array.dtype.kind == "i")
+    key = (method, text, whole)
+    if key not in _recorded:
+        _recorded[key] = stepper.recorded(
+            stepper, lambda module: interpreted(text, module).advance, arrays.together, view.dimension
+        )
+    return _recorded[key]
+
+
+_recorded: dict[Any, Stepper] = {}  # running a field and writing its series takes longer than a look
+
+
+def _instead(system: System, method: Method, reasons: Sequence[CapabilityError]) -> str:
+    """What works: what the refusals themselves advise, else the same method with other parameters; then other methods by name."""
+    own = list(dict.fromkeys(reason.do for reason in reasons if reason.do))
+    if not own:
+        own = [f"use {example}" for example in type(method).examples() if can_treat(system, example)][:1]
+    others = [name for name in methods_for(system) if name != method.name and f"{name}(" not in "".join(own)]
+    named = [f"{'' if own else 'use '}one of {', '.join(others)}"] if others else []
+    return ", or ".join([*own, *named])
+
+
+def can_treat(system: System, method: Method) -> bool:
+    """Whether the method can treat the system."""
+    for name in method.needs:
+        try:
+            view = system.view(name)
+            if view is not None:
+                _fitted(system, method, view)
+                return True
+        except CapabilityError:
+            continue
+    return False
+
+
+def methods_for(system: System) -> list[str]:
+    """Names of the methods that can treat a system, with some of their parameters at least."""
+    return [kind.name for kind in registered() if any(can_treat(system, method) for method in kind.examples())]

@@ -1,0 +1,21 @@
+"""Generated texts as plain Python."""
+
+from __future__ import annotations
+
+import math
+import types
+from functools import lru_cache
+from typing import Any
+
+
+def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
+    """A generated text as a module of plain Python functions, with another `math` if wanted."""
+    module = types.ModuleType("catena_interpreted")
+    exec(_bytecode(text), module.__dict__)
+    module.__dict__["math"] = math_module
+    return module
+
+
+@lru_cache(128)
+def _bytecode(text: str) -> types.CodeType:
+    return compile(text, "<interpreted>", "exec")
