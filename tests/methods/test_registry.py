@@ -22,9 +22,9 @@ import pytest
 import catena as ct
 import harness
 from catena import methods
-from catena.engine.build import methods_for
-from catena.methods import base
-from catena.methods.base import Method, find, method_from, register, registered
+from catena.engine.pairing import methods_for
+from catena.methods.base import METHODS, Method, find, method_from, register, registered
+from catena.registry import _all_plugins
 from harness import each, problem
 from processes import run_python
 
@@ -59,7 +59,7 @@ def test_every_method_is_a_public_name_of_catena():
 
 
 def test_a_method_that_is_not_registered_is_seen(monkeypatch):
-    monkeypatch.delitem(base._registry, "RK4")
+    monkeypatch.delitem(METHODS._kinds, "RK4")
     with pytest.raises(AssertionError):
         test_every_method_of_the_folder_is_registered()
 
@@ -220,8 +220,8 @@ def plugin(tmp_path, monkeypatch):
     """A method in a package of its own, found by its entry point."""
     (tmp_path / "third_party.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(base, "_registry", dict(base._registry))
-    monkeypatch.setattr(base, "_loaded", False)
+    monkeypatch.setattr(METHODS, "_kinds", dict(METHODS._kinds))
+    monkeypatch.setattr(METHODS, "_loaded", False)
     entry = importlib.metadata.EntryPoint("two_thirds", "third_party", "catena.methods")
     found = importlib.metadata.EntryPoints([entry])
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **which: found.select(**which))
@@ -255,7 +255,7 @@ def test_an_interrupted_import_of_the_methods_is_made_up_for():
 
 def test_a_method_of_another_package_is_listed_run_and_tested_like_our_own(plugin):
     """The recipe of CONTRIBUTING: one file, and every check applies."""
-    assert "TwoThirds" not in base._registry
+    assert "TwoThirds" not in METHODS._kinds
     method = method_from({"kind": "TwoThirds"})
     assert type(method) in registered()
     assert method in harness.examples()
@@ -337,16 +337,18 @@ def bad_plugin(request, tmp_path, monkeypatch):
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text(f"[catena.methods]\n{name} = {name}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(base, "_registry", dict(base._registry))
-    monkeypatch.setattr(base, "_loaded", False)
+    monkeypatch.setattr(METHODS, "_kinds", dict(METHODS._kinds))
+    monkeypatch.setattr(METHODS, "_loaded", False)
+    _all_plugins.cache_clear()
     yield request.param
+    _all_plugins.cache_clear()
     for name in sources:
         sys.modules.pop(name, None)
 
 
 def test_a_plug_in_that_fails_is_named_and_left_out(bad_plugin):
     """Its distribution and the reason are told; built-in methods and other plug-ins are as they were."""
-    own = base._registry["Gauss"]
+    own = METHODS._kinds["Gauss"]
     with pytest.warns(ct.CatenaWarning) as told:
         known = registered()
     (message,) = (str(warning.message) for warning in told)
@@ -359,7 +361,7 @@ def test_a_plug_in_that_fails_is_named_and_left_out(bad_plugin):
 
 
 def test_a_class_with_the_name_of_a_built_in_method_is_refused(monkeypatch):
-    monkeypatch.setattr(base, "_registry", dict(base._registry))
+    monkeypatch.setattr(METHODS, "_kinds", dict(METHODS._kinds))
     with pytest.raises(ct.InputError, match="RK4 is a method of catena"):
 
         @register

@@ -154,7 +154,7 @@ def test_the_tension_of_a_link_is_the_slope_of_its_energy() -> None:
     system, start = problem.system, problem.start
     r, q = start.position.copy(), start.orientation
     r[3:] += [0.05, 0.02, -0.01]  # out of equilibrium
-    tension, energy = link_forces(system, r[None], q[None])
+    tension, energy = link_forces(system.interactions, r[None], q[None])
 
     def exact(place: np.ndarray, j: int) -> float:
         x = [
@@ -177,7 +177,7 @@ def test_the_tension_of_a_link_is_the_slope_of_its_energy() -> None:
 def test_a_chain_in_equilibrium_is_not_under_tension() -> None:
     """The helix is the minimum of the energy of each link. 16 pairs, and tables with steps of 2e-4: 1e-3 allowed."""
     problem = ct.problems.helix_chain(12)
-    tension, _ = link_forces(problem.system, problem.start.position[None], problem.start.orientation[None])
+    tension, _ = link_forces(problem.system.interactions, problem.start.position[None], problem.start.orientation[None])
     assert np.abs(tension).max() < 1e-3
 
 

@@ -94,9 +94,9 @@ def test_every_potential_is_written_in_a_case_as_it_describes_itself(potential):
 
 def test_cases_know_every_potential_and_every_end():
     kinds = {table.model_fields["kind"].annotation.__args__[0]: table for table in (*PLAIN, *WRITTEN)}
-    assert set(kinds) == set(pairwise._kinds)
+    assert set(kinds) == set(pairwise.POTENTIALS.names())
     for kind, table in kinds.items():
-        keys = {field.name for field in dataclasses.fields(pairwise._kinds[kind]) if field.init}
+        keys = {field.name for field in dataclasses.fields(pairwise.POTENTIALS.find(kind)) if field.init}
         assert set(table.model_fields) - {"kind"} == keys
     from catena.cases.kinds.chain import ENDS
 

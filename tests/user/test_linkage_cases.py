@@ -74,12 +74,12 @@ def test_a_linkage_is_the_one_that_python_makes():
     assert "restitution = 1.5 is not at most 1" in found[2]
 
 
-@pytest.mark.parametrize(("tables", "kinds"), [(JOINTS, joints.KINDS), (FORCES, joint_forces.KINDS)])
+@pytest.mark.parametrize(("tables", "kinds"), [(JOINTS, joints.JOINTS), (FORCES, joint_forces.FORCES)])
 def test_cases_know_every_joint_and_force_with_their_arguments(tables, kinds):
     known = {table.model_fields["kind"].annotation.__args__[0]: table for table in tables}
-    assert set(known) == set(kinds)
+    assert set(known) == set(kinds.names())
     for kind, table in known.items():
-        assert set(table.model_fields) - {"kind"} == {field.name for field in fields(kinds[kind]) if field.init}
+        assert set(table.model_fields) - {"kind"} == {field.name for field in fields(kinds.find(kind)) if field.init}
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ..systems.linkages.joint_forces import FORCES as registered_forces
+from ..systems.linkages.joints import JOINTS as registered_joints
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .potentials import AnyPotential, texts_of
-from .tables import Filled, Table, Text, placed
+from .tables import Filled, Table, Text, placed, tables_of
 
 Points = Annotated[list[Vector], Field(min_length=2, max_length=2)]
 Component = float | Filled
@@ -89,8 +91,9 @@ class ScrewTable(AxisTable):
     pitch: float = Field(0.0, description="advance per radian")
 
 
-JOINTS = (
-    SphericalTable, RevoluteTable, PrismaticTable, CylindricalTable, UniversalTable, PlanarTable, ScrewTable, RigidTable,
+JOINTS = tables_of(
+    registered_joints,
+    (SphericalTable, RevoluteTable, PrismaticTable, CylindricalTable, UniversalTable, PlanarTable, ScrewTable, RigidTable),
 )  # fmt: skip
 AnyJoint: Any = Annotated[reduce(or_, JOINTS), Field(discriminator="kind")]
 
@@ -145,7 +148,7 @@ class LoadTable(Table):
     torque: Components = Field([0.0, 0.0, 0.0], description="in space; numbers, or texts in t")
 
 
-FORCES = (SpringTable, DamperTable, SitePairTable, TorsionTable, LoadTable)
+FORCES = tables_of(registered_forces, (SpringTable, DamperTable, SitePairTable, TorsionTable, LoadTable))
 AnyForce: Any = Annotated[reduce(or_, FORCES), Field(discriminator="kind")]
 AnyLoad: Any = Annotated[LoadTable, Field()]
 

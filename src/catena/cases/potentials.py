@@ -9,11 +9,11 @@ from typing import Annotated, Any, ForwardRef, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from ..systems.potentials.link_potentials import POSITION, ROTATION, GayBerne, potential_from
-from ..systems.potentials.pair_potentials import WCA, Harmonic, LennardJones, Morse, Yukawa
+from ..systems.potentials.link_potentials import POSITION, ROTATION, potential_from
+from ..systems.potentials.pairwise import POTENTIALS
 from .bodies import Quaternion, Vector
 from .positions import Path
-from .tables import Filled, Table, Text, placed, table_of
+from .tables import Filled, Table, Text, placed, tables_of
 
 SINGLE, PER_LINK = "<single>", "<per link>"  # tags of the two ways to give a potential; no key is called so
 NESTED: Any = ForwardRef("AnyPotential")
@@ -72,12 +72,8 @@ class PotentialSumTable(Table):
     terms: list[NESTED] = Field(min_length=1)
 
 
-PLAIN = tuple(
-    table_of(potential, kind=(Literal[potential.__name__], ...))
-    for potential in (LennardJones, WCA, Morse, Yukawa, Harmonic, GayBerne)
-)
 WRITTEN = (PairPotentialTable, LinkPotentialTable, BendTwistTable, SwitchedTable, PairTableTable, PotentialSumTable)
-AnyPotential: Any = Annotated[reduce(or_, (*PLAIN, *WRITTEN)), Field(discriminator="kind")]
+AnyPotential: Any = Annotated[reduce(or_, tables_of(POTENTIALS, WRITTEN)), Field(discriminator="kind")]
 for _table in WRITTEN:
     _table.model_rebuild(_types_namespace={"AnyPotential": AnyPotential})
 

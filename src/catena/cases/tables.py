@@ -1,14 +1,14 @@
 """The models of the tables of a case.
 
 What a class or function of catena declares is not declared again: the models of methods, sections, events and
-problems are made from the dataclasses and signatures themselves. Only systems have written models, one file each in
-`kinds`, because Python takes more for them than a file can say.
+problems are made from the dataclasses and signatures themselves, and so are those of systems, potentials, joints and forces of
+other packages. Systems of catena have written models, one file each in `kinds`, because Python takes more for them than a file can say.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cache, reduce
@@ -33,7 +33,8 @@ from pydantic_core import PydanticCustomError
 from .. import problems
 from ..errors import InputError
 from ..methods.base import Method, registered
-from ..systems.base import State, System
+from ..registry import Registry
+from ..systems.base import SYSTEMS, State, System
 from ..watching import Event, Section
 from .positions import Path
 
@@ -140,9 +141,14 @@ _systems: dict[str, type[SystemTable]] = {}
 
 def register(table: type[SystemTable]) -> type[SystemTable]:
     """Make the table of a system known, under its `kind`."""
-    (kind,) = table.model_fields["kind"].annotation.__args__  # type: ignore[union-attr]
-    _systems[kind] = table
+    _systems[kind_of(table)] = table
     return table
+
+
+def kind_of(table: type[Table]) -> str:
+    """The `kind` that a table stands for."""
+    (kind,) = table.model_fields["kind"].annotation.__args__  # type: ignore[union-attr]
+    return str(kind)
 
 
 @cache
@@ -152,7 +158,49 @@ def system_tables() -> dict[str, type[SystemTable]]:
 
     for module in iter_modules(kinds.__path__):
         import_module(f"{kinds.__name__}.{module.name}")
+    for system in SYSTEMS.of_others():
+        _systems.setdefault(system.kind, plain_system_table(system))
     return dict(sorted(_systems.items()))
+
+
+def plain_system_table(system: type[System]) -> type[SystemTable]:
+    """The table of a system of another package: the arguments of its class, and of its `start`."""
+    made: Any = system
+
+    class Plain(SystemTable):
+        """[system]: the arguments of the class."""
+
+        start: ClassVar[type[StartTable]] = create_model("Start", __base__=StartTable, **_arguments(made.start))
+
+        def watched_names(self) -> list[str]:
+            return list(self.make().names())
+
+        def make(self) -> System:
+            return system(**{name: value for name, value in self.given().items() if name != "kind"})
+
+    keys: dict[str, Any] = {"kind": (Literal[system.kind], ...)} | _arguments(system.__init__)
+    return create_model(system.__name__, __base__=Plain, __doc__=_title(system), **keys)
+
+
+def _arguments(function: Any) -> dict[str, Any]:
+    """Type and default of each argument of a function, `self` apart."""
+    hints = get_type_hints(function)
+    return {
+        parameter.name: (
+            hints.get(parameter.name, Any),
+            ... if parameter.default is parameter.empty else parameter.default,
+        )
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name != "self"
+    }
+
+
+def tables_of(registry: Registry[Any], written: Sequence[type[Table]]) -> tuple[type[Table], ...]:
+    """The tables of all kinds of a registry: those that are written, and of the fields of the dataclass where none is."""
+    known = {kind_of(table): table for table in written}
+    return tuple(
+        known.get(kind.__name__) or table_of(kind, kind=(Literal[kind.__name__], ...)) for kind in registry
+    )  # fmt: skip
 
 
 def table_of(described: type, **first: Any) -> type[Table]:
@@ -194,12 +242,7 @@ def problem_tables() -> Any:
     tables = []
     for name in problems.__all__:
         function = getattr(problems, name)
-        hints = get_type_hints(function)
-        keys: dict[str, Any] = {
-            parameter.name: (hints[parameter.name], ... if parameter.default is parameter.empty else parameter.default)
-            for parameter in inspect.signature(function).parameters.values()
-        }
-        keys = {"problem": (Literal[name], ...)} | keys
+        keys: dict[str, Any] = {"problem": (Literal[name], ...)} | _arguments(function)
         tables.append(create_model(name, __base__=ProblemStart, __doc__=_title(function), **keys))
     return Annotated[reduce(or_, tables), Field(discriminator="problem")]
 

@@ -7,7 +7,6 @@ list of methods: the tables of `catena methods`, the cases, the tests and the ci
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from dataclasses import field as _default
@@ -16,9 +15,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..controls import escape_controls
-from ..errors import CatenaError, CatenaWarning, InputError, nearest
+from ..errors import InputError, nearest
 from ..markup import html_table
+from ..registry import Registry
 from ..views import View
 
 
@@ -214,34 +213,21 @@ class Method:
         return f"{self.name}({', '.join(parameters)})"
 
 
-_registry: dict[str, type[Method]] = {}
+METHODS: Registry[type[Method]] = Registry(
+    "method", group="catena.methods", home=__package__, do="choose one that `catena methods` lists"
+)
 AnyMethod = TypeVar("AnyMethod", bound=type[Method])
 
 
 def register(method: AnyMethod) -> AnyMethod:
-    """Make a method known under the name of its class, which must not be that of a method of catena itself."""
-    if not _is_own(method):
-        _load_own()
-        taken = _registry.get(method.__name__)
-        if taken is not None and _is_own(taken):
-            raise InputError(
-                f"{method.__name__} is a method of catena", where=f"{method.__module__}.{method.__qualname__}",
-                do="give the class another name",
-            )  # fmt: skip
-    method.name = method.__name__
-    _registry[method.name] = method
+    """Make a method known under the name of its class, which no other method may have."""
+    METHODS.register(method).name = method.__name__
     return method
-
-
-def _is_own(method: type[Method]) -> bool:
-    """Whether a method is part of catena."""
-    return method.__module__.startswith(f"{__package__}.")
 
 
 def registered() -> tuple[type[Method], ...]:
     """All methods, in the order of registration; those of installed plug-ins last."""
-    _load()
-    return tuple(_registry.values())
+    return tuple(METHODS)
 
 
 def method_from(description: Mapping[str, Any]) -> Method:
@@ -283,58 +269,4 @@ def _renamed(description: Mapping[str, Any]) -> dict[str, Any]:
 
 def find(kind: Any) -> type[Method]:
     """The registered class of this name."""
-    _load()
-    if kind not in _registry:
-        known = list(_registry)
-        raise InputError(
-            f"there is no method {kind!r}{nearest(str(kind), known)}", where="method.kind",
-            do="choose one that `catena methods` lists",
-        )  # fmt: skip
-    return _registry[kind]
-
-
-_loaded = False
-
-
-def _load() -> None:
-    """Import the modules of this folder, and third-party methods (entry point group `catena.methods`), once."""
-    global _loaded
-    if _loaded:
-        return
-    from importlib.metadata import entry_points
-
-    _load_own()
-    _loaded = True  # from here on plug-ins may ask for what is registered; before, whoever is interrupted begins again
-    try:
-        for plugin in entry_points(group="catena.methods"):
-            _load_plugin(plugin)
-    except BaseException:
-        _loaded = False
-        raise
-
-
-def _load_own() -> None:
-    """Import the modules of this folder; later calls find them imported."""
-    from importlib import import_module
-    from pkgutil import iter_modules
-
-    from . import __path__ as folder
-
-    for module in sorted(m.name for m in iter_modules(folder)):
-        import_module(f"catena.methods.{module}")
-
-
-def _load_plugin(plugin: Any) -> None:
-    """Import a plug-in; one that fails is named and left out, so that the others can be worked with."""
-    known = dict(_registry)
-    try:
-        plugin.load()
-    except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
-        _registry.clear()
-        _registry.update(known)
-        reason = error.wrong if isinstance(error, CatenaError) else f"{type(error).__name__}: {error}"
-        home = "of an unknown distribution" if plugin.dist is None else f"of the distribution {plugin.dist.name}"
-        warnings.warn(
-            escape_controls(f"the plug-in {plugin.name} ({plugin.value}) {home} is left out: {reason}"),
-            CatenaWarning, stacklevel=2,
-        )  # fmt: skip
+    return METHODS.find(kind)

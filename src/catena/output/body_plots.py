@@ -60,7 +60,7 @@ class BodyPictures(ManyBodyPictures):
         self._need_free("polhode")
         y = self._thinned("angular_momentum")
         radius = float(np.linalg.norm(y[0]))
-        body = self.run.system.body
+        body = self._scene.bodies[0]
         with styled():
             ax = _square(ax)
             globe = _Globe(ax, view or _facing(y), radius)
@@ -157,7 +157,7 @@ class BodyPictures(ManyBodyPictures):
         if self._has_bodies():
             return self._energy_parts_of_bodies(ax)
         self._need_body("energy_parts")
-        body = self.run.system.body
+        body = self._scene.bodies[0]
         momentum = self._thinned("angular_momentum") @ body.frame_matrix
         kinetic = 0.5 * momentum**2 * body.inverse_moments
         total = self._thinned("energy")
@@ -210,11 +210,11 @@ class BodyPictures(ManyBodyPictures):
         return {field.name for field in self.run.system.fields} >= FIELDS | {"scale", "scale_rate"}
 
     def _has_torque(self) -> bool:
-        return hasattr(self.run.system, "potential")
+        return self._scene.torque
 
     def _gravity(self) -> Gravity | None:
         """The gravity that pulls a centre of mass, if there is one."""
-        gravity = self.run.system.potential.gravity if self._has_torque() else None
+        gravity = self._scene.weight
         return gravity if gravity is not None and any(gravity.center) else None
 
     def _need_body(self, picture: str) -> None:
@@ -238,7 +238,7 @@ class BodyPictures(ManyBodyPictures):
 
     def _omega(self) -> Array:
         """Angular velocity in the body."""
-        body = self.run.system.body
+        body = self._scene.bodies[0]
         return (self._thinned("angular_momentum") @ body.frame_matrix * body.inverse_moments) @ body.frame_matrix.T
 
     @property

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
+from ..systems.alike import Alike
+from ..systems.scene import Scene
 from ..units import unit_of
 from .linkage_plots import JointPictures
 from .page.shapes import shape_of
+from .showing import scene_or_nothing
 from .style import (
     Panels,
     axes_for,
@@ -51,7 +54,7 @@ class ManyBodyPictures(JointPictures):
     def link_lengths(self, ax: Axes | None = None) -> Axes:
         """Distance of the centres of neighbours, as a map over time and along the chain."""
         self._need_bodies("link_lengths")
-        if hasattr(self.run.system, "joints"):
+        if self._scene.joints is not None:
             raise InputError(
                 f"the bodies of {self.run.system.title} are held by joints",
                 where="plot.link_lengths",
@@ -94,9 +97,9 @@ class ManyBodyPictures(JointPictures):
         with styled():
             axes = given or self._strip(len(chosen), centres, across, up)
             for panel, r, q, index in zip(axes, centres, turned, chosen, strict=True):
-                if not hasattr(self.run.system, "joints"):
+                if self._scene.links is not None:
                     panel.plot(r[:, across], r[:, up], color="0.55", linewidth=0.8, zorder=1)
-                for j, body in enumerate(self.run.system.bodies):
+                for j, body in enumerate(self._scene.bodies):
                     _draw_body(panel, j, body, r[j], q[j], across, up)
                 panel.plot(r[:, across], r[:, up], **_dots(0, "0.2", 1.6))
                 panel.set_aspect("equal", adjustable="box")
@@ -175,7 +178,7 @@ class ManyBodyPictures(JointPictures):
         if not np.ptp(series.values, axis=0).any():
             raise InputError(f"{name}{of} does not change", where="plot.spectrum", do="name something that does")
         letters: Sequence[str] = {3: "xyz", 4: "wxyz"}.get(columns.shape[1], [name.replace("_", " ")])
-        labels: Sequence[str] = getattr(self.run.system, name) if name in ("q", "p") else letters
+        labels: Sequence[str] = self._scene.labels.get(name, tuple(letters))
         with styled():
             ax = axes_for(ax)
             for k, label in enumerate(labels):
@@ -196,16 +199,20 @@ class ManyBodyPictures(JointPictures):
         if not self._has_bodies():
             return ()
         residuals = any(i.name.endswith("residual") for i in self.run.system.invariants)
-        lengths = () if hasattr(self.run.system, "joints") else ("link_lengths",)
+        lengths = () if self._scene.joints is not None else ("link_lengths",)
         return (
             "energy_parts", *lengths, *self._suited_to_joints(), "body_energies", "snapshots", "momentum",
             *(("residuals",) if residuals else ()),
         )  # fmt: skip
 
     def _has_bodies(self) -> bool:
-        return {"position", "momentum"} <= {field.name for field in self.run.system.fields} and hasattr(
-            self.run.system, "bodies"
-        )
+        """Several of them: fields along `body`."""
+        dims = {field.name: field.dims for field in self.run.system.fields}
+        return bool(self._scene.bodies) and all("body" in dims.get(name, ()) for name in ("position", "momentum"))
+
+    @property
+    def _scene(self) -> Scene:
+        return scene_or_nothing(self.run.system)
 
     def _need_bodies(self, picture: str) -> None:
         if not self._has_bodies():
@@ -216,11 +223,9 @@ class ManyBodyPictures(JointPictures):
 
     def _kinetic(self, momentum: Array, spin: Array) -> Array:
         """(time, body) kinetic energies of bodies whose angular momenta are in the axes in which they were given."""
-        bodies = self.run.system.bodies
-        frames = np.array([body.frame for body in bodies])
-        principal = rotations.rotate(rotations.conjugate(frames), spin)
-        inverse = np.array([body.inverse_moments for body in bodies])
-        masses = np.array([body.mass for body in bodies])
+        bodies = Alike(self._scene.bodies)
+        principal = rotations.rotate(rotations.conjugate(bodies.each(lambda body: body.frame)), spin)
+        inverse, masses = bodies.each(lambda body: body.inverse_moments), bodies.each(lambda body: body.mass)
         return 0.5 * ((momentum**2).sum(axis=2) / masses + (inverse * principal**2).sum(axis=2))
 
     def _energy_parts_of_bodies(self, ax: Axes | None = None) -> Axes:
@@ -266,7 +271,7 @@ class ManyBodyPictures(JointPictures):
         """Axes as flat as the bodies are, below each other; those of a tall system side by side."""
         import matplotlib.pyplot as plt
 
-        reach = max((shape_of(body).reach for body in self.run.system.bodies), default=1.0)
+        reach = max((shape_of(body).reach for body in Alike(self._scene.bodies).distinct), default=1.0)
         spans = np.ptp(centres.reshape(-1, 3), axis=0) + 2.0 * reach
         flatness = spans[up] / spans[across]
         if flatness > FLAT:

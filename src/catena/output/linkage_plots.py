@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..units import unit_of
+from .showing import scene_or_nothing
 from .style import Panels, axes_for, legend_above, line_style, panels_for, stacked, styled
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ class JointPictures:
         """Magnitude of the force and of the torque of each joint on its child, over time. Two axes, one above the other."""
         self._need_joints("reactions")
         outputs = self._outputs(REACTION_POINTS)
-        chosen, words = self._chosen(joints, list(range(len(self.run.system.joints))), "reactions")
+        chosen, words = self._chosen(
+            joints, list(range(len(scene_or_nothing(self.run.system).joints or ()))), "reactions"
+        )
         force = unit_of(self.run.system, "force", self.run.plan.units, raised=True)
         torque = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
         panels = (("force", outputs.reaction_force, force), ("torque", outputs.reaction_torque, torque))
@@ -60,7 +63,7 @@ class JointPictures:
 
     def _of_hinges(self, picture: str, name: str, words: str, joints: Sequence[int] | None, ax: Axes | None) -> Axes:
         self._need_joints(picture)
-        turning = [k for k, joint in enumerate(self.run.system.joints) if joint.has_angle]
+        turning = [k for k, joint in enumerate(scene_or_nothing(self.run.system).joints or ()) if joint.has_angle]
         if not turning:
             raise InputError(
                 f"no joint of {self.run.system.title} has an angle", where=f"plot.{picture}", do="draw reactions()"
@@ -97,13 +100,13 @@ class JointPictures:
         return list(given), ""
 
     def _need_joints(self, picture: str) -> None:
-        if not getattr(self.run.system, "joints", ()):
+        if not scene_or_nothing(self.run.system).joints:
             raise InputError(
                 f"{self.run.system.title} has no joints", where=f"plot.{picture}", do="draw energy() or invariants()"
             )
 
     def _suited_to_joints(self) -> tuple[str, ...]:
-        joints = getattr(self.run.system, "joints", ())
+        joints = scene_or_nothing(self.run.system).joints
         if not joints:
             return ()
         return (*(("joint_angles", "joint_speeds") if any(j.has_angle for j in joints) else ()), "reactions")

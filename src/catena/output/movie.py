@@ -18,8 +18,9 @@ from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..plan import positive_integer, positive_number
 from .files import replacing
-from .page.appearance import Appearance, appearance_of, has_bodies
+from .page.appearance import Appearance, appearance_of
 from .page.frames import Frames, choose_frames
+from .showing import scene_of
 from .style import new_figure
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def movie(run: Any, path: str | Path, *, seconds: float = SECONDS, fps: int = FR
         )
     rate = positive_integer(fps, "fps")
     most = max(2, round(positive_number(seconds, "seconds") * rate))
-    bodies = has_bodies(run.system)
+    bodies = bool(scene_of(run.system, where="movie").bodies)
     shown = choose_frames(
         run, most if bodies else max(most, PATH_POINTS)
     )  # a path has corners where samples are left out

@@ -18,6 +18,7 @@ from ..systems.base import State
 from ..watching import Section
 from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work, natural_cost
+from .showing import scene_or_nothing
 from .style import MARKERS, axes_for, legend_above, line_style, log_error_axis, next_line_style, plain_log_axis, styled
 from .thinning import after_start, largest
 
@@ -31,7 +32,6 @@ EPS = float(np.finfo(float).eps)
 CURVE_POINTS = 20_000
 DENSE_POINTS = 3000  # from here on lines and markers are drawn finer
 RASTER_POINTS = 5000  # more markers than this would make a vector file slow to open
-CANONICAL = {"q", "p"}
 NARROW = 1e-3  # of the extent of a variable in the run: points of a section within this are one
 WINDOW = 0.1  # of that extent: what is shown around them
 RELATIVE_FROM = 1e-6  # of the size of the energy's terms: below it, a relative error means nothing
@@ -50,8 +50,9 @@ class RunPlots(BodyPictures):
     def suited(self) -> tuple[str, ...]:
         """Names of the pictures that suit the system, sections apart."""
         own = self._suited_to_a_body() or self._suited_to_bodies()
-        if {field.name for field in self.run.system.fields} == CANONICAL:
-            own = ("phase", "orbit") if len(self.run.system.q) > 1 else ("phase",)
+        coordinates = scene_or_nothing(self.run.system).coordinates
+        if coordinates:
+            own = ("phase", "orbit") if len(coordinates) > 1 else ("phase",)
         return ("energy", "invariants", *own, "spectrum")
 
     def energy(self, ax: Axes | None = None) -> Axes:
@@ -182,12 +183,13 @@ class RunPlots(BodyPictures):
 
     def _canonical(self) -> tuple[Sequence[str], Sequence[str]]:
         """Names of the coordinates and of the momenta."""
-        if {field.name for field in self.run.system.fields} != CANONICAL:
+        labels = scene_or_nothing(self.run.system).labels
+        if not {"q", "p"} <= labels.keys():
             raise InputError(
                 f"{self.run.system.title} has no coordinates q, p to draw", where="plot",
                 do="draw from run.data, which has " + ", ".join(field.name for field in self.run.system.fields),
             )  # fmt: skip
-        return self.run.system.q, self.run.system.p
+        return labels["q"], labels["p"]
 
     def _check_dof(self, dof: int) -> None:
         names, _ = self._canonical()
@@ -217,9 +219,10 @@ class RunPlots(BodyPictures):
     def _column(self, table: Any, variable: str) -> NDArray[np.float64]:
         """A name of the state, such as "p1", as a column of a table of states."""
         columns: dict[str, tuple[str, int]] = {}
+        labels = scene_or_nothing(self.run.system).labels
         for field in self.run.system.fields:
             own = [f"{field.name}[{k}]" for k in range(field.width)]
-            columns |= {name: (field.name, k) for k, name in enumerate(getattr(self.run.system, field.name, own))}
+            columns |= {name: (field.name, k) for k, name in enumerate(labels.get(field.name, own))}
         if variable not in columns:
             raise InputError(
                 f"there is no {variable!r}{nearest(variable, list(columns))}", where="plot.section",

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, nearest
 from ..markup import html_table
+from ..registry import Registry
 from ..views import View
 
 if TYPE_CHECKING:
     from .phase_space import PhaseSpace
+    from .scene import Scene
 
 Array = NDArray[np.float64]
 SHOWN = 12  # numbers of a field that a repr writes out
@@ -141,6 +142,10 @@ class System:
         """The highest frequency of small motions about a state if it is above the threshold, and if the system knows it."""
         return None
 
+    def scene(self) -> Scene | None:
+        """What of its states can be shown; None if nothing but numbers."""
+        return None
+
     def begun(self, start: State) -> System:
         """The system with all that it counts from its start, such as angles of joints, fixed there."""
         return self
@@ -186,31 +191,17 @@ class System:
         return cut
 
 
-_kinds: dict[str, type[System]] = {}
+SYSTEMS: Registry[type[System]] = Registry("system", group="catena.systems", home=__package__)
 AnySystem = TypeVar("AnySystem", bound=type[System])
 
 
 def register(system: AnySystem) -> AnySystem:
-    """Make a system known under the name of its class."""
-    system.kind = system.__name__
-    _kinds[system.kind] = system
+    """Make a system known under the name of its class, which no other system may have."""
+    SYSTEMS.register(system).kind = system.__name__
     return system
 
 
 def system_from(description: Mapping[str, Any]) -> System:
     """The system that `describe` (or a case) wrote down."""
     arguments = dict(description)
-    kind = arguments.pop("kind", None)
-    from importlib import import_module
-    from pkgutil import walk_packages
-
-    from . import __path__ as folder
-
-    for module in sorted(m.name for m in walk_packages(folder, f"{__package__}.")):
-        import_module(module)
-    if kind not in _kinds:
-        raise InputError(
-            f"there is no system {kind!r}{nearest(str(kind), list(_kinds))}", where="system.kind",
-            do=f"choose one of {', '.join(_kinds)}",
-        )  # fmt: skip
-    return _kinds[kind](**arguments)
+    return SYSTEMS.find(arguments.pop("kind", None))(**arguments)

@@ -14,6 +14,7 @@ from ..views import View
 from .base import Invariant, State, register
 from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
+from .scene import Scene
 
 
 def measure_body(z, par, out, scale):
@@ -109,6 +110,9 @@ class FreeBody(OneBody):
         from ..exact_motion import free_motion_at
 
         return self._evaluated(t, start, free_motion_at, self.body.rotor_moments)
+
+    def scene(self) -> Scene:
+        return Scene((self.body,))
 
     def describe(self) -> dict[str, Any]:
         return {"kind": self.kind, "body": self.body.describe()}

@@ -25,6 +25,7 @@ from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
 from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
+from .scene import Scene
 
 MOST_SHOWN = 8  # coordinates in a title
 ELSEWHERE = "start away from singular points and inside the domain of every function"
@@ -252,6 +253,9 @@ class Hamiltonian(System):
 
     def phase_space(self, start: State) -> PhaseSpace:
         return PhaseSpace((Pair("q", "p", [np.eye(len(self.q))]),))
+
+    def scene(self) -> Scene:
+        return Scene(labels={"q": self.q, "p": self.p})
 
     def describe(self) -> dict[str, Any]:
         described: dict[str, Any] = {"kind": self.kind, "energy": self.energy, "q": list(self.q), "p": list(self.p)}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..page.samples import blocks, only
+from ..showing import scene_or_nothing
 
 
 def write(run: Any, path: Path) -> None:
@@ -27,8 +28,9 @@ def write(run: Any, path: Path) -> None:
 
 def _columns(system: Any, part: Any) -> list[str]:
     """The names of the numbers of a field: those of the system, or the field's with an index."""
-    if part.name in ("q", "p"):
-        return [str(name) for name in getattr(system, part.name)]
+    labels = scene_or_nothing(system).labels
+    if part.name in labels:
+        return list(labels[part.name])
     if part.shape == ():
         return [part.name]
     return [f"{part.name}[{','.join(map(str, index))}]" for index in np.ndindex(*part.shape)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,9 @@ from numpy.typing import NDArray
 from ...systems.alike import Alike
 from ...systems.base import System
 from ...systems.body import Body
+from ...systems.linkages.joints import Joint as Held
+from ...systems.scene import Scene
+from ..showing import scene_or_nothing
 from .shapes import Shape, cone_of, shape_of
 
 Array = NDArray[np.float64]
@@ -68,23 +70,24 @@ class Appearance:
 
 
 def has_bodies(system: System) -> bool:
-    """Whether the states of a system have orientations."""
-    return any(f.name == "orientation" for f in system.fields)
+    """Whether a system shows bodies."""
+    return bool(scene_or_nothing(system).bodies)
 
 
-def bodies_of(system: Any) -> tuple[Body, ...]:
-    """The bodies of a system that has some."""
-    return tuple(system.bodies) if hasattr(system, "bodies") else (system.body,)
+def bodies_of(system: System) -> tuple[Body, ...]:
+    """The bodies of a system that shows some."""
+    return scene_or_nothing(system).bodies
 
 
-def appearance_of(system: Any) -> Appearance:
+def appearance_of(system: System) -> Appearance:
     """The looks of a system with bodies."""
-    bodies = Alike(bodies_of(system))
-    shapes = tuple(_shape(body, system) for body in bodies.distinct)
+    scene = scene_or_nothing(system)
+    bodies = Alike(scene.bodies)
+    shapes = tuple(_shape(body, scene) for body in bodies.distinct)
     number, count = bodies.which, len(bodies.which)
     counts = bodies.each(lambda body: len(body.particles))
-    joints = tuple(_joint(joint, shapes, number) for joint in getattr(system, "joints", ()))
-    neighbours = np.arange(count - 1 if hasattr(system, "potentials") else 0)  # those of a chain interact
+    joints = tuple(_joint(joint, shapes, number) for joint in scene.joints or ())
+    neighbours = np.arange(0 if scene.links is None else count - 1)
     return Appearance(
         shapes=shapes,
         shape_of=number,
@@ -97,10 +100,9 @@ def appearance_of(system: Any) -> Appearance:
     )
 
 
-def _shape(body: Body, system: Any) -> Shape:
-    gravity = getattr(getattr(system, "potential", None), "gravity", None)
-    if gravity is not None and body.shape in ("moments", "inertia"):
-        cone = cone_of(body, np.array(gravity.center))
+def _shape(body: Body, scene: Scene) -> Shape:
+    if scene.weight is not None and body.shape in ("moments", "inertia"):
+        cone = cone_of(body, np.array(scene.weight.center))
         if cone is not None:
             return cone
     return shape_of(body)
@@ -132,11 +134,11 @@ def _particle_size(body: Body) -> float:
     return PARTICLE * spread if spread > 0.0 else 0.05
 
 
-def _joint(joint: Any, shapes: Sequence[Shape], shape_of_body: NDArray[np.int64]) -> Joint:
+def _joint(joint: Held, shapes: Sequence[Shape], shape_of_body: NDArray[np.int64]) -> Joint:
     """A joint sticks out of the thinner of its two bodies, and is never larger than a good part of one."""
     at_parent, at_child = (np.array(point, dtype=float) for point in joint.at)
     extents = [shapes[shape_of_body[j]].half_extents for j in (joint.parent, joint.child) if j >= 0]
     size = min(min(JOINT * float(e.min()), LARGEST_JOINT * float(e.max())) for e in extents)
     size = max(size, LEAST_JOINT * max(float(e.max()) for e in extents))
-    axis = np.array(joint.triad[0], dtype=float) if hasattr(joint, "axis") else None
+    axis = np.array(joint.triad[0], dtype=float) if joint.has_axis else None
     return Joint(joint.parent, joint.child, at_parent, at_child, axis, size)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ...geometry import rotations
 from ...systems.alike import Alike
+from ..showing import scene_or_nothing
 from .appearance import bodies_of, has_bodies
 from .samples import poses
-from .tension import MOST_PAIRS, link_forces, pair_potentials, pairs_in
+from .tension import MOST_PAIRS, link_forces, pairs_in
 
 if TYPE_CHECKING:
     import xarray
@@ -65,8 +66,10 @@ def _of_bodies(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array
         kinetic = kinetic + 0.5 * (p * p).sum(axis=-1) / mass
         yield "speed", np.linalg.norm(p, axis=-1) / mass
     yield "kinetic energy", kinetic
-    if pair_potentials(system) and pairs_in(system) * len(position) <= MOST_PAIRS and np.isfinite(kinetic).all():
-        tension, energy = link_forces(system, position, orientation)
+    links = scene_or_nothing(system).links
+    pairwise = links is not None and not links.has_bonds  # by pairs of particles only
+    if links and pairwise and pairs_in(links) * len(position) <= MOST_PAIRS and np.isfinite(kinetic).all():
+        tension, energy = link_forces(links, position, orientation)
         yield "energy, with half of its links", kinetic + 0.5 * _both_sides(energy, sum)
         yield "tension, mean of its links", _both_sides(tension, _mean)
     yield "angular speed", np.linalg.norm(omega, axis=-1)
@@ -85,9 +88,9 @@ def _mean(pair: tuple[Array, Array]) -> Array:
 
 
 def _of_coordinates(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
-    for field in ("q", "p"):
-        for k, name in enumerate(getattr(system, field)):
-            yield str(name), frames[field].values[:, k]
+    for field, names in scene_or_nothing(system).labels.items():
+        for k, name in enumerate(names):
+            yield name, frames[field].values[:, k]
 
 
 def _stored(frames: xarray.Dataset, known: set[str]) -> Iterator[tuple[str, Array]]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...systems.scene import Scene
+from ..showing import scene_or_nothing
 from .appearance import bodies_of, has_bodies
 from .samples import only, poses
 
@@ -90,20 +92,21 @@ def choose_frames(run: Any, most: int) -> Frames:
     if with_bodies:
         position, orientation = poses(data)
         return Frames(data, every, samples, position, orientation, ("x", "y", "z"))
-    path, axes = _path(system, data)
-    phase = len(system.q) == 1
+    scene = scene_or_nothing(system)
+    path, axes = _path(scene, data)
+    phase = len(scene.coordinates) == 1
     shown = Frames(data, every, samples, path, None, axes)
     if not phase:
         return shown
     return replace(shown, stretch=tuple(1.0 / (x or 1.0) for x in np.ptp(shown.drawn, axis=(0, 1)).tolist()))
 
 
-def _path(system: Any, data: xarray.Dataset) -> tuple[Array, tuple[str, ...]]:
+def _path(scene: Scene, data: xarray.Dataset) -> tuple[Array, tuple[str, ...]]:
     """The first three coordinates as a point in space, two in a plane, one against its momentum."""
     q = data["q"].values[:, :3]
-    columns, axes = [q], tuple(str(name) for name in system.q[:3])
+    columns, axes = [q], scene.coordinates[:3]
     if len(axes) == 1:
-        columns, axes = [q, data["p"].values[:, :1]], (*axes, str(system.p[0]))
+        columns, axes = [q, data["p"].values[:, :1]], (*axes, scene.labels["p"][0])
     columns.append(np.zeros((len(q), 3 - len(axes))))
     return np.hstack(columns)[:, None, :], axes
 

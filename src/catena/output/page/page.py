@@ -19,6 +19,7 @@ from ...plan import positive_integer
 from ...talk import say
 from ...version import __version__
 from ..files import write_text
+from ..showing import scene_of, scene_or_nothing
 from .appearance import Appearance, Joint, appearance_of, has_bodies
 from .charts import charts
 from .citation import bibtex, readable
@@ -71,6 +72,7 @@ def page_of(run: Any, *, title: str | None = None, frames: int | None = None) ->
     most = MOST_FRAMES if frames is None else positive_integer(frames, "frames")
     if most < 2:
         raise InputError("frames = 1", where="view.frames", do="give two or more")
+    scene_of(run.system, where="view")
     shown = choose_frames(run, most)
     with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
         drawn, length = charts(run)
@@ -115,8 +117,7 @@ def _title(run: Any) -> str:
 
 
 def _subtitle(run: Any) -> str:
-    path = getattr(run, "path", None)
-    stored = f"{Path(path).name} \u00b7 " if path is not None else ""
+    stored = f"{run.path.name} \u00b7 " if run.path is not None else ""
     moved = clipped(repr(run.system), 160)
     return f"{stored}{moved} \u00b7 {run.method}, dt = {run.plan.dt:g}, {run.steps} steps"
 
@@ -133,8 +134,9 @@ def _notes(run: Any, shown: Frames, length: int) -> list[str]:
         notes.append(f"Positions in space are rounded to {shown.resolution:.1g} to keep the page small.")
     if length > 1:
         notes.append(f"Each point of a chart stands for {length} samples: their least and their largest value.")
-    if shown.orientation is None and len(run.system.q) > 3:
-        notes.append(f"The path is that of {', '.join(shown.axes)}, three of {len(run.system.q)} coordinates.")
+    coordinates = scene_or_nothing(run.system).coordinates
+    if shown.orientation is None and len(coordinates) > 3:
+        notes.append(f"The path is that of {', '.join(shown.axes)}, three of {len(coordinates)} coordinates.")
     lost = int((~shown.is_sound).any(axis=1).sum())
     if lost:
         notes.append(f"In {lost} frames something is not finite, or too far away; it is drawn at the origin.")
@@ -203,7 +205,7 @@ def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Any], str]:
 
 def _upwards(system: Any) -> Array:
     """Against gravity; z where there is none."""
-    gravity = np.array(getattr(system, "gravity", (0.0, 0.0, 0.0)), dtype=float)
+    gravity = np.array(scene_or_nothing(system).gravity, dtype=float)
     return -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
+from ...systems.chains.interactions import Interactions
 from ...systems.potentials.pair_potentials import Pairwise
 
 Array = NDArray[np.float64]
@@ -19,19 +20,13 @@ MOST_PAIRS = 5e7  # of particles, in all frames: a few seconds
 AT_ONCE = 2**18  # pairs in one array
 
 
-def pair_potentials(system: Any) -> tuple[Any, ...]:
-    """The potential of each link of a chain whose bodies interact by pairs of particles only; else nothing."""
-    potentials = tuple(getattr(system, "potentials", ()))
-    return potentials if all(hasattr(potential, "between") for potential in potentials) else ()
-
-
-def pairs_in(system: Any) -> int:
+def pairs_in(links: Interactions) -> int:
     """Pairs of particles in all links."""
-    counts = system.alike.each(lambda body: len(body.particles))
+    counts = links.alike.each(lambda body: len(body.particles))
     return int((counts[:-1] * counts[1:]).sum())
 
 
-def link_forces(system: Any, position: Array, orientation: Array) -> tuple[Array, Array]:
+def link_forces(acting: Interactions, position: Array, orientation: Array) -> tuple[Array, Array]:
     """Tension and energy of each link.
 
     The tension is the force with which body j + 1 pulls body j, along the line from centre to centre; it is negative
@@ -39,7 +34,7 @@ def link_forces(system: Any, position: Array, orientation: Array) -> tuple[Array
 
     Parameters
     ----------
-    system : a chain with pair potentials
+    acting : pair potentials between each body and the next
     position, orientation : (m, n, 3), (m, n, 4)
 
     Returns
@@ -47,20 +42,20 @@ def link_forces(system: Any, position: Array, orientation: Array) -> tuple[Array
     tension, energy : (m, n - 1)
     """
     tabulated: dict[tuple[Pairwise, int], tuple[Any, Any]] = {}
-    tension, energy = (np.zeros((len(position), len(system.bodies) - 1)) for _ in range(2))
-    first, kind_of_link = system.interactions.kinds
+    tension, energy = (np.zeros((len(position), len(acting.bodies) - 1)) for _ in range(2))
+    first, kind_of_link = acting.kinds
     for kind, j in enumerate(first.tolist()):
         links = np.flatnonzero(kind_of_link == kind)
-        pairs = len(position) * len(system.bodies[j].particles) * len(system.bodies[j + 1].particles)
+        pairs = len(position) * len(acting.bodies[j].particles) * len(acting.bodies[j + 1].particles)
         at_once = max(1, AT_ONCE // max(1, pairs))
         for begin in range(0, len(links), at_once):
             block = links[begin : begin + at_once]
-            _add_links(system, position, orientation, block, tabulated, tension, energy)
+            _add_links(acting, position, orientation, block, tabulated, tension, energy)
     return tension, energy
 
 
 def _add_links(
-    system: Any,
+    acting: Interactions,
     position: Array,
     orientation: Array,
     links: NDArray[np.int64],
@@ -71,7 +66,7 @@ def _add_links(
     """Tension and energy of links between equal bodies with equal potentials."""
     left, right = (
         position[:, links + k, None]
-        + rotations.rotate(orientation[:, links + k, None], system.bodies[links[0] + k].particles.positions)
+        + rotations.rotate(orientation[:, links + k, None], acting.bodies[links[0] + k].particles.positions)
         for k in (0, 1)
     )
     gap = right[:, :, None, :, :] - left[:, :, :, None, :]  # (m, links, particles, particles, 3)
@@ -79,19 +74,17 @@ def _add_links(
     between = position[:, links + 1] - position[:, links]
     line = between / np.linalg.norm(between, axis=-1, keepdims=True)
     lean = np.einsum("mjkli,mji->mjkl", gap, line) / distance
-    for acting, chosen in _acting(system, int(links[0]), system.potentials[links[0]]):
-        if acting is None:
+    for potential, chosen in _distinct(acting.between(int(links[0]))):
+        if potential is None:
             continue
         at = distance[:, :, chosen]
-        force, value = _tables(acting, at, tabulated)
+        force, value = _tables(potential, at, tabulated)
         tension[:, links] -= (force(at) * lean[:, :, chosen]).sum(axis=-1)
         energy[:, links] += value(at).sum(axis=-1)
 
 
-def _acting(system: Any, j: int, potential: Any) -> list[tuple[Pairwise | None, NDArray[np.bool_]]]:
+def _distinct(table: list[list[Pairwise | None]]) -> list[tuple[Pairwise | None, NDArray[np.bool_]]]:
     """The potentials of a link, and which pairs of particles each acts on."""
-    left, right = (body.particles.types for body in system.bodies[j : j + 2])
-    table = [[potential.between(a, b) for b in right] for a in left]
     distinct = list(dict.fromkeys(entry for row in table for entry in row))
     return [(one, np.array([[entry is one or entry == one for entry in row] for row in table])) for one in distinct]
 

@@ -23,6 +23,7 @@ from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, vec
 from ..one_body import component_names
 from ..phase_space import PhaseSpace
 from ..potentials.pairwise import checked
+from ..scene import Scene
 from . import spectrum as chain_spectrum
 from . import start as chain_start
 from . import tearing as chain_tearing
@@ -462,6 +463,9 @@ class Chain(System):
             "load": load,
             **self.interactions.arrays,
         }
+
+    def scene(self) -> Scene:
+        return Scene(self.bodies, links=self.interactions, gravity=self.gravity)
 
     def describe(self) -> dict[str, Any]:
         forms: dict[str, dict[str, Any]] = {

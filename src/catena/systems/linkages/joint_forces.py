@@ -14,12 +14,16 @@ from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...kernel import Written
+from ...registry import Registry
 from ..many_bodies import vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pairwise import Pairwise, checked, pair_potential_from
 from .joints import GROUND, from_description
 
 ORIGIN = (0.0, 0.0, 0.0)
+
+
+FORCES: Registry[type[Any]] = Registry("force", group="catena.forces", home=__name__)
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class BetweenPoints:
         object.__setattr__(self, "at", tuple(map(tuple, points.tolist())))
 
 
+@FORCES.register
 @dataclass(frozen=True)
 class Spring(BetweenPoints):
     """A spring of stiffness k and natural length: V = k/2 (distance - length)^2."""
@@ -59,6 +64,7 @@ class Spring(BetweenPoints):
         object.__setattr__(self, "length", checked(self.length, "Spring.length", least=0.0))
 
 
+@FORCES.register
 @dataclass(frozen=True)
 class Damper(BetweenPoints):
     """A damper: force -c times the rate of change of the distance, along the line between the points."""
@@ -70,6 +76,7 @@ class Damper(BetweenPoints):
         object.__setattr__(self, "c", checked(self.c, "Damper.c", least=0.0))
 
 
+@FORCES.register
 @dataclass(frozen=True)
 class SitePair(BetweenPoints):
     """A pair potential V(r) between two points: `LennardJones`, `PairPotential("text in r")`, ..."""
@@ -87,6 +94,7 @@ class SitePair(BetweenPoints):
             )
 
 
+@FORCES.register
 @dataclass(frozen=True)
 class Torsion:
     """A potential V(theta) of the angle of a joint, counted from where the joint's `image` puts zero (the start).
@@ -152,6 +160,7 @@ class Torsion:
         )
 
 
+@FORCES.register
 @dataclass(frozen=True)
 class Load:
     """A force at a point of a body and a torque on it, constant in space or given as text in t.
@@ -184,7 +193,6 @@ class Load:
 
 
 JointForce = Spring | Damper | SitePair | Torsion | Load
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Spring, Damper, SitePair, Torsion, Load)}
 
 
 def force_from(given: Any) -> JointForce:
@@ -193,7 +201,7 @@ def force_from(given: Any) -> JointForce:
         return given
     if not isinstance(given, Mapping):
         raise InputError(f"{given!r} is no force", where="Linkage.forces", do="give Spring(...), Load(...), ...")
-    return from_description(given, KINDS, "force")
+    return from_description(given, FORCES)
 
 
 def describe_force(force: JointForce) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...errors import InputError, nearest
 from ...geometry import rotations
+from ...registry import Registry
 from ..base import Array
 from ..numbers import finite_numbers
 from ..orientations import UNIT_TOLERANCE
@@ -36,6 +37,9 @@ LOCK_ROWS: tuple[Row, ...] = ((DOT, SECOND, THIRD), (DOT, THIRD, AXIS), (DOT, AX
 LINE_ROWS: tuple[Row, ...] = ((PLANE, SECOND, 0), (PLANE, THIRD, 0))
 
 
+JOINTS: Registry[type[Joint]] = Registry("joint", group="catena.joints", home=__name__)
+
+
 @dataclass(frozen=True)
 class Joint:
     """What all joints have in common.
@@ -49,6 +53,7 @@ class Joint:
     """
 
     rows: ClassVar[tuple[Row, ...]]
+    has_axis: ClassVar[bool] = False  # whether it has an `axis`, about or along which the child may move
     has_angle: ClassVar[bool] = False  # whether one angle about `axis` tells how the child is turned
 
     parent: int
@@ -88,6 +93,7 @@ class Joint:
         return {"kind": type(self).__name__} | {k: _plain(v) for k, v in given.items() if v is not None}
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Spherical(Joint):
     """Ball and socket: the two points coincide. Three degrees of freedom."""
@@ -118,6 +124,7 @@ class Turned(Joint):
         object.__setattr__(self, "image", tuple(rotations.normalise(q).tolist()))
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Rigid(Turned):
     """The child is fixed to the parent. No degree of freedom."""
@@ -133,6 +140,8 @@ class AboutAxis(Turned):
     ----------
     axis : direction in the parent's coordinates, of any length; its image in the child follows from `image`
     """
+
+    has_axis: ClassVar[bool] = True
 
     axis: Any = (0.0, 0.0, 1.0)
 
@@ -156,6 +165,7 @@ class AboutAxis(Turned):
         return np.array([a, b, np.cross(a, b)])
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Revolute(AboutAxis):
     """Hinge: the points coincide and the child turns about the axis. One degree of freedom."""
@@ -164,6 +174,7 @@ class Revolute(AboutAxis):
     has_angle = True
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Universal(AboutAxis):
     """Cardan joint: the points coincide, the axis of the parent stays normal to a direction of the child.
@@ -174,6 +185,7 @@ class Universal(AboutAxis):
     rows = (*POINT_ROWS, (DOT, AXIS, SECOND))
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Prismatic(AboutAxis):
     """Slider: the child moves along the axis without turning. One degree of freedom."""
@@ -181,6 +193,7 @@ class Prismatic(AboutAxis):
     rows = LINE_ROWS + LOCK_ROWS
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Cylindrical(AboutAxis):
     """The child moves along the axis and turns about it. Two degrees of freedom."""
@@ -189,6 +202,7 @@ class Cylindrical(AboutAxis):
     has_angle = True
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Planar(AboutAxis):
     """The child moves in the plane through a normal to the axis, and turns about the axis. Three degrees of freedom."""
@@ -197,6 +211,7 @@ class Planar(AboutAxis):
     has_angle = True
 
 
+@JOINTS.register
 @dataclass(frozen=True)
 class Screw(AboutAxis):
     """The child turns about the axis and advances along it by `pitch` per radian. One degree of freedom."""
@@ -212,41 +227,31 @@ class Screw(AboutAxis):
         object.__setattr__(self, "pitch", float(pitch))
 
 
-KINDS: dict[str, type[Joint]] = {
-    kind.__name__: kind
-    for kind in (Spherical, Revolute, Prismatic, Cylindrical, Universal, Planar, Screw, Rigid)
-}  # fmt: skip
-
-
 def joint_from(given: Any) -> Joint:
     """The joint itself, or the one that `describe` (or a case) wrote down."""
     if isinstance(given, Joint):
         return given
     if not isinstance(given, Mapping):
         raise InputError(f"{given!r} is no joint", where="Linkage.joints", do="give Revolute(...), Spherical(...), ...")
-    return from_description(given, KINDS, "joint")
+    return from_description(given, JOINTS)
 
 
-def from_description(given: Mapping[str, Any], kinds: Mapping[str, Any], what: str) -> Any:
-    """The dataclass of `kinds` that is named by given["kind"], made of the rest; `what` it is, for messages."""
-    arguments = dict(given)
+def from_description(given: Mapping[str, Any], registry: Registry[Any]) -> Any:
+    """The dataclass of a registry that is named by given["kind"], made of the rest."""
+    arguments, what = dict(given), registry.what
     kind = arguments.pop("kind", None)
-    if kind not in kinds:
-        raise InputError(
-            f"there is no {what} {kind!r}{nearest(str(kind), list(kinds))}", where=f"{what}.kind",
-            do=f"choose one of {', '.join(kinds)}",
-        )  # fmt: skip
-    known = [f.name for f in fields(kinds[kind])]
+    found = registry.find(kind)
+    known = [f.name for f in fields(found)]
     for name in arguments:
         if name not in known:
             raise InputError(
                 f"{kind} has no {name!r}{nearest(name, known)}", where=f"{what}.{name}",
                 do=f"choose among {', '.join(known)}",
             )  # fmt: skip
-    for f in fields(kinds[kind]):
+    for f in fields(found):
         if f.name not in arguments and f.default is MISSING and f.default_factory is MISSING:
             raise InputError(f"a {what} needs {f.name}", where=f"{what}.{f.name}", do="add it")
-    return kinds[kind](**arguments)
+    return found(**arguments)
 
 
 def _plain(value: Any) -> Any:

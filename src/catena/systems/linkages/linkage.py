@@ -23,6 +23,7 @@ from ..numbers import finite_number
 from ..one_body import component_names
 from ..orientations import orientations
 from ..phase_space import PhaseSpace
+from ..scene import Scene
 from . import start as starts
 from .joint_forces import JointForce, Load, Torsion, describe_force, force_from
 from .joints import Joint, joint_from
@@ -288,6 +289,9 @@ class Linkage(System):
             if joint.parent >= 0:
                 made[k] = rotations.multiply(rotations.conjugate(self.bodies[joint.parent].frame), made[k])
         return made
+
+    def scene(self) -> Scene:
+        return Scene(self.bodies, joints=self.joints, gravity=self.gravity)
 
     def describe(self) -> dict[str, Any]:
         described = {

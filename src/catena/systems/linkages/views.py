@@ -314,7 +314,8 @@ def _force_arrays(linkage: Linkage, inside: Any, tree: NDArray[np.int64], link: 
     pairs = iter(range(len(potentials)))
     for f, force in enumerate(forces):
         values[f, : at.Force.STIFFNESS] = *inside(force.i, force.at[0]), *inside(force.j, force.at[1])
-        sort[f, : at.ForceSort.POTENTIAL] = KINDS[type(force)], force.i, force.j
+        code = next(code for kind, code in KINDS.items() if isinstance(force, kind))
+        sort[f, : at.ForceSort.POTENTIAL] = code, force.i, force.j
         if isinstance(force, Spring):
             values[f, at.Force.STIFFNESS :] = force.k, force.length
         elif isinstance(force, Damper):

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, nearest
 from ...kernel import Written
+from ...registry import Registry
 from ..numbers import finite_number
 from .wells import Well, find_well
 
@@ -131,13 +132,8 @@ class Pairwise:
         return found.reshape(distances.shape)[()]
 
 
-_kinds: dict[str, Any] = {}
-
-
-def register(kind: Kind) -> Kind:
-    """Make a potential known under the name of its class."""
-    _kinds[kind.__name__] = kind
-    return kind
+POTENTIALS: Registry[type[Any]] = Registry("potential", group="catena.potentials", home=__package__)
+register = POTENTIALS.register
 
 
 def pair_potential_from(description: Mapping[str, Any]) -> Any:
@@ -166,12 +162,8 @@ def made_from(description: Any) -> Any:
         )  # fmt: skip
     arguments = dict(description)
     kind = arguments.pop("kind")
-    if kind not in _kinds:
-        raise InputError(
-            f"there is no potential {kind!r}{nearest(kind, list(_kinds))}", where="potential.kind",
-            do=f"choose one of {', '.join(_kinds)}",
-        )  # fmt: skip
-    fields = {field.name: field for field in dataclasses.fields(_kinds[kind]) if field.init}
+    found = POTENTIALS.find(kind)
+    fields = {field.name: field for field in dataclasses.fields(found) if field.init}
     takes = f"it takes {', '.join(fields)}"
     for name in arguments:
         if name not in fields:
@@ -180,7 +172,7 @@ def made_from(description: Any) -> Any:
         optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
         if not optional and name not in arguments:
             raise InputError(f"{kind} needs {name}", where="potential", do=takes)
-    return _kinds[kind].from_arguments(arguments)
+    return found.from_arguments(arguments)
 
 
 @register

@@ -20,6 +20,7 @@ from ..numbers import finite_number, finite_numbers
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
 from ..phase_space import Pair, PhaseSpace
+from ..scene import Scene
 from . import kernels as kernels
 from .flight import Flight, flights, positions
 
@@ -376,6 +377,9 @@ class ScalingBody(OneBody):
         if self.constraint == "equality":
             return -push
         return np.where((s == 1.0) & (rate == 0.0), np.minimum(-push, 0.0), 0.0)
+
+    def scene(self) -> Scene:
+        return Scene((self.body,))
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -18,6 +18,7 @@ from ...geometry.inertia import EQUAL_MOMENTS
 from ...views import View
 from ..base import Array, Invariant, State, register
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, body_field_end, publish_body
+from ..scene import Scene
 from . import invariants as top_invariants
 from . import motion as top_motion
 from . import multiplier as top_multiplier
@@ -281,6 +282,9 @@ class Top(OneBody):
             {"fourth_moment": np.array([self.J0])} if self.form == "multiplier" else {}
         )
         return super().parameter_arrays() | own
+
+    def scene(self) -> Scene:
+        return Scene((self.body,), torque=True, weight=self.potential.gravity)
 
     def describe(self) -> dict[str, Any]:
         described = {"kind": self.kind, "body": self.body.describe(), "potential": self.potential.describe()}

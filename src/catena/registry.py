@@ -1,0 +1,132 @@
+"""Kinds of things by name: systems, methods, potentials, joints and forces are registered alike.
+
+A registry is the only list of its kinds: cases and their schema, tables of the documentation, stores and tests come from it. Kinds of
+other packages join by an entry point of its group, which is loaded with the first question; one may have neither the name of a
+kind of catena nor that of another package.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any, Generic, TypeVar
+
+from .controls import escape_controls
+from .errors import CatenaError, CatenaWarning, InputError, nearest
+
+
+@cache
+def _all_plugins(found_by: Callable[[], Any]) -> Any:
+    """The entry points of all installed packages, looked for once: that reads a file of each of them."""
+    return found_by()
+
+
+Kind = TypeVar("Kind", bound=type[Any])
+Decorated = TypeVar("Decorated", bound=type[Any])
+
+
+class Registry(Generic[Kind]):
+    """All kinds of one sort of things.
+
+    Parameters
+    ----------
+    what : one of them, in messages
+    group : of the entry points by which other packages add some: "catena.methods"
+    home : package whose modules register those of catena when they are imported
+    do : what to do about a name that there is not; None: the names are listed
+    """
+
+    def __init__(self, what: str, *, group: str, home: str, do: str | None = None) -> None:
+        self.what, self.group, self._home, self._do = what, group, home, do
+        self._kinds: dict[str, Kind] = {}
+        self._loaded = self._loading_own = False
+
+    def register(self, kind: Decorated) -> Decorated:
+        """Make a class known under its name."""
+        name = kind.__name__
+        if not self._is_own(kind):
+            self._load_own()
+        taken: Any = self._kinds.get(name)
+        if taken is not None and (taken.__module__, taken.__qualname__) != (kind.__module__, kind.__qualname__):
+            whose = "catena" if self._is_own(taken) else f"the package {taken.__module__.partition('.')[0]}"
+            raise InputError(
+                f"{name} is a {self.what} of {whose}", where=f"{kind.__module__}.{kind.__qualname__}",
+                do="give the class another name",
+            )  # fmt: skip
+        self._kinds[name] = kind  # type: ignore[assignment]
+        return kind
+
+    def find(self, name: Any) -> Kind:
+        """The kind of this name."""
+        self._load()
+        if not isinstance(name, str) or name not in self._kinds:
+            known = list(self._kinds)
+            raise InputError(
+                f"there is no {self.what} {name!r}{nearest(str(name), known)}", where=f"{self.what}.kind",
+                do=self._do or f"choose one of {', '.join(known)}",
+            )  # fmt: skip
+        return self._kinds[name]
+
+    def __iter__(self) -> Iterator[Kind]:
+        """All kinds, in the order of registration; those of installed packages last."""
+        self._load()
+        return iter(tuple(self._kinds.values()))
+
+    def __contains__(self, name: object) -> bool:
+        self._load()
+        return name in self._kinds
+
+    def names(self) -> list[str]:
+        """Their names."""
+        return [kind.__name__ for kind in self]
+
+    def of_others(self) -> list[Kind]:
+        """Those that are not part of catena."""
+        return [kind for kind in self if not self._is_own(kind)]
+
+    def _is_own(self, kind: type[Any]) -> bool:
+        return kind.__module__.startswith(f"{__package__}.")
+
+    def _load(self) -> None:
+        """Import the modules of catena and of installed packages that have some, once."""
+        if self._loaded or self._loading_own:
+            return
+        self._load_own()
+        self._loaded = True  # from here on plug-ins may ask for what is registered; before, whoever is interrupted begins again
+        try:
+            for plugin in _all_plugins(importlib.metadata.entry_points).select(group=self.group):
+                self._load_plugin(plugin)
+        except BaseException:
+            self._loaded = False
+            raise
+
+    def _load_own(self) -> None:
+        """Later calls find them imported, and so does whoever is just being imported by them."""
+        if self._loading_own:
+            return
+        self._loading_own = True
+        try:
+            inner = getattr(import_module(self._home), "__path__", ())  # a single module has none
+            for module in sorted(m.name for m in walk_packages(inner, f"{self._home}.")):
+                import_module(module)
+        finally:
+            self._loading_own = False
+
+    def _load_plugin(self, plugin: Any) -> None:
+        """Import a plug-in; one that fails is named and left out, so that the others can be worked with."""
+        known = dict(self._kinds)
+        try:
+            plugin.load()
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does when it is imported
+            self._kinds.clear()
+            self._kinds.update(known)
+            reason = error.wrong if isinstance(error, CatenaError) else f"{type(error).__name__}: {error}"
+            home = "of an unknown distribution" if plugin.dist is None else f"of the distribution {plugin.dist.name}"
+            warnings.warn(
+                escape_controls(f"the plug-in {plugin.name} ({plugin.value}) {home} is left out: {reason}"),
+                CatenaWarning, stacklevel=2,
+            )  # fmt: skip

@@ -1,0 +1,48 @@
+"""What of a system can be shown, declared by the system itself: pages, films, pictures and exports ask for nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as _default
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .body import Body
+    from .chains.interactions import Interactions
+    from .linkages.joints import Joint
+    from .tops.attitude import Gravity
+
+NO_GRAVITY = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What can be shown of the states of a system.
+
+    Bodies are drawn at the fields `position` (the origin, if there is none) and `orientation`; without bodies the path through the
+    first coordinates is drawn.
+
+    Attributes
+    ----------
+    bodies : their shapes and particles, in the order of the fields
+    links : what acts between each body and the next; None if neighbours are not linked
+    joints : what holds two bodies together; None where bodies are not held by joints at all
+    gravity : (3,) acceleration in space
+    torque : whether something turns a body that is held in a point
+    weight : the uniform gravity that pulls at the centre of mass of such a body; None if it does not
+    labels : names of the components of fields that have some, such as "q" and "p"; those of "q" are the coordinates of a path
+    """
+
+    bodies: tuple[Body, ...] = ()
+    links: Interactions | None = None
+    joints: tuple[Joint, ...] | None = None
+    gravity: Any = NO_GRAVITY
+    torque: bool = False
+    weight: Gravity | None = None
+    labels: Mapping[str, tuple[str, ...]] = _default(default_factory=dict)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates of a path."""
+        return self.labels.get("q", ())
