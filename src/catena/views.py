@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,26 @@ LOOP_LOST = 7  # a closed loop cannot be followed: its freedoms change, or the s
 NOT_LOCATED = 4  # a crossing could not be stepped to
 BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
 STOPPED = -2  # not a failure: an event asked to stop
+
+
+class Flag(StrEnum):
+    """A fact about a view that a method may use."""
+
+    SEPARABLE = "separable"  # H = T(p) + V(q)
+    QUADRATIC_KINETIC = "quadratic_kinetic"  # T is quadratic in the momenta
+    COMMUTATOR_KICK = "commutator_kick"  # that slot is filled
+    JACOBIAN = "jacobian"  # that slot is filled
+    BLOCK_JACOBIAN = "block_jacobian"  # that slot is filled
+    REGISTERS = "registers"  # that slot is filled, by straight-line code
+    ROTOR = "rotor"  # free rotations are those of a rotor
+    LINEAR_BODIES = "linear_bodies"  # some body has no moment about a line of its own
+    SCALING = "scaling"  # the size of the body changes, too
+    NONE = "none"  # its size is free
+    EQUALITY = "equality"  # its size is held
+    UNILATERAL = "unilateral"  # its size is bounded
+    FREE = "free"  # nothing acts on it
+    DAMPERS = "dampers"  # something takes energy away
+    NEWTON_ON_DEMAND = "newton_on_demand"  # Newton's method takes long to compile: only for those who ask for it
 
 
 @dataclass(frozen=True)
@@ -62,8 +83,7 @@ class View:
     dimension : number of stepped variables
     pack : state -> stepped variables
     unpack : (stepped variables, time) -> state
-    flags : facts a method may use ("separable", "quadratic_kinetic", "jacobian", "block_jacobian", "registers", "rotor",
-        "linear_bodies", "scaling", "newton_on_demand": it takes long to compile)
+    flags : facts a method may use
     literal : whether sizes become literals of the compiled code
     moments : (bodies, 3), principal moments of the bodies that a rotor turns
     body_of : number of a stepped variable -> number of its body; None where there are no bodies
@@ -84,7 +104,7 @@ class View:
     dimension: int
     pack: Callable[[Any], NDArray[np.float64]]
     unpack: Callable[[NDArray[np.float64], float], Any]
-    flags: frozenset[str] = _default(default_factory=frozenset)
+    flags: frozenset[Flag] = _default(default_factory=frozenset)
     literal: bool = True
     moments: NDArray[np.float64] | None = None
     body_of: Callable[[int], int] | None = None
@@ -97,6 +117,9 @@ class View:
     held: frozenset[str] = _default(default_factory=frozenset)
     factors: Callable[[int], Mapping[str, NDArray[Any]]] | None = None
     fold: Fold | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
 
     @property
     def kept_sizes(self) -> tuple[int, int]:

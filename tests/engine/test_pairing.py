@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from catena.errors import CapabilityError
 from catena.plan import make_plan
 from catena.systems.base import System
 from catena.systems.hamiltonian import Hamiltonian
+from catena.views import Flag
 
 CASE = """
 [system]
@@ -132,3 +134,11 @@ def test_a_pairing_that_cannot_be_is_refused_and_not_kept() -> None:
     for _ in range(2):
         with pytest.raises(CapabilityError, match="cannot treat"):
             Pairing.of(system, method)
+
+
+def test_a_view_with_a_flag_that_there_is_not_is_refused() -> None:
+    """A word that is misspelt would never be asked for."""
+    view = Pairing.of(ct.problems.pendulum().system, ct.RK4()).view
+    assert Flag.JACOBIAN in view.flags
+    with pytest.raises(ValueError, match="jacobean"):
+        replace(view, flags=frozenset({"jacobean"}))  # type: ignore[arg-type]

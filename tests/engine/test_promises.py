@@ -155,7 +155,7 @@ def test_table_store_and_audit_say_the_same(method):
     found = Pairing.of(of.system, method).promises
     run = simulate(of, None, method, dt=0.1, steps=3)
     assert {row.quantity: row.promised for row in run.audit()} == found.kept
-    assert store_attributes(run.plan, Origin.here(run.plan.program_digest()))["traits"] == found.to_dict()
+    assert store_attributes(run.plan, Origin.here(run.plan.program_digest()), {})["traits"] == found.to_dict()
     table = ct.list_methods(of.system)
     listed = next(row for row in table.to_dict() if row["example"] == str(method))
     assert {k: listed[k] for k in ("order", "symplectic", "symmetric", "explicit")} == {

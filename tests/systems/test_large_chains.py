@@ -55,7 +55,7 @@ def everything(n: int, *, mixed: bool, potential: Any) -> Callable[[], Plan]:
         chain, where = row(n, mixed=mixed, potential=potential)
         start = chain.start(**where)
         plan, _ = make_plan(chain, start, ct.Splitting(2), dt=0.002, steps=1, t_end=None)
-        view, _ = Pairing.of(chain, plan.method)
+        view = Pairing.of(chain, plan.method).view
         view.unpack(view.pack(start), 0.0)
         chain.parameter_arrays()
         chain.describe()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import CapabilityError, InputError, nearest
 from ..kernel import bind, size, slot
-from ..views import View, dimension
+from ..views import Flag, View, dimension
 from .base import Method, Stepper, Traits, register
 from .partitioned import StormerVerlet
 from .schemes import SCHEMES
@@ -127,7 +127,7 @@ class Composition(Method):
         return self.base.needs
 
     def stepper(self, view: View) -> Stepper:
-        if "unilateral" in view.flags:
+        if Flag.UNILATERAL in view.flags:
             raise CapabilityError("some of its steps run backwards in time, and impacts cannot be undone")
         base = self.base.stepper(view)
         weights = SCHEMES[self.scheme].weights

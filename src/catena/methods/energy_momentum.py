@@ -22,6 +22,7 @@ from ..views import (
     NOT_CONVERGED,
     OK,
     SINGULAR,
+    Flag,
     View,
     accept_increment,
     begin_increment,
@@ -203,7 +204,7 @@ def conserving_step(z, e, dt, par, tab, work, carry):
 
 def increment_stepper(view: View, *, parts: int) -> Stepper:
     """The step on a view that offers equations for increments, cut into up to `parts` parts."""
-    if "linear_bodies" in view.flags:
+    if Flag.LINEAR_BODIES in view.flags:
         raise CapabilityError(
             "it needs bodies with three moments of inertia, and one of these is a line or a point",
             do='give the body some thickness, or use form="joint" with Gauss',
@@ -261,7 +262,7 @@ class EnergyMomentum(Method):
         return ("energy_momentum",) if self.holds_velocities else ("energy_momentum_position",)
 
     def stepper(self, view: View) -> Stepper:
-        return scaling_stepper(view) if "scaling" in view.flags else increment_stepper(view, parts=PARTS)
+        return scaling_stepper(view) if Flag.SCALING in view.flags else increment_stepper(view, parts=PARTS)
 
     @property
     def traits(self) -> Traits:

@@ -18,7 +18,7 @@ import numpy as np
 from ..geometry.quaternion import cayley, hold_length, to_body, turn_right
 from ..kernel import bind, size
 from ..summation import add
-from ..views import NOT_CONVERGED, View
+from ..views import NOT_CONVERGED, Flag, View
 from .base import Stepper
 from .iteration import DONE, FAILED, judge
 
@@ -283,6 +283,6 @@ def bounded_step(z, e, dt, par, tab, work, carry):
 
 def scaling_stepper(view: View) -> Stepper:
     """The step on the view of a scaling body."""
-    fills = {is_free_flight: int("free" in view.flags), size_is_held: int("equality" in view.flags)}
-    kernel = bounded_step if "unilateral" in view.flags else unbounded_step
+    fills = {is_free_flight: int(Flag.FREE in view.flags), size_is_held: int(Flag.EQUALITY in view.flags)}
+    kernel = bounded_step if Flag.UNILATERAL in view.flags else unbounded_step
     return Stepper(bind(kernel, fills), np.zeros((1, 1)), KEPT + 2 * DIMENSION, 0)

@@ -24,7 +24,7 @@ from ..elimination import quotient, real_quotient
 from ..errors import CapabilityError, InputError
 from ..kernel import apart, bind, inline, slot
 from ..summation import add
-from ..views import NOT_CONVERGED, SINGULAR, View, dimension, factorise_shifted, linearise, rotate, solve_shifted
+from ..views import NOT_CONVERGED, SINGULAR, Flag, View, dimension, factorise_shifted, linearise, rotate, solve_shifted
 from . import stages
 from .base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
 from .block_tridiagonal import BLOCK, block_scratch, factorise_blocks, linearise_blocks, solve_blocks
@@ -180,7 +180,7 @@ def automatic_step(z, e, dt, par, tab, work, carry):
 
 def has_jacobian(view: View) -> bool:
     """Whether Newton's method can be used."""
-    return view.factors is not None or not {"jacobian", "block_jacobian"}.isdisjoint(view.flags)
+    return view.factors is not None or not {Flag.JACOBIAN, Flag.BLOCK_JACOBIAN}.isdisjoint(view.flags)
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class LinearSolver:
 
 def _linear_solver(view: View, t: Collocation) -> LinearSolver:
     """The cheapest that the system allows: its own, blocks for neighbours, or one dense matrix."""
-    if view.factors is None and "block_jacobian" not in view.flags:
+    if view.factors is None and Flag.BLOCK_JACOBIAN not in view.flags:
         dense = {prepare: prepare_dense, correct: correct_dense, quotient: real_quotient}
         return LinearSolver(dense, dense_memory(t.stages, view.dimension))
     modes = modes_of(t)
@@ -244,7 +244,7 @@ class _Implicit(Method):
 
     def _takes_newton(self, view: View) -> bool:
         """Whether Newton's method is part of the step; "auto" leaves it out where it doubles the time of compiling."""
-        wanted = self.solver == "newton" or (self.solver == "auto" and "newton_on_demand" not in view.flags)
+        wanted = self.solver == "newton" or (self.solver == "auto" and Flag.NEWTON_ON_DEMAND not in view.flags)
         return wanted and has_jacobian(view)
 
     def counts(self, carry: NDArray[np.float64]) -> dict[str, int]:

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import CapabilityError
 from ..kernel import size
 from ..summation import put_back, save
-from ..views import View, commutator_kick, dimension, drift, force, kick
+from ..views import Flag, View, commutator_kick, dimension, drift, force, kick
 from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
 from .rotations import exact_rotor
@@ -78,7 +78,7 @@ class _WithCommutator(Method):
             check_rotor(self.rotor, order=self.scheme.order, where=f"{type(self).__name__}.rotor")
 
     def stepper(self, view: View) -> Stepper:
-        if "commutator_kick" not in view.flags:
+        if Flag.COMMUTATOR_KICK not in view.flags:
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
         n, scheme = view.dimension, self.scheme
         tab = np.array([scheme.kicks, np.append(scheme.drifts, 0.0), scheme.commutators])
@@ -99,7 +99,7 @@ class _WithCommutator(Method):
         return self._alone if self.rotor is None else turning_with(self._alone, self.rotor)
 
     def traits_on(self, view: View) -> Traits:
-        return turning_with(self._alone, self._rotor(view)) if "rotor" in view.flags else self._alone
+        return turning_with(self._alone, self._rotor(view)) if Flag.ROTOR in view.flags else self._alone
 
     @property
     def reach(self) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import InputError
 from ..kernel import bind, slot
 from ..summation import add
-from ..views import NOT_CONVERGED, View, dimension, drift, force, kick, momentum_rate, velocity
+from ..views import NOT_CONVERGED, Flag, View, dimension, drift, force, kick, momentum_rate, velocity
 from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .iteration import DONE, FAILED, judge
 
@@ -178,13 +178,13 @@ class _Partitioned(Method):
     """A method on the canonical view that is explicit where H is separable."""
 
     def traits_on(self, view: View) -> Traits:
-        return replace(self.traits, explicit="separable" in view.flags)
+        return replace(self.traits, explicit=Flag.SEPARABLE in view.flags)
 
     needs = ("canonical",)
 
     def _stepper(self, view: View, explicit, implicit) -> Stepper:
         n = view.dimension
-        kernel = explicit if "separable" in view.flags else implicit
+        kernel = explicit if Flag.SEPARABLE in view.flags else implicit
         return Stepper(kernel, np.zeros((1, 1)), 4 * n, n + 1)
 
 

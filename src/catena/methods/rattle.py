@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..errors import CapabilityError
-from ..views import View, correct_increment, kick
+from ..views import Flag, View, correct_increment, kick
 from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .energy_momentum import increment_stepper
 from .moser_veselov import DMV
@@ -34,7 +34,7 @@ class Rattle(Method):
 
     def stepper(self, view: View) -> Stepper:
         if correct_increment in view.fills:
-            if "dampers" in view.flags:
+            if Flag.DAMPERS in view.flags:
                 raise CapabilityError("it has no step for dampers", do="use EnergyMomentum()")
             return increment_stepper(view, parts=1)  # a step of varying length is not symplectic
         return (Splitting(2, DMV(2)) if kick in view.fills else DMV(2)).stepper(view)

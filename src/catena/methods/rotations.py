@@ -16,7 +16,7 @@ from ..geometry.inertia import EQUAL_MOMENTS
 from ..geometry.quaternion import cosine_less_one, exponential, hold_length, turn_about_axis
 from ..kernel import bind
 from ..summation import add
-from ..views import View
+from ..views import Flag, View
 from . import lane_rotors
 from .base import Bounded, Exact, Traits, register
 from .rotor import Array, Rotor
@@ -102,7 +102,7 @@ class ThreeRotations(Rotor):
         return three_rotations
 
     def table(self, view: View) -> Array:
-        if "linear_bodies" in view.flags:
+        if Flag.LINEAR_BODIES in view.flags:
             raise CapabilityError("ThreeRotations would make a linear body spin about its own line")
         return super().table(view)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import CapabilityError, InputError
 from ..kernel import bind
-from ..views import View, rotate, rotate_lane
+from ..views import Flag, View, rotate, rotate_lane
 from .base import Bounded, Method, Stepper, Traits
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def with_lanes(stepper: Stepper, rotor: Any, view: View) -> Stepper:
 
 def with_rotor(stepper: Stepper, rotor: Any, view: View) -> Stepper:
     """A stepper whose drifts turn bodies by this rotor; unchanged for systems without bodies."""
-    if "rotor" not in view.flags:
+    if Flag.ROTOR not in view.flags:
         return stepper
     kernel = bind(stepper.kernel, {rotate: rotor.rotor_kernel()})
     return with_table(replace(stepper, kernel=kernel), rotor, view)

@@ -10,7 +10,7 @@ import numpy as np
 from .. import summation, views
 from ..kernel import Written, bind, size
 from ..summation import add
-from ..views import View, dimension, field
+from ..views import Flag, View, dimension, field
 from .base import Drifts, Exact, Method, Stepper, Traits, register
 from .tableaux import ExplicitTableau, explicit_euler, rk4
 
@@ -74,7 +74,7 @@ class _Explicit(Method):
     def stepper(self, view: View) -> Stepper:
         n, tableau = view.dimension, self.tableau
         s = tableau.stages
-        if "registers" in view.flags and n <= REGISTER_DIMENSION:
+        if Flag.REGISTERS in view.flags and n <= REGISTER_DIMENSION:
             return Stepper(unrolled(tableau, n), np.zeros((1, 1)), 0, 0)
         tab = np.zeros((s + 1, s))
         for i, row in enumerate(tableau.a):

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import CapabilityError, InputError
 from ..kernel import bind, size, within
 from ..summation import put_back, save
-from ..views import View, dimension, drift, force, keep, kick, recall, settle, sweep
+from ..views import Flag, View, dimension, drift, force, keep, kick, recall, settle, sweep
 from .base import Bounded, Exact, Method, Stepper, Traits, register
 from .moser_veselov import DMV
 from .rotations import SymmetricRotation, exact_rotor
@@ -126,7 +126,7 @@ class Splitting(Method):
             check_rotor(self.rotor, order=self.order if self.order in (4, 6) else 2, where="Splitting.rotor")
 
     def stepper(self, view: View) -> Stepper:
-        if self.order in (4, 6) and "quadratic_kinetic" not in view.flags:
+        if self.order in (4, 6) and Flag.QUADRATIC_KINETIC not in view.flags:
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
         rotor = self._rotor(view)
         kicks, drifts, _ = coefficients(self.order)
@@ -147,7 +147,7 @@ class Splitting(Method):
         return self._alone if self.rotor is None else turning_with(self._alone, self.rotor)
 
     def traits_on(self, view: View) -> Traits:
-        return turning_with(self._alone, self._rotor(view)) if "rotor" in view.flags else self._alone
+        return turning_with(self._alone, self._rotor(view)) if Flag.ROTOR in view.flags else self._alone
 
     @property
     def _alone(self) -> Traits:

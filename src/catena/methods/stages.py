@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .. import views
 from ..errors import CapabilityError
 from ..kernel import Written, bind, inline, size, slot
-from ..views import View, dimension, field, field_count, field_end, momentum_rate, velocity
+from ..views import Flag, View, dimension, field, field_count, field_end, momentum_rate, velocity
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
@@ -270,7 +270,7 @@ def fills(view: View, s: int) -> Mapping[Any, Any]:
     else:
         given[sweep] = whole_sweep
         parts = {rates: (field, range(n))}
-    straight = "registers" in view.flags and lanes * view.fills[views.registers].text.count("\n") <= LONGEST_STRAIGHT
+    straight = Flag.REGISTERS in view.flags and lanes * view.fills[views.registers].text.count("\n") <= LONGEST_STRAIGHT
     for part, (kernel, variables) in parts.items():
         if straight:
             inlined = {views.registers: replace(view.fills[views.registers], inline=True)}

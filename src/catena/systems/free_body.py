@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .. import views
 from ..geometry.quaternion import to_space
-from ..views import View
+from ..views import Flag, View
 from .base import Invariant, State, register
 from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
@@ -86,7 +86,7 @@ class FreeBody(OneBody):
             views.field_end: body_field_end,
         }
         moments = self.body.rotor_moments.reshape(1, 3)
-        flags = {"rotor"} | ({"linear_bodies"} if self.body.kind == "linear" else set())
+        flags = {Flag.ROTOR} | ({Flag.LINEAR_BODIES} if self.body.kind == "linear" else set())
         return View(
             name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
             withdrawn=NOT_CANONICAL if name == "field" else frozenset(),

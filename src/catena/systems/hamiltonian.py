@@ -20,7 +20,7 @@ from ..expressions.terms import evaluated
 from ..expressions.values import first_undefined
 from ..kernel import Written
 from ..summation import add
-from ..views import View, dimension, momentum_rate, velocity
+from ..views import Flag, View, dimension, momentum_rate, velocity
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
 from .numbers import finite_number, finite_numbers
@@ -218,20 +218,20 @@ class Hamiltonian(System):
         names = ("field", "jacobian", "velocity", "momentum_rate", "measure", "field_end")
         kernels: dict[Any, Any] = {getattr(views, name): self._written(name) for name in names}
         kernels |= {views.publish: copy_state, views.field_count: 2}
-        flags = {"jacobian"}
+        flags = {Flag.JACOBIAN}
         if straight:
             kernels[views.registers] = self._written("registers")
-            flags |= {"registers"}
+            flags |= {Flag.REGISTERS}
         if self.separable:
             kernels |= {
                 views.force: self._written("momentum_rate"),
                 views.kick: kick_momenta,
                 views.drift: drift_positions,
             }
-            flags |= {"separable"}
+            flags |= {Flag.SEPARABLE}
         if self.quadratic_kinetic:
             kernels[views.commutator_kick] = self._written("commutator_kick")
-            flags |= {"quadratic_kinetic", "commutator_kick"}
+            flags |= {Flag.QUADRATIC_KINETIC, Flag.COMMUTATOR_KICK}
         offered = {"field", "canonical"} | ({"split"} if self.separable else set())
         if name not in offered:
             return None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ... import elimination, views
 from ...geometry import rotations
 from ...geometry.quaternion import to_body
-from ...views import View
+from ...views import Flag, View
 from ..base import Array, State
 from ..chains.motion import publish_split
 from ..linkages import measures as linkage_measures
@@ -151,7 +151,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
 
     balls = any(node is not None and node.kind == BALL for node in layout.nodes)
     return View(
-        name, fills, layout.dimension, pack, unpack, frozenset({"newton_on_demand"} if looped else ()), False, scratch=scratch, withdrawn=NOT_POLYNOMIAL,
+        name, fills, layout.dimension, pack, unpack, frozenset({Flag.NEWTON_ON_DEMAND} if looped else ()), False, scratch=scratch, withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
         factors=_factors(linkage),
     )  # fmt: skip

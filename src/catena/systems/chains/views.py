@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import views
 from ...geometry import rotations
-from ...views import View
+from ...views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
 from . import forces as chain_forces
@@ -42,7 +42,7 @@ def quaternion_view(chain: Chain, name: str) -> View | None:
             views.momentum_rate: chain_motion.canonical_rate, views.measure: chain_motion.measure_canonical,
             views.block_jacobian: chain_hessian.chain_jacobian, views.block_entry: chain_hessian.chain_entry,
         }  # fmt: skip
-        view = _canonical_view(chain, name, fills, "block_jacobian")
+        view = _canonical_view(chain, name, fills, Flag.BLOCK_JACOBIAN)
         return replace(view, scratch=lambda: {**chain.interactions.scratch(), **chain_hessian.scratch(chain.count)})
     return None
 
@@ -85,7 +85,7 @@ def _split_view(
 ) -> View:
     # a point is never turned, but a rotor has a row for it
     moments = chain.alike.each(lambda body: body.rotor_moments if body.kind != "point" else np.ones(3))
-    flags = frozenset({"rotor", "quadratic_kinetic", *_kinds_of_bodies(chain)})
+    flags = frozenset({Flag.ROTOR, Flag.QUADRATIC_KINETIC, *_kinds_of_bodies(chain)})
     moving = {
         views.force: chain_motion.chain_force, views.kick: chain_motion.chain_kick, views.drift: chain_motion.chain_drift,
     }  # fmt: skip
@@ -95,7 +95,7 @@ def _split_view(
     return View(name, fills, sum(widths) * chain.count, pack, unpack, flags, False, moments, body_of, scratch=scratch)
 
 
-def _canonical_view(chain: Chain, name: str, fills: dict[Any, Any], *flags: str) -> View:
+def _canonical_view(chain: Chain, name: str, fills: dict[Any, Any], *flags: Flag) -> View:
     more = {
         views.publish: chain_motion.publish_canonical, views.field_count: 4,
         views.field_end: chain_motion.canonical_field_end,
@@ -117,8 +117,8 @@ def _body_of(bodies: int, widths: tuple[int, ...], variable: int) -> int:
     raise IndexError(variable)
 
 
-def _kinds_of_bodies(chain: Chain) -> set[str]:
-    return {"linear_bodies"} if any(body.kind == "linear" for body in chain.alike.distinct) else set()
+def _kinds_of_bodies(chain: Chain) -> set[Flag]:
+    return {Flag.LINEAR_BODIES} if any(body.kind == "linear" for body in chain.alike.distinct) else set()
 
 
 def _frames(chain: Chain) -> Array:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ... import views
 from ...geometry import rotations
 from ...kernel import Written, bind
-from ...views import View
+from ...views import Flag, View
 from ..base import Array, State
 from ..chains.motion import publish_split
 from ..potentials.pair_set import PairSet
@@ -109,8 +109,8 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         kernels |= _recursion(linkage, fills, both=both)
         unknowns = int(joint_freedoms(linkage).sum()) * (1 + both)
         own = partial(_recursion_scratch, linkage, 12 if both else 6)
-    flags = {"linear_bodies"} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
-    flags |= {"dampers"} if _has_dampers(linkage) else set()
+    flags = {Flag.LINEAR_BODIES} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
+    flags |= {Flag.DAMPERS} if _has_dampers(linkage) else set()
     return _view(linkage, name, kernels, flags, unknowns, own)
 
 
@@ -142,7 +142,7 @@ def _recursion_scratch(linkage: Linkage, rows: int) -> Arrays:
     return {"sweep": np.zeros((linkage.count + 1, at.sweep_width(rows))), "table": np.zeros((places, at.TABLE))}
 
 
-def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[str], unknowns: int, own: Scratch) -> View:
+def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[Flag], unknowns: int, own: Scratch) -> View:
     """The view; `own` is scratch that others of the director form do not have, or have in another size."""
     dimension = 13 * linkage.count + 6 * len(linkage.joints) + 3
     pack, unpack = partial(_pack, linkage), partial(_unpack, linkage)

@@ -13,7 +13,7 @@ from ... import views
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...geometry.free_rotation import ORBIT
-from ...views import View
+from ...views import Flag, View
 from ..base import Array, Field, Invariant, State, register
 from ..linkages.joint_forces import Load, describe_force, force_from
 from ..numbers import finite_number, finite_numbers
@@ -261,7 +261,7 @@ class ScalingBody(OneBody):
             kernels.keeps_momentum: int(moves_freely),
             kernels.keeps_rotation: turns_freely,
         }
-        flags = {"scaling", self.constraint} | ({"free"} if self.is_free else set())
+        flags = {Flag.SCALING, Flag(self.constraint)} | ({Flag.FREE} if self.is_free else set())
         return View(
             name, fills, kernels.DIMENSION, self.to_stepped, self.from_stepped, frozenset(flags),
             withdrawn=NOT_CANONICAL if name == "field" else frozenset(),

@@ -15,7 +15,7 @@ from ... import views
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...geometry.inertia import EQUAL_MOMENTS
-from ...views import View
+from ...views import Flag, View
 from ..base import Array, Invariant, State, register
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, body_field_end, publish_body
 from ..scene import Scene
@@ -211,7 +211,7 @@ class Top(OneBody):
         return self._quaternion_view(name) if self.form == "quaternion" else self._multiplier_view(name)
 
     def _quaternion_view(self, name: str) -> View | None:
-        flags = {"linear_bodies"} if self.body.kind == "linear" else set()
+        flags = {Flag.LINEAR_BODIES} if self.body.kind == "linear" else set()
         if name in ("split", "field", "constrained", "quat_em"):
             kernels = self._potential_kernels() | {
                 views.field: top_motion.top_field, views.force: top_motion.top_force, views.kick: top_motion.top_kick,
@@ -219,7 +219,7 @@ class Top(OneBody):
                 views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
                 views.attitude_potential: top_motion.potential_at, views.attitude_gradient: top_motion.gradient_at,
             }  # fmt: skip
-            flags |= {"rotor", "quadratic_kinetic", "commutator_kick"}
+            flags |= {Flag.ROTOR, Flag.QUADRATIC_KINETIC, Flag.COMMUTATOR_KICK}
             moments = self.body.rotor_moments.reshape(1, 3)
             return View(
                 name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
