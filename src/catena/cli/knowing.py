@@ -156,7 +156,9 @@ def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *
 
 def _moved(system: Any, method: Any, dt: float) -> list[tuple[str, str]]:
     """What moved, and by what."""
-    described = ((key, _one_line(value)) for key, value in system.describe().items() if key != "kind")
+    from ..output.page.facts import in_short
+
+    described = ((key, in_short(value)) for key, value in system.describe().items() if key != "kind")
     return [("system", system.title), *described, ("method", str(method)), ("dt", repr(dt))]
 
 
@@ -164,12 +166,6 @@ def _progress(run: Any, planned: int, path: Path) -> str:
     if run.finished:
         return f"{run.steps}, finished"
     return f"{run.steps} of {planned}, not finished: catena resume {shlex.quote(str(path))}"
-
-
-def _one_line(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} = {part}" for name, part in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def methods(

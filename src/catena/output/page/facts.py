@@ -12,7 +12,7 @@ def facts(run: Any, *, samples: int | None = None) -> list[tuple[str, str]]:
     """What a run is, in short: names and values. Of a killed run fewer samples may be readable than it made: `samples`."""
     count = run.steps // run.plan.every + 1 if samples is None else samples
     end = float(run.plan.times(run.steps))
-    described = {name: _short(value) for name, value in run.system.describe().items() if name != "kind"}
+    described = {name: in_short(value) for name, value in run.system.describe().items() if name != "kind"}
     return [
         ("system", str(run.system.title)),
         *described.items(),
@@ -44,7 +44,8 @@ def clipped(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 
 
-def _short(value: Any) -> str:
+def in_short(value: Any) -> str:
+    """A part of a description on one line."""
     if isinstance(value, dict):
         text = ", ".join(f"{name} = {part}" for name, part in value.items())
     else:

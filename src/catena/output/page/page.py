@@ -16,6 +16,7 @@ from ...auditing import Audit
 from ...errors import InputError
 from ...geometry import rotations
 from ...plan import positive_integer
+from ...systems.alike import Alike
 from ...talk import say
 from ...version import __version__
 from ..files import write_text
@@ -30,6 +31,7 @@ from .frames import Array, Frames, choose_frames, encoded, text_of
 MOST_FRAMES = 2000
 NOTEBOOK_HEIGHT = 760
 MOST_PARTICLES, MOST_LINKS = 1000, 250  # that are drawn unless asked for: more would slow the page down
+PARTICLES_HELD = 200_000  # that can be asked for: more would make the page larger than its frames
 PAINTED = {"ellipsoid": "octants", "cone": "octants", "disc": "quadrants", "rod": "quadrants"}
 ONE_COLOUR, BY_FACE = -1, -2  # instead of a scalar
 GROUND_GAP = 1.2  # distance of the middle of the ground from the point of its joint, in radii of the joint
@@ -137,6 +139,10 @@ def _notes(run: Any, shown: Frames, length: int) -> list[str]:
     coordinates = scene_or_nothing(run.system).coordinates
     if shown.orientation is None and len(coordinates) > 3:
         notes.append(f"The path is that of {', '.join(shown.axes)}, three of {len(coordinates)} coordinates.")
+    bodies = scene_or_nothing(run.system).bodies
+    particles = int(Alike(bodies).each(lambda body: len(body.particles)).sum()) if bodies else 0
+    if particles > PARTICLES_HELD:
+        notes.append(f"The {particles} particles of the bodies are left out.")
     lost = int((~shown.is_sound).any(axis=1).sum())
     if lost:
         notes.append(f"In {lost} frames something is not finite, or too far away; it is drawn at the origin.")
@@ -180,9 +186,9 @@ def _description(
     if looks is not None:
         if "scale" in shown.data:
             arrays["scale"] = text_of(shown.data["scale"].values.reshape(len(shown.position), -1), "<f4")
-        reaches = [shape.reach for shape in looks.shapes]
+        reaches = np.array([shape.reach for shape in looks.shapes])
         bodies = _bodies(looks, shown, _upwards(run.system))
-        description |= {"bodies": bodies, "reach": [reaches[k] for k in looks.shape_of], "size": 1.0}
+        description |= {"bodies": bodies, "reach": reaches[looks.shape_of].tolist(), "size": 1.0}
         if single:
             description["arrows"], arrays["spin"] = _arrows(looks, shown)
     else:
@@ -219,6 +225,7 @@ def _plate(joint: Joint, shown: Frames, up: Array) -> list[float] | None:
 
 def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Any]:
     thickness = float(np.mean([shape.half_extents.max() for shape in looks.shapes])) * 0.07
+    held = slice(len(looks.particle_body) if len(looks.particle_body) <= PARTICLES_HELD else 0)
     return {
         "shapes": [
             {
@@ -229,7 +236,7 @@ def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Any]:
         ],
         "shapeOf": looks.shape_of.tolist(),
         "particles": {
-            "body": looks.particle_body.tolist(), "at": looks.particle_at.tolist(), "size": looks.particle_size.tolist(),
+            "body": looks.particle_body[held].tolist(), "at": looks.particle_at[held].tolist(), "size": looks.particle_size[held].tolist(),
             "shown": 0 < len(looks.particle_body) <= MOST_PARTICLES,
         },
         "links": looks.links.tolist(),
