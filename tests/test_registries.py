@@ -141,6 +141,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         registry.names()
         monkeypatch.setattr(registry, "_kinds", dict(registry._kinds))
     monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    tables.system_tables()  # those of catena are known once they are imported
     monkeypatch.setattr(tables, "_systems", dict(tables._systems))
 
     def put(group: str, text: str, module: str = "") -> None:

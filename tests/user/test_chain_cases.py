@@ -10,7 +10,7 @@ import pytest
 
 import catena as ct
 from case_texts import mistakes, read, toml
-from catena.cases.potentials import PLAIN, WRITTEN
+from catena.cases.potentials import TABLES
 from catena.systems.chains.ends import KINDS
 from catena.systems.potentials import pairwise
 
@@ -93,7 +93,7 @@ def test_every_potential_is_written_in_a_case_as_it_describes_itself(potential):
 
 
 def test_cases_know_every_potential_and_every_end():
-    kinds = {table.model_fields["kind"].annotation.__args__[0]: table for table in (*PLAIN, *WRITTEN)}
+    kinds = {table.model_fields["kind"].annotation.__args__[0]: table for table in TABLES}
     assert set(kinds) == set(pairwise.POTENTIALS.names())
     for kind, table in kinds.items():
         keys = {field.name for field in dataclasses.fields(pairwise.POTENTIALS.find(kind)) if field.init}

@@ -73,7 +73,8 @@ class PotentialSumTable(Table):
 
 
 WRITTEN = (PairPotentialTable, LinkPotentialTable, BendTwistTable, SwitchedTable, PairTableTable, PotentialSumTable)
-AnyPotential: Any = Annotated[reduce(or_, tables_of(POTENTIALS, WRITTEN)), Field(discriminator="kind")]
+TABLES = tables_of(POTENTIALS, WRITTEN)
+AnyPotential: Any = Annotated[reduce(or_, TABLES), Field(discriminator="kind")]
 for _table in WRITTEN:
     _table.model_rebuild(_types_namespace={"AnyPotential": AnyPotential})
 
