@@ -26,6 +26,7 @@ from .systems.numbers import real_array
 from .watching import check_watched
 
 ATTRIBUTES = ("long_name", "units", "names")  # of columns; others would mean something to xarray
+NAMED = 10_000  # numbers of a state whose names are looked at, whether or not they are used
 STATE = ("z", "e", "carry", "scale", "marks")  # arrays of a checkpoint, see `engine.driver.Driver`
 
 
@@ -103,7 +104,8 @@ def check_described(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
 def require_usable(stepping: Stepping, described: Any) -> None:
     """Make all that is going to be asked of a system and a method, so that what they cannot do shows now."""
     system, promised = stepping.system, stepping.pairing.promises.to_dict()
-    told = [described, promised, repr(system), str(stepping.method), system.title, list(system.names())]
+    names = list(system.names()) if system.public_width <= NAMED else []  # of more bodies these are but their numbers
+    told = [described, promised, repr(system), str(stepping.method), system.title, names]
     json.dumps(told, allow_nan=False)
 
 
