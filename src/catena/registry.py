@@ -11,7 +11,6 @@ import importlib.metadata
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any, Generic, TypeVar
 
@@ -96,7 +95,9 @@ class Registry(Generic[Kind]):
         if self._loaded or self._loading_own:
             return
         self._load_own()
-        self._loaded = True  # from here on plug-ins may ask for what is registered; before, whoever is interrupted begins again
+        self._loaded = (
+            True  # from here on plug-ins may ask for what is registered; before, whoever is interrupted begins again
+        )
         try:
             for plugin in _all_plugins(importlib.metadata.entry_points).select(group=self.group):
                 self._load_plugin(plugin)
@@ -110,9 +111,9 @@ class Registry(Generic[Kind]):
             return
         self._loading_own = True
         try:
-            inner = getattr(import_module(self._home), "__path__", ())  # a single module has none
+            inner = getattr(importlib.import_module(self._home), "__path__", ())  # a single module has none
             for module in sorted(m.name for m in walk_packages(inner, f"{self._home}.")):
-                import_module(module)
+                importlib.import_module(module)
         finally:
             self._loading_own = False
 

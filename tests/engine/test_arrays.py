@@ -11,8 +11,9 @@ import pytest
 import catena as ct
 import kinds
 from catena.engine.arrays import Arrays
-from catena.engine.build import Program, build, choose_view
+from catena.engine.build import Program, build
 from catena.engine.driver import Driver
+from catena.engine.pairing import Pairing
 from catena.errors import KernelError
 from catena.methods.base import Method
 from catena.plan import Problem
@@ -84,6 +85,7 @@ def test_a_kernel_that_writes_into_a_parameter_is_named() -> None:
 
 def test_an_array_is_a_parameter_or_scratch() -> None:
     of = kinds.KINDS["chain"]()
-    view, stepper = choose_view(of.system, ct.Rattle())
+    pairing = Pairing.of(of.system, ct.Rattle())
+    view, stepper = pairing.view, pairing.stepper
     with pytest.raises(ct.InputError, match=r"par\.mass of Chain is a parameter and scratch, too"):
         Arrays.of(of.system, replace(view, scratch=lambda: {"mass": np.zeros(2)}), stepper)

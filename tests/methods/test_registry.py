@@ -241,7 +241,7 @@ importlib.import_module = interrupted
 try:
     base.registered()
 except KeyboardInterrupt:
-    print(len(base._registry))
+    print(len(base.METHODS._kinds))
 importlib.import_module = whole
 print(len(base.registered()))
 """
@@ -250,7 +250,7 @@ print(len(base.registered()))
 def test_an_interrupted_import_of_the_methods_is_made_up_for():
     """Ctrl-C while they are read for the first time: some are there, and all of them when they are asked for again."""
     some, then = map(int, run_python(INTERRUPTED)[0].split())
-    assert 0 < some < then == sum(base._is_own(kind) for kind in registered())
+    assert 0 < some < then == sum(METHODS._is_own(kind) for kind in registered())
 
 
 def test_a_method_of_another_package_is_listed_run_and_tested_like_our_own(plugin):
