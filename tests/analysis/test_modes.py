@@ -103,7 +103,7 @@ def test_modes_are_orthonormal_and_displacements_are_in_space():
 
 
 def test_bodies_in_any_axes_have_the_same_frequencies():
-    """A body given in turned axes, so that principal axes and given ones differ, and lines, which have no third moment."""
+    """A body given in turned axes, so that principal axes and given ones differ."""
     problem, turn = helix(4), rotations.from_euler((0.3, 0.9, -0.7))
     turned = ct.Body.from_particles(rotations.rotate(turn, ct.Body.tetrahedron().particles.positions))
     assert np.abs(turned.frame_matrix - np.eye(3)).max() > 0.1
@@ -116,6 +116,10 @@ def test_bodies_in_any_axes_have_the_same_frequencies():
     for mode in (0, 5):
         one, other = (of.displacement(mode).position for of in (modes, plain))
         assert np.abs(one * np.sign((one * other).sum()) - other).max() < 1e-9
+
+
+@pytest.mark.slow
+def test_lines_have_five_freedoms_each():
     dumbbell = ct.Body.from_particles([[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]])
     lines = ct.Chain([dumbbell] * 3, ct.LennardJones(1.0, 1.0))
     modes = lines.normal_modes()
