@@ -63,8 +63,20 @@ def methods() -> str:
         ct.Rattle(),
         ct.QuatEM(),
     ]
-    others = [ct.Taylor(), ct.Nystrom4(), ct.EnergyMomentum(level="both")]
+    others = [ct.Taylor(), ct.Nystrom4(), ct.Nystrom6(weak=True), ct.EnergyMomentum(level="both")]
     return f"{ct.__version__}: {runge_kutta} {symplectic} {rotors} {others} {ct.list_methods(linkage())}"
+
+
+def statics(chain: ct.Chain) -> tuple[ct.Equilibrium, ct.EquilibriumPath, ct.Modes, ct.Dispersion, ct.RodLimit]:
+    rod = ct.Rod(length=1.0, E=2e11, G=8e10, area=1e-4, I=8e-10, J=1.6e-9, density=7800.0, n=33)
+    path = rod.equilibrium_path((1.0, 0.0, 0.0), to=10.0)
+    return (
+        chain.equilibrium(load=(1.0, 0.0, 0.0)),
+        path,
+        chain.normal_modes(count=6),
+        chain.dispersion([0.1, 0.2]),
+        chain.rod_limit(),
+    )
 
 
 def study(problem: ct.Problem, start: ct.State) -> float:
