@@ -87,7 +87,8 @@ def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: 
         raise InputError(f"{named()} is not {kind}", where=where, do=advice) from None
     if shapes and not any(_fits(array.shape, shape) for shape in shapes):
         raise InputError(f"{named()} has shape {array.shape}", where=where, do=advice)
-    wrong = np.argwhere(~np.isfinite(array)).tolist()
+    finite = np.isfinite(array)
+    wrong = [] if finite.all() else np.argwhere(~finite).tolist()
     if wrong and rows and array.ndim:
         j = wrong[0][0]
         raise InputError(
