@@ -11,8 +11,9 @@ from mpmath import mp
 
 import catena as ct
 from bodies import EPS, HEAVY, error, problem_of
-from catena.engine.build import build, choose_view
+from catena.engine.build import build
 from catena.engine.driver import Driver
+from catena.engine.pairing import Pairing
 from catena.methods import series_text
 from catena.methods.series_nodes import record
 from catena.methods.taylor import log_two, table_place, two_to
@@ -56,7 +57,7 @@ def test_the_series_of_every_function_is_right(text):
 @pytest.mark.parametrize("text", ["cos(q)", "exp(-sin(q)**2)/(1 + cos(q)**4)"])
 def test_a_wrong_sign_in_a_recurrence_is_seen(text, monkeypatch):
     monkeypatch.setattr(series_text, "SIGNS", {**series_text.SIGNS, "cos": ""})
-    monkeypatch.setattr("catena.engine.build._recorded", {})
+    monkeypatch.setattr("catena.engine.pairing._recorded", {})
     assert off(text) > 1e6
 
 
@@ -94,7 +95,7 @@ def test_equations_that_branch_are_refused():
 def test_a_chain_is_refused_with_what_works():
     of = ct.problems.helix_chain(4)
     with pytest.raises(ct.CapabilityError, match="Taylor"):
-        choose_view(of.system, ct.Taylor())
+        Pairing.of(of.system, ct.Taylor())
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1e-9, 1.0, "small", math.nan])
@@ -191,7 +192,7 @@ def test_a_crossing_is_a_root_of_the_series(monkeypatch):
         )
 
     monkeypatch.setattr(series_text.Writer, "coefficients", counted)
-    monkeypatch.setattr("catena.engine.build._recorded", {})
+    monkeypatch.setattr("catena.engine.pairing._recorded", {})
     of = ct.problems.kepler(e=0.6)
     section = [ct.Section("axis", "q2", direction=-1)]
     program = build(of.system, ct.Taylor(), crossing=crossing_of(of.system, section, ()), compiled=False)
