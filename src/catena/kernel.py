@@ -4,7 +4,7 @@ This module imports nothing of catena, so every layer may use it.
 
 A kernel is an ordinary module-level function. What it calls is found by the builder
 (`catena.engine.build`); what another part must supply is a *slot*; a length that may become a
-literal of the compiled code is a *size*; the places of a row of numbers have names in a *record*.
+literal of the compiled code is a *size*; a number on which the code branches is a *choice*; the places of a row of numbers have names in a *record*.
 """
 
 from __future__ import annotations
@@ -25,6 +25,15 @@ def slot(function: Function) -> Function:
 def size(function: Function) -> Function:
     """Mark a length read from an argument; the builder may replace its body by a literal."""
     function.__mark__ = "size"  # type: ignore[attr-defined]
+    return function
+
+
+def choice(function: Function) -> Function:
+    """Mark a number, without arguments, that is fixed when the loop is built: calls become the literal, and `if` on it is decided before compiling.
+
+    Where nothing is filled in, it is what the function returns.
+    """
+    function.__mark__ = "choice"  # type: ignore[attr-defined]
     return function
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import importlib.util
 import shutil
 import sys
@@ -20,7 +21,7 @@ from catena.engine import collector, headers
 from catena.engine.collector import collect
 from catena.engine.plain_python import interpreted
 from catena.errors import InputError
-from catena.kernel import Record, Written, bind, size, slot
+from catena.kernel import Record, Written, bind, choice, size, slot
 from processes import SOURCE, run_python
 
 Importer = Callable[..., ModuleType]
@@ -339,6 +340,35 @@ def test_a_size_becomes_a_literal_and_gives_the_same_value() -> None:
     assert value_of(measured, {length: 3}, x, None) == 3.0
     assert "return 4" in text_of(measured, {length: 4})
     assert "shape" not in text_of(measured, {length: 4})
+
+
+@choice
+def doubled():
+    return 1
+
+
+def chosen(x, par):
+    if doubled():
+        x *= 2.0
+    else:
+        x = missing_for_one(x, par)
+        x += 1.0
+    return x * (3 + doubled())
+
+
+def missing_for_one(x, par):
+    return x + par.nowhere
+
+
+def test_a_choice_becomes_a_literal_where_it_is_called() -> None:
+    """Python drops what stands behind `if 1:` when it compiles: a branch that is not taken costs nothing, in any compiler."""
+    assert value_of(chosen, {}, 5.0, None) == 40.0
+    assert "if 1:" in text_of(chosen, {})
+    assert "if 0:" in text_of(chosen, {doubled: 0}) and "* (3 + 0)" in text_of(chosen, {doubled: 0})
+    made = interpreted(text_of(chosen, {doubled: True})).advance
+    assert not any("missing_for_one" in str(step.argval) for step in dis.get_instructions(made))
+    with pytest.raises(InputError, match="only a number can be a choice"):
+        collect(chosen, {doubled: "1"})
 
 
 CONSTANTS = """

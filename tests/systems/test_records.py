@@ -23,7 +23,8 @@ def records() -> list[type[Record]]:
     """All records of the systems."""
     for module in pkgutil.walk_packages([str(FOLDER)], "catena.systems."):
         importlib.import_module(module.name)
-    return sorted(Record.__subclasses__(), key=lambda record: (record.__module__, record.__name__))
+    found = [record for record in Record.__subclasses__() if record.__module__.startswith("catena.systems.")]
+    return sorted(found, key=lambda record: (record.__module__, record.__name__))
 
 
 def described(record: type[Record]) -> tuple[str, int] | None:

@@ -159,6 +159,10 @@ class _Collector:
         own_name = getattr(value, "__name__", "")
         if own_name and getattr(math, own_name, None) is value:
             return f"math.{own_name}"
+        if getattr(value, "__mark__", None) == "choice":
+            value = fills.get(value, value())
+            if _literal(value) is None:
+                raise _refusal(function, f"the choice {dotted} is {value!r}; only a number can be a choice", node)
         text = _literal(value)
         if text is not None:
             return text
@@ -250,6 +254,10 @@ class _Rewrite(ast.NodeTransformer):
         if isinstance(inner, ast.Name) and inner.id not in self.local:
             return self._resolved(node, (inner.id, *path))
         return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        return node.func if isinstance(node.func, ast.Constant) else node  # the call of a choice
 
     def _resolved(self, node: ast.AST, path: Path) -> ast.expr:
         expression = self.resolve(node, path)

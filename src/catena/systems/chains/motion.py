@@ -9,14 +9,14 @@ import math
 
 from ...geometry.quaternion import conjugate, load4, product, square, store4, to_space
 from ...geometry.vectors import cross, diagonal_times, dot, largest, load3, scaled, store3
-from ...kernel import size, slot
+from ...kernel import choice, slot
 from ...summation import add, add3
 from ...views import rotate
 from .forces import find_forces, link_energies
 
 
-@size
-def orientation_width(par):
+@choice
+def orientation_width():
     """Numbers of an orientation among the variables: 4 for a quaternion, 9 for a rotation matrix."""
     return 4
 
@@ -26,9 +26,9 @@ def turn_freely(z, e, n, j, h, par):
     """Free rotation of body j over h; a status."""
 
 
-def momentum_place(n, j, par):
+def momentum_place(n, j):
     """Where the momentum of body j stands in z = r | orientations | p | y; its angular momentum stands 3 n behind it."""
-    return (3 + orientation_width(par)) * n + 3 * j
+    return (3 + orientation_width()) * n + 3 * j
 
 
 # Splitting ---------------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ def chain_force(z, par, out):
     n = par.mass.shape[0]
     find_forces(z, par)
     for j in range(n):
-        p = momentum_place(n, j, par)
+        p = momentum_place(n, j)
         store3(out, p, scaled(par.moves[j], load3(par.f[j], 0)))
         store3(out, p + 3 * n, scaled(par.turns[j], load3(par.tau[j], 0)))
 
@@ -47,7 +47,7 @@ def chain_force(z, par, out):
 def chain_kick(z, e, h, par, out):
     """p += h f, y += h tau."""
     n = par.mass.shape[0]
-    for k in range(momentum_place(n, 0, par), momentum_place(n, 2 * n, par)):
+    for k in range(momentum_place(n, 0), momentum_place(n, 2 * n)):
         add(z, e, k, h * out[k])
     return 0
 
@@ -57,7 +57,7 @@ def chain_drift(z, e, h, par, work):
     n = par.mass.shape[0]
     for j in range(n):
         if par.moves[j] != 0.0:
-            add3(z, e, 3 * j, scaled(h / par.mass[j], load3(z, momentum_place(n, j, par))))
+            add3(z, e, 3 * j, scaled(h / par.mass[j], load3(z, momentum_place(n, j))))
         if par.turns[j] != 0.0:
             status = turn_freely(z, e, n, j, h, par)
             if status != 0:
@@ -170,7 +170,7 @@ def publish_momenta(z, j, y, par, row):
     """Position and momentum of body j, and its angular momentum y in the axes in which it was given."""
     n = par.mass.shape[0]
     store3(row, 3 * j, load3(z, 3 * j))
-    store3(row, 7 * n + 3 * j, load3(z, momentum_place(n, j, par)))
+    store3(row, 7 * n + 3 * j, load3(z, momentum_place(n, j)))
     store3(row, 10 * n + 3 * j, to_space(par.frame[j], y[0], y[1], y[2]))
 
 
@@ -247,7 +247,7 @@ def tangency(z, n, j):
 
 def add_kinetic_energy(z, j, y, par, out, scale):
     """Of body j with the angular momentum y; returns |y|."""
-    p = load3(z, momentum_place(par.mass.shape[0], j, par))
+    p = load3(z, momentum_place(par.mass.shape[0], j))
     kinetic = 0.5 * dot(p, p) / par.mass[j]
     inverse = load3(par.inverse[j], 0)
     kinetic += 0.5 * dot(diagonal_times(inverse, y), y)
@@ -268,7 +268,7 @@ def add_momenta(z, j, first, space, length, par, out, scale):
     if out.shape[0] <= first:
         return
     r = load3(z, 3 * j)
-    p = load3(z, momentum_place(par.mass.shape[0], j, par))
+    p = load3(z, momentum_place(par.mass.shape[0], j))
     orbital = cross(r, p)
     far = largest(r) * largest(p)
     for i in range(3):

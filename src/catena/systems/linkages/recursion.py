@@ -28,15 +28,18 @@ from ...kernel import inline, slot, within
 from ...views import OK, STEP_TOO_LONG
 from .layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree
 from .recursion_elimination import clear, free_ball, free_body, free_hinge
-from .recursion_tables import add_body, add_to_parent, end_velocity, joint_equations, mean_at, spread, table_rows
+from .recursion_levels import end_velocity_of_rates
+from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, spread
 from .steps import (
     LARGEST_TURN,
     axes,
     blame,
+    both_levels,
     fall,
     forget_worst,
     set_body,
     set_directors,
+    set_mean_velocities,
     set_turned,
     time_place,
     turn_body,
@@ -89,7 +92,7 @@ def composed(a, b):
 def guess(par, x):
     """x of a motion without forces: what the joints do at the start of the step, times the step."""
     par.scratch[Scratch.FACTORED] = 0.0
-    levels = table_rows(par) // 6
+    levels = 1 + both_levels()
     for i in range(par.mass.shape[0]):
         freedom = par.tree[i, Tree.FREEDOM]
         a = par.node[0, i]
@@ -149,7 +152,10 @@ def outwards(par, x):
         else:
             motion = max(motion, largest(load3(b, Node.MOVE)))
         store3(b, Node.POSITION, add(load3(a, Node.POSITION), load3(b, Node.MOVE)))
-        end_velocity(i, x, par)
+        if both_levels():
+            end_velocity_of_rates(i, x, par)
+        else:
+            set_mean_velocities(a, b)
     return motion, sound
 
 
@@ -197,7 +203,7 @@ def correction_of(i, par):
     own = par.sweep[i]
     twisted = 0.0
     moved = 0.0
-    for level in range(0, table_rows(par), 6):
+    for level in range(0, 6 + 6 * both_levels(), 6):
         for l in range(3):
             twisted += abs(own[Sweep.CHANGE + level + 3 + l])
             if (
@@ -216,7 +222,7 @@ def reach_of(i, par):
 @inline
 def inwards(h, time, x, par, fresh):
     """Eliminate all joints, leaves first; 0, or 1 if one has no correction."""
-    rows = table_rows(par)
+    rows = 6 + 6 * both_levels()
     for turn in range(par.mass.shape[0] - 1, -1, -1):
         i = par.tree[turn, Tree.ORDER]
         k = par.tree[i, Tree.CARRIER]

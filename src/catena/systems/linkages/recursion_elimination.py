@@ -1,8 +1,9 @@
-"""Unknowns of one joint eliminated from the table of the body that it carries: a part of `recursion`.
+"""What is done to the rows of one table: torques shifted, the unknowns of a joint eliminated; a part of `recursion`.
 
 A table has 6 rows (positions) or 12 (both levels): the derivatives by the body, the wrench, what corrections beyond the joint add to it.
 """
 
+from ...geometry.vectors import add_down, cross, load_down
 from ...kernel import within
 from .layout import Sweep, behind_change
 from .solver import eliminate, substitute
@@ -142,3 +143,20 @@ def free_body(own, table, rows, kept, t, fresh):
         return 1
     substitute(t, rows, rows + 1, own[Sweep.CHANGE : Sweep.CHANGE + rows])
     return 0
+
+
+@within
+def shift_torque(table, a, force, torque, width, fresh):
+    """Add a x F to T in all columns of a table, or but for the derivatives; rows begin at `force` and `torque`."""
+    if fresh:  # loops of a known length are faster
+        shift_columns(table, a, force, torque, width, 0)
+    else:
+        shift_columns(table, a, force, torque, width, width - 2)
+
+
+@within
+def shift_columns(table, a, force, torque, width, start):
+    """Add a x F to T in the columns from `start`."""
+    for l in range(start, width):
+        f = load_down(table, force + l, width)
+        add_down(table, torque + l, width, cross(a, f))

@@ -15,7 +15,6 @@ Left out of the derivative is what the small Gam and del would contribute, which
 """
 
 from ...geometry.vectors import (
-    ZERO,
     add,
     add_down,
     cross,
@@ -33,13 +32,12 @@ from ...geometry.vectors import (
 )  # fmt: skip
 from ...kernel import Record, within
 from .layout import Joint, Link, Node, Scratch, Sweep, Tree, behind_change
-from .recursion_tables import shift_torque
+from .recursion_elimination import shift_torque
 from .steps import (
     axes,
     mean_times,
     mean_torque_published,
     mean_torque_two_level,
-    set_mean_velocities,
     spin_two_level,
     turn_published,
     turn_two_level,
@@ -61,14 +59,8 @@ class Maps(Record):
 
 
 @within
-def end_velocity_published(i, x, par):
-    """Increments are means of the velocities at both ends times the step."""
-    set_mean_velocities(par.node[0, i], par.node[1, i])
-
-
-@within
 def add_inertia_published(i, par, table):
-    """`add_inertia` of the published step."""
+    """Add the derivative of the inertia of body i, in space, to its table; published step."""
     a = par.node[0, i]
     b = par.node[1, i]
     j = load3(par.moments[i], 0)
@@ -77,22 +69,6 @@ def add_inertia_published(i, par, table):
         table[NARROW * l + l] += 2.0 * par.mass[i]
         w = load3(b, Node.DIRECTORS + 3 * l)  # an axis of space in the body
         add_down(table, 3 * NARROW + 3 + l, NARROW, turn_published(j, a, b, k, w))
-
-
-@within
-def no_twist(i, k, par, table, fresh):
-    """One level has none."""
-
-
-@within
-def no_hinge_twist(i, k, u, par):
-    """One level has none."""
-    return ZERO, ZERO
-
-
-@within
-def hand_no_twist(i, k, par, table, below, fresh):
-    """One level has none."""
 
 
 @within
@@ -122,7 +98,7 @@ def end_velocity_of_rates(i, x, par):
 
 @within
 def add_inertia_two_level(i, par, table):
-    """`add_inertia` with both levels."""
+    """The same with both levels."""
     a = par.node[0, i]
     b = par.node[1, i]
     j = load3(par.moments[i], 0)
@@ -180,8 +156,8 @@ def parent_arm_rate(parent, joint, par):
 
 
 @within
-def twist_of_both(i, k, par, table, fresh):
-    """`twist_part` with both levels."""
+def take_twist(i, k, par, table, fresh):
+    """Take del to joint k, which carries body i, and add the torque of Gam."""
     parent = par.link[k, Link.PARENT]
     set_maps(i, parent, par.joint[k], par)
     to = load9(par.scratch, Scratch.MAPS + Maps.TO_TWIST)
@@ -194,8 +170,8 @@ def twist_of_both(i, k, par, table, fresh):
 
 
 @within
-def hinge_twist_of_both(i, k, u, par):
-    """The axis in the child, and Qb^T (nbar x O_p)."""
+def hinge_twist(i, k, u, par):
+    """What the equations of hinge k take of del: along the axis in the child, and along Qb^T (nbar x O_p) with the mean axis u = nbar."""
     parent = par.link[k, Link.PARENT]
     a = par.node[0, parent]
     b = par.node[1, parent]
@@ -205,8 +181,8 @@ def hinge_twist_of_both(i, k, u, par):
 
 
 @within
-def hand_twist_of_both(i, k, par, table, below, fresh):
-    """`hand_twist` with both levels."""
+def hand_twist(i, k, par, table, below, fresh):
+    """Add del, as it looks from the parent, to that of the parent, and the torque of Gam."""
     against = negative(parent_arm_rate(par.link[k, Link.PARENT], par.joint[k], par))
     shift_torque(table, against, DISPLACEMENT, TORQUE, WIDE, fresh)
     to = load9(par.scratch, Scratch.MAPS + Maps.TO_PARENT)

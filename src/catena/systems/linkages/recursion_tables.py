@@ -15,7 +15,6 @@ from ...geometry.vectors import (
     ZERO,
     add,
     add3,
-    add_down,
     cross,
     dot,
     load3,
@@ -28,54 +27,26 @@ from ...geometry.vectors import (
     sum_from,
     times,
 )
-from ...kernel import size, slot, within
+from ...kernel import choice, within
 from .blocks import note_residual
 from .layout import EQUATIONS, Link, Node, Scratch, Sweep, Tree, behind_change
+from .recursion_elimination import shift_torque
+from .recursion_levels import (
+    add_inertia_published,
+    add_inertia_two_level,
+    hand_twist,
+    hinge_twist,
+    take_twist,
+)  # fmt: skip
 from .recursion_torsion import hinge_torque
 from .solver import ground_forces, load_part
-from .steps import axes, cayley_change
+from .steps import axes, both_levels, cayley_change, residual_published, residual_two_level
 
 
-@size
-def table_rows(par):
-    """6 for positions only, 12 for both levels."""
-    return 12
-
-
-@size
-def acted_upon(par):
+@choice
+def acted_upon():
     """1 if loads or forces of the ground act on bodies, else 0."""
     return 1
-
-
-@slot
-def end_velocity(i, x, par):
-    """The velocities of body i at the end of the step, where it is placed already."""
-
-
-@slot
-def body_residual(i, h, par, t, width, first):
-    """Add the inertia and weight of body i to the last column of a block."""
-
-
-@slot
-def add_inertia(i, par, table):
-    """Add the derivative of the inertia of body i, in space, to its table."""
-
-
-@slot
-def twist_part(i, k, par, table, fresh):
-    """Take del to joint k, which carries body i, and add the torque of Gam."""
-
-
-@slot
-def hinge_twist(i, k, u, par):
-    """What the equations of hinge k with the mean axis u take of del: f and g."""
-
-
-@slot
-def hand_twist(i, k, par, table, below, fresh):
-    """Add del, as it looks from the parent, to that of the parent, and the torque of Gam."""
 
 
 @within
@@ -87,23 +58,28 @@ def mean_at(row, first):
 @within
 def add_body(i, h, time, par, table, fresh):
     """Add the wrench of body i alone to its table, and its derivative in space if `fresh`."""
-    rows = table_rows(par)
+    rows = 6 + 6 * both_levels()
     t = par.block
     for r in range(rows):
         t[r] = 0.0
-    body_residual(i, h, par, t, 1, 0)
+    if both_levels():
+        residual_two_level(i, h, par, t, 1, 0)
+    else:
+        residual_published(i, h, par, t, 1, 0)
     for r in range(rows):
         table[(rows + 2) * r + rows] -= t[r]
-    if fresh:
-        add_inertia(i, par, table)
-    if acted_upon(par) == 1:
+    if fresh and both_levels():
+        add_inertia_two_level(i, par, table)
+    elif fresh:
+        add_inertia_published(i, par, table)
+    if acted_upon():
         add_acting(i, h, time, par, table, fresh)
 
 
 @within
 def add_acting(i, h, time, par, table, fresh):
     """Loads and forces of the ground on body i, and their derivatives in space if `fresh`."""
-    rows = table_rows(par)
+    rows = 6 + 6 * both_levels()
     width = rows + 1
     t = par.block
     for l in range(rows * width):
@@ -113,14 +89,14 @@ def add_acting(i, h, time, par, table, fresh):
     for r in range(rows):
         table[(rows + 2) * r + rows] -= t[width * r + rows]
         if fresh:
-            add_space_row(par.node[1, i], t, width * r, table, (rows + 2) * r, rows)
+            add_space_row(par.node[1, i], t, width * r, table, (rows + 2) * r)
 
 
 @within
-def add_space_row(b, t, first, table, to, rows):
+def add_space_row(b, t, first, table, to):
     """Derivatives by turn and angular velocity in the body, t, as such in space: dW = Q1^T dOm + W x Q1^T turn."""
     turn = load3(t, first + 3)
-    if rows == 12:
+    if both_levels():
         spin = load3(t, first + 9)
         turn = add(turn, cross(spin, load3(b, Node.SPIN)))
         add3(table, to + 6, load3(t, first + 6))
@@ -130,25 +106,9 @@ def add_space_row(b, t, first, table, to, rows):
 
 
 @within
-def shift_torque(table, a, force, torque, width, fresh):
-    """Add a x F to T in all columns of a table, or but for the derivatives; rows begin at `force` and `torque`."""
-    if fresh:  # loops of a known length are faster
-        shift_columns(table, a, force, torque, width, 0)
-    else:
-        shift_columns(table, a, force, torque, width, width - 2)
-
-
-@within
-def shift_columns(table, a, force, torque, width, start):
-    """Add a x F to T in the columns from `start`."""
-    for l in range(start, width):
-        f = load_down(table, force + l, width)
-        add_down(table, torque + l, width, cross(a, f))
-
-
-@within
-def turn_arm(table, own, sign, first, rows):
+def turn_arm(table, own, sign, first):
     """Add the derivative of sign abar x F by a turn of the arm at own[first]: sign/2 (turn x a) x F."""
+    rows = 6 + 6 * both_levels()
     width = rows + 2
     a = load3(own, first)
     f = scaled(0.5 * sign, load_down(table, (rows - 6) * width + rows, width))
@@ -162,18 +122,19 @@ def turn_arm(table, own, sign, first, rows):
 @within
 def joint_equations(i, k, h, x, par, table, fresh):
     """The torque about joint k, which carries body i (and the twist), and what of it must vanish."""
-    rows = table_rows(par)
+    rows = 6 + 6 * both_levels()
     width = rows + 2
     force = (rows - 6) * width
     torque = (rows - 3) * width
     own = par.sweep[i]
     freedom = par.tree[i, Tree.FREEDOM]
-    twist_part(i, k, par, table, fresh)
+    if both_levels():
+        take_twist(i, k, par, table, fresh)
     shift_torque(table, negative(mean_at(own, Sweep.CHILD_ARM_START)), force, torque, width, fresh)
     if fresh:
-        turn_arm(table, own, -1.0, Sweep.CHILD_ARM, rows)
-        rate = x[x.shape[0] // 2 + par.tree[i, Tree.UNKNOWN]] if freedom == 1 and rows == 12 else 0.0
-        carry(table, own, freedom, rate, par.sweep[par.link[k, Link.PARENT]], rows)
+        turn_arm(table, own, -1.0, Sweep.CHILD_ARM)
+        rate = x[x.shape[0] // 2 + par.tree[i, Tree.UNKNOWN]] if freedom == 1 and both_levels() else 0.0
+        carry(table, own, freedom, rate, par.sweep[par.link[k, Link.PARENT]])
     if freedom == 1:
         hinge_equations(i, k, h, x, par, table, fresh)
     elif freedom == 3:
@@ -185,17 +146,19 @@ def joint_equations(i, k, h, x, par, table, fresh):
 @within
 def hinge_equations(i, k, h, x, par, table, fresh):
     """T along the mean axis; with both levels first del along the axis, and then T + O_p x (Qb del) along the mean axis."""
-    rows = table_rows(par)
+    rows = 6 + 6 * both_levels()
     width = rows + 2
     torque = (rows - 3) * width
     last = width * (rows // 6 - 1)  # the equation of T
     own = par.sweep[i]
     equations = par.scratch[Scratch.EQUATIONS : Scratch.EQUATIONS + EQUATIONS]
     u = mean_at(own, Sweep.AXIS_START)
-    f, g = hinge_twist(i, k, u, par)
+    f, g = ZERO, ZERO
+    if both_levels():
+        f, g = hinge_twist(i, k, u, par)
     for l in range(0 if fresh else rows, width):
         total = dot(u, load_down(table, torque + l, width))
-        if rows == 12:
+        if both_levels():
             d = load_down(table, 3 * width + l, width)
             equations[l] = dot(f, d)
             total = sum_from(total, g, d)
@@ -209,7 +172,7 @@ def hinge_equations(i, k, h, x, par, table, fresh):
         for m in range(rows // 6):
             column = COLUMNS + rows * m
             total = dot(u, load3(own, column + rows - 3))
-            if rows == 12:
+            if both_levels():
                 d = load3(own, column + 3)
                 own[INVERSE + m] = dot(f, d)
                 total = sum_from(total, g, d)
@@ -221,13 +184,14 @@ def hinge_equations(i, k, h, x, par, table, fresh):
 
 
 @within
-def carry(table, own, freedom, rate, above, rows):
+def carry(table, own, freedom, rate, above):
     """The derivatives by the joint, into COLUMNS, and by the parent where the joint stays.
 
     A turn of the joint displaces the body by turn x (-b), one of the parent by turn x (a - b); in V = V_p + Om_p x a - Om x b
     arms turn, too, and the axis of a hinge turns with the parent. At a ball joint turn and angular velocity are those of the child,
     whatever the parent does, so that only the joint's point ties it to the parent.
     """
+    rows = 6 + 6 * both_levels()
     _, _, COLUMNS, INVERSE, SPACE_SPIN = behind_change(rows)
     count = rows // 2
     a = load3(own, Sweep.PARENT_ARM)
@@ -240,7 +204,7 @@ def carry(table, own, freedom, rate, above, rows):
             carried = d
             v = ZERO
             by_spin = ZERO
-            if rows == 12:
+            if both_levels():
                 v = load3(table, m + 6)
                 carried = add(d, cross(v, load3(above, SPACE_SPIN)))
                 d = add(d, cross(v, load3(own, SPACE_SPIN)))
@@ -249,30 +213,31 @@ def carry(table, own, freedom, rate, above, rows):
             if freedom == 3:
                 to = (COLUMNS if part < 3 else INVERSE - 3 * count) + 3 * count * level + count * part
                 store3(own, to, by_turn)
-                if rows == 12:
+                if both_levels():
                     store3(own, to + 3, by_spin)
                 continue
             if freedom == 1:
                 own[COLUMNS + 6 * level + part] = dot(by_turn, n)
-                if rows == 12:
+                if both_levels():
                     own[COLUMNS + rows + 6 * level + part] = dot(by_spin, n)
             by_parent = add(by_turn, cross(a, carried))
-            if rows == 12:
+            if both_levels():
                 by_parent = add(by_parent, scaled(rate, cross(n, by_spin)))
                 store3(table, m + 9, add(by_spin, cross(a, v)))
             store3(table, m + 3, by_parent)
 
 
 @within
-def point_to_parent(table, own, above, rows):
+def point_to_parent(table, own, above):
     """The derivatives by displacement (and velocity) of the joint's point in the parent, as those by the parent."""
+    rows = 6 + 6 * both_levels()
     _, _, _, _, SPACE_SPIN = behind_change(rows)
     a = load3(own, Sweep.PARENT_ARM)
     for level in range(rows // 6):
         for axis in range(3):
             m = (rows + 2) * (6 * level + axis)
             d = load3(table, m)
-            if rows == 12:
+            if both_levels():
                 v = load3(table, m + 6)
                 d = add(d, cross(v, load3(above, SPACE_SPIN)))
                 store3(table, m + 9, cross(a, v))
@@ -282,16 +247,17 @@ def point_to_parent(table, own, above, rows):
 @within
 def add_to_parent(i, k, par, table, below, fresh):
     """Add the table of body i, with the torque (and twist) about the parent's centre, to that of the parent."""
-    rows = table_rows(par)
+    rows = 6 + 6 * both_levels()
     width = rows + 2
     own = par.sweep[i]
     parent = par.link[k, Link.PARENT]
     if fresh and par.tree[i, Tree.FREEDOM] == 3:
-        point_to_parent(table, own, par.sweep[parent], rows)
-    hand_twist(i, k, par, table, below, fresh)
+        point_to_parent(table, own, par.sweep[parent])
+    if both_levels():
+        hand_twist(i, k, par, table, below, fresh)
     shift_torque(table, mean_at(own, Sweep.PARENT_ARM_START), (rows - 6) * width, (rows - 3) * width, width, fresh)
     if fresh:
-        turn_arm(table, own, 1.0, Sweep.PARENT_ARM, rows)
+        turn_arm(table, own, 1.0, Sweep.PARENT_ARM)
         add_columns(table, below, rows, 0)
     else:
         add_columns(table, below, rows, rows)
@@ -302,7 +268,7 @@ def add_columns(table, below, rows, start):
     """Add F and T, and Gam, to those of the parent, in the columns from `start`."""
     width = rows + 2
     for r in range(rows):
-        if rows == 6 or r < 3 or r >= 6:  # not del
+        if not both_levels() or r < 3 or r >= 6:  # not del
             for l in range(width * r + start, width * (r + 1)):
                 below[l] += table[l]
 
@@ -310,7 +276,7 @@ def add_columns(table, below, rows, start):
 @within
 def spread(i, x, par):
     """Correct what the joint that carries body i does; the correction of the body into CHANGE: displacement, turn (and velocities)."""
-    rows = table_rows(par)
+    rows = 6 + 6 * both_levels()
     STEP, _, _, _, SPACE_SPIN = behind_change(rows)
     own = par.sweep[i]
     at = par.tree[i, Tree.UNKNOWN]
@@ -320,7 +286,7 @@ def spread(i, x, par):
     if freedom == 6:
         store3(x, at + 3, add(c, cayley_change(negative(c), load3(own, Sweep.CHANGE + 3))))
         add3(x, at, load3(own, Sweep.CHANGE))
-        if rows == 12:
+        if both_levels():
             add3(x, rate, load3(own, Sweep.CHANGE + 6))
             add3(x, rate + 3, load3(own, Sweep.CHANGE + 9))
         return
@@ -331,14 +297,14 @@ def spread(i, x, par):
     point = add(swung, load3(above, Sweep.CHANGE))  # displacement of the joint's point, and its velocity
     speed = ZERO
     spin = ZERO
-    if rows == 12:
+    if both_levels():
         spin = load3(above, Sweep.CHANGE + 9)
         speed = add(load3(above, Sweep.CHANGE + 6), cross(spin, arm))
         speed = add(speed, cross(load3(above, SPACE_SPIN), swung))
-    add_step(own, above, point, speed, freedom, rows)
+    add_step(own, above, point, speed, freedom)
     if freedom == 1:
         n = load3(own, Sweep.AXIS)
-        if rows == 12:
+        if both_levels():
             spin = add(spin, add(scaled(own[STEP + 1], n), scaled(x[rate], cross(turn, n))))
             x[rate] += own[STEP + 1]
         turn = add(turn, scaled(own[STEP], n))
@@ -346,21 +312,22 @@ def spread(i, x, par):
     elif freedom == 3:
         turn = load3(own, STEP)
         store3(x, at, add(c, cayley_change(negative(c), turn)))
-        if rows == 12:
+        if both_levels():
             spin = load3(own, STEP + 3)
             add3(x, rate, spin)
     arm = load3(own, Sweep.CHILD_ARM)
     back = cross(turn, arm)
     store3(own, Sweep.CHANGE, subtract(point, back))
     store3(own, Sweep.CHANGE + 3, turn)
-    if rows == 12:
+    if both_levels():
         store3(own, Sweep.CHANGE + 6, subtract(subtract(speed, cross(spin, arm)), cross(load3(own, SPACE_SPIN), back)))
         store3(own, Sweep.CHANGE + 9, spin)
 
 
 @within
-def add_step(own, above, point, speed, freedom, rows):
+def add_step(own, above, point, speed, freedom):
     """Add to STEP what the correction of the parent, or of the joint's point in it, makes of the joint's."""
+    rows = 6 + 6 * both_levels()
     STEP, GAIN, _, _, _ = behind_change(rows)
     if freedom == 1:
         for m in range(rows // 6):
@@ -370,6 +337,6 @@ def add_step(own, above, point, speed, freedom, rows):
         for m in range(rows // 2):
             g = GAIN + rows // 2 * m
             total = dot(load3(own, g), point)
-            if rows == 12:
+            if both_levels():
                 total = sum_from(total, load3(own, g + 3), speed)
             own[STEP + m] += total

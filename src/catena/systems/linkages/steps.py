@@ -35,7 +35,7 @@ from ...geometry.vectors import (
     transposed_times,
     unit,
 )  # fmt: skip
-from ...kernel import size, slot
+from ...kernel import choice, slot
 from ...views import OK, STEP_TOO_LONG
 from .forces import DAMPER, between_points, load_values
 from .layout import Force, ForceSort, Joint, Link, Load, Node, Pair, Row, RowSort, Scratch, Space, Tree, Unknown
@@ -59,8 +59,8 @@ def no_work(z, e, h, time, par):
     """No angle, damper or load."""
 
 
-@size
-def levels(par):
+@choice
+def both_levels():
     """1 if positions and velocities are held, 0 if positions only."""
     return 1
 
@@ -146,19 +146,19 @@ def set_joints(z, par):
 def guess(par, x):
     """x of a motion without forces."""
     n = par.mass.shape[0]
-    size = 6 + 6 * levels(par)
+    size = 6 + 6 * both_levels()
     for i in range(n):
         a = par.node[0, i]
         for at in range(size * i, size * (i + 1), 6):
             store3(x, at, load3(a, Node.VELOCITY))
             store3(x, at + 3, load3(a, Node.SPIN))
-    for k in range(size * n, size * n + par.row.shape[0] * (1 + levels(par))):
+    for k in range(size * n, size * n + par.row.shape[0] * (1 + both_levels())):
         x[k] = 0.0
 
 
 def place(par, x):
     """The node at the end of the step."""
-    size = 6 + 6 * levels(par)
+    size = 6 + 6 * both_levels()
     for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         b = par.node[1, i]
@@ -169,7 +169,7 @@ def place(par, x):
         store3(b, Node.TURN, turn)
         store3(b, Node.MOVE, move)
         store3(b, Node.POSITION, add(load3(a, Node.POSITION), move))
-        if levels(par) == 1:
+        if both_levels():
             store3(b, Node.VELOCITY, load3(own, Unknown.VELOCITY))
             store3(b, Node.SPIN, load3(own, Unknown.SPIN))
         else:
@@ -334,11 +334,11 @@ def spin_torque(j, b, u):
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none."""
     n = par.mass.shape[0]
-    size = 6 + 6 * levels(par)
+    size = 6 + 6 * both_levels()
     place(par, x)
     blame(par)
     forget_worst(par)
-    if correction(levels(par), h, z[time_place(par)], x, par) != 0:
+    if correction(both_levels(), h, z[time_place(par)], x, par) != 0:
         return -1.0
     moved = 0.0
     twisted = 0.0
@@ -389,7 +389,7 @@ def turns_too_far(x, size, par):
 
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    size = 6 + 6 * levels(par)
+    size = 6 + 6 * both_levels()
     if turns_too_far(x, size, par):
         return STEP_TOO_LONG
     place(par, x)

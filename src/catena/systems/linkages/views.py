@@ -30,7 +30,6 @@ from . import measures as linkage_measures
 from . import rank as linkage_rank
 from . import rattle as linkage_rattle
 from . import recursion as linkage_recursion
-from . import recursion_levels as levels
 from . import recursion_tables as tables
 from . import solver as linkage_solver
 from . import start as linkage_start
@@ -82,7 +81,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     solve = linkage_solver.dense_correction if is_dense(linkage) else linkage_solver.tree_correction
     no_forces = {linkage_solver.force_part: linkage_solver.no_force, linkage_solver.load_part: linkage_solver.no_load}
     if name == "constrained":
-        kernels[linkage_steps.levels] = 0
+        kernels[linkage_steps.both_levels] = 0
         kernels[views.accept_increment] = linkage_rattle.accept
         for phase, parts in (
             (linkage_steps.correction, ("position_body", "position_joint", "position_force", "position_load")),
@@ -101,12 +100,12 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         fills = no_forces | {linkage_solver.body_block: body, linkage_solver.joint_part: linkage_blocks.joint_block}
         fills |= {linkage_solver.force_part: linkage_forces.force_block} if points else {}
         fills |= {linkage_solver.load_part: linkage_forces.load_block} if loads else {}
-        kernels |= {linkage_steps.levels: int(both), linkage_steps.correction: bind(solve, fills)}
+        kernels |= {linkage_steps.both_levels: int(both), linkage_steps.correction: bind(solve, fills)}
     both = name == "energy_momentum"
     unknowns = unknown_count(linkage, both=both)
     own: Scratch = dict
     if name != "constrained" and is_recursive(linkage):
-        kernels |= _recursion(linkage, fills, both=both)
+        kernels |= _recursion(linkage, fills)
         unknowns = int(joint_freedoms(linkage).sum()) * (1 + both)
         own = partial(_recursion_scratch, linkage, 12 if both else 6)
     flags = {Flag.LINEAR_BODIES} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
@@ -114,7 +113,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     return _view(linkage, name, kernels, flags, unknowns, own)
 
 
-def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[Any, Any]:
+def _recursion(linkage: Linkage, forces: dict[Any, Any]) -> dict[Any, Any]:
     """A conserving step in the joints' increments."""
     angles = _has_angle(linkage)
     acting = any(not isinstance(force, Torsion) for force in linkage.forces)
@@ -125,14 +124,7 @@ def _recursion(linkage: Linkage, forces: dict[Any, Any], *, both: bool) -> dict[
         views.accept_increment: linkage_recursion.accept,
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
         hinge_torque: torsion_torque if angles else no_torque,
-        tables.table_rows: 12 if both else 6,
         tables.acted_upon: int(acting),
-        tables.body_residual: linkage_steps.residual_two_level if both else linkage_steps.residual_published,
-        tables.end_velocity: levels.end_velocity_of_rates if both else levels.end_velocity_published,
-        tables.add_inertia: levels.add_inertia_two_level if both else levels.add_inertia_published,
-        tables.twist_part: levels.twist_of_both if both else levels.no_twist,
-        tables.hinge_twist: levels.hinge_twist_of_both if both else levels.no_hinge_twist,
-        tables.hand_twist: levels.hand_twist_of_both if both else levels.hand_no_twist,
     }
 
 
