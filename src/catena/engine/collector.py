@@ -256,8 +256,14 @@ class _Rewrite(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
+        path = [node.func.id] if isinstance(node.func, ast.Name) else []
+        function = self.function.__globals__.get(path[0]) if path and path[0] not in self.local else None
         self.generic_visit(node)
-        return node.func if isinstance(node.func, ast.Constant) else node  # the call of a choice
+        if isinstance(node.func, ast.Constant):  # the call of a choice
+            return node.func
+        if getattr(function, "__mark__", None) == "within":
+            node.args = [_plain_integer(argument) for argument in node.args]
+        return node
 
     def _resolved(self, node: ast.AST, path: Path) -> ast.expr:
         expression = self.resolve(node, path)
@@ -407,6 +413,16 @@ def _check_contract(slot: Any, filling: Any) -> None:
     promised = tuple(p.name for p in wanted)
     if seen != promised:
         raise _refusal(filling, f"has parameters {seen}, but slot {slot.__name__} promises {promised}")
+
+
+def _plain_integer(argument: ast.expr) -> ast.expr:
+    """An integer that is no literal: for each literal numba compiles a function anew, and one that is always inlined gains nothing."""
+    parts = list(ast.walk(argument))
+    constants = [part.value for part in parts if isinstance(part, ast.Constant)]
+    plain = all(isinstance(part, (ast.Constant, ast.BinOp, ast.operator)) for part in parts)
+    if not plain or not all(type(value) is int for value in constants):
+        return argument
+    return ast.Call(ast.Name("int", ast.Load()), [argument], [])
 
 
 def _is_record(value: Any) -> bool:

@@ -7,16 +7,19 @@ no digits, and a long motion keeps its direction [hairer2006, section VIII.5].
 
 import math
 
+from ..kernel import within
 from ..summation import add
 
 HOLD = 2.0**-11
 
 
+@within
 def load4(row, at):
     """The quaternion that stands in a row from `at` on."""
     return row[at], row[at + 1], row[at + 2], row[at + 3]
 
 
+@within
 def store4(row, at, q):
     """Put a quaternion into a row."""
     row[at] = q[0]

@@ -3,14 +3,18 @@
 Plain functions that the engine collects. `load3` and `store3` go between a row of an array and registers, once each way.
 """
 
+from ..kernel import within
+
 ZERO = (0.0, 0.0, 0.0)
 
 
+@within
 def load3(row, at):
     """The vector that stands in a row from `at` on."""
     return row[at], row[at + 1], row[at + 2]
 
 
+@within
 def load9(row, at):
     """The matrix that stands in a row from `at` on."""
     return (
@@ -20,6 +24,7 @@ def load9(row, at):
     )  # fmt: skip
 
 
+@within
 def store3(row, at, v):
     """Put a vector into a row."""
     row[at] = v[0]
@@ -27,12 +32,14 @@ def store3(row, at, v):
     row[at + 2] = v[2]
 
 
+@within
 def store9(row, at, m):
     """Put a matrix into a row."""
     for k in range(9):
         row[at + k] = m[k]
 
 
+@within
 def add3(row, at, v):
     """Add a vector to what stands in a row."""
     row[at] += v[0]
@@ -40,11 +47,13 @@ def add3(row, at, v):
     row[at + 2] += v[2]
 
 
+@within
 def load_down(table, at, width):
     """The vector that stands in a column of a table, from `at` on, in rows of `width` numbers."""
     return table[at], table[at + width], table[at + 2 * width]
 
 
+@within
 def store_down(table, at, width, v):
     """Put a vector into a column of a table."""
     table[at] = v[0]
@@ -52,6 +61,7 @@ def store_down(table, at, width, v):
     table[at + 2 * width] = v[2]
 
 
+@within
 def add_down(table, at, width, v):
     """Add a vector to what stands in a column of a table."""
     table[at] += v[0]

@@ -25,7 +25,7 @@ from ...geometry.vectors import (
     times,
     unit,
 )  # fmt: skip
-from ...kernel import Record
+from ...kernel import Record, within
 
 SINGLE = 0
 BALL = 1
@@ -79,6 +79,7 @@ class Node(Record):
     HANDED = 36  # 6 x 6
 
 
+@within
 def turned_from(n, data, at):
     """In space, a vector of a node that stands in a row from `at` on."""
     return times(load9(n, Node.AXES), load3(data, at))

@@ -123,13 +123,11 @@ def wrench_of(k, a, b, lam, both, par):
     )  # fmt: skip
 
 
-def unit_wrench(k, case, count, a, b, both, par):
-    """The same for multiplier number `case` of `count` alone."""
+def unit_wrench(k, case, count, a, par):
+    """The same at one pair for multiplier number `case` of `count` alone."""
     unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
-    for l in range(count):
-        unit[l] = 0.0
-    unit[case] = 1.0
-    wrench_of(k, a, b, unit, both, par)
+    set_multipliers(unit, count, case, par.scratch)
+    wrench_of(k, a, a, unit, 0, par)
 
 
 def values_of(k, a, par):
@@ -146,7 +144,7 @@ def values_of(k, a, par):
 def joint_block(k, both, h, lam, par, t, width):
     """The block of joint k at the nodes of `par.node`, into t; lam are its multipliers now.
 
-    The wrench as it is, for each multiplier alone, and with one number of the pair at the end changed by one.
+    Cases: the wrench as it is, for each multiplier alone, and with one number of the pair at the end changed by one.
     """
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     size = 6 + 6 * both
@@ -163,25 +161,28 @@ def joint_block(k, both, h, lam, par, t, width):
         t[l] = 0.0
     pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
     pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
-    wrench_of(k, a, b, lam, both, par)
-    begin_values(k, m, b, par)
-    for level in range(1 + both):
-        deposit_values(m, Values.RATE * level, size + m * level, width - 1, -1.0, scratch, t, width)
-    deposit(out, zero, -1.0, both, parent, width - 1, t, width)
-    for l in range(Wrench.WIDTH):
-        base[l] = out[l]
-    keep_values(scratch)
-    for case in range(rows):
-        unit_wrench(k, case, rows, a, b, both, par)
-        deposit(out, zero, 1.0, both, parent, size + case, t, width)
-    for change in range(9 * (1 + both)):
+    clear_values(scratch)
+    for case in range(1 + rows + 9 * (1 + both)):
+        change = case - 1 - rows
+        alone = case > 0 and change < 0
         copy_pair(b, c)
-        column = move_pair(c, change, parent)
-        wrench_of(k, a, c, lam, both, par)
-        values_of(k, c, par)
-        for level in range(1 + both):
-            deposit_values(m, Values.RATE * level, size + m * level, column, 1.0, scratch, t, width)
-        deposit(out, base, 1.0, both, parent, column, t, width)
+        column = width - 1
+        if alone:
+            column = size + case - 1
+        elif case > 0:
+            column = move_pair(c, change, parent)
+        sign = -1.0 if case == 0 else 1.0
+        set_multipliers(lam, rows, case - 1 if alone else -1, scratch)
+        wrench_of(k, a, c, scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH], both, par)
+        deposit(out, base if change >= 0 else zero, sign, both, parent, column, t, width)
+        if not alone:
+            values_of(k, c, par)
+            for level in range(1 + both):
+                deposit_values(m, Values.RATE * level, size + m * level, column, sign, scratch, t, width)
+        if case == 0:
+            for l in range(Wrench.WIDTH):
+                base[l] = out[l]
+            keep_values(k, m, scratch)
     for r in range(parent + size):  # D and E belong to the parent, too, with the other sign
         for at in range(0, size, 6):
             for l in range(at, at + 3):
@@ -190,19 +191,26 @@ def joint_block(k, both, h, lam, par, t, width):
         angle_part(k, both, h, lam, par, t, width)
 
 
-def begin_values(k, m, b, par):
-    """The values of the rows of joint k at the pair b, to be compared with nothing; the worst of them is noted."""
+def set_multipliers(lam, count, alone, scratch):
+    """The scratch UNIT: `count` multipliers as they are, or one of them alone."""
+    for l in range(count):
+        scratch[Scratch.UNIT + l] = lam[l]
+        if alone >= 0:
+            scratch[Scratch.UNIT + l] = 1.0 if l == alone else 0.0
+
+
+def clear_values(scratch):
+    """Compare the next values with nothing."""
     for l in range(Values.WIDTH):
-        par.scratch[Scratch.VALUES_BASE + l] = 0.0
-    values_of(k, b, par)
-    for r in range(m):
-        note_residual(k, par.scratch[Scratch.VALUES + r], par.scratch)
+        scratch[Scratch.VALUES_BASE + l] = 0.0
 
 
-def keep_values(scratch):
-    """Compare further values with the last ones."""
+def keep_values(k, m, scratch):
+    """Compare further values of joint k with the last ones, and note the worst of its m rows."""
     for l in range(Values.WIDTH):
         scratch[Scratch.VALUES_BASE + l] = scratch[Scratch.VALUES + l]
+    for r in range(m):
+        note_residual(k, scratch[Scratch.VALUES + Values.PHI + r], scratch)
 
 
 def deposit_values(m, start, row, column, sign, scratch, t, width):

@@ -327,7 +327,7 @@ def accept(z, e, h, par, x):
         summation.add3(z, e, 7 * n + 3 * i, load3(own, Body.MOMENTUM))
         summation.add3(z, e, 10 * n + 3 * i, gained)
         turn_body(z, e, n, i, load3(par.node[1, i], Node.TURN))
-    summation.add(z, e, time_place(par), h)
+    summation.add(z, e, time_place(par.mass, par.link), h)
     return OK
 
 

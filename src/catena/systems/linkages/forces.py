@@ -22,7 +22,7 @@ from ...geometry.vectors import (
     subtract,
     times,
 )  # fmt: skip
-from ...kernel import slot
+from ...kernel import slot, within
 from ...views import pair_energy, pair_force, pair_slope
 from .layout import Arms, Force, ForceSort, Load, Node, Scratch, Tree
 
@@ -47,6 +47,7 @@ def between_points(f, node, par, d):
     return dot(gap, gap)
 
 
+@within
 def arm_of(own, data, at):
     """In space, the arm of a node to a point of its body that stands in a row from `at` on."""
     return times(load9(own, Node.DIRECTORS), load3(data, at))

@@ -91,7 +91,7 @@ def measure_linkage(z, par, out, scale):
     """Energy, residuals of the joints, |q|^2 - 1, momentum, work: the invariants of `invariants_of`."""
     set_node(z, 1.0, par)
     node = par.node[0]
-    damped = time_place(par) + 1
+    damped = time_place(par.mass, par.link) + 1
     for l in range(out.shape[0]):
         out[l] = 0.0
     out[ENERGY] = -z[damped] - z[damped + 1]

@@ -114,7 +114,7 @@ def write_gradient(k, par):
         row = par.gradient[first + r]
         for c in range(row.shape[0]):
             row[c] = 0.0
-        unit_wrench(k, r, m, a, a, 0, par)
+        unit_wrench(k, r, m, a, par)
         if joint[Joint.PITCH] != 0.0 and r == m - 1:
             u, w = angle_parts(joint, a)
             n = scaled(joint[Joint.PITCH], angle_torque(joint, a, a, u, w))

@@ -28,7 +28,7 @@ from ...kernel import slot
 from ...views import OK, SINGULAR, STEP_TOO_LONG
 from .blocks import (
     add_couple,
-    begin_values,
+    clear_values,
     copy_pair,
     deposit,
     deposit_values,
@@ -139,17 +139,19 @@ def rattle_joint(k, phase, h, lam, par, t, width):
     pair_at(par.node[phase], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
     pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
     for case in range(m):
-        unit_wrench(k, case, m, a, a, 0, par)
+        unit_wrench(k, case, m, a, par)
         deposit(out, zero, 1.0, 0, parent, 6 + case, t, width)
-    begin_values(k, m if phase == 0 else 0, b, par)
-    start = Values.RATE * phase  # Phi, or f
-    deposit_values(m, start, 6, width - 1, -1.0, scratch, t, width)
-    keep_values(scratch)
-    for change in range(9):
+    clear_values(scratch)
+    for case in range(10):
         copy_pair(b, c)
-        column = move_pair(c, 9 * phase + change, parent) - 6 * phase
+        column = width - 1
+        if case > 0:
+            column = move_pair(c, 9 * phase + case - 1, parent) - 6 * phase
         values_of(k, c, par)
-        deposit_values(m, start, 6, column, 1.0, scratch, t, width)
+        # Phi, or f
+        deposit_values(m, Values.RATE * phase, 6, column, -1.0 if case == 0 else 1.0, scratch, t, width)
+        if case == 0:
+            keep_values(k, m if phase == 0 else 0, scratch)
     for r in range(m):
         for l in range(3):
             t[(6 + r) * width + parent + l] = -t[(6 + r) * width + l]
@@ -236,7 +238,7 @@ def kick_loads(i, phase, h, time, par, t, width, first):
 
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    if turns_too_far(x, 6, par):
+    if turns_too_far(x, 6, par.mass.shape[0]):
         return STEP_TOO_LONG
     place(par, x)
     status = rank_check(par)
@@ -246,11 +248,12 @@ def accept(z, e, h, par, x):
     for i in range(n):
         for l in range(Node.VELOCITY, Node.TURN):
             par.node[1, i, l] = 0.0
-    time = time_place(par)
+    time = time_place(par.mass, par.link)
     if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR
     work_part(z, e, h, z[time], par)
     for i in range(n):
-        add_motion(z, e, h, i, x[6 * i : 6 * i + 6], par.delta[6 * i : 6 * i + 6], par)
+        own = x[6 * i : 6 * i + 6]
+        add_motion(z, e, h, i, own, par.node[0, i], par.delta[6 * i : 6 * i + 6], par.mass, par.moments)
     summation.add(z, e, time, h)
     return OK

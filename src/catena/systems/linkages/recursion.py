@@ -169,11 +169,11 @@ def correct(z, h, par, x):
     fresh = scratch[Scratch.FACTORED] == 0.0
     motion, _ = outwards(par, x)
     blame(par)
-    forget_worst(par)
-    if inwards(h, z[time_place(par)], x, par, fresh) != 0:
+    forget_worst(par.scratch)
+    if inwards(h, z[time_place(par.mass, par.link)], x, par, fresh) != 0:
         return -1.0
     if fresh:  # the motion in the step, or a fall
-        scratch[Scratch.SCALE] = max(motion, fall(h, par))
+        scratch[Scratch.SCALE] = max(motion, fall(h, par.space))
     most = 0.0
     noise = True
     for place in range(n):
@@ -258,7 +258,7 @@ def accept(z, e, h, par, x):
     _, sound = outwards(par, x)
     if sound == 0:
         return STEP_TOO_LONG
-    time = time_place(par)
+    time = time_place(par.mass, par.link)
     work_part(z, e, h, z[time], par)
     per_step = 1.0 / h
     for place in range(n):

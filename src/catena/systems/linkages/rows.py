@@ -34,6 +34,7 @@ from ...geometry.vectors import (
     times,
     transposed_times,
 )
+from ...kernel import within
 from .joints import PLANE, POINT, SCREW
 from .layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench
 
@@ -61,6 +62,7 @@ def products(a):
         a[Pair.ALONG + k] = dot(q, gap)
 
 
+@within
 def director(a, axes, k):
     """Column k of the matrix that stands in a row from `axes` on."""
     return a[axes + k], a[axes + 3 + k], a[axes + 6 + k]

@@ -337,12 +337,12 @@ def correct(z, h, par, x):
     size = 6 + 6 * both_levels()
     place(par, x)
     blame(par)
-    forget_worst(par)
-    if correction(both_levels(), h, z[time_place(par)], x, par) != 0:
+    forget_worst(par.scratch)
+    if correction(both_levels(), h, z[time_place(par.mass, par.link)], x, par) != 0:
         return -1.0
     moved = 0.0
     twisted = 0.0
-    scale = fall(h, par)
+    scale = fall(h, par.space)
     for i in range(n):
         own = x[size * i : size * i + size]
         d = par.delta[size * i : size * i + size]
@@ -366,9 +366,9 @@ def correct(z, h, par, x):
     return max(moved, twisted) / scale if scale > 0.0 else 1.0
 
 
-def fall(h, par):
+def fall(h, space):
     """How far a body falls in a step, or more."""
-    g = load3(par.space, Space.GRAVITY)
+    g = load3(space, Space.GRAVITY)
     return h * h * (abs(g[0]) + abs(g[1]) + abs(g[2]))
 
 
@@ -378,9 +378,9 @@ def is_noise(moved, twisted, par):
     return moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach)
 
 
-def turns_too_far(x, size, par):
-    """Whether a body turns by more than a quarter turn."""
-    for i in range(par.mass.shape[0]):
+def turns_too_far(x, size, n):
+    """Whether one of n bodies turns by more than a quarter turn."""
+    for i in range(n):
         c = load3(x, size * i + Unknown.TURN)
         if not dot(c, c) <= LARGEST_TURN:
             return True
@@ -390,30 +390,31 @@ def turns_too_far(x, size, par):
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
     size = 6 + 6 * both_levels()
-    if turns_too_far(x, size, par):
+    if turns_too_far(x, size, par.mass.shape[0]):
         return STEP_TOO_LONG
     place(par, x)
     status = rank_check(par)
     if status != OK:
         return status
-    time = time_place(par)
+    time = time_place(par.mass, par.link)
     work_part(z, e, h, z[time], par)
     for i in range(par.mass.shape[0]):
-        add_motion(z, e, h, i, x[size * i : size * i + size], par.node[1, i, Node.VELOCITY : Node.TURN], par)
+        own = x[size * i : size * i + size]
+        ended = par.node[1, i, Node.VELOCITY : Node.TURN]
+        add_motion(z, e, h, i, own, par.node[0, i], ended, par.mass, par.moments)
     summation.add(z, e, time, h)
     return OK
 
 
-def add_motion(z, e, h, i, own, ended, par):
+def add_motion(z, e, h, i, own, a, ended, mass, moments):
     """Add displacement and turn of body i to the state, and what its velocities (`ended`: both at the end, times h) have gained."""
-    n = par.mass.shape[0]
-    a = par.node[0, i]
+    n = mass.shape[0]
     v = subtract(load3(ended, 0), load3(a, Node.VELOCITY))
     w = subtract(load3(ended, 3), load3(a, Node.SPIN))
     summation.add3(z, e, 3 * i, load3(own, Unknown.MOVE))
     for l in range(3):
-        summation.add(z, e, 7 * n + 3 * i + l, par.mass[i] * v[l] / h)
-        summation.add(z, e, 10 * n + 3 * i + l, par.moments[i, l] * w[l] / h)
+        summation.add(z, e, 7 * n + 3 * i + l, mass[i] * v[l] / h)
+        summation.add(z, e, 10 * n + 3 * i + l, moments[i, l] * w[l] / h)
     turn_body(z, e, n, i, load3(own, Unknown.TURN))
 
 
@@ -426,16 +427,16 @@ def turn_body(z, e, n, i, c):
     hold_length(q, error)
 
 
-def time_place(par):
+def time_place(mass, link):
     """Where the time stands in z; then the work of dampers, and that of loads."""
-    return 13 * par.mass.shape[0] + 6 * par.link.shape[0]
+    return 13 * mass.shape[0] + 6 * link.shape[0]
 
 
 def work_between_nodes(z, e, h, time, par):
     """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
     n = par.mass.shape[0]
     joints = par.link.shape[0]
-    damped = time_place(par) + 1
+    damped = time_place(par.mass, par.link) + 1
     for k in range(joints):
         if par.link[k, Link.HAS_ANGLE] == 1:
             d = turn_of_joint(k, par)
@@ -474,13 +475,18 @@ def add_work_of_load(z, e, f, time, a, b, par):
     moved = subtract(add(load3(b, Node.MOVE), times(axes(b), x)), times(axes(a), x))
     turned = times(axes(a), load3(b, Node.TURN))
     for l in range(3):
-        summation.add(z, e, time_place(par) + 2, value[Load.FORCE + l] * moved[l] + value[Load.TORQUE + l] * turned[l])
+        summation.add(
+            z,
+            e,
+            time_place(par.mass, par.link) + 2,
+            value[Load.FORCE + l] * moved[l] + value[Load.TORQUE + l] * turned[l],
+        )
 
 
-def forget_worst(par):
+def forget_worst(scratch):
     """No joint is the worst yet."""
-    par.scratch[Scratch.WORST] = -1.0
-    par.scratch[Scratch.WORST + 1] = 0.0
+    scratch[Scratch.WORST] = -1.0
+    scratch[Scratch.WORST + 1] = 0.0
 
 
 def blame(par):

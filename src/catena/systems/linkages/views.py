@@ -52,7 +52,6 @@ MOMENTUM = (linkage_measures.no_momentum, linkage_measures.vertical_momentum, li
 
 def director_view(linkage: Linkage, name: str) -> View | None:
     """The view of this name, or None."""
-    points, loads = bool(_point_forces(linkage)), any(isinstance(force, Load) for force in linkage.forces)
     loops = bool(linkage.tree.loops)
     works = _has_angle(linkage) or linkage_measures.does_work(linkage)
     kernels: dict[Any, Any] = {
@@ -79,29 +78,28 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     if name == "energy_momentum_directors":
         return _published_view(linkage, kernels)
     solve = linkage_solver.dense_correction if is_dense(linkage) else linkage_solver.tree_correction
-    no_forces = {linkage_solver.force_part: linkage_solver.no_force, linkage_solver.load_part: linkage_solver.no_load}
-    if name == "constrained":
-        kernels[linkage_steps.both_levels] = 0
-        kernels[views.accept_increment] = linkage_rattle.accept
-        for phase, parts in (
-            (linkage_steps.correction, ("position_body", "position_joint", "position_force", "position_load")),
-            (
-                linkage_rattle.velocity_correction,
-                ("velocity_body", "velocity_joint", "velocity_force", "velocity_load"),
-            ),
-        ):
-            body, joint, force, load = (getattr(linkage_rattle, part) for part in parts)
-            fills = no_forces | {linkage_solver.body_block: body, linkage_solver.joint_part: joint}
-            fills |= {linkage_solver.force_part: force} if points else {}
-            kernels[phase] = bind(solve, fills | ({linkage_solver.load_part: load} if loads else {}))
-    else:
-        both = name == "energy_momentum"
-        body = linkage_steps.body_two_level if both else linkage_steps.body_published
-        fills = no_forces | {linkage_solver.body_block: body, linkage_solver.joint_part: linkage_blocks.joint_block}
-        fills |= {linkage_solver.force_part: linkage_forces.force_block} if points else {}
-        fills |= {linkage_solver.load_part: linkage_forces.load_block} if loads else {}
-        kernels |= {linkage_steps.both_levels: int(both), linkage_steps.correction: bind(solve, fills)}
     both = name == "energy_momentum"
+    fills: dict[Any, Any] = {}
+    if name == "constrained":
+        rattle = linkage_rattle
+        first = _blocks(
+            linkage, rattle.position_body, rattle.position_joint, rattle.position_force, rattle.position_load
+        )
+        last = _blocks(
+            linkage, rattle.velocity_body, rattle.velocity_joint, rattle.velocity_force, rattle.velocity_load
+        )
+        kernels |= {
+            linkage_steps.both_levels: 0,
+            views.accept_increment: rattle.accept,
+            linkage_steps.correction: bind(solve, first),
+            rattle.velocity_correction: bind(solve, last),
+        }
+    else:
+        body = linkage_steps.body_two_level if both else linkage_steps.body_published
+        fills = _blocks(
+            linkage, body, linkage_blocks.joint_block, linkage_forces.force_block, linkage_forces.load_block
+        )
+        kernels |= {linkage_steps.both_levels: int(both), linkage_steps.correction: bind(solve, fills)}
     unknowns = unknown_count(linkage, both=both)
     own: Scratch = dict
     if name != "constrained" and is_recursive(linkage):
@@ -111,6 +109,17 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     flags = {Flag.LINEAR_BODIES} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
     flags |= {Flag.DAMPERS} if _has_dampers(linkage) else set()
     return _view(linkage, name, kernels, flags, unknowns, own)
+
+
+def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Any, Any]:
+    """What a solver puts into its blocks."""
+    loads = any(isinstance(acting, Load) for acting in linkage.forces)
+    return {
+        linkage_solver.body_block: body,
+        linkage_solver.joint_part: joint,
+        linkage_solver.force_part: force if _point_forces(linkage) else linkage_solver.no_force,
+        linkage_solver.load_part: load if loads else linkage_solver.no_load,
+    }
 
 
 def _recursion(linkage: Linkage, forces: dict[Any, Any]) -> dict[Any, Any]:
