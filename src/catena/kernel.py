@@ -61,7 +61,16 @@ def provided(function: Function) -> Function:
     return function
 
 
-class Record:
+class _Fixed(type):
+    """Of classes whose names stay what they are: a place that is set later would move every number that kernels read."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if "WIDTH" in vars(cls):
+            raise AttributeError(f"the places of {cls.__name__} are fixed: {name} cannot be set")
+        super().__setattr__(name, value)
+
+
+class Record(metaclass=_Fixed):
     """Names for the places of a row of numbers. A subclass says how many numbers each name stands for, and becomes their places.
 
     Examples

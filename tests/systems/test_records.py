@@ -14,6 +14,7 @@ import pytest
 
 import catena.systems
 from catena.kernel import Record
+from catena.systems.linkages.layout import Node
 
 FOLDER = Path(catena.systems.__file__).parent
 Arrays = dict[str, int]  # name of an array of par, or of a local name for part of one -> axes that are left
@@ -186,3 +187,9 @@ def test_places_follow_each_other_without_gaps():
         assert places == sorted(places)
         assert places[0] == 0
         assert places[-1] <= record.WIDTH
+
+
+def test_places_cannot_be_set_later():
+    """Else a slip in another class, `Node.SPIN = 3`, would silently move what all kernels read."""
+    with pytest.raises(AttributeError, match="are fixed"):
+        Node.SPIN = 3
