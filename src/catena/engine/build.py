@@ -118,7 +118,7 @@ def build(
 def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title: str) -> Callable[..., Any]:
     """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number."""
     arguments = ", ".join(f"types.float64[{':, ' * (d - 1)}::1]" if d else "types.int64" for d in dimensions)
-    entry = f"@njit({result}({arguments}), nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
+    entry = headers.cpu_function(result, [arguments])
     parts = collector.collect(kernel, {})
     checked = bounds.are_wanted()
     text = headers.module_text(title, parts, [], header=headers.CPU, entry=entry, checked=checked)

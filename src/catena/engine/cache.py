@@ -16,8 +16,8 @@ from ..disk_cache.tidying import tidy
 from ..forking import lock, undisturbed
 from ..talk import say
 from ..version import __version__
-from .compiling import PREFIX, sparing
-from .machine_code import MachineCode, identity_of, kept_by
+from .machine_code import MachineCode, identity_of
+from .numba_private import PREFIX, kept_by, sparing
 
 MILLISECONDS_EACH = 0.2  # to compile a character of generated text
 

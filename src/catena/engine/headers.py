@@ -10,15 +10,17 @@ from collections.abc import Collection, Sequence
 
 from . import bounds
 from .collector import Part
+from .numba_private import KNOWN
 
 STRICT = 'error_model="numpy", fastmath=False'  # strict IEEE: nothing else of how it is compiled may change a bit
-# `_nrt=False` (private in numba, pinned by a test) makes every allocation a compile error
+# `_nrt=False` (private in numba) makes every allocation a compile error
 # and spares the reference counting of slices; callees without wrappers compile faster.
 CPU = f"""\
 import math
 from collections import namedtuple
-from numba import njit, types
-_strict = dict({STRICT}, _nrt=False)
+from numba import njit, types, version_info
+_known = version_info[:2] == {KNOWN}
+_strict = dict({STRICT}, _nrt=False) if _known else dict({STRICT})
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _fn = _apart = njit(**_strict, **_inner)
 _inline = njit(inline="always", **_strict, **_inner)
@@ -145,7 +147,7 @@ def cpu_entry(par: Sequence[ArrayType], *, packed: bool = False) -> str:
 
 def cpu_function(result: str, arguments: Sequence[str]) -> str:
     """Decorator of an entry with these types."""
-    return f"@njit({result}({', '.join(arguments)}), nogil=True, cache=True, no_cfunc_wrapper=True, **_strict)"
+    return f"@njit({result}({', '.join(arguments)}), nogil=True, cache=_known, no_cfunc_wrapper=True, **_strict)"
 
 
 def array_type(dimensions: int, dtype: str = "float64") -> str:

@@ -1,19 +1,24 @@
-"""Less work for numba while a generated module is compiled: it takes half of the time.
+"""Every private name of numba that is used, and what is done without it.
 
-Each replacement stands for a method that is private in numba, so they are for the version that the tests know; with another one
-compiling only takes longer. None changes what is computed, and none touches what another thread compiles meanwhile.
+They are private, so they hold for the version that the tests know. With another one the plain way is taken, and said once: numba compiles
+with all its passes, which takes twice as long, and code is kept in memory only. None of them changes what is computed, and none
+touches what another thread compiles meanwhile.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import pickle
 import re
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
-KNOWN = (0, 68)  # version of numba
+from ..talk import say
+
+KNOWN = (0, 68)  # version of numba; `pyproject.toml` and the header of generated code name it, too
 PREFIX = "catena_generated_"  # of the names of generated modules
 PART = re.compile(r"^@_(?:fn|apart|inline|within)\ndef (\w+)\(", re.MULTILINE)
 # Passes for what no kernel contains: closures, `with`, array expressions, `literal_unroll`; without them such code is an error.
@@ -22,13 +27,29 @@ NEEDLESS = ("WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "L
 Replacements = dict[tuple[Any, str], Any]  # (class, method) -> another method
 
 
+def is_known() -> bool:
+    """Whether the private names of this numba are those that the tests know; if not, that is said once."""
+    import numba
+
+    found = numba.version_info[:2]
+    if found != KNOWN:
+        _say_unknown(numba.__version__)
+    return found == KNOWN
+
+
+@functools.cache
+def _say_unknown(version: str) -> None:
+    say(
+        f"numba {version} is not known here: compiling takes longer, and is done anew in each process; "
+        f"numba {KNOWN[0]}.{KNOWN[1]} keeps what is compiled"
+    )
+
+
 @contextlib.contextmanager
 def sparing(text: str) -> Iterator[None]:
     """Compile the module of this text with less work."""
-    import numba
-
     new: Replacements = {}
-    if numba.version_info[:2] == KNOWN:
+    if is_known():
         parts = frozenset(PART.findall(text))
         new = _finish_the_entry_only(parts) | _remember_signatures() | _fewer_passes() | _refresh_once()
     usual = {(owner, name): owner.__dict__[name] for owner, name in new}
@@ -130,3 +151,55 @@ def _refresh_once() -> Replacements:
             refresh(self)
 
     return {(BaseContext, "refresh"): refresh_once}
+
+
+class Keeper(Protocol):
+    """What numba asks of the cache of a function."""
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled function, or None."""
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Take a compiled function."""
+
+
+@contextlib.contextmanager
+def kept_by(code: Keeper) -> Iterator[None]:
+    """Let the entry of the generated module that is made meanwhile keep its code there."""
+    from numba.core.dispatcher import Dispatcher
+
+    if not is_known():
+        yield
+        return
+    usual = Dispatcher.enable_caching
+
+    def enable_caching(self: Any) -> None:
+        if self.py_func.__module__.startswith(PREFIX):
+            self._cache = code
+        else:  # of another thread
+            usual(self)
+
+    Dispatcher.enable_caching = enable_caching  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Dispatcher.enable_caching = usual  # type: ignore[method-assign]
+
+
+def bytes_of(compiled: Any) -> bytes:
+    """A compiled function as bytes."""
+    from numba.core.serialize import dumps
+
+    made: bytes = dumps(compiled._reduce())
+    return made
+
+
+def function_of(code: bytes, target_context: Any) -> Any:
+    """The compiled function whose bytes these are.
+
+    Numba prepares itself to compile before it looks for code, whatever it finds, which takes half of a warm start; and again (that is, only
+    now) if it has to compile. What is loaded here needs no preparation: it uses nothing of numba's runtime (`_nrt=False`).
+    """
+    from numba.core.compiler import CompileResult
+
+    return CompileResult._rebuild(target_context, *pickle.loads(code))
