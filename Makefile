@@ -3,6 +3,7 @@
 # make check  lint and types      make slow  long studies      make bench  races, as ratios in one run
 # make bits   whether the working tree computes the same bits as a commit: make bits AGAINST=main
 # make docs   documentation       make viewer  the script of the page, from its sources (needs node)
+# make changelog   what the next release would say
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ OUT ?= out
 AGAINST ?= HEAD
 CONSTRAINTS ?= constraints.txt
 
-.PHONY: setup setup-dev run test slow peers check bench bits docs viewer clean
+.PHONY: setup setup-dev run test slow peers check bench bits docs changelog viewer clean
 
 # The stamps say what is installed; they fall when the requirements change.
 $(VENV)/core.stamp: pyproject.toml $(CONSTRAINTS)
@@ -54,6 +55,9 @@ bits: setup-dev
 
 docs: setup-dev
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+
+changelog: setup-dev
+	$(BIN)/towncrier build --draft --version next
 
 viewer:
 	viewer/build.sh
