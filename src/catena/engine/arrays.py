@@ -48,7 +48,8 @@ class Arrays:
                 f"par.{name} of {system.title} is a parameter and scratch, too", where=f"view {view.name}",
                 do="declare it once: as scratch if a kernel writes into it",
             )  # fmt: skip
-        return cls(parameters, scratch)
+        # compiled code takes rows of neighbours; what a method transposed does not come so
+        return cls({name: np.ascontiguousarray(array) for name, array in parameters.items()}, scratch)
 
     @property
     def together(self) -> dict[str, NDArray[Any]]:

@@ -53,7 +53,7 @@ class Lagrange(Method):
     >>> import catena as ct
     >>> run = ct.simulate(ct.problems.lagrange_top(), method=ct.Lagrange(), dt=0.5, t_end=10.0)
     >>> run.final.angular_momentum.round(12).tolist()
-    [0.510003437684, 0.267403553604, 3.0]
+    [-0.630937540042, -0.018607729176, 3.0]
 
     References
     ----------

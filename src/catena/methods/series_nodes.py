@@ -302,7 +302,7 @@ def functions(recorder: Recorder) -> SimpleNamespace:
         return applied
 
     def sqrt(x: Any) -> Any:
-        return x**0.5 if isinstance(x, Term) else math.sqrt(x)
+        return power(x, 0.5) if isinstance(x, Term) else math.sqrt(x)
 
     def power(x: Any, y: Any) -> Any:
         return recorder.term(recorder.power(recorder.place_of(x), recorder.place_of(y)))
