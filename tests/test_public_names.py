@@ -21,7 +21,7 @@ HEAVY = ("sympy", "xarray", "zarr", "matplotlib", "pydantic", "numba", "scipy", 
 # A module may import those of its own layer and of the layers before it; systems and methods share one, but do
 # not know each other, and neither do engine and store.
 LAYERS = (
-    ("errors", "controls", "input_files", "markup", "named_rows", "registry", "talk", "version"),
+    ("errors", "controls", "input_files", "markup", "named_rows", "plain", "registry", "talk", "version"),
     ("kernel", "disk_cache", "forking", "memory"),
     ("views", "summation", "fused", "elimination", "expressions"),
     ("geometry",),

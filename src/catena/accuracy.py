@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, log2, pi
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,7 +165,8 @@ def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)  # said of the run itself
         try:
-            return run_plan(other, steps, out=None, progress=False)._samples()
+            found = run_plan(other, steps, out=None, progress=False)._samples()
+            return {field.name: np.asarray(found[field.name]) for field in plan.system.fields}
         except StepFailure:
             return None
 
@@ -173,7 +174,7 @@ def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | 
 def _distance(name: str, plan: Plan, one: Array, other: Array) -> Array:
     """How far apart two paths are in a field, along time; of several bodies the worst."""
     dims = next(field.dims for field in plan.system.fields if field.name == name)
-    apart: Any
+    apart: Array
     if name == "orientation":
         # |q - r| = 2 sin(angle/4) for the nearer of r and -r
         chord = np.minimum(np.linalg.norm(one - other, axis=-1), np.linalg.norm(one + other, axis=-1))

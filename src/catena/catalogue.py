@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .engine.pairing import Pairing, can_treat
 from .engine.promises import Promises
 from .markup import html_table
 from .methods.base import Method, registered
+from .plain import Json
 from .systems.base import System
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class MethodTable:
         """The cells of the table."""
         return [(str(method), *self._cells(method)) for method in self.methods]
 
-    def to_dict(self) -> list[dict[str, Any]]:
+    def to_dict(self) -> list[dict[str, Json]]:
         """The table as plain values for JSON: `keeps` lists kinds of invariants, or those of the system by name."""
         listed = []
         for method in self.methods:

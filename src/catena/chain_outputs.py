@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .engine import cache, collector, headers
 from .engine.plain_python import interpreted
+from .errors import InputError
+from .kernel import Filling, Numbers, Slot
 from .systems.base import State
 from .systems.chains import forces as chain_forces
 from .systems.chains.chain import Chain
@@ -50,6 +54,10 @@ class ChainOutputs:
     """
 
     def __init__(self, run: Run) -> None:
+        from .systems.chains.chain import Chain
+
+        if not isinstance(run.system, Chain):
+            raise InputError(f"{run.system.title} is no chain", where="outputs", do="give a run of a chain")
         self.chain, self._data = run.system, run.data
 
     @cached_property
@@ -90,12 +98,12 @@ class ChainOutputs:
     def _observed(self) -> Array:
         return np.concatenate([_observed(self.chain, *state) for state in self._blocks()])
 
-    def _blocks(self) -> Any:
+    def _blocks(self) -> Iterator[tuple[Array, Array]]:
         for first in range(0, self._data.sizes["time"], SAMPLES):
             part = self._data.isel(time=slice(first, first + SAMPLES))
             yield part.position.values, part.orientation.values
 
-    def _array(self, function: Any, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+    def _array(self, function: Callable[[Array, Array], Array], dims: tuple[str, ...], about: str) -> xarray.DataArray:
         return self._labelled(np.concatenate([function(*state) for state in self._blocks()]), dims, about)
 
     def _sliced(self, columns: slice, dims: tuple[str, ...], about: str) -> xarray.DataArray:
@@ -142,7 +150,7 @@ def _observed(chain: Chain, position: Array, orientation: Array) -> Array:
     return out
 
 
-def _par(chain: Chain) -> dict[str, NDArray[Any]]:
+def _par(chain: Chain) -> dict[str, Numbers]:
     """What `observe_chain` sees as `par`."""
     return chain.parameter_arrays() | chain.interactions.scratch()
 
@@ -155,8 +163,11 @@ def _stepped(chain: Chain, position: Array, orientation: Array) -> Array:
     )
 
 
-def _module(chain: Chain, *, compiled: bool) -> Any:
-    fills = {**chain.interactions.fills(), chain_forces.body_rotation: chain_forces.rotation_of_quaternion}
+def _module(chain: Chain, *, compiled: bool) -> ModuleType:
+    fills: dict[Slot, Filling] = {
+        **chain.interactions.fills(),
+        chain_forces.body_rotation: chain_forces.rotation_of_quaternion,
+    }
     parts = collector.collect(observe_chain, fills)
     par = [(name, array.ndim, array.dtype.name) for name, array in _par(chain).items()]
     title = f"outputs of {chain.title}"

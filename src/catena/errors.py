@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from .controls import escape_controls
+
+if TYPE_CHECKING:
+    from .ensembles import StoredEnsemble
+    from .runs import Run
 
 
 class CatenaError(Exception):
@@ -58,7 +62,7 @@ class StepFailure(CatenaError):
     def __init__(self, wrong: str, *, step: int, time: float, do: str, where: str = "") -> None:
         self.step = step
         self.time = time
-        self.run: Any = None
+        self.run: Run | None = None
         self.body: int | None = None
         self.changes: tuple[float, ...] = ()
         place = f"step {step}, t = {time:.10g}" + (f", {where}" if where else "")
@@ -105,6 +109,6 @@ def nearest(word: str, known: list[str]) -> str:
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM stopped a run. `run` holds what was recorded; a stored run can be resumed."""
 
-    def __init__(self, message: str, run: Any) -> None:
+    def __init__(self, message: str, run: Run | StoredEnsemble | None) -> None:
         self.run = run
         super().__init__(message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ def symmetric_top_at(top, z, frame, times, orbit, orientations, momenta):
 
 
 @cache
-def _compiled(kernel: Any) -> Callable[..., Any]:
+def _compiled(kernel: Callable[..., int]) -> Callable[..., int]:
     return compiled_function(kernel, "types.int64", (1, 1, 1, 1, 1, 2, 2), f"exact motion: {kernel.__name__}")
 
 
@@ -62,7 +61,7 @@ def lagrange_motion_at(top: Array, z: Array, frame: Array, times: Array) -> tupl
     return _evaluated(symmetric_top_at, Orbit.WIDTH, top, z, frame, times)
 
 
-def _evaluated(kernel: Any, width: int, *given: Array) -> tuple[Array, Array]:
+def _evaluated(kernel: Callable[..., int], width: int, *given: Array) -> tuple[Array, Array]:
     arrays = [np.array(array, dtype=float) for array in given]
     count = len(arrays[-1])
     orientations, momenta = np.empty((count, 4)), np.empty((count, 3))

@@ -16,21 +16,38 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import Protocol
 
 from . import talk  # its logger has functions for forks, too, which must run while nobody waits for us  # noqa: F401
 
+
+class Lock(Protocol):
+    """One of `threading`."""
+
+    def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool: ...
+
+    def release(self) -> None: ...
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+RENEWAL = "_at_fork_reinit"  # of a lock, which no stub of Python knows
 LONGEST = 120.0  # seconds that a fork waits, then it forks all the same: a wait in a circle must end
 
 _gate = threading.Condition()
 _undisturbed: dict[int, int] = {}  # thread -> how deep
-_locks: list[Any] = []
+_locks: list[Lock] = []
 _taken = threading.local()
 
 
-def lock() -> Any:
+def lock() -> Lock:
     """A lock that no child finds held by a thread that it does not have; what it protects is done `undisturbed`."""
-    made = threading.RLock()
+    made: Lock = threading.RLock()
     _locks.append(made)
     return made
 
@@ -82,25 +99,25 @@ def _in_the_child() -> None:
         if held.acquire(blocking=False):
             held.release()
         else:
-            held._at_fork_reinit()
+            getattr(held, RENEWAL)()
 
 
-def _of_the_compiler() -> list[Any]:
+def _of_the_compiler() -> list[Lock]:
     """The locks of numba and of LLVM, in the order in which they are taken; none before numba is there."""
     compiler = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
     library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
     found = (getattr(compiler, "_lock", None), getattr(getattr(library, "_lock", None), "_lock", None))
-    return [one for one in found if hasattr(one, "_at_fork_reinit")]
+    return [one for one in found if one is not None and hasattr(one, RENEWAL)]
 
 
-def _of_properties() -> list[Any]:
+def _of_properties() -> list[Lock]:
     """Until Python 3.12 each cached property has a lock, for all objects of its class; those of catena."""
     if sys.version_info >= (3, 12):
         return []
     modules = [vars(module) for name, module in sys.modules.items() if name.startswith("catena.")]
     classes = {found for names in modules for found in names.values() if isinstance(found, type)}
     members = [found for one in classes for found in vars(one).values()]
-    return [found.lock for found in members if isinstance(found, functools.cached_property)]  # type: ignore[attr-defined]
+    return [vars(found)["lock"] for found in members if isinstance(found, functools.cached_property)]
 
 
 os.register_at_fork(before=_before, after_in_parent=_release, after_in_child=_in_the_child)

@@ -11,21 +11,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Function = TypeVar("Function", bound=Callable[..., object])
+Slot: TypeAlias = Callable[..., object]  # what is filled: a slot, or a size
+Kernel: TypeAlias = "Callable[..., object] | Bound | Written"
+Filling: TypeAlias = "Kernel | int"  # an int is that of a size
+Numbers: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.complex128]"  # what kernels find in par
+
+
+class Parameters(Protocol):
+    """`par` as kernels see it: a namedtuple of arrays."""
+
+    def __getattr__(self, name: str, /) -> np.ndarray: ...
+
+
+def _marked(function: Function, mark: str) -> Function:
+    vars(function)["__mark__"] = mark
+    return function
 
 
 def slot(function: Function) -> Function:
     """Mark a function that another part supplies when the loop is built; its signature is the contract."""
-    function.__mark__ = "slot"  # type: ignore[attr-defined]
-    return function
+    return _marked(function, "slot")
 
 
 def size(function: Function) -> Function:
     """Mark a length read from an argument; the builder may replace its body by a literal."""
-    function.__mark__ = "size"  # type: ignore[attr-defined]
-    return function
+    return _marked(function, "size")
 
 
 def choice(function: Function) -> Function:
@@ -39,26 +56,22 @@ def choice(function: Function) -> Function:
 
 def apart(function: Function) -> Function:
     """Mark a function that is called rarely: it stays a function where others become part of their callers."""
-    function.__mark__ = "apart"  # type: ignore[attr-defined]
-    return function
+    return _marked(function, "apart")
 
 
 def inline(function: Function) -> Function:
     """Mark a function that becomes part of its caller before anything is optimised: what it calls is optimised once less."""
-    function.__mark__ = "inline"  # type: ignore[attr-defined]
-    return function
+    return _marked(function, "inline")
 
 
 def within(function: Function) -> Function:
     """Mark a function that always becomes part of its caller, so that the loop around it can use vector instructions."""
-    function.__mark__ = "within"  # type: ignore[attr-defined]
-    return function
+    return _marked(function, "within")
 
 
 def provided(function: Function) -> Function:
     """Mark a function that the header of a generated module defines for its machine; the body serves plain Python."""
-    function.__mark__ = "provided"  # type: ignore[attr-defined]
-    return function
+    return _marked(function, "provided")
 
 
 class _Fixed(type):
@@ -97,11 +110,11 @@ class Record(metaclass=_Fixed):
 class Bound:
     """A kernel with some of its slots filled and sizes fixed; a filling may be Bound itself."""
 
-    function: Any
-    fills: tuple[tuple[Any, Any], ...] = ()
+    function: Kernel
+    fills: tuple[tuple[Slot, Filling], ...] = ()
 
 
-def bind(function: Any, fills: Mapping[Any, Any]) -> Bound:
+def bind(function: Kernel, fills: Mapping[Slot, Filling]) -> Bound:
     """`function` with these slots filled; scopes nest, and a filling never sees itself."""
     return Bound(function, tuple(fills.items()))
 
@@ -117,5 +130,5 @@ class Written:
     name: str
     text: str
     origin: str
-    uses: tuple[tuple[str, Any], ...] = ()
+    uses: tuple[tuple[str, Filling], ...] = ()
     inline: bool = False

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from .errors import StoreError
+from .plain import Json
 from .talk import say
 from .version import __version__
 
@@ -66,7 +66,7 @@ def _processor() -> str:
     return str(binding.get_host_cpu_name())
 
 
-def attributes_of(origin: Origin) -> dict[str, Any]:
+def attributes_of(origin: Origin) -> dict[str, Json]:
     """What a store says of how it was begun, to readers that know nothing of catena."""
     from importlib.metadata import version
 
@@ -75,28 +75,38 @@ def attributes_of(origin: Origin) -> dict[str, Any]:
     return {"catena_version": origin.catena, "program": origin.program, "made_with": made_with}
 
 
-def origins_in(attributes: Mapping[str, Any], head: Mapping[str, Any], *, path: str | Path) -> tuple[Origin, ...]:
+def origins_in(attributes: Mapping[str, Json], head: Mapping[str, Json], *, path: str | Path) -> tuple[Origin, ...]:
     """Who computed what is in a store: the beginning, then those that went on differently.
 
     Parameters
     ----------
     attributes, head : of the store, and of its checkpoint
     """
-    try:
-        made_with = attributes.get("made_with", {})
-        begun = {name: made_with.get(name, "") for name in ("numba", "processor", "libc")}
-        first = Origin(0, attributes["catena_version"], attributes.get("program", ""), **begun)
-        found = (first, *(Origin(**one) for one in head.get(KEY, ())))
-    except (AttributeError, LookupError, TypeError):
-        raise _foreign(path) from None
-    for one in found:
-        words = [getattr(one, word.name) for word in fields(one) if word.name != "step"]
-        if type(one.step) is not int or one.step < 0 or not all(_is_word(word) for word in words):
-            raise _foreign(path)
-    return found
+    begun = {"step": 0, "catena": attributes.get("catena_version"), "program": attributes.get("program", "")}
+    made_with = attributes.get("made_with", {})
+    if not isinstance(made_with, dict):
+        raise _foreign(path)
+    begun |= {name: made_with.get(name, "") for name in ("numba", "processor", "libc")}
+    went_on = head.get(KEY, [])
+    if not isinstance(went_on, list):
+        raise _foreign(path)
+    return tuple(_origin(one, path) for one in (begun, *went_on))
 
 
-def _is_word(value: Any) -> bool:
+def _origin(told: object, path: str | Path) -> Origin:
+    """An origin as a store tells of it; StoreError unless it can be one that catena wrote."""
+    if not isinstance(told, dict):
+        raise _foreign(path)
+    words = {name: word for name, word in told.items() if name != "step"}
+    step = told.get("step")
+    known = {word.name for word in fields(Origin)}
+    needed = {"step", "catena", "program"}
+    if type(step) is not int or step < 0 or not needed <= set(told) <= known or not all(map(_is_word, words.values())):
+        raise _foreign(path)
+    return Origin(step, **words)
+
+
+def _is_word(value: object) -> bool:
     return isinstance(value, str) and len(value) <= LONGEST and value.isprintable()
 
 
@@ -134,7 +144,7 @@ def _on(origin: Origin) -> str:
     return f"with numba {origin.numba} on {origin.processor}, {origin.libc}"
 
 
-def head_of(origins: Sequence[Origin]) -> dict[str, Any]:
+def head_of(origins: Sequence[Origin]) -> dict[str, Json]:
     """What a checkpoint keeps of them; nothing where all of it is what the attributes say."""
     return {KEY: [asdict(one) for one in origins[1:]]} if origins[1:] else {}
 

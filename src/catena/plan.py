@@ -7,17 +7,19 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, TypeGuard, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .engine.build import Crossing, Program, build
 from .engine.identity import program_digest
 from .engine.pairing import Pairing
 from .errors import CatenaWarning, InputError, warn_once
 from .methods.base import Method, method_from, stored_method
+from .plain import Json
 from .store.long_arrays import set_apart
-from .systems.base import State, System, system_from
+from .systems.base import Moved, State, System, system_from
 from .systems.numbers import finite_number, real_array
 from .watching import Event, Section, crossing_of
 
@@ -26,7 +28,7 @@ NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy erro
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Generic[Moved]):
     """A system with a start, a step size that suits it, and the exact solution where it is known.
 
     Attributes
@@ -39,7 +41,7 @@ class Problem:
     """
 
     name: str
-    system: System
+    system: Moved
     start: State
     dt: float
     exact: Callable[[float], State] | None = None
@@ -66,10 +68,10 @@ class Stepping:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Stepping):
+class Plan(Stepping, Generic[Moved]):
     """Everything that decides the numbers of a run, but for its length."""
 
-    system: System
+    system: Moved
     start: State
     method: Method
     dt: float
@@ -97,11 +99,17 @@ class Plan(Stepping):
         """Which program that is, without compiling it."""
         return program_digest(self.system, self.method, crossing=self._crossing)
 
-    def times(self, steps: Any) -> Any:
+    @overload
+    def times(self, steps: int) -> np.float64: ...
+
+    @overload
+    def times(self, steps: NDArray[np.int64]) -> NDArray[np.float64]: ...
+
+    def times(self, steps: int | NDArray[np.int64]) -> np.float64 | NDArray[np.float64]:
         """Time after a number of steps: by product, so it does not accumulate round-off."""
         return self.t0 + np.asarray(steps) * self.dt
 
-    def describe(self, *, apart: dict[str, np.ndarray] | None = None) -> dict[str, Any]:
+    def describe(self, *, apart: dict[str, np.ndarray] | None = None) -> dict[str, Json]:
         """The plan as JSON, from which `plan_from` makes it again.
 
         Parameters
@@ -110,14 +118,16 @@ class Plan(Stepping):
         """
         described = self._described()
         if apart is not None:
-            return dict(set_apart(described, apart))
-        start = described["start"]
-        return described | {"start": {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in start.items()}}
+            start = set_apart({"time": self.t0, **self.start.fields}, apart, "start")
+            return {**set_apart(described, apart), "start": start}
+        start = {name: array.tolist() for name, array in self.start.fields.items()}
+        return {**described, "start": {"time": self.t0, **start}}
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Json]:
+        """All but the arrays of the start."""
         return {
             "system": self.system.describe(),
-            "start": {"time": self.t0, **self.start.fields},
+            "start": {},
             "method": self.method.describe(),
             "run": {"dt": self.dt, "every": self.every},
             "section": [vars(section) for section in self.sections],
@@ -301,21 +311,21 @@ def require_resolved(dt: float, t0: float, steps: float) -> None:
         )  # fmt: skip
 
 
-def positive_number(value: Any, name: str) -> float:
+def positive_number(value: object, name: str) -> float:
     """A finite number above zero."""
     if not _is_finite_number(value) or value <= 0:
         raise InputError(f"{name} = {value!r}", where=name, do="give a finite number above zero")
     return float(value)
 
 
-def positive_integer(value: Any, name: str) -> int:
+def positive_integer(value: object, name: str) -> int:
     """A whole number above zero."""
     if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
         raise InputError(f"{name} = {value!r}", where=name, do="give a whole number above zero")
     return int(value)
 
 
-def _is_finite_number(value: Any) -> bool:
+def _is_finite_number(value: object) -> TypeGuard[int | float]:
     if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     try:

@@ -15,6 +15,7 @@ from . import memory
 from .engine.driver import Chunk, Driver
 from .errors import InputError
 from .origin import Origin, attributes_of, head_of, origins_in
+from .plain import Json
 from .plan import Plan
 from .runs import MemoryRun, Run, StoredRun
 from .store import Column, Store, Stream
@@ -55,7 +56,7 @@ class MemoryRecorder:
         self.rows.append(chunk.rows)
         self.crossings.append(chunk.crossings)
 
-    def finish(self, driver: Driver, **ending: Any) -> Run:
+    def finish(self, driver: Driver, **ending: Json) -> Run:
         """The run with what was recorded."""
         rows, crossings = np.concatenate(self.rows), np.concatenate(self.crossings)
         return made_here(MemoryRun(self.plan, driver.step, driver.state(), rows, crossings, ending), driver)
@@ -113,7 +114,7 @@ class StoreRecorder:
         if count and self.store.rows("samples") % self.store.rows_per_commit == 0:
             self._commit(driver, {})
 
-    def finish(self, driver: Driver, **ending: Any) -> Run:
+    def finish(self, driver: Driver, **ending: Json) -> Run:
         """Commit the rest and close."""
         self._commit(driver, ending, finished=True)
         origins = origins_in(self.store.attributes, self.store.checkpoint.head, path=self.path)
@@ -130,7 +131,7 @@ class StoreRecorder:
         """Give the store free, whatever happened."""
         self.store.close()
 
-    def _commit(self, driver: Driver, ending: Mapping[str, Any], *, finished: bool = False) -> None:
+    def _commit(self, driver: Driver, ending: Mapping[str, Json], *, finished: bool = False) -> None:
         self.store.commit(step=driver.step, head={**self.head, **ending}, arrays=driver.state(), finished=finished)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from .auditing import Audit, Sizes, assess
 from .engine.looks import seen_deviation, unseen, usual_size
 from .errors import InputError, StoreError
 from .happened import Happening, Happenings, damage_lines
+from .methods.base import Method
 from .origin import Origin, changes, origins_in
-from .plan import Plan
+from .plain import Json
+from .plan import Plan, positive_integer
 from .store import (
     Checkpoint,
     is_empty,
@@ -26,7 +28,7 @@ from .store import (
     remedy,
     verify,
 )
-from .systems.base import Invariant, State, System
+from .systems.base import Invariant, Moved, Samples, State, System
 from .trust import check_run, run_of
 
 if TYPE_CHECKING:
@@ -40,17 +42,19 @@ if TYPE_CHECKING:
 VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; what is read of others is verified then
 
 
-class Run:
+class Run(Generic[Moved]):
     """A run, finished or not: read by `data`, `final`, `sections`, `events`, judged by `audit`."""
 
-    plan: Plan
+    plan: Plan[Moved]
     steps: int
-    ending: Mapping[str, Any]
+    ending: Mapping[str, Json]
     origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
     path: Path | None = None  # of its store
     _program: Program | None = None  # of a run that was made here
 
-    def __init__(self, plan: Plan, steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Any]) -> None:
+    def __init__(
+        self, plan: Plan[Moved], steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Json]
+    ) -> None:
         self.plan = plan
         self.steps = steps
         self.ending = dict(ending)
@@ -60,12 +64,12 @@ class Run:
         self._carry = np.array(arrays["carry"])
 
     @property
-    def system(self) -> Any:
+    def system(self) -> Moved:
         """The system that moved."""
         return self.plan.system
 
     @property
-    def method(self) -> Any:
+    def method(self) -> Method:
         """The method that moved it."""
         return self.plan.method
 
@@ -134,7 +138,7 @@ class Run:
         """What happened that changes what the run means, such as a torn link, in a few lines."""
         return tuple(damage_lines(sorted((grave for _, grave in self._grave), key=lambda h: h.time)))
 
-    def _samples(self) -> Any:
+    def _samples(self) -> Samples:
         """The samples by name, as light as they are to have."""
         return self.data
 
@@ -262,17 +266,17 @@ class Run:
         raise NotImplementedError
 
 
-class MemoryRun(Run):
+class MemoryRun(Run[Moved]):
     """A run whose samples are in memory."""
 
     def __init__(
         self,
-        plan: Plan,
+        plan: Plan[Moved],
         steps: int,
         arrays: Mapping[str, np.ndarray],
         rows: np.ndarray,
         crossings: np.ndarray,
-        ending: Mapping[str, Any],
+        ending: Mapping[str, Json],
     ) -> None:
         super().__init__(plan, steps, arrays, ending)
         self._rows = rows
@@ -298,7 +302,7 @@ class MemoryRun(Run):
         )
 
 
-class StoredRun(Run):
+class StoredRun(Run[System]):
     """A run whose samples are in a store; they are read when they are used."""
 
     path: Path
@@ -319,10 +323,16 @@ class StoredRun(Run):
         if plan is None:
             plan, steps = run_of(path)
         else:
-            steps = spec["steps"]
+            steps = positive_integer(spec["steps"], "steps")
         check_run(path, plan, checkpoint)
         origins = origins_in(read_attributes(path), checkpoint.head, path=path)
         return cls(path, plan, checkpoint, planned_steps=steps, origins=origins)
+
+    @property
+    def planned(self) -> int:
+        """Steps that it is to make, as it was planned or asked for later."""
+        steps = self.ending.get("steps")
+        return steps if isinstance(steps, int) else self.planned_steps
 
     @cached_property
     def _all(self) -> xarray.Dataset:
@@ -335,7 +345,7 @@ class StoredRun(Run):
         return self._all[names].rename({name: name.removeprefix(prefix) for name in names if prefix})
 
 
-def read_run_spec(path: str | Path) -> dict[str, Any]:
+def read_run_spec(path: str | Path) -> Mapping[str, Json]:
     """What a stored run was created with; InputError if it is an ensemble."""
     spec = read_spec(path)
     if "ensemble" in spec:
@@ -345,7 +355,7 @@ def read_run_spec(path: str | Path) -> dict[str, Any]:
     return spec
 
 
-def read_store(path: Path) -> tuple[dict[str, Any], Checkpoint]:
+def read_store(path: Path) -> tuple[Mapping[str, Json], Checkpoint]:
     """What a store was created with and where it stands; StoreError if it is damaged, or nothing is there yet."""
     spec = read_spec(path)
     refuse_foreign(path)

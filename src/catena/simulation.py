@@ -7,10 +7,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from . import memory
 from .engine.build import build
@@ -19,12 +19,14 @@ from .engine.pace import Pace
 from .errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from .methods.base import Method, is_renamed, stored_method
 from .origin import Origin, going_on, origins_in
-from .plan import Plan, Problem, make_plan, step_count
+from .plain import Json
+from .plan import Plan, Problem, make_plan, positive_integer, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run, StoredRun
 from .store import Checkpoint, Store, read_spec, require_free
-from .systems.base import State, System
-from .trust import check_run, described_in, run_of
+from .store.checking import table
+from .systems.base import Moved, State
+from .trust import check_run, described_in, run_of, steps_of
 from .views import LOOP_LOST, NOT_CONVERGED, NOT_FINITE, NOT_LOCATED, OK, SINGULAR, STEP_TOO_LONG, STOPPED, UNRESOLVED
 from .watching import Event, Section
 
@@ -46,7 +48,7 @@ FAILURES = {
 
 
 def simulate(
-    system: System | Problem,
+    system: Moved | Problem[Moved],
     start: State | None = None,
     method: Method | None = None,
     dt: float | None = None,
@@ -57,7 +59,7 @@ def simulate(
     sections: Sequence[Section] = (),
     events: Sequence[Event] = (),
     progress: bool | Progress | None = None,
-) -> Run:
+) -> Run[Moved]:
     """Run a system from a start.
 
     Parameters
@@ -93,7 +95,7 @@ def simulate(
     plan, count = make_plan(
         system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events
     )
-    return run_plan(plan, count, out=out, progress=progress)
+    return cast("Run[Moved]", run_plan(plan, count, out=out, progress=progress))  # it has the system that it was given
 
 
 def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool | Progress | None = None) -> Run:
@@ -185,7 +187,7 @@ class StoppedRun:
         try:
             if checkpoint is not None:
                 check_run(path, plan, checkpoint)
-                planned = checkpoint.head.get("steps", planned)
+                planned = steps_of(checkpoint, planned)
         except BaseException:
             store.close()
             raise
@@ -223,7 +225,9 @@ class StoppedRun:
             done = self.made == count or ("stopped_by" in head and steps is t_end is None)
             if checkpoint is not None and checkpoint.finished and done:
                 store.close()
-                return StoredRun(path, plan, checkpoint, planned_steps=store.spec["steps"], origins=known)
+                return StoredRun(
+                    path, plan, checkpoint, planned_steps=positive_integer(store.spec["steps"], "steps"), origins=known
+                )
             now = Origin.here(plan.program_digest(), step=self.made)
             origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
             driver = _driver(plan)
@@ -237,13 +241,14 @@ class StoppedRun:
         return _run(plan, driver, recorder, count, progress, first=first)
 
 
-def _require_same_names(spec: Mapping[str, Any], path: str | Path) -> None:
+def _require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
     """Refuse to go on with a method whose name means another one today."""
     with described_in(path, "spec.json"):
-        described = spec["ensemble" if "ensemble" in spec else "plan"]
-        renamed = is_renamed(described["method"])
+        name = "ensemble" if "ensemble" in spec else "plan"
+        described = table(table(spec[name], name)["method"], "method")
+        renamed = is_renamed(described)
     if renamed:
-        old, new = described["method"]["kind"], stored_method(described["method"])
+        old, new = described["kind"], stored_method(described)
         raise StoreError(
             f"what was called {old} when this was written is {new} today", where=str(path),
             do=f"open it with ct.open, and start another run with {new} from its final state",
@@ -345,7 +350,7 @@ def explained(status: int, method: Method, dt: float, *, speed: float | None = N
     return f"{FAILURES[status]}{turn} ({method}, dt = {dt:g})"
 
 
-def _failure(plan: Plan, recorder: Any, driver: Driver, status: int) -> StepFailure:
+def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Driver, status: int) -> StepFailure:
     speed = plan.system.angular_speed(driver.program.view.unpack(driver.z, driver.time))
     variable, changes = driver.trace() if status == NOT_CONVERGED else (None, [])
     told = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
@@ -383,7 +388,9 @@ def stop_requests() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _reporter(progress: bool | Progress | None, plan: Plan, count: int) -> Any:
+def _reporter(
+    progress: bool | Progress | None, plan: Plan, count: int
+) -> AbstractContextManager[Callable[[Driver, Chunk], None]]:
     """What shows the progress: a context manager that gives a callable (driver, chunk)."""
     from .output.progress import reporter
 

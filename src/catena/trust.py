@@ -18,6 +18,7 @@ import numpy as np
 
 from .engine.looks import SIZES, unseen
 from .errors import CatenaError, StoreError
+from .plain import Json
 from .plan import Plan, Stepping, checked_start, plan_from, positive_integer, positive_number
 from .store import Checkpoint, Stream, read_given, read_layout
 from .store.checking import all_of, listed, number, shown, table, text, whole
@@ -63,7 +64,7 @@ def whole_description(
 PLAN = ("system", "start", "method", "run", "section", "event")
 
 
-def _check_plan(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
+def _check_plan(told: Mapping[str, Json], streams: Sequence[Stream]) -> None:
     """The kinds of all tables, and the sizes of what is going to be made."""
     check_described(told, streams)
     start = table(told["start"], "start", needs=("time",))
@@ -86,12 +87,12 @@ def _check_plan(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
         text(word, f"problem.{name}")
 
 
-def check_described(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
+def check_described(told: Mapping[str, Json], streams: Sequence[Stream]) -> None:
     """The tables of a system and of a method, as far as all of them are alike; a count of bodies is that of the columns."""
-    table(told["system"], "system", needs=("kind",))
+    system = table(told["system"], "system", needs=("kind",))
     table(told["method"], "method", needs=("kind",))
-    text(told["system"]["kind"], "system.kind")
-    bodies = told["system"].get("bodies")
+    text(system["kind"], "system.kind")
+    bodies = system.get("bodies")
     if isinstance(bodies, dict):  # equal ones are described once
         if "which" in bodies:
             count = len(listed(bodies["which"], "system.bodies.which"))
@@ -101,7 +102,7 @@ def check_described(told: Mapping[str, Any], streams: Sequence[Stream]) -> None:
             raise ValueError(f"system.bodies.count = {count} is not the number of bodies in any column")
 
 
-def require_usable(stepping: Stepping, described: Any) -> None:
+def require_usable(stepping: Stepping, described: object) -> None:
     """Make all that is going to be asked of a system and a method, so that what they cannot do shows now."""
     system, promised = stepping.system, stepping.pairing.promises.to_dict()
     names = list(system.names()) if system.public_width <= NAMED else []  # of more bodies these are but their numbers
@@ -133,7 +134,7 @@ def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
             text(column.attributes.get("long_name", ""), f"column {column.name}: long_name")
 
 
-def check_attributes(attributes: Mapping[str, Any]) -> None:
+def check_attributes(attributes: Mapping[str, Json]) -> None:
     """What readers are told about a run."""
     text(attributes.get("catena_version"), "attributes.catena_version")
     for name in ("conventions", "quaternion_order"):
@@ -194,7 +195,12 @@ def marks_of(plan: Plan) -> np.ndarray:
     )
 
 
-def _check_ending(head: Mapping[str, Any]) -> None:
+def steps_of(checkpoint: Checkpoint, planned: int) -> int:
+    """How many steps a run that stands there is to make: as planned, or as it was asked for later."""
+    return whole(checkpoint.head.get("steps", planned), "head.steps", least=1, below=2**62)
+
+
+def _check_ending(head: Mapping[str, Json]) -> None:
     whole(head.get("steps", 1), "head.steps", least=1, below=2**62)
     whole(head.get("failed_at", 1), "head.failed_at", least=1, below=2**62)
     text(head.get("reason", ""), "head.reason")

@@ -15,12 +15,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernel import size, slot
+from .kernel import Filling, Numbers, Slot, size, slot
+
+if TYPE_CHECKING:
+    pass
 
 OK = 0
 NOT_CONVERGED = 1  # the stage equations have no solution within reach
@@ -100,7 +103,7 @@ class View:
     """
 
     name: str
-    fills: Mapping[Any, Any]
+    fills: Mapping[Slot, Filling]
     dimension: int
     pack: Callable[[Any], NDArray[np.float64]]
     unpack: Callable[[NDArray[np.float64], float], Any]
@@ -109,13 +112,13 @@ class View:
     moments: NDArray[np.float64] | None = None
     body_of: Callable[[int], int] | None = None
     unknowns: int = 0
-    parameters: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
-    scratch: Callable[[], Mapping[str, NDArray[Any]]] = dict
+    parameters: Mapping[str, Numbers] = _default(default_factory=dict)
+    scratch: Callable[[], Mapping[str, Numbers]] = dict
     spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     withdrawn: frozenset[str] = _default(default_factory=frozenset)
     needed: frozenset[str] = _default(default_factory=frozenset)
     held: frozenset[str] = _default(default_factory=frozenset)
-    factors: Callable[[int], Mapping[str, NDArray[Any]]] | None = None
+    factors: Callable[[int], Mapping[str, Numbers]] | None = None
     fold: Fold | None = None
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from catena.geometry import rotations
 from catena.output import body_plots
 
 matplotlib.use("agg")
-FAR = body_plots.FAR_SIDE["label"]
+FAR = body_plots.FAR_LABEL
 
 
 @pytest.fixture(autouse=True)

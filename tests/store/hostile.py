@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from catena.store.checking import check_layout
 from catena.store.checkpoint import DIGEST_BYTES, LENGTH_BYTES, MAGIC
 from catena.store.layout import Layout, encode_chunk
 
@@ -170,7 +171,7 @@ class Opened:
         if not consistently:
             return
         with suppress(Exception):  # a layout that cannot be: the old metadata stay
-            layout = Layout._from_content(json.loads(json.dumps(self.spec)))
+            layout = Layout._from_table(check_layout(json.loads(json.dumps(self.spec))))
             heads = [head for name, (head, _) in self.states.items() if name != "given"]
             rows = max(heads, key=lambda head: head["generation"])["rows"] if heads else layout.first_rows()
             for column, data in layout.array_files(rows).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,10 @@ def test_three_mistakes_are_marked_for_both_checkers() -> None:
         line for line in SCRIPT.read_text().splitlines() if "# type: ignore[" in line and "# pyright: ignore[" in line
     ]
     assert len(marked) == 3
+
+
+@pytest.mark.parametrize(("word", "limit"), [(r"\bAny\b", 100), ("type: ignore", 20)])
+def test_what_a_type_checker_is_not_told_stays_rare(word: str, limit: int) -> None:
+    """Lines of the package, imports and comments included; kernels carry no annotations, which is another matter."""
+    lines = [line for path in PACKAGE.rglob("*.py") for line in path.read_text().splitlines() if re.search(word, line)]
+    assert len(lines) < limit, "\n".join(lines)

@@ -3,7 +3,12 @@
 The last three lines are mistakes. Each says which error a checker must find there; a mistake that is not found is an error itself.
 """
 
+from typing import assert_type
+
 import numpy as np
+import xarray
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 import catena as ct
 
@@ -99,6 +104,22 @@ def study(problem: ct.Problem, start: ct.State) -> float:
     run.plot.energy().set_title("energy")
     run.view("page.html")
     return float(abs(run.data.energy - run.data.energy[0]).max()) if audit.ok else run.audit()["energy"].worst
+
+
+def results(chain: ct.Chain, start: ct.State) -> None:
+    """What a user touches of a result has its type: `assert_type` takes no Any for it."""
+    run = ct.simulate(chain, start, dt=0.01, steps=10)
+    assert_type(run, ct.Run[ct.Chain])
+    assert_type(run.system.bodies, tuple[ct.Body, ...])
+    assert_type(run.data, xarray.Dataset)
+    assert_type(run.system.outputs(run).link_length, xarray.DataArray)
+    assert_type(run.final.position, NDArray[np.float64])
+    assert_type(run.audit()["energy"].worst, float)
+    assert_type(run.error()["position"].end, float)
+    assert_type(run.plot.energy(), Axes)
+    assert_type(ct.ensemble(chain, [start], steps=10).final, xarray.Dataset)
+    assert_type(ct.check(chain, ct.Gauss(2), start).ok, bool)
+    assert_type(ct.problems.hanging_chain().system, ct.Linkage)
 
 
 def mistakes() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..systems.chains.chain import Chain
-from ..systems.chains.ends import Clamped, Free
+from ..systems.chains.ends import Clamped, End, Free
 from .modes import find_modes
 from .poses import Poses
 
@@ -69,7 +69,7 @@ def compare_rod(rod: RodLimit, sizes: tuple[int, ...], left: str, right: str, co
     """See `RodLimit.compare`."""
     if len(rod.cell.d) > 1:
         raise InputError("a cell of several bodies", where="RodLimit.compare", do="compare chains of equal bodies")
-    ends = {"clamped": Clamped(), "free": Free()}
+    ends: dict[str, End] = {"clamped": Clamped(), "free": Free()}
     found, expected = [], []
     for n in sizes:
         chain = Chain(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -215,7 +214,7 @@ def load_array(chain: Chain, load: ArrayLike | None, where: str) -> Array:
     forces = np.zeros((chain.count, 3))
     if load is None:
         return forces
-    given: Any = np.asarray(load)
+    given = np.asarray(load)
     if given.shape == (3,):
         forces[-1] = finite_numbers(given, (3,), where=where)
         if not chain.right.moves:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -405,7 +404,7 @@ def _apart(step: StepMap, first: list[State], second: list[State], sizes: Array)
     return float(np.sqrt(np.mean(np.square(ways))))
 
 
-def _noise(steps: int | NDArray[np.int64]) -> Any:
+def _noise(steps: int | NDArray[np.int64]) -> Array:
     return 4 * EPS * np.sqrt(steps)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..engine.promises import Promises
 from ..errors import CapabilityError, InputError
 from ..methods.base import Method, Traits
 from ..named_rows import NamedRows
+from ..plain import Json
 from ..plan import Plan, Problem, positive_number
 from ..recording import made_here
 from ..runs import MemoryRun
@@ -94,10 +95,10 @@ class Check(NamedRows[CheckRow]):
         """Whether nothing contradicts its promise."""
         return not self.contradictions
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """The table as plain values for JSON: a number that is not finite becomes None."""
 
-        def plain(value: Any) -> Any:
+        def plain(value: Json) -> Json:
             return None if isinstance(value, float) and not math.isfinite(value) else value
 
         rows = {row.name: {k: plain(v) for k, v in vars(row).items() if k != "name"} for row in self.rows}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import InputError
 from ..named_rows import NamedRows
+from ..plain import Json
 from .verdicts import AuditRow
 
 if TYPE_CHECKING:
@@ -63,10 +64,10 @@ class Audit(NamedRows[AuditRow]):
         conserving = any(row.promised in ("exact", "bounded") for row in self.rows)
         return self.remarks + ((LARGE,) if large else ()) + ((CLOSING,) if conserving else ())
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
+    def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
 
-        def plain(value: Any) -> Any:
+        def plain(value: Json) -> Json:
             return None if isinstance(value, float) and not isfinite(value) else value
 
         return {

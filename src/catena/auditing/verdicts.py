@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan, sqrt
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -47,6 +47,14 @@ def alarm_level(rows: int, components: int) -> float:
     return FALSE_ALARMS / WALKS / (rows * components)
 
 
+def _no_promise(word: str) -> InputError:
+    known = list(get_args(Kind))
+    return InputError(
+        f"promised = {word!r} is no promise{nearest(str(word), known)}",
+        do=f"use one of {', '.join(known)}",
+    )
+
+
 @dataclass(frozen=True)
 class Promise:
     """What a method promises for a quantity.
@@ -59,13 +67,18 @@ class Promise:
 
     kind: Kind
 
+    @classmethod
+    def of(cls, word: str) -> Promise:
+        """The promise that this word is; InputError if it is none."""
+        kinds: tuple[Kind, ...] = get_args(Kind)
+        for kind in kinds:
+            if kind == word:
+                return cls(kind)
+        raise _no_promise(word)
+
     def __post_init__(self) -> None:
-        known = list(get_args(Kind))
-        if self.kind not in known:
-            raise InputError(
-                f"promised = {self.kind!r} is no promise{nearest(str(self.kind), known)}",
-                do=f"use one of {', '.join(known)}",
-            )
+        if self.kind not in get_args(Kind):
+            raise _no_promise(self.kind)
 
     def broken_beyond(self, limit: float | Floats) -> float | Floats:
         """Deviation above which a finite quantity is called broken; inf unless it is promised exactly, or needed.
@@ -187,7 +200,7 @@ def assess(
     >>> assess("energy", time, 2 + 1e-6 * time, steps=999, scale=2.0, promised="bounded").contradicts
     True
     """
-    promise = Promise(promised)  # type: ignore[arg-type]  # checked there
+    promise = Promise.of(promised)
     time, values = _checked(quantity, time, values, steps=steps, scale=scale)
     columns = values.reshape(len(time), -1)
     components = columns.shape[1]
@@ -269,7 +282,7 @@ def judge(
     if samples >= FEWEST_SAMPLES:
         significant = np.abs(drift) >= significant_ratio(level) * drift_error
     resolved = np.abs(drift) * abs(duration) > np.maximum(rounding, worst / BEAT)
-    rules: list[tuple[Verdict, Any]] = [  # the first that holds
+    rules: list[tuple[Verdict, NDArray[np.bool_]]] = [  # the first that holds
         ("broken", ~np.isfinite(seen + scale) | (seen > promise.broken_beyond(limit))),
         ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),
         ("drifts", significant & resolved),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
@@ -17,12 +17,12 @@ Quaternion = Annotated[list[float], Field(min_length=4, max_length=4)]
 Matrix = Annotated[list[Vector], Field(min_length=3, max_length=3)]
 
 
-def _form_of_orientation(value: Any) -> str:
+def _form_of_orientation(value: object) -> str:
     """Which of the two forms somebody meant."""
     return "<matrix>" if isinstance(value, list) and value and isinstance(value[0], list) else "<quaternion>"
 
 
-Orientation: Any = Annotated[
+Orientation: TypeAlias = Annotated[
     Annotated[Quaternion, Tag("<quaternion>")] | Annotated[Matrix, Tag("<matrix>")], Discriminator(_form_of_orientation)
 ]
 ONE_ORIENTATION = "body to space: unit quaternion, scalar first, or the three rows of a rotation matrix"
@@ -107,20 +107,21 @@ class Mesh(Table):
 
 
 EQUAL, LISTED = "<equal>", "<listed>"  # tags of the two ways to give bodies; no key is called so
-BODIES = (Moments, Box, Ellipsoid, Disc, Rod, Inertia, Particles, Tetrahedron, Mesh)
+Shaped: TypeAlias = Moments | Box | Ellipsoid | Disc | Rod | Inertia | Particles | Tetrahedron | Mesh
+BODIES = get_args(Shaped)
 
 
-def _shaped(value: Any) -> Any:
+def _shaped(value: object) -> object:
     """A body without a shape is given by its moments."""
     return {"shape": "moments"} | value if isinstance(value, dict) else value
 
 
-AnyBody: Any = Annotated[
-    reduce(or_, BODIES), Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=reduce(or_, BODIES))
+AnyBody: TypeAlias = Annotated[
+    Shaped, Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=Shaped)
 ]  # fmt: skip
 
 
-def make_body(table: Any, where: str) -> Body:
+def make_body(table: Table, where: str) -> Body:
     """The body; what is wrong with it is said of its key in the case."""
     with placed(where):
         return Body.from_description(table.given())
@@ -131,22 +132,30 @@ def _counted(body: type[Table]) -> type[Table]:
     return create_model(f"Equal{body.__name__}", __base__=body, __doc__=body.__doc__, count=count)
 
 
-COUNTED: Any = reduce(or_, (_counted(body) for body in BODIES))
-EqualBodies: Any = Annotated[
-    COUNTED, Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=COUNTED)
-]
-AnyBodies: Any = Annotated[
+if TYPE_CHECKING:
+
+    class EqualBodies(Table):
+        """A body, and how many there are."""
+
+        count: int
+
+else:
+    COUNTED = reduce(or_, (_counted(body) for body in BODIES))
+    EqualBodies = Annotated[
+        COUNTED, Field(discriminator="shape"), BeforeValidator(_shaped, json_schema_input_type=COUNTED)
+    ]
+AnyBodies: TypeAlias = Annotated[
     Annotated[EqualBodies, Tag(EQUAL)] | Annotated[list[AnyBody], Tag(LISTED)],
     Discriminator(lambda value: LISTED if isinstance(value, list) else EQUAL),
 ]
 
 
-def make_bodies(given: Any) -> list[Body]:
+def make_bodies(given: EqualBodies | list[Shaped]) -> list[Body]:
     """The bodies of a system: one table for each, or one for all with their number."""
     if isinstance(given, list):
         return [make_body(table, f"bodies.{j}") for j, table in enumerate(given)]
-    arguments = given.given()
-    count = arguments.pop("count")
+    arguments, count = given.given(), given.count
+    del arguments["count"]
     memory.require(
         count * BYTES, what=f"a system of {count} bodies", where="bodies.count", do="give fewer bodies"
     )  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -95,7 +95,10 @@ JOINTS = tables_of(
     registered_joints,
     (SphericalTable, RevoluteTable, PrismaticTable, CylindricalTable, UniversalTable, PlanarTable, ScrewTable, RigidTable),
 )  # fmt: skip
-AnyJoint: Any = Annotated[reduce(or_, JOINTS), Field(discriminator="kind")]
+if TYPE_CHECKING:  # those of other packages are known at run time only
+    AnyJoint = Table
+else:
+    AnyJoint = Annotated[reduce(or_, JOINTS), Field(discriminator="kind")]
 
 
 class BetweenTable(Table):
@@ -149,11 +152,15 @@ class LoadTable(Table):
 
 
 FORCES = tables_of(registered_forces, (SpringTable, DamperTable, SitePairTable, TorsionTable, LoadTable))
-AnyForce: Any = Annotated[reduce(or_, FORCES), Field(discriminator="kind")]
-AnyLoad: Any = Annotated[LoadTable, Field()]
+if TYPE_CHECKING:
+    AnyForce = Table
+else:
+    AnyForce = Annotated[reduce(or_, FORCES), Field(discriminator="kind")]
+AnyLoad: TypeAlias = Annotated[LoadTable, Field()]
+Made = TypeVar("Made")
 
 
-def force_texts(forces: list[Any], path: Path) -> Iterator[Text]:
+def force_texts(forces: Sequence[Table], path: Path) -> Iterator[Text]:
     """The expressions inside forces."""
     for number, force in enumerate(forces):
         if isinstance(force, TorsionTable):
@@ -161,13 +168,13 @@ def force_texts(forces: list[Any], path: Path) -> Iterator[Text]:
         elif isinstance(force, SitePairTable):
             yield from texts_of(force.potential, (*path, number, "potential"))
         elif isinstance(force, LoadTable):
-            for name in ("force", "torque"):
-                for k, component in enumerate(getattr(force, name)):
+            for name, components in (("force", force.force), ("torque", force.torque)):
+                for k, component in enumerate(components):
                     if isinstance(component, str):
                         yield Text((*path, number, name, k), component, ["t"])
 
 
-def made(key: str, make: Callable[[dict[str, Any]], Any], tables: list[Any]) -> list[Any]:
+def made(key: str, make: Callable[[dict[str, object]], Made], tables: Sequence[Table]) -> list[Made]:
     """The objects of a list of tables under a key."""
     found = []
     for number, table in enumerate(tables):

@@ -6,7 +6,10 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 Path = tuple[str | int, ...]
 
@@ -36,7 +39,7 @@ class Positions:
         self._data = text.encode()
         self._lines = self._data.split(b"\n")
         self._places: dict[Path, Place] = {}
-        self._strings: dict[Path, Any] = {}
+        self._strings: dict[Path, Node] = {}
         self._counts: dict[Path, int] = {}
         parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
         for node in parser.parse(self._data).root_node.children:
@@ -75,14 +78,14 @@ class Positions:
         column = len(before) - before.rfind("\n") if "\n" in before else start.column + len(before)
         return Place(line, column)
 
-    def _place(self, node: Any) -> Place:
+    def _place(self, node: Node) -> Place:
         """tree-sitter counts columns in bytes."""
         (row, begin), (last, end) = node.start_point, node.end_point
         line = self._lines[row]
         shown = line[begin : end if last == row else len(line)].decode().rstrip()
         return Place(row + 1, len(line[:begin].decode()) + 1, max(1, len(shown)))
 
-    def _table(self, node: Any) -> None:
+    def _table(self, node: Node) -> None:
         keys = _key_nodes(next(child for child in node.children if child.type.endswith("key")))
         path: Path = ()
         for key in keys[:-1]:
@@ -108,7 +111,7 @@ class Positions:
         """An array of tables stands for its last element."""
         return (*path, self._counts[path] - 1) if path in self._counts else path
 
-    def _pair(self, node: Any, table: Path) -> None:
+    def _pair(self, node: Node, table: Path) -> None:
         path = table
         for key in _key_nodes(node.children[0]):
             path = (*path, _name(key))
@@ -117,7 +120,7 @@ class Positions:
         if values:
             self._value(values[0], path)
 
-    def _value(self, node: Any, path: Path) -> None:
+    def _value(self, node: Node, path: Path) -> None:
         if node.type == "string":
             self._strings[path] = node
         elif node.type == "inline_table":
@@ -131,9 +134,9 @@ class Positions:
                 self._value(element, (*path, index))
 
 
-def _key_nodes(node: Any) -> list[Any]:
+def _key_nodes(node: Node) -> list[Node]:
     """The parts of a key, in order; the grammar nests a.b.c as ((a.b).c), so deeply that recursion would not do."""
-    parts: list[Any] = []
+    parts: list[Node] = []
     while node.type == "dotted_key":
         named = [child for child in node.children if child.is_named]
         parts += reversed(named[1:])
@@ -141,8 +144,8 @@ def _key_nodes(node: Any) -> list[Any]:
     return [node, *reversed(parts)]
 
 
-def _name(key: Any) -> str:
-    text = key.text.decode()
+def _name(key: Node) -> str:
+    text = (key.text or b"").decode()
     return next(iter(tomllib.loads(f"{text} = 0"))) if key.type == "quoted_key" else text
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, ForwardRef, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
-from ..systems.potentials.link_potentials import POSITION, ROTATION, potential_from
+from ..systems.potentials.link_potentials import POSITION, ROTATION, Potential, potential_from
 from ..systems.potentials.pairwise import POTENTIALS
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .tables import Filled, Table, Text, placed, tables_of
 
 SINGLE, PER_LINK = "<single>", "<per link>"  # tags of the two ways to give a potential; no key is called so
-NESTED: Any = ForwardRef("AnyPotential")
+if TYPE_CHECKING:
+    NESTED = Table
+else:
+    NESTED = ForwardRef("AnyPotential")
 
 
 class PairPotentialTable(Table):
@@ -78,15 +81,15 @@ AnyPotential: Any = Annotated[reduce(or_, TABLES), Field(discriminator="kind")]
 for _table in WRITTEN:
     _table.model_rebuild(_types_namespace={"AnyPotential": AnyPotential})
 
-Potentials: Any = Annotated[
+Potentials: TypeAlias = Annotated[
     Annotated[AnyPotential, Tag(SINGLE)] | Annotated[list[AnyPotential], Tag(PER_LINK)],
     Discriminator(lambda value: PER_LINK if isinstance(value, list) else SINGLE),
 ]
 
 
-def texts_of(table: Any, path: Path) -> Iterator[Text]:
+def texts_of(table: Table | Sequence[Table], path: Path) -> Iterator[Text]:
     """The expressions inside a potential."""
-    if isinstance(table, list):
+    if not isinstance(table, Table):
         for j, inner in enumerate(table):
             yield from texts_of(inner, (*path, j))
     elif isinstance(table, PairPotentialTable):
@@ -98,14 +101,18 @@ def texts_of(table: Any, path: Path) -> Iterator[Text]:
     elif isinstance(table, PotentialSumTable):
         yield from texts_of(table.terms, (*path, "terms"))
     elif isinstance(table, PairTableTable):
-        for j, (_, _, inner) in enumerate(table.pairs):
-            if inner != "none":
-                yield from texts_of(inner, (*path, "pairs", j, 2))
+        for j, (_, _, acting) in enumerate(table.pairs):
+            if isinstance(acting, Table):
+                yield from texts_of(acting, (*path, "pairs", j, 2))
 
 
-def make_potential(given: Any, where: str) -> Any:
+def make_potential(given: Table | Sequence[Table], where: str) -> Potential | list[Potential]:
     """The potential, or one for each link; what is wrong with it is said of its key in the case."""
-    if isinstance(given, list):
-        return [make_potential(table, f"{where}.{j}") for j, table in enumerate(given)]
+    if not isinstance(given, Table):
+        return [_potential(table, f"{where}.{j}") for j, table in enumerate(given)]
+    return _potential(given, where)
+
+
+def _potential(table: Table, where: str) -> Potential:
     with placed(where):
-        return potential_from(given.given())
+        return potential_from(table.given())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -20,10 +21,11 @@ from ..watching import Event, Section
 from .mistakes import CaseError, Mistake
 from .positions import Path
 from .source import Source
-from .tables import StartTable, SystemTable, Table, case_table, system_tables
+from .tables import RunTable, StartTable, SystemTable, Table, case_table, system_tables
 from .wording import refusals, shown
 
 T = TypeVar("T")
+Watched = TypeVar("Watched", Section, Event)
 LISTED = {"section", "event"}
 MOST_NAMED = 100_000  # bodies of a system that cannot be made, whose names are listed all the same
 EXPRESSIONS = {"text": False, "where": True}  # keys of a section or event -> whether it is a condition
@@ -61,6 +63,22 @@ def read_case(file: str | FilePath | None, *, text: str = "", label: str = "", o
     return _Reading(source).case()
 
 
+class _Tables(NamedTuple):
+    """The tables of a case; None for those that do not fit."""
+
+    system: object
+    start: object
+    method: Table | None
+    run: RunTable | None
+    section: Sequence[Table | None]
+    event: Sequence[Table | None]
+    units: Table
+
+    @classmethod
+    def of(cls, case: Table) -> _Tables:
+        return cls(**dict(case))
+
+
 class _Reading:
     """Collects mistakes on the way from tables to objects; what does not need what failed is still checked."""
 
@@ -68,7 +86,7 @@ class _Reading:
         self.source = source
         self.mistakes: list[Mistake] = []
         self.pairing: Pairing | None = None  # held until the plan asks for it
-        self.misspelt: set[Any] = set()  # tables with unknown keys: what they seem to lack may be among these
+        self.misspelt: set[str | int] = set()  # tables with unknown keys: what they seem to lack may be among these
 
     def case(self) -> Case:
         made = self.objects(self.tables())
@@ -76,25 +94,25 @@ class _Reading:
             raise CaseError(self.mistakes)
         return made
 
-    def tables(self) -> dict[str, Any]:
+    def tables(self) -> _Tables:
         """The tables that fit their models, None in place of those that do not; unknown keys are reported and left out."""
         kind = self.kind()
         model, data = case_table(kind), self.source.data
         try:
-            return dict(model.model_validate(data))
+            return _Tables.of(model.model_validate(data))
         except ValidationError as error:
             found = list(refusals(error, model, self.source))
         self.mistakes += [refusal.mistake for refusal in found if refusal.mistake]
         unknown = [refusal.path for refusal in found if refusal.unknown_key]
         self.misspelt |= {path[0] for path in unknown}
-        good = data
+        good: object = data
         for path in unknown:
             good = _without(good, path)
         for refusal in found:
             # expressions would only seem wrong where a key of the system is misspelt
             if refusal.path and (not refusal.unknown_key or refusal.path[0] == "system"):
                 good = _without(good, refusal.path[: 2 if refusal.path[0] in LISTED else 1])
-        return dict(case_table(kind, optional=True).model_validate(good))
+        return _Tables.of(case_table(kind, optional=True).model_validate(good))
 
     def kind(self) -> str | None:
         """The kind of the system, None (and a mistake) if there is none."""
@@ -112,35 +130,36 @@ class _Reading:
         self.mistakes.append(self.source.mistake(path, wrong, f"use one of {', '.join(known)}"))
         return None
 
-    def objects(self, tables: dict[str, Any]) -> Case | None:
+    def objects(self, tables: _Tables) -> Case | None:
         """The case, None if something is wrong."""
-        described = tables["system"]
-        known = isinstance(described, SystemTable)
-        system = self.system(described) if known else None
-        given = tables["start"]
+        described, given, run = tables.system, tables.start, tables.run
+        system = self.system(described) if isinstance(described, SystemTable) else None
         start = None
         if system is not None and isinstance(given, StartTable):
             start = self.attempt(("start",), lambda: given.make(system))
-        method = self.method(tables["method"], system)
-        names = self.watched_names(described, system, tables) if known else None
-        sections = self.watched(Section, "section", tables["section"], names)
-        events = self.watched(Event, "event", tables["event"], names)
+        method = self.method(tables.method, system)
+        names = self.watched_names(described, system, tables) if isinstance(described, SystemTable) else None
+        sections = self.watched(Section, "section", tables.section, names)
+        events = self.watched(Event, "event", tables.event, names)
         self.different_names([("section", s) for s in sections] + [("event", e) for e in events])
-        run = tables["run"]
         unclear = "run" in self.misspelt and run is not None and run.steps is run.t_end is None
         if run is not None and run.dt is not None and not unclear:
-            t0 = start.time if start is not None else self.time_given()
-            self.attempt(("run",), lambda: step_count(run.dt, t0, steps=run.steps, t_end=run.t_end))
+            dt, t0 = run.dt, start.time if start is not None else self.time_given()
+            self.attempt(("run",), lambda: step_count(dt, t0, steps=run.steps, t_end=run.t_end))
         if self.mistakes or system is None or start is None or run is None:
             return None
-        return self.attempt(("run",), lambda: _case(system, start, method, run, sections, events, tables["units"]))
+        wanted = (
+            [section for section in sections if section is not None],
+            [event for event in events if event is not None],
+        )
+        return self.attempt(("run",), lambda: _case(system, start, method, run, *wanted, tables.units))
 
-    def watched_names(self, described: SystemTable, system: System | None, tables: dict[str, Any]) -> list[str] | None:
+    def watched_names(self, described: SystemTable, system: System | None, tables: _Tables) -> list[str] | None:
         """What sections and events may be written in; None if there are none, or if a system that was refused has too many."""
         bodies = getattr(described, "bodies", ())
         count = len(bodies) if isinstance(bodies, (list, tuple)) else bodies.count
         too_many = system is None and count > MOST_NAMED
-        return [*described.watched_names(), "t"] if (tables["section"] or tables["event"]) and not too_many else None
+        return [*described.watched_names(), "t"] if (tables.section or tables.event) and not too_many else None
 
     def time_given(self) -> float:
         """The time of a start in which something else may be wrong."""
@@ -148,13 +167,13 @@ class _Reading:
         time = start.get("time", 0.0) if isinstance(start, dict) else 0.0
         return time if isinstance(time, float) and math.isfinite(time) else 0.0
 
-    def system(self, table: Any) -> System | None:
+    def system(self, table: SystemTable) -> System | None:
         before = len(self.mistakes)
         for path, text, names, many_terms in table.texts():
             self.expression(("system", *path), text, names, many_terms=many_terms)
         return self.attempt(("system",), table.make) if len(self.mistakes) == before else None
 
-    def method(self, table: Any, system: System | None) -> Method | None:
+    def method(self, table: Table | None, system: System | None) -> Method | None:
         if table is None:
             return None
         method = self.attempt(("method",), lambda: method_from(table.given()))
@@ -162,22 +181,24 @@ class _Reading:
             self.pairing = self.attempt(("method", "kind"), lambda: Pairing.of(system, method))
         return method
 
-    def watched(self, kind: type[Any], name: str, tables: Sequence[Any], names: list[str] | None) -> list[Any]:
+    def watched(
+        self, kind: type[Watched], name: str, tables: Sequence[Table | None], names: list[str] | None
+    ) -> list[Watched | None]:
         """The sections or events."""
-        made: list[Any] = []
+        made: list[Watched | None] = []
         for index, table in enumerate(tables):
-            path = (name, index)
+            path: Path = (name, index)
             if table is None:
                 made.append(None)
                 continue
-            made.append(self.attempt(path, lambda table=table: kind(**table.given())))  # type: ignore[misc]
+            made.append(self.attempt(path, partial(kind, **table.given())))
             for key, condition in EXPRESSIONS.items():
                 text = getattr(table, key, "")
                 if names is not None and (text or key == "text"):
                     self.expression((*path, key), text, names, conditions=condition)
         return made
 
-    def different_names(self, watched: list[tuple[str, Any]]) -> None:
+    def different_names(self, watched: list[tuple[str, Section | Event | None]]) -> None:
         """Sections and events share their names."""
         seen: set[str] = set()
         count = {"section": -1, "event": -1}
@@ -203,7 +224,7 @@ class _Reading:
             return None
 
 
-def _without(value: Any, path: Path) -> Any:
+def _without(value: object, path: Path) -> object:
     """A table without a key, or a list with None for an element; only what leads there is copied."""
     first, *rest = path
     if isinstance(value, list) and isinstance(first, int):
@@ -216,7 +237,13 @@ def _without(value: Any, path: Path) -> Any:
 
 
 def _case(
-    system: System, start: State, method: Method | None, run: Any, sections: Any, events: Any, units: Table
+    system: System,
+    start: State,
+    method: Method | None,
+    run: RunTable,
+    sections: Sequence[Section],
+    events: Sequence[Event],
+    units: Table,
 ) -> Case:
     plan, steps = make_plan(
         system, start, method, dt=run.dt, steps=run.steps, t_end=run.t_end, every=run.every, sections=sections, events=events,

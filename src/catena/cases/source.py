@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path as FilePath
-from typing import Any
 
 from ..errors import CatenaError, InputError
 from ..input_files import read_regular
@@ -39,7 +38,7 @@ class Source:
         self._lines = text.split("\n")
         self._given: dict[Path, str] = {}
         try:
-            self.data: dict[str, Any] = tomllib.loads(text)
+            self.data: dict[str, object] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise CaseError([self._syntax(str(error))]) from None
         except RecursionError:
@@ -68,11 +67,12 @@ class Source:
         return cls(text, str(file), overrides)
 
     def __contains__(self, path: Path) -> bool:
-        value: Any = self.data
-        for part in path:
-            if not _has(value, part):
-                return False
-            value = value[part]
+        value: object = self.data
+        try:
+            for part in path:
+                value = _inside(value, part)
+        except KeyError:
+            return False
         return True
 
     def mistake(self, path: Path, wrong: str, do: str = "") -> Mistake:
@@ -140,25 +140,39 @@ class Source:
             raise refuse(
                 f"{value.strip()!r} is not a TOML value", f"text stands in quotes: --set '{key.strip()}=\"{quoted}\"'"
             )
-        table: Any = self.data
-        for depth, part in enumerate(path[:-1]):
-            if isinstance(table, dict) and isinstance(part, str):
-                table = table.setdefault(part, {})
-            elif _has(table, part):
-                table = table[part]
-            else:
-                raise refuse(f"there is no {'.'.join(map(str, path[: depth + 1]))}", "set a key that the case can have")
-        last = path[-1]
-        if not (isinstance(table, dict) and isinstance(last, str)) and not _has(table, last):
-            raise refuse(f"there is no {'.'.join(map(str, path))}", "set a key that the case can have")
-        table[last] = parsed["value"]
+        table: object = self.data
+        reached: list[str | int] = []
+        try:
+            for part in path[:-1]:
+                reached.append(part)
+                if isinstance(table, dict) and isinstance(part, str):
+                    table = table.setdefault(part, {})
+                else:
+                    table = _inside(table, part)
+            reached.append(path[-1])
+            _set(table, path[-1], parsed["value"])
+        except KeyError:
+            raise refuse(f"there is no {'.'.join(map(str, reached))}", "set a key that the case can have") from None
         other = INSTEAD.get(tuple(path))
-        if other is not None and (*path[:-1], other) not in self._given:
+        if other is not None and (*path[:-1], other) not in self._given and isinstance(table, dict):
             table.pop(other, None)
         self._given[tuple(path)] = where
 
 
-def _has(value: Any, part: str | int) -> bool:
+def _inside(value: object, part: str | int) -> object:
+    """What a table or list holds under a key or a place; KeyError if there is nothing."""
     if isinstance(value, dict):
-        return part in value
-    return isinstance(value, list) and isinstance(part, int) and 0 <= part < len(value)
+        return value[part]
+    if isinstance(value, list) and isinstance(part, int) and 0 <= part < len(value):
+        return value[part]
+    raise KeyError(part)
+
+
+def _set(table: object, part: str | int, value: object) -> None:
+    """Put a value under a key, or in the place of an element; KeyError if that cannot be."""
+    if isinstance(table, list) and isinstance(part, int) and 0 <= part < len(table):
+        table[part] = value
+        return
+    if not isinstance(table, dict) or not (isinstance(part, str) or part in table):
+        raise KeyError(part)
+    table[part] = value

@@ -8,14 +8,26 @@ other packages. Systems of catena have written models, one file each in `kinds`,
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from functools import cache, reduce
 from importlib import import_module
 from operator import or_
 from pkgutil import iter_modules
-from typing import Annotated, Any, ClassVar, ForwardRef, Literal, NamedTuple, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    ForwardRef,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_type_hints,
+)
 
 from pydantic import (
     AfterValidator,
@@ -33,10 +45,14 @@ from pydantic_core import PydanticCustomError
 from .. import problems
 from ..errors import InputError
 from ..methods.base import Method, registered
+from ..plain import Json
 from ..registry import Registry
 from ..systems.base import SYSTEMS, State, System
 from ..watching import Event, Section
 from .positions import Path
+
+if TYPE_CHECKING:
+    pass
 
 OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key is called so
 
@@ -51,19 +67,21 @@ class Table(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
 Numbers = Annotated[list[float], BeforeValidator(_listed, json_schema_input_type=float | list[float])]
 Names = Annotated[list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
 Filled = Annotated[str, Field(min_length=1)]
+Key: TypeAlias = tuple[object, object]  # of a model: type and default
+AnyTable = TypeVar("AnyTable", bound="Table")
 
 
 class StartTable(Table):
     """[start]: the arguments of the system's `start`."""
 
-    def make(self, system: Any) -> State:
+    def make(self, system: System) -> State:
         """The start of a system."""
         return system.start(**self.given())
 
@@ -100,7 +118,7 @@ class SystemTable(Table):
         raise NotImplementedError
 
     @classmethod
-    def implied(cls, system: Any) -> dict[str, Any]:
+    def implied(cls, system: System) -> dict[str, object]:
         """Arguments of a problem that the system has settled already."""
         return {}
 
@@ -147,7 +165,7 @@ def register(table: type[SystemTable]) -> type[SystemTable]:
 
 def kind_of(table: type[Table]) -> str:
     """The `kind` that a table stands for."""
-    (kind,) = table.model_fields["kind"].annotation.__args__  # type: ignore[union-attr]
+    (kind,) = get_args(table.model_fields["kind"].annotation)
     return str(kind)
 
 
@@ -206,26 +224,31 @@ def tables_of(registry: Registry[Any], written: Sequence[type[Table]]) -> tuple[
 def table_of(described: type, **first: Any) -> type[Table]:
     """The table with the fields of a dataclass."""
     hints = get_type_hints(described)
-    keys: dict[str, Any] = {
+    keys: dict[str, Key] = {
         f.name: (_in_case(hints[f.name]), ... if f.default is MISSING else f.default)
         for f in fields(described)
     }  # fmt: skip
-    return create_model(described.__name__, __base__=Table, __doc__=_title(described), **(first | keys))
+    return _model(described.__name__, Table, _title(described), first | keys)
 
 
-def _in_case(hint: Any) -> Any:
+def _model(name: str, base: type[AnyTable], title: str, keys: Mapping[str, Key]) -> type[AnyTable]:
+    definitions: dict[str, Any] = dict(keys)  # as pydantic wants them
+    return create_model(name, __base__=base, __doc__=title, **definitions)
+
+
+def _in_case(hint: object) -> object:
     """A method inside a method is a table again."""
     nested = ForwardRef("AnyMethod")
     return nested if hint is Method else nested | None if hint == Method | None else hint
 
 
-def _title(described: Any) -> str:
+def _title(described: Callable[..., object]) -> str:
     return (inspect.getdoc(described) or described.__name__).splitlines()[0]
 
 
 @cache
 def method_tables() -> Any:
-    """Any method of the registry: a table with its `kind` and its parameters."""
+    """A method of the registry: a table with its `kind` and its parameters."""
     tables = []
     for method in registered():
         stated = {name: (Literal[value], value) for name, value in method.stated.items()}
@@ -250,7 +273,7 @@ def problem_tables() -> Any:
 class ProblemStart(StartTable):
     """[start]: that of a built-in problem."""
 
-    def make(self, system: Any) -> State:
+    def make(self, system: System) -> State:
         arguments = self.given()
         problem = getattr(problems, name := arguments.pop("problem"))
         implied = system_tables()[system.kind].implied(system)
@@ -265,7 +288,7 @@ class ProblemStart(StartTable):
         return system.start(**start.fields, time=start.time)
 
 
-def _way(value: Any) -> str:
+def _way(value: object) -> str:
     return PROBLEM if isinstance(value, dict) and "problem" in value else OWN
 
 
@@ -278,18 +301,18 @@ def case_table(kind: str | None, *, optional: bool = False) -> type[Table]:
     kind : None for a system and a start that are not looked into
     optional : any table may be missing, and any section or event None
     """
-    system: Any = dict[str, Any]
-    start: Any = dict[str, Any]
+    system: Any = dict[str, object]
+    start: Any = dict[str, object]
     if kind is not None:
         system = system_tables()[kind]
         own, problem = Annotated[system.start, Tag(OWN)], Annotated[problem_tables(), Tag(PROBLEM)]
         start = Annotated[own | problem, Discriminator(_way)]
     section: Any = table_of(Section)
     event: Any = table_of(Event)
-    needed: Any = ...
+    needed = None if optional else ...
     if optional:
-        section, event, needed = section | None, event | None, None
-    tables: dict[str, Any] = {
+        section, event = section | None, event | None
+    tables: dict[str, Key] = {
         "system": (system, needed),
         "start": (start, needed),
         "method": (method_tables() | None, Field(None, description="the default of the system if left out")),
@@ -298,11 +321,10 @@ def case_table(kind: str | None, *, optional: bool = False) -> type[Table]:
         "event": (list[event], []),
         "units": (UnitsTable, UnitsTable()),
     }
-    return create_model(f"{kind or 'Any'}Case", __base__=Table, __doc__="A case of catena.", **tables)
+    return _model(f"{kind or 'Any'}Case", Table, "A case of catena.", tables)
 
 
-def case_schema() -> dict[str, Any]:
+def case_schema() -> dict[str, Json]:
     """JSON schema of a case, for editors."""
-    cases: Any = reduce(or_, (case_table(kind) for kind in system_tables()))
-    schema = TypeAdapter(cases).json_schema()
+    schema = TypeAdapter(reduce(or_, (case_table(kind) for kind in system_tables()))).json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": "catena case"}

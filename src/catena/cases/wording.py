@@ -7,9 +7,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, Tag, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from ..errors import nearest
 from .mistakes import Mistake
@@ -46,9 +48,9 @@ class Refusal:
 
 def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> Iterator[Refusal]:
     """Each thing that the model of the case refused, once."""
-    details: list[dict[str, Any]] = [dict(detail) for detail in error.errors(include_url=False)]
+    details = error.errors(include_url=False)
     misspelt: list[tuple[Path, str]] = []
-    unfit: dict[Path, list[dict[str, Any]]] = {}
+    unfit: dict[Path, list[ErrorDetails]] = {}
     for detail in sorted(details, key=lambda detail: detail["type"] != "extra_forbidden"):
         path = _path(detail["loc"], source)
         if detail["type"] == "extra_forbidden":
@@ -70,7 +72,7 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
         yield Refusal(path, source.mistake(path, *_unfit(path, alternatives)))
 
 
-def _missing(path: Path, key: Any) -> tuple[str, str]:
+def _missing(path: Path, key: str | int) -> tuple[str, str]:
     if not path:
         return f"the table [{key}] is missing", f"add [{key}] and its keys"
     return f"{_header(path)} lacks the key {key}", f"add {key} = ..."
@@ -82,18 +84,18 @@ def _unknown_key(path: Path, known: list[str]) -> tuple[str, str]:
     return wrong, f"use one of {', '.join(known)}"
 
 
-def _discriminator(detail: dict[str, Any]) -> str:
+def _discriminator(detail: ErrorDetails) -> str:
     return detail["ctx"]["discriminator"].strip("'")
 
 
-def _unknown_choice(path: Path, key: str, detail: dict[str, Any]) -> tuple[str, str]:
+def _unknown_choice(path: Path, key: str, detail: ErrorDetails) -> tuple[str, str]:
     known = [word.strip("'") for word in detail["ctx"]["expected_tags"].split(", ")]
     value = detail["input"][key]
     more = "; `catena methods` tells what each one keeps" if path[:1] == ("method",) else ""
     return f"{key} = {shown(value)} is not known{nearest(str(value), known)}", f"use one of {', '.join(known)}{more}"
 
 
-def _unfit(path: Path, alternatives: list[dict[str, Any]]) -> tuple[str, str]:
+def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
     """A value that is none of what its key can take."""
     first = max(k for k, part in enumerate(path) if isinstance(part, str))
     name = path[first:]
@@ -125,7 +127,7 @@ def _header(path: Path) -> str:
     return f"[[{dotted(path[:-1])}]]" if isinstance(path[-1], int) else f"[{dotted(path)}]"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as TOML writes it, shortened."""
     if isinstance(value, dict):
         return "{...}" if value else "{}"
@@ -145,7 +147,7 @@ def dotted(path: Path) -> str:
     return text.removeprefix(".")
 
 
-def _path(location: tuple[Any, ...], source: Source) -> Path:
+def _path(location: tuple[int | str, ...], source: Source) -> Path:
     """The keys of a location: pydantic puts the tags of unions among them."""
     path: Path = ()
     for part in location:
@@ -154,26 +156,28 @@ def _path(location: tuple[Any, ...], source: Source) -> Path:
     return path
 
 
-def _keys(case: Any, location: tuple[Any, ...]) -> list[str]:
+def _keys(case: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """The keys that the table at a location can have."""
-    current = case
+    current: object = case
     for part in location:
         current = _inner(current, part)
-    return list(_fields(current)) if isinstance(current, type) and issubclass(current, BaseModel) else []
+    return (
+        [str(name) for name in _fields(current)] if isinstance(current, type) and issubclass(current, BaseModel) else []
+    )
 
 
-def _fields(model: type[BaseModel]) -> dict[str, Any]:
+def _fields(model: type[BaseModel]) -> dict[int | str, FieldInfo]:
     """The fields of a model by the keys that a case writes."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def _inner(current: Any, part: Any) -> Any:
+def _inner(current: object, part: int | str) -> object:
     """What a model holds under a key, an index or the tag of a union."""
     if isinstance(current, type) and issubclass(current, BaseModel):
         return _fields(current)[part].annotation if part in _fields(current) else None
     origin, arguments = get_origin(current), get_args(current)
     if origin is Annotated:
-        return arguments[0] if Tag(part) in arguments[1:] else _inner(arguments[0], part)
+        return arguments[0] if Tag(str(part)) in arguments[1:] else _inner(arguments[0], part)
     if origin in (Union, UnionType):
         members = [argument for argument in arguments if _tagged(argument, part)]
         if members:
@@ -185,7 +189,7 @@ def _inner(current: Any, part: Any) -> Any:
     return arguments[1] if origin is dict else None
 
 
-def _tagged(member: Any, tag: Any) -> bool:
+def _tagged(member: object, tag: int | str) -> bool:
     """Whether a member of a union is the one with this tag, `kind` or `problem`."""
     if not (isinstance(member, type) and issubclass(member, BaseModel)):
         return False

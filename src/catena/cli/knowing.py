@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError, StoreError, nearest
+from ..plain import Json as JsonValue
 from ..version import __version__
 from .options import Json
 from .running import show_run
 from .terminal import be, echo, facts, show, show_json, size, talk
+
+if TYPE_CHECKING:
+    from ..methods.base import Method
+    from ..runs import StoredRun
+    from ..systems.base import System
 
 LISTED_FOREIGN = 20  # entries that no run wrote
 LISTED_FAILURES = 5  # members that failed, one line each
@@ -68,21 +75,27 @@ def _show_installation(*, as_json: bool) -> None:
         files, state = [], f"not used: {problem.strerror}"
     kept = sum(file.bytes for file in files)
     if as_json:
-        cache = {"path": str(place()), "bytes": kept, "files": len(files), "limit": LIMIT, "state": state}
+        cache: dict[str, JsonValue] = {
+            "path": str(place()),
+            "bytes": kept,
+            "files": len(files),
+            "limit": LIMIT,
+            "state": state,
+        }
         show_json({"versions": versions, "cache": cache})
         return
     state = state or f"{size(kept)} in {len(files)} files, at most {size(LIMIT)}; remove it whenever you like"
     facts([*versions.items(), ("cache", str(place())), ("", state)], talk=False)
 
 
-def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_json: bool) -> None:
+def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int], *, as_json: bool) -> None:
     from ..output.page.facts import rhythm
     from ..runs import StoredRun as Opened
 
     run = Opened.opened(path)
-    planned = run.ending.get("steps", run.planned_steps)
+    planned = run.planned
     if as_json:
-        facts_of = {
+        facts_of: dict[str, JsonValue] = {
             "path": str(path), "catena_version": run.origins[0].catena, "origins": list(map(asdict, run.origins)),
             "case": run.plan.describe(), "steps": run.steps,
             "planned_steps": planned, "finished": run.finished, "ending": run.ending.get("reason", ""),
@@ -98,7 +111,7 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
             *_moved(run.system, run.method, run.plan.dt),
             ("steps", _progress(run, planned, path)),
             ("time", f"{run.plan.t0:.10g} to {float(run.final.time):.10g}"),
-            *([("ended", run.ending["reason"])] if "reason" in run.ending else []),
+            *([("ended", str(run.ending["reason"]))] if "reason" in run.ending else []),
             ("samples", f"{run.data.sizes['time']}, {rhythm(run.plan.every)}"),
             *((f"unit of {name}", unit) for name, unit in run.plan.units.items()),
             ("size", f"{size(sum(stored))} in {len(stored)} files"),
@@ -110,14 +123,14 @@ def _show_stored_run(path: Path, spec: dict[str, Any], stored: list[int], *, as_
     show_run(run, as_json=False)
 
 
-def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *, as_json: bool) -> None:
+def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: list[int], *, as_json: bool) -> None:
     from ..ensembles import StoredEnsemble
     from ..output.page.facts import rhythm
 
     many = StoredEnsemble(path)
     planned, failures = many.planned, many.failures
     if as_json:
-        facts_of = {
+        facts_of: dict[str, JsonValue] = {
             "path": str(path), "catena_version": many.origins[0].catena, "origins": list(map(asdict, many.origins)),
             "case": spec["ensemble"], "members": len(many),
             "planned_members": planned, "finished": many.finished, "device": many.device, "bytes": sum(stored),
@@ -154,7 +167,7 @@ def _show_stored_ensemble(path: Path, spec: dict[str, Any], stored: list[int], *
     show(many.audit())
 
 
-def _moved(system: Any, method: Any, dt: float) -> list[tuple[str, str]]:
+def _moved(system: System, method: Method, dt: float) -> list[tuple[str, str]]:
     """What moved, and by what."""
     from ..output.page.facts import in_short
 
@@ -162,7 +175,7 @@ def _moved(system: Any, method: Any, dt: float) -> list[tuple[str, str]]:
     return [("system", system.title), *described, ("method", str(method)), ("dt", repr(dt))]
 
 
-def _progress(run: Any, planned: int, path: Path) -> str:
+def _progress(run: StoredRun, planned: int, path: Path) -> str:
     if run.finished:
         return f"{run.steps}, finished"
     return f"{run.steps} of {planned}, not finished: catena resume {shlex.quote(str(path))}"

@@ -9,7 +9,7 @@ import sys
 import warnings
 from functools import partial
 from types import FrameType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -20,13 +20,16 @@ from ..version import __version__
 from . import codes, describing, knowing, pictures, reproducing, running, viewing
 from .terminal import complain, error_console
 
+if TYPE_CHECKING:
+    from typer._click import Context
+
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)  # by the file system, whoever writes
 
 
 class Commands(TyperGroup):
     """Turns errors into messages and exit codes."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Context) -> object:
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = partial(_show_warning, set())
@@ -57,7 +60,7 @@ class Commands(TyperGroup):
 
 
 def _show_warning(
-    told: set[str], message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any
+    told: set[str], message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
 ) -> None:
     """A warning of ours is a sentence for the user, said once; where in our code it was raised tells nothing."""
     if str(message) in told:
@@ -148,7 +151,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _interrupt_again(lost: Any) -> None:
+def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
     """A Ctrl-C that arrives inside a callback of the compiler is lost there; it comes again a moment later."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, 0.05)

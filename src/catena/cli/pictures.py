@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,13 @@ from ..errors import InputError, nearest
 from ..output.files import replacing
 from .options import Data, Quiet, StoredRun
 from .terminal import be, echo, talk
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..output.style import Panels
+    from ..runs import Run
 
 FORMATS = ("png", "pdf")
 
@@ -36,12 +43,14 @@ def plot(
             echo(str(out / f"{name}.{suffix}"))
 
 
-def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bool = False) -> list[str]:
+def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bool = False) -> list[str]:
     """Draw pictures of a run into a directory, all that suit it if none is named; gives their names."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
+
+    from ..output.style import Panels
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +58,7 @@ def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bo
         raise InputError(
             f"the directory cannot be made: {error.strerror}", where=f"--plots {folder}", do="choose another one"
         ) from None
-    pictures: dict[str, Callable[[], Any]] = {name: getattr(run.plot, name) for name in run.plot.suited()}
+    pictures: dict[str, Callable[[], Axes | Panels]] = {name: getattr(run.plot, name) for name in run.plot.suited()}
     for section in run.sections:
         pictures[f"section_{section}"] = partial(run.plot.section, section)
     for name in names:
@@ -61,10 +70,12 @@ def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bo
     drawn = []
     for name, draw in ((name, pictures[name]) for name in names or pictures):
         try:
-            figure = draw().figure
+            picture = draw()
         except InputError as error:  # an orbit of one coordinate, a section without crossings
             talk(f"no picture {name}: {error.wrong}", style="dim")
             continue
+        figure = picture.figure if isinstance(picture, Panels) else picture.get_figure(root=True)
+        assert figure is not None
         for suffix in FORMATS:
             with replacing(folder / f"{name}.{suffix}") as temporary:
                 figure.savefig(temporary)
@@ -75,7 +86,7 @@ def save_pictures(run: Any, folder: Path, *, names: Sequence[str] = (), data: bo
     return drawn
 
 
-def _save_numbers(figure: Any, file: Path) -> None:
+def _save_numbers(figure: Figure, file: Path) -> None:
     import csv
 
     from ..output.numbers import HEADINGS, numbers_of

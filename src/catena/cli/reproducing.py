@@ -5,15 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError, nearest
 from .options import Quiet
 from .terminal import be, echo, show, talk
+
+if TYPE_CHECKING:
+    from ..engine.build import Program
+    from ..reproduce.report import Report, Reproduction
 
 EVERYTHING = "all"  # the name that asks for every reproduction
 
@@ -31,7 +36,7 @@ def warmup(quiet: Quiet = False) -> None:
             echo(f"{number:3d}/{len(combinations)}  {name:{width}}  {method:40}  {spent:5.1f} s", err=True)
 
 
-def common_combinations() -> Iterator[tuple[str, str, Any]]:
+def common_combinations() -> Iterator[tuple[str, str, Callable[[], Program]]]:
     """What is compiled in advance: name, method, and a function that compiles.
 
     Each built-in problem with its default method and the plainest form of each symmetric symplectic one; and the cases
@@ -51,7 +56,7 @@ def common_combinations() -> Iterator[tuple[str, str, Any]]:
         default = method_from({"kind": kind, **arguments})
         for method in dict.fromkeys([default, *usual]):
             if can_treat(system, method):
-                yield name, str(method), lambda system=system, method=method: build(system, method)
+                yield name, str(method), partial(build, system, method)
     shipped = {"default case": default_case()} | {f"new {name}": template(name) for name in template_names()}
     for label, text in shipped.items():
         plan = read_case(None, text=text, label=label).plan
@@ -89,12 +94,12 @@ def reproduce(
     show(known[name].reproduce(folder, quick=quick))
 
 
-def _reproduce_all(known: dict[str, Any], folder: Path, *, quick: bool) -> None:
+def _reproduce_all(known: dict[str, Reproduction], folder: Path, *, quick: bool) -> None:
     """All of them, and one page; the page is written again after each, so that nothing is lost."""
     from ..reproduce.everything import write_page
     from ..version import __version__
 
-    made: list[tuple[Any, Any]] = []
+    made: list[tuple[Reproduction, Report]] = []
     for number, (word, module) in enumerate(known.items(), start=1):
         talk(f"{number} of {len(known)}: {word}")
         (folder / word).mkdir(parents=True, exist_ok=True)
@@ -106,16 +111,17 @@ def _reproduce_all(known: dict[str, Any], folder: Path, *, quick: bool) -> None:
     echo(str(page))
 
 
-def _reproductions() -> Iterator[Any]:
+def _reproductions() -> Iterator[Reproduction]:
     """The modules that reproduce something: those with a NAME."""
     from importlib import import_module
     from pkgutil import iter_modules
 
     from .. import reproduce as folder
+    from ..reproduce.report import Reproduction
 
     for found in iter_modules(folder.__path__):
         module = import_module(f"{folder.__name__}.{found.name}")
-        if hasattr(module, "NAME"):
+        if isinstance(module, Reproduction):
             yield module
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -97,7 +97,7 @@ def resume(
         )  # fmt: skip
 
 
-def introduce(plan: Plan, steps: int, *, title: str, store: Any, made: int = 0) -> None:
+def introduce(plan: Plan, steps: int, *, title: str, store: object, made: int = 0) -> None:
     """Say what is going to run."""
     from ..output.page.facts import clipped
 
@@ -120,9 +120,11 @@ def finish(
     """Execute, then show what came out, also of a run that failed or was stopped."""
     stopped: StepFailure | Interrupted | None = None
     try:
-        made = execute()
+        made: Run | None = execute()
     except (StepFailure, Interrupted) as stop:
-        stopped, made = stop, stop.run
+        from ..runs import Run
+
+        stopped, made = stop, stop.run if isinstance(stop.run, Run) else None
     if made is not None:
         show_run(made, as_json=as_json)
         if plots is not None:

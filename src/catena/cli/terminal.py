@@ -9,30 +9,41 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import typer
 
 from ..controls import escape_controls
 from ..errors import CatenaError
+from ..plain import Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType, RichCast
+    from rich.segment import Segment
 
 
-def safe_console(**options: Any) -> Console:
+def safe_console(
+    *,
+    stderr: bool = False,
+    soft_wrap: bool = False,
+    file: IO[str] | None = None,
+    force_terminal: bool | None = None,
+    width: int | None = None,
+) -> Console:
     """A console that shows control characters in what it prints; its own it obeys."""
     from rich.console import Console
     from rich.segment import Segment
 
     class Safe(Console):
-        def render(self, *what: Any, **how: Any) -> Iterable[Segment]:
-            for text, style, control in super().render(*what, **how):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for text, style, control in super().render(renderable, options):
                 yield Segment(text if control else escape_controls(text), style, control)
 
-    return Safe(highlight=False, **options)
+    return Safe(
+        highlight=False, stderr=stderr, soft_wrap=soft_wrap, file=file, force_terminal=force_terminal, width=width
+    )
 
 
 def error_console() -> Console:
@@ -46,7 +57,7 @@ def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
     typer.echo(escape_controls(text), nl=nl, err=err)
 
 
-def show(result: Any, *, expendable: Sequence[str] = ()) -> None:
+def show(result: RichCast, *, expendable: Sequence[str] = ()) -> None:
     """A result that prints as a table: on a terminal with rules, in a pipe as plain text.
 
     A terminal that is too narrow gets the table without rules and without the `expendable` columns.
@@ -70,7 +81,7 @@ def show(result: Any, *, expendable: Sequence[str] = ()) -> None:
     console.print(table)
 
 
-def show_json(result: Any) -> None:
+def show_json(result: Json) -> None:
     """A result as JSON."""
     text = json.dumps(result, indent=2, ensure_ascii=False)
     sys.stdout.write(escape_controls(text, written=lambda character: json.dumps(character)[1:-1]) + "\n")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..kernel import Numbers
 from ..methods.base import Stepper
 from ..systems.base import System
 from ..views import View
@@ -23,8 +23,10 @@ from .headers import ArrayType
 
 LOCKED = "read-only"  # in the words of numpy for who writes into an array that is
 
+AnyNumbers = TypeVar("AnyNumbers", bound=np.ndarray)
 
-def locked(array: NDArray[Any]) -> NDArray[Any]:
+
+def locked(array: AnyNumbers) -> AnyNumbers:
     """The same numbers, but who writes into them gets a ValueError that says so (`LOCKED`)."""
     seen = array.view()
     seen.flags.writeable = False
@@ -35,8 +37,8 @@ def locked(array: NDArray[Any]) -> NDArray[Any]:
 class Arrays:
     """The arrays of `par`, by name; scratch as it is before the first step."""
 
-    parameters: Mapping[str, NDArray[Any]]
-    scratch: Mapping[str, NDArray[Any]]
+    parameters: Mapping[str, Numbers]
+    scratch: Mapping[str, Numbers]
 
     @classmethod
     def of(cls, system: System, view: View, stepper: Stepper) -> Arrays:
@@ -49,10 +51,11 @@ class Arrays:
                 do="declare it once: as scratch if a kernel writes into it",
             )  # fmt: skip
         # compiled code takes rows of neighbours; what a method transposed does not come so
-        return cls({name: np.ascontiguousarray(array) for name, array in parameters.items()}, scratch)
+        rows = {name: array if array.flags.c_contiguous else array.copy() for name, array in parameters.items()}
+        return cls(rows, scratch)
 
     @property
-    def together(self) -> dict[str, NDArray[Any]]:
+    def together(self) -> dict[str, Numbers]:
         """All of them: these arrays, no copies."""
         return {**self.parameters, **self.scratch}
 
@@ -76,6 +79,6 @@ class Arrays:
         """The same with parameters that plain Python cannot write into."""
         return Arrays({name: locked(array) for name, array in self.parameters.items()}, self.scratch)
 
-    def fresh(self) -> dict[str, NDArray[Any]]:
+    def fresh(self) -> dict[str, Numbers]:
         """All for one more driver: the parameters themselves, and scratch of its own."""
-        return {**self.parameters, **{name: np.array(array) for name, array in self.scratch.items()}}
+        return {**self.parameters, **{name: array.copy() for name, array in self.scratch.items()}}

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
 from .. import kernel, summation, views
+from ..kernel import Filling, Kernel, Parameters, Slot
 from ..methods.base import Method, Stepper
 from ..systems.base import System
 from . import bounds, cache, collector, headers, loop, own_lines, sections
@@ -42,7 +43,7 @@ class Program:
     view: views.View
     stepper: Stepper
     text: str
-    module: Any
+    module: ModuleType
     crossing: Crossing | None
     arrays: Arrays
 
@@ -51,7 +52,7 @@ class Program:
         """The compiled loop; see `catena.engine.loop.advance`."""
         return self.module.advance
 
-    def new_par(self) -> Any:
+    def new_par(self) -> Parameters:
         """`par` as the loop takes it, for one more driver: the parameters, which all share, and scratch of its own."""
         return self.module.Parameters(**self.arrays.fresh())
 
@@ -62,12 +63,12 @@ class Program:
 
 
 def program_parts(
-    system: System, method: Method, *, crossing: Crossing | None = None, entry: Any = loop.advance
+    system: System, method: Method, *, crossing: Crossing | None = None, entry: Kernel = loop.advance
 ) -> tuple[views.View, Stepper, list[collector.Part]]:
     """The view, the stepper and the functions of the loop of this pair."""
     pairing = Pairing.of(system, method)
     view, stepper = pairing.view, pairing.stepper
-    fills: dict[Any, Any] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
+    fills: dict[Slot, Filling] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
     if view.literal:
         fills[views.dimension] = view.dimension
     if crossing is None:
@@ -102,20 +103,24 @@ def build(
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     kind = f"{system.kind} x {method.program}"  # the text names no coordinates: whatever they are called, it is compiled once
     arrays = Arrays.of(system, view, stepper).used_by(parts)
-    checks: dict[str, Any] = dict(checked=checked, with_ground=system.with_ground)
+    ground = system.with_ground
     if compiled:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         entry = headers.cpu_entry(arrays.types, packed=stepper.packed)
-        text = headers.module_text(kind, parts, arrays.types, header=header, entry=entry, **checks)
+        text = headers.module_text(
+            kind, parts, arrays.types, header=header, entry=entry, checked=checked, with_ground=ground
+        )
         module = cache.load(text, title)
     else:
         arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
-        text = headers.module_text(kind, parts, arrays.types, header=headers.PYTHON, entry="@_fn", **checks)
+        text = headers.module_text(
+            kind, parts, arrays.types, header=headers.PYTHON, entry="@_fn", checked=checked, with_ground=ground
+        )
         module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
     return Program(title, system, method, view, stepper, text, module, crossing, arrays)
 
 
-def compiled_function(kernel: Any, result: str, dimensions: Sequence[int], title: str) -> Callable[..., Any]:
+def compiled_function(kernel: Kernel, result: str, dimensions: Sequence[int], title: str) -> Callable[..., int]:
     """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number."""
     arguments = ", ".join(f"types.float64[{':, ' * (d - 1)}::1]" if d else "types.int64" for d in dimensions)
     entry = headers.cpu_function(result, [arguments])

@@ -9,7 +9,6 @@ import marshal
 import os
 import sys
 import types
-from typing import Any
 
 from .. import disk_cache
 from ..disk_cache.tidying import tidy
@@ -54,7 +53,7 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
 
 
 def _executed(
-    name: str, program: types.CodeType, code: MachineCode, spared: contextlib.AbstractContextManager[Any]
+    name: str, program: types.CodeType, code: MachineCode, spared: contextlib.AbstractContextManager[None]
 ) -> types.ModuleType:
     """The module of a program, whose functions are found by its name while it is made."""
     module = types.ModuleType(name)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
-from ..kernel import Bound, Record, Written
+from ..kernel import Bound, Filling, Kernel, Record, Slot, Written
 
 BUILTINS = {"range", "len", "abs", "min", "max", "int", "float", "bool", "divmod"}
 FOREIGN = set(sys.stdlib_module_names) | {"numpy", "scipy", "numba", "sympy"}
@@ -35,7 +35,8 @@ REFUSED = {
     ast.NamedExpr: "a walrus",
 }  # fmt: skip
 
-Fills = dict[Any, Any]
+Fills = dict[Slot, Filling]
+Key = tuple[Filling, frozenset[tuple[object, ...]]]  # a kernel, and what its slots are filled with
 Path = tuple[str, ...]  # of attributes, from a global name on
 
 
@@ -47,10 +48,10 @@ class Part:
     mark: str  # "fn", "apart", "inline" or "within"
     origin: str
     text: str
-    kernel: Any = field(default=None, compare=False, repr=False)
+    kernel: Kernel | None = field(default=None, compare=False, repr=False)
 
 
-def collect(entry: Any, fills: Fills) -> list[Part]:
+def collect(entry: Kernel, fills: Mapping[Slot, Filling]) -> list[Part]:
     """The functions that `entry` needs, callees first, itself last, with its slots filled from `fills`."""
     key = (entry, frozenset((slot, type(filling), filling) for slot, filling in fills.items()))  # 1 is not True here
     variants = _collected.setdefault(key, [])
@@ -68,15 +69,15 @@ class _Collector:
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self.names: dict[tuple[str, str, str], str] = {}  # (stem, mark, text) -> name
-        self.known: dict[tuple[Any, frozenset[Any]], str] = {}  # without it the call tree is walked, not the graph
-        self.open: list[tuple[Any, frozenset[Any]]] = []
-        self.used: list[tuple[Mapping[str, Any], str, Any]] = []  # namespace, name, what stood there
+        self.known: dict[Key, str] = {}  # without it the call tree is walked, not the graph
+        self.open: list[Key] = []
+        self.used: list[tuple[Mapping[str, object], str, object]] = []  # namespace, name, what stood there
 
     def holds(self) -> bool:
         """Whether everything that was looked up still stands where it stood."""
         return all(names.get(name) is value for names, name, value in self.used)
 
-    def name_of(self, kernel: Any, fills: Fills) -> str:
+    def name_of(self, kernel: Filling, fills: Fills) -> str:
         """The name of `kernel` in the module, collected if it is not there yet."""
         key = (kernel, frozenset(fills.items()))
         if key not in self.known:
@@ -87,18 +88,19 @@ class _Collector:
             self.open.pop()
         return self.known[key]
 
-    def _enter(self, kernel: Any, fills: Fills) -> str:
+    def _enter(self, kernel: Filling, fills: Fills) -> str:
         if isinstance(kernel, Bound):
             return self.name_of(kernel.function, {**fills, **dict(kernel.fills)})
         if isinstance(kernel, Written):
             return self._enter_written(kernel, fills)
         mark = getattr(kernel, "__mark__", None)
-        if mark == "slot":
+        if mark == "slot" and callable(kernel):
             if kernel not in fills:
                 raise _refusal(kernel, "the slot is not filled; give the view that holds it, or bind it to a kernel")
             _check_contract(kernel, fills[kernel])
             outside = {k: v for k, v in fills.items() if k is not kernel}  # a filling never sees itself
             return self.name_of(fills[kernel], outside)
+        kernel = _plain_function(kernel)
         if mark == "provided":
             return f"_{kernel.__name__}"
         read = _read(kernel)
@@ -128,7 +130,7 @@ class _Collector:
             read.texts[found] = read.with_names(dict(zip(read.references, found, strict=True)))
         return read.texts[found]
 
-    def _name(self, kernel: Any, stem: str, mark: str, origin: str, text: str) -> str:
+    def _name(self, kernel: Kernel, stem: str, mark: str, origin: str, text: str) -> str:
         """The name of a function with this text, a new one unless the same text is there."""
         key = (stem, mark, text)
         if key not in self.names:
@@ -181,7 +183,7 @@ class _Collector:
 
 
 # Reading and rewriting source takes far longer than a look. Whatever is looked up may be replaced, and put back later.
-_collected: dict[tuple[Any, frozenset[Any]], list[_Collector]] = {}
+_collected: dict[Key, list[_Collector]] = {}
 
 
 class _Read:
@@ -218,7 +220,7 @@ class _Read:
 
 def _unparsed(function: types.FunctionType, tree: ast.FunctionDef, body: list[ast.stmt]) -> str:
     made = ast.FunctionDef("_", _arguments(function, tree), body, [], None, lineno=1)
-    made.type_params = []  # type: ignore[attr-defined]
+    vars(made)["type_params"] = []  # Python 3.12 wants it
     return ast.unparse(made)
 
 
@@ -237,15 +239,15 @@ class _Rewrite(ast.NodeTransformer):
             raise _refusal(self.function, "a string is not allowed in a kernel", node)
         return super().generic_visit(node)
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
         if node.value is None:
             return None
         return self.visit(ast.copy_location(ast.Assign([node.target], node.value), node))
 
-    def visit_Name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         return node if node.id in self.local else self._resolved(node, (node.id,))
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         path: list[str] = [node.attr]
         inner = node.value
         while isinstance(inner, ast.Attribute):
@@ -273,20 +275,25 @@ class _Rewrite(ast.NodeTransformer):
         return expression
 
 
-def _refusal(function: Any, wrong: str, node: ast.AST | None = None) -> InputError:
+def _refusal(function: object, wrong: str, node: ast.AST | None = None) -> InputError:
     plain = getattr(function, "py_func", getattr(function, "func", function))  # of numba, of functools.partial
     code = getattr(plain, "__code__", None)
     if code is None:
         return InputError(f"kernel {function!r}: {wrong}")
     line = code.co_firstlineno + (getattr(node, "lineno", 1) - 1)
-    return InputError(f"kernel {plain.__module__}.{plain.__qualname__}: {wrong}", where=f"{code.co_filename}:{line}")
+    name = f"{plain.__module__}.{code.co_qualname}"
+    return InputError(f"kernel {name}: {wrong}", where=f"{code.co_filename}:{line}")
 
 
-def _read(function: Any) -> _Read:
+def _plain_function(kernel: object) -> types.FunctionType:
+    if not isinstance(kernel, types.FunctionType):
+        hint = "; take the njit off, the engine compiles it" if hasattr(kernel, "py_func") else ""
+        raise _refusal(kernel, f"is a {type(kernel).__name__}, not a plain Python function{hint}")
+    return kernel
+
+
+def _read(function: types.FunctionType) -> _Read:
     """A plain function and its source, checked to be what Python runs."""
-    if not isinstance(function, types.FunctionType):
-        hint = "; take the njit off, the engine compiles it" if hasattr(function, "py_func") else ""
-        raise _refusal(function, f"is a {type(function).__name__}, not a plain Python function{hint}")
     if function.__name__ == "<lambda>":
         raise _refusal(function, "a lambda cannot be a kernel; write a def in a module")
     if hasattr(function, "__wrapped__"):
@@ -380,7 +387,7 @@ def _body(tree: ast.FunctionDef) -> list[ast.stmt]:
     return tree.body
 
 
-def source_of(kernel: Any) -> tuple[str, int, list[ast.stmt]]:
+def source_of(kernel: Kernel) -> tuple[str, int, list[ast.stmt]]:
     """File and first line of a kernel, and its statements, whose lines count from there; a written one has its text for a file."""
     if isinstance(kernel, Written):
         filename = f"<{kernel.origin}.{kernel.name}>"
@@ -388,7 +395,8 @@ def source_of(kernel: Any) -> tuple[str, int, list[ast.stmt]]:
         tree = ast.parse(kernel.text).body[0]
         assert isinstance(tree, ast.FunctionDef)
         return filename, 1, _body(tree)
-    return kernel.__code__.co_filename, kernel.__code__.co_firstlineno, _body(_read(kernel).tree())
+    function = _plain_function(kernel)
+    return function.__code__.co_filename, function.__code__.co_firstlineno, _body(_read(function).tree())
 
 
 def _arguments(function: types.FunctionType, tree: ast.FunctionDef) -> ast.arguments:
@@ -400,7 +408,7 @@ def _arguments(function: types.FunctionType, tree: ast.FunctionDef) -> ast.argum
     return arguments
 
 
-def _check_contract(slot: Any, filling: Any) -> None:
+def _check_contract(slot: Slot, filling: Filling) -> None:
     """A kernel that fills a slot has the slot's parameters, by name and order."""
     while isinstance(filling, Bound):
         filling = filling.function
@@ -425,7 +433,7 @@ def _plain_integer(argument: ast.expr) -> ast.expr:
     return ast.Call(ast.Name("int", ast.Load()), [argument], [])
 
 
-def _is_record(value: Any) -> bool:
+def _is_record(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, Record)
 
 
@@ -433,7 +441,7 @@ def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
 
-def _literal(value: Any) -> str | None:
+def _literal(value: object) -> str | None:
     """Source of a number or a tuple of numbers, exact; None for anything else."""
     if isinstance(value, tuple):
         parts = [_literal(v) for v in value]

@@ -13,10 +13,11 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,23 @@ def advance_member(
     outcome[1, k] = made
 
 
+@runtime_checkable
+class CudaKernel(Protocol):
+    """A compiled kernel: `kernel[blocks, threads](...)` runs it."""
+
+    def __getitem__(self, grid: tuple[int, int], /) -> Callable[..., None]: ...
+
+
+class OnCard(Protocol):
+    """An array in the memory of a card."""
+
+    def copy_to_host(self) -> np.ndarray: ...
+
+    def copy_to_device(self, array: object, /) -> None: ...
+
+    def __getitem__(self, place: object, /) -> OnCard: ...
+
+
 @dataclass(frozen=True)
 class CudaProgram:
     """The kernel of a pair of system and method, with the sizes its arrays need."""
@@ -105,7 +123,7 @@ class CudaProgram:
     view: View
     stepper: Stepper
     arrays: Arrays
-    kernel: Any
+    kernel: CudaKernel
 
     @property
     def width(self) -> int:
@@ -165,18 +183,20 @@ def _seen(name: str, arrays: Arrays) -> str:
     return f"par_{name}[{', '.join(places)}]" if places.count(":") < len(places) else f"par_{name}"
 
 
-def _padded(array: NDArray[Any]) -> NDArray[Any]:
+def _padded(array: np.ndarray) -> np.ndarray:
     """The same, with an element in place of none: a card refuses arrays without elements."""
     return array if array.size else np.zeros([max(1, length) for length in array.shape], dtype=array.dtype)
 
 
 @functools.cache
-def _loaded(text: str, title: str) -> Any:
+def _loaded(text: str, title: str) -> CudaKernel:
     say(f"compiling {title} (a few seconds)")
-    namespace: dict[str, Any] = {"__name__": "catena_generated_cuda"}
+    namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
     with without_contraction():
         exec(compile(text, f"<{title}>", "exec"), namespace)
-    return namespace["advance_members"]
+    made = namespace["advance_members"]
+    assert isinstance(made, CudaKernel)
+    return made
 
 
 def _simulated() -> bool:
@@ -206,7 +226,7 @@ def without_contraction() -> Iterator[None]:
 
 
 @functools.cache
-def _card() -> Any:
+def _card() -> ModuleType:
     """numba.cuda, or the error that says what is missing."""
     if not hasattr(np, "row_stack"):  # numpy 2.5 dropped the name, numba-cuda 0.30 still asks for it
         np.row_stack = np.vstack  # noqa: NPY201
@@ -264,10 +284,10 @@ class MemberDriver:
         invariants = program.system.invariant_width
         self.most_rows = max(1, SAMPLE_BYTES // (8 * program.width * m))
 
-        def zeros(*shape: int, dtype: Any = np.float64) -> Any:
+        def zeros(*shape: int, dtype: type[np.generic] = np.float64) -> OnCard:
             return cuda.to_device(np.zeros(shape, dtype=dtype))
 
-        def sent(array: Any) -> Any:
+        def sent(array: np.ndarray) -> OnCard:
             return cuda.to_device(np.ascontiguousarray(array))
 
         stepper = program.stepper

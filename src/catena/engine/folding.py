@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from .build import compiled_function
 
@@ -24,6 +24,6 @@ def fold(rows, count, number, start, edges, worst, sums):
 
 
 @cache
-def compiled_fold() -> Any:
+def compiled_fold() -> Callable[..., object]:
     """`fold` for the processor; edges are float64, too."""
     return compiled_function(fold, "types.void", (2, 0, 0, 1, 1, 1, 2), "sums of an audit")

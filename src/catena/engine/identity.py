@@ -13,12 +13,12 @@ import hashlib
 import inspect
 import textwrap
 import types
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from ..disk_cache import remembered
+from ..kernel import Kernel
 from ..methods.base import Method
 from ..systems.base import System
 from . import headers, loop
@@ -35,9 +35,9 @@ def program_digest(
     method: Method,
     *,
     crossing: Crossing | None = None,
-    entry: Any = loop.advance,
-    kernels: Iterable[Any] = (),
-    formulas: Iterable[Any] = (),
+    entry: Kernel = loop.advance,
+    kernels: Iterable[Kernel] = (),
+    formulas: Iterable[Callable[..., object]] = (),
 ) -> str:
     """SHA-256 of what the loop of this pair computes.
 
@@ -69,8 +69,9 @@ def parts_digest(parts: Sequence[Part]) -> str:
     return remembered("\n".join(part.text for part in parts), made)  # a tenth of a second, for long texts
 
 
-def formula_digest(function: types.FunctionType) -> str:
+def formula_digest(function: Callable[..., object]) -> str:
     """Digest of a function of plain Python, and of those of catena that it calls."""
+    assert isinstance(function, types.FunctionType)
     definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(definition, ast.FunctionDef)
     known = {}
@@ -93,7 +94,7 @@ def _definition_digest(definition: ast.FunctionDef, known: Mapping[str, str]) ->
     return _sha256(" ".join(told))
 
 
-def _tell(node: Any, names: Mapping[str, str], told: list[str]) -> None:
+def _tell(node: object, names: Mapping[str, str], told: list[str]) -> None:
     """The tree of a text as words: the same whatever version of Python reads it."""
     if isinstance(node, list):
         told.append("[")
@@ -115,11 +116,11 @@ def _tell(node: Any, names: Mapping[str, str], told: list[str]) -> None:
         told.append(repr(node))
 
 
-def _is_documentation(node: Any) -> bool:
+def _is_documentation(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _array_digest(array: Any) -> str:
+def _array_digest(array: np.ndarray) -> str:
     array = np.ascontiguousarray(array)
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return f"{little.dtype.str} {little.shape} {hashlib.sha256(little.tobytes()).hexdigest()}"

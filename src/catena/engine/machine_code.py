@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .numba_private import bytes_of, function_of
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.compiler import CompileResult
 
 # What changes the code that numba makes, apart from the processor: settings of its environment.
 SETTINGS = (
@@ -34,12 +38,12 @@ class MachineCode:
         self.found = found
         self.new: bytes | None = None
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
+    def load_overload(self, signature: object, target_context: BaseContext) -> CompileResult | None:
         """The compiled function that was found, or None."""
         found, self.found = self.found, None
         return None if found is None else function_of(found, target_context)
 
-    def save_overload(self, signature: Any, result: Any) -> None:
+    def save_overload(self, signature: object, result: CompileResult) -> None:
         """Take a compiled function; all that is generated can be kept."""
         self.new = bytes_of(result)
 

@@ -13,8 +13,15 @@ import gc
 import pickle
 import re
 import threading
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from numba.core.compiler import StateDict
+    from numba.core.environment import Environment
+    from numba.core.types import Type
+    from numba.core.typing.context import Context
+    from numba.core.typing.templates import Signature
 
 from ..talk import say
 
@@ -24,7 +31,7 @@ PART = re.compile(r"^@_(?:fn|apart|inline|within)\ndef (\w+)\(", re.MULTILINE)
 # Passes for what no kernel contains: closures, `with`, array expressions, `literal_unroll`; without them such code is an error.
 NEEDLESS = ("WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "LiteralUnroll", "NopythonRewrites")
 
-Replacements = dict[tuple[Any, str], Any]  # (class, method) -> another method
+Replacements = dict[tuple[type, str], object]  # (class, method) -> another method
 
 
 def is_known() -> bool:
@@ -76,18 +83,18 @@ def _finish_the_entry_only(parts: frozenset[str]) -> Replacements:
     optimise, finish = CPUCodeLibrary._optimize_final_module, CPUCodeLibrary._finalize_final_module
     set_environment = JITCPUCodegen.set_env
 
-    def optimise_entry(self: Any) -> None:
+    def optimise_entry(self: CPUCodeLibrary) -> None:
         if self.name not in parts:
             optimise(self)
 
-    def finish_entry(self: Any) -> None:
+    def finish_entry(self: CPUCodeLibrary) -> None:
         if self.name not in parts:
             finish(self)
         else:  # it stays as it is, to be linked into others
             self._finalize_dynamic_globals()
             self._finalized = True
 
-    def set_known_environment(self: Any, name: str, environment: Any) -> None:
+    def set_known_environment(self: JITCPUCodegen, name: str, environment: Environment) -> None:
         if self._engine.is_symbol_defined(name):  # a part has none: it was not put into the engine
             set_environment(self, name, environment)
 
@@ -103,9 +110,11 @@ def _remember_signatures() -> Replacements:
     from numba.core.types.functions import BaseFunction
 
     find = BaseFunction.get_call_type
-    known: dict[Any, Any] = {}
+    known: dict[tuple[BaseFunction, tuple[Type, ...]], Signature | None] = {}
 
-    def recall(self: Any, context: Any, args: Any, kws: Any) -> Any:
+    def recall(
+        self: BaseFunction, context: Context, args: tuple[Type, ...], kws: Mapping[str, Type]
+    ) -> Signature | None:
         if kws:
             return find(self, context, args, kws)
         if (self, args) not in known:
@@ -122,7 +131,7 @@ def _fewer_passes() -> Replacements:
 
     define = DefaultPassBuilder.define_nopython_pipeline
 
-    def define_fewer(state: Any, name: str = "nopython") -> Any:
+    def define_fewer(state: StateDict, name: str = "nopython") -> PassManager:
         usual = define(state, name)
         if not state.func_id.modname.startswith(PREFIX):
             return usual
@@ -141,9 +150,9 @@ def _refresh_once() -> Replacements:
     from numba.core.base import BaseContext
 
     refresh = BaseContext.refresh
-    mine, refreshed = threading.get_ident(), set[Any]()
+    mine, refreshed = threading.get_ident(), set[BaseContext]()
 
-    def refresh_once(self: Any) -> None:
+    def refresh_once(self: BaseContext) -> None:
         if threading.get_ident() != mine:
             refresh(self)
         elif self not in refreshed:

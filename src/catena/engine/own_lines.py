@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Sequence
-from typing import Any
 
+from ..kernel import Kernel
 from .collector import Part, source_of
 
 
@@ -15,13 +15,14 @@ def interpreted_in_place(text: str, parts: Sequence[Part]) -> types.ModuleType:
     made = types.ModuleType("catena_interpreted")
     kernels = {part.name: part.kernel for part in parts} | {"advance": parts[-1].kernel}
     for node in ast.parse(text).body:
-        kernel = kernels.get(node.name) if isinstance(node, ast.FunctionDef) else None
-        filename = "<interpreted>" if kernel is None else _moved(node, kernel)  # type: ignore[arg-type]
+        filename = "<interpreted>"
+        if isinstance(node, ast.FunctionDef) and (kernel := kernels.get(node.name)) is not None:
+            filename = _moved(node, kernel)
         exec(compile(ast.Module([node], []), filename, "exec"), made.__dict__)
     return made
 
 
-def _moved(function: ast.FunctionDef, kernel: Any) -> str:
+def _moved(function: ast.FunctionDef, kernel: Kernel) -> str:
     """Give a function the lines of its kernel; returns the file."""
     filename, first, body = source_of(kernel)
     _set_line(function, first)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import types
 from functools import lru_cache
-from typing import Any
+from typing import TypeAlias
+
+MathModule: TypeAlias = types.ModuleType | types.SimpleNamespace  # its functions are called in place of those of `math`
 
 
-def interpreted(text: str, math_module: Any = math) -> types.ModuleType:
+def interpreted(text: str, math_module: MathModule = math) -> types.ModuleType:
     """A generated text as a module of plain Python functions, with another `math` if wanted."""
     module = types.ModuleType("catena_interpreted")
     exec(_bytecode(text), module.__dict__)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..methods.base import Bounded, Method, Traits
+from ..plain import Json
 from ..systems.base import Invariant
 from ..views import View
 
@@ -33,7 +33,7 @@ class Promises:
         """Names of the invariants for which this is promised."""
         return [name for name, promised in self.kept.items() if promised == word]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Json]:
         """Structure and what is kept as plain values for JSON.
 
         `order` is a number, "exact" or "adaptive"; `symplectic` is true or false, "to order 10" or "Poisson".

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from ..auditing import (
 )
 from ..markup import html_table
 from ..named_rows import NamedRows
+from ..plain import Json
 from ..systems.base import Invariant
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
         """Whether no verdict of a member contradicts the promise, and none was damaged."""
         return not self.damaged and not any(row.contradicting for row in self.rows)
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
+    def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON."""
         return {row.quantity: {k: v for k, v in vars(row).items() if k != "quantity"} for row in self.rows}
 
@@ -184,7 +185,7 @@ def assess_members(
     lasting : (m, k) deviations that last, see `catena.auditing.size`; nan where they are not known
     continuous : whether the motion keeps the quantity, and it is a continuous function of the state
     """
-    promise = Promise(promised)  # type: ignore[arg-type]  # checked there
+    promise = Promise.of(promised)
     level = alarm_level(rows, worst.shape[1])
     severity = judge(
         worst, drift, drift_error, jump,

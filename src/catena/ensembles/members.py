@@ -17,7 +17,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from ..engine.folding import compiled_fold
 from ..engine.looks import seen_deviation, unseen, usual_size
 from ..engine.pace import Pace
 from ..methods.base import Method, stored_method
+from ..plain import Json
 from ..plan import Stepping, positive_integer
 from ..store.long_arrays import set_apart
 from ..systems.base import System, system_from
@@ -102,13 +103,15 @@ class Job(Stepping):
         """Numbers of the samples between which the blocks of the audit lie."""
         return block_edges(self.rows)
 
-    def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Any]:
+    def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Json]:
         """The job as JSON, from which `job_from` makes it again; `apart` as for a `Plan`."""
         run = {"dt": self.dt, "every": self.every, "steps": self.steps, "keep": self.keep}
-        described = {"system": self.system.describe(), "method": self.method.describe(), "run": run}
+        described: dict[str, Json] = {
+            "system": self.system.describe(), "method": self.method.describe(), "run": run,
+        }  # fmt: skip
         return described if apart is None else set_apart(described, apart)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Job], tuple[object, ...]]:
         return Job, (self.system, self.method, self.dt, self.steps, self.every, self.keep)
 
 
@@ -117,6 +120,13 @@ def job_from(described: Mapping[str, Any]) -> Job:
     run = described["run"]
     system, method = system_from(described["system"]), stored_method(described["method"])
     return Job(system, method, run["dt"], run["steps"], run["every"], run["keep"])
+
+
+class Client(Protocol):
+    """Of a cluster, as dask.distributed has it."""
+
+    def get_executor(self, *, pure: bool) -> Executor:
+        """What runs functions there."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +253,9 @@ def _threads(given: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def on_executor(job: Job, z: Array, times: Array, workers: int, client: Any, show: Show | None = None) -> Batches:
+def on_executor(
+    job: Job, z: Array, times: Array, workers: int, client: Client | None, show: Show | None = None
+) -> Batches:
     """Batches of members, on threads of this process or wherever the client runs them; only so many wait as memory bears."""
     each = bytes_each(job)
     size = max(1, min(LARGEST_BATCH, BATCH_BYTES // each, -(-len(z) // (TASKS_PER_WORKER * workers))))
@@ -277,7 +289,7 @@ def _awaited(future: Future[Batch], show: Show | None) -> Batch:
 
 
 @contextmanager
-def _executor(job: Job, workers: int, client: Any) -> Iterator[Executor]:
+def _executor(job: Job, workers: int, client: Client | None) -> Iterator[Executor]:
     """What runs the members. On the way out by an error threads stop at the end of a chunk of steps.
 
     An event does not reach other processes: a cluster forgets what waits there, ends the batches under way, and drops them. So

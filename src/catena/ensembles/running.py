@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -16,20 +16,21 @@ from ..plan import Problem, make_plan, require_resolved
 from ..store import Store, require_free
 from ..systems.base import State, System
 from .checking import check_members, job_of, starts_of
-from .members import Array, Batch, Batches, Job, Keep, on_card, on_executor, require_memory, workers_for
+from .members import Array, Batch, Batches, Client, Job, Keep, on_card, on_executor, require_memory, workers_for
 from .recording import create_store, origin_here, record
 from .results import Ensemble, StoredEnsemble
-from .starts import stacked
+from .starts import Starts, stacked
 
 if TYPE_CHECKING:
-    import xarray
+    pass
 
 Progress = Callable[[int, int, int, int], None]
+Shown: TypeAlias = bool | Progress | None
 
 
 def ensemble(
     system: System | Problem,
-    starts: Sequence[State] | State | Mapping[str, Any] | xarray.Dataset,
+    starts: Starts,
     method: Method | None = None,
     *,
     steps: int,
@@ -38,7 +39,7 @@ def ensemble(
     keep: Keep = "final",
     device: Literal["cpu", "cuda"] = "cpu",
     threads: int | None = None,
-    client: Any = None,
+    client: Client | None = None,
     out: str | Path | None = None,
     progress: bool | Progress | None = None,
 ) -> Ensemble:
@@ -121,7 +122,7 @@ def resume_ensemble(
     path: str | Path,
     *,
     threads: int | None = None,
-    client: Any = None,
+    client: Client | None = None,
     progress: bool | Progress | None = None,
     anyway: bool = False,
 ) -> StoredEnsemble:
@@ -163,8 +164,8 @@ def _stored(
     z: Array,
     times: Array,
     workers: int | None,
-    client: Any,
-    progress: Any,
+    client: Client | None,
+    progress: Shown,
     origins: Sequence[Origin] = (),
 ) -> StoredEnsemble:
     """Follow the members that the store does not hold yet."""
@@ -184,7 +185,7 @@ def _stored(
 
 @contextmanager
 def _followed(
-    job: Job, z: Array, times: Array, workers: int | None, client: Any, progress: Any, *, done: int = 0
+    job: Job, z: Array, times: Array, workers: int | None, client: Client | None, progress: Shown, *, done: int = 0
 ) -> Iterator[Batches]:
     """The members, in batches, after those that are done; without workers on a card. An interrupt reaches threads at once."""
     from ..output.progress import members_reporter
@@ -207,7 +208,7 @@ def _gathered(job: Job, members: int, batches: Batches) -> Batch:
     return whole
 
 
-def _check_choices(**choices: tuple[Any, Sequence[str]]) -> None:
+def _check_choices(**choices: tuple[str, Sequence[str]]) -> None:
     for name, (value, known) in choices.items():
         if value not in known:
             raise InputError(
@@ -216,7 +217,7 @@ def _check_choices(**choices: tuple[Any, Sequence[str]]) -> None:
             )  # fmt: skip
 
 
-def _check_client(client: Any) -> None:
+def _check_client(client: object) -> None:
     if not (client is None or hasattr(client, "get_executor")):
         raise InputError(
             f"client = {client!r} is not a client",
@@ -225,7 +226,7 @@ def _check_client(client: Any) -> None:
         )
 
 
-def _check_card(**arguments: Any) -> None:
+def _check_card(**arguments: object) -> None:
     """Refuse what means nothing on a card."""
     for name, value in arguments.items():
         if value is not None:

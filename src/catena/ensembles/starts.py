@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..systems.base import State, System
 from ..systems.numbers import finite_numbers
 
+if TYPE_CHECKING:
+    import xarray
+
 Array = NDArray[np.float64]
+Starts: TypeAlias = "Sequence[State] | State | Mapping[str, ArrayLike] | xarray.Dataset"
 
 
-def stacked(system: System, starts: Any) -> tuple[dict[str, Array], Array]:
+def stacked(system: System, starts: Starts) -> tuple[dict[str, Array], Array]:
     """The fields of all starts, leading axis member, and their times, every mistake explained."""
     given, times = _read(starts, [f.name for f in system.fields])
     try:
@@ -34,7 +38,11 @@ def stacked(system: System, starts: Any) -> tuple[dict[str, Array], Array]:
     return fields, np.broadcast_to(at, (members,))
 
 
-def _read(starts: Any, names: list[str]) -> tuple[dict[str, Any], Any]:
+def _is_dataset(starts: object) -> TypeGuard[xarray.Dataset]:
+    return hasattr(starts, "data_vars")  # without importing xarray
+
+
+def _read(starts: object, names: list[str]) -> tuple[dict[str, Sized], object]:
     """The fields and the times of the starts, from whatever form they are in."""
     if isinstance(starts, Sequence) and not isinstance(starts, str):
         for i, state in enumerate(starts):
@@ -46,7 +54,7 @@ def _read(starts: Any, names: list[str]) -> tuple[dict[str, Any], Any]:
         return {name: [state.fields[name] for state in starts] for name in names}, [state.time for state in starts]
     if isinstance(starts, State):
         starts = {**starts.fields, "time": starts.time}
-    elif hasattr(starts, "data_vars"):  # a Dataset, which may hold more than the fields
+    elif _is_dataset(starts):  # it may hold more than the fields
         ordered = starts.transpose("member", ..., missing_dims="ignore")
         starts = {name: ordered[name].values for name in (*names, "time") if name in ordered}
     if not isinstance(starts, Mapping) or not set(names) <= set(starts) <= {*names, "time"}:

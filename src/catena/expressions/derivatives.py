@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from .symbols import bottom_up
 
@@ -33,7 +34,7 @@ def jacobian(expressions: Sequence[sympy.Expr], names: Sequence[str]) -> list[li
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _chain_rule(sympy: Any, part: Any, inner: list[Any]) -> Any:
+def _chain_rule(sympy: ModuleType, part: sympy.Basic, inner: list[sympy.Expr]) -> sympy.Expr:
     zero = sympy.S.Zero
     moving = [number for number, derivative in enumerate(inner) if derivative is not zero]
     if not moving or isinstance(part, sympy.sign):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..errors import InputError, nearest
 from .parser import LONGEST_SUM
-from .tree import EXACT_DIGITS, FUNCTIONS, Node, Tree
+from .tree import EXACT_DIGITS, FUNCTIONS, Node, Tree, Value
 
 if TYPE_CHECKING:
     import sympy
+
+Result = TypeVar("Result")
 
 
 def to_sympy(tree: Tree) -> sympy.Expr:
@@ -32,7 +35,7 @@ def to_sympy(tree: Tree) -> sympy.Expr:
     """
     import sympy
 
-    done: list[Any] = []
+    done: list[sympy.Basic] = []
     for node in tree.nodes:
         done.append(_operation(sympy, node, [done[place] for place in node.arguments]))
     whole = done[-1]
@@ -45,7 +48,7 @@ def to_sympy(tree: Tree) -> sympy.Expr:
     return whole
 
 
-def _operation(sympy: Any, node: Node, arguments: list[Any]) -> Any:
+def _operation(sympy: ModuleType, node: Node, arguments: list[sympy.Basic]) -> sympy.Basic:
     match node.operation:
         case "number":
             return _number(sympy, node.value)
@@ -73,14 +76,15 @@ def _operation(sympy: Any, node: Node, arguments: list[Any]) -> Any:
             return getattr(sympy, node.operation)(*arguments)
 
 
-def _number(sympy: Any, value: Any) -> Any:
+def _number(sympy: ModuleType, value: Value | str | None) -> sympy.Number:
     if isinstance(value, float):
         return sympy.Float(value, precision=53)
+    assert value is not None  # a number has its value
     fraction = Fraction(value)
     return sympy.Rational(fraction.numerator, fraction.denominator)
 
 
-def _power(sympy: Any, base: Any, exponent: Any) -> Any:
+def _power(sympy: ModuleType, base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
     """base**exponent, where an integer power of a rational coefficient may not grow into thousands of digits."""
     coefficient, rest = base.as_coeff_Mul()
     if exponent.is_Integer and coefficient.is_Rational and coefficient not in (0, 1, -1):
@@ -91,7 +95,9 @@ def _power(sympy: Any, base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
-def bottom_up(expression: Any, rule: Callable[[Any, list[Any]], Any], done: dict[Any, Any]) -> Any:
+def bottom_up(
+    expression: sympy.Basic, rule: Callable[[sympy.Basic, list[Result]], Result], done: dict[sympy.Basic, Result]
+) -> Result:
     """``rule(part, results of its arguments)`` for every part of an expression, each different part once.
 
     A loop and a memory, because an expression may be deeper than the stack and far larger written out than in memory.
@@ -131,7 +137,7 @@ def to_text(expression: sympy.Expr, names: Collection[str]) -> str:
         kind = type(expression).__name__
         raise InputError(f"a sympy expression was expected, not {kind}", do="give text or a scalar sympy expression")
 
-    def spell(part: Any, arguments: list[_Spelled]) -> _Spelled:
+    def spell(part: sympy.Basic, arguments: list[_Spelled]) -> _Spelled:
         spelled = _spelled(sympy, part, arguments, names)
         if len(spelled.text) > LONGEST_SUM:
             raise InputError(
@@ -153,7 +159,7 @@ class _Spelled(NamedTuple):
         return self.text if self.level >= level else f"({self.text})"
 
 
-def _spelled(sympy: Any, part: Any, arguments: list[_Spelled], names: Collection[str]) -> _Spelled:
+def _spelled(sympy: ModuleType, part: sympy.Basic, arguments: list[_Spelled], names: Collection[str]) -> _Spelled:
     if part.is_Symbol:
         if part.name not in names:
             close = nearest(part.name, sorted(names)[:1000])

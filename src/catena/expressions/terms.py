@@ -6,15 +6,17 @@ and compiled are the shapes, so that none of it grows with the number of terms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TypeAlias
 
 from ..errors import InputError
 from .tree import Node, Tree, Value, fold
 
-Key = tuple[Any, ...]
+Step: TypeAlias = tuple[str, tuple[int, ...], Value | str | None]  # an operation on earlier steps
+Key: TypeAlias = tuple[tuple[Step, ...], tuple[int, ...]]  # how terms are built: steps, and which of them are factors
+Operation: TypeAlias = tuple[str, Sequence[int], int | float | str | None]  # on constants, as JSON keeps it
 
 SHORT_SUM, LONGEST_SQUARED = 16, 300
 """A square of more terms than these is multiplied out, one of still more would be too many pairs."""
@@ -49,14 +51,14 @@ class Constants:
             others = [self.add(Node("number", value=whole)), *others]
         return others[0] if len(others) == 1 else self.add(Node("product", tuple(others)))
 
-    def describe(self) -> list[Any]:
+    def describe(self) -> list[Operation]:
         """The operations as JSON, for `evaluated`."""
         return [
-            [n.operation, n.arguments, str(n.value) if isinstance(n.value, Fraction) else n.value] for n in self.nodes
+            (n.operation, n.arguments, str(n.value) if isinstance(n.value, Fraction) else n.value) for n in self.nodes
         ]
 
 
-def evaluated(described: list[Any], parameters: Mapping[str, float]) -> list[float]:
+def evaluated(described: Sequence[Operation], parameters: Mapping[str, float]) -> list[float]:
     """The values of constants.
 
     Raises
@@ -65,10 +67,10 @@ def evaluated(described: list[Any], parameters: Mapping[str, float]) -> list[flo
     """
     values: list[Value] = []
     for operation, arguments, value in described:
-        if operation == "number":
-            values.append(Fraction(value) if isinstance(value, str) else value)
-        elif operation == "name":
-            values.append(parameters[value])
+        if isinstance(value, str):
+            values.append(Fraction(value) if operation == "number" else parameters[value])
+        elif value is not None:
+            values.append(value)
         else:
             values.append(fold(operation, [values[place] for place in arguments]))
     return [float(value) for value in values]
@@ -188,7 +190,7 @@ class _Splitter:
 
     def shape(self, factors: tuple[int, ...]) -> tuple[Key, tuple[int, ...], list[int]]:
         """How the product of these factors is built, which variables it has and which constants, each where it stands."""
-        steps: list[Key] = []
+        steps: list[Step] = []
         done: dict[int, int] = {}
         slots: dict[int, int] = {}
         holes: list[int] = []
@@ -201,22 +203,22 @@ class _Splitter:
             node, constant = self.nodes[place], self.fixed[place]
             if constant is not None:
                 holes.append(constant)
-                steps.append(("constant", len(holes)))
+                steps.append(("constant", (len(holes),), None))
                 return len(steps) - 1
             if place not in done:
                 if node.operation == "name":
                     number, kind = self.variables[str(node.value)]
-                    steps.append(("variable", slots.setdefault(number, len(slots)), kind))
+                    steps.append(("variable", (slots.setdefault(number, len(slots)),), kind))
                 else:
                     arguments = []
                     for k, argument in enumerate(node.arguments):
                         power = literal(argument, node.operation == "power" and k == 1)
                         if power is not None:  # a square is built unlike a cube
-                            steps.append(("number", power))
+                            steps.append(("number", (), power))
                             arguments.append(len(steps) - 1)
                         else:
                             arguments.append(visit(argument))
-                    steps.append((node.operation, *arguments))
+                    steps.append((node.operation, tuple(arguments), None))
                 done[place] = len(steps) - 1
             return done[place]
 
@@ -248,15 +250,15 @@ def _shape(
 
     steps, ends = key
     done: list[int] = []
-    for step in steps:
-        match step:
-            case ("constant", int(number)):
-                done.append(constant(columns[number]))
-            case ("variable", int(slot), _):
-                done.append(add(Node("name", value=f"x{slot}")))
-            case ("number", value):
+    for operation, arguments, value in steps:
+        match operation:
+            case "constant":
+                done.append(constant(columns[arguments[0]]))
+            case "variable":
+                done.append(add(Node("name", value=f"x{arguments[0]}")))
+            case "number":
                 done.append(add(Node("number", value=value)))
-            case (operation, *arguments):
+            case _:
                 done.append(add(Node(operation, tuple(done[place] for place in arguments))))
     factors = [constant(columns[0])] if values[0] != 1 or not ends else []
     factors += [done[end] for end in ends]

@@ -6,7 +6,6 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any
 
 from .tree import Node, Tree
 
@@ -48,11 +47,12 @@ def _value(node: Node, arguments: list[float], values: Mapping[str, float]) -> f
     }
     match node.operation:
         case "number":
-            return float(node.value)  # type: ignore[arg-type]
+            assert node.number is not None
+            return float(node.number)
         case "name":
             return float(values[str(node.value)])
         case operation:
-            function: Any = folded.get(operation) or getattr(math, operation)
+            function = folded.get(operation) or getattr(math, operation)
             return float(function(*arguments))
 
 

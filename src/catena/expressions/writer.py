@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .symbols import bottom_up
@@ -48,7 +49,7 @@ def write_lines(outputs: Sequence[tuple[str, sympy.Expr]], load: Mapping[str, st
     """
     import sympy
 
-    done: dict[Any, Any] = {}
+    done: dict[sympy.Basic, sympy.Basic] = {}
     numeric = [bottom_up(part, partial(_with_numbers, sympy), done) for _, part in outputs]
     used = {symbol.name for part in numeric for symbol in part.free_symbols}
     if not used <= set(load):
@@ -62,7 +63,7 @@ def write_lines(outputs: Sequence[tuple[str, sympy.Expr]], load: Mapping[str, st
     return writer.lines + [f"{target} = {text}" for (target, _), text in zip(outputs, results, strict=True)]
 
 
-def _with_numbers(sympy: Any, part: Any, arguments: list[Any]) -> Any:
+def _with_numbers(sympy: ModuleType, part: sympy.Basic, arguments: list[sympy.Basic]) -> sympy.Basic:
     """The part with constants such as log(2) and sqrt(2) replaced by their doubles."""
     if isinstance(part, sympy.DiracDelta):
         return sympy.Integer(0)  # `sympy.diff` makes it out of |u|'' = 0 almost everywhere
@@ -73,7 +74,7 @@ def _with_numbers(sympy: Any, part: Any, arguments: list[Any]) -> Any:
     return part if list(part.args) == arguments else part.func(*arguments)
 
 
-def _double(constant: Any) -> float:
+def _double(constant: sympy.Expr) -> float:
     try:
         value = constant.p / constant.q if constant.is_Rational else float(constant.evalf(20))
     except (TypeError, ArithmeticError):
@@ -89,7 +90,7 @@ def _double(constant: Any) -> float:
 class _Writer:
     """Turns one expression after the other into text, keeping what it had to compute on the way as lines."""
 
-    def __init__(self, sympy: Any, load: Mapping[str, str]) -> None:
+    def __init__(self, sympy: ModuleType, load: Mapping[str, str]) -> None:
         self.sympy = sympy
         self.variables = {name: f"v{number}" for number, name in enumerate(load)}
         self.lines = [f"{self.variables[name]} = {code}" for name, code in load.items()]
@@ -104,8 +105,8 @@ class _Writer:
             self.lines.append(f"{self.kept[text]} = {text}")
         return self.kept[text]
 
-    def text(self, part: Any) -> str:
-        """Any expression; sums and products come without brackets."""
+    def text(self, part: sympy.Basic) -> str:
+        """An expression; sums and products come without brackets."""
         if part.is_Symbol:
             return self.variables[part.name]
         if part.is_Number:
@@ -121,18 +122,18 @@ class _Writer:
             return f"{self.operand(part.lhs)} {part.rel_op} {self.operand(part.rhs)}"
         return self.function(part)
 
-    def operand(self, part: Any) -> str:
+    def operand(self, part: sympy.Basic) -> str:
         """An expression that can stand in a product or be an argument of an operator."""
         text = self.text(part)
         if part.is_Symbol or part.is_Function or (part.is_Number and part >= 0):
             return text
         return f"({text})" if len(text) <= LONGEST_INLINE else self.keep(text)
 
-    def argument(self, part: Any) -> str:
+    def argument(self, part: sympy.Basic) -> str:
         text = self.text(part)
         return text if len(text) <= LONGEST_INLINE else self.keep(text)
 
-    def sum(self, part: Any) -> str:
+    def sum(self, part: sympy.Basic) -> str:
         terms = [self.product(term) for term in part.args]
         # begin with what is added: a leading minus would cost an operation
         first = next((number for number, (negative, _) in enumerate(terms) if not negative), 0)
@@ -144,7 +145,7 @@ class _Writer:
             text += (" - " if negative else " + ") + term
         return text
 
-    def product(self, part: Any) -> tuple[bool, str]:
+    def product(self, part: sympy.Basic) -> tuple[bool, str]:
         """Sign and text of a product with at most one division; anything else is a product of one factor."""
         over, under = [], []
         coefficient = self.sympy.Integer(1)
@@ -183,7 +184,7 @@ class _Writer:
             text += "*" + factor
         return text
 
-    def power(self, base: Any, exponent: Any) -> str:
+    def power(self, base: sympy.Expr, exponent: sympy.Expr) -> str:
         """A positive or variable power, by multiplications and square roots where these are few."""
         if exponent.is_Number and (halves := 2.0 * _double(exponent)).is_integer():
             whole, half = divmod(int(halves), 2)
@@ -203,7 +204,7 @@ class _Writer:
         square = self.keep(f"{part}*{part}")
         return self.keep(f"{square}*{base}") if exponent % 2 else square
 
-    def function(self, part: Any) -> str:
+    def function(self, part: sympy.Basic) -> str:
         name = part.func.__name__
         arguments = [self.argument(argument) for argument in part.args]
         if name in FUNCTIONS:

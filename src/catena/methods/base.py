@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from dataclasses import field as _default
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
+from ..kernel import Kernel, Numbers
 from ..markup import html_table
+from ..plain import Json
 from ..registry import Registry
 from ..views import View
+
+if TYPE_CHECKING:
+    pass
 
 
 @dataclass(frozen=True)
@@ -121,20 +126,21 @@ class Stepper:
     stepper. `rewind` fills the slot of that name, where zeros are not the best.
     """
 
-    kernel: Any
+    kernel: Kernel
     tab: NDArray[np.float64]
     work: int
     carry: int
-    parameters: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
-    scratch: Mapping[str, NDArray[Any]] = _default(default_factory=dict)
+    parameters: Mapping[str, Numbers] = _default(default_factory=dict)
+    scratch: Mapping[str, Numbers] = _default(default_factory=dict)
     packed: bool = False
     recorded: Callable[..., Stepper] | None = None
     rewind: Any = None
 
 
 class Method:
-    """Base of all methods."""
+    """Base of all methods, which are frozen dataclasses."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     needs: ClassVar[tuple[str, ...]]
     name: ClassVar[str]
     stated: ClassVar[Mapping[str, str]] = {}  # what `describe` says besides the parameters
@@ -196,16 +202,16 @@ class Method:
         """Largest dt |omega| with which it can turn a body; inf if there is no limit."""
         return math.inf
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """The method as a case writes it: its kind and its parameters."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {"kind": self.name, **self.stated} | {
             k: v.describe() if isinstance(v, Method) else v for k, v in values.items()
         }
 
     def __str__(self) -> str:
         parameters = []
-        for f in fields(self):  # type: ignore[arg-type]
+        for f in fields(self):
             value = getattr(self, f.name)
             if value != f.default:
                 word = "" if f.default is MISSING else f"{f.name}="
@@ -230,7 +236,7 @@ def registered() -> tuple[type[Method], ...]:
     return tuple(METHODS)
 
 
-def method_from(description: Mapping[str, Any]) -> Method:
+def method_from(description: Mapping[str, object]) -> Method:
     """The method that `describe` (or a case) wrote down."""
     arguments = dict(description)
     kind = arguments.pop("kind", None)
@@ -239,7 +245,7 @@ def method_from(description: Mapping[str, Any]) -> Method:
         given = arguments.pop(name, value)
         if given != value:
             raise InputError(f"{kind} has {name} = {value!r}, not {given!r}", where=f"method.{name}", do="leave it out")
-    known = [f.name for f in fields(method)]  # type: ignore[arg-type]
+    known = [f.name for f in fields(method)]
     for argument in arguments:
         if argument not in known:
             raise InputError(
@@ -248,17 +254,17 @@ def method_from(description: Mapping[str, Any]) -> Method:
     return method(**{k: method_from(v) if isinstance(v, Mapping) else v for k, v in arguments.items()})
 
 
-def stored_method(description: Mapping[str, Any]) -> Method:
+def stored_method(description: Mapping[str, object]) -> Method:
     """The method that a store describes, also where its name has got another meaning since."""
     return method_from(_renamed(description))
 
 
-def is_renamed(description: Mapping[str, Any]) -> bool:
+def is_renamed(description: Mapping[str, object]) -> bool:
     """Whether a store describes a method by a name that means another one today."""
     return _renamed(description) != description
 
 
-def _renamed(description: Mapping[str, Any]) -> dict[str, Any]:
+def _renamed(description: Mapping[str, object]) -> dict[str, object]:
     method = find(description.get("kind"))
     old = bool(method.formerly) and not method.stated.keys() <= description.keys()
     return {
@@ -267,6 +273,6 @@ def _renamed(description: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def find(kind: Any) -> type[Method]:
+def find(kind: object) -> type[Method]:
     """The registered class of this name."""
     return METHODS.find(kind)

@@ -18,9 +18,9 @@ times the block to the right, scratch. newton_vectors (bodies, 21): x, m, scratc
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..elimination import reciprocal
+from ..kernel import Numbers
 from ..views import SINGULAR, block_entry, block_jacobian
 
 HALF = 7  # positions of a body, and momenta
@@ -175,7 +175,7 @@ def invert(a, out):
     return 0
 
 
-def block_scratch(modes: int, bodies: int) -> dict[str, NDArray[np.generic]]:
+def block_scratch(modes: int, bodies: int) -> dict[str, Numbers]:
     """What the kernels here write into."""
     return {
         "newton_matrices": np.zeros((modes, bodies, 6, HALF, HALF), dtype=complex),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ..errors import CapabilityError, InputError, nearest
-from ..kernel import bind, size, slot
+from ..kernel import Filling, Kernel, Slot, bind, size, slot
 from ..views import Flag, View, dimension
 from .base import Method, Stepper, Traits, register
 from .partitioned import StormerVerlet
+from .rotor import turning
 from .schemes import SCHEMES
 from .stability import merged, stability_limit
 
@@ -137,7 +137,7 @@ class Composition(Method):
         tab = np.zeros((1 + rows, max(columns, len(weights))))
         tab[0, : len(weights)] = weights
         tab[1:, :columns] = base.tab
-        fills = {
+        fills: dict[Slot, Filling] = {
             base_step: base.kernel,
             repetitions: len(weights),
             keeps_carry: int(self.base.traits.explicit),
@@ -147,9 +147,12 @@ class Composition(Method):
         memory = base.work + 2 * view.dimension
         return Stepper(bind(compose, fills), tab, memory, base.carry, base.parameters, base.scratch)
 
-    def rotor_kernel(self) -> Any:
+    def rotor_kernel(self) -> Kernel:
         """The composition as a rotor inside a splitting, if its base is one."""
-        fills = {base_rotor: self.base.rotor_kernel(), repetitions: len(SCHEMES[self.scheme].weights)}  # type: ignore[attr-defined]
+        fills: dict[Slot, Filling] = {
+            base_rotor: turning(self.base).rotor_kernel(),
+            repetitions: len(SCHEMES[self.scheme].weights),
+        }
         return bind(compose_rotor, fills)
 
     @property
@@ -159,7 +162,7 @@ class Composition(Method):
 
     def table(self, view: View) -> np.ndarray:
         """The weights, then the row of the base, for each body."""
-        base = self.base.table(view)  # type: ignore[attr-defined]
+        base = turning(self.base).table(view)
         return np.hstack([np.tile(SCHEMES[self.scheme].weights, (len(base), 1)), base])
 
     @property

@@ -19,10 +19,13 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    pass
 
 HIGHEST_ORDER = 12
 
@@ -81,14 +84,14 @@ def polynomials() -> dict[tuple[str, int, int], tuple[Monomial, ...]]:
         name, right = line.split(" = ")
         letter, rest = name[0], name[1:]
         index, m = rest.rstrip("]").split("[")
-        monomials: list[list[Any]] = []
+        monomials: list[tuple[Fraction, list[int]]] = []
         for word in right.split():
             if word[0] in "+-":
-                monomials.append([Fraction(word), 0, 0, 0])
+                monomials.append((Fraction(word), [0, 0, 0]))
             else:
                 symbol, _, power = word.partition("^")
-                monomials[-1][int(symbol[1])] += int(power or 1)
-        found[letter, (int(index) - 1) // 2, int(m)] = tuple((f, a, b, c) for f, a, b, c in monomials)
+                monomials[-1][1][int(symbol[1]) - 1] += int(power or 1)
+        found[letter, (int(index) - 1) // 2, int(m)] = tuple((f, a, b, c) for f, (a, b, c) in monomials)
     return found
 
 

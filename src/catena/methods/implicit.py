@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..elimination import quotient, real_quotient
 from ..errors import CapabilityError, InputError
-from ..kernel import apart, bind, inline, slot
+from ..kernel import Filling, Numbers, Slot, apart, bind, inline, slot
 from ..summation import add
 from ..views import NOT_CONVERGED, SINGULAR, Flag, View, dimension, factorise_shifted, linearise, rotate, solve_shifted
 from . import stages
@@ -187,20 +187,20 @@ def has_jacobian(view: View) -> bool:
 class LinearSolver:
     """How Newton's corrections are found: kernels for `prepare` and `correct`, numbers of memory; what they find in par."""
 
-    fills: dict[Any, Any]
+    fills: dict[Slot, Filling]
     memory: int = 0
-    parameters: dict[str, NDArray[Any]] = field(default_factory=dict)
-    scratch: dict[str, NDArray[Any]] = field(default_factory=dict)
+    parameters: dict[str, Numbers] = field(default_factory=dict)
+    scratch: dict[str, Numbers] = field(default_factory=dict)
 
 
 def _linear_solver(view: View, t: Collocation) -> LinearSolver:
     """The cheapest that the system allows: its own, blocks for neighbours, or one dense matrix."""
     if view.factors is None and Flag.BLOCK_JACOBIAN not in view.flags:
-        dense = {prepare: prepare_dense, correct: correct_dense, quotient: real_quotient}
+        dense: dict[Slot, Filling] = {prepare: prepare_dense, correct: correct_dense, quotient: real_quotient}
         return LinearSolver(dense, dense_memory(t.stages, view.dimension))
     modes = modes_of(t)
     count = modes.shape[1]
-    fills: dict[Any, Any] = {prepare: prepare_modes, correct: correct_modes}
+    fills: dict[Slot, Filling] = {prepare: prepare_modes, correct: correct_modes}
     if view.factors is None:
         fills |= {linearise: linearise_blocks, factorise_shifted: factorise_blocks, solve_shifted: solve_blocks}
     factors = block_scratch(count, view.dimension // BLOCK) if view.factors is None else view.factors(count)
@@ -228,7 +228,7 @@ class _Implicit(Method):
         s, n = t.stages, view.dimension
         with_newton = self._takes_newton(view)
         if self.solver == "newton" and not with_newton:
-            other = replace(self, solver="fixed-point")  # type: ignore[type-var]
+            other = replace(self, solver="fixed-point")
             raise CapabilityError("the system gives no Jacobian for Newton's method", do=f"use {other}")
         tab = stages.table(t)
         work, fills = used(np.empty(n), tab), dict(stages.fills(view, s))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from ..geometry.free_rotation import ORBIT, evaluate, prepare
 from ..geometry.quaternion import hold_length, multiply_right, renew, turn_right
+from ..kernel import Kernel
 from ..summation import add
 from ..views import NOT_FINITE, View, dimension, flow
 from .base import Exact, Stepper, Traits, register
@@ -142,7 +142,7 @@ class Jacobi(Rotor):
 
     needs = ("rotor", "flow")
 
-    def rotor_kernel(self) -> Any:
+    def rotor_kernel(self) -> Kernel:
         return exact_rotation
 
     takes_notes = True  # the orbit

@@ -12,21 +12,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..errors import InputError
 from ..geometry.free_rotation import ORBIT
 from ..geometry.quaternion import cayley, hold_length, turn_right
-from ..kernel import bind, size, slot
+from ..kernel import Kernel, bind, size, slot
 from ..summation import add
 from ..views import STEP_TOO_LONG, View
 from . import lane_rotors
 from .base import Exact, Stepper, Traits, register
 from .dmv_coefficients import HIGHEST_ORDER, coefficients
 from .jacobi import EXACT_ORDER, exact_factors
-from .rotor import Array, Rotor, with_table
+from .rotor import Array, Rotor, moments_of, with_table
 
 ITERATIONS = 30
 # Newton steps beyond convergence. Without one |y| drifts by up to 4e-21 of it in each step; a second changes nothing.
@@ -229,14 +229,14 @@ class DMV(Rotor):
                 f"order = {self.order!r} is not available", where="DMV.order", do='choose 2, 4, 6, 8, 10, 12 or "exact"'
             )
 
-    def _factors(self) -> Any:
+    def _factors(self) -> Kernel:
         if self.order == "exact":
             return exact_factors
         if self.order == 2:
             return plain_factors
         return bind(preprocessed_factors, {half_order: int(self.order) // 2})
 
-    def rotor_kernel(self) -> Any:
+    def rotor_kernel(self) -> Kernel:
         return bind(moser_veselov, {moment_factors: self._factors()})
 
     @property
@@ -250,10 +250,10 @@ class DMV(Rotor):
 
     def table(self, view: View) -> Array:
         if isinstance(self.order, int) and self.order > 2:
-            return coefficients(view.moments, self.order)  # type: ignore[arg-type]  # a view with rotors has moments
+            return coefficients(moments_of(view), self.order)
         return super().table(view)
 
-    def lane_kernel(self, moments: Array) -> Any:
+    def lane_kernel(self, moments: Array) -> Kernel:
         if self.order in ("exact", 2):
             return super().lane_kernel(moments)
         series = lane_rotors.series_text(int(self.order) // 2)

@@ -6,15 +6,15 @@ T = y1^2/(2 I1) + y2^2/(2 I2) + y3^2/(2 I3). Each part turns the body about a fi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..errors import CapabilityError
 from ..geometry.inertia import EQUAL_MOMENTS
 from ..geometry.quaternion import cosine_less_one, exponential, hold_length, turn_about_axis
-from ..kernel import bind
+from ..kernel import Kernel, bind
 from ..summation import add
 from ..views import Flag, View
 from . import lane_rotors
@@ -98,7 +98,7 @@ class ThreeRotations(Rotor):
     [mclachlan1993], [reich1994]. [vilmart2015] prints the angles of the 3-2-1-2-1 product wrongly.
     """
 
-    def rotor_kernel(self) -> Any:
+    def rotor_kernel(self) -> Callable[..., int]:
         return three_rotations
 
     def table(self, view: View) -> Array:
@@ -125,13 +125,13 @@ class SymmetricRotation(Rotor):
     [touma1994], [fasso2003], [vilmart2015] algorithm 2, where alpha must read y1 (1/I1 - 1/I2) and the last angle beta y3 t.
     """
 
-    def rotor_kernel(self) -> Any:
+    def rotor_kernel(self) -> Callable[..., int]:
         return symmetric_rotation
 
     def row(self, moments: Array) -> Array:
         return np.array(_symmetric_axes(moments))
 
-    def lane_kernel(self, moments: Array) -> Any:
+    def lane_kernel(self, moments: Array) -> Kernel:
         orders = {tuple(int(axis) for axis in self.row(each)[[1, 0, 2]]) for each in np.unique(moments, axis=0)}
         if len(orders) > 1:
             raise CapabilityError(f"{self} has no form for lanes if the order of the moments differs between bodies")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CapabilityError, InputError
-from ..kernel import bind
+from ..kernel import Kernel, bind
 from ..views import Flag, View, rotate, rotate_lane
 from .base import Bounded, Method, Stepper, Traits
 
@@ -23,6 +23,28 @@ def rotate_free_body(z, e, dt, par, tab, work, carry):
     return rotate(z[4:7], z[0:4], e[4:7], e[0:4], par.inertia[0], dt, par.rotor[0])
 
 
+@runtime_checkable
+class Turning(Protocol):
+    """What turns bodies inside a drift: a rotor, or a composition of rotors."""
+
+    @property
+    def takes_notes(self) -> bool:
+        """Whether its kernel writes into its row, which is scratch then."""
+
+    def rotor_kernel(self) -> Kernel:
+        """The kernel that fills `rotate`."""
+
+    def table(self, view: View) -> Array:
+        """One row of constants for each body."""
+
+
+def turning(method: Method) -> Turning:
+    """A method as what turns bodies; CapabilityError if it does not."""
+    if not isinstance(method, Turning):
+        raise CapabilityError(f"{method} turns no bodies", do="use a rotor, such as DMV(10) or SymmetricRotation()")
+    return method
+
+
 class Rotor(Method):
     """Base of the rotors. `par.rotor[j]` is the row of `table` for body j."""
 
@@ -33,19 +55,19 @@ class Rotor(Method):
         """Whether its kernel writes into its row, which is scratch then."""
         return False
 
-    def rotor_kernel(self) -> Any:
+    def rotor_kernel(self) -> Kernel:
         """The kernel that fills `rotate`."""
         raise NotImplementedError
 
     def table(self, view: View) -> Array:
         """One row of constants for each body; CapabilityError if a body cannot be turned."""
-        return _for_each(view.moments, self.row)
+        return _for_each(moments_of(view), self.row)
 
     def row(self, moments: Array) -> Array:
         """The constants for a body with these moments."""
         return np.zeros(1)
 
-    def lane_kernel(self, moments: Array) -> Any:
+    def lane_kernel(self, moments: Array) -> Kernel:
         """The kernel that fills `rotate_lane` for bodies with these moments; CapabilityError if there is none."""
         raise CapabilityError(f"{self} has no form for lanes")
 
@@ -58,7 +80,13 @@ class Rotor(Method):
         return with_table(Stepper(kernel, np.zeros((1, 1)), 0, 0), self, view)
 
 
-def _for_each(moments: Any, row: Callable[[Array], Array]) -> Array:
+def moments_of(view: View) -> Array:
+    """The moments of the bodies, which a view for rotors has."""
+    assert view.moments is not None
+    return view.moments
+
+
+def _for_each(moments: Array, row: Callable[[Array], Array]) -> Array:
     """A row for each body; bodies with the same moments share the work."""
     if (moments == moments[:1]).all():  # nothing to sort
         return np.tile(row(moments[0]), (len(moments), 1))
@@ -66,25 +94,27 @@ def _for_each(moments: Any, row: Callable[[Array], Array]) -> Array:
     return np.array([row(each) for each in different])[which]
 
 
-def with_lanes(stepper: Stepper, rotor: Any, view: View) -> Stepper:
+def with_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
     """A stepper whose sweeps turn bodies by this rotor, the fast ones among them one by one."""
     if not isinstance(rotor, Rotor):
         raise CapabilityError(f"{rotor} has no form for lanes")
-    assert view.moments is not None and view.spread is not None  # such a view has bodies
-    kernel = bind(stepper.kernel, {rotate_lane: rotor.lane_kernel(view.moments), rotate: rotor.rotor_kernel()})
-    spin = view.spread(_for_each(view.moments, rotor.lane_row))
+    assert view.spread is not None  # such a view has bodies
+    moments = moments_of(view)
+    kernel = bind(stepper.kernel, {rotate_lane: rotor.lane_kernel(moments), rotate: rotor.rotor_kernel()})
+    spin = view.spread(_for_each(moments, rotor.lane_row))
     return with_table(replace(stepper, kernel=kernel, parameters={**stepper.parameters, "spin": spin}), rotor, view)
 
 
-def with_rotor(stepper: Stepper, rotor: Any, view: View) -> Stepper:
+def with_rotor(stepper: Stepper, rotor: Method, view: View) -> Stepper:
     """A stepper whose drifts turn bodies by this rotor; unchanged for systems without bodies."""
     if Flag.ROTOR not in view.flags:
         return stepper
-    kernel = bind(stepper.kernel, {rotate: rotor.rotor_kernel()})
-    return with_table(replace(stepper, kernel=kernel), rotor, view)
+    turns = turning(rotor)
+    kernel = bind(stepper.kernel, {rotate: turns.rotor_kernel()})
+    return with_table(replace(stepper, kernel=kernel), turns, view)
 
 
-def with_table(stepper: Stepper, rotor: Any, view: View) -> Stepper:
+def with_table(stepper: Stepper, rotor: Turning, view: View) -> Stepper:
     """A stepper whose kernels find the table of this rotor in `par`."""
     table = {"rotor": rotor.table(view)}
     if rotor.takes_notes:
@@ -113,7 +143,7 @@ def turning_with(traits: Traits, rotor: Method) -> Traits:
     )
 
 
-def check_rotor(rotor: Any, *, order: int, where: str) -> None:
+def check_rotor(rotor: Method, *, order: int, where: str) -> None:
     """Refuse what is not a rotor, and one whose order would spoil that of the splitting."""
     # A composition is a rotor if what it composes is one.
     if not hasattr(getattr(rotor, "base", rotor), "rotor_kernel"):

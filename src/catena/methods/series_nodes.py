@@ -7,9 +7,10 @@ can follow is arithmetic, powers and elementary functions; a field that asks how
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from ..errors import CapabilityError
 MOST_MULTIPLIED = 64  # whole powers up to this one are products: a series of x^3 needs no x to divide by
 ARCS = ("log", "asin", "acos", "atan", "asinh", "acosh", "atanh")  # their derivative is a'/d for a series d
 PAIRS = {"sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh"}  # each is in the derivative of the other
+
+Operand: TypeAlias = "Term | float"
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Node:
 
     operation: str
     arguments: tuple[int, ...] = ()
-    value: Any = None
+    value: float | int | str | None = None
 
 
 @dataclass
@@ -40,9 +43,9 @@ class Recorder:
 
     nodes: list[Node] = field(default_factory=list)
     constant: list[bool] = field(default_factory=list)
-    places: dict[Any, int] = field(default_factory=dict)
+    places: dict[tuple[object, ...], int] = field(default_factory=dict)
 
-    def add(self, operation: str, *arguments: int, value: Any = None) -> int:
+    def add(self, operation: str, *arguments: int, value: float | int | str | None = None) -> int:
         """The place of an operation, recorded if it is new."""
         if operation in ("add", "multiply"):
             arguments = tuple(sorted(arguments))
@@ -57,9 +60,9 @@ class Recorder:
     def number(self, place: int) -> float | None:
         """The value of a number."""
         node = self.nodes[place]
-        return node.value if node.operation == "number" else None
+        return node.value if node.operation == "number" and not isinstance(node.value, str) else None
 
-    def place_of(self, value: Any) -> int:
+    def place_of(self, value: Operand) -> int:
         """The place of a term or a number."""
         if isinstance(value, Term):
             return value.place
@@ -222,38 +225,38 @@ class Term:
     def __init__(self, recorder: Recorder, place: int) -> None:
         self.recorder, self.place = recorder, place
 
-    def _with(self, how: Any, a: Any, b: Any) -> Term:
+    def _with(self, how: Callable[[int, int], int], a: Operand, b: Operand) -> Term:
         places = self.recorder.place_of(a), self.recorder.place_of(b)
         return Term(self.recorder, how(*places))
 
-    def __add__(self, other: Any) -> Term:
+    def __add__(self, other: Operand) -> Term:
         return self._with(self.recorder.sum, self, other)
 
-    def __radd__(self, other: Any) -> Term:
+    def __radd__(self, other: Operand) -> Term:
         return self._with(self.recorder.sum, other, self)
 
-    def __sub__(self, other: Any) -> Term:
+    def __sub__(self, other: Operand) -> Term:
         return self._with(self.recorder.difference, self, other)
 
-    def __rsub__(self, other: Any) -> Term:
+    def __rsub__(self, other: Operand) -> Term:
         return self._with(self.recorder.difference, other, self)
 
-    def __mul__(self, other: Any) -> Term:
+    def __mul__(self, other: Operand) -> Term:
         return self._with(self.recorder.product, self, other)
 
-    def __rmul__(self, other: Any) -> Term:
+    def __rmul__(self, other: Operand) -> Term:
         return self._with(self.recorder.product, other, self)
 
-    def __truediv__(self, other: Any) -> Term:
+    def __truediv__(self, other: Operand) -> Term:
         return self._with(self.recorder.quotient, self, other)
 
-    def __rtruediv__(self, other: Any) -> Term:
+    def __rtruediv__(self, other: Operand) -> Term:
         return self._with(self.recorder.quotient, other, self)
 
-    def __pow__(self, other: Any) -> Term:
+    def __pow__(self, other: Operand) -> Term:
         return self._with(self.recorder.power, self, other)
 
-    def __rpow__(self, other: Any) -> Term:
+    def __rpow__(self, other: Operand) -> Term:
         return self._with(self.recorder.power, other, self)
 
     def __neg__(self) -> Term:
@@ -262,7 +265,7 @@ class Term:
     def __pos__(self) -> Term:
         return self
 
-    def _asked(self, *_: Any) -> Any:
+    def _asked(self, *_: object) -> NoReturn:
         raise CapabilityError("its equations depend on the size of a number, which a power series cannot follow")
 
     __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __abs__ = __float__ = __int__ = __index__ = _asked

@@ -132,7 +132,7 @@ class Writer:
     def _value(self, place: int) -> str:
         """A constant or the current coefficient of a series."""
         node = self.nodes[place]
-        if node.operation == "number":
+        if isinstance(node.value, float) and node.operation == "number":
             return repr(node.value) if node.value >= 0.0 else f"({node.value!r})"
         return f"{'c' if self.recorded.constant[place] else 'x'}{place}"
 
@@ -141,6 +141,7 @@ class Writer:
         a = [self._value(k) for k in node.arguments]
         match node.operation:
             case "variable":
+                assert isinstance(node.value, int)
                 return f"t[{self.layout.series + node.value}]"
             case "parameter":
                 return str(node.value)

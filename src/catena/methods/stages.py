@@ -16,15 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import views
 from ..errors import CapabilityError
-from ..kernel import Written, bind, inline, size, slot
-from ..views import Flag, View, dimension, field, field_count, field_end, momentum_rate, velocity
+from ..kernel import Filling, Slot, Written, bind, inline, size, slot
+from ..views import View, dimension, field, field_count, field_end, momentum_rate, velocity
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
@@ -247,15 +246,15 @@ def table(t: Collocation) -> NDArray[np.float64]:
     return tab
 
 
-def fills(view: View, s: int) -> Mapping[Any, Any]:
+def fills(view: View, s: int) -> Mapping[Slot, Filling]:
     """What fills the slots and sizes of this module for s stages on this view."""
     n, lanes = view.dimension, lanes_for(s)
     fields = view.fills.get(field_count, 0)  # in joint form, where par counts them, there are six at most
-    if fields > MOST_FIELDS:
+    if isinstance(fields, int) and fields > MOST_FIELDS:
         raise CapabilityError(
             f"it has {fields} fields, and stages keep the changes of {MOST_FIELDS}", do="join fields of like magnitude"
         )
-    given = {
+    given: dict[Slot, Filling] = {
         stage_count: s,
         lane_count: lanes,
         continue_increments: _continuation(s, lanes),
@@ -270,10 +269,11 @@ def fills(view: View, s: int) -> Mapping[Any, Any]:
     else:
         given[sweep] = whole_sweep
         parts = {rates: (field, range(n))}
-    straight = Flag.REGISTERS in view.flags and lanes * view.fills[views.registers].text.count("\n") <= LONGEST_STRAIGHT
+    registers = view.fills.get(views.registers)
+    straight = isinstance(registers, Written) and lanes * registers.text.count("\n") <= LONGEST_STRAIGHT
     for part, (kernel, variables) in parts.items():
-        if straight:
-            inlined = {views.registers: replace(view.fills[views.registers], inline=True)}
+        if straight and isinstance(registers, Written):
+            inlined = {views.registers: replace(registers, inline=True)}
             given[part] = bind(_straight_rates(s, lanes, n, variables), inlined)
         else:
             given[part] = bind(rates_through_memory, {evaluate: kernel})

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import CapabilityError, InputError
 from ..fused import counted, multiply_add
-from ..kernel import Written, bind, size, slot
+from ..kernel import Filling, Slot, Written, bind, size, slot
 from ..summation import add
 from ..views import NOT_CONVERGED, NOT_FINITE, View, dimension, field_count, field_end
 from .base import Exact, Method, Stepper, Traits, register
@@ -278,7 +278,7 @@ class Taylor(Method):
         writer = Writer(record(field_with, par, n))
         uses = (("multiply_add", multiply_add), ("counted", counted))
         layout = writer.layout
-        fills = {
+        fills: dict[Slot, Filling] = {
             coefficients: Written("coefficients", writer.coefficients(), __name__, uses),
             increments: Written("increments", writer.increments(), __name__, uses),
             row_width: layout.width, series_place: layout.series, inverse_place: layout.inverse, dimension: n,

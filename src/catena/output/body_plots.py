@@ -7,7 +7,7 @@ was given, space those of the laboratory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..geometry import rotations
 from .chain_plots import ManyBodyPictures
 from .style import (
+    LineStyle,
     Panels,
     axes_for,
     legend_above,
@@ -42,7 +43,8 @@ LEVELS = 5  # energies on each side of the separatrix whose curves are drawn
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 241)
 SIDE_VIEW: View = (25.0, 35.0)  # elevation and azimuth of the eye, degrees
 ASIDE = 30.0  # degrees between the eye and the curve that it looks at, so that its shape is seen
-FAR_SIDE = {"alpha": 0.35, "linewidth": 0.6, "label": "_far side"}
+FAR_SIDE: LineStyle = {"alpha": 0.35, "linewidth": 0.6}
+FAR_LABEL = "_far side"  # the underscore keeps it out of the legend
 
 
 class BodyPictures(ManyBodyPictures):
@@ -65,7 +67,7 @@ class BodyPictures(ManyBodyPictures):
             ax = _square(ax)
             globe = _Globe(ax, view or _facing(y), radius)
             for curve, style in _polhodes(body.moments):
-                globe.draw(radius * curve @ body.frame_matrix.T, color="0.6", label="_other energies", **style)
+                globe.draw(radius * curve @ body.frame_matrix.T, label="_other energies", **style | {"color": "0.6"})
             globe.axes_names(("x", "y", "z"))
             globe.draw(y, label="angular momentum in the body\n" + self.label + self._words(), **next_line_style(ax))
             globe.mark(y[0])
@@ -271,13 +273,13 @@ class _Globe:
         """Right and up of points (n, 3) in the picture."""
         return np.stack([points @ self.right, points @ self.up], axis=-1)
 
-    def draw(self, points: Array, **style: Any) -> None:
+    def draw(self, points: Array, *, label: str, **style: Unpack[LineStyle]) -> None:
         """A curve; its pale parts lie on the far side."""
         near, flat = points @ self.eye >= 0.0, self.flat(points)
-        for shown, more in ((~near, FAR_SIDE), (near, {})):
+        for shown, name, how in ((~near, FAR_LABEL, style | FAR_SIDE), (near, label, style)):
             # a segment belongs to the side on which it starts, so that the two parts meet
             kept = shown | np.roll(shown, 1)
-            self.ax.plot(*np.where(kept[:, None], flat, np.nan).T, **style | more)
+            self.ax.plot(*np.where(kept[:, None], flat, np.nan).T, label=name, **how)
 
     def mark(self, point: Array, color: str | None = None) -> None:
         """A dot where the curve starts."""
@@ -295,14 +297,14 @@ class _Globe:
             self.ax.annotate(name, (right, up), ha="center", va="center", color="0.3", fontsize=8)
 
 
-def _polhodes(moments: Array) -> list[tuple[Array, dict[str, Any]]]:
+def _polhodes(moments: Array) -> list[tuple[Array, LineStyle]]:
     """Curves of constant energy on the unit sphere in principal axes, (n, 3) each, closed; the separatrices dashed.
 
     Around the axis of an extreme moment the curve of energy h is (a1 - a) y1^2 + (a2 - a) y2^2 = const, an ellipse seen along it.
     """
     inverse = np.divide(1.0, moments, out=np.full(3, np.inf), where=moments > 0.0)
     low, middle, high = np.argsort(-inverse, kind="stable")  # axes of the smallest, middle, largest moment
-    curves: list[tuple[Array, dict[str, Any]]] = []
+    curves: list[tuple[Array, LineStyle]] = []
     for axis, other in ((low, high), (high, low)):
         span = abs(inverse[axis] - inverse[middle])
         wide = abs(inverse[axis] - inverse[other])
@@ -314,7 +316,9 @@ def _polhodes(moments: Array) -> list[tuple[Array, dict[str, Any]]]:
             points[:, middle] = np.sqrt(part) * np.cos(CIRCLE)
             points[:, other] = np.sqrt(part * span / wide) * np.sin(CIRCLE)
             points[:, axis] = np.sqrt(np.maximum(0.0, 1.0 - points[:, middle] ** 2 - points[:, other] ** 2))
-            style = {"linewidth": 0.5, "linestyle": "-"} if part < 1.0 else {"linewidth": 0.7, "linestyle": "--"}
+            style: LineStyle = (
+                {"linewidth": 0.5, "linestyle": "-"} if part < 1.0 else {"linewidth": 0.7, "linestyle": "--"}
+            )
             for sign in (1.0, -1.0):
                 mirrored = points.copy()
                 mirrored[:, axis] *= sign

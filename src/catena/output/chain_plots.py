@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..geometry import rotations
 from ..systems.alike import Alike
+from ..systems.body import Body
 from ..systems.scene import Scene
 from ..units import unit_of
 from .linkage_plots import JointPictures
 from .page.shapes import shape_of
 from .showing import scene_or_nothing
 from .style import (
+    LineStyle,
     Panels,
     axes_for,
     legend_above,
@@ -301,7 +303,7 @@ def _plane(centres: Array) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _draw_body(panel: Axes, number: int, body: Any, centre: Array, q: Array, across: int, up: int) -> None:
+def _draw_body(panel: Axes, number: int, body: Body, centre: Array, q: Array, across: int, up: int) -> None:
     """A body of particles as these, any other as the outline of its shape."""
     if len(body.particles):
         points = centre + rotations.rotate(q, body.particles.positions)
@@ -321,6 +323,6 @@ def _edges(centres: Array) -> Array:
     return np.append(centres - half, centres[-1] + half)
 
 
-def _dots(number: int, color: str | None = None, size: float = 2.6) -> dict[str, Any]:
+def _dots(number: int, color: str | None = None, size: float = 2.6) -> LineStyle:
     color = color or str(line_style(number % 2)["color"])
     return {"linestyle": "none", "marker": "o", "markersize": size, "markeredgewidth": 0, "color": color}

@@ -13,7 +13,7 @@ from .. import views
 from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..errors import CapabilityError, InputError, StepFailure
-from ..kernel import Written
+from ..kernel import Filling, Written
 from ..methods.base import Method, method_from
 from ..plan import Problem, positive_number, step_count
 from ..systems.base import State, System
@@ -60,7 +60,7 @@ class Counting:
         return replace(view, fills=fills, scratch=lambda: {**view.scratch(), "evaluations": np.zeros(1)})
 
 
-def _counting(kernel: Any) -> Written:
+def _counting(kernel: Filling) -> Written:
     if not isinstance(kernel, Written):
         raise CapabilityError(
             f"evaluations of {getattr(kernel, '__name__', kernel)} cannot be counted", do='use cost="time"'

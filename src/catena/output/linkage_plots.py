@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..runs import Run
+    from ..systems.linkages.linkage import Linkage
+    from ..systems.linkages.outputs import LinkageOutputs
 
 Array = NDArray[np.float64]
 
@@ -42,8 +44,8 @@ class JointPictures:
 
     def reactions(self, joints: Sequence[int] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
         """Magnitude of the force and of the torque of each joint on its child, over time. Two axes, one above the other."""
-        self._need_joints("reactions")
-        outputs = self._outputs(REACTION_POINTS)
+        linkage = self._need_joints("reactions")
+        outputs = self._outputs(linkage, REACTION_POINTS)
         chosen, words = self._chosen(
             joints, list(range(len(scene_or_nothing(self.run.system).joints or ()))), "reactions"
         )
@@ -62,14 +64,14 @@ class JointPictures:
         return axes
 
     def _of_hinges(self, picture: str, name: str, words: str, joints: Sequence[int] | None, ax: Axes | None) -> Axes:
-        self._need_joints(picture)
+        linkage = self._need_joints(picture)
         turning = [k for k, joint in enumerate(scene_or_nothing(self.run.system).joints or ()) if joint.has_angle]
         if not turning:
             raise InputError(
                 f"no joint of {self.run.system.title} has an angle", where=f"plot.{picture}", do="draw reactions()"
             )
         chosen, some = self._chosen(joints, turning, picture)
-        outputs = self._outputs(ANGLE_POINTS if name == "speed" else None)
+        outputs = self._outputs(linkage, ANGLE_POINTS if name == "speed" else None)
         values = getattr(outputs, name).values
         stride = -(-len(values) // ANGLE_POINTS)
         with styled():
@@ -81,10 +83,10 @@ class JointPictures:
             legend_above(ax, self.label + some)
         return ax
 
-    def _outputs(self, most: int | None) -> Any:
+    def _outputs(self, linkage: Linkage, most: int | None) -> LinkageOutputs:
         """Outputs at so many samples at most; angles need all of them, or full turns would be lost."""
         stride = 1 if most is None else max(1, -(-self.run.data.sizes["time"] // most))
-        return self.run.system.outputs(self.run, every=stride)
+        return linkage.outputs(self.run, every=stride)
 
     def _chosen(self, given: Sequence[int] | None, known: list[int], picture: str) -> tuple[list[int], str]:
         if given is None:
@@ -99,11 +101,14 @@ class JointPictures:
             )  # fmt: skip
         return list(given), ""
 
-    def _need_joints(self, picture: str) -> None:
-        if not scene_or_nothing(self.run.system).joints:
+    def _need_joints(self, picture: str) -> Linkage:
+        from ..systems.linkages.linkage import Linkage
+
+        if not isinstance(self.run.system, Linkage) or not self.run.system.joints:
             raise InputError(
                 f"{self.run.system.title} has no joints", where=f"plot.{picture}", do="draw energy() or invariants()"
             )
+        return self.run.system
 
     def _suited_to_joints(self) -> tuple[str, ...]:
         joints = scene_or_nothing(self.run.system).joints

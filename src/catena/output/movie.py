@@ -6,10 +6,10 @@ Seen from far away, so that parallel edges stay parallel; faces are drawn from f
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from .style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..runs import Run
 
 Array = NDArray[np.float64]
 
@@ -40,7 +43,7 @@ PATH_POINTS = 4000
 FORMATS = (".mp4", ".gif")
 
 
-def movie(run: Any, path: str | Path, *, seconds: float = SECONDS, fps: int = FRAMES_PER_SECOND) -> Path:
+def movie(run: Run, path: str | Path, *, seconds: float = SECONDS, fps: int = FRAMES_PER_SECOND) -> Path:
     """Write a film of a run; see `Run.movie`."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
@@ -68,13 +71,15 @@ def movie(run: Any, path: str | Path, *, seconds: float = SECONDS, fps: int = FR
 
 
 @contextmanager
-def _writer(path: Path, fps: int, figure: Any) -> Iterator[Any]:
+def _writer(path: Path, fps: int, figure: Figure) -> Iterator[Callable[[], None]]:
     """What takes the figure as the next frame."""
     import matplotlib
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     coded = path.suffix.lower() == ".mp4"
-    settings: Any = {"savefig.bbox": "standard"} | ({"animation.ffmpeg_path": _ffmpeg()} if coded else {})
+    settings = matplotlib.RcParams({"savefig.bbox": "standard"})
+    if coded:
+        settings["animation.ffmpeg_path"] = _ffmpeg()
     with matplotlib.rc_context(settings):  # all frames have the same size, whatever the user has chosen
         film = FFMpegWriter(fps=fps, codec="h264") if coded else PillowWriter(fps=fps)
         with film.saving(figure, str(path), DOTS_PER_INCH):
@@ -99,7 +104,7 @@ def _ffmpeg() -> str:
 class _Picture:
     """A figure that is drawn anew for every frame."""
 
-    def __init__(self, run: Any, shown: Frames) -> None:
+    def __init__(self, run: Run, shown: Frames) -> None:
         self.shown = shown
         self.figure = new_figure(width=WIDTH, height=HEIGHT)
         self.axes: Axes = self.figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -119,7 +124,7 @@ class _Picture:
 class _Bodies(_Picture):
     """Bodies with their links and joints."""
 
-    def __init__(self, run: Any, shown: Frames) -> None:
+    def __init__(self, run: Run, shown: Frames) -> None:
         from matplotlib.collections import LineCollection, PolyCollection
 
         super().__init__(run, shown)
@@ -207,7 +212,7 @@ class _Bodies(_Picture):
 class _Path(_Picture):
     """A point that moves, and the way it came."""
 
-    def __init__(self, run: Any, shown: Frames) -> None:
+    def __init__(self, run: Run, shown: Frames) -> None:
         super().__init__(run, shown)
         points = shown.drawn[:, 0] * shown.stretch
         right, up, _ = _camera(np.ptp(points, axis=0)) if len(shown.axes) == 3 else (*np.eye(3)[:2], None)
@@ -243,5 +248,5 @@ def _frame_axes(axes: Axes, low: Array, high: Array) -> None:
     axes.set_axis_off()
 
 
-def _words(run: Any) -> str:
+def _words(run: Run) -> str:
     return f"{run.system.in_words}, {run.method}, dt = {run.plan.dt:g}"

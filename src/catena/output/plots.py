@@ -6,8 +6,8 @@ setting of matplotlib. Long runs are thinned for drawing, and the legend says so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .style import MARKERS, axes_for, legend_above, line_style, log_error_axis, 
 from .thinning import after_start, largest
 
 if TYPE_CHECKING:
+    import xarray
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -216,7 +217,7 @@ class RunPlots(BodyPictures):
             return [(a, b), (b, c), (a, c)]
         return list(zip(*self._canonical(), strict=True))
 
-    def _column(self, table: Any, variable: str) -> NDArray[np.float64]:
+    def _column(self, table: xarray.Dataset, variable: str) -> NDArray[np.float64]:
         """A name of the state, such as "p1", as a column of a table of states."""
         columns: dict[str, tuple[str, int]] = {}
         labels = scene_or_nothing(self.run.system).labels
@@ -289,7 +290,7 @@ def work_precision(
     return ax
 
 
-def _widened(set_limits: Any, values: NDArray[np.float64], whole: float) -> str:
+def _widened(set_limits: Callable[[float, float], object], values: NDArray[np.float64], whole: float) -> str:
     """Show points that are one by the measure of the whole run as one, and say so: digits behind an offset are unreadable."""
     spread = float(np.ptp(values)) if len(values) else whole
     if spread >= NARROW * whole:

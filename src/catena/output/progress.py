@@ -6,18 +6,31 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from ..engine.driver import Chunk, Driver
 from ..plan import Plan
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 Show = Callable[[Driver, Chunk], None]
 
 UNSEEN = 0.5  # seconds that need no bar: in a notebook it would leave an empty line behind
 
 
+class Tally(Protocol):
+    """How far an ensemble is."""
+
+    steps: int
+    members: int
+    failed: int
+
+
 @contextmanager
-def reporter(progress: Any, plan: Plan, count: int) -> Iterator[Show]:
+def reporter(
+    progress: bool | Callable[[int, int, float, float], None] | None, plan: Plan, count: int
+) -> Iterator[Show]:
     """A function that shows how far the run is, called after each chunk of steps; its bar has the energy error, too."""
     error = _EnergyError(plan)
     if callable(progress):
@@ -34,7 +47,9 @@ def reporter(progress: Any, plan: Plan, count: int) -> Iterator[Show]:
 
 
 @contextmanager
-def members_reporter(progress: Any, tally: Any, *, members: int, steps: int) -> Iterator[Callable[[], None] | None]:
+def members_reporter(
+    progress: bool | Callable[[int, int, int, int], None] | None, tally: Tally, *, members: int, steps: int
+) -> Iterator[Callable[[], None] | None]:
     """A function that shows how far the members of an ensemble are; None if nobody wants to know.
 
     Parameters
@@ -49,6 +64,7 @@ def members_reporter(progress: Any, tally: Any, *, members: int, steps: int) -> 
     with _bar(progress, members * steps) as bar:
 
         def show() -> None:
+            assert bar is not None
             failed = f", {tally.failed} failed" if tally.failed else ""
             bar.set_postfix_str(f"{tally.members} of {members} members{failed}", refresh=False)
             bar.update(tally.steps - bar.n)
@@ -57,7 +73,7 @@ def members_reporter(progress: Any, tally: Any, *, members: int, steps: int) -> 
 
 
 @contextmanager
-def _bar(progress: bool | None, steps: int) -> Iterator[Any]:
+def _bar(progress: bool | None, steps: int) -> Iterator[tqdm[NoReturn] | None]:
     """A bar, or None where none is wanted; if progress is None, on a terminal and in a notebook, for what takes a while."""
     if progress is False or (progress is None and not sys.stderr.isatty() and not _in_a_notebook()):
         yield None

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from ..errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib import RcParams
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
@@ -26,6 +27,19 @@ PLAIN_RANGE = 300.0  # largest ratio of the ends of an axis with plain numbers
 ROUND_OFF = "_round-off"  # the underscore keeps the line out of the legend
 
 
+class LineStyle(TypedDict, total=False):
+    """How a line or its markers are drawn, as matplotlib calls it."""
+
+    color: str
+    linestyle: str
+    linewidth: float
+    marker: str
+    markersize: float
+    markeredgewidth: float
+    alpha: float
+    rasterized: bool
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """The style sheet, for as long as the `with` lasts.
@@ -35,9 +49,9 @@ def styled() -> Iterator[None]:
     """
     import matplotlib
 
-    settings = cast("dict[str, Any]", matplotlib.rcParams)
-    before = {name: settings[name] for name in _sheet()}
-    settings.update(_sheet())
+    settings, sheet = matplotlib.rcParams, _sheet()
+    before = {name: settings[name] for name in sheet}
+    settings.update(sheet)
     try:
         yield
     finally:
@@ -45,10 +59,10 @@ def styled() -> Iterator[None]:
 
 
 @cache
-def _sheet() -> dict[str, Any]:
+def _sheet() -> RcParams:
     from matplotlib import rc_params_from_file
 
-    return cast("dict[str, Any]", rc_params_from_file(SHEET, use_default_template=False))
+    return rc_params_from_file(SHEET, use_default_template=False)
 
 
 def axes_for(ax: Axes | None, *, projection: str | None = None) -> Axes:
@@ -95,15 +109,17 @@ def new_figure(*, width: float, height: float) -> Figure:
     return Figure(figsize=(width, height))
 
 
-def line_style(number: int) -> dict[str, Any]:
+def line_style(number: int) -> LineStyle:
     """Colour and dashes of the line with this number."""
     import matplotlib
 
     cycle = list(matplotlib.rcParams["axes.prop_cycle"])
-    return dict(cycle[number % len(cycle)])
+    style: LineStyle = {}
+    style.update(cycle[number % len(cycle)])
+    return style
 
 
-def next_line_style(ax: Axes) -> dict[str, Any]:
+def next_line_style(ax: Axes) -> LineStyle:
     """Colour and dashes of the next line, so that several runs can share axes."""
     return line_style(sum(not str(line.get_label()).startswith("_") for line in ax.lines))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ..plan import Problem
 from ..systems.body import Body
 from ..systems.chains.chain import Chain
 from ..systems.chains.ends import Clamped, Displaced, End, Force, Free
+from ..systems.chains.interactions import GivenPotentials
 from ..systems.potentials.pair_potentials import LennardJones
 
 # Screw-symmetric minima of the pair energy of two tetrahedra, Lennard-Jones (5, 1), polished by Newton in 40 digits:
@@ -50,7 +50,7 @@ def helix_chain(
     F: Sequence[float] = (0.0, 0.0, 0.0),
     amp: float = 0.1,
     gravity: Sequence[float] = (0.0, 0.0, 0.0),
-) -> Problem:
+) -> Problem[Chain]:
     """A stable chain of tetrahedra on a screw line, an equilibrium disturbed by velocities of size `amp`.
 
     Parameters
@@ -88,7 +88,7 @@ def printed_chain(
     right: str = "force",
     F: Sequence[float] = (3.0, 0.0, 0.0),
     amp: float = 0.1,
-) -> Problem:
+) -> Problem[Chain]:
     """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic."""
     about = (
         f"Row of {n} tetrahedra, none turned, as it was printed. This is no equilibrium: the bodies fall towards each "
@@ -112,7 +112,7 @@ def disc_chain(
     right: str = "free",
     F: Sequence[float] = (0.0, 0.0, 0.0),
     amp: float = 0.02,
-) -> Problem:
+) -> Problem[Chain]:
     """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium."""
     if n_p not in STACKS:
         raise InputError(f"n_p = {n_p!r}", where="disc_chain.n_p", do=f"choose one of {', '.join(map(str, STACKS))}")
@@ -139,9 +139,9 @@ def disc_chain(
 
 
 def _started(
-    name: str, bodies: list[Body], potential: Any, position: np.ndarray, orientation: np.ndarray, *,
+    name: str, bodies: list[Body], potential: GivenPotentials, position: np.ndarray, orientation: np.ndarray, *,
     ends: tuple[str, str], force: Sequence[float], amp: float, gravity: Sequence[float], about: str,
-) -> Problem:  # fmt: skip
+) -> Problem[Chain]:  # fmt: skip
     """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""
     left, right = (_end(end, force) for end in ends)
     chain = Chain(bodies, potential, left, right, gravity)

@@ -12,7 +12,7 @@ from ..systems.base import State
 from ..systems.hamiltonian import Hamiltonian
 
 
-def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> Problem:
+def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> Problem[Hamiltonian]:
     """Harmonic oscillator, H = p^2/(2m) + k q^2/2; exact solution known."""
     system = Hamiltonian("p**2/(2*m) + k*q**2/2", "q", "p", {"m": m, "k": k})
     start = system.start(q=q, p=p)
@@ -31,7 +31,7 @@ def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> 
     return Problem("harmonic", system, start, 0.01, exact, about)
 
 
-def pendulum() -> Problem:
+def pendulum() -> Problem[Hamiltonian]:
     """Perturbed pendulum, H = p^2/2 - cos q (1 - p/6), not separable, H = 0.8.
 
     [hairer1999]: it lacks the symmetry p -> -p, so methods that are not symmetric or symplectic lose its energy.
@@ -46,7 +46,7 @@ def pendulum() -> Problem:
     return Problem("pendulum", system, system.start(q=-math.acos(-0.8), p=0.0), 0.3, None, about)
 
 
-def kepler(e: float = 0.6) -> Problem:
+def kepler(e: float = 0.6) -> Problem[Hamiltonian]:
     """Planar Kepler problem with eccentricity e, semi-axis 1, started at the pericentre; period 2 pi, H = -1/2.
 
     The exact solution solves Kepler's equation E - e sin E = t.
@@ -86,7 +86,7 @@ def eccentric_anomaly(t: float, e: float) -> float:
     return anomaly
 
 
-def galactic() -> Problem:
+def galactic() -> Problem[Hamiltonian]:
     """Orbit of a star in a rotating triaxial galaxy with a logarithmic potential, H = 2.
 
     H = |p|^2/2 + Om (p1 q2 - p2 q1) + A log(C + q1^2/a^2 + q2^2/b^2 + q3^2/c^2); p2 is the larger root of H = 2.
@@ -108,7 +108,7 @@ def galactic() -> Problem:
     return Problem("galactic", system, start, 0.2, None, about)
 
 
-def henon_heiles() -> Problem:
+def henon_heiles() -> Problem[Hamiltonian]:
     """Henon-Heiles system, H = |p|^2/2 + |q|^2/2 + q1^2 q2 - q2^3/3 [henon1964]."""
     system = Hamiltonian(
         "(p1**2 + p2**2)/2 + (q1**2 + q2**2)/2 + q1**2*q2 - q2**3/3", ["q1", "q2"], ["p1", "p2"]

@@ -11,7 +11,7 @@ from ..systems.body import Body
 from ..systems.free_body import FreeBody
 
 
-def book() -> Problem:
+def book() -> Problem[FreeBody]:
     """A nearly flat body, like a book, turning about an axis between the largest and the middle moment [vilmart2015]."""
     system = FreeBody(Body(moments=(0.376, 0.627, 1.0)))
     start = system.start(angular_momentum=(0.0, 0.6, -0.8))
@@ -25,7 +25,7 @@ def book() -> Problem:
     return Problem("book", system, start, 0.01, partial(_exact, system, start), about, facts)
 
 
-def flip() -> Problem:
+def flip() -> Problem[FreeBody]:
     """A body turning almost about its intermediate axis: it flips over, again and again.
 
     The intermediate component changes sign every half period 2 K(k)/|r|, long because the start lies near the separatrix.

@@ -20,7 +20,7 @@ from ..systems.linkages.linkage import Linkage
 Vector = np.ndarray
 
 
-def hanging_chain(joint: str = "revolute", n: int = 4) -> Problem:
+def hanging_chain(joint: str = "revolute", n: int = 4) -> Problem[Linkage]:
     """Boxes hanging from a fixed point in gravity, released from rest with the second half raised [nielsen2013].
 
     Parameters
@@ -46,7 +46,7 @@ def hanging_chain(joint: str = "revolute", n: int = 4) -> Problem:
     return _boxes("hanging_chain", joint, angles, about)
 
 
-def double_pendulum() -> Problem:
+def double_pendulum() -> Problem[Linkage]:
     """Two boxes on hinges, released from rest with both horizontal."""
     about = (
         "Two boxes on hinges, let go with both horizontal. One of the simplest machines that are chaotic: two starts that "
@@ -57,7 +57,7 @@ def double_pendulum() -> Problem:
     return _boxes("double_pendulum", "revolute", [0.5 * math.pi] * 2, about)
 
 
-def triple_pendulum() -> Problem:
+def triple_pendulum() -> Problem[Linkage]:
     """Three boxes on hinges, released from rest: horizontal, hanging down by 45 degrees, standing up by 45 degrees."""
     angles = [0.5 * math.pi, 0.25 * math.pi, 0.75 * math.pi]
     about = (
@@ -69,7 +69,7 @@ def triple_pendulum() -> Problem:
     return _boxes("triple_pendulum", "revolute", angles, about)
 
 
-def _boxes(name: str, joint: str, angles: Sequence[float], about: str) -> Problem:
+def _boxes(name: str, joint: str, angles: Sequence[float], about: str) -> Problem[Linkage]:
     """Boxes joined end to end, each turned about x by its angle from hanging straight down."""
     top, bottom = (0.0, 0.0, 1.5), (0.0, 0.0, -1.5)
     joints: list[Joint] = []
@@ -83,7 +83,7 @@ def _boxes(name: str, joint: str, angles: Sequence[float], about: str) -> Proble
     return Problem(name, system, system.start(orientation=orientation), 0.01, None, about)
 
 
-def four_bar() -> Problem:
+def four_bar() -> Problem[Linkage]:
     """A plane four-bar linkage of uniform rods in gravity, released from rest: one degree of freedom, redundant rows.
 
     The ground carries A = (0, 0, 0) and D = (0, 2, 0); rods AB = 1, BC = 2 and DC = 1.5 of unit mass per length hang
@@ -115,7 +115,7 @@ def four_bar() -> Problem:
     return Problem("four_bar", system, system.start(orientation=orientation), 0.01, None, about)
 
 
-def bricard() -> Problem:
+def bricard() -> Problem[Linkage]:
     """Bricard's loop of six hinged bars along edges of a cube, without gravity: movable although it should be rigid.
 
     Bar 0 is the ground. The start moves along the one free direction, with the bar opposite the ground turning at rate 1.
@@ -134,7 +134,7 @@ def bricard() -> Problem:
     return Problem("bricard", system, start, 0.01, None, about)
 
 
-def bennett() -> Problem:
+def bennett() -> Problem[Linkage]:
     """Bennett's loop of four hinged bars, in gravity: hinges neither parallel nor through one point, movable all the same.
 
     Opposite bars are equal: lengths a and b, with angles alpha and beta between the hinges at their ends, and the loop is movable
@@ -170,7 +170,7 @@ def bennett() -> Problem:
     return Problem("bennett", system, start, 0.005, None, about)
 
 
-def six_ring() -> Problem:
+def six_ring() -> Problem[Linkage]:
     """The ring of cyclohexane in its boat form, free in space: six CH2 groups that turn about the bonds between them.
 
     Bonds and their angles (tetrahedral) are rigid. Six hinges leave a ring no freedom as a rule, and the chair has none; the boat moves through
@@ -244,7 +244,7 @@ def _along_the_free_direction(system: Linkage, position: Vector, body: int, *, r
     return system.start(position, velocity=motion[:, 0], angular_velocity=motion[:, 1], project=True)
 
 
-def molecule() -> Problem:
+def molecule() -> Problem[Linkage]:
     """Four atoms with fixed bonds and angles and one torsion, their ends held by a spring [kneller1994].
 
     Two rigid groups share the bond 2-3 and turn about it; the masses of its atoms are halved between them. V = 15 (|r4 - r1| - 3)^2.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
+from typing import Literal, overload
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ..systems.tops.top import Top
 POINTS = 200  # of the midpoint rule
 
 
-def kovalevskaya() -> Problem:
+def kovalevskaya() -> Problem[Top]:
     """Kovalevskaya's top: I1 = I2 = 2 I3, centre of mass in the plane of the equal moments; a fourth integral exists."""
     top = Top(Body(moments=(2.0, 2.0, 1.0)), Gravity(1.0, (1.0, 0.0, 0.0)))
     start = top.start(_unit(2, 1, 0, 1), angular_momentum=(0.5, 1.0, 0.75))
@@ -90,7 +91,7 @@ def _polished(cubic: list[Fraction], root: float) -> float:
     return root
 
 
-def sleeping_top(y3: float = 2.5, tilt: float = 1e-6) -> Problem:
+def sleeping_top(y3: float = 2.5, tilt: float = 1e-6) -> Problem[Top]:
     """A symmetric top spinning upright, tilted a little; stable if y3^2 > 4 A g = 6 (`facts["stable_above"]`)."""
     inertia, strength = 1.0, 1.5
     top = Top(Body(moments=(inertia, inertia, 0.5)), Gravity(strength, (0.0, 0.0, 1.0)))
@@ -104,6 +105,12 @@ def sleeping_top(y3: float = 2.5, tilt: float = 1e-6) -> Problem:
     return Problem("sleeping_top", top, start, 0.02, partial(_exact, top, start), about, facts)
 
 
+@overload
+def symmetric_top(coordinates: Literal["euler"] = "euler") -> Problem[Hamiltonian]: ...
+@overload
+def symmetric_top(coordinates: Literal["quaternion", "rotation"]) -> Problem[Top]: ...
+@overload
+def symmetric_top(coordinates: str) -> Problem: ...
 def symmetric_top(coordinates: str = "euler") -> Problem:
     """Heavy symmetric top: a solid cone spinning about its axis with the apex fixed.
 

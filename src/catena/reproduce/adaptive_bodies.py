@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..geometry import rotations
 from ..methods.rotations import SymmetricRotation
@@ -23,7 +23,11 @@ from ..output.thinning import after_start, largest
 from ..problems.chains import helix_chain
 from ..problems.free_bodies import book
 from ..simulation import simulate
+from ..systems.potentials.pairwise import Pairwise
 from .report import Folder, Report, Row, small
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult as OdeResult
 
 NAME = "adaptive-bodies"
 ABOUT = "adaptive Runge-Kutta (ode45) on a rigid body and on a chain, beside splittings [dormand1980]"
@@ -71,7 +75,7 @@ def body_field(t: float, z: Array) -> list[float]:
     ]  # fmt: skip
 
 
-BOOK = tuple(float(x) for x in book().system.body.moments)  # type: ignore[attr-defined]
+BOOK = tuple(float(x) for x in book().system.body.moments)
 
 
 def _body_errors(q: Array, y: Array) -> dict[str, Array]:
@@ -107,10 +111,12 @@ class FreeHelix:
 
     def __init__(self) -> None:
         self.problem = helix_chain(BODIES, left="free", right="free", amp=AMP)
-        chain: Any = self.problem.system
+        chain = self.problem.system
         self.mass, self.moments = float(chain.bodies[0].mass), np.array(chain.bodies[0].moments)
         self.corners = np.array(chain.bodies[0].particles.positions)
-        self.well = chain.potentials[0]
+        well = chain.potentials[0]
+        assert isinstance(well, Pairwise)
+        self.well = well
         start = self.problem.start
         self.start = np.concatenate([getattr(start, name).ravel() for name in NAMES])
 
@@ -118,7 +124,8 @@ class FreeHelix:
         """r, q, p, y of a state, or of many (..., 13 n)."""
         n, lead = BODIES, z.shape[:-1]
         cut = np.split(z, [3 * n, 7 * n, 10 * n], axis=-1)
-        return tuple(part.reshape(*lead, n, -1) for part in cut)  # type: ignore[return-value]
+        r, q, p, y = (part.reshape(*lead, n, -1) for part in cut)
+        return r, q, p, y
 
     def field(self, t: float, z: Array) -> Array:
         """dz/dt; q is not normalised."""
@@ -166,7 +173,7 @@ def chain_curves(part: float) -> list[Curve]:
     ]  # fmt: skip
 
 
-def _adaptive(field: Callable[..., Any], start: Array, t_end: float) -> Any:
+def _adaptive(field: Callable[[float, Array], ArrayLike], start: Array, t_end: float) -> OdeResult:
     from scipy.integrate import solve_ivp
 
     time = np.linspace(0.0, t_end, SAMPLES + 1)

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,8 +104,8 @@ def _error_of_symmetric(moments: Array, momentum: Array, order: tuple[int, ...])
 
 def _error(kernel: Callable[..., int], moments: Array, momentum: Array, tab: Array) -> float:
     """Largest error of y/|y| and q after the steps, against the exact motion."""
-    y: Any = (momentum / np.linalg.norm(momentum)).tolist()
-    q: Any = [1.0, 0.0, 0.0, 0.0]
+    y: list[float] = (momentum / np.linalg.norm(momentum)).tolist()
+    q = [1.0, 0.0, 0.0, 0.0]
     dt = ANGLE / float(np.linalg.norm(np.array(y) / moments))
     right_y, right_q = free_motion(moments, y, q0=q, times=[STEPS * dt])
     ey, eq = [0.0] * 3, [0.0] * 4

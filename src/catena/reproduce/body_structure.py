@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -121,7 +120,7 @@ def leading_power(h: ArrayLike, error: ArrayLike) -> float:
 class _Step:
     """A method on a free body, run uncompiled on the numbers of a math module: z = (q, y)."""
 
-    def __init__(self, method: Method, math_module: Any) -> None:
+    def __init__(self, method: Method, math_module: ModuleType) -> None:
         system = FreeBody(Body(moments=MOMENTS))
         view, self.stepper, parts = program_parts(system, method)
         made = Arrays.of(system, view, self.stepper)
@@ -135,7 +134,7 @@ class _Step:
         q = self.numbers(ORIENTATION)
         self.start = np.concatenate([q / self.math.sqrt(q @ q), self.numbers(MOMENTUM)])
 
-    def numbers(self, values: Any) -> np.ndarray:
+    def numbers(self, values: ArrayLike) -> np.ndarray:
         """An array of the numbers computed with."""
         array = np.array(values)
         if self.math is math:

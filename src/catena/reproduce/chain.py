@@ -7,7 +7,7 @@ printed discs do not hold together under their load (`chain_discs`). The helix i
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,8 +23,12 @@ from ..simulation import simulate
 from ..systems.chains.chain import Chain
 from ..systems.chains.ends import Displaced
 from ..systems.potentials.pair_potentials import LennardJones
+from ..systems.potentials.pairwise import Pairwise
 from .chain_energy import METHODS, PULLED_ENERGY, chain_with
 from .report import Folder, Report, Row, compared
+
+if TYPE_CHECKING:
+    from ..plan import Problem
 
 NAME = "chain"
 ABOUT = "chain of rigid bodies: the printed one is none, order of seven methods on a stable one, a displaced end"
@@ -58,12 +62,13 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 def _printed_start() -> list[Row]:
     problem = chain_with("pulled")
-    chain: Any = problem.system
+    chain = problem.system
     energy = float(_first_row(problem)["energy"][0])
     particles = chain.particles(problem.start)
     between = particles[3][:, None] - particles[4][None]
     distance = np.linalg.norm(between, axis=-1)
     well = chain.potentials[3]
+    assert isinstance(well, Pairwise)
     link = float(well.energy(distance).sum())
     force = float(np.abs((well.force(distance) * between[..., 0] / distance).sum()))
     return [
@@ -80,9 +85,10 @@ def _printed_start() -> list[Row]:
 def _spacing_without_force() -> float:
     from scipy.optimize import brentq
 
-    chain: Any = chain_with("pulled").system
+    chain = chain_with("pulled").system
     corners = chain.bodies[0].particles.positions
     well = chain.potentials[0]
+    assert isinstance(well, Pairwise)
 
     def force(spacing: float) -> float:
         between = corners[:, None] - corners[None] - (spacing, 0.0, 0.0)
@@ -99,7 +105,7 @@ def _printed_discs() -> list[Row]:
     return [compared("printed discs: load over cohesion", DISC_FORCE / most, 87.0, within=5.0, remark=remark, digits=3)]
 
 
-def _first_row(problem: Any) -> dict[str, np.ndarray]:
+def _first_row(problem: Problem[Chain]) -> dict[str, np.ndarray]:
     program = build(problem.system, Splitting(2), compiled=False)
     driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=1.0, every=1)
     return problem.system.columns(driver.first_row().rows)
@@ -146,7 +152,7 @@ def _orders(folder: Folder, methods: tuple[Method, ...], dts: tuple[float, ...])
 def _displaced(folder: Folder, t_end: float) -> list[Row]:
     """A helix whose last body is held two per cent too far out, and turns freely: the reaction that holds it."""
     problem = helix_chain(16, right="displaced", amp=0.0)
-    relaxed: Any = problem.system
+    relaxed = problem.system
     position = problem.start.position * (1.02, 1.0, 1.0)
     chain = Chain(relaxed.bodies, relaxed.potentials[0], relaxed.left, Displaced(position[-1]))
     start = chain.start(position, problem.start.orientation)

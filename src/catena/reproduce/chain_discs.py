@@ -11,10 +11,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..engine.build import build
 from ..engine.driver import Driver
@@ -28,6 +28,9 @@ from ..systems.chains.chain import Chain
 from ..systems.chains.ends import Clamped, Force
 from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared, power, small
+
+if TYPE_CHECKING:
+    from ..systems.chains.chain import Form
 
 NAME = "chain-discs"
 ABOUT = (
@@ -58,10 +61,10 @@ NOTES = (
 )
 
 
-def printed_discs(n: int, n_p: int) -> Problem:
+def printed_discs(n: int, n_p: int) -> Problem[Chain]:
     """Discs in a row as printed, with the start of `disc_chain`."""
     stack = disc_chain(n, n_p, amp=AMP)
-    system: Any = stack.system
+    system = stack.system
     rims = np.array(system.bodies[0].particles.positions) * (RADIUS, RADIUS, 10.0 * THICKNESS)
     disc = Body.from_particles(rims, 1.0 / n_p)
     chain = Chain([disc] * n, LennardJones(WELL, 1.0), Clamped(), Force((PULL, 0.0, 0.0)))
@@ -77,12 +80,12 @@ def printed_discs(n: int, n_p: int) -> Problem:
     return Problem("printed_discs", chain, start, DT)
 
 
-def stacked_discs(n: int, n_p: int) -> Problem:
+def stacked_discs(n: int, n_p: int) -> Problem[Chain]:
     """The stable stack."""
     return disc_chain(n, n_p, amp=AMP)
 
 
-KINDS: dict[str, Callable[[int, int], Problem]] = {"printed": printed_discs, "stacked": stacked_discs}
+KINDS: dict[str, Callable[[int, int], Problem[Chain]]] = {"printed": printed_discs, "stacked": stacked_discs}
 
 
 def reproduce(out: Path, *, quick: bool = False) -> Report:
@@ -91,7 +94,8 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     rounds = QUICK_ROUNDS if quick else ROUNDS
     by_count = {kind: _times([make(n, FEW_PARTICLES) for n in counts], rounds) for kind, make in KINDS.items()}
     by_particles = {kind: _times([make(FEW_BODIES, m) for m in particles], rounds) for kind, make in KINDS.items()}
-    errors = {(kind, form): body_errors(kind, form) for kind in KINDS for form in ("multiplier", "quaternion")}
+    forms: tuple[Form, ...] = ("multiplier", "quaternion")
+    errors = {(kind, form): body_errors(kind, form) for kind in KINDS for form in forms}
     folder = Folder(out)
     _draw(folder, (counts, particles), (by_count, by_particles), errors)
     rows = []
@@ -140,10 +144,10 @@ def _growth_rows(kind: str, names: tuple[tuple[int, ...], ...], found: tuple[Tim
     return rows
 
 
-def body_errors(kind: str, form: Any) -> tuple[Array, Array]:
+def body_errors(kind: str, form: Form) -> tuple[Array, Array]:
     """Largest | |q|^2 - 1 | of each moving body until t = 1, with the step and with half of it."""
     problem = KINDS[kind](FEW_BODIES, FEW_PARTICLES)
-    system: Any = problem.system
+    system = problem.system
     chain = Chain(system.bodies, system.potentials[0], system.left, system.right, form=form)
     found = []
     for part in (1.0, HALF):
@@ -174,7 +178,7 @@ def _error_rows(kind: str, form: str, errors: tuple[Array, Array]) -> list[Row]:
 
 def _draw(
     folder: Folder, names: tuple[tuple[int, ...], ...], times: tuple[dict[str, Times], ...],
-    errors: dict[tuple[str, Any], tuple[Array, Array]],
+    errors: dict[tuple[str, Form], tuple[Array, Array]],
 ) -> None:  # fmt: skip
     with styled():
         figure = new_figure(width=10.2, height=3.6)
@@ -205,7 +209,7 @@ def _draw(
         legend_above(along)
         folder.picture("chain_discs", figure)
     for word, sizes, found in zip(("bodies", "particles"), names, times, strict=True):
-        columns: dict[str, Any] = {word: sizes}
+        columns: dict[str, ArrayLike] = {word: sizes}
         for kind, measured in found.items():
             columns |= {f"{kind}: seconds": measured.seconds, f"{kind}: sweeps": measured.sweeps}
         folder.numbers(f"chain_discs_{word}", columns, digits=4)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,11 @@ from ..plan import Problem
 from ..problems.chains import printed_chain
 from ..runs import Run
 from ..simulation import simulate
+from ..systems.potentials.pairwise import Pairwise
 from .report import Folder, Report, Row, compared, small
+
+if TYPE_CHECKING:
+    from ..systems.chains.chain import Chain
 
 NAME = "chain-energy"
 ABOUT = "the printed chain, pulled at one end and clamped at both: energy of seven methods over time, and its order"
@@ -67,12 +71,12 @@ class Study:
     """One end: the runs in full, and while it is early a step and the largest energy errors of it and of half of it."""
 
     end: str
-    problem: Problem
+    problem: Problem[Chain]
     runs: list[Run]
     early: dict[Method, tuple[float, float, float]]
 
 
-def chain_with(end: str) -> Problem:
+def chain_with(end: str) -> Problem[Chain]:
     """The printed chain; that its start is far too strong is said in the notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)
@@ -95,13 +99,13 @@ def _study(end: str, methods: tuple[Method, ...], t_end: float) -> Study:
     return Study(end, problem, runs, {method: early_errors(problem, method) for method in methods})
 
 
-def _run(problem: Problem, method: Method, dt: float, t_end: float, every: int = 1) -> Run:
+def _run(problem: Problem[Chain], method: Method, dt: float, t_end: float, every: int = 1) -> Run:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)
         return simulate(problem, method=method, dt=dt, t_end=t_end, every=every, progress=False)
 
 
-def early_errors(problem: Problem, method: Method) -> tuple[float, float, float]:
+def early_errors(problem: Problem[Chain], method: Method) -> tuple[float, float, float]:
     """A step, and the largest energy errors of it and of half of it while the motion is not chaotic; larger ones than round-off."""
     dt, fine, coarse = 0.5 * DT, 0.0, 0.0
     while fine < SEEN:
@@ -111,20 +115,20 @@ def early_errors(problem: Problem, method: Method) -> tuple[float, float, float]
     return dt, coarse, fine
 
 
-def _early_error(problem: Problem, method: Method, dt: float) -> float:
+def _early_error(problem: Problem[Chain], method: Method, dt: float) -> float:
     energy = _run(problem, method, dt, EARLY).data.energy.values
     return float(np.abs(energy - energy[0]).max())
 
 
-def energy_of(problem: Problem) -> float:
+def energy_of(problem: Problem[Chain]) -> float:
     """Of all pairs of particles, of the moving bodies and of the force, added up here from the start."""
-    chain: Any = problem.system
+    chain = problem.system
     start = problem.start
     corners = chain.particles(start)
-    total = sum(
-        float(well.energy(np.linalg.norm(a[:, None] - b[None], axis=-1)).sum())
-        for well, a, b in zip(chain.potentials, corners[:-1], corners[1:], strict=True)
-    )
+    total = 0.0
+    for well, a, b in zip(chain.potentials, corners[:-1], corners[1:], strict=True):
+        assert isinstance(well, Pairwise)
+        total += float(well.energy(np.linalg.norm(a[:, None] - b[None], axis=-1)).sum())
     for body, p, y in zip(chain.bodies, start.momentum, start.angular_momentum, strict=True):
         total += 0.5 * float(p @ p) / body.mass + 0.5 * float((y * y / body.moments).sum())
     return total - float(np.array(getattr(chain.right, "force", np.zeros(3))) @ start.position[-1])

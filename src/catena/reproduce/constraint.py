@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,14 +121,14 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
     return folder.report(NAME, "Unit quaternions along a chain", rows, notes=NOTES)
 
 
-def _problem(n: int, amp: float, form: Any) -> Problem:
+def _problem(n: int, amp: float, form: Form) -> Problem[Chain]:
     problem = helix_chain(n, right="force", F=(3.0, 0.0, 0.0), amp=amp)
-    chain: Any = problem.system
+    chain = problem.system
     formed = Chain(chain.bodies, chain.potentials, chain.left, chain.right, form=form)
     return Problem(problem.name, formed, problem.start, problem.dt)
 
 
-def residuals(form: str, method: Method, dt: float, t_end: float, treat: Treatment | None) -> tuple[float, float]:
+def residuals(form: Form, method: Method, dt: float, t_end: float, treat: Treatment | None) -> tuple[float, float]:
     """Largest |q|^2 - 1 and |q.g| of all bodies on the way."""
     problem = _problem(3, 0.5, form)
     program = build(problem.system, method)
@@ -149,13 +148,13 @@ def residuals(form: str, method: Method, dt: float, t_end: float, treat: Treatme
     return unit, tangency
 
 
-def symplectic_defect(form: str, method: Method, treatment: Treatment | None = None) -> tuple[float, float]:
+def symplectic_defect(form: Form, method: Method, treatment: Treatment | None = None) -> tuple[float, float]:
     """Largest entry of M'WM - W of one step, on the tangent space of the constraints and on the whole space."""
     n = 2
     problem = _problem(n, 0.8, form)
     program = build(problem.system, method)
     step = StepMap(program, problem.start, None if treatment is None else lambda z: treatment(z, n))
-    chain: Any = problem.system
+    chain = problem.system
     moving = [k for k in range(14 * n) if chain.held[0][_body(k, n)]]  # the clamped body does not move
     inside = tangent_of(step, STRUCTURE_DT, np.ones(step.space.basis().shape[1]), steps=1)
     outside = tangent_everywhere(step, STRUCTURE_DT, moving)

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..methods.tableaux import gauss
 from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
 from ..problems.chains import helix_chain
+from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared, power, small
 
 NAME = "constraint-order"
@@ -51,12 +51,14 @@ class Pair:
 
     def __init__(self) -> None:
         problem = helix_chain(2, right="force", F=PULL, amp=AMP)
-        chain: Any = problem.system
+        chain = problem.system
         body = chain.bodies[1]
         self.mass, self.inverse = float(body.mass), 1.0 / np.array(body.moments)
         self.corners = np.array(body.particles.positions)
         self.others = np.array(chain.particles(problem.start)[0])
-        self.depth, self.sigma = chain.potentials[0].epsilon, chain.potentials[0].sigma
+        well = chain.potentials[0]
+        assert isinstance(well, LennardJones)
+        self.depth, self.sigma = well.epsilon, well.sigma
         start = problem.start
         q = start.orientation[1]
         momentum = 2.0 * matrix(q).T @ start.angular_momentum[1]
@@ -265,7 +267,7 @@ def _common_row(methods: tuple[str, ...], dts: tuple[float, ...], found: Found) 
 
 
 def _draw(folder: Folder, dts: tuple[float, ...], methods: tuple[str, ...], found: Found) -> None:
-    columns: dict[str, Any] = {"dt": dts}
+    columns: dict[str, ArrayLike] = {"dt": dts}
     with styled():
         figure = new_figure(width=9.6, height=5.6)
         axes = figure.subplots(2, len(READINGS), sharex=True, sharey="row")

@@ -8,12 +8,12 @@ a small distance, in angles and stepped.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..engine.build import build
 from ..engine.driver import Driver
@@ -21,6 +21,7 @@ from ..geometry import rotations
 from ..methods.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style, new_figure, styled
 from ..problems.tops import symmetric_top
+from ..systems.base import State, System
 from .report import Folder, Report, Row, compared, power, small
 
 NAME = "coordinates"
@@ -60,7 +61,7 @@ class Counted:
         self.value = value
 
     @classmethod
-    def of(cls, compute: Any) -> tuple[int, int]:
+    def of(cls, compute: Callable[..., object]) -> tuple[int, int]:
         """Multiplications and additions of a computation."""
         cls.multiplications = cls.additions = 0
         compute()
@@ -83,7 +84,7 @@ def numbers(count: int) -> list[Counted]:
     return [Counted(0.1 * k + 0.3) for k in range(count)]
 
 
-def multiply_quaternions(p: list[Any], q: list[Any]) -> list[Any]:
+def multiply_quaternions(p: list[Counted], q: list[Counted]) -> list[Counted]:
     """Hamilton's product."""
     a, b, c, d = p
     e, f, g, h = q
@@ -93,16 +94,16 @@ def multiply_quaternions(p: list[Any], q: list[Any]) -> list[Any]:
     ]  # fmt: skip
 
 
-def multiply_matrices(p: list[Any], q: list[Any]) -> list[Any]:
+def multiply_matrices(p: list[Counted], q: list[Counted]) -> list[Counted]:
     """Rows times columns, nine numbers each."""
     return [p[3 * i] * q[j] + p[3 * i + 1] * q[3 + j] + p[3 * i + 2] * q[6 + j] for i in range(3) for j in range(3)]
 
 
-def turn_by_matrix(m: list[Any], x: list[Any]) -> list[Any]:
+def turn_by_matrix(m: list[Counted], x: list[Counted]) -> list[Counted]:
     return [m[3 * i] * x[0] + m[3 * i + 1] * x[1] + m[3 * i + 2] * x[2] for i in range(3)]
 
 
-def turn_by_quaternion(q: list[Any], x: list[Any]) -> list[Any]:
+def turn_by_quaternion(q: list[Counted], x: list[Counted]) -> list[Counted]:
     """x + q0 t + v x t with t = 2 v x x."""
     v = q[1:]
     half = _cross(v, x)
@@ -111,7 +112,7 @@ def turn_by_quaternion(q: list[Any], x: list[Any]) -> list[Any]:
     return [x[k] + q[0] * t[k] + across[k] for k in range(3)]
 
 
-def _cross(a: list[Any], b: list[Any]) -> list[Any]:
+def _cross(a: list[Counted], b: list[Counted]) -> list[Counted]:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 
 
@@ -266,14 +267,14 @@ def precession_speed(distance: float) -> float:
 def pole_errors(distance: float) -> tuple[float, float]:
     """Errors of R after passing: in Euler angles and in quaternions, same method and step, against a step a tenth as long."""
     euler, quaternion = symmetric_top("euler"), symmetric_top("quaternion")
-    values: Any = euler.system.parameters  # type: ignore[attr-defined]
+    values = euler.system.parameters
     inertia, axial = float(values["I"]), float(values["I3"]) * SPIN
     # p_psi = p_phi would take the axis through the vertical; so it passes at about this distance
     vertical = axial + inertia * distance
     sine, cosine = math.sin(START_ANGLE), math.cos(START_ANGLE)
     rate = (vertical - axial * cosine) / (inertia * sine**2)
-    start = euler.system.start(q=[0.0, START_ANGLE, 0.0], p=[vertical, -inertia * FALL, axial])  # type: ignore[attr-defined]
-    body: Any = quaternion.system
+    start = euler.system.start(q=[0.0, START_ANGLE, 0.0], p=[vertical, -inertia * FALL, axial])
+    body = quaternion.system
     momentum = (-inertia * rate * sine, -inertia * FALL, axial)  # in the body, at phi = 0
     other = body.start(rotations.from_euler([0.0, START_ANGLE, 0.0]), angular_momentum=momentum)
     right = _end(body, other, STEP / 10.0)
@@ -283,11 +284,11 @@ def pole_errors(distance: float) -> tuple[float, float]:
     )
 
 
-def _end(system: Any, start: Any, dt: float) -> Array:
+def _end(system: System, start: State, dt: float) -> Array:
     return rotations.to_matrix(rotations.normalise(_last(system, start, dt, "orientation")))
 
 
-def _last(system: Any, start: Any, dt: float, name: str) -> Array:
+def _last(system: System, start: State, dt: float, name: str) -> Array:
     program = build(system, METHOD, compiled=False)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
     rows = driver.advance(round(PASSED / dt)).rows
@@ -354,7 +355,7 @@ def _draw(folder: Folder, found: Drift, errors: dict[float, tuple[float, float]]
             ax.set_ylabel(y)
             legend_above(ax)
         folder.picture("coordinates", figure)
-    columns: dict[str, Any] = {"products": found.counts}
+    columns: dict[str, ArrayLike] = {"products": found.counts}
     for name in found.off_unit:
         columns |= {f"{name}: constraint": found.off_unit[name], f"{name}: rotation": found.off_angle[name]}
     folder.numbers("coordinates_products", columns, digits=5)

@@ -12,7 +12,6 @@ and p = (M v, p1, p2, p3), bars are means of both ends of the step, and with Gha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from ..geometry import rotations
 from ..problems.linkages import hanging_chain
 
 Array = NDArray[np.float64]
-Numbers = NDArray[Any]  # of doubles, or complex where it is differentiated
+Numbers = np.ndarray  # of doubles, or complex where it is differentiated
 
 ALONG = 1e-30  # imaginary step of the derivative: exact, because all is polynomial or rational
 MOST, CONVERGED = 20, 3e-16
@@ -102,7 +101,7 @@ class Chain:
 
     def __init__(self, joint: str) -> None:
         problem = hanging_chain(joint)
-        system: Any = problem.system
+        system = problem.system
         self.hinged, self.n = joint == "revolute", len(system.bodies)
         self.mass, self.moments = float(system.bodies[0].mass), np.array(system.bodies[0].moments)
         self.gravity = np.array(system.gravity)

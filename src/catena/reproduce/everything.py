@@ -6,12 +6,15 @@ import html
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..output.files import write_text
 from ..output.page.citation import bibtex, readable
 from .errata import errata_html
 from .report import HEADINGS, Report
+
+if TYPE_CHECKING:
+    from .report import Reproduction
 
 SHOWN = 0.65  # pixels on the page for one of a picture
 STYLE = """
@@ -27,7 +30,7 @@ img { background: #fff; } tr.NO td { color: #ff8a80; } }
 """
 
 
-def write_page(folder: Path, made: Iterable[tuple[Any, Report]], *, version: str) -> Path:
+def write_page(folder: Path, made: Iterable[tuple[Reproduction, Report]], *, version: str) -> Path:
     """index.html in a folder whose subfolders hold the files of the reports."""
     parts = sorted(made, key=_place)
     sections = "\n".join(_section(folder, module, report) for module, report in parts)
@@ -50,14 +53,14 @@ def write_page(folder: Path, made: Iterable[tuple[Any, Report]], *, version: str
     return file
 
 
-def _place(part: tuple[Any, Report]) -> tuple[str, list[int], str]:
+def _place(part: tuple[Reproduction, Report]) -> tuple[str, list[int], str]:
     """Documents in the order of the alphabet, in each the numbers of figures as they follow, what has none at the end."""
     document, what = part[0].SOURCE
     number = re.search(r"\d+(\.\d+)*", what)
     return document, [int(digits) for digits in number[0].split(".")] if number else [2**31], what
 
 
-def _contents(parts: list[tuple[Any, Report]]) -> str:
+def _contents(parts: list[tuple[Reproduction, Report]]) -> str:
     """What is reproduced of each document, and where."""
     documents: dict[str, list[str]] = {}
     for module, report in parts:
@@ -73,7 +76,7 @@ def _contents(parts: list[tuple[Any, Report]]) -> str:
     return f"<nav><table><tr><th>document</th><th>table or figure</th><th>here</th></tr>{rows}</table></nav>"
 
 
-def _section(folder: Path, module: Any, report: Report) -> str:
+def _section(folder: Path, module: Reproduction, report: Report) -> str:
     body = "".join(
         f'<tr class="{cells[3]}">' + "".join(_cell(heading, cell) for heading, cell in zip(HEADINGS, cells, strict=True)) + "</tr>"
         for cells in (row.cells() for row in report.rows)

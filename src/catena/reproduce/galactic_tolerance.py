@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..methods.implicit import Gauss, RadauIIA, SunGeng
 from ..output.style import MARKERS, legend_above, line_style, new_figure, styled
 from ..problems.classic import galactic
 from .galactic import CASES, NOISY, Case, follow
 from .report import Folder, Report, Row, compared
 from .stopped import Stopped
+
+if TYPE_CHECKING:
+    pass
 
 NAME = "galactic-tolerance"
 ABOUT = "galactic orbit: the repeated column of the table, implicit equations solved to 1e-10 only"
@@ -76,9 +81,11 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 def count(case: Case, t_end: float) -> dict[str, int]:
     """Crossings without the start, by reading."""
+    method = case.method
+    assert isinstance(method, (Gauss, RadauIIA, SunGeng))
     return {
         r.name: follow(
-            galactic(), Stopped(case.method, r.tolerance(case.dt), r.afresh), dt=case.dt, t_end=t_end
+            galactic(), Stopped(method, r.tolerance(case.dt), r.afresh), dt=case.dt, t_end=t_end
         ).count - 1
         for r in readings()
     }  # fmt: skip

@@ -31,6 +31,8 @@ from .report import Folder, Report, Row, compared, small
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..systems.linkages.linkage import Linkage
+
 NAME = "hanging-chain"
 ABOUT = "two hanging chains of boxes: energy, momentum, joints, and the joints' velocities that were not shown [nielsen2013]"
 SOURCE = ("Nielsen and Krenk [nielsen2013]", "both examples: motion, energy, momentum, constraints")
@@ -87,7 +89,7 @@ NOTES = (
 class Motion:
     """A run of a chain, with the parts of its energy and its angular momentum from the states alone."""
 
-    run: Run
+    run: Run[Linkage]
 
     def column(self, name: str) -> Array:
         return np.asarray(self.run.data[name].values)
@@ -271,7 +273,7 @@ def _draw_snapshots(folder: Folder, motions: Motions) -> None:
         folder.picture("hanging_chain_snapshots", figure)
 
 
-def _draw_boxes(ax: Axes, position: Array, orientation: Array, run: Run, across: int) -> None:
+def _draw_boxes(ax: Axes, position: Array, orientation: Array, run: Run[Linkage], across: int) -> None:
     from matplotlib.patches import Polygon
     from scipy.spatial import ConvexHull
 

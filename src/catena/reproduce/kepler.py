@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def _times(*, steps: int) -> list[Row]:
     ]  # fmt: skip
 
 
-def _draw_orbits(folder: Folder, runs: dict[str, Run]) -> None:
+def _draw_orbits(folder: Folder, runs: Mapping[str, Run]) -> None:
     with styled():
         figure = new_figure(width=6.6, height=5.6)
         angle = np.linspace(0.0, 2.0 * np.pi, 401)
@@ -149,7 +150,7 @@ def _draw_orbits(folder: Folder, runs: dict[str, Run]) -> None:
         folder.numbers(f"kepler_{case.method.name}", columns | {"angular_momentum": data.angular_momentum})
 
 
-def _draw_errors(folder: Folder, runs: dict[str, Run]) -> None:
+def _draw_errors(folder: Folder, runs: Mapping[str, Run]) -> None:
     with styled():
         figure = new_figure(width=6.6, height=6.0)
         first, second = figure.subplots(2, 1, sharex=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +123,7 @@ def _claim_rows(explicit: Errors, symplectic: Errors, *, whole: bool) -> list[Ro
     """EulerA with 100 times the step over ExplicitEuler: below one where the claim holds."""
     orbit = explicit.time <= 2.0 * np.pi
     last = explicit.time > explicit.time[-1] - 2.0 * np.pi
-    cases: list[tuple[str, str, Any, bool | None]] = [
+    cases: list[tuple[str, str, NDArray[np.bool_] | slice, bool | None]] = [
         ("largest energy error of the first orbit", "energy", orbit, False),
         ("largest position error of the first orbit", "position", orbit, False),
     ]

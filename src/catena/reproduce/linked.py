@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from ..systems.articulated.layout import layout_of
 from ..systems.base import Array, State
 from ..systems.linkages.linkage import Linkage
 from .report import Folder, Report, Row, compared
+
+if TYPE_CHECKING:
+    from ..engine.build import Program
 
 NAME = "linked"
 ABOUT = "linked rigid bodies: a molecule of four particles, the misprint in its matrix, conditioning of long chains [kneller1994]"
@@ -139,10 +143,10 @@ def _matrix_rows() -> list[Row]:
     ]
 
 
-def field_at(program: object, z: Array) -> Array:
+def field_at(program: Program, z: Array) -> Array:
     """dz/dt by the text of the program."""
-    module, out = vars(program.module), np.zeros_like(z)  # type: ignore[attr-defined]
-    next(value for name, value in module.items() if name.endswith("_articulated_field"))(z, program.new_par(), out)  # type: ignore[attr-defined]
+    module, out = vars(program.module), np.zeros_like(z)
+    next(value for name, value in module.items() if name.endswith("_articulated_field"))(z, program.new_par(), out)
     return out
 
 

@@ -15,10 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..engine.build import build
 from ..engine.driver import Driver
@@ -27,6 +26,7 @@ from ..methods.partitioned import StormerVerlet
 from ..methods.rotations import SymmetricRotation, ThreeRotations
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.classic import henon_heiles
+from ..systems.base import State, System
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
 from .report import Folder, Report, Row, compared, power
@@ -52,7 +52,7 @@ class Case:
 
     title: str
     method: Method
-    make: Callable[[], tuple[Any, Any]]
+    make: Callable[[], tuple[System, State]]
     energy: Callable[[dict[str, Array]], Array]
     term: Callable[[dict[str, Array]], Array]
 
@@ -60,7 +60,7 @@ class Case:
 # Henon-Heiles -----------------------------------------------------------------------------------------------------
 
 
-def _separable() -> tuple[Any, Any]:
+def _separable() -> tuple[System, State]:
     problem = henon_heiles()
     return problem.system, problem.start
 
@@ -90,7 +90,7 @@ def _separable_term(columns: dict[str, Array], *, kick_first: bool) -> Array:
 # A free body ------------------------------------------------------------------------------------------------------
 
 
-def _body() -> tuple[Any, Any]:
+def _body() -> tuple[System, State]:
     system = FreeBody(Body(moments=MOMENTS))
     return system, system.start(angular_momentum=MOMENTUM)
 
@@ -168,7 +168,7 @@ def _rows(case: Case, dts: tuple[float, ...], values: Array) -> list[Row]:
 
 
 def _draw(folder: Folder, dts: tuple[float, ...], found: list[Array]) -> None:
-    columns: dict[str, Any] = {"dt": dts}
+    columns: dict[str, ArrayLike] = {"dt": dts}
     with styled():
         figure = new_figure(width=6.4, height=3.8)
         ax = figure.subplots()

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..engine.build import build
 from ..engine.driver import Driver
@@ -87,7 +86,7 @@ def _followed(method: Method, steps: int, *, projected: bool) -> tuple[float, fl
             driver.e[:] = 0.0
             project(driver.z, BODIES)
         parts.append(driver.first_row().rows)
-    columns: dict[str, Any] = problem.system.columns(np.concatenate(parts))
+    columns = problem.system.columns(np.concatenate(parts))
     momentum, energy = columns["total_angular_momentum"], columns["energy"]
     return float(np.abs(momentum - momentum[0]).max()), float(np.abs(energy - energy[0]).max()), driver.z + driver.e
 
@@ -125,7 +124,7 @@ def _rows(method: Method, found: Effect) -> list[Row]:
 
 def _draw(folder: Folder, effects: dict[Method, Effect]) -> None:
     names = [str(method) for method in effects]
-    columns: dict[str, Any] = {"method": names}
+    columns: dict[str, ArrayLike] = {"method": names}
     with styled():
         figure = new_figure(width=8.6, height=3.2)
         for ax, word, label in zip(

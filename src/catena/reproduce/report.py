@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,7 +63,7 @@ def compared(
     return Row(quantity, ours, reference, bool(abs(ours - reference) <= within), remark, digits)
 
 
-def small(quantity: str, value: Any, limit: float, *, remark: str = "") -> Row:
+def small(quantity: str, value: float, limit: float, *, remark: str = "") -> Row:
     """A row that agrees if the value, which must not be negative, stays below a limit."""
     return Row(quantity, float(value), f"< {limit:.2g}", bool(0.0 <= value < limit), remark, 2)
 
@@ -129,6 +129,18 @@ class Report:
         return table
 
 
+@runtime_checkable
+class Reproduction(Protocol):
+    """A module that computes something published again."""
+
+    NAME: str
+    ABOUT: str
+    SOURCE: tuple[str, str]
+
+    def reproduce(self, out: Path, *, quick: bool = False) -> Report:
+        """Pictures, numbers and a table of comparisons."""
+
+
 class Folder:
     """The directory that a reproduction writes into; remembers what it wrote."""
 
@@ -147,7 +159,7 @@ class Folder:
     def numbers(self, name: str, columns: Mapping[str, ArrayLike], *, digits: int = 17) -> None:
         """Save columns of equal length as CSV; 17 significant digits are all that a double has."""
 
-        def text(value: Any) -> Any:
+        def text(value: object) -> object:
             return f"{value:.{digits}g}" if isinstance(value, float) and digits < 17 else value
 
         arrays = [np.asarray(column).tolist() for column in columns.values()]
@@ -158,7 +170,7 @@ class Folder:
         self._csv(name, HEADINGS, [[row.quantity, row.ours, row.reference, row.agrees, row.remark] for row in rows])
         return Report(title, tuple(rows), tuple(self.files), tuple(notes))
 
-    def _csv(self, name: str, headings: Sequence[str], lines: Iterable[Iterable[Any]]) -> None:
+    def _csv(self, name: str, headings: Sequence[str], lines: Iterable[Iterable[object]]) -> None:
         self.files.append(self.path / f"{name}.csv")
         with replacing(self.files[-1]) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)

@@ -7,7 +7,7 @@ over millions of steps it shows (`catena.methods.iteration` stops at round-off i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from ..methods.base import Method, Stepper, Traits
 from ..methods.implicit import finish
 from ..methods.stages import begin, lane_count, used, whole_sweep
 from ..views import NOT_CONVERGED, View, dimension
+
+if TYPE_CHECKING:
+    from ..methods.implicit import Gauss, RadauIIA, SunGeng
 
 SWEEPS = 200
 
@@ -45,7 +48,7 @@ class Stopped(Method):
     afresh : whether each step is iterated from the state itself instead of the polynomial of the last step
     """
 
-    method: Any
+    method: Gauss | RadauIIA | SunGeng
     tolerance: float
     afresh: bool = False
 

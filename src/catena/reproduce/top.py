@@ -154,8 +154,9 @@ def _exact_rows(runs: dict[str, Run]) -> list[Row]:
 def _nutation_rows(run: Run) -> list[Row]:
     """Limits of the nutation against the roots of the cubic of Lagrange's top."""
     problem = symmetric_top("quaternion")
-    gravity = problem.system.potential.gravity  # type: ignore[attr-defined]
-    inertia = float(problem.system.body.moments[0])  # type: ignore[attr-defined]
+    gravity = problem.system.potential.gravity
+    assert gravity is not None
+    inertia = float(problem.system.body.moments[0])
     start = problem.start
     facts = nutation(inertia, gravity.strength, start.orientation, start.angular_momentum)
     cosine = _matrices(run)[:, 2, 2]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from ..problems.tops import symmetric_top
 from ..systems.base import State
 from ..systems.tops.top import Top
 from .report import Folder, Report, Row, compared, small
+
+if TYPE_CHECKING:
+    from ..systems.tops.top import Form
 
 NAME = "top-steps"
 ABOUT = "heavy symmetric top at the printed step: projection, QUAT-EM and RATTLE over time, and their errors"
@@ -60,7 +63,7 @@ class Scheme:
 
     title: str
     method: Method
-    form: Any = "quaternion"
+    form: Form = "quaternion"
     projected: bool = False
 
 
@@ -71,11 +74,13 @@ PROJECTION = (
 CONSERVING = (Scheme("QUAT-EM", QuatEM()), Scheme("RATTLE", Rattle()))
 
 
-def top(form: Any) -> tuple[Top, State]:
+def top(form: Form) -> tuple[Top, State]:
     """The printed top in one of its forms, and its start."""
     problem = symmetric_top("quaternion")
-    system: Any = problem.system
-    return Top(system.body, system.potential.gravity, form), problem.start
+    system = problem.system
+    gravity = system.potential.gravity
+    assert gravity is not None
+    return Top(system.body, gravity, form), problem.start
 
 
 def project(z: Array) -> None:

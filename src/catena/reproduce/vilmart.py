@@ -6,8 +6,9 @@ Beside it the question of Fasso [fasso2003]: how much the order of the axes matt
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +27,9 @@ from ..simulation import simulate
 from . import axis_orders
 from .body_structure import DT, KEPT, Structure, leading_power, measured_structure, step_defects
 from .report import Folder, Report, Row, compared
+
+if TYPE_CHECKING:
+    from ..systems.free_body import FreeBody
 
 NAME = "vilmart"
 ABOUT = "free rigid body: table of properties of the integrators, measured, and the book [vilmart2015]; orders of axes [fasso2003]"
@@ -145,7 +149,7 @@ def _defects(folder: Folder, methods: Sequence[Method]) -> list[Row]:
     return rows
 
 
-def _book_rows(runs: dict[Method, Run]) -> list[Row]:
+def _book_rows(runs: Mapping[Method, Run[FreeBody]]) -> list[Row]:
     final = runs[FIGURE_METHOD].final
     q = final.orientation * np.sign(final.orientation @ np.array(BOOK_Q))
     pairs = [(f"y{k + 1}", final.angular_momentum[k], BOOK_Y[k]) for k in range(3)]
@@ -166,7 +170,7 @@ def _book_rows(runs: dict[Method, Run]) -> list[Row]:
     return rows
 
 
-def _errors(run: Run) -> np.ndarray:
+def _errors(run: Run[FreeBody]) -> np.ndarray:
     """Largest error of y and q at each sample, against Jacobi's solution."""
     exact = run.system.exact(run.data.time.values, run.plan.start)
     q, right = run.data.orientation.values, exact.orientation
@@ -189,7 +193,7 @@ def _draw_book(folder: Folder, run: Run) -> None:
     folder.numbers("vilmart_book", {"time": data.time.values} | columns_of)
 
 
-def _draw_errors(folder: Folder, runs: dict[Method, Run]) -> None:
+def _draw_errors(folder: Folder, runs: Mapping[Method, Run[FreeBody]]) -> None:
     """Error and energy error of each method over time."""
     with styled():
         figure = new_figure(width=7.6, height=4.0)

@@ -7,7 +7,7 @@ which it is. In a run store every chunk was written, so both are damage, and hav
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import xarray
 from zarr.storage import LocalStore
@@ -17,7 +17,8 @@ from catena.store.layout import decode_chunk
 from catena.store.reading import read_layout
 
 if TYPE_CHECKING:
-    from zarr.core.buffer import Buffer
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import Buffer, BufferPrototype
 
 BETWEEN = "/c/"  # in the key of a chunk: after the name of its array, before its number
 
@@ -39,11 +40,15 @@ class VerifiedStore(LocalStore):
             for column in stream.columns
         }
 
-    async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Buffer | None:
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
         """The content of a file; None if it is not there and need not be."""
         return self._verified(key, await super().get(key, prototype, byte_range))
 
-    def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Buffer | None:
+    def get_sync(
+        self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
         """As `get`."""
         return self._verified(key, super().get_sync(key, prototype=prototype, byte_range=byte_range))
 

@@ -10,7 +10,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from math import isfinite, prod
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
+
+from ..plain import Json
 
 MOST = 2**48  # of any count in a store: bytes of it are still a whole number of 64 bits
 WHOLE = 2**63  # of any whole number
@@ -23,35 +25,34 @@ SHOWN = 60  # characters of a value in a message
 Seen = TypeVar("Seen")
 
 
-def read_json(data: bytes) -> Any:
+def read_json(data: bytes) -> Json:
     """The content of a JSON text as catena writes it: finite numbers, whole ones of 64 bits, text without halves of letters."""
     try:
-        content = json.loads(data)
+        content: Json = json.loads(data)
     except RecursionError:
         raise ValueError(f"holds more than {DEEPEST} tables inside each other") from None
     _check_plain(content)
     return content
 
 
-def _check_plain(content: Any) -> None:
+def _check_plain(content: Json) -> None:
     """One level after the other, without recursion: tables inside each other must not end the program."""
     level = [content]
     for _ in range(DEEPEST):
-        inner: list[Any] = []
+        inner: list[Json] = []
         for one in level:
-            kind = type(one)
-            if kind is float:
+            if isinstance(one, float):
                 if one - one != 0.0:
                     raise ValueError(f"holds {one}, which is no finite number")
-            elif kind is list:
+            elif isinstance(one, list):
                 inner += one
-            elif kind is dict:
+            elif isinstance(one, dict):
                 inner += one  # its keys
                 inner += one.values()
-            elif kind is int:
+            elif isinstance(one, int):
                 if not -WHOLE <= one < WHOLE:
                     raise ValueError(f"holds {shown(one)}, which has more than 64 bits")
-            elif kind is str and not one.isascii() and any("\ud800" <= letter <= "\udfff" for letter in one):
+            elif isinstance(one, str) and not one.isascii() and any("\ud800" <= letter <= "\udfff" for letter in one):
                 raise ValueError(f"holds {shown(one)}, which has half of a letter")
         if not inner:
             return
@@ -59,13 +60,13 @@ def _check_plain(content: Any) -> None:
     raise ValueError(f"holds more than {DEEPEST} tables inside each other")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value in a message: on one line, and not all of a long one."""
     text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def table(value: Any, field: str, *, needs: Iterable[str] = ()) -> dict[str, Any]:
+def table(value: object, field: str, *, needs: Iterable[str] = ()) -> dict[str, Json]:
     """A table with at least these keys."""
     if not isinstance(value, dict):
         raise ValueError(f"{field} = {shown(value)} is not a table")
@@ -75,70 +76,101 @@ def table(value: Any, field: str, *, needs: Iterable[str] = ()) -> dict[str, Any
     return value
 
 
-def listed(value: Any, field: str) -> list[Any]:
+def listed(value: object, field: str) -> list[Json]:
     """A list."""
     if not isinstance(value, list):
         raise ValueError(f"{field} = {shown(value)} is not a list")
     return value
 
 
-def text(value: Any, field: str) -> str:
+def text(value: object, field: str) -> str:
     """A text."""
     if not isinstance(value, str):
         raise ValueError(f"{field} = {shown(value)} is not a text")
     return value
 
 
-def truth(value: Any, field: str) -> bool:
+def truth(value: object, field: str) -> bool:
     """true or false."""
     if not isinstance(value, bool):
         raise ValueError(f"{field} = {shown(value)} is not true or false")
     return value
 
 
-def whole(value: Any, field: str, *, least: int = 0, below: int = MOST) -> int:
+def whole(value: object, field: str, *, least: int = 0, below: int = MOST) -> int:
     """A whole number in a range."""
     if type(value) is not int or not least <= value < below:
         raise ValueError(f"{field} = {shown(value)} is not a whole number from {least} to {below - 1}")
     return value
 
 
-def number(value: Any, field: str) -> float:
+def number(value: object, field: str) -> float:
     """A finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
         raise ValueError(f"{field} = {shown(value)} is not a finite number")
     return float(value)
 
 
-def all_of(check: Callable[[Any, str], Seen], values: Any, field: str) -> list[Seen]:
+def all_of(check: Callable[[object, str], Seen], values: object, field: str) -> list[Seen]:
     """A list of things that each pass a check."""
     return [check(value, f"{field}[{place}]") for place, value in enumerate(listed(values, field))]
 
 
-def check_layout(content: Any) -> None:
-    """The kinds and ranges of all that spec.json says about arrays; names are looked at by `Layout`."""
-    table(content, "it", needs=("spec", "attributes", "rows_per_commit", "streams"))
-    table(content["spec"], "spec")
-    table(content["attributes"], "attributes")
-    whole(content["rows_per_commit"], "rows_per_commit", least=1)
-    given = all_of(text, content.get("given", []), "given")
+class ColumnTable(NamedTuple):
+    """What spec.json says of a column."""
+
+    name: str
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+    attributes: dict[str, Json]
+    chunk_rows: int
+
+
+class StreamTable(NamedTuple):
+    """What spec.json says of a stream."""
+
+    name: str
+    dim: str
+    fixed: int
+    columns: list[ColumnTable]
+
+
+class LayoutTable(NamedTuple):
+    """What spec.json says."""
+
+    spec: dict[str, Json]
+    attributes: dict[str, Json]
+    rows_per_commit: int
+    given: tuple[str, ...]
+    streams: list[StreamTable]
+
+
+def check_layout(content: Json) -> LayoutTable:
+    """All that spec.json says about arrays, of the right kinds and in range; names are looked at by `Layout`."""
+    told = table(content, "it", needs=("spec", "attributes", "rows_per_commit", "streams"))
+    spec = table(told["spec"], "spec")
+    attributes = table(told["attributes"], "attributes")
+    rows_per_commit = whole(told["rows_per_commit"], "rows_per_commit", least=1)
+    given = tuple(all_of(text, told.get("given", []), "given"))
     if len(set(given)) < len(given):
-        raise ValueError(f"given = {shown(given)} names an array twice")
-    for place, stream in enumerate(listed(content["streams"], "streams")):
-        field = f"streams[{place}]"
-        table(stream, field, needs=("name", "dim", "columns"))
-        text(stream["name"], f"{field}.name")
-        text(stream["dim"], f"{field}.dim")
-        fixed = whole(stream.get("fixed", 0), f"{field}.fixed")
-        for number_, column in enumerate(listed(stream["columns"], f"{field}.columns")):
-            _check_column(column, f"{field}.columns[{number_}]", fixed)
+        raise ValueError(f"given = {shown(list(given))} names an array twice")
+    return LayoutTable(spec, attributes, rows_per_commit, given, all_of(_checked_stream, told["streams"], "streams"))
 
 
-def _check_column(column: Any, field: str, fixed: int) -> None:
-    table(column, field, needs=("name", "shape", "dims", "attributes", "chunk_rows"))
-    text(column["name"], f"{field}.name")
-    all_of(text, column["dims"], f"{field}.dims")
-    table(column["attributes"], f"{field}.attributes")
+def _checked_stream(value: object, field: str) -> StreamTable:
+    stream = table(value, field, needs=("name", "dim", "columns"))
+    name = text(stream["name"], f"{field}.name")
+    dim = text(stream["dim"], f"{field}.dim")
+    fixed = whole(stream.get("fixed", 0), f"{field}.fixed")
+    columns = all_of(lambda column, place: _checked_column(column, place, fixed), stream["columns"], f"{field}.columns")
+    return StreamTable(name, dim, fixed, columns)
+
+
+def _checked_column(value: object, field: str, fixed: int) -> ColumnTable:
+    column = table(value, field, needs=("name", "shape", "dims", "attributes", "chunk_rows"))
+    name = text(column["name"], f"{field}.name")
+    dims = all_of(text, column["dims"], f"{field}.dims")
+    attributes = table(column["attributes"], f"{field}.attributes")
     shape = all_of(lambda size, where: whole(size, where, least=1), column["shape"], f"{field}.shape")
     rows = whole(column["chunk_rows"], f"{field}.chunk_rows", least=1)
     if prod(shape) >= MOST:
@@ -147,32 +179,52 @@ def _check_column(column: Any, field: str, fixed: int) -> None:
         raise ValueError(f"{field}.chunk_rows = {rows} is not the length {fixed} of its stream")
     if not fixed and rows > 1 and rows * prod(shape) * ROW_BYTES > CHUNK_BYTES:
         raise ValueError(f"{field}.chunk_rows = {rows} makes chunks of more than {CHUNK_BYTES} bytes")
+    return ColumnTable(name, tuple(shape), tuple(dims), attributes, rows)
 
 
-def check_head(head: Any) -> None:
-    """The kinds and ranges of all that stands before the arrays of a state file."""
-    table(head, "it", needs=("generation", "layout", "partial", "step", "finished", "rows", "head", "arrays"))
-    whole(head["generation"], "generation", below=2**62)
-    whole(head["step"], "step", below=2**62)
-    truth(head["finished"], "finished")
-    text(head["layout"], "layout")
-    table(head["head"], "head")
-    for name, rows in table(head["rows"], "rows").items():
-        whole(rows, f"rows.{name}")
-    for name, crc in table(head["partial"], "partial").items():
-        whole(crc, f"partial.{name}", below=2**32)
-    names = []
-    for place, entry in enumerate(listed(head["arrays"], "arrays")):
-        field = f"arrays[{place}]"
-        if len(listed(entry, field)) != 3:
-            raise ValueError(f"{field} = {shown(entry)} is not a name, a type and a shape")
-        names.append(text(entry[0], f"{field}[0]"))
-        if not NUMERIC.fullmatch(text(entry[1], f"{field}[1]")):
-            raise ValueError(f"{field}[1] = {shown(entry[1])} is not a type of numbers")
-        if prod(all_of(whole, entry[2], f"{field}[2]")) >= MOST:
-            raise ValueError(f"{field}[2] = {shown(entry[2])} has too many numbers")
+class HeadTable(NamedTuple):
+    """What stands before the arrays of a state file; of each of these its name, type and shape."""
+
+    generation: int
+    layout: str
+    partial: dict[str, int]
+    step: int
+    finished: bool
+    rows: dict[str, int]
+    head: dict[str, Json]
+    arrays: list[tuple[str, str, list[int]]]
+
+
+def check_head(content: Json) -> HeadTable:
+    """All that stands before the arrays of a state file, of the right kinds and in range."""
+    told = table(content, "it", needs=("generation", "layout", "partial", "step", "finished", "rows", "head", "arrays"))
+    generation = whole(told["generation"], "generation", below=2**62)
+    step = whole(told["step"], "step", below=2**62)
+    finished = truth(told["finished"], "finished")
+    layout = text(told["layout"], "layout")
+    head = table(told["head"], "head")
+    rows = {name: whole(count, f"rows.{name}") for name, count in table(told["rows"], "rows").items()}
+    partial = {
+        name: whole(crc, f"partial.{name}", below=2**32) for name, crc in table(told["partial"], "partial").items()
+    }
+    arrays = all_of(_checked_array, told["arrays"], "arrays")
+    names = [name for name, _, _ in arrays]
     if len(set(names)) < len(names):
         raise ValueError(f"arrays names one of {shown(names)} twice")
+    return HeadTable(generation, layout, partial, step, finished, rows, head, arrays)
+
+
+def _checked_array(value: object, field: str) -> tuple[str, str, list[int]]:
+    entry = listed(value, field)
+    if len(entry) != 3:
+        raise ValueError(f"{field} = {shown(entry)} is not a name, a type and a shape")
+    name, kind = text(entry[0], f"{field}[0]"), text(entry[1], f"{field}[1]")
+    if not NUMERIC.fullmatch(kind):
+        raise ValueError(f"{field}[1] = {shown(kind)} is not a type of numbers")
+    shape = all_of(whole, entry[2], f"{field}[2]")
+    if prod(shape) >= MOST:
+        raise ValueError(f"{field}[2] = {shown(shape)} has too many numbers")
+    return name, kind, shape
 
 
 def check_rows(

@@ -15,11 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from catena.plain import Json
 from catena.store.checking import check_head, check_rows, read_json
 from catena.store.files import read_file
 from catena.store.layout import PRIVATE, Layout, canonical_json
@@ -47,8 +46,8 @@ class Checkpoint:
     step: int
     finished: bool
     rows: dict[str, int]
-    head: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
+    head: Mapping[str, Json]
+    arrays: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -104,26 +103,25 @@ def unpack(data: bytes) -> Slot:
         raise ValueError("fails its checksum")
     start = len(MAGIC) + LENGTH_BYTES
     end = start + int.from_bytes(body[len(MAGIC) : start], "little")
-    head = read_json(bytes(body[start:end]))
-    check_head(head)
-    sizes = [np.dtype(kind).itemsize * prod(shape) for _, kind, shape in head["arrays"]]
+    head = check_head(read_json(bytes(body[start:end])))
+    sizes = [np.dtype(kind).itemsize * prod(shape) for _, kind, shape in head.arrays]
     if end + sum(sizes) != len(body):
         raise ValueError(f"has {len(body) - end} bytes of arrays instead of {sum(sizes)}")
     arrays = {}
-    for (name, kind, shape), size in zip(head["arrays"], sizes, strict=True):
+    for (name, kind, shape), size in zip(head.arrays, sizes, strict=True):
         arrays[name] = np.frombuffer(body, dtype=kind, count=prod(shape), offset=end).reshape(shape).copy()
         end += size
-    checkpoint = Checkpoint(head["step"], head["finished"], head["rows"], head["head"], arrays)
-    return Slot(head["generation"], head["layout"], head["partial"], checkpoint)
+    checkpoint = Checkpoint(head.step, head.finished, head.rows, head.head, arrays)
+    return Slot(head.generation, head.layout, head.partial, checkpoint)
 
 
-def pack_given(arrays: Mapping[str, NDArray[Any]], *, layout: Layout) -> bytes:
+def pack_given(arrays: Mapping[str, np.ndarray], *, layout: Layout) -> bytes:
     """The bytes of the file of the arrays given at creation: those of a checkpoint before the first step."""
     start = Checkpoint(0, False, layout.first_rows(), {}, dict(arrays))
     return pack(Slot(0, layout.digest(), {}, start))
 
 
-def read_given(store: Path, layout: Layout) -> dict[str, NDArray[Any]]:
+def read_given(store: Path, layout: Layout) -> dict[str, np.ndarray]:
     """The arrays given at creation; ValueError if the file is not whole."""
     if not layout.given:
         return {}
@@ -195,7 +193,7 @@ def sound_slots(slots: list[Slot], damage: list[str], layout: Layout) -> tuple[l
     return sound, wrong
 
 
-def _portable(name: str, array: NDArray[Any]) -> NDArray[Any]:
+def _portable(name: str, array: np.ndarray) -> np.ndarray:
     array = np.asarray(array)
     if array.dtype.kind not in "biufc":
         raise TypeError(f"checkpoint array {name!r} has type {array.dtype}, not a numeric one")

@@ -23,13 +23,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.store.checking import check_layout, read_json, shown
+from catena.plain import Json
+from catena.store.checking import LayoutTable, check_layout, read_json, shown
 
 FORMAT = 1
 CHUNK_BYTES_AIM = 2**18  # rewritten at every commit until it is full, so small
@@ -58,7 +58,7 @@ class Column:
     name: str
     shape: tuple[int, ...] = ()
     dims: tuple[str, ...] = ()
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Layout:
     given : names of the arrays given at creation
     """
 
-    spec: dict[str, Any]
-    attributes: dict[str, Any]
+    spec: Mapping[str, Json]
+    attributes: Mapping[str, Json]
     streams: tuple[Stream, ...]
     rows_per_commit: int
     chunk_rows: dict[str, int]
@@ -104,8 +104,8 @@ class Layout:
     def plan(
         cls,
         *,
-        spec: dict[str, Any],
-        attributes: dict[str, Any],
+        spec: Mapping[str, Json],
+        attributes: Mapping[str, Json],
         streams: tuple[Stream, ...],
         rows_per_commit: int,
         given: Iterable[str] = (),
@@ -124,7 +124,7 @@ class Layout:
 
     def to_bytes(self) -> bytes:
         """The text of spec.json, with its own checksum."""
-        content = {
+        content: dict[str, Json] = {
             "format": FORMAT,
             "spec": self.spec,
             "attributes": self.attributes,
@@ -155,13 +155,13 @@ class Layout:
     def from_bytes(cls, data: bytes, *, where: str) -> Layout:
         """Read the text of spec.json; StoreError if it is of another format or damaged."""
         try:
-            content = read_json(data)
-            version = content["format"]
-            content.pop("sha256", None)
+            told = read_json(data)
         except ValueError as refusal:
             raise _damaged_spec(where, f": {refusal}") from None
-        except (TypeError, KeyError, AttributeError):
-            raise _damaged_spec(where) from None
+        if not isinstance(told, dict) or "format" not in told:
+            raise _damaged_spec(where)
+        content: dict[str, Json] = {name: value for name, value in told.items() if name != "sha256"}
+        version = content["format"]
         if version != FORMAT:
             raise StoreError(
                 f"the store has format {shown(version)}, this catena reads format {FORMAT}",
@@ -171,8 +171,7 @@ class Layout:
         if data != _with_checksum(content):
             raise _damaged_spec(where)
         try:  # a checksum tells nothing about who made it
-            check_layout(content)
-            layout = cls._from_content(content)
+            layout = cls._from_table(check_layout(content))
             _check_names(layout.streams, layout.attributes)
         except StoreError as refusal:
             raise _not_ours(f"{refusal.where + ': ' if refusal.where else ''}{refusal.wrong}", where) from None
@@ -181,26 +180,20 @@ class Layout:
         return layout
 
     @classmethod
-    def _from_content(cls, content: dict[str, Any]) -> Layout:
+    def _from_table(cls, told: LayoutTable) -> Layout:
         streams = tuple(
             Stream(
-                stream["name"],
-                stream["dim"],
-                tuple(
-                    Column(column["name"], tuple(column["shape"]), tuple(column["dims"]), column["attributes"])
-                    for column in stream["columns"]
-                ),
-                stream.get("fixed", 0),
+                stream.name,
+                stream.dim,
+                tuple(Column(column.name, column.shape, column.dims, column.attributes) for column in stream.columns),
+                stream.fixed,
             )
-            for stream in content["streams"]
+            for stream in told.streams
         )
-        chunk_rows = {
-            column["name"]: column["chunk_rows"] for stream in content["streams"] for column in stream["columns"]
-        }
-        given = tuple(content.get("given", ()))
-        return cls(content["spec"], content["attributes"], streams, content["rows_per_commit"], chunk_rows, given)
+        chunk_rows = {column.name: column.chunk_rows for stream in told.streams for column in stream.columns}
+        return cls(told.spec, told.attributes, streams, told.rows_per_commit, chunk_rows, told.given)
 
-    def array_metadata(self, stream: Stream, column: Column, *, rows: int) -> dict[str, Any]:
+    def array_metadata(self, stream: Stream, column: Column, *, rows: int) -> dict[str, Json]:
         """The Zarr v3 metadata of a column with so many rows."""
         return {
             "zarr_format": 3,
@@ -310,12 +303,12 @@ def chunk_checksum(data: bytes) -> int:
     return int.from_bytes(data[-CHECKSUM_BYTES:], "little")
 
 
-def canonical_json(content: Any) -> bytes:
+def canonical_json(content: Json) -> bytes:
     """JSON text that is the same for equal content: sorted keys, ASCII, no NaN."""
     return (json.dumps(content, sort_keys=True, allow_nan=False) + "\n").encode("ascii")
 
 
-def _with_checksum(content: dict[str, Any]) -> bytes:
+def _with_checksum(content: Mapping[str, Json]) -> bytes:
     return canonical_json({**content, "sha256": hashlib.sha256(canonical_json(content)).hexdigest()})
 
 
@@ -334,7 +327,7 @@ def _not_ours(why: str, where: str) -> StoreError:
     )  # fmt: skip
 
 
-def _check_names(streams: tuple[Stream, ...], attributes: dict[str, Any]) -> None:
+def _check_names(streams: tuple[Stream, ...], attributes: Mapping[str, Json]) -> None:
     """What xarray refuses or warns about must not get into a store."""
     if "format" in attributes:
         raise StoreError("the attribute 'format' belongs to the store", do="choose another name")

@@ -7,17 +7,17 @@ None of this takes the lock, so a run at work can be looked at too. The arrays t
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf, prod
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.store.checking import read_json
+from catena.plain import Json
+from catena.store.checking import listed, read_json, table, whole
 from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, slot_marks, sound_slots
 from catena.store.files import explained, read_file
 from catena.store.foreign import foreign_entries, special_entries
@@ -38,7 +38,7 @@ from catena.store.layout import (
 MOST_NAMED = 100  # damaged chunks of a column
 
 
-def read_spec(path: str | Path) -> dict[str, Any]:
+def read_spec(path: str | Path) -> Mapping[str, Json]:
     """What the run was created with: the caller's `spec`.
 
     Raises
@@ -48,7 +48,7 @@ def read_spec(path: str | Path) -> dict[str, Any]:
     return read_layout(Path(path)).spec
 
 
-def read_attributes(path: str | Path) -> dict[str, Any]:
+def read_attributes(path: str | Path) -> Mapping[str, Json]:
     """What the store says of itself to any reader: the attributes it was created with.
 
     Raises
@@ -284,10 +284,16 @@ def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: boo
 
 def _claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]:
     try:
-        arrays = read_json(root)["consolidated_metadata"]["metadata"]
-        yield {stream.name: int(arrays[stream.columns[0].name]["shape"][0]) for stream in layout.streams}
-    except (ValueError, TypeError, KeyError, IndexError):
+        consolidated = table(table(read_json(root), "it")["consolidated_metadata"], "consolidated_metadata")
+        arrays = table(consolidated["metadata"], "metadata")
+        yield {stream.name: _length(arrays[stream.columns[0].name]) for stream in layout.streams}
+    except (ValueError, KeyError, IndexError):
         return
+
+
+def _length(metadata: Json) -> int:
+    """Rows that the metadata of an array tell of; ValueError, KeyError or IndexError if they are none."""
+    return whole(listed(table(metadata, "it")["shape"], "shape")[0], "shape[0]")
 
 
 def _array_metadata_damage(store: Path, layout: Layout, *, rows: dict[str, int], exact: bool) -> Iterator[str]:
@@ -297,11 +303,11 @@ def _array_metadata_damage(store: Path, layout: Layout, *, rows: dict[str, int],
             name = f"{column.name}/{ROOT_METADATA}"
             try:
                 data = read_file(store / name)
-                length = int(read_json(data)["shape"][0])
+                length = _length(read_json(data))
             except FileNotFoundError:
                 yield f"{name} is missing"
                 continue
-            except (ValueError, TypeError, KeyError, IndexError):
+            except (ValueError, KeyError, IndexError):
                 yield f"{name} is damaged"
                 continue
             committed = rows[stream.name]

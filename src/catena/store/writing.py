@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from catena.errors import StoreError
+from catena.plain import Json
 from catena.store.checkpoint import GIVEN, SLOTS, Checkpoint, Slot, pack, pack_given, read_given, slot_path
 from catena.store.files import (
     acquire_lock,
@@ -77,12 +77,12 @@ class Store:
         cls,
         path: str | Path,
         *,
-        spec: dict[str, Any],
-        attributes: dict[str, Any],
+        spec: Mapping[str, Json],
+        attributes: Mapping[str, Json],
         streams: tuple[Stream, ...],
         rows_per_commit: int,
         fixed: Mapping[str, NDArray[np.float64]] | None = None,
-        given: Mapping[str, NDArray[Any]] | None = None,
+        given: Mapping[str, np.ndarray] | None = None,
     ) -> Store:
         """Create an empty store.
 
@@ -173,7 +173,7 @@ class Store:
         return store, slot.checkpoint if slot else None
 
     @property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Mapping[str, Json]:
         """What the store was created with."""
         return self._layout.spec
 
@@ -185,7 +185,7 @@ class Store:
         return self._slot.checkpoint
 
     @property
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> Mapping[str, Json]:
         """What the store says of itself to any reader."""
         return self._layout.attributes
 
@@ -199,7 +199,7 @@ class Store:
         """What can be appended."""
         return self._layout.streams
 
-    def given(self) -> dict[str, NDArray[Any]]:
+    def given(self) -> dict[str, np.ndarray]:
         """The arrays given at creation; StoreError if they are damaged."""
         with explained(self._path):
             try:
@@ -247,7 +247,7 @@ class Store:
                 self._tails[column.name].extend(values[column.name], self._put)
 
     def commit(
-        self, *, step: int, head: dict[str, Any], arrays: Mapping[str, NDArray[Any]], finished: bool = False
+        self, *, step: int, head: Mapping[str, Json], arrays: Mapping[str, np.ndarray], finished: bool = False
     ) -> None:
         """Make all rows appended until now visible to readers, and the run resumable from here.
 

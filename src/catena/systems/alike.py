@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 
 Thing = TypeVar("Thing", bound=Hashable)
+Scalar = TypeVar("Scalar", bound=np.generic)
 LISTED = 1000  # things that are described one by one
 
 
@@ -35,7 +36,7 @@ class Alike(Generic[Thing]):
     >>> row = Alike(["a", "b", "a", "a"])
     >>> row.distinct, row.which.tolist(), row.first.tolist()
     (('a', 'b'), [0, 1, 0, 0], [0, 1])
-    >>> row.each(ord).tolist()
+    >>> row.each(ord, np.int64).tolist()
     [97, 98, 97, 97]
     """
 
@@ -54,7 +55,13 @@ class Alike(Generic[Thing]):
         """Where each of the distinct ones stands first."""
         return np.unique(self.which, return_index=True)[1].astype(np.int64)
 
-    def each(self, of: Callable[[Thing], ArrayLike], dtype: Any = None) -> NDArray[Any]:
+    @overload
+    def each(self, of: Callable[[Thing], ArrayLike]) -> NDArray[np.float64]: ...
+
+    @overload
+    def each(self, of: Callable[[Thing], ArrayLike], dtype: type[Scalar]) -> NDArray[Scalar]: ...
+
+    def each(self, of: Callable[[Thing], ArrayLike], dtype: type[np.generic] = np.float64) -> np.ndarray:
         """What a function gives for each thing, with a leading axis for all of them."""
         return np.array([of(thing) for thing in self.distinct], dtype=dtype)[self.which]
 

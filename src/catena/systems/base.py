@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernel import Numbers, Parameters
 from ..markup import html_table
+from ..plain import Json
 from ..registry import Registry
 from ..views import View
 
 if TYPE_CHECKING:
+    import xarray
+
     from .phase_space import PhaseSpace
     from .scene import Scene
 
 Array = NDArray[np.float64]
+Samples: TypeAlias = "Mapping[str, Array] | xarray.Dataset"  # arrays along `time`, by name
 SHOWN = 12  # numbers of a field that a repr writes out
 
 
@@ -84,14 +89,35 @@ class System:
     """Base of all systems. A system is frozen: changing a parameter gives another one."""
 
     kind: ClassVar[str]
-    title: str  # names the system in messages; free of parameter values
-    fields: tuple[Field, ...]
-    invariants: tuple[Invariant, ...]
-    default_method: tuple[str, dict[str, Any]]
+    start: Callable[..., State]  # a state, by what the system needs
     with_ground: ClassVar[frozenset[str]] = (
         frozenset()
     )  # arrays of par whose last row kernels call number -1: the ground
-    smoothness: float = math.inf  # how many derivatives of the energy are continuous along every motion
+
+    @property
+    def title(self) -> str:
+        """Names the system in messages; free of parameter values."""
+        raise NotImplementedError
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """What a state holds."""
+        raise NotImplementedError
+
+    @property
+    def invariants(self) -> tuple[Invariant, ...]:
+        """What the motion keeps, and what is recorded beside it."""
+        raise NotImplementedError
+
+    @property
+    def default_method(self) -> tuple[str, dict[str, Json]]:
+        """Kind and arguments of the method that is used where none is given."""
+        raise NotImplementedError
+
+    @property
+    def smoothness(self) -> float:
+        """How many derivatives of the energy are continuous along every motion."""
+        return math.inf
 
     @property
     def in_words(self) -> str:
@@ -113,11 +139,11 @@ class System:
         """What the system lets a method see under this name, or None."""
         raise NotImplementedError
 
-    def parameter_arrays(self) -> dict[str, NDArray[Any]]:
+    def parameter_arrays(self) -> Mapping[str, Numbers]:
         """The parameters as arrays, by the names that kernels use: `par.<name>`."""
         raise NotImplementedError
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """The system as a case writes it: JSON that `system_from` turns back into the same system."""
         raise NotImplementedError
 
@@ -129,7 +155,7 @@ class System:
         """Which part of the system has no energy in a state whose energy is not defined."""
         return "start"
 
-    def happenings(self, samples: Any) -> Iterator[tuple[str, float, int, dict[str, NDArray[Any]]]]:
+    def happenings(self, samples: Samples) -> Iterator[tuple[str, float, int, dict[str, Numbers]]]:
         """What samples (arrays along `time` by name, such as a Dataset) show by themselves, and what changes what a run means, such as a torn link:
         name, time, first sample that shows it, more data."""
         return iter(())
@@ -162,7 +188,7 @@ class System:
         """Number of the body that turns fastest; None if there is but one."""
         return None
 
-    def blamed(self, par: Any) -> str:
+    def blamed(self, par: Parameters) -> str:
         """What a step that failed could not meet, from the parameters of its run; empty if that is not known."""
         return ""
 
@@ -191,6 +217,14 @@ class System:
         return cut
 
 
+if TYPE_CHECKING:  # Python 3.13 has it in typing
+    from typing_extensions import TypeVar as _TypeVar
+
+    Moved = _TypeVar("Moved", bound=System, default=System, covariant=True)
+else:
+    Moved = TypeVar("Moved", bound=System, covariant=True)
+
+
 SYSTEMS: Registry[type[System]] = Registry("system", group="catena.systems", home=__package__)
 AnySystem = TypeVar("AnySystem", bound=type[System])
 
@@ -201,7 +235,7 @@ def register(system: AnySystem) -> AnySystem:
     return system
 
 
-def system_from(description: Mapping[str, Any]) -> System:
+def system_from(description: Mapping[str, object]) -> System:
     """The system that `describe` (or a case) wrote down."""
     arguments = dict(description)
     return SYSTEMS.find(arguments.pop("kind", None))(**arguments)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Any, Literal
+from typing import Literal
 from warnings import warn
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import CatenaWarning, InputError, nearest
 from ..geometry import inertia, rotations
 from ..markup import html_table
+from ..plain import Json
 from .base import Array
 from .numbers import finite_number, finite_numbers
 
@@ -84,7 +85,7 @@ class Body:
     frame: Array
     kind: Literal["solid", "planar", "linear", "point"]
     particles: Particles
-    _description: Mapping[str, Any]
+    _description: Mapping[str, Json]
 
     def __init__(self, mass: float = 1.0, moments: ArrayLike = (1.0, 2.0, 3.0)) -> None:
         mass, values = _positive(mass, "Body.mass"), _lengths(moments, (3,), "Body.moments")
@@ -228,7 +229,7 @@ class Body:
         )  # fmt: skip
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> Body:
+    def from_description(cls, description: Mapping[str, object]) -> Body:
         """The body that `describe` (or a case) wrote down.
 
         Examples
@@ -260,14 +261,14 @@ class Body:
                 raise InputError(f"a body of shape {shape!r} needs {name}", where=f"body.{name}", do="add it")
         return ways[shape](**arguments)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """The body as a case writes it: JSON that `from_description` turns back into the same body, bit for bit."""
         return json.loads(self._text)
 
     @property
     def shape(self) -> str:
         """How the body was given: "box", "particles", "mesh", ...; its dimensions are in `describe()`."""
-        return self._description.get("shape", "moments")
+        return str(self._description.get("shape", "moments"))
 
     @cached_property
     def frame_matrix(self) -> Array:
@@ -319,7 +320,7 @@ class Body:
         return json.dumps(self._description)
 
     @classmethod
-    def _of_extents(cls, description: dict[str, Any], mass: float, extents: Array, parts: Array) -> Body:
+    def _of_extents(cls, description: dict[str, Json], mass: float, extents: Array, parts: Array) -> Body:
         """A shape along the axes whose second moments are m extent^2 / part."""
         where = f"Body.{description['shape']}"
         mass = _positive(mass, f"{where}.mass")
@@ -330,7 +331,7 @@ class Body:
 
     @classmethod
     def _of_particles(
-        cls, description: Mapping[str, Any], x: Array, masses: Array, types: tuple[int | str, ...]
+        cls, description: Mapping[str, Json], x: Array, masses: Array, types: tuple[int | str, ...]
     ) -> Body:
         mass, center, relative = inertia.centered(x, masses)
         return cls._of_points(
@@ -342,7 +343,7 @@ class Body:
     @classmethod
     def _of_points(
         cls,
-        description: Mapping[str, Any],
+        description: Mapping[str, Json],
         mass: float,
         *,
         center: Array,
@@ -363,14 +364,23 @@ class Body:
         )
 
     @classmethod
-    def _made(cls, description: Mapping[str, Any], mass: float, principal: inertia.Principal, **parts: Any) -> Body:
+    def _made(
+        cls,
+        description: Mapping[str, Json],
+        mass: float,
+        principal: inertia.Principal,
+        *,
+        center: Array | None = None,
+        tensor: Array | None = None,
+        particles: Particles | None = None,
+    ) -> Body:
         body = cls.__new__(cls)
-        body._fill(description, mass, principal, **parts)
+        body._fill(description, mass, principal, center=center, tensor=tensor, particles=particles)
         return body
 
     def _fill(
         self,
-        description: Mapping[str, Any],
+        description: Mapping[str, Json],
         mass: float,
         principal: inertia.Principal,
         *,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..disk_cache import remembered
 from ..expressions import Tree, derivative_cost, jacobian, parse, to_sympy, write_lines
@@ -42,7 +42,7 @@ class Derived:
     quadratic_kinetic: bool
     tags: tuple[tuple[str, ...], ...]
     kernels: dict[str, str]
-    tables: dict[str, Any] = field(default_factory=dict)
+    tables: rolled.Tables = field(default_factory=rolled.Tables)
 
 
 def derive(
@@ -104,7 +104,13 @@ def _in_lines(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str], paramet
     load |= {symbol.name: f"par.values[{len(parameters) + k}]" for k, symbol in enumerate(constants.symbols)}
     scalars = load | {name: f"z{k}" for k, name in enumerate([*q, *p])}
 
-    def function(name: str, arguments: str, outputs: list[tuple[str, Any]], tail: str = "", names: Any = load) -> str:
+    def function(
+        name: str,
+        arguments: str,
+        outputs: list[tuple[str, sympy.Expr]],
+        tail: str = "",
+        names: Mapping[str, str] = load,
+    ) -> str:
         lines = write_lines(outputs, names) + ([tail] if tail else [])
         return "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines or ["pass"])])
 
@@ -154,12 +160,12 @@ def _in_lines(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str], paramet
 class Constants:
     """Subexpressions of parameters alone: computed once, not in every evaluation."""
 
-    def __init__(self, variables: set[Any]) -> None:
+    def __init__(self, variables: set[sympy.Symbol]) -> None:
         self.variables = variables
-        self.symbols: list[Any] = []
-        self.expressions: list[Any] = []
+        self.symbols: list[sympy.Symbol] = []
+        self.expressions: list[sympy.Expr] = []
 
-    def hoisted(self, expression: Any) -> Any:
+    def hoisted(self, expression: sympy.Expr) -> sympy.Expr:
         """The expression with its parameter-only parts replaced by symbols."""
         if not expression.free_symbols & self.variables:
             return self._constant(expression)
@@ -169,7 +175,7 @@ class Constants:
             return expression.func(self._constant(expression.func(*fixed)), *moving)
         return expression.func(*map(self.hoisted, expression.args)) if expression.args else expression
 
-    def _constant(self, expression: Any) -> Any:
+    def _constant(self, expression: sympy.Expr) -> sympy.Expr:
         import sympy
 
         if expression.is_Symbol or not expression.free_symbols:
@@ -180,7 +186,7 @@ class Constants:
         return self.symbols[self.expressions.index(expression)]
 
 
-def _tags(expression: Any, positions: Symbols, momenta: Symbols) -> tuple[str, ...]:
+def _tags(expression: sympy.Expr, positions: Symbols, momenta: Symbols) -> tuple[str, ...]:
     """What kind of function of (q, p) this is, judged by its first and second derivatives."""
     names = [x.name for x in (*positions, *momenta)]
     moving = {*positions, *momenta}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from .. import views
 from ..geometry.quaternion import to_space
+from ..kernel import Filling, Slot
+from ..plain import Json
 from ..views import Flag, View
 from .base import Invariant, State, register
 from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
@@ -61,11 +62,11 @@ class FreeBody(OneBody):
         return "Free rigid body"
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         return "FreeBody"
 
     @cached_property
-    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+    def invariants(self) -> tuple[Invariant, ...]:
         return (
             Invariant("energy", (), (), "kinetic energy", frozenset({"energy", "quadratic"})),
             Invariant(
@@ -78,7 +79,7 @@ class FreeBody(OneBody):
     def view(self, name: str) -> View | None:
         if name not in ("field", "rotor", "constrained"):
             return None
-        kernels = {
+        kernels: dict[Slot, Filling] = {
             views.field: body_field,
             views.publish: publish_body,
             views.measure: measure_body,
@@ -114,7 +115,7 @@ class FreeBody(OneBody):
     def scene(self) -> Scene:
         return Scene((self.body,))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         return {"kind": self.kind, "body": self.body.describe()}
 
     def __repr__(self) -> str:

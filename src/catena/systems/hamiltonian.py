@@ -1,4 +1,4 @@
-"""Any Hamiltonian system with canonical coordinates, given by its energy."""
+"""A Hamiltonian system with canonical coordinates, given by its energy."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from types import SimpleNamespace
-from typing import Any
+from types import FunctionType, SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,8 @@ from ..errors import InputError
 from ..expressions import parse
 from ..expressions.terms import evaluated
 from ..expressions.values import first_undefined
-from ..kernel import Written
+from ..kernel import Filling, Kernel, Numbers, Slot, Written
+from ..plain import Json
 from ..summation import add
 from ..views import Flag, View, dimension, momentum_rate, velocity
 from .base import Array, Field, Invariant, State, System, register
@@ -26,6 +27,9 @@ from .derivation import Derived, derive
 from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
 from .scene import Scene
+
+if TYPE_CHECKING:
+    import sympy
 
 MOST_SHOWN = 8  # coordinates in a title
 ELSEWHERE = "start away from singular points and inside the domain of every function"
@@ -79,12 +83,12 @@ class Hamiltonian(System):
 
     def __init__(
         self,
-        energy: Any,
+        energy: str | sympy.Expr,
         q: str | Sequence[str] = "q",
         p: str | Sequence[str] = "p",
         parameters: Mapping[str, float] | None = None,
         *,
-        invariants: Mapping[str, Any] | None = None,
+        invariants: Mapping[str, str | sympy.Expr] | None = None,
     ) -> None:
         self.q = _names(q, "q")
         self.p = _names(p, "p")
@@ -138,21 +142,21 @@ class Hamiltonian(System):
         return f"Hamiltonian system with {count} degree{'' if count == 1 else 's'} of freedom"
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         shown = self.q if len(self.q) <= MOST_SHOWN else (self.q[0], self.q[1], "...", self.q[-1])
         return f"Hamiltonian in {', '.join(shown)}"
 
     @property
-    def default_method(self) -> tuple[str, dict[str, Any]]:  # type: ignore[override]
+    def default_method(self) -> tuple[str, dict[str, Json]]:
         return ("Splitting", {"order": 6}) if self.quadratic_kinetic else ("Gauss", {"stages": 4})
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+    def fields(self) -> tuple[Field, ...]:
         n = len(self.q)
         return Field("q", (n,), ("dof",), ", ".join(self.q)), Field("p", (n,), ("dof",), ", ".join(self.p))
 
     @cached_property
-    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+    def invariants(self) -> tuple[Invariant, ...]:
         texts = {"energy": self.energy, **self._further}
         return tuple(
             Invariant(name, (), (), text, frozenset(tags) | ({"energy"} if name == "energy" else set()))
@@ -216,7 +220,7 @@ class Hamiltonian(System):
         n = 2 * len(self.q)
         straight = not self._derived.tables
         names = ("field", "jacobian", "velocity", "momentum_rate", "measure", "field_end")
-        kernels: dict[Any, Any] = {getattr(views, name): self._written(name) for name in names}
+        kernels: dict[Slot, Filling] = {getattr(views, name): self._written(name) for name in names}
         kernels |= {views.publish: copy_state, views.field_count: 2}
         flags = {Flag.JACOBIAN}
         if straight:
@@ -238,9 +242,15 @@ class Hamiltonian(System):
         # loops take their sizes at run time, so that the same code serves any number of terms
         return View(name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight)
 
-    def parameter_arrays(self) -> dict[str, Array]:
-        tables = {name: self._derived.tables[name] for name in ("spans", "places") if self._derived.tables}
-        return {"values": self._values} | {name: np.array(table, dtype=np.int64) for name, table in tables.items()}
+    def parameter_arrays(self) -> dict[str, Numbers]:
+        tables = self._derived.tables
+        if not tables:
+            return {"values": self._values}
+        places = {
+            "spans": np.array(tables["spans"], dtype=np.int64),
+            "places": np.array(tables["places"], dtype=np.int64),
+        }
+        return {"values": self._values, **places}
 
     def to_stepped(self, state: State) -> Array:
         """z = (q, p)."""
@@ -257,8 +267,8 @@ class Hamiltonian(System):
     def scene(self) -> Scene:
         return Scene(labels={"q": self.q, "p": self.p})
 
-    def describe(self) -> dict[str, Any]:
-        described: dict[str, Any] = {"kind": self.kind, "energy": self.energy, "q": list(self.q), "p": list(self.p)}
+    def describe(self) -> dict[str, Json]:
+        described: dict[str, Json] = {"kind": self.kind, "energy": self.energy, "q": list(self.q), "p": list(self.p)}
         described |= {"parameters": dict(self.parameters)} if self.parameters else {}
         return described | ({"invariants": dict(self._further)} if self._further else {})
 
@@ -277,16 +287,18 @@ class Hamiltonian(System):
         """A kernel with what it calls."""
         text = self._derived.kernels[name]
         called = set(re.findall(r"\b(\w+)\(", text)) - {name}
-        uses: dict[str, Any] = {"add": add, "velocity": velocity, "momentum_rate": momentum_rate}
+        uses: dict[str, Kernel] = {"add": add, "velocity": velocity, "momentum_rate": momentum_rate}
         uses |= {piece: self._written(piece) for piece in self._derived.kernels if piece.startswith(f"{name}_")}
         return Written(name, text, __name__, tuple((word, use) for word, use in uses.items() if word in called))
 
-    def _interpreted(self, name: str) -> Any:
-        namespace: dict[str, Any] = {"math": math}
+    def _interpreted(self, name: str) -> FunctionType:
+        namespace: dict[str, object] = {"math": math}
         for part, text in self._derived.kernels.items():
             if part == name or part.startswith(f"{name}_"):
                 exec(text, namespace)
-        return namespace[name]
+        made = namespace[name]
+        assert isinstance(made, FunctionType)
+        return made
 
     def _parameter_values(self) -> Array:
         """The parameters and the constants made of them."""
@@ -332,7 +344,7 @@ def _names(given: str | Sequence[str], where: str) -> tuple[str, ...]:
     return names
 
 
-def _text(expression: Any, names: Sequence[str]) -> str:
+def _text(expression: str | sympy.Expr, names: Sequence[str]) -> str:
     """The text of an expression; it is checked where it is derived."""
     if isinstance(expression, str):
         return expression

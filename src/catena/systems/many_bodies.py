@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
 from ..errors import InputError
+from ..plain import Json
 from .alike import Alike, alike_from, describe_alike
 from .base import Array, Field
 from .body import Body
 from .numbers import finite_numbers
 from .phase_space import Pair, turning_axes
+
+GivenBodies: TypeAlias = Iterable[Body | Mapping[str, object]] | Mapping[str, object]  # as a user or a case gives them
 
 
 def fields_of(n: int) -> tuple[Field, ...]:
@@ -25,7 +28,7 @@ def fields_of(n: int) -> tuple[Field, ...]:
     )
 
 
-def bodies_from(given: Any, *, least: int, where: str) -> tuple[Body, ...]:
+def bodies_from(given: GivenBodies, *, least: int, where: str) -> tuple[Body, ...]:
     """Bodies, or those that `describe_bodies` (or a case) wrote down."""
     if isinstance(given, Mapping) and "which" in given:
         given = alike_from(given, _body_from, where)
@@ -35,16 +38,23 @@ def bodies_from(given: Any, *, least: int, where: str) -> tuple[Body, ...]:
         if isinstance(count, bool) or not isinstance(count, int):
             raise InputError(f"count = {count!r}", where=f"{where}.count", do="give the number of bodies")
         given = [Body.from_description(described)] * count
-    bodies = tuple(given)
-    if set(map(type, bodies)) != {Body}:
-        bodies = tuple(_body_from(body, f"{where}[{number}]") for number, body in enumerate(bodies))
+    listed = tuple(given)
+    if _are_bodies(listed):
+        bodies = listed
+    else:
+        bodies = tuple(_body_from(body, f"{where}[{number}]") for number, body in enumerate(listed))
     if len(bodies) < least:
         wrong = "one body is too few" if bodies else "no body is given"
         raise InputError(wrong, where=where, do=f"give {'one' if least == 1 else 'two'} or more")
     return bodies
 
 
-def _body_from(given: Any, where: str) -> Body:
+def _are_bodies(given: tuple[Body | Mapping[str, object], ...]) -> TypeGuard[tuple[Body, ...]]:
+    """Of a million bodies nothing is asked but their class."""
+    return set(map(type, given)) == {Body}
+
+
+def _body_from(given: Body | Mapping[str, object], where: str) -> Body:
     if isinstance(given, Body):
         return given
     try:
@@ -54,7 +64,7 @@ def _body_from(given: Any, where: str) -> Body:
         raise InputError(trouble.wrong, where=where + dot + what, do=trouble.do) from None
 
 
-def describe_bodies(bodies: Alike[Body]) -> Any:
+def describe_bodies(bodies: Alike[Body]) -> Json:
     """As a case writes them: equal bodies once, with their count."""
     described = [body.describe() for body in bodies.distinct]
     if len(described) == 1 and len(bodies.which) > 1:
@@ -62,12 +72,12 @@ def describe_bodies(bodies: Alike[Body]) -> Any:
     return describe_alike(described, bodies.which)
 
 
-def vector(values: Any, where: str) -> Array:
+def vector(values: object, where: str) -> Array:
     """Three finite numbers."""
     return finite_numbers(values, (3,), where=where, do="give three finite numbers")
 
 
-def start_array(values: Any, shape: tuple[int, int], name: str) -> Array:
+def start_array(values: object, shape: tuple[int, int], name: str) -> Array:
     """A finite array of a start, one row for each body."""
     return finite_numbers(values, shape, where=f"start.{name}", do=f"give shape {shape}", rows="body")
 

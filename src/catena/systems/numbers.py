@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,9 +14,10 @@ REAL = "iuf"  # kinds of numpy types: whole numbers and floating point
 SHOWN = 40  # letters of a value that a message shows
 
 Shape = tuple[int | None, ...]
+Vector: TypeAlias = Sequence[float] | Array  # a few numbers, as users give them
 
 
-def real_array(values: Any) -> Array:
+def real_array(values: object) -> Array:
     """The values as a new array of floats; TypeError if they are not real numbers.
 
     numpy would drop the imaginary part of complex numbers, read texts, take truth values and times for numbers, and
@@ -51,14 +53,14 @@ def real_array(values: Any) -> Array:
     raise TypeError(words.get(array.dtype.kind, "what is no number"))
 
 
-def _has_masked(values: Any) -> bool:
+def _has_masked(values: object) -> bool:
     """Whether something is masked, in lists of lists, too."""
     if isinstance(values, (list, tuple)):
         return any(_has_masked(row) for row in values)
     return np.ma.is_masked(values)
 
 
-def finite_numbers(values: Any, *shapes: Shape, where: str, do: str = "", rows: str = "") -> Array:
+def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", rows: str = "") -> Array:
     """The values as finite real numbers in one of these shapes; InputError that says what is wrong with them, and where.
 
     Parameters
@@ -110,6 +112,6 @@ def _in_words(shape: Shape) -> str:
     return f"{' x '.join(counts)} finite numbers" if counts else "a finite number"
 
 
-def finite_number(value: Any, where: str) -> float:
+def finite_number(value: object, where: str) -> float:
     """The value as a finite float; InputError, with this place, if it is not one."""
     return float(finite_numbers(value, (), where=where))

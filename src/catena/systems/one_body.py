@@ -6,9 +6,8 @@ in which the body was given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,13 +72,13 @@ def publish_body(z, par, row):
 class OneBody(System):
     """Base of the systems with one body: its fields, states and parameters."""
 
-    def __init__(self, body: Body | dict[str, Any]) -> None:
+    def __init__(self, body: Body | Mapping[str, object]) -> None:
         self.body = body if isinstance(body, Body) else Body.from_description(body)
         if self.body.kind == "point":
             raise CapabilityError("a point has no orientation", do="give a body with some extent")
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+    def fields(self) -> tuple[Field, ...]:
         return (
             Field("orientation", (4,), ("wxyz",), "orientation, body to space, scalar first"),
             Field("angular_momentum", (3,), ("xyz",), "angular momentum in the body"),
@@ -155,7 +154,9 @@ class OneBody(System):
         orientation = rotations.multiply(z[:4], rotations.conjugate(self.body.frame))
         return State({"orientation": orientation, "angular_momentum": self.body.frame_matrix @ z[4:]}, time)
 
-    def _evaluated(self, t: ArrayLike, start: State, motion_at: Callable[..., Any], constants: Array) -> State:
+    def _evaluated(
+        self, t: ArrayLike, start: State, motion_at: Callable[..., tuple[Array, Array]], constants: Array
+    ) -> State:
         """The state or states at t by a motion in closed form."""
         times = finite_numbers(t, where="exact.t")
         q, y = motion_at(constants, self.to_stepped(start), self.body.frame, (times - start.time).ravel())
@@ -174,7 +175,7 @@ class OneBody(System):
         return component_names(self.fields)
 
 
-def start_vector(values: Any, name: str) -> Array:
+def start_vector(values: object, name: str) -> Array:
     """Three finite numbers of a start."""
     return finite_numbers(values, (3,), where=f"start.{name}")
 

@@ -6,7 +6,7 @@ All map body to space. An axis with an angle is `Rotation.from_rotvec(angle * ax
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,22 +21,22 @@ ONE = "give a unit quaternion, scalar first; a rotation matrix, shape (3, 3); or
 MANY = "give unit quaternions, scalar first, shape ({n}, 4); rotation matrices, shape ({n}, 3, 3); or scipy's Rotation"
 
 
-def one_orientation(given: Any) -> Array:
+def one_orientation(given: object) -> Array:
     """The unit quaternion (4,) of one body."""
     return _checked(given, None, unit=True)
 
 
-def one_scaled_orientation(given: Any) -> Array:
+def one_scaled_orientation(given: object) -> Array:
     """A quaternion (4,) that may have any length but zero."""
     return _checked(given, None, unit=False)
 
 
-def orientations(given: Any, n: int) -> Array:
+def orientations(given: object, n: int) -> Array:
     """The unit quaternions (n, 4) of n bodies; none turned if None."""
     return np.tile((1.0, 0.0, 0.0, 0.0), (n, 1)) if given is None else _checked(given, n, unit=True)
 
 
-def _checked(given: Any, n: int | None, *, unit: bool) -> Array:
+def _checked(given: object, n: int | None, *, unit: bool) -> Array:
     rows = () if n is None else (n,)
     forms = ONE if n is None else MANY.format(n=n)
     if hasattr(given, "as_quat") and hasattr(given, "as_matrix"):

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from ..errors import InputError
 from ..expressions import Tree, derivative_cost, jacobian, to_sympy, write_lines
 from ..expressions.parser import LARGEST_COST
-from ..expressions.terms import Constants, Shape, shapes_of
+from ..expressions.terms import Constants, Operation, Shape, shapes_of
 
 if TYPE_CHECKING:
     import sympy
@@ -75,6 +75,18 @@ class Loop:
         ]
 
 
+class Tables(TypedDict, total=False):
+    """What the loops of an energy run over; empty for one in straight lines.
+
+    `spans` and `places` of the variables, `values` as numbers of constants, and the constants.
+    """
+
+    spans: list[int]
+    places: list[int]
+    values: list[int]
+    constants: list[Operation]
+
+
 class Rolled:
     """The loops of an energy and further invariants, and the tables they run over."""
 
@@ -118,7 +130,7 @@ class Rolled:
         alike = [pair for loop in loops for kind in (False, True) for pair in loop.pairs(momenta=(kind, kind))]
         return ("quadratic",) if alike else ("bilinear", "quadratic")
 
-    def tables(self) -> dict[str, Any]:
+    def tables(self) -> Tables:
         """`spans` and `places`; `values` as numbers of constants, and the constants."""
         spans, places, values = [self.half], list[int](), list(self.same)
         for loop in (loop for loops in self.loops for loop in loops):

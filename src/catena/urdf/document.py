@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 from xml.parsers import expat
 
 import numpy as np
@@ -130,7 +131,7 @@ def _parse(path: Path) -> Element:
     top = Element("", {}, 0)
     stack, count = [top], 0
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object) -> NoReturn:
         raise InputError(
             "the file declares a document type or entities", where=f"{path}:{parser.CurrentLineNumber}",
             do="remove the declaration; a robot needs none",
@@ -150,7 +151,7 @@ def _parse(path: Path) -> Element:
 
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
-    parser.ExternalEntityRefHandler = refuse  # type: ignore[assignment]
+    parser.ExternalEntityRefHandler = refuse
     parser.StartElementHandler = begin
     parser.EndElementHandler = lambda tag: stack.pop()
     try:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from ...systems.base import State
+from ...systems.base import State, System
 from ...systems.chains.chain import Chain, Form
 from ...systems.chains.ends import end_from
 from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
@@ -43,8 +41,9 @@ class DisplacedTable(Table):
     position: Vector | None = Field(None, description="where it is held; where it starts if left out")
 
 
-ENDS = (FreeTable, ClampedTable, ForceTable, DisplacedTable)
-AnyEnd: Any = Annotated[reduce(or_, ENDS), Field(discriminator="kind")]
+OneEnd: TypeAlias = FreeTable | ClampedTable | ForceTable | DisplacedTable
+ENDS = get_args(OneEnd)
+AnyEnd: TypeAlias = Annotated[OneEnd, Field(discriminator="kind")]
 
 
 class ChainStart(StartTable):
@@ -62,7 +61,8 @@ class ChainStart(StartTable):
     time: float = Field(0.0, description="time of the start")
     check: bool = Field(True, description="false takes particles at any distance")
 
-    def make(self, system: Any) -> State:
+    def make(self, system: System) -> State:
+        assert isinstance(system, Chain)
         arguments = self.given()
         spacing = arguments.pop("straight", None)
         if spacing is not None:
@@ -100,6 +100,7 @@ class ChainTable(SystemTable):
         )  # fmt: skip
 
     @classmethod
-    def implied(cls, system: Any) -> dict[str, Any]:
+    def implied(cls, system: System) -> dict[str, object]:
         """As many bodies, held as they are."""
+        assert isinstance(system, Chain)
         return {"n": system.count} | {side: type(getattr(system, side)).__name__.lower() for side in ("left", "right")}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from ...errors import InputError
+from ...systems.base import System
 from ...systems.linkages.joint_forces import force_from
 from ...systems.linkages.joints import joint_from
 from ...systems.linkages.linkage import Form, Linkage
@@ -64,6 +65,7 @@ class LinkageTable(SystemTable):
             raise InputError(error.wrong, where=where, do=error.do) from None
 
     @classmethod
-    def implied(cls, system: Any) -> dict[str, Any]:
+    def implied(cls, system: System) -> dict[str, object]:
         """As many bodies."""
+        assert isinstance(system, Linkage)
         return {"n": system.count}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
@@ -31,11 +31,11 @@ class GravityTable(Table):
         return Gravity(**arguments)
 
 
-def _way(value: Any) -> str:
+def _way(value: object) -> str:
     return "Gravity" if isinstance(value, dict) else TEXT
 
 
-AnyPotential: Any = Annotated[
+AnyPotential: TypeAlias = Annotated[
     Annotated[Filled, Tag(TEXT)] | Annotated[GravityTable, Tag("Gravity")], Discriminator(_way)
 ]
 

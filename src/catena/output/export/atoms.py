@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,11 @@ from ...geometry import rotations
 from ..page.appearance import Appearance, appearance_of, bodies_of
 from ..page.samples import blocks, only, poses
 from .shared import Frame
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ...runs import Run
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -57,7 +62,7 @@ class Atoms:
         return frame.position[body] + turned
 
 
-def atoms_of(run: Any) -> Atoms:
+def atoms_of(run: Run) -> Atoms:
     """The atoms of a run whose bodies have particles."""
     bodies, looks = bodies_of(run.system), appearance_of(run.system)
     given = [kind for body in bodies for kind in body.particles.types]
@@ -77,7 +82,7 @@ def atomic_number(name: str) -> int:
     return ELEMENTS.index(name) + 1 if name in ELEMENTS else 0
 
 
-def _owners(run: Any, looks: Appearance, kind: Integers) -> Integers:
+def _owners(run: Run, looks: Appearance, kind: Integers) -> Integers:
     """(n,) of each particle the one it is written as: the first of those of its type from which it never parts.
 
     Bodies can share atoms where a joint holds them together: both ends of the bond about which two groups turn, for example.
@@ -92,7 +97,7 @@ def _owners(run: Any, looks: Appearance, kind: Integers) -> Integers:
     return owner
 
 
-def _coinciding(run: Any, looks: Appearance, kind: Integers) -> Iterator[tuple[int, int]]:
+def _coinciding(run: Run, looks: Appearance, kind: Integers) -> Iterator[tuple[int, int]]:
     """Pairs of particles of joined bodies, of one type, that are at one place in the first sample."""
     start = run.data.isel(time=slice(0, 1)).load()
     for joint in looks.joints:
@@ -103,7 +108,7 @@ def _coinciding(run: Any, looks: Appearance, kind: Integers) -> Iterator[tuple[i
             yield pair[0], pair[1]
 
 
-def _apart(block: Any, looks: Appearance, pairs: Integers) -> Array:
+def _apart(block: xarray.Dataset, looks: Appearance, pairs: Integers) -> Array:
     """(p,) the largest distance of each pair of particles in a block of samples."""
     position, orientation = poses(block)
     first, second = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,13 @@ from ..page.appearance import appearance_of, bodies_of
 from .atoms import DUMMY, atomic_number, atoms_of
 from .shared import Array, Frame, frames, lines_of
 
+if TYPE_CHECKING:
+    from ...runs import Run
+
 ORIENTED = "id type x y z quatw quati quatj quatk shapex shapey shapez"
 
 
-def write_bodies(run: Any, path: Path) -> None:
+def write_bodies(run: Run, path: Path) -> None:
     """An ellipsoid for each body, as wide as its shape along its axes; bodies of one shape are of one type."""
     looks = appearance_of(run.system)
     diameters = np.array([2.0 * looks.shapes[k].half_extents for k in looks.shape_of])
@@ -30,7 +33,7 @@ def write_bodies(run: Any, path: Path) -> None:
             file.write(_head(frame, frame.position, frame.scale * reach[:, None], names) + lines_of(columns, heads))
 
 
-def write_particles(run: Any, path: Path) -> None:
+def write_particles(run: Run, path: Path) -> None:
     """The particles of all bodies, each once; a body is a molecule. Types that are elements are named, too."""
     looks, atoms = appearance_of(run.system), atoms_of(run)
     elements = [name if atomic_number(name) else DUMMY for name in atoms.species]

@@ -6,11 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import CapabilityError, InputError, nearest
+from ...systems.base import System
 from ..files import replacing
 from ..page.appearance import bodies_of, has_bodies
+
+if TYPE_CHECKING:
+    from ...runs import Run
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Format:
     package: str = ""
 
     @property
-    def write(self) -> Callable[[Any, Path], None]:
+    def write(self) -> Callable[[Run, Path], None]:
         """The function (run, path) that writes it."""
         module, name = self.home
         return getattr(import_module(f"{__package__}.{module}"), name)
@@ -52,7 +56,7 @@ FORMATS = {
 }  # fmt: skip
 
 
-def export(run: Any, path: str | Path, format: str | None = None) -> Path:
+def export(run: Run, path: str | Path, format: str | None = None) -> Path:
     """Write a run into a file for other programs; samples pass through in blocks, so memory stays flat.
 
     The file appears whole or not at all. Of a run that was killed or still goes on, what was recorded is written.
@@ -104,7 +108,7 @@ def _known(format: str) -> str:
     return format
 
 
-def _check(system: Any, name: str, chosen: Format) -> None:
+def _check(system: System, name: str, chosen: Format) -> None:
     suited = [other for other, known in FORMATS.items() if not known.needs]
     if chosen.needs and not has_bodies(system):
         raise CapabilityError(

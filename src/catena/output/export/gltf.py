@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError
+from ...plain import Json
 from ...version import __version__
 from ..page.appearance import Appearance, appearance_of
 from ..page.samples import blocks, only, poses
 from ..page.shapes import Shape
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ...runs import Run
 
 FLOAT, UNSIGNED = 5126, 5125
 VERTICES, INDICES = 34962, 34963
@@ -32,36 +39,45 @@ WIDTH = {"SCALAR": 4, "VEC3": 12, "VEC4": 16}  # bytes of an element
 KINDS = {"translation": "VEC3", "rotation": "VEC4", "scale": "VEC3"}
 
 
+class Mesh(NamedTuple):
+    """Numbers of the accessors of a shape, as glTF calls them."""
+
+    attributes: dict[str, int]
+    indices: int
+
+
 class Layout:
     """What stands where in the binary part, and the JSON that says so."""
 
     def __init__(self) -> None:
         self.length = 0
-        self.views: list[dict[str, Any]] = []
-        self.accessors: list[dict[str, Any]] = []
+        self.views: list[dict[str, int]] = []
+        self.accessors: list[dict[str, Json]] = []
+        self._view_of: list[int] = []
 
-    def view(self, length: int, **more: Any) -> int:
+    def view(self, length: int, *, target: int | None = None) -> int:
         """Room for so many bytes; the number of their view."""
-        self.views.append({"buffer": 0, "byteOffset": self.length, "byteLength": length, **more})
+        aimed = {} if target is None else {"target": target}
+        self.views.append({"buffer": 0, "byteOffset": self.length, "byteLength": length, **aimed})
         self.length += length
         return len(self.views) - 1
 
-    def accessor(self, view: int, count: int, kind: str, *, component: int = FLOAT, **more: Any) -> int:
+    def accessor(self, view: int, count: int, kind: str, *, component: int = FLOAT, **more: Json) -> int:
         """So many elements of a view; their number."""
         self.accessors.append({"bufferView": view, "componentType": component, "count": count, "type": kind, **more})
+        self._view_of.append(view)
         return len(self.accessors) - 1
 
-    def array(self, count: int, kind: str, *, target: int | None = None, **more: Any) -> int:
+    def array(self, count: int, kind: str, *, target: int | None = None, component: int = FLOAT, **more: Json) -> int:
         """A view with one accessor for all of it; the number of the accessor."""
-        view = self.view(WIDTH[kind] * count, **({} if target is None else {"target": target}))
-        return self.accessor(view, count, kind, **more)
+        return self.accessor(self.view(WIDTH[kind] * count, target=target), count, kind, component=component, **more)
 
     def offset(self, accessor: int) -> int:
         """Where the numbers of an accessor begin."""
-        return self.views[self.accessors[accessor]["bufferView"]]["byteOffset"]
+        return self.views[self._view_of[accessor]]["byteOffset"]
 
 
-def write(run: Any, path: Path) -> None:
+def write(run: Run, path: Path) -> None:
     """The shapes, a node for each body, and an animation over the whole run, whose time begins at 0."""
     looks = appearance_of(run.system)
     names = ["time", "position", "orientation", "scale"]
@@ -99,7 +115,7 @@ def write(run: Any, path: Path) -> None:
     _fill_animation(data, room)
 
 
-def _fill_animation(data: Any, room: dict[str, Any]) -> None:
+def _fill_animation(data: xarray.Dataset, room: Mapping[str, np.ndarray]) -> None:
     """Poses, body by body. q and -q turn alike, but what lies between two samples does not: neighbours must agree."""
     done, last = 0, None
     for block in blocks(data):
@@ -119,28 +135,28 @@ def _fill_animation(data: Any, room: dict[str, Any]) -> None:
 
 
 def _described(
-    looks: Appearance, layout: Layout, meshes: list[dict[str, Any]], *, clock: int, views: dict[str, int], count: int
-) -> dict[str, Any]:
+    looks: Appearance, layout: Layout, meshes: list[Mesh], *, clock: int, views: dict[str, int], count: int
+) -> dict[str, Json]:
     """The JSON part. What moves all bodies is one view; each body has an accessor for its part of it."""
     bodies = looks.count
-    samplers: list[dict[str, Any]] = []
-    channels: list[dict[str, Any]] = []
+    samplers: list[dict[str, Json]] = []
+    channels: list[dict[str, Json]] = []
     for path, view in views.items():
         kind = KINDS[path]
         for body in range(bodies):
             output = layout.accessor(view, count, kind, byteOffset=body * count * WIDTH[kind])
             samplers.append({"input": clock, "output": output, "interpolation": "LINEAR"})
             channels.append({"sampler": len(samplers) - 1, "target": {"node": body + 1, "path": path}})
-    nodes = [
+    nodes: list[dict[str, Json]] = [
         {"name": "space", "rotation": UPRIGHT, "children": list(range(1, bodies + 1))},
-        *({"name": f"body {j}", "mesh": int(shape)} for j, shape in enumerate(looks.shape_of)),
     ]
+    nodes += [{"name": f"body {j}", "mesh": int(shape)} for j, shape in enumerate(looks.shape_of)]
     return {
         "asset": {"version": "2.0", "generator": f"catena {__version__}"},
         "scene": 0,
         "scenes": [{"nodes": [0]}],
         "nodes": nodes,
-        "meshes": [{"primitives": [{**mesh, "material": 0}]} for mesh in meshes],
+        "meshes": [{"primitives": [{**mesh._asdict(), "material": 0}]} for mesh in meshes],
         "materials": [
             {"pbrMetallicRoughness": {"baseColorFactor": COLOUR, "metallicFactor": 0.1, "roughnessFactor": 0.6}}
         ],
@@ -151,21 +167,21 @@ def _described(
     }
 
 
-def _mesh(shape: Shape, layout: Layout) -> dict[str, Any]:
+def _mesh(shape: Shape, layout: Layout) -> Mesh:
     """Room for a shape. Without normals a viewer draws flat triangles."""
     low, high = ([_single(x) for x in f(shape.vertices, axis=0)] for f in (np.min, np.max))
     attributes = {"POSITION": layout.array(len(shape.vertices), "VEC3", target=VERTICES, min=low, max=high)}
     if shape.smooth:
         attributes["NORMAL"] = layout.array(len(shape.vertices), "VEC3", target=VERTICES)
     indices = layout.array(shape.faces.size, "SCALAR", component=UNSIGNED, target=INDICES)
-    return {"attributes": attributes, "indices": indices}
+    return Mesh(attributes, indices)
 
 
-def _fill_mesh(path: Path, start: int, layout: Layout, shape: Shape, mesh: dict[str, Any]) -> None:
+def _fill_mesh(path: Path, start: int, layout: Layout, shape: Shape, mesh: Mesh) -> None:
     places = {"POSITION": shape.vertices, "NORMAL": _normals(shape)}
-    for name, accessor in mesh["attributes"].items():
+    for name, accessor in mesh.attributes.items():
         _mapped(path, start + layout.offset(accessor), shape.vertices.shape)[:] = places[name]
-    _mapped(path, start + layout.offset(mesh["indices"]), (shape.faces.size,), "<u4")[:] = shape.faces.ravel()
+    _mapped(path, start + layout.offset(mesh.indices), (shape.faces.size,), "<u4")[:] = shape.faces.ravel()
 
 
 def _normals(shape: Shape) -> NDArray[np.float64]:
@@ -178,7 +194,7 @@ def _normals(shape: Shape) -> NDArray[np.float64]:
     return normals / np.linalg.norm(normals, axis=1, keepdims=True)
 
 
-def _mapped(path: Path, offset: int, shape: tuple[int, ...], kind: str = "<f4") -> Any:
+def _mapped(path: Path, offset: int, shape: tuple[int, ...], kind: str = "<f4") -> np.ndarray:
     return np.memmap(path, dtype=kind, mode="r+", offset=offset, shape=shape)
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...plain import Json
 from ..page.appearance import appearance_of, bodies_of
 from ..page.shapes import Shape
 from .atoms import atoms_of
 from .shared import Array, Frame, frames, names_of_shapes, scalars_of
 
+if TYPE_CHECKING:
+    import gsd.hoomd
 
-def write_bodies(run: Any, path: Path) -> None:
+    from ...runs import Run
+
+
+def write_bodies(run: Run, path: Path) -> None:
     """A particle for each body, of the type of its shape; invariants are logged, and momenta in double precision."""
     import gsd.hoomd
 
@@ -39,7 +45,7 @@ def write_bodies(run: Any, path: Path) -> None:
             file.append(written)
 
 
-def write_particles(run: Any, path: Path) -> None:
+def write_particles(run: Run, path: Path) -> None:
     """The particles of all bodies, each once, with type, mass and the number of its body; invariants are logged."""
     import gsd.hoomd
 
@@ -60,7 +66,7 @@ def write_particles(run: Any, path: Path) -> None:
             file.append(written)
 
 
-def _frame(run: Any, frame: Frame, box: list[float]) -> Any:
+def _frame(run: Run, frame: Frame, box: list[float]) -> gsd.hoomd.Frame:
     """A frame with all but its particles."""
     import gsd.hoomd
 
@@ -73,7 +79,7 @@ def _frame(run: Any, frame: Frame, box: list[float]) -> Any:
     return written
 
 
-def _box(run: Any, reach: float) -> list[float]:
+def _box(run: Run, reach: float) -> list[float]:
     """A box about the origin, large enough for all frames: nothing is periodic, but the format wants one."""
     far = np.zeros(3)
     for frame in frames(run):
@@ -82,7 +88,7 @@ def _box(run: Any, reach: float) -> list[float]:
     return [*edges.tolist(), 0.0, 0.0, 0.0]
 
 
-def _described(shape: Shape, scale: float) -> dict[str, Any]:
+def _described(shape: Shape, scale: float) -> dict[str, Json]:
     """A shape as HOOMD-blue writes it."""
     vertices = scale * shape.vertices
     if shape.kind == "ellipsoid":

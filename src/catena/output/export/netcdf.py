@@ -22,11 +22,13 @@ from ..page.samples import blocks
 if TYPE_CHECKING:
     import xarray
 
+    from ...runs import Run
+
 DIMENSION, VARIABLE, ATTRIBUTE = 0x0A, 0x0B, 0x0C
 CHAR, DOUBLE = 2, 6
 
 
-def write(run: Any, path: Path) -> None:
+def write(run: Run, path: Path) -> None:
     """The arrays of `run.data` under their names and dimensions."""
     data = run.data
     # what a store says of itself holds for its numbers, whatever catena exports them

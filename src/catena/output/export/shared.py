@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..page.appearance import Appearance
 from ..page.samples import blocks, poses
+
+if TYPE_CHECKING:
+    from ...runs import Run
 
 Array = NDArray[np.float64]
 
@@ -34,7 +37,7 @@ class Frame(NamedTuple):
     fields: dict[str, Array]
 
 
-def frames(run: Any) -> Iterator[Frame]:
+def frames(run: Run) -> Iterator[Frame]:
     """The samples of a run with bodies, in order, some of them in memory at a time."""
     number = 0
     for block in blocks(run.data):
@@ -47,7 +50,7 @@ def frames(run: Any) -> Iterator[Frame]:
             number += 1
 
 
-def scalars_of(run: Any, frame: Frame) -> dict[str, float]:
+def scalars_of(run: Run, frame: Frame) -> dict[str, float]:
     """The invariants that are single numbers; the energy under a name that programs do not take for a potential one."""
     names = [invariant.name for invariant in run.system.invariants if invariant.shape == ()]
     return {("total_energy" if name == "energy" else name): float(frame.fields[name]) for name in names}

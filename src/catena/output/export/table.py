@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...systems.base import Field, System
 from ..page.samples import blocks, only
 from ..showing import scene_or_nothing
 
+if TYPE_CHECKING:
+    from ...runs import Run
 
-def write(run: Any, path: Path) -> None:
+
+def write(run: Run, path: Path) -> None:
     """Time, fields without a dimension of bodies, invariants; all digits, so that reading gives the same numbers."""
     system = run.system
     parts = [part for part in (*system.fields, *system.invariants) if "body" not in part.dims]
@@ -26,7 +30,7 @@ def write(run: Any, path: Path) -> None:
             rows.writerows(np.hstack(columns).tolist())
 
 
-def _columns(system: Any, part: Any) -> list[str]:
+def _columns(system: System, part: Field) -> list[str]:
     """The names of the numbers of a field: those of the system, or the field's with an index."""
     labels = scene_or_nothing(system).labels
     if part.name in labels:

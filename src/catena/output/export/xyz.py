@@ -7,7 +7,7 @@ what is no element.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from ..page.appearance import appearance_of
 from .atoms import atomic_number, atoms_of
 from .shared import Frame, frames, lines_of, names_of_shapes, scalars_of
 
+if TYPE_CHECKING:
+    from ...runs import Run
+
 VECTORS = {"momentum": "momenta", "angular_momentum": "angular_momentum"}  # the first as ASE calls it
 
 
-def write_bodies(run: Any, path: Path) -> None:
+def write_bodies(run: Run, path: Path) -> None:
     """A particle for each body, with its orientation (x, y, z, w) and the semi-axes of its shape along its axes.
 
     Its species names the shape: bodies of one shape are of one type.
@@ -39,7 +42,7 @@ def write_bodies(run: Any, path: Path) -> None:
             file.write(f"{looks.count}\n{_comment(run, frame, layout)}\n{lines_of(columns, heads)}")
 
 
-def write_particles(run: Any, path: Path) -> None:
+def write_particles(run: Run, path: Path) -> None:
     """The particles of all bodies, each once, with the name of its type, the number of its body and that of its type."""
     looks, atoms = appearance_of(run.system), atoms_of(run)
     heads = [f"{name} {atomic_number(name)} " for name in atoms.species]
@@ -50,6 +53,6 @@ def write_particles(run: Any, path: Path) -> None:
             file.write(f"{len(tails)}\n{_comment(run, frame, 'species:S:1:Z:I:1:pos:R:3:body:I:1:type:I:1')}\n{text}")
 
 
-def _comment(run: Any, frame: Frame, layout: str) -> str:
+def _comment(run: Run, frame: Frame, layout: str) -> str:
     facts = {"Time": frame.time, "Step": frame.step, **scalars_of(run, frame)}
     return f'Properties={layout} pbc="F F F" ' + " ".join(f"{name}={value!r}" for name, value in facts.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from ...systems.linkages.joints import Joint as Held
 from ...systems.scene import Scene
 from ..showing import scene_or_nothing
 from .shapes import Shape, cone_of, shape_of
+
+if TYPE_CHECKING:
+    pass
 
 Array = NDArray[np.float64]
 
@@ -85,7 +89,7 @@ def appearance_of(system: System) -> Appearance:
     bodies = Alike(scene.bodies)
     shapes = tuple(_shape(body, scene) for body in bodies.distinct)
     number, count = bodies.which, len(bodies.which)
-    counts = bodies.each(lambda body: len(body.particles))
+    counts = bodies.each(lambda body: len(body.particles), np.int64)
     joints = tuple(_joint(joint, shapes, number) for joint in scene.joints or ())
     neighbours = np.arange(0 if scene.links is None else count - 1)
     return Appearance(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...plain import Json
 from .frames import text_of
 from .samples import blocks, only
+
+if TYPE_CHECKING:
+    from ...runs import Run
 
 POINTS = 1200  # of a curve: more cannot be told apart on a screen
 
 
-def charts(run: Any) -> tuple[list[dict[str, Any]], int]:
+def charts(run: Run) -> tuple[list[dict[str, Json]], int]:
     """The deviation of each invariant from its start, and how many samples each point of a curve stands for.
 
     Where a point stands for several samples it is their least and their largest value, so no peak is lost.
@@ -30,7 +34,7 @@ def charts(run: Any) -> tuple[list[dict[str, Any]], int]:
             deviation = values - starts.setdefault(name, values[0])
             lows[name].append(np.fmin.reduceat(deviation, edges))
             highs[name].append(np.fmax.reduceat(deviation, edges))
-    drawn = []
+    drawn: list[dict[str, Json]] = []
     for invariant in invariants:
         low, high = np.concatenate(lows[invariant.name]), np.concatenate(highs[invariant.name])
         both = np.stack([low, high])
@@ -54,5 +58,5 @@ def _labels(width: int) -> list[str]:
     return [""] if width == 1 else list("xyz") if width == 3 else [str(k) for k in range(width)]
 
 
-def _plain(x: Any) -> float | None:
+def _plain(x: float) -> float | None:
     return float(x) if np.isfinite(x) else None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
 from ...systems.alike import Alike
+from ...systems.base import System
 from ..showing import scene_or_nothing
 from .appearance import bodies_of, has_bodies
 from .samples import poses
@@ -40,7 +41,7 @@ class Scalar:
     levels: NDArray[np.uint8]
 
 
-def scalars(system: Any, frames: xarray.Dataset) -> list[Scalar]:
+def scalars(system: System, frames: xarray.Dataset) -> list[Scalar]:
     """Everything that varies and that bodies, or a path, can be coloured by, for the frames that are shown."""
     found = dict((_of_bodies if has_bodies(system) else _of_coordinates)(system, frames))
     found |= dict(_stored(frames, known=set(found)))
@@ -48,7 +49,7 @@ def scalars(system: Any, frames: xarray.Dataset) -> list[Scalar]:
     return [scalar for scalar in listed if scalar is not None]
 
 
-def _of_bodies(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
+def _of_bodies(system: System, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
     bodies = Alike(bodies_of(system))
     position, orientation = poses(frames)
     if "position" in frames:
@@ -75,19 +76,19 @@ def _of_bodies(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array
     yield "angular speed", np.linalg.norm(omega, axis=-1)
 
 
-def _both_sides(links: Array, combine: Any) -> Array:
+def _both_sides(links: Array, combine: Callable[[Array, Array], Array]) -> Array:
     """Numbers of links, combined for the bodies between them; an end has one link only."""
     bodies = np.empty((len(links), links.shape[1] + 1))
     bodies[:, 0], bodies[:, -1] = links[:, 0], links[:, -1]
-    bodies[:, 1:-1] = combine((links[:, :-1], links[:, 1:]))
+    bodies[:, 1:-1] = combine(links[:, :-1], links[:, 1:])
     return bodies
 
 
-def _mean(pair: tuple[Array, Array]) -> Array:
-    return 0.5 * (pair[0] + pair[1])
+def _mean(left: Array, right: Array) -> Array:
+    return 0.5 * (left + right)
 
 
-def _of_coordinates(system: Any, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
+def _of_coordinates(system: System, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:
     for field, names in scene_or_nothing(system).labels.items():
         for k, name in enumerate(names):
             yield name, frames[field].values[:, k]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...runs import Run
 
 LONGEST = 400  # characters of a fact
 
 
-def facts(run: Any, *, samples: int | None = None) -> list[tuple[str, str]]:
+def facts(run: Run, *, samples: int | None = None) -> list[tuple[str, str]]:
     """What a run is, in short: names and values. Of a killed run fewer samples may be readable than it made: `samples`."""
     count = run.steps // run.plan.every + 1 if samples is None else samples
     end = float(run.plan.times(run.steps))
@@ -28,7 +31,7 @@ def facts(run: Any, *, samples: int | None = None) -> list[tuple[str, str]]:
     ]
 
 
-def facts_table(run: Any) -> str:
+def facts_table(run: Run) -> str:
     """The facts as a small table of HTML."""
     rows = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in facts(run))
     return f"<table>{''.join(rows)}</table>"
@@ -44,7 +47,7 @@ def clipped(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 
 
-def in_short(value: Any) -> str:
+def in_short(value: object) -> str:
     """A part of a description on one line."""
     if isinstance(value, dict):
         text = ", ".join(f"{name} = {part}" for name, part in value.items())

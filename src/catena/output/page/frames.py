@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...plain import Json
 from ...systems.scene import Scene
 from ..showing import scene_or_nothing
 from .appearance import bodies_of, has_bodies
@@ -16,6 +17,8 @@ from .samples import only, poses
 
 if TYPE_CHECKING:
     import xarray
+
+    from ...runs import Run
 
 Array = NDArray[np.float64]
 
@@ -80,7 +83,7 @@ class Frames:
         return 0.5 * extent / (2 * LARGEST) if self.is_quantised else 2.0**-25 * extent
 
 
-def choose_frames(run: Any, most: int) -> Frames:
+def choose_frames(run: Run, most: int) -> Frames:
     """At most so many samples of a run, equally spaced from the first on, and fewer if a page could not hold them."""
     system, samples = run.system, run.data.sizes["time"]
     with_bodies = has_bodies(system)
@@ -111,7 +114,7 @@ def _path(scene: Scene, data: xarray.Dataset) -> tuple[Array, tuple[str, ...]]:
     return np.hstack(columns)[:, None, :], axes
 
 
-def encoded(frames: Frames) -> tuple[dict[str, Any], dict[str, str]]:
+def encoded(frames: Frames) -> tuple[dict[str, Json], dict[str, str]]:
     """Poses as base64: how to read them, and the texts.
 
     Positions are taken from the middle of their range, so that single precision has digits for the motion.
@@ -120,7 +123,7 @@ def encoded(frames: Frames) -> tuple[dict[str, Any], dict[str, str]]:
     low, high = drawn.min(axis=(0, 1)), drawn.max(axis=(0, 1))
     origin, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), 1e-300)
     centred = drawn - origin
-    described: dict[str, Any] = {"origin": origin.tolist(), "quantised": frames.is_quantised}
+    described: dict[str, Json] = {"origin": origin.tolist(), "quantised": frames.is_quantised}
     turned = frames.orientation
     if turned is not None:
         turned = np.where(frames.is_sound[..., None], turned, [1.0, 0.0, 0.0, 0.0])
@@ -136,6 +139,6 @@ def encoded(frames: Frames) -> tuple[dict[str, Any], dict[str, str]]:
     return described, texts
 
 
-def text_of(array: NDArray[Any], kind: str) -> str:
+def text_of(array: np.ndarray, kind: str) -> str:
     """Numbers as base64."""
     return b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")

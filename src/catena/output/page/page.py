@@ -8,15 +8,17 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...auditing import Audit
 from ...errors import InputError
 from ...geometry import rotations
+from ...plain import Json
 from ...plan import positive_integer
 from ...systems.alike import Alike
+from ...systems.base import System
 from ...talk import say
 from ...version import __version__
 from ..files import write_text
@@ -27,6 +29,9 @@ from .citation import bibtex, readable
 from .colouring import Scalar, scalars
 from .facts import clipped, facts
 from .frames import Array, Frames, choose_frames, encoded, text_of
+
+if TYPE_CHECKING:
+    from ...runs import Run
 
 MOST_FRAMES = 2000
 NOTEBOOK_HEIGHT = 760
@@ -62,7 +67,7 @@ class Page:
         )
 
 
-def page_of(run: Any, *, title: str | None = None, frames: int | None = None) -> Page:
+def page_of(run: Run, *, title: str | None = None, frames: int | None = None) -> Page:
     """The page of a run.
 
     Parameters
@@ -112,19 +117,19 @@ def _part(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def _title(run: Any) -> str:
+def _title(run: Run) -> str:
     """The problem, or what moves, in words."""
     name = run.plan.name.replace("_", " ")
     return name[:1].upper() + name[1:] if name else str(run.system.in_words)
 
 
-def _subtitle(run: Any) -> str:
+def _subtitle(run: Run) -> str:
     stored = f"{run.path.name} \u00b7 " if run.path is not None else ""
     moved = clipped(repr(run.system), 160)
     return f"{stored}{moved} \u00b7 {run.method}, dt = {run.plan.dt:g}, {run.steps} steps"
 
 
-def _notes(run: Any, shown: Frames, length: int) -> list[str]:
+def _notes(run: Run, shown: Frames, length: int) -> list[str]:
     """What the page leaves out."""
     notes = []
     if shown.every > 1:
@@ -155,8 +160,8 @@ def _ordinal(number: int) -> str:
 
 
 def _description(
-    run: Any, shown: Frames, drawn: list[dict[str, Any]], coloured: list[Scalar], heading: str
-) -> tuple[dict[str, Any], dict[str, str]]:
+    run: Run, shown: Frames, drawn: list[dict[str, Json]], coloured: list[Scalar], heading: str
+) -> tuple[dict[str, Json], dict[str, str]]:
     """What the script on the page reads: JSON, and arrays by name."""
     reading, arrays = encoded(shown)
     looks = appearance_of(run.system) if has_bodies(run.system) else None
@@ -164,7 +169,7 @@ def _description(
     names = [scalar.name for scalar in coloured]
     preferred = next((names.index(name) for name in PREFERRED if name in names), -1)
     last = float(run.data.time.values[-1])
-    description: dict[str, Any] = {
+    description: dict[str, Json] = {
         "file": "".join(c if c.isalnum() or c in "-_" else "-" for c in heading)[:60] or "catena",
         "time": shown.data.time.values.tolist(),
         "timeEnd": last,
@@ -197,7 +202,7 @@ def _description(
     return description, arrays
 
 
-def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Any], str]:
+def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Json], str]:
     """Lengths of the axes of a single body, and its angular momentum in space in every frame, to the largest of the run."""
     shape = looks.shapes[0]
     assert shown.orientation is not None
@@ -209,7 +214,7 @@ def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Any], str]:
     return {"axes": lengths.tolist(), "reach": 1.3 * shape.reach}, text_of(spin, "<f4")
 
 
-def _upwards(system: Any) -> Array:
+def _upwards(system: System) -> Array:
     """Against gravity; z where there is none."""
     gravity = np.array(scene_or_nothing(system).gravity, dtype=float)
     return -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
@@ -223,7 +228,7 @@ def _plate(joint: Joint, shown: Frames, up: Array) -> list[float] | None:
     return (joint.at_parent + side * GROUND_GAP * joint.size * up).tolist()
 
 
-def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Any]:
+def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Json]:
     thickness = float(np.mean([shape.half_extents.max() for shape in looks.shapes])) * 0.07
     held = slice(len(looks.particle_body) if len(looks.particle_body) <= PARTICLES_HELD else 0)
     return {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,6 @@ def poses(block: xarray.Dataset) -> tuple[Array, Array]:
     return np.asarray(block["position"].values, dtype=float).reshape(*orientation.shape[:2], 3), orientation
 
 
-def only(data: xarray.Dataset, names: Any) -> xarray.Dataset:
+def only(data: xarray.Dataset, names: Iterable[str]) -> xarray.Dataset:
     """The named arrays that there are."""
     return data[[name for name in names if name in data.variables]]

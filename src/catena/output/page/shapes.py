@@ -56,20 +56,21 @@ def shape_of(body: Body) -> Shape:
     A body of particles is their convex hull. One given by its inertia alone is the ellipsoid of the same mass and
     inertia, semi-axes sqrt(5 d_k / m) along the principal axes.
     """
-    given = body.describe()
+    given = {name: np.array(value) for name, value in body.describe().items()}
     if body.shape == "box":
-        return Shape("box", CORNERS * thickened(np.array(given["size"])), BOX_FACES)
+        return Shape("box", CORNERS * thickened(given["size"]), BOX_FACES)
     if body.shape == "ellipsoid":
-        return ellipsoid(thickened(np.array(given["semi_axes"])))
+        return ellipsoid(thickened(given["semi_axes"]))
     if body.shape == "disc":
         extents = thickened(np.array([2 * given["radius"], 2 * given["radius"], given["thickness"]]))
         return cylinder(0.5 * extents[0], extents[2])
     if body.shape == "rod":
-        return cylinder(FLAT * given["length"], given["length"], kind="rod")
+        length = float(given["length"])
+        return cylinder(FLAT * length, length, kind="rod")
     if body.shape == "mesh":
-        return Shape("mesh", np.array(given["vertices"]) - body.center, np.array(given["faces"]))
+        return Shape("mesh", given["vertices"] - body.center, given["faces"])
     if body.shape == "tetrahedron" and "vertices" in given:
-        return hull(np.array(given["vertices"]) - body.center)
+        return hull(given["vertices"] - body.center)
     if len(body.particles):
         return hull(body.particles.positions)
     principal = ellipsoid(thickened(np.sqrt(5.0 * body.second_moments / body.mass)))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
+
+if TYPE_CHECKING:
+    from ...systems.potentials.pairwise import Pairwise
 from ...systems.chains.interactions import Interactions
 from ...systems.potentials.pair_potentials import Pairwise
 
@@ -18,6 +21,8 @@ NODES = 4096  # of the table of a potential: a hundred times finer than 256 colo
 CLOSEST = 1e-6  # of the largest distance: below it, a potential counts as constant
 MOST_PAIRS = 5e7  # of particles, in all frames: a few seconds
 AT_ONCE = 2**18  # pairs in one array
+
+Tables: TypeAlias = "dict[tuple[Pairwise, tuple[int, int]], tuple[Callable[[Array], Array], Callable[[Array], Array]]]"
 
 
 def pairs_in(links: Interactions) -> int:
@@ -41,7 +46,7 @@ def link_forces(acting: Interactions, position: Array, orientation: Array) -> tu
     -------
     tension, energy : (m, n - 1)
     """
-    tabulated: dict[tuple[Pairwise, int], tuple[Any, Any]] = {}
+    tabulated: Tables = {}
     tension, energy = (np.zeros((len(position), len(acting.bodies) - 1)) for _ in range(2))
     first, kind_of_link = acting.kinds
     for kind, j in enumerate(first.tolist()):
@@ -59,7 +64,7 @@ def _add_links(
     position: Array,
     orientation: Array,
     links: NDArray[np.int64],
-    tabulated: dict[Any, Any],
+    tabulated: Tables,
     tension: Array,
     energy: Array,
 ) -> None:
@@ -89,7 +94,7 @@ def _distinct(table: list[list[Pairwise | None]]) -> list[tuple[Pairwise | None,
     return [(one, np.array([[entry is one or entry == one for entry in row] for row in table])) for one in distinct]
 
 
-def _tables(potential: Pairwise, r: Array, known: dict[Any, Any]) -> tuple[Callable[..., Array], Callable[..., Array]]:
+def _tables(potential: Pairwise, r: Array, known: Tables) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """Force and energy as functions of arrays, from a table that covers these distances.
 
     Potentials are evaluated one number at a time; there may be millions here, and they only become colours.

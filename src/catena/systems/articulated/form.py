@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ... import elimination, views
 from ...geometry import rotations
 from ...geometry.quaternion import to_body
+from ...kernel import Filling, Numbers, Slot
 from ...views import Flag, View
 from ..base import Array, State
 from ..chains.motion import publish_split
@@ -146,7 +146,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     def unpack(z: Array, time: float) -> State:
         return unpacked(linkage, z, time)
 
-    def scratch() -> dict[str, NDArray[Any]]:
+    def scratch() -> dict[str, Numbers]:
         return director_arrays(linkage)[1] | articulated_arrays(linkage)[1]
 
     balls = any(node is not None and node.kind == BALL for node in layout.nodes)
@@ -157,9 +157,9 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     )  # fmt: skip
 
 
-def _looped(linkage: Linkage) -> dict[Any, Any]:
+def _looped(linkage: Linkage) -> dict[Slot, Filling]:
     """What closed loops fill otherwise."""
-    fills: dict[Any, Any] = {
+    fills: dict[Slot, Filling] = {
         views.field: charts.closed_field,
         views.step: charts.closed_step,
         views.linearise: loop_newton.linearise_loops,
@@ -175,7 +175,7 @@ def _looped(linkage: Linkage) -> dict[Any, Any]:
     return fills
 
 
-def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, NDArray[Any]]]:
+def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, Numbers]]:
     """What Newton's method keeps, for a number of factors."""
     layout = layout_of(linkage)
     rates = [0 if node is None else node.rates for node in layout.nodes]
@@ -207,8 +207,8 @@ def packed(linkage: Linkage, state: State) -> Array:
             continue
         at, rate, image, shift = layout.links[k, Link.COORDINATE : Link.SHIFT + 1]
         if node.kind == TRANSLATION:
-            body = layout.nodes[k + 1].body  # type: ignore[union-attr]
-            z[at : at + 3], z[rate : rate + 3] = state.position[body], motion[body, 0]
+            carried = layout.node(k + 1).body
+            z[at : at + 3], z[rate : rate + 3] = state.position[carried], motion[carried, 0]
         elif node.kind == BALL:
             body = linkage.bodies[node.body]
             z[at : at + 4] = rotations.multiply(state.orientation[node.body], body.frame)
@@ -231,10 +231,10 @@ def packed(linkage: Linkage, state: State) -> Array:
 
 def _set_single(linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array) -> None:
     """Coordinates and rates of the joint that ends in node k, from the bodies on both sides."""
-    last = layout.nodes[k]
-    joint = linkage.joints[last.joint]  # type: ignore[union-attr]
+    last = layout.node(k)
+    joint = linkage.joints[last.joint]
     chain = [k]
-    while (before := layout.nodes[chain[0] - 1]) is not None and before.joint == last.joint:  # type: ignore[union-attr]
+    while (before := layout.nodes[chain[0] - 1]) is not None and before.joint == last.joint:
         chain.insert(0, chain[0] - 1)
     values = _coordinates(joint, state, image)
     at = layout.links[chain, Link.COORDINATE]

@@ -59,6 +59,12 @@ class Layout:
     chart: int
     ends: NDArray[np.int64]
 
+    def node(self, number: int) -> Node:
+        """A node other than the ground."""
+        found = self.nodes[number]
+        assert found is not None
+        return found
+
     @property
     def dimension(self) -> int:
         """Number of stepped variables."""
@@ -81,8 +87,8 @@ def layout_of(linkage: Linkage) -> Layout:
     constants += [("image", node.joint, 4) for _, node in moving if node.has_image]
     constants += [("shift", node.joint, 1) for _, node in moving if node.has_shift]
     loops = _loops(linkage, nodes)
-    around = sorted({node for loop in loops for node in loop})
-    loop_rates = tuple((node, k) for node in around for k in range(nodes[node].rates))  # type: ignore[union-attr]
+    around, by_number = sorted({node for loop in loops for node in loop}), dict(moving)
+    loop_rates = tuple((node, k) for node in around for k in range(by_number[node].rates))
     constants += _closing(linkage, len(loop_rates))
     constants += [("time", 0, 1)] if any(isinstance(f, Load) and has_texts(f) for f in linkage.forces) else []
     groups[5] += [("work", 0, 2)] if does_work(linkage) else []

@@ -22,15 +22,13 @@ is used again for the equations of what is solved for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...elimination import factorise, solve
 from ...geometry.quaternion import load4, product, store4, with_vector
 from ...geometry.vectors import add, cross, dot, load3, scaled
-from ...kernel import Record
+from ...kernel import Numbers, Record
 from ...views import OK, SINGULAR
 from ..linkages.solver import eliminate, substitute
 from .charts import LoopRate, close_loops
@@ -227,7 +225,7 @@ def solve_loops(c, h, x, par):
 
 def loop_arrays(
     counts: Sequence[int], ties: int, rows: int, closures: int, dimension: int, modes: int
-) -> dict[str, NDArray[Any]]:
+) -> dict[str, Numbers]:
     """What the kernels here and the derivatives write into: for nodes with so many rates each, so many forces between points, rows and
     closing joints, variables and factors.
     """

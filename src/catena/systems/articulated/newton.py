@@ -17,14 +17,13 @@ par.newton_rows (nodes): where the rates of a node begin. newton_slopes (2, f, f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...elimination import factorise, reciprocal, solve
 from ...geometry.quaternion import load4, product, store4, with_vector
 from ...geometry.vectors import add, cross, dot, load3, negative, scaled
+from ...kernel import Numbers
 from ...views import SINGULAR
 from .force_slopes import Tie
 from .kernels import freedoms
@@ -116,7 +115,7 @@ def follow_ball(at, rate, h, base, x):
     store4(x, at, (t[0] * g, t[1] * g, t[2] * g, t[3] * g))
 
 
-def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, NDArray[Any]]:
+def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, Numbers]:
     """What the derivatives write into: for nodes with so many rates each, so many forces between points, and rows of loops."""
     rates = sum(counts)
     return {
@@ -127,7 +126,7 @@ def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, N
     }
 
 
-def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, NDArray[Any]]:
+def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, Numbers]:
     """The same with what the kernels here keep, for so many factors."""
     rates = sum(counts)
     return slope_arrays(counts, ties) | {

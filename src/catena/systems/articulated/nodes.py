@@ -7,7 +7,7 @@ slides + hinge, universal = two hinges; a body that nothing carries = translatio
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...errors import CapabilityError
 from ..base import Array
 from ..linkages.joints import Cylindrical, Joint, Planar, Prismatic, Revolute, Rigid, Screw, Spherical, Universal
 from ..linkages.tree import FLOATING
+from ..numbers import Vector
 
 if TYPE_CHECKING:
     from ..linkages.linkage import Linkage
@@ -46,9 +47,9 @@ class Node:
     parent: int
     body: int
     joint: int
-    a: Any = ZERO
-    b: Any = ZERO
-    axis: Any = ZERO
+    a: Vector = ZERO
+    b: Vector = ZERO
+    axis: Vector = ZERO
     turn: float = 0.0
     advance: float = 0.0
     has_shift: bool = False
@@ -89,7 +90,7 @@ def nodes_of(linkage: Linkage) -> tuple[Node | None, ...]:
     return tuple(None if node is None else replace(node, held=_held(linkage, nodes, k)) for k, node in enumerate(nodes))
 
 
-def principal(linkage: Linkage, body: int, vector: Any) -> Array:
+def principal(linkage: Linkage, body: int, vector: object) -> Array:
     """A vector of a body (-1: the ground) in its principal axes."""
     return np.array(vector, dtype=float) if body < 0 else linkage.bodies[body].frame_matrix.T @ np.array(vector)
 
@@ -132,7 +133,7 @@ def _held(linkage: Linkage, nodes: list[Node | None], place: int) -> tuple[bool,
     if node.body < 0 or linkage.bodies[node.body].kind not in ("linear", "point"):
         return False, False, False
     children = [child for child in nodes if child is not None and child.parent == place]
-    arms = np.abs([node.b, *(child.a for child in children)]).max(axis=0)
+    arms = np.abs(np.array([node.b, *(child.a for child in children)])).max(axis=0)
     beside = [max(arms[m] for m in range(3) if m != k) for k in range(3)]
     still = linkage.bodies[node.body].moments == 0.0
     held = tuple(bool(still[k] and beside[k] <= ON_LINE * arms.max()) for k in range(3))

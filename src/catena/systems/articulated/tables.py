@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernel import Numbers
 from ..linkages.joints import DOT
 from ..linkages.views import director_arrays
 from . import charts as charts
@@ -20,7 +21,7 @@ from .nodes import SINGLE, TRANSLATION, principal
 if TYPE_CHECKING:
     from ..linkages.linkage import Linkage
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Numbers]
 
 
 def joint_form_par(linkage: Linkage) -> SimpleNamespace:

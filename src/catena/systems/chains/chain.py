@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import CapabilityError, InputError
+from ...kernel import Numbers
+from ...plain import Json
 from ...views import View
 from ..alike import Alike
-from ..base import Array, Field, Invariant, State, System, register
+from ..base import Array, Field, Invariant, Samples, State, System, register
 from ..body import Body
-from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, vector
+from ..many_bodies import GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, vector
 from ..one_body import component_names
 from ..phase_space import PhaseSpace
+from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
 from ..scene import Scene
 from . import spectrum as chain_spectrum
@@ -29,8 +32,8 @@ from . import start as chain_start
 from . import tearing as chain_tearing
 from . import tiles as chain_tiles
 from . import views as chain_views
-from .ends import Clamped, Force, Free, describe_end, end_from
-from .interactions import Interactions
+from .ends import Clamped, End, Force, Free, describe_end, end_from
+from .interactions import GivenPotentials, Interactions
 
 if TYPE_CHECKING:
     from ...analysis.dispersion import Dispersion
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from ...analysis.modes import Modes
     from ...analysis.rod import RodLimit
     from ...chain_outputs import ChainOutputs, Reactions
+    from ...methods.base import Method
+    from ...runs import Run
     from .scales import Scales
 
 Form = Literal["quaternion", "rotation", "multiplier"]
@@ -75,10 +80,10 @@ class Chain(System):
 
     def __init__(
         self,
-        bodies: Any,
-        potential: Any,
-        left: Any = CLAMPED,
-        right: Any = FREE,
+        bodies: GivenBodies,
+        potential: GivenPotentials,
+        left: End | str | Mapping[str, object] = CLAMPED,
+        right: End | str | Mapping[str, object] = FREE,
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
         form: Form = "quaternion",
         J0: float = 1.0,
@@ -113,11 +118,11 @@ class Chain(System):
         return f"Chain of {self.count} rigid bodies"
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         return "Chain" if self.form == "quaternion" else f"Chain ({self.form} form)"
 
     @property
-    def potentials(self) -> tuple[Any, ...]:
+    def potentials(self) -> tuple[Potential, ...]:
         """The potential of each link."""
         return self.interactions.potentials
 
@@ -134,7 +139,7 @@ class Chain(System):
     @cached_property
     def held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which bodies may move, and which may turn."""
-        moves, turns = np.ones(self.count, dtype=bool), self.alike.each(lambda body: body.kind != "point")
+        moves, turns = np.ones(self.count, dtype=bool), self.alike.each(lambda body: body.kind != "point", np.bool_)
         for j, end in ((0, self.left), (-1, self.right)):
             moves[j] = end.moves
             turns[j] &= end.turns
@@ -146,15 +151,15 @@ class Chain(System):
         return isinstance(self.left, Free) and isinstance(self.right, Free) and not self.gravity.any()
 
     @property
-    def smoothness(self) -> float:  # type: ignore[override]
+    def smoothness(self) -> float:
         return self.interactions.smoothness
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+    def fields(self) -> tuple[Field, ...]:
         return fields_of(self.count)
 
     @cached_property
-    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+    def invariants(self) -> tuple[Invariant, ...]:
         def invariant(name: str, about: str, *tags: str) -> Invariant:
             shape, dims = ((3,), ("xyz",)) if name.startswith("total") else ((), ())
             # In the multiplier form these are integrals of the exact motion only: no method promises anything.
@@ -256,13 +261,13 @@ class Chain(System):
 
         return reactions(self, state)
 
-    def outputs(self, run: Any) -> ChainOutputs:
+    def outputs(self, run: Run) -> ChainOutputs:
         """Link lengths, gaps, energies and reactions along a run, each computed when it is asked for."""
         from ...chain_outputs import ChainOutputs
 
         return ChainOutputs(run)
 
-    def happenings(self, samples: Any) -> Iterator[tuple[str, float, int, dict[str, NDArray[Any]]]]:
+    def happenings(self, samples: Samples) -> Iterator[tuple[str, float, int, dict[str, Numbers]]]:
         """A link that tears, under the name "torn": its number, and a time interpolated between two samples."""
         for tear in chain_tearing.tears(self, samples):
             yield "torn", tear.time, tear.sample, {"link": np.array(tear.link)}
@@ -285,7 +290,7 @@ class Chain(System):
         return scales_of(self, length, mass, time)
 
     def suggest_dt(
-        self, method: Any = None, start: State | None = None, *, safety: float = chain_spectrum.SAFETY
+        self, method: Method | None = None, start: State | None = None, *, safety: float = chain_spectrum.SAFETY
     ) -> float:
         """A step size for accurate motion: a fifth of the method's limit of stability for the fastest mode at this start.
 
@@ -445,7 +450,7 @@ class Chain(System):
         }
         return offered[self.form](self, name)
 
-    def parameter_arrays(self) -> dict[str, NDArray[Any]]:
+    def parameter_arrays(self) -> dict[str, Numbers]:
         moves, turns = self.held
         each = self.alike.each
         masses = each(lambda body: body.mass)
@@ -467,7 +472,7 @@ class Chain(System):
     def scene(self) -> Scene:
         return Scene(self.bodies, links=self.interactions, gravity=self.gravity)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         forms: dict[str, dict[str, Any]] = {
             "quaternion": {},
             "rotation": {"form": self.form},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...errors import InputError, nearest
+from ...plain import Json
 from ..many_bodies import vector
 
 
@@ -64,16 +64,16 @@ class Displaced:
 
 
 End = Free | Clamped | Force | Displaced
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Free, Clamped, Force, Displaced)}
+KINDS: dict[str, type[End]] = {kind.__name__: kind for kind in (Free, Clamped, Force, Displaced)}
 
 
-def describe_end(end: End) -> dict[str, Any]:
+def describe_end(end: End) -> dict[str, Json]:
     """An end as a case writes it."""
     values = {name: list(value) for name, value in vars(end).items() if value is not None}
     return {"kind": type(end).__name__, **values}
 
 
-def end_from(given: Any, where: str) -> End:
+def end_from(given: object, where: str) -> End:
     """An end, or the one that a case describes."""
     if isinstance(given, (Free, Clamped, Force, Displaced)):
         return given

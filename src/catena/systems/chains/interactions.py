@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ... import fused, views
 from ...errors import InputError
 from ...geometry import rotations
-from ...kernel import Written
+from ...kernel import Filling, Kernel, Numbers, Slot, Written
+from ...plain import Json
 from ..alike import Alike, alike_from, alike_together, describe_alike
 from ..body import Body
-from ..potentials.link_potentials import Linkwise, MixedPotential, potential_from
+from ..potentials.link_potentials import Linkwise, MixedPotential, Potential, potential_from
 from ..potentials.link_set import LinkSet
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
 from . import forces as chain_forces
@@ -29,6 +30,10 @@ SOME_LINKS = (
     ((2.5, 1.3, 1.9), (-0.7, 0.6, 1.2)),
 )  # Euler angles of Q, and d: nothing special about them
 HELD_TOLERANCE = 1e-12  # of a torque about an axis without moment of inertia, to the whole torque
+
+
+GivenPotential: TypeAlias = Potential | Mapping[str, object]
+GivenPotentials: TypeAlias = GivenPotential | Sequence[GivenPotential]  # for all links, or one for each
 
 
 class Interactions:
@@ -46,7 +51,7 @@ class Interactions:
     bonds : the part that acts between bodies, for each link; None if there is none
     """
 
-    def __init__(self, bodies: Sequence[Body], potential: Any) -> None:
+    def __init__(self, bodies: Sequence[Body], potential: GivenPotentials) -> None:
         self.bodies = tuple(bodies)
         self.alike = Alike(self.bodies)
         links = len(self.bodies) - 1
@@ -58,7 +63,7 @@ class Interactions:
                     f"{len(potential)} potentials for {links} links", where="Chain.potential",
                     do="give one for all links, or one for each",
                 )  # fmt: skip
-            known: dict[int, Any] = {}
+            known: dict[int, Potential] = {}
             for j, given in enumerate(potential):
                 if id(given) not in known:
                     known[id(given)] = _potential(given, f"Chain.potential[{j}]")
@@ -100,9 +105,9 @@ class Interactions:
             return [[None] * len(right.particles) for _ in left.particles.types]
         return [[pairs.between(a, b) for b in right.particles.types] for a in left.particles.types]
 
-    def fills(self) -> dict[Any, Any]:
+    def fills(self) -> dict[Slot, Filling]:
         """The slots of the kernels, filled."""
-        filled: dict[Any, Any] = {
+        filled: dict[Slot, Filling] = {
             views.pair_force: self._numbered[0].kernel("pair_force"),
             views.pair_energy: self._numbered[0].kernel("pair_energy"),
             views.pair_slope: self._numbered[0].kernel("pair_slope"),
@@ -125,13 +130,13 @@ class Interactions:
             chain_hessian.add_link_slopes: chain_link_slopes.add_slopes_of_links,
         }
 
-    def scratch(self) -> dict[str, NDArray[Any]]:
+    def scratch(self) -> dict[str, Numbers]:
         """What the kernels write into: places of the particles with their forces, then forces and torques on bodies."""
         n, rows, lanes = len(self.bodies), len(self.arrays["particles"]), self._lanes
         return {"x": np.zeros((rows, 6 * lanes)), "f": np.zeros((n, 3)), "tau": np.zeros((n, 3))}
 
     @cached_property
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Numbers]:
         """Particles in principal axes, and which potential acts; bodies whose particles do not interact have none here."""
         n = len(self.bodies)
         counts = self.alike.each(lambda body: len(body.particles) * self.has_pairs, np.int64)
@@ -163,7 +168,7 @@ class Interactions:
             "link": LinkSet(distinct).values,
         }
 
-    def describe(self) -> Any:
+    def describe(self) -> Json:
         """As a case writes it: one potential for all links, or a list."""
         described = [potential.describe() for potential in self._acting.distinct]
         if all(one == described[0] for one in described):
@@ -190,7 +195,7 @@ class Interactions:
         longer = range(least, most + least, least)
         return max(lanes for lanes in longer if all(rounded(c, lanes) == rounded(c, least) for c in counts))
 
-    def _constants_kernel(self) -> Any:
+    def _constants_kernel(self) -> Kernel:
         """A single potential has its constants in registers: in memory they could overlap with what a loop writes."""
         pairs, which, _ = self._numbered
         if which is not None:
@@ -252,7 +257,7 @@ class Interactions:
                     )
 
 
-def _potential(given: Any, where: str) -> Any:
+def _potential(given: object, where: str) -> Potential:
     made = potential_from(given) if isinstance(given, Mapping) else given
     if not isinstance(made, (Pairwise, PairTable, Linkwise, MixedPotential)):
         raise InputError(
@@ -263,17 +268,17 @@ def _potential(given: Any, where: str) -> Any:
     return made
 
 
-def _is_there(part: Any) -> bool:
+def _is_there(part: object) -> bool:
     return part is not None
 
 
-def _pairs_of(potential: Any) -> Pairwise | PairTable | None:
+def _pairs_of(potential: Potential) -> Pairwise | PairTable | None:
     if isinstance(potential, MixedPotential):
         return potential.pairs
     return None if isinstance(potential, Linkwise) else potential
 
 
-def _bond_of(potential: Any) -> Linkwise | None:
+def _bond_of(potential: Potential) -> Linkwise | None:
     if isinstance(potential, MixedPotential):
         return potential.links
     return potential if isinstance(potential, Linkwise) else None

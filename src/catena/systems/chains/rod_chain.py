@@ -14,12 +14,13 @@ the strains in the axes of one of the bodies it would be of first order. Both en
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...errors import InputError
+from ...systems.chains.ends import End
 from ..base import State
 from ..body import Body
 from ..potentials.link_potentials import LinkPotential
@@ -77,8 +78,8 @@ class Rod(Chain):
         density: float,
         n: int,
         *,
-        left: Any = CLAMPED,
-        right: Any = FREE,
+        left: End | str | Mapping[str, object] = CLAMPED,
+        right: End | str | Mapping[str, object] = FREE,
         shear_factor: float | Sequence[float] = 5.0 / 6.0,
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,12 +17,24 @@ from ...errors import InputError
 from ...expressions import parse, to_sympy
 from ..base import State
 from ..body import Body
-from ..potentials.link_potentials import POSITION, ROTATION, BendTwist, GayBerne, LinkPotential, LinkSum, MixedPotential
+from ..potentials.link_potentials import (
+    POSITION,
+    ROTATION,
+    BendTwist,
+    GayBerne,
+    LinkPotential,
+    LinkSum,
+    Linkwise,
+    MixedPotential,
+    Potential,
+)
 from ..potentials.pair_potentials import WCA, Harmonic, LennardJones, Morse, PairPotential, PairTable, Switched, Yukawa
 from ..potentials.pairwise import Pairwise, PotentialSum, checked
 from .ends import Displaced, End, Force
 
 if TYPE_CHECKING:
+    import sympy
+
     from .chain import Chain
 
 
@@ -83,11 +95,13 @@ class Scales:
 
 def scales_of(chain: Chain, length: float | None, mass: float | None, time: float | None) -> Scales:
     """The units given, the others natural: those of the first potential and of the first body."""
-    natural = None if None not in (length, time) else natural_units(chain.potentials[0])
-    L = checked(length if length is not None else natural[0], "scales.length", above=0.0)  # type: ignore[index]
+    own_length, own_energy = (
+        natural_units(chain.potentials[0]) if length is None or time is None else (math.nan, math.nan)
+    )
+    L = checked(own_length if length is None else length, "scales.length", above=0.0)
     M = checked(mass if mass is not None else chain.bodies[0].mass, "scales.mass", above=0.0)
     if time is None:
-        time = L * math.sqrt(M / natural[1])  # type: ignore[index]
+        time = L * math.sqrt(M / own_energy)
     tau = checked(time, "scales.time", above=0.0)
     energy = M * (L / tau) ** 2
     bodies = {body: _body(body, L, M) for body in dict.fromkeys(chain.bodies)}
@@ -121,10 +135,12 @@ def _end(end: End, length: float, force: float) -> End:
 
 
 @singledispatch
-def natural_units(potential: Any) -> tuple[float, float]:
+def natural_units(potential: object) -> tuple[float, float]:
     """Length and energy that a potential itself suggests: of its well, if it has one."""
-    well = potential.length if isinstance(potential, Pairwise) else 0.0
-    depth = -float(potential.energy(well)) if well > 0.0 else 0.0
+    well, depth = 0.0, 0.0
+    if isinstance(potential, Pairwise):
+        well = potential.length
+        depth = -float(potential.energy(well)) if well > 0.0 else 0.0
     if not depth > 0.0:
         raise InputError(
             f"{type(potential).__name__} suggests no length and energy", where="scales", do="give length= and time="
@@ -135,7 +151,7 @@ def natural_units(potential: Any) -> tuple[float, float]:
 @natural_units.register(LennardJones)
 @natural_units.register(WCA)
 @natural_units.register(GayBerne)
-def _(potential: Any) -> tuple[float, float]:
+def _(potential: LennardJones | WCA | GayBerne) -> tuple[float, float]:
     return potential.sigma, potential.epsilon
 
 
@@ -151,7 +167,7 @@ def _(potential: Switched) -> tuple[float, float]:
 
 @natural_units.register(PotentialSum)
 @natural_units.register(LinkSum)
-def _(potential: Any) -> tuple[float, float]:
+def _(potential: PotentialSum | LinkSum) -> tuple[float, float]:
     return natural_units(potential.terms[0])
 
 
@@ -166,14 +182,26 @@ def _(potential: MixedPotential) -> tuple[float, float]:
 
 
 @singledispatch
-def in_units(potential: Any, length: float, energy: float) -> Any:
+def in_units(potential: object, length: float, energy: float) -> Potential:
     """V'(x') = V(length x')/energy as a potential of the same kind."""
     raise InputError(f"{type(potential).__name__} cannot be scaled", where="scales", do="register it with `in_units`")
 
 
+def _pairs_in_units(potential: Pairwise, length: float, energy: float) -> Pairwise:
+    scaled = in_units(potential, length, energy)
+    assert isinstance(scaled, Pairwise)
+    return scaled
+
+
+def _links_in_units(potential: Linkwise, length: float, energy: float) -> Linkwise:
+    scaled = in_units(potential, length, energy)
+    assert isinstance(scaled, Linkwise)
+    return scaled
+
+
 @in_units.register(LennardJones)
 @in_units.register(WCA)
-def _(potential: Any, length: float, energy: float) -> Any:
+def _(potential: LennardJones | WCA, length: float, energy: float) -> LennardJones | WCA:
     return type(potential)(potential.epsilon / energy, potential.sigma / length)
 
 
@@ -194,24 +222,30 @@ def _(potential: Harmonic, length: float, energy: float) -> Harmonic:
 
 @in_units.register
 def _(potential: Switched, length: float, energy: float) -> Switched:
-    inner = in_units(potential.potential, length, energy)
+    inner = _pairs_in_units(potential.potential, length, energy)
     return Switched(inner, potential.r_on / length, potential.r_cut / length, potential.smoothness)
 
 
-@in_units.register(PotentialSum)
-@in_units.register(LinkSum)
-def _(potential: Any, length: float, energy: float) -> Any:
-    return type(potential)(tuple(in_units(term, length, energy) for term in potential.terms))
+@in_units.register
+def _(potential: PotentialSum, length: float, energy: float) -> PotentialSum:
+    return PotentialSum(tuple(_pairs_in_units(term, length, energy) for term in potential.terms))
+
+
+@in_units.register
+def _(potential: LinkSum, length: float, energy: float) -> LinkSum:
+    return LinkSum(tuple(_links_in_units(term, length, energy) for term in potential.terms))
 
 
 @in_units.register
 def _(potential: PairTable, length: float, energy: float) -> PairTable:
-    return PairTable({types: one and in_units(one, length, energy) for types, one in potential.pairs.items()})
+    return PairTable({types: one and _pairs_in_units(one, length, energy) for types, one in potential.pairs.items()})
 
 
 @in_units.register
 def _(potential: MixedPotential, length: float, energy: float) -> MixedPotential:
-    return MixedPotential(in_units(potential.pairs, length, energy), in_units(potential.links, length, energy))
+    pairs = in_units(potential.pairs, length, energy)
+    assert isinstance(pairs, (Pairwise, PairTable))
+    return MixedPotential(pairs, _links_in_units(potential.links, length, energy))
 
 
 @in_units.register
@@ -237,8 +271,12 @@ def _(potential: LinkPotential, length: float, energy: float) -> LinkPotential:
 
 
 def _scaled_text(
-    potential: Any, variables: tuple[str, ...], lengths: tuple[str, ...], length: float, energy: float
-) -> tuple[Any, dict[str, float]]:
+    potential: PairPotential | LinkPotential,
+    variables: tuple[str, ...],
+    lengths: tuple[str, ...],
+    length: float,
+    energy: float,
+) -> tuple[sympy.Expr, dict[str, float]]:
     """The expression with its lengths multiplied by a new parameter and itself divided by another."""
     units = []
     for unit in ("unit_length", "unit_energy"):

@@ -6,8 +6,8 @@ diagonal; M^-1/2 K M^-1/2 is block tridiagonal. Coordinates that are held, or wi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,17 @@ from ..body import Body
 from . import block_band, link_mechanics
 
 if TYPE_CHECKING:
+    from ...methods.base import Method
     from .chain import Chain
 
 SAFETY = 0.2  # of the limit of stability: at 0.4 / omega the period of the fastest mode is right to 0.7 per cent
 RESOLVED = 1.0  # dt omega of methods that are stable at any step
 MOST_PAIRS = 2**16  # taken at once
 
+Arms: TypeAlias = tuple[Array, Callable[..., Array]]  # of particles, and J of them
 
-def suggested_step(chain: Chain, method: Any, start: State | None, safety: float) -> float:
+
+def suggested_step(chain: Chain, method: Method, start: State | None, safety: float) -> float:
     """A step for accurate motion from this start: a part of the limit of stability, or of 5 / omega where there is no limit."""
     if start is None:
         raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,7 +65,7 @@ def make_start(
     return state
 
 
-def _one_of(a: Any, b: Any, first: str, second: str) -> None:
+def _one_of(a: object, b: object, first: str, second: str) -> None:
     if a is not None and b is not None:
         raise InputError(f"both {first} and {second} are given", where="start", do="give one of them")
 

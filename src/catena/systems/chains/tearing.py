@@ -7,13 +7,13 @@ has fallen to 1e-3 of its largest. So this is a question to the samples of a run
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
-from ..base import Array
+from ..base import Array, Samples
 
 if TYPE_CHECKING:
     from .chain import Chain
@@ -122,7 +122,7 @@ def torn_links(chain: Chain, position: Array, orientation: Array) -> NDArray[np.
     return torn
 
 
-def tears(chain: Chain, samples: Any) -> Iterator[Tear]:
+def tears(chain: Chain, samples: Samples) -> Iterator[Tear]:
     """The links that tear between two samples; the time is interpolated linearly between them.
 
     Parameters

@@ -7,13 +7,14 @@ of particles and whose links have one pair potential.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import fused, views
 from ...errors import CapabilityError
 from ...geometry.quaternion import to_body
+from ...kernel import Filling, Numbers, Slot
 from ...views import Fold, View
 from ..base import Array, State
 from . import tile_kernels as kernels
@@ -47,7 +48,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
     lanes = width or tile_width(chain.count)
     shape = -(-chain.count // lanes), lanes
     constants = len(chain.interactions.arrays["pair"])
-    fills: dict[Any, Any] = {
+    fills: dict[Slot, Filling] = {
         **split.fills,
         kernels.lane_count: lanes, kernels.particle_count: m,
         kernels.place_lanes: place_text(lanes, m), kernels.drift_lanes: drift_text(lanes, m),
@@ -56,7 +57,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         views.sweep: kernels.sweep_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
     }  # fmt: skip
 
-    def scratch() -> dict[str, Array]:
+    def scratch() -> dict[str, Numbers]:
         kept = np.zeros((shape[0], (F + X - R) * (lanes + PADDING)))
         return {**split.scratch(), "gathered": np.zeros(13 * chain.count), "alone": np.zeros(14), "kept": kept}
 

@@ -6,14 +6,16 @@ multiplier: (r, q, p, g); rotation: (r, R, p, y). Principal axes throughout.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import views
 from ...geometry import rotations
+from ...kernel import Filling, Numbers, Slot
 from ...views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 def quaternion_view(chain: Chain, name: str) -> View | None:
     """The canonical equations, and their split form."""
-    fills: dict[Any, Any] = {chain_forces.body_rotation: chain_forces.rotation_of_quaternion}
+    fills: dict[Slot, Filling] = {chain_forces.body_rotation: chain_forces.rotation_of_quaternion}
     if name in ("split", "constrained"):
         fills |= {
             chain_motion.turn_freely: chain_motion.turn_quaternion, views.publish: chain_motion.publish_split,
@@ -51,13 +53,13 @@ def multiplier_view(chain: Chain, name: str) -> View | None:
     """The equations with a multiplier, in halves."""
     if name not in ("canonical", "field"):
         return None
-    fills: dict[Any, Any] = {
+    fills: dict[Slot, Filling] = {
         chain_forces.body_rotation: chain_multiplier.rotation_not_normalised,
         views.field: chain_multiplier.multiplier_field, views.velocity: chain_multiplier.multiplier_velocity,
         views.momentum_rate: chain_multiplier.multiplier_rate, views.measure: chain_multiplier.measure_multiplier,
     }  # fmt: skip
 
-    def scratch() -> dict[str, Array]:
+    def scratch() -> dict[str, Numbers]:
         return {**chain.interactions.scratch(), "matrix": np.zeros((chain.count, 3, 3))}
 
     # off the unit spheres these equations are not those of a Hamiltonian
@@ -71,7 +73,7 @@ def rotation_view(chain: Chain, name: str) -> View | None:
     """Rotation matrices, kicked and turned."""
     if name not in ("split", "constrained"):
         return None
-    fills: dict[Any, Any] = {
+    fills: dict[Slot, Filling] = {
         chain_forces.body_rotation: chain_rotation.rotation_of_matrix,
         chain_motion.turn_freely: chain_rotation.turn_rotation, chain_motion.orientation_width: 9,
         views.publish: chain_rotation.publish_matrices, views.measure: chain_rotation.measure_matrices,
@@ -81,22 +83,29 @@ def rotation_view(chain: Chain, name: str) -> View | None:
 
 
 def _split_view(
-    chain: Chain, name: str, fills: dict[Any, Any], widths: tuple[int, ...], pack: Any, unpack: Any
+    chain: Chain,
+    name: str,
+    fills: dict[Slot, Filling],
+    widths: tuple[int, ...],
+    pack: Callable[[Chain, State], Array],
+    unpack: Callable[[Chain, Array, float], State],
 ) -> View:
     # a point is never turned, but a rotor has a row for it
     moments = chain.alike.each(lambda body: body.rotor_moments if body.kind != "point" else np.ones(3))
     flags = frozenset({Flag.ROTOR, Flag.QUADRATIC_KINETIC, *_kinds_of_bodies(chain)})
-    moving = {
+    moving: dict[Slot, Filling] = {
         views.force: chain_motion.chain_force, views.kick: chain_motion.chain_kick, views.drift: chain_motion.chain_drift,
     }  # fmt: skip
     fills = {**chain.interactions.fills(), **moving, **fills}
-    pack, unpack, body_of = partial(pack, chain), partial(unpack, chain), partial(_body_of, chain.count, widths)
-    scratch = chain.interactions.scratch
-    return View(name, fills, sum(widths) * chain.count, pack, unpack, flags, False, moments, body_of, scratch=scratch)
+    body_of = partial(_body_of, chain.count, widths)
+    return View(
+        name, fills, sum(widths) * chain.count, partial(pack, chain), partial(unpack, chain), flags, False, moments, body_of,
+        scratch=chain.interactions.scratch,
+    )  # fmt: skip
 
 
-def _canonical_view(chain: Chain, name: str, fills: dict[Any, Any], *flags: Flag) -> View:
-    more = {
+def _canonical_view(chain: Chain, name: str, fills: dict[Slot, Filling], *flags: Flag) -> View:
+    more: dict[Slot, Filling] = {
         views.publish: chain_motion.publish_canonical, views.field_count: 4,
         views.field_end: chain_motion.canonical_field_end,
     }  # fmt: skip
@@ -129,7 +138,7 @@ def to_split(chain: Chain, state: State) -> Array:
     """r, q, p, y; the momentum along the line of a linear body is zero."""
     q = rotations.multiply(state.orientation, _frames(chain))
     y = rotations.rotate(rotations.conjugate(_frames(chain)), state.angular_momentum)
-    y[chain.alike.each(lambda body: body.moments == 0.0)] = 0.0
+    y[chain.alike.each(lambda body: body.moments == 0.0, np.bool_)] = 0.0
     return np.concatenate([state.position.ravel(), q.ravel(), state.momentum.ravel(), y.ravel()])
 
 

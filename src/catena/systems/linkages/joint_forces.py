@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,8 +14,11 @@ from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...kernel import Written
+from ...plain import Json
 from ...registry import Registry
+from ..base import Array
 from ..many_bodies import vector
+from ..numbers import Vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pairwise import Pairwise, checked, pair_potential_from
 from .joints import GROUND, from_description
@@ -23,11 +26,17 @@ from .joints import GROUND, from_description
 ORIGIN = (0.0, 0.0, 0.0)
 
 
-FORCES: Registry[type[Any]] = Registry("force", group="catena.forces", home=__name__)
+class OnBodies:
+    """Base of the forces, torques and loads on linked bodies."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+
+FORCES: Registry[type[OnBodies]] = Registry("force", group="catena.forces", home=__name__)
 
 
 @dataclass(frozen=True)
-class BetweenPoints:
+class BetweenPoints(OnBodies):
     """A force along the line between a point of body i and a point of body j (-1: the ground).
 
     Parameters
@@ -38,7 +47,7 @@ class BetweenPoints:
 
     i: int
     j: int
-    at: Any = (ORIGIN, ORIGIN)
+    at: Sequence[Vector] | Array = (ORIGIN, ORIGIN)
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -81,22 +90,28 @@ class Damper(BetweenPoints):
 class SitePair(BetweenPoints):
     """A pair potential V(r) between two points: `LennardJones`, `PairPotential("text in r")`, ..."""
 
-    potential: Any = None
+    potential: Pairwise | Mapping[str, object] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         potential = self.potential
-        if isinstance(potential, Mapping):
-            object.__setattr__(self, "potential", pair_potential_from(potential))
-        elif not isinstance(potential, Pairwise):
+        made = pair_potential_from(potential) if isinstance(potential, Mapping) else potential
+        if not isinstance(made, Pairwise):
             raise InputError(
                 f"potential = {potential!r}", where="SitePair.potential", do="give a pair potential such as Morse(...)"
             )
+        object.__setattr__(self, "potential", made)
+
+    @property
+    def pair(self) -> Pairwise:
+        """The potential, however it was given."""
+        assert isinstance(self.potential, Pairwise)
+        return self.potential
 
 
 @FORCES.register
 @dataclass(frozen=True)
-class Torsion:
+class Torsion(OnBodies):
     """A potential V(theta) of the angle of a joint, counted from where the joint's `image` puts zero (the start).
 
     Full turns count: V need not be periodic. `damping` adds the torque -damping * dtheta/dt.
@@ -162,7 +177,7 @@ class Torsion:
 
 @FORCES.register
 @dataclass(frozen=True)
-class Load:
+class Load(OnBodies):
     """A force at a point of a body and a torque on it, constant in space or given as text in t.
 
     Parameters
@@ -173,9 +188,9 @@ class Load:
     """
 
     body: int
-    at: Any = ORIGIN
-    force: Any = ORIGIN
-    torque: Any = ORIGIN
+    at: Vector = ORIGIN
+    force: Sequence[float | str] | Array = ORIGIN
+    torque: Sequence[float | str] | Array = ORIGIN
 
     def __post_init__(self) -> None:
         number = _body(self.body, "Load.body")
@@ -195,7 +210,7 @@ class Load:
 JointForce = Spring | Damper | SitePair | Torsion | Load
 
 
-def force_from(given: Any) -> JointForce:
+def force_from(given: object) -> JointForce:
     """The force itself, or the one that `describe_force` (or a case) wrote down."""
     if isinstance(given, Spring | Damper | SitePair | Torsion | Load):
         return given
@@ -204,10 +219,10 @@ def force_from(given: Any) -> JointForce:
     return from_description(given, FORCES)
 
 
-def describe_force(force: JointForce) -> dict[str, Any]:
+def describe_force(force: JointForce) -> dict[str, Json]:
     """The force as a case writes it."""
 
-    def plain(value: Any) -> Any:
+    def plain(value: Pairwise | Json) -> Json:
         if isinstance(value, Pairwise):
             return value.describe()
         if isinstance(value, Mapping):
@@ -217,13 +232,13 @@ def describe_force(force: JointForce) -> dict[str, Any]:
     return {"kind": type(force).__name__} | {f.name: plain(getattr(force, f.name)) for f in fields(force)}
 
 
-def _body(number: Any, where: str) -> int:
+def _body(number: object, where: str) -> int:
     if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < GROUND:
         raise InputError(f"{number!r}", where=where, do="give the number of a body, or -1 for the ground")
     return int(number)
 
 
-def _pair(at: Any, where: str) -> Sequence[Any]:
+def _pair(at: Sequence[Vector] | Array, where: str) -> tuple[Vector, Vector]:
     try:
         first, second = at
     except (TypeError, ValueError):
@@ -231,7 +246,7 @@ def _pair(at: Any, where: str) -> Sequence[Any]:
     return first, second
 
 
-def _components(values: Any, where: str) -> tuple[float | str, ...]:
+def _components(values: object, where: str) -> tuple[float | str, ...]:
     """Three numbers or texts in t."""
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or len(values) != 3:
         raise InputError(f"{values!r}", where=where, do='give three numbers or texts in t, as ("2*sin(t)", 0, 0)')

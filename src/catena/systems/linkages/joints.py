@@ -15,16 +15,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...errors import InputError, nearest
 from ...geometry import rotations
+from ...plain import Json
 from ...registry import Registry
 from ..base import Array
-from ..numbers import finite_numbers
+from ..numbers import Vector, finite_numbers
 from ..orientations import UNIT_TOLERANCE
+
+if TYPE_CHECKING:
+    pass
 
 GROUND = -1
 POINT, DOT, PLANE, SCREW = 0, 1, 2, 3  # kinds of rows
@@ -58,7 +62,7 @@ class Joint:
 
     parent: int
     child: int
-    at: Any = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    at: Sequence[Vector] | Array = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -78,6 +82,11 @@ class Joint:
         object.__setattr__(self, "at", tuple(map(tuple, points.tolist())))
 
     @property
+    def pitch(self) -> float:
+        """Advance per radian of a screw; 0 for the others."""
+        return 0.0
+
+    @property
     def degrees(self) -> int:
         """Degrees of freedom that the joint leaves."""
         return 6 - len(self.rows)
@@ -87,7 +96,7 @@ class Joint:
         """(3, 3): axis, second and third direction as rows, a right-handed orthonormal triad of the parent."""
         return np.eye(3)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """The joint as a case writes it."""
         given = {f.name: getattr(self, f.name) for f in fields(self)}
         return {"kind": type(self).__name__} | {k: _plain(v) for k, v in given.items() if v is not None}
@@ -111,7 +120,7 @@ class Turned(Joint):
         coincide, and from which the angle about the axis is counted. None: that of the start.
     """
 
-    image: Any = None
+    image: Vector | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,7 +152,7 @@ class AboutAxis(Turned):
 
     has_axis: ClassVar[bool] = True
 
-    axis: Any = (0.0, 0.0, 1.0)
+    axis: Vector = (0.0, 0.0, 1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -227,7 +236,7 @@ class Screw(AboutAxis):
         object.__setattr__(self, "pitch", float(pitch))
 
 
-def joint_from(given: Any) -> Joint:
+def joint_from(given: object) -> Joint:
     """The joint itself, or the one that `describe` (or a case) wrote down."""
     if isinstance(given, Joint):
         return given
@@ -254,6 +263,6 @@ def from_description(given: Mapping[str, Any], registry: Registry[Any]) -> Any:
     return found(**arguments)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Json) -> Json:
     """Tuples as lists, all the way down."""
     return [_plain(v) for v in value] if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -8,29 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...geometry import rotations
+from ...kernel import Numbers, Parameters
+from ...plain import Json
 from ...views import View
 from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
-from ..many_bodies import bodies_from, describe_bodies, fields_of, pairs_of, start_array, vector
+from ..many_bodies import GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, start_array, vector
 from ..numbers import finite_number
 from ..one_body import component_names
 from ..orientations import orientations
 from ..phase_space import PhaseSpace
 from ..scene import Scene
 from . import start as starts
-from .joint_forces import JointForce, Load, Torsion, describe_force, force_from
+from .joint_forces import JointForce, Load, OnBodies, Torsion, describe_force, force_from
 from .joints import Joint, joint_from
 from .layout import Scratch
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
+    from ...runs import Run
     from .outputs import LinkageOutputs
     from .reactions import JointReactions
 
@@ -68,9 +71,9 @@ class Linkage(System):
 
     def __init__(
         self,
-        bodies: Any,
-        joints: Sequence[Any] = (),
-        forces: Sequence[Any] = (),
+        bodies: GivenBodies,
+        joints: Sequence[Joint | Mapping[str, object]] = (),
+        forces: Sequence[OnBodies | Mapping[str, object]] = (),
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         form: Form | None = None,
     ) -> None:
@@ -137,15 +140,15 @@ class Linkage(System):
         return f"{self.count} linked rigid bodies" if self.count > 1 else "Rigid body on joints"
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         return "Linkage with loops" if self.tree.loops else "Linkage"
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+    def fields(self) -> tuple[Field, ...]:
         return fields_of(self.count)
 
     @cached_property
-    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+    def invariants(self) -> tuple[Invariant, ...]:
         from .measures import invariants_of
 
         return invariants_of(self)
@@ -246,13 +249,13 @@ class Linkage(System):
 
         return reactions(self if start is None else starts.begun(self, start), state)
 
-    def outputs(self, run: Any, every: int = 1) -> LinkageOutputs:
+    def outputs(self, run: Run, every: int = 1) -> LinkageOutputs:
         """Angles, speeds and reactions of the joints along a run, at every k-th sample, each computed when it is asked for."""
         from .outputs import LinkageOutputs
 
         return LinkageOutputs(run, every)
 
-    def blamed(self, par: Any) -> str:
+    def blamed(self, par: Parameters) -> str:
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""
         scratch = getattr(par, "scratch", None)  # that of the director form
         if scratch is None or scratch[Scratch.BLAMED] < 0.0:
@@ -275,7 +278,7 @@ class Linkage(System):
             return articulated_view(self, name)
         return None
 
-    def parameter_arrays(self) -> dict[str, NDArray[Any]]:
+    def parameter_arrays(self) -> dict[str, Numbers]:
         from ..articulated.tables import articulated_arrays
         from .views import director_arrays
 
@@ -293,7 +296,7 @@ class Linkage(System):
     def scene(self) -> Scene:
         return Scene(self.bodies, joints=self.joints, gravity=self.gravity)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         described = {
             "kind": self.kind, "bodies": describe_bodies(Alike(self.bodies)), "joints": [joint.describe() for joint in self.joints],
             "forces": [describe_force(force) for force in self.forces], "gravity": self.gravity.tolist(),

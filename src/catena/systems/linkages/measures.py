@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...geometry.vectors import add, add3, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
 from ...kernel import slot
 from ..base import Array, Invariant
+from ..numbers import Vector
 from .blocks import torsion_energy, values_of
 from .forces import between_points, point_energy
 from .joint_forces import Damper, Load, Torsion
@@ -60,7 +61,7 @@ def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
     """Which momentum is kept (0 none, 1 the angular one about the vertical line, 2 both with all components), a point of the vertical line, and its direction."""
     strength = float(np.linalg.norm(linkage.gravity))
     up = np.array((0.0, 0.0, 1.0)) if strength == 0.0 else -linkage.gravity / strength
-    held: list[Any] = [
+    held: list[tuple[Vector, bool]] = [
         (joint.at[0], isinstance(joint, Spherical)) for joint in linkage.joints if joint.parent == GROUND
     ]
     for force in linkage.forces:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...errors import InputError
 from ..base import Array, State
 from . import start as starts
 from .reactions import JointReactions, joint_speeds, reactions
 
 if TYPE_CHECKING:
     import xarray
+
+    from ...runs import Run
 
 
 class LinkageOutputs:
@@ -31,7 +34,11 @@ class LinkageOutputs:
     ('time', 'joint', 'xyz')
     """
 
-    def __init__(self, run: Any, every: int = 1) -> None:
+    def __init__(self, run: Run, every: int = 1) -> None:
+        from .linkage import Linkage
+
+        if not isinstance(run.system, Linkage):
+            raise InputError(f"{run.system.title} is no linkage", where="outputs", do="give a run of a linkage")
         self.linkage = starts.begun(run.system, run.plan.start)
         self._data = run.data.isel(time=slice(None, None, every))
 

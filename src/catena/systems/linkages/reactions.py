@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
                 values.append((o_i - o_j) @ change)
                 continue
             value = 2.0 * rate @ speed + a @ bent + np.cross(o_i, rate) @ d
-            values.append(value - joint.pitch * rate @ (o_j - o_i) if kind == SCREW else value)  # type: ignore[attr-defined]
+            values.append(value - joint.pitch * rate @ (o_j - o_i) if kind == SCREW else value)
     return np.array(values)
 
 
@@ -159,10 +159,10 @@ def _along(force: BetweenPoints, length: float, rate: float) -> float:
     if isinstance(force, Damper):
         return -force.c * rate
     assert isinstance(force, SitePair)
-    return float(force.potential.force(length))
+    return float(force.pair.force(length))
 
 
-def _at(component: Any, time: float) -> float:
+def _at(component: float | str, time: float) -> float:
     """A number, or a text in t at a time."""
     return _function_of_time(component)(time) if isinstance(component, str) else component
 

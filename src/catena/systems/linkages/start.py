@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...expressions import parse
@@ -56,7 +57,7 @@ def shifts_of(linkage: Linkage, position: Array, orientation: Array) -> Array:
     for k, joint in enumerate(linkage.joints):
         if joint.rows[-1][0] == SCREW:
             u, d = plane(linkage, joint, position, orientation)
-            made[k] = u[0] @ d - joint.pitch * angle_of(joint, images[k], orientation)  # type: ignore[attr-defined]
+            made[k] = u[0] @ d - joint.pitch * angle_of(joint, images[k], orientation)
     return made
 
 
@@ -83,7 +84,7 @@ def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: 
                 values.append(u[first] @ d)
             else:
                 turn = angle_of(joint, images[k], orientation)
-                values.append(u[0] @ d - shifts[k] - joint.pitch * turn)  # type: ignore[attr-defined]
+                values.append(u[0] @ d - shifts[k] - joint.pitch * turn)
     return np.array(values)
 
 
@@ -110,8 +111,8 @@ def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, im
             if kind != POINT:
                 of_parent[1] += np.cross(u[first], d)
             if kind == SCREW:
-                of_child[1] -= joint.pitch * u[0]  # type: ignore[attr-defined]
-                of_parent[1] += joint.pitch * u[0]  # type: ignore[attr-defined]
+                of_child[1] -= joint.pitch * u[0]
+                of_parent[1] += joint.pitch * u[0]
         yield made.reshape(-1, 2, 6)
 
 
@@ -346,7 +347,7 @@ def _conjugate_of(orientation: Array, body: int) -> Array:
     return np.array((1.0, 0.0, 0.0, 0.0)) if body == GROUND else rotations.conjugate(orientation[body])
 
 
-def turned(orientation: Array, body: int, vectors: Any) -> Array:
+def turned(orientation: Array, body: int, vectors: ArrayLike) -> Array:
     """Vectors (..., 3) of a body in space."""
     return np.array(vectors, dtype=float) if body == GROUND else rotations.rotate(orientation[body], vectors)
 
@@ -373,7 +374,7 @@ def undefined_force(linkage: Linkage, state: State) -> str:
             reason = first_undefined(parse(force.potential, list(values)), values)
         elif isinstance(force, SitePair):
             distance = _distance(force, state)
-            reason = "" if force.potential.is_defined(distance) else f"no finite energy at distance {distance:g}"
+            reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
         if reason:
             return f"start, forces[{k}] ({type(force).__name__}): {reason}"
     return "start"

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from ... import views
 from ...geometry import rotations
-from ...kernel import Written, bind
+from ...kernel import Filling, Numbers, Slot, Written, bind
 from ...views import Flag, View
 from ..base import Array, State
 from ..chains.motion import publish_split
+from ..numbers import Vector
 from ..potentials.pair_set import PairSet
 from . import blocks as linkage_blocks
 from . import directors as linkage_directors
@@ -42,7 +43,7 @@ from .tree import Tree
 if TYPE_CHECKING:
     from .linkage import Linkage
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Numbers]
 Scratch = Callable[[], Arrays]
 
 KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, SitePair: linkage_forces.SITE_PAIR}
@@ -54,7 +55,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     """The view of this name, or None."""
     loops = bool(linkage.tree.loops)
     works = _has_angle(linkage) or linkage_measures.does_work(linkage)
-    kernels: dict[Any, Any] = {
+    kernels: dict[Slot, Filling] = {
         views.publish: publish_split,
         views.measure: linkage_measures.measure_linkage,
         linkage_measures.momentum_part: MOMENTUM[linkage_measures.kept_momentum(linkage)[0]],
@@ -111,7 +112,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     return _view(linkage, name, kernels, flags, unknowns, own)
 
 
-def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Any, Any]:
+def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Slot, Filling]:
     """What a solver puts into its blocks."""
     loads = any(isinstance(acting, Load) for acting in linkage.forces)
     return {
@@ -122,7 +123,7 @@ def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> d
     }
 
 
-def _recursion(linkage: Linkage, forces: dict[Any, Any]) -> dict[Any, Any]:
+def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Filling]:
     """A conserving step in the joints' increments."""
     angles = _has_angle(linkage)
     acting = any(not isinstance(force, Torsion) for force in linkage.forces)
@@ -143,7 +144,9 @@ def _recursion_scratch(linkage: Linkage, rows: int) -> Arrays:
     return {"sweep": np.zeros((linkage.count + 1, at.sweep_width(rows))), "table": np.zeros((places, at.TABLE))}
 
 
-def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[Flag], unknowns: int, own: Scratch) -> View:
+def _view(
+    linkage: Linkage, name: str, kernels: dict[Slot, Filling], flags: set[Flag], unknowns: int, own: Scratch
+) -> View:
     """The view; `own` is scratch that others of the director form do not have, or have in another size."""
     dimension = 13 * linkage.count + 6 * len(linkage.joints) + 3
     pack, unpack = partial(_pack, linkage), partial(_unpack, linkage)
@@ -154,7 +157,7 @@ def _view(linkage: Linkage, name: str, kernels: dict[Any, Any], flags: set[Flag]
     return View(name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, scratch=scratch)
 
 
-def _published_view(linkage: Linkage, kernels: dict[Any, Any]) -> View | None:
+def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | None:
     """The published equations with all their unknowns: for trees without forces but gravity."""
     if linkage.forces or linkage.tree.loops or any(joint.rows[-1][0] == SCREW for joint in linkage.joints):
         return None
@@ -239,7 +242,7 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     joints = linkage.joints
     frames = [body.frame_matrix for body in linkage.bodies]
 
-    def inside(body: int, vector: Any) -> Array:
+    def inside(body: int, vector: object) -> Array:
         """A vector of a body's given axes in its principal axes."""
         return np.array(vector, dtype=float) if body == GROUND else frames[body].T @ np.array(vector, dtype=float)
 
@@ -304,14 +307,16 @@ def _torsions_of(linkage: Linkage) -> list[Torsion]:
     return [force for force in linkage.forces if isinstance(force, Torsion)]
 
 
-def _force_arrays(linkage: Linkage, inside: Any, tree: NDArray[np.int64], link: NDArray[np.int64]) -> Arrays:
+def _force_arrays(
+    linkage: Linkage, inside: Callable[[int, Vector], Array], tree: NDArray[np.int64], link: NDArray[np.int64]
+) -> Arrays:
     """Forces and loads; those of a body or a joint form a list that begins in `tree` or `link`."""
     forces, loads = _point_forces(linkage), [force for force in linkage.forces if isinstance(force, Load)]
     values, sort = (
         np.zeros((len(forces), at.Force.WIDTH)),
         np.full((len(forces), at.ForceSort.WIDTH), -1, dtype=np.int64),
     )
-    potentials = [force.potential for force in forces if isinstance(force, SitePair)]
+    potentials = [force.pair for force in forces if isinstance(force, SitePair)]
     pairs = iter(range(len(potentials)))
     for f, force in enumerate(forces):
         values[f, : at.Force.STIFFNESS] = *inside(force.i, force.at[0]), *inside(force.j, force.at[1])
@@ -339,7 +344,7 @@ def _force_arrays(linkage: Linkage, inside: Any, tree: NDArray[np.int64], link: 
         "load": load,
         "load_next": load_next,
         "pair": np.array(PairSet(potentials).values, dtype=float),
-        "torsion": np.array([v for t in _torsions_of(linkage) for v in t.parameters.values()] or [0.0]),
+        "torsion": np.array([v for t in _torsions_of(linkage) for v in t.parameters.values()] or [0.0], dtype=float),
     }
 
 
@@ -365,7 +370,7 @@ def _scratch(linkage: Linkage, rows: int) -> Arrays:
 
 
 def _pairs(linkage: Linkage) -> PairSet:
-    return PairSet([force.potential for force in linkage.forces if isinstance(force, SitePair)])
+    return PairSet([force.pair for force in linkage.forces if isinstance(force, SitePair)])
 
 
 def _torsions(linkage: Linkage, quantity: str) -> Written:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,8 @@ from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...geometry.rotations import to_matrix
-from ...kernel import Written
+from ...kernel import Kernel, Written
+from ...plain import Json
 from ..derivation import Constants
 from ..numbers import finite_numbers
 from . import link_kernels
@@ -40,14 +41,16 @@ ARGUMENTS = ", ".join([*POSITION, *(name.lower() for name in ROTATION)])
 
 
 class Linkwise:
-    """Base of the link potentials: frozen values that add with +, also to pair potentials."""
+    """Base of the link potentials: frozen values, that is dataclasses, that add with +, also to pair potentials."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
 
     @property
     def constants(self) -> tuple[float, ...]:
         """What the kernels read from par.link."""
         raise NotImplementedError
 
-    def part(self, name: LinkKernel) -> Any:
+    def part(self, name: LinkKernel) -> Kernel:
         """`kernel` with one more argument before par: the place in par.link where the constants begin."""
         raise NotImplementedError
 
@@ -119,24 +122,30 @@ class Linkwise:
             return None
         return [np.broadcast_to(part, len(d)) for part in (found if isinstance(found, tuple) else (found,))]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """As a case writes it: JSON that `potential_from` turns back into the same potential."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every potential is a dataclass
+        fields = dataclasses.fields(self)
         values = {field.name: getattr(self, field.name) for field in fields}
         plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
         return {"kind": type(self).__name__} | plain
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Linkwise:
+    def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
         """The potential from what `describe` gave, without its kind."""
         return cls(**arguments)
 
-    def __add__(self, other: Any) -> Any:
+    @overload
+    def __add__(self, other: Linkwise) -> LinkSum: ...
+
+    @overload
+    def __add__(self, other: Pairwise | PairTable) -> MixedPotential: ...
+
+    def __add__(self, other: Linkwise | Pairwise | PairTable) -> LinkSum | MixedPotential:
         if isinstance(other, Linkwise):
             return LinkSum((self, other))
         return MixedPotential(other, self) if isinstance(other, (Pairwise, PairTable)) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Pairwise | PairTable) -> MixedPotential:
         return MixedPotential(other, self) if isinstance(other, (Pairwise, PairTable)) else NotImplemented
 
 
@@ -182,7 +191,7 @@ class LinkPotential(Linkwise):
     def part(self, name: LinkKernel) -> Written:
         return Written(f"derived_{name}", self._texts[name], __name__)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         return {"kind": "LinkPotential", "text": self.text, "parameters": dict(self.parameters)}
 
     @cached_property
@@ -203,7 +212,7 @@ class LinkPotential(Linkwise):
         load = {name: name.lower() for name in (*POSITION, *ROTATION)}
         load |= {name: f"par.link[at + {k}]" for k, name in enumerate(places)}
 
-        def function(name: str, outputs: Sequence[Any]) -> str:
+        def function(name: str, outputs: Sequence[sympy.Expr]) -> str:
             targets = [f"out{k}" for k in range(len(outputs))]
             lines = write_lines(list(zip(targets, outputs, strict=True)), load)
             result = targets[0] if len(targets) == 1 else f"({', '.join(targets)})"
@@ -261,7 +270,7 @@ class BendTwist(Linkwise):
         turned = to_matrix(self.q0) * weights
         return (self.stretch, *self.d0, self.bend + 0.5 * self.twist, *turned.ravel().tolist())
 
-    def part(self, name: LinkKernel) -> Any:
+    def part(self, name: LinkKernel) -> Kernel:
         return {"link_energy": link_kernels.bend_twist_energy, "link_force": link_kernels.bend_twist_force}[name]
 
 
@@ -314,7 +323,7 @@ class GayBerne(Linkwise):
         """rho > 4, as for Lennard-Jones, however the bodies lie: 3 sigma beyond the longest range."""
         return (max(self.kappa, 1.0) + 3.0) * self.sigma
 
-    def part(self, name: LinkKernel) -> Any:
+    def part(self, name: LinkKernel) -> Kernel:
         return {"link_energy": link_kernels.gay_berne_energy, "link_force": link_kernels.gay_berne_force}[name]
 
 
@@ -351,7 +360,7 @@ class LinkSum(Linkwise):
         result = " + ".join(found) if name == "link_energy" else f"({', '.join(sums)})"
         return Written(f"sum_{name}", "\n".join([*lines, f"    return {result}"]), __name__, tuple(uses))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         return {"kind": "PotentialSum", "terms": [term.describe() for term in self.terms]}
 
 
@@ -375,7 +384,7 @@ class MixedPotential:
         """Of the less smooth of the two."""
         return min(self.pairs.smoothness, self.links.smoothness)
 
-    def __add__(self, other: Any) -> MixedPotential:
+    def __add__(self, other: Potential) -> MixedPotential:
         if isinstance(other, Linkwise):
             return MixedPotential(self.pairs, self.links + other)
         if isinstance(other, (Pairwise, PairTable)):
@@ -384,18 +393,21 @@ class MixedPotential:
             return MixedPotential(self.pairs + other.pairs, self.links + other.links)
         return NotImplemented
 
-    def __radd__(self, other: Any) -> MixedPotential:
+    def __radd__(self, other: Linkwise | Pairwise | PairTable) -> MixedPotential:
         if isinstance(other, Linkwise):
             return MixedPotential(self.pairs, other + self.links)
         if isinstance(other, (Pairwise, PairTable)):
             return MixedPotential(other + self.pairs, self.links)
         return NotImplemented
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """As a case writes it."""
         return {"kind": "PotentialSum", "terms": [self.pairs.describe(), self.links.describe()]}
 
 
-def potential_from(description: Mapping[str, Any]) -> Any:
+Potential: TypeAlias = Pairwise | PairTable | Linkwise | MixedPotential
+
+
+def potential_from(description: Mapping[str, object]) -> Potential:
     """The potential of any kind that `describe` (or a case) wrote down: of pairs, of links, or both."""
     return made_from(description)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernel import Written
+from ...kernel import Filling, Written
 from .link_potentials import ARGUMENTS, LinkKernel, Linkwise
 
 
@@ -36,7 +35,7 @@ class LinkSet:
     def kernel(self, name: LinkKernel) -> Written:
         """link_energy(which, d1, .., q33, par) -> V; link_force(...) -> (f1, f2, f3, c1, c2, c3)."""
         lines, first, at = [f"def {name}(which, {ARGUMENTS}, par):"], 0, 0
-        uses: list[tuple[str, Any]] = []
+        uses: list[tuple[str, Filling]] = []
         for kernel, group in itertools.groupby(self.potentials, lambda potential: potential.part(name)):
             members = list(group)
             width = len(members[0].constants)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...expressions import write_lines
 from ...kernel import Written
 from .pairwise import checked, interpreted
 
+if TYPE_CHECKING:
+    import sympy
 
-def checked_parameters(parameters: Any, taken: Sequence[str], where: str) -> dict[str, float]:
+
+def checked_parameters(parameters: object, taken: Sequence[str], where: str) -> dict[str, float]:
     """Named numbers in the order of their names, so that no text depends on how they were listed."""
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters = {parameters!r}", where=f"{where}.parameters", do='write {"a": 1.0}')
@@ -22,7 +25,7 @@ def checked_parameters(parameters: Any, taken: Sequence[str], where: str) -> dic
     return {name: checked(value, f"{where}.parameters.{name}") for name, value in sorted(parameters.items())}
 
 
-def constants_text(expressions: Sequence[Any], parameters: Mapping[str, float]) -> str:
+def constants_text(expressions: Sequence[sympy.Expr], parameters: Mapping[str, float]) -> str:
     """Text of `constants(values)`: the expressions of parameters alone, found once and not in every step."""
     load = {name: f"values[{k}]" for k, name in enumerate(parameters)}
     lines = write_lines([(f"c{k}", expression) for k, expression in enumerate(expressions)], load)

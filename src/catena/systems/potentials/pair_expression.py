@@ -6,15 +6,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...kernel import Written
+from ...plain import Json
 from ..derivation import Constants
 from .named_constants import checked_parameters, constant_values, constants_text
 from .pairwise import Pairwise, Quantity, register
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @register
@@ -58,7 +62,7 @@ class PairPotential(Pairwise):
     def kernel(self, quantity: Quantity) -> Written:
         return Written(f"derived_{quantity}", self._texts[quantity], __name__)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         return {"kind": "PairPotential", "text": self.text, "parameters": dict(self.parameters)}
 
     @cached_property
@@ -79,7 +83,7 @@ class PairPotential(Pairwise):
         places = [*self.parameters, *(symbol.name for symbol in constants.symbols)]
         load = {"r squared": "s"} | {name: f"par.pair[at + {k}]" for k, name in enumerate(places)}
 
-        def function(quantity: str, expression: Any) -> str:
+        def function(quantity: str, expression: sympy.Expr) -> str:
             lines = [*write_lines([("value", expression.xreplace({r: root}))], load), "return value"]
             return "\n".join([f"def derived_{quantity}(s, at, par):", *(f"    {line}" for line in lines)])
 
@@ -93,10 +97,10 @@ class PairPotential(Pairwise):
         )
 
 
-def _times(expression: Any, factor: Any, r: Any) -> Any:
+def _times(expression: sympy.Expr, factor: sympy.Expr, r: sympy.Symbol) -> sympy.Expr:
     """expression * factor, with the factor multiplied into sums of powers of r: r^-13/r is r^-14 = s^-7, without a root."""
 
-    def is_power(term: Any) -> bool:
+    def is_power(term: sympy.Expr) -> bool:
         moving = term.as_independent(r, as_Add=False)[1]
         return moving == 1 or moving == r or (moving.is_Pow and moving.base == r and moving.exp.is_Number)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from ...errors import InputError
+from ...kernel import Kernel
 from . import pair_kernels as kernels
 from .pair_expression import PairPotential
 from .pair_set import PairSet
@@ -60,7 +60,7 @@ class LennardJones(Pairwise):
     def constants(self) -> tuple[float, ...]:
         return self.sigma * self.sigma, 24.0 * self.epsilon, 4.0 * self.epsilon
 
-    def kernel(self, quantity: Quantity) -> Any:
+    def kernel(self, quantity: Quantity) -> Kernel:
         return {
             "energy": kernels.lennard_jones_energy,
             "force": kernels.lennard_jones_force,
@@ -111,7 +111,7 @@ class WCA(Pairwise):
         square = self.sigma * self.sigma
         return square, 24.0 * self.epsilon, self.epsilon, 2.0 ** (1.0 / 3.0) * square
 
-    def kernel(self, quantity: Quantity) -> Any:
+    def kernel(self, quantity: Quantity) -> Kernel:
         return {"energy": kernels.wca_energy, "force": kernels.wca_force, "slope": kernels.wca_slope}[quantity]
 
     @property
@@ -159,7 +159,7 @@ class Morse(Pairwise):
     def constants(self) -> tuple[float, ...]:
         return self.depth, self.a, self.r0
 
-    def kernel(self, quantity: Quantity) -> Any:
+    def kernel(self, quantity: Quantity) -> Kernel:
         return {"energy": kernels.morse_energy, "force": kernels.morse_force, "slope": kernels.morse_slope}[quantity]
 
     @property
@@ -207,7 +207,7 @@ class Yukawa(Pairwise):
     def constants(self) -> tuple[float, ...]:
         return self.strength, self.kappa
 
-    def kernel(self, quantity: Quantity) -> Any:
+    def kernel(self, quantity: Quantity) -> Kernel:
         return {"energy": kernels.yukawa_energy, "force": kernels.yukawa_force, "slope": kernels.yukawa_slope}[quantity]
 
     @property
@@ -255,7 +255,7 @@ class Harmonic(Pairwise):
     def constants(self) -> tuple[float, ...]:
         return self.k, self.r0
 
-    def kernel(self, quantity: Quantity) -> Any:
+    def kernel(self, quantity: Quantity) -> Kernel:
         return {
             "energy": kernels.harmonic_energy,
             "force": kernels.harmonic_force,
@@ -275,7 +275,7 @@ class Harmonic(Pairwise):
         return math.inf
 
 
-def _above_zero(potential: Any, *names: str) -> None:
+def _above_zero(potential: Pairwise, *names: str) -> None:
     for name in names:
         where = f"{type(potential).__name__}.{name}"
         object.__setattr__(potential, name, checked(getattr(potential, name), where, above=0.0))

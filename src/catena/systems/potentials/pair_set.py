@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...kernel import Written
+from ...kernel import Filling, Kernel, Written
 from .pair_kernels import nothing
 from .pairwise import Pairwise, Quantity
 
@@ -48,11 +47,11 @@ class PairSet:
         quantities: dict[str, Quantity] = {"pair_energy": "energy", "pair_force": "force", "pair_slope": "slope"}
         quantity = quantities[name]
 
-        def code(potential: Pairwise | None) -> Any:
+        def code(potential: Pairwise | None) -> Kernel:
             return nothing if potential is None else potential.kernel(quantity)
 
         lines, first, at = [f"def {name}(s, which, par):"], 0, 0
-        uses: list[tuple[str, Any]] = []
+        uses: list[tuple[str, Filling]] = []
         for kernel, group in itertools.groupby(self.potentials, code):
             members = list(group)
             width = 0 if members[0] is None else len(members[0].constants)

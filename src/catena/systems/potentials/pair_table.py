@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...errors import InputError
+from ...plain import Json
 from .pairwise import Pairwise, pair_potential_from, register
 
 Type = int | str
@@ -93,7 +93,7 @@ class PairTable:
         reaches = (potential.torn_distance for potential in self.potentials if potential.cohesion > 0)
         return max(reaches, default=math.inf)
 
-    def __add__(self, other: Any) -> PairTable:
+    def __add__(self, other: Pairwise | PairTable) -> PairTable:
         if isinstance(other, Pairwise):
             return PairTable({types: _sum(potential, other) for types, potential in self.pairs.items()})
         if not isinstance(other, PairTable):
@@ -103,23 +103,23 @@ class PairTable:
             other.between(*types)
         return PairTable({types: _sum(potential, other.pairs[types]) for types, potential in self.pairs.items()})
 
-    def __radd__(self, other: Any) -> PairTable:
+    def __radd__(self, other: Pairwise) -> PairTable:
         if not isinstance(other, Pairwise):
             return NotImplemented
         return PairTable({types: _sum(other, potential) for types, potential in self.pairs.items()})
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """As a case writes it: a list of [type, type, potential or "none"]."""
         pairs = [[*types, NONE if p is None else p.describe()] for types, p in self.pairs.items()]
         return {"kind": "PairTable", "pairs": pairs}
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> PairTable:
+    def from_arguments(cls, arguments: Mapping[str, object]) -> PairTable:
         """The table from what `describe` gave, without its kind."""
         return cls(dict(_entries(arguments["pairs"])))
 
 
-def _entries(listed: Any) -> Iterable[tuple[tuple[Type, Type], Pairwise | None]]:
+def _entries(listed: object) -> Iterable[tuple[tuple[Type, Type], Pairwise | None]]:
     for entry in listed if isinstance(listed, (list, tuple)) else [listed]:
         if not isinstance(entry, (list, tuple)) or len(entry) != 3:
             raise InputError(
@@ -127,14 +127,21 @@ def _entries(listed: Any) -> Iterable[tuple[tuple[Type, Type], Pairwise | None]]
                 do='write ["A", "B", { kind = "WCA", epsilon = 1.0, sigma = 1.0 }], or "none" for no interaction',
             )  # fmt: skip
         first, second, description = entry
-        yield (first, second), None if description == NONE else pair_potential_from(description)
+        yield (first, second), None if description == NONE else _pair_potential(description, (first, second))
+
+
+def _pair_potential(description: object, types: tuple[object, object]) -> Pairwise:
+    potential = pair_potential_from(description)
+    if isinstance(potential, PairTable):
+        raise InputError(f"{potential!r} is no pair potential", where=f"PairTable{types!r}", do="give one, or None")
+    return potential
 
 
 def _sum(first: Pairwise | None, second: Pairwise | None) -> Pairwise | None:
     return first + second if first is not None and second is not None else first or second
 
 
-def _is_type(name: Any) -> bool:
+def _is_type(name: object) -> bool:
     return isinstance(name, (int, str)) and not isinstance(name, bool)
 
 

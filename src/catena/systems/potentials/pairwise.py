@@ -9,36 +9,43 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import FunctionType, SimpleNamespace
-from typing import Any, Literal, TypeVar
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, nearest
-from ...kernel import Written
+from ...kernel import Filling, Kernel, Written
+from ...plain import Json
 from ...registry import Registry
 from ..numbers import finite_number
 from .wells import Well, find_well
 
+if TYPE_CHECKING:
+    from .link_potentials import Linkwise, Potential
+    from .pair_table import PairTable
+
 Quantity = Literal["energy", "force", "slope"]
 FEW = 64  # distances up to which it does not pay to compute all at once
-Kind = TypeVar("Kind", bound=type[Any])
+Kind = TypeVar("Kind", bound="type[Pairwise] | type[PairTable] | type[Linkwise]")
 
 
 class Pairwise:
-    """Base of the potentials V(r) of two particles: frozen values that add with +.
+    """Base of the potentials V(r) of two particles: frozen values, that is dataclasses, that add with +.
 
     A subclass gives `constants` and the kernels that read them; parameters change constants, never kernels, so that
     nothing is compiled again for other values.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
 
     @property
     def constants(self) -> tuple[float, ...]:
         """What the kernels read from par.pair."""
         raise NotImplementedError
 
-    def kernel(self, quantity: Quantity) -> Any:
+    def kernel(self, quantity: Quantity) -> Kernel:
         """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants stand in par.pair from `at` on."""
         raise NotImplementedError
 
@@ -78,17 +85,17 @@ class Pairwise:
         """The potential between particles of two types: this one for all."""
         return self
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """As a case writes it: JSON that `pair_potential_from` turns back into the same potential."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every potential is a dataclass
+        fields = dataclasses.fields(self)
         return {"kind": type(self).__name__} | {field.name: getattr(self, field.name) for field in fields}
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Pairwise:
+    def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
         """The potential from what `describe` gave, without its kind."""
         return cls(**arguments)
 
-    def __add__(self, other: Any) -> PotentialSum:
+    def __add__(self, other: Pairwise) -> PotentialSum:
         return PotentialSum((self, other)) if isinstance(other, Pairwise) else NotImplemented
 
     @cached_property
@@ -136,7 +143,7 @@ POTENTIALS: Registry[type[Any]] = Registry("potential", group="catena.potentials
 register = POTENTIALS.register
 
 
-def pair_potential_from(description: Mapping[str, Any]) -> Any:
+def pair_potential_from(description: object) -> Pairwise | PairTable:
     """The pair potential, or table of them, that `describe` (or a case) wrote down.
 
     Examples
@@ -145,15 +152,17 @@ def pair_potential_from(description: Mapping[str, Any]) -> Any:
     >>> pair_potential_from({"kind": "LennardJones", "epsilon": 5.0, "sigma": 1.0})
     LennardJones(epsilon=5.0, sigma=1.0)
     """
+    from .pair_table import PairTable
+
     made = made_from(description)
-    if not hasattr(made, "between"):
+    if not isinstance(made, (Pairwise, PairTable)):
         raise InputError(
             f"{type(made).__name__} is no pair potential", where="potential.kind", do="give a potential of the distance"
         )
     return made
 
 
-def made_from(description: Any) -> Any:
+def made_from(description: object) -> Potential:
     """What a description asks for, of any kind that is registered."""
     if not isinstance(description, Mapping) or not isinstance(description.get("kind"), str):
         raise InputError(
@@ -222,11 +231,11 @@ class PotentialSum(Pairwise):
         """The least of the terms that have one."""
         return min((term.length for term in self.terms if term.length > 0), default=0.0)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         return {"kind": "PotentialSum", "terms": [term.describe() for term in self.terms]}
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Any:
+    def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
         """What the terms add up to: with tables or link potentials among them it is no sum of pair potentials."""
         terms = arguments["terms"]
         if not isinstance(terms, (list, tuple)) or not terms:
@@ -234,16 +243,19 @@ class PotentialSum(Pairwise):
         return functools.reduce(operator.add, map(made_from, terms))
 
 
-def interpreted(kernel: Any, functions: Any = math) -> Callable[..., Any]:
+def interpreted(kernel: Filling, functions: ModuleType = math) -> FunctionType:
     """A kernel as a plain Python function: the text of a written one run as it stands.
 
     With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last place.
     """
     if isinstance(kernel, Written):
-        namespace: dict[str, Any] = {"math": functions}
+        namespace: dict[str, object] = {"math": functions}
         namespace |= {name: interpreted(used, functions) for name, used in kernel.uses}
         exec(kernel.text, namespace)
-        return namespace[kernel.name]
+        made = namespace[kernel.name]
+        assert isinstance(made, FunctionType)
+        return made
+    assert isinstance(kernel, FunctionType)
     if functions is math:
         return kernel
     known = kernel.__globals__
@@ -252,7 +264,9 @@ def interpreted(kernel: Any, functions: Any = math) -> Callable[..., Any]:
     return FunctionType(kernel.__code__, known | changed)
 
 
-def at_once(kernel: Callable[..., Any], s: NDArray[np.float64], number: int, par: Any) -> NDArray[np.float64] | None:
+def at_once(
+    kernel: FunctionType, s: NDArray[np.float64], number: int, par: SimpleNamespace
+) -> NDArray[np.float64] | None:
     """A kernel of s = r^2 at many places by one call, where it is nothing but arithmetic; None if it is more."""
     try:
         with np.errstate(all="ignore"):
@@ -261,7 +275,7 @@ def at_once(kernel: Callable[..., Any], s: NDArray[np.float64], number: int, par
         return None
 
 
-def checked(value: Any, where: str, *, least: float | None = None, above: float | None = None) -> float:
+def checked(value: object, where: str, *, least: float | None = None, above: float | None = None) -> float:
     """A finite number within its bounds."""
     number = finite_number(value, where)
     if above is not None and not number > above:

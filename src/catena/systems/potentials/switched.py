@@ -6,11 +6,15 @@ import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...kernel import Written
+from ...plain import Json
 from .pairwise import Pairwise, Quantity, checked, pair_potential_from, register
+
+if TYPE_CHECKING:
+    from .link_potentials import Potential
 
 SMOOTHEST_SWITCH = 20
 """Beyond it the polynomial is a step much narrower than r_cut - r_on."""
@@ -122,12 +126,12 @@ class Switched(Pairwise):
     def length(self) -> float:
         return self.potential.length
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         return super().describe() | {"potential": self.potential.describe()}
 
     @classmethod
-    def from_arguments(cls, arguments: Mapping[str, Any]) -> Pairwise:
-        return cls(**{**arguments, "potential": pair_potential_from(arguments["potential"])})
+    def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
+        return super().from_arguments({**arguments, "potential": pair_potential_from(arguments["potential"])})
 
 
 def _product(name: str, count: int) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,12 @@ from ... import views
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...geometry.free_rotation import ORBIT
+from ...kernel import Filling, Slot
+from ...plain import Json
 from ...views import Flag, View
 from ..base import Array, Field, Invariant, State, register
-from ..linkages.joint_forces import Load, describe_force, force_from
+from ..body import Body
+from ..linkages.joint_forces import Load, OnBodies, describe_force, force_from
 from ..numbers import finite_number, finite_numbers
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
@@ -61,10 +64,10 @@ class ScalingBody(OneBody):
 
     def __init__(
         self,
-        body: Any,
+        body: Body | Mapping[str, object],
         constraint: Constraint = "none",
         restitution: float = 1.0,
-        forces: Sequence[Any] = (),
+        forces: Sequence[OnBodies | Mapping[str, object]] = (),
         scaling_force: float = 0.0,
     ) -> None:
         super().__init__(body)
@@ -98,7 +101,7 @@ class ScalingBody(OneBody):
         return "Body that may change its size"
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         return {
             "none": "ScalingBody",
             "equality": "ScalingBody of fixed size",
@@ -106,7 +109,7 @@ class ScalingBody(OneBody):
         }[self.constraint]
 
     @cached_property
-    def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
+    def fields(self) -> tuple[Field, ...]:
         return (
             Field("position", (3,), ("xyz",), "centre of mass"),
             Field("orientation", (4,), ("wxyz",), "orientation, body to space, scalar first"),
@@ -150,7 +153,7 @@ class ScalingBody(OneBody):
         return not loads[:, 3:6].sum(axis=0).any(), turning
 
     @cached_property
-    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+    def invariants(self) -> tuple[Invariant, ...]:
         lossless = self.constraint != "unilateral" or self.restitution == 1.0
         conservative = lossless and not self._loads[:, 6:].any()
         found = [
@@ -250,7 +253,7 @@ class ScalingBody(OneBody):
                 do="use EnergyMomentum(), which locates them; without forces `exact` gives the motion in closed form",
             )
         moves_freely, turns_freely = self._kept
-        fills = {
+        fills: dict[Slot, Filling] = {
             views.field: kernels.scaling_field,
             views.flow: kernels.scaling_flow,
             views.publish: kernels.publish_scaling,
@@ -381,7 +384,7 @@ class ScalingBody(OneBody):
     def scene(self) -> Scene:
         return Scene((self.body,))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         return {
             "kind": self.kind, "body": self.body.describe(), "constraint": self.constraint,
             "restitution": self.restitution, "forces": [describe_force(force) for force in self.forces],
@@ -395,7 +398,7 @@ class ScalingBody(OneBody):
         return f"ScalingBody({self.body!r}, {self.constraint!r})"
 
 
-def _load(given: Any, number: int) -> Load:
+def _load(given: object, number: int) -> Load:
     """A constant load on the body."""
     where = f"ScalingBody.forces[{number}]"
     load = force_from(given)

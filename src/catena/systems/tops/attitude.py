@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,12 @@ from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...expressions.values import first_undefined
 from ...kernel import Written
+from ...plain import Json
 from ..numbers import finite_number, finite_numbers
-from ..potentials.pairwise import checked
+from ..potentials.pairwise import checked, interpreted
+
+if TYPE_CHECKING:
+    import sympy
 
 ELEMENTS = tuple(f"R{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 
@@ -49,22 +53,25 @@ class Gravity:
         """G = strength * center, so that U = G . n and tau = n x G."""
         return self.strength * np.array(self.center)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         """As a case writes it."""
         return {"kind": "Gravity", "strength": self.strength, "center": list(self.center)}
+
+
+GivenPotential: TypeAlias = "Gravity | str | sympy.Expr | Mapping[str, object]"
 
 
 class AttitudePotential:
     """U(R) with its derived kernels."""
 
-    def __init__(self, potential: Any, parameters: Mapping[str, float] | None = None) -> None:
+    def __init__(self, potential: GivenPotential, parameters: Mapping[str, float] | None = None) -> None:
         if isinstance(potential, Mapping):
             described = dict(potential)
             if described.pop("kind", None) != "Gravity":
                 raise InputError(
                     f"potential = {potential!r}", where="Top.potential", do='use kind = "Gravity", or a text'
                 )
-            potential = Gravity(**described)
+            potential = Gravity(**{str(name): value for name, value in described.items()})
         self.gravity = potential if isinstance(potential, Gravity) else None
         if self.gravity is not None:
             text = "G1*R31 + G2*R32 + G3*R33"
@@ -87,7 +94,7 @@ class AttitudePotential:
         """The parameters as the kernels take them."""
         return np.array(list(self.parameters.values()) or [0.0])
 
-    def describe(self) -> Any:
+    def describe(self) -> Json:
         """As a case writes it."""
         return self.gravity.describe() if self.gravity is not None else self.text
 
@@ -97,7 +104,7 @@ class AttitudePotential:
 
     def energy_at(self, r: np.ndarray) -> float:
         """U at the rotation matrix r (3, 3); nan where it is not defined. For checks, not for runs."""
-        return float(self._at("potential", r))
+        return self._at("potential", r)[0]
 
     def undefined_at(self, r: np.ndarray) -> str:
         """Which operation of U has no finite value at r; empty if all have one."""
@@ -108,13 +115,12 @@ class AttitudePotential:
         """Torque in the body, alike."""
         return np.full(3, self._at("torque", r))
 
-    def _at(self, name: str, r: np.ndarray) -> Any:
-        namespace: dict[str, Any] = {"math": math}
-        exec(self._texts[name], namespace)
+    def _at(self, name: str, r: np.ndarray) -> list[float]:
         try:
-            return namespace[name](*r.ravel().tolist(), SimpleNamespace(potential=self.values))
+            found = interpreted(self.kernel(name))(*r.ravel().tolist(), SimpleNamespace(potential=self.values))
         except (ZeroDivisionError, ValueError, OverflowError):
-            return math.nan
+            found = math.nan
+        return np.atleast_1d(found).tolist()
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -139,7 +145,7 @@ class AttitudePotential:
         load |= {name: f"par.potential[{k}]" for k, name in enumerate(self.parameters)}
         elements = ", ".join(f"r{name[1:]}" for name in ELEMENTS)
 
-        def function(name: str, more: str, outputs: list[Any]) -> str:
+        def function(name: str, more: str, outputs: list[sympy.Expr]) -> str:
             targets = [(f"out{k}", sympy.sympify(expression)) for k, expression in enumerate(outputs)]
             result = targets[0][0] if len(targets) == 1 else f"({', '.join(t for t, _ in targets)})"
             lines = [*write_lines(targets, load), f"return {result}"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,14 +15,17 @@ from ... import views
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...geometry.inertia import EQUAL_MOMENTS
+from ...kernel import Filling, Slot
+from ...plain import Json
 from ...views import Flag, View
 from ..base import Array, Invariant, State, register
+from ..body import Body
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, body_field_end, publish_body
 from ..scene import Scene
 from . import invariants as top_invariants
 from . import motion as top_motion
 from . import multiplier as top_multiplier
-from .attitude import AttitudePotential
+from .attitude import AttitudePotential, GivenPotential
 
 Form = Literal["quaternion", "multiplier"]
 SOME_ANGLES = ((0.3, 0.9, -0.7), (-1.1, 2.0, 0.4), (2.5, 1.3, 1.9))
@@ -55,8 +58,8 @@ class Top(OneBody):
 
     def __init__(
         self,
-        body: Any,
-        potential: Any,
+        body: Body | Mapping[str, object],
+        potential: GivenPotential,
         form: Form = "quaternion",
         *,
         J0: float = 1.0,
@@ -109,12 +112,12 @@ class Top(OneBody):
         return f"start, potential: {reason}" if reason else "start"
 
     @property
-    def title(self) -> str:  # type: ignore[override]
+    def title(self) -> str:
         name = "Top in gravity" if self.potential.gravity is not None else "Top"
         return name if self.form == "quaternion" else f"{name} with a multiplier"
 
     @property
-    def default_method(self) -> tuple[str, dict[str, Any]]:  # type: ignore[override]
+    def default_method(self) -> tuple[str, dict[str, Json]]:
         return ("Splitting", {"order": 6}) if self.form == "quaternion" else ("Gauss", {"stages": 3})
 
     @cached_property
@@ -133,7 +136,7 @@ class Top(OneBody):
         return "", np.zeros(1)
 
     @cached_property
-    def invariants(self) -> tuple[Invariant, ...]:  # type: ignore[override]
+    def invariants(self) -> tuple[Invariant, ...]:
         general = [
             Invariant("energy", (), (), "kinetic and potential energy", frozenset({"energy"})),
             Invariant("vertical_momentum", (), (), "vertical angular momentum", self._vertical_tags()),
@@ -251,7 +254,7 @@ class Top(OneBody):
         # off the unit sphere these equations are not those of a Hamiltonian
         return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL)
 
-    def _potential_kernels(self) -> dict[Any, Any]:
+    def _potential_kernels(self) -> dict[Slot, Filling]:
         return {
             top_motion.potential: self.potential.kernel("potential"),
             top_motion.torque: self.potential.kernel("torque"),
@@ -286,7 +289,7 @@ class Top(OneBody):
     def scene(self) -> Scene:
         return Scene((self.body,), torque=True, weight=self.potential.gravity)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Json]:
         described = {"kind": self.kind, "body": self.body.describe(), "potential": self.potential.describe()}
         if self.potential.gravity is None and self.potential.parameters:
             described["parameters"] = dict(self.potential.parameters)
