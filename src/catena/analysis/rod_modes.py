@@ -6,7 +6,7 @@ in axes that turn along lock: at 129 bodies the first frequency would be eleven 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from ..systems.chains.link_mechanics import hat
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from .rod import RodLimit
 
 Array = NDArray[np.float64]
@@ -35,7 +37,7 @@ def rod_frequencies(rod: RodLimit, begin: float, end: float, clamped: tuple[bool
     return np.sqrt(np.abs(values[rigid:]))
 
 
-def _lowest(stiffness: Any, mass: Any, count: int, *, free: bool) -> Array:
+def _lowest(stiffness: csr_array, mass: csr_array, count: int, *, free: bool) -> Array:
     from scipy.linalg import eigh
     from scipy.sparse.linalg import eigsh
 
@@ -49,7 +51,7 @@ def _lowest(stiffness: Any, mass: Any, count: int, *, free: bool) -> Array:
     )
 
 
-def _matrices(rod: RodLimit, begin: float, end: float) -> tuple[Any, Any]:
+def _matrices(rod: RodLimit, begin: float, end: float) -> tuple[csr_array, csr_array]:
     """K and M of a free piece of rod, sparse; six unknowns at each node."""
     from scipy.sparse import coo_array
 
@@ -72,7 +74,8 @@ def _matrices(rod: RodLimit, begin: float, end: float) -> tuple[Any, Any]:
     rows = np.broadcast_to(place[:, :, None], local.shape).ravel()
     columns = np.broadcast_to(place[:, None], local.shape).ravel()
     total = 6 * (elements * DEGREE + 1)
-    return tuple(coo_array((part.ravel(), (rows, columns)), (total, total)).tocsr() for part in (local, masses))
+    stiffness, mass = (coo_array((part.ravel(), (rows, columns)), (total, total)).tocsr() for part in (local, masses))
+    return stiffness, mass
 
 
 def _shapes(points: Array) -> tuple[Array, Array]:

@@ -281,7 +281,7 @@ class Table:
     def __len__(self) -> int:
         return int(self.shape[0])
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: int | tuple[int, ...]) -> Table | Term | int:
         at = (*self.at, *(index if isinstance(index, tuple) else (index,)))
         if not all(isinstance(k, int | np.integer) for k in at):
             raise CapabilityError("its equations take parts of arrays, which cannot be recorded")
@@ -296,21 +296,21 @@ class Table:
 def functions(recorder: Recorder) -> SimpleNamespace:
     """What stands for the module `math`."""
 
-    def of(name: str) -> Any:
-        def applied(x: Any) -> Any:
+    def of(name: str) -> Callable[[Term | float], Term | float]:
+        def applied(x: Term | float) -> Term | float:
             if not isinstance(x, Term):
-                return getattr(math, name)(x)
+                return float(getattr(math, name)(x))
             return recorder.term(recorder.function(name, x.place))
 
         return applied
 
-    def sqrt(x: Any) -> Any:
+    def sqrt(x: Term | float) -> Term | float:
         return power(x, 0.5) if isinstance(x, Term) else math.sqrt(x)
 
-    def power(x: Any, y: Any) -> Any:
+    def power(x: Term | float, y: Term | float) -> Term:
         return recorder.term(recorder.power(recorder.place_of(x), recorder.place_of(y)))
 
-    def atan2(y: Any, x: Any) -> Any:
+    def atan2(y: Term | float, x: Term | float) -> Term:
         a, b = recorder.place_of(y), recorder.place_of(x)
         square = recorder.sum(recorder.product(a, a), recorder.product(b, b))
         return recorder.term(recorder.add("atan2", a, b, square))
@@ -339,7 +339,7 @@ def record(field_with: Any, par: Any, n: int) -> Recorded:
     recorder = Recorder()
     z = [recorder.term(recorder.add("variable", value=k)) for k in range(n)]
     tables = SimpleNamespace(**{name: Table(recorder, name, np.asarray(array)) for name, array in par.items()})
-    out: list[Any] = [0.0] * n
+    out: list[Term | float] = [0.0] * n
     try:
         field_with(functions(recorder))(z, tables, out)
     except (AttributeError, TypeError) as fault:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -35,6 +35,15 @@ TEXT = (
     f" + (twist*({TURNS[0]}) + bend2*({TURNS[1]}) + bend3*({TURNS[2]}))/(2*h)"
 )
 TERMS = 40  # of the series for a rectangle: the first one left out is 1e-10 of it
+
+
+class Ends(TypedDict, total=False):
+    """What the sections of a rod hand on to it."""
+
+    left: End | str | Mapping[str, object]
+    right: End | str | Mapping[str, object]
+    shear_factor: float | Sequence[float]
+    gravity: Sequence[float]
 
 
 class Rod(Chain):
@@ -105,13 +114,13 @@ class Rod(Chain):
         super().__init__(bodies, LinkPotential(TEXT, stiffnesses), ends[0], ends[1], gravity)
 
     @classmethod
-    def circular(cls, length: float, radius: float, *, E: float, G: float, density: float, n: int, **more: Any) -> Rod:
+    def circular(cls, length: float, radius: float, *, E: float, G: float, density: float, n: int, **more: Unpack[Ends]) -> Rod:
         """A round bar. Its shear factor is Cowper's, 6 (1 + nu)/(7 + 6 nu) [cowper1966]."""
         return cls.tube(length, (radius, 0.0), E=E, G=G, density=density, n=n, **more)
 
     @classmethod
     def tube(
-        cls, length: float, radii: tuple[float, float], *, E: float, G: float, density: float, n: int, **more: Any
+        cls, length: float, radii: tuple[float, float], *, E: float, G: float, density: float, n: int, **more: Unpack[Ends]
     ) -> Rod:
         """A tube with these radii, outer and inner."""
         outer, inner = checked(radii[0], "Rod.radii", above=0.0), checked(radii[1], "Rod.radii", least=0.0)
@@ -125,7 +134,7 @@ class Rod(Chain):
 
     @classmethod
     def rectangular(
-        cls, length: float, sides: tuple[float, float], *, E: float, G: float, density: float, n: int, **more: Any
+        cls, length: float, sides: tuple[float, float], *, E: float, G: float, density: float, n: int, **more: Unpack[Ends]
     ) -> Rod:
         """A bar with these sides, along axis 2 and axis 3.
 
