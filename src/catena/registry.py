@@ -112,7 +112,8 @@ class Registry(Generic[Kind]):
         self._loading_own = True
         try:
             inner = getattr(importlib.import_module(self._home), "__path__", ())  # a single module has none
-            for module in sorted(m.name for m in walk_packages(inner, f"{self._home}.")):
+            found = [module.name for module in walk_packages(inner, f"{self._home}.")]
+            for module in sorted(found, key=lambda name: name.rpartition(".")[2]):  # whatever room it is in
                 importlib.import_module(module)
         finally:
             self._loading_own = False

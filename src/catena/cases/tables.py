@@ -15,6 +15,7 @@ from functools import cache, reduce
 from importlib import import_module
 from operator import or_
 from pkgutil import iter_modules
+from types import GenericAlias, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -25,10 +26,13 @@ from typing import (
     NamedTuple,
     TypeAlias,
     TypeVar,
+    Union,
     get_args,
+    get_origin,
     get_type_hints,
 )
 
+import numpy as np
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -239,7 +243,16 @@ def _model(name: str, base: type[AnyTable], title: str, keys: Mapping[str, Key])
 def _in_case(hint: object) -> object:
     """A method inside a method is a table again."""
     nested = ForwardRef("AnyMethod")
+    hint = _without_arrays(hint)
     return nested if hint is Method else nested | None if hint == Method | None else hint
+
+
+def _without_arrays(hint: Any) -> Any:
+    """A case has lists where Python takes arrays, too."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return reduce(or_, (_without_arrays(part) for part in parts if get_origin(part) is not np.ndarray))
+    return GenericAlias(Sequence, (_without_arrays(parts[0]),)) if origin is Sequence else hint
 
 
 def _title(described: Callable[..., object]) -> str:

@@ -114,13 +114,23 @@ class Rod(Chain):
         super().__init__(bodies, LinkPotential(TEXT, stiffnesses), ends[0], ends[1], gravity)
 
     @classmethod
-    def circular(cls, length: float, radius: float, *, E: float, G: float, density: float, n: int, **more: Unpack[Ends]) -> Rod:
+    def circular(
+        cls, length: float, radius: float, *, E: float, G: float, density: float, n: int, **more: Unpack[Ends]
+    ) -> Rod:
         """A round bar. Its shear factor is Cowper's, 6 (1 + nu)/(7 + 6 nu) [cowper1966]."""
         return cls.tube(length, (radius, 0.0), E=E, G=G, density=density, n=n, **more)
 
     @classmethod
     def tube(
-        cls, length: float, radii: tuple[float, float], *, E: float, G: float, density: float, n: int, **more: Unpack[Ends]
+        cls,
+        length: float,
+        radii: tuple[float, float],
+        *,
+        E: float,
+        G: float,
+        density: float,
+        n: int,
+        **more: Unpack[Ends],
     ) -> Rod:
         """A tube with these radii, outer and inner."""
         outer, inner = checked(radii[0], "Rod.radii", above=0.0), checked(radii[1], "Rod.radii", least=0.0)
@@ -134,7 +144,15 @@ class Rod(Chain):
 
     @classmethod
     def rectangular(
-        cls, length: float, sides: tuple[float, float], *, E: float, G: float, density: float, n: int, **more: Unpack[Ends]
+        cls,
+        length: float,
+        sides: tuple[float, float],
+        *,
+        E: float,
+        G: float,
+        density: float,
+        n: int,
+        **more: Unpack[Ends],
     ) -> Rod:
         """A bar with these sides, along axis 2 and axis 3.
 
