@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from catena.auditing import EPS, AuditRow, alarm_level, assess, block_edges, fit_drift
-from catena.auditing.drift import block_means, significant_ratio
-from catena.auditing.jumps import jumps_of, lasting_step
-from catena.auditing.verdicts import BEAT
 from catena.output.files import write_text
+from catena.running.auditing import EPS, AuditRow, alarm_level, assess, block_edges, fit_drift
+from catena.running.auditing.drift import block_means, significant_ratio
+from catena.running.auditing.jumps import jumps_of, lasting_step
+from catena.running.auditing.verdicts import BEAT
 
 SEED = 20240607
 RUNS = 20_000  # without a drift, of each kind;

@@ -22,7 +22,7 @@ import catena as ct
 from catena.errors import CatenaError, CatenaWarning
 from catena.methods.base import Method
 from catena.output.files import write_text
-from catena.plan import Problem
+from catena.running.plan import Problem
 
 RUNS = 3000
 SAMPLES = 250

@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import catena as ct
-from catena import probing
-from catena.auditing import lasting_deviation, size
 from catena.engine.pairing import Pairing, can_treat
 from catena.errors import CatenaError, CatenaWarning
 from catena.methods.base import Method, registered
 from catena.output.files import write_text
-from catena.plan import Problem
+from catena.running import probing
+from catena.running.auditing import lasting_deviation, size
+from catena.running.plan import Problem
 
 RUNS = 200
 SAMPLES = 1000

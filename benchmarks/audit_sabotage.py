@@ -29,9 +29,9 @@ from catena.engine.pairing import Pairing
 from catena.engine.plain_python import interpreted
 from catena.errors import CatenaWarning
 from catena.methods.base import Method
-from catena.plan import Plan, Problem
-from catena.recording import made_here
-from catena.runs import MemoryRun
+from catena.running.plan import Plan, Problem
+from catena.running.recording import made_here
+from catena.running.runs import MemoryRun
 
 SIZES = (0.0, 1e-6, 1e-9, 1e-12)  # 0: the method as it is, in which nothing may be found
 STEPS, EVERY = 2000, 2

@@ -28,18 +28,19 @@ from numpy.typing import NDArray
 from timing import interleaved, ratio
 
 import catena as ct
-from catena import disk_cache, views
+from catena import disk_cache
 from catena.engine import cache, collector, headers
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
-from catena.kernel import Written
-from catena.methods.lane_rotors import AXIS_ORDERS
-from catena.methods.rotations import SymmetricRotation
+from catena.kernels import views
+from catena.kernels.marks import Written
+from catena.kernels.views import View
+from catena.methods.rotors.lane_rotors import AXIS_ORDERS
+from catena.methods.rotors.rotations import SymmetricRotation
 from catena.output.files import write_text
-from catena.systems.chains.motion import chain_force
-from catena.systems.chains.tiles import tile_width
-from catena.views import View
+from catena.systems.chain.motion import chain_force
+from catena.systems.chain.tiles import tile_width
 from engine import table
 
 HERE = Path(__file__).parent

@@ -32,7 +32,7 @@ from catena.engine import headers
 from catena.engine.build import Program, build
 from catena.engine.collector import collect
 from catena.engine.driver import Driver
-from catena.kernel import Written
+from catena.kernels.marks import Written
 from catena.methods.base import Method
 from catena.output.files import write_text
 

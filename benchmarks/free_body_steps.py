@@ -17,7 +17,7 @@ from timing import interleaved, ratio
 import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
-from catena.methods.rotor import Rotor
+from catena.methods.rotors.rotor import Rotor
 from engine import FLAGS, same_bits
 
 Array = NDArray[np.float64]

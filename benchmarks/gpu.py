@@ -35,9 +35,9 @@ import numpy as np
 
 import catena as ct
 from catena.engine import cuda
-from catena.ensembles import Batch, Job, ensemble, follow
+from catena.kernels.views import OK
 from catena.output.files import write_text
-from catena.views import OK
+from catena.running.ensembles import Batch, Job, ensemble, follow
 
 SEED = 20240607
 SECONDS = 270.0  # no case is begun later

@@ -39,10 +39,10 @@ import catena as ct
 from catena.engine import cuda
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.ensembles import Job
+from catena.kernels.views import OK
 from catena.output.files import write_text
-from catena.plan import Problem
-from catena.views import OK
+from catena.running.ensembles import Job
+from catena.running.plan import Problem
 
 SECONDS = 570.0  # for everything
 AT_ONCE = 5  # processes that compile

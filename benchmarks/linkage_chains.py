@@ -21,8 +21,8 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
+from catena.kernels.views import OK
 from catena.methods.base import Method
-from catena.views import OK
 
 Array = NDArray[np.float64]
 

@@ -25,11 +25,11 @@ from timing import interleaved
 import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
+from catena.kernels.views import OK
 from catena.methods.base import Method
 from catena.output.files import write_text
-from catena.plan import Problem
+from catena.running.plan import Problem
 from catena.systems.base import State
-from catena.views import OK
 from engine import table
 
 RESULTS = Path(__file__).parent / "results"

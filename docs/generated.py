@@ -12,7 +12,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 import catena as ct
-from catena.catalogue import HEADINGS, MethodTable, dashed
+from catena.running.catalogue import HEADINGS, MethodTable, dashed
 from catena.methods.base import registered
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catena.auditing import AuditRow, assess
+from catena.running.auditing import AuditRow, assess
 
 
 def judge(values, *, dt=0.125, start_time=0.0, steps=None, scale=1.0, promised="none", **more) -> AuditRow:

@@ -23,9 +23,9 @@ import harness
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
-from catena.methods import moser_veselov
 from catena.methods.base import Method
-from catena.plan import Problem
+from catena.methods.rotors import moser_veselov
+from catena.running.plan import Problem
 from harness import largest
 
 FOLDER = Path(__file__).parent / "reference"

@@ -10,14 +10,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from catena.kernel import bind
-from catena.methods import composition, implicit, runge_kutta
+from catena.kernels.marks import bind
+from catena.kernels.summation import add
+from catena.kernels.views import NOT_CONVERGED, View, dimension, drift, field, force, kick
 from catena.methods.base import Bounded, Drifts, Exact, Method, Stepper, Traits
-from catena.methods.partitioned import StormerVerlet
-from catena.methods.schemes import SCHEMES
-from catena.methods.tableaux import Collocation, ExplicitTableau, explicit_euler, gauss, rk4
-from catena.summation import add
-from catena.views import NOT_CONVERGED, View, dimension, drift, field, force, kick
+from catena.methods.runge_kutta import implicit, runge_kutta
+from catena.methods.runge_kutta.tableaux import Collocation, ExplicitTableau, explicit_euler, gauss, rk4
+from catena.methods.splitting import composition
+from catena.methods.splitting.partitioned import StormerVerlet
+from catena.methods.splitting.schemes import SCHEMES
 
 EVERYTHING = (Exact("linear"), Exact("bilinear"), Exact("quadratic"), Bounded("energy"))
 

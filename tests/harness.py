@@ -23,7 +23,6 @@ from mpmath import mp
 
 import catena as ct
 import many_digits
-from catena.auditing import AuditRow, assess, exact_limit
 from catena.engine import headers
 from catena.engine.arrays import Arrays
 from catena.engine.build import Program, build, program_parts
@@ -31,10 +30,11 @@ from catena.engine.driver import Driver
 from catena.engine.looks import look_after
 from catena.engine.pairing import can_treat
 from catena.engine.plain_python import interpreted
-from catena.methods import iteration
+from catena.kernels.views import NOT_CONVERGED, SINGULAR
 from catena.methods.base import Method, registered
-from catena.plan import Problem
-from catena.views import NOT_CONVERGED, SINGULAR
+from catena.methods.runge_kutta import iteration
+from catena.running.auditing import AuditRow, assess, exact_limit
+from catena.running.plan import Problem
 
 REFERENCE = Path(__file__).parent / "reference"
 ORDERS = tomllib.loads((REFERENCE / "orders.toml").read_text())

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import catena as ct
-from catena.plan import Problem
+from catena.running.plan import Problem
 from catena.systems.base import State, System
 
 TURNED = (0.7, 0.5, -0.1, 0.5)  # a unit quaternion

@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 
 import catena as ct
-from catena import views
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
+from catena.kernels import views
+from catena.kernels.views import View
 from catena.methods.base import Method
-from catena.systems.articulated import charts as articulated_charts
-from catena.systems.articulated import forces as articulated_forces
-from catena.systems.articulated import kernels as articulated_kernels
-from catena.systems.articulated import loops as articulated_loops
-from catena.systems.articulated.form import articulated_view, carry_time_and_work, packed, unpacked
-from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.nodes import BALL, TRANSLATION
 from catena.systems.base import State
-from catena.systems.linkages import start as starts
-from catena.systems.linkages.joint_forces import Load, Spring
-from catena.systems.linkages.joints import Joint, Revolute, Screw, Spherical
-from catena.systems.linkages.linkage import Linkage
-from catena.views import View
+from catena.systems.linkage import start as starts
+from catena.systems.linkage.joint_forces import Load, Spring
+from catena.systems.linkage.joint_form import charts as articulated_charts
+from catena.systems.linkage.joint_form import forces as articulated_forces
+from catena.systems.linkage.joint_form import kernels as articulated_kernels
+from catena.systems.linkage.joint_form import loops as articulated_loops
+from catena.systems.linkage.joint_form.form import articulated_view, carry_time_and_work, packed, unpacked
+from catena.systems.linkage.joint_form.layout import layout_of
+from catena.systems.linkage.joint_form.nodes import BALL, TRANSLATION
+from catena.systems.linkage.joints import Joint, Revolute, Screw, Spherical
+from catena.systems.linkage.linkage import Linkage
 
 RNG = np.random.default_rng
 
@@ -212,7 +212,7 @@ def four_bars(lengths: tuple[float, float, float, float], angle: float, rate: fl
 
 def accelerations(linkage: Linkage, z: np.ndarray, *, moving: bool = True) -> np.ndarray:
     """(n, 2, 3) by the recursion, uncompiled; without `moving` as if the part c of the motion itself were forgotten."""
-    from catena.systems.articulated.motion import Node
+    from catena.systems.linkage.joint_form.motion import Node
 
     program = build(linkage, ct.RK4(), compiled=False)
     par, out = program.new_par(), np.zeros_like(z)

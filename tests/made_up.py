@@ -8,8 +8,8 @@ import numpy as np
 
 import catena as ct
 from catena.geometry import rotations
-from catena.plan import Plan
-from catena.runs import MemoryRun
+from catena.running.plan import Plan
+from catena.running.runs import MemoryRun
 
 
 def made_up(system: Any, fields: dict[str, np.ndarray], **settings: Any) -> MemoryRun:

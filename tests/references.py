@@ -7,7 +7,7 @@ from typing import Any
 
 import mpmath as mp
 
-from catena.methods.tableaux import Collocation
+from catena.methods.runge_kutta.tableaux import Collocation
 
 Field = Callable[[Sequence[Any]], Sequence[Any]]
 

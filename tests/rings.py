@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import catena as ct
-from catena import views
 from catena.geometry import rotations
-from catena.systems.articulated import charts
-from catena.systems.articulated.kernels import articulated_field
-from catena.systems.linkages.linkage import Linkage
-from catena.views import View
+from catena.kernels import views
+from catena.kernels.views import View
+from catena.systems.linkage.joint_form import charts
+from catena.systems.linkage.joint_form.kernels import articulated_field
+from catena.systems.linkage.linkage import Linkage
 
 Array = np.ndarray
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena import accuracy
 from catena.errors import InputError
+from catena.running import accuracy
 
 
 def true_errors(run: ct.Run, problem, field: str) -> np.ndarray:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from audited import judge
-from catena.auditing import Audit, AuditRow, Promise, assess, exact_limit
 from catena.errors import InputError
+from catena.running.auditing import Audit, AuditRow, Promise, assess, exact_limit
 
 EPS = np.finfo(float).eps
 
@@ -296,7 +296,7 @@ def test_the_dictionary_is_strict_json(audit):
 
 
 def test_the_terminal_library_is_loaded_only_to_print():
-    code = "import sys, catena.auditing; sys.exit('rich' in sys.modules)"
+    code = "import sys, catena.running.auditing; sys.exit('rich' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

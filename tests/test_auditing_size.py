@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.auditing import Sizes, assess, lasting_deviation, lasting_of_blocks
-from catena.auditing.drift import block_edges
 from catena.engine import looks
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.ensembles import ensemble
 from catena.output.page.page import page_of
-from catena.runs import MemoryRun
+from catena.running.auditing import Sizes, assess, lasting_deviation, lasting_of_blocks
+from catena.running.auditing.drift import block_edges
+from catena.running.ensembles import ensemble
+from catena.running.runs import MemoryRun
 from uncompiled import simulate
 
 THROWN_OUT, FOLLOWED = 0.2, 0.005  # steps for an orbit with e = 0.9, whose pericentre takes 0.1^1.5 = 0.03

@@ -16,7 +16,7 @@ import pytest
 import catena as ct
 from catena.engine.pairing import Pairing, can_treat, methods_for
 from catena.errors import CatenaError, InputError, StoreError
-from catena.recording import ROWS_VARIABLE
+from catena.running.recording import ROWS_VARIABLE
 from catena.store import Store
 from processes import contents
 

@@ -13,9 +13,9 @@ import pytest
 from distributed import Client, LocalCluster
 
 import catena as ct
-from catena.ensembles import members, resume_ensemble, running
 from catena.errors import InputError
-from catena.recording import ROWS_VARIABLE
+from catena.running.ensembles import members, resume_ensemble, running
+from catena.running.recording import ROWS_VARIABLE
 from processes import contents
 
 KEPLER = ct.problems.kepler().system

@@ -12,7 +12,7 @@ import pytest
 import catena as ct
 from catena.engine.build import build
 from catena.errors import InputError
-from catena.plan import make_plan
+from catena.running.plan import make_plan
 from catena.systems.numbers import finite_number, real_array
 
 BODY = ct.Body(moments=(2.0, 3.0, 4.0))
@@ -176,7 +176,7 @@ def test_a_regular_start_is_not_suspected() -> None:
 def test_a_force_without_an_energy_is_named_before_the_first_step(
     force: Any, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     rod = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
     hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0), image=(1, 0, 0, 0))
     linkage = ct.Linkage([rod], [hinge], [ct.Spring(-1, 0, ((1, 0, 0), (0, 0, 0))), force])
@@ -186,7 +186,7 @@ def test_a_force_without_an_energy_is_named_before_the_first_step(
 
 def test_a_potential_of_a_top_without_a_value_is_named_before_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """`start` itself refuses such a state; one that was made by hand comes to the run."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     top = ct.Top(BODY, "log(R33 - 1)")
     start = ct.State({"orientation": np.array([1.0, 0.0, 0.0, 0.0]), "angular_momentum": np.array([0.1, 0.2, 0.3])})
     with pytest.raises(InputError, match=r"not defined at the start\n  at start, potential: log\(0\) \(in R33"):

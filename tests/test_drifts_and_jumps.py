@@ -16,7 +16,7 @@ import pytest
 
 import catena as ct
 from audited import judge
-from catena.auditing import AuditRow, alarm_level, assess, drift, fit_drift, jumps, verdicts
+from catena.running.auditing import AuditRow, alarm_level, assess, drift, fit_drift, jumps, verdicts
 
 ROOT = Path(__file__).parent.parent
 EPS = np.finfo(float).eps

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.auditing import BLOCKS, EPS, Sizes, assess
 from catena.engine.folding import compiled_fold, fold
 from catena.engine.looks import unseen
-from catena.ensembles import Batch, Ensemble, Job, ensemble, members, running
-from catena.ensembles.auditing import measured_in
 from catena.errors import InputError, StepFailure
+from catena.kernels.views import NOT_FINITE, View
+from catena.running.auditing import BLOCKS, EPS, Sizes, assess
+from catena.running.ensembles import Batch, Ensemble, Job, ensemble, members, running
+from catena.running.ensembles.auditing import measured_in
 from catena.systems.base import Field, Invariant, System
-from catena.views import NOT_FINITE, View
 from processes import run_python
 
 KEPLER = ct.problems.kepler().system
@@ -314,7 +314,7 @@ PathFinder.find_spec = lambda name, path=None, target=None: (
     None if name.split(".")[0] in missing else find(name, path, target)
 )
 import catena as ct
-from catena.ensembles import ensemble
+from catena.running.ensembles import ensemble
 problem = ct.problems.kepler()
 many = ensemble(problem, [problem.start] * 2, ct.Splitting(6), steps=250)
 print(many.audit()["angular_momentum"].verdicts, many.final.sizes["member"])

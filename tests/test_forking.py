@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from catena import forking
+from catena.disk_cache import forking
 from catena.engine import cache
 from catena.engine.build import Program
 from processes import SOURCE, spawn

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena import memory, simulation
-from catena.ensembles import ensemble, members
-from catena.ensembles.members import Batch, Job, bytes_each
+from catena import memory
 from catena.errors import InputError
-from catena.plan import Plan
+from catena.running import simulation
+from catena.running.ensembles import ensemble, members
+from catena.running.ensembles.members import Batch, Job, bytes_each
+from catena.running.plan import Plan
 from many_terms import chain, chain_start
 
 HARMONIC = ct.problems.harmonic()

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 import broken
 import catena as ct
-from catena import origin, plan
 from catena.cli import app
-from catena.ensembles import auditing, recording
 from catena.errors import Interrupted
 from catena.output.page.facts import facts
-from catena.recording import ROWS_VARIABLE
+from catena.running import origin, plan
+from catena.running.ensembles import auditing, recording
+from catena.running.recording import ROWS_VARIABLE
 from catena.store import Store, layout, read_attributes, read_checkpoint
 from processes import contents
 
@@ -193,7 +193,7 @@ def without_digests(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         return told
 
     with monkeypatch.context() as then:
-        then.setattr("catena.recording.attributes_of", older)
+        then.setattr("catena.running.recording.attributes_of", older)
         return start(path, stopped=True)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena import probing
 from catena.engine.driver import Driver
+from catena.running import probing
 from uncompiled import simulate
 
 SLOW = 1.0  # energy of the mode that is followed with ease

@@ -19,8 +19,8 @@ from catena.errors import CapabilityError, CatenaWarning, InputError
 from catena.methods.base import METHODS
 from catena.registry import Registry, _all_plugins
 from catena.systems.base import SYSTEMS, system_from
-from catena.systems.linkages.joint_forces import FORCES
-from catena.systems.linkages.joints import JOINTS
+from catena.systems.linkage.joint_forces import FORCES
+from catena.systems.linkage.joints import JOINTS
 from catena.systems.potentials.pairwise import POTENTIALS
 
 REGISTRIES: dict[str, Registry[Any]] = {
@@ -29,7 +29,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 BUILT_IN = {"systems": "Top", "methods": "RK4", "potentials": "Morse", "joints": "Screw", "forces": "Load"}
 
 SYSTEM = '''
-from catena import views
+from catena.kernels import views
 from catena.systems.base import Field, Invariant, State, System, register
 import numpy as np
 
@@ -80,7 +80,7 @@ PLUGINS = {
         """
 from dataclasses import dataclass
 from catena.methods.base import register
-from catena.methods.runge_kutta import RK4
+from catena.methods.runge_kutta.runge_kutta import RK4
 @register
 @dataclass(frozen=True)
 class Twice(RK4):
@@ -103,7 +103,7 @@ class Stiff(Harmonic):
         "Pin",
         """
 from dataclasses import dataclass
-from catena.systems.linkages.joints import JOINTS, Spherical
+from catena.systems.linkage.joints import JOINTS, Spherical
 @JOINTS.register
 @dataclass(frozen=True)
 class Pin(Spherical):
@@ -114,7 +114,7 @@ class Pin(Spherical):
         "Rubber",
         """
 from dataclasses import dataclass
-from catena.systems.linkages.joint_forces import FORCES, Spring
+from catena.systems.linkage.joint_forces import FORCES, Spring
 @FORCES.register
 @dataclass(frozen=True)
 class Rubber(Spring):

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 import catena as ct
-from catena.markup import html_table
 from catena.methods.base import registered
+from catena.text.markup import html_table
 
 CHAIN = ct.problems.helix_chain(64)
 SHOWN = [

@@ -19,7 +19,7 @@ import catena as ct
 from catena.engine.driver import Driver
 from catena.errors import Interrupted
 from catena.methods.base import is_renamed, method_from
-from catena.recording import ROWS_VARIABLE, StoreRecorder
+from catena.running.recording import ROWS_VARIABLE, StoreRecorder
 from catena.store import layout, read_checkpoint
 from catena.systems import base
 from processes import boundaries, contents, kill_at, read_plainly, run_python, spawn

@@ -17,8 +17,8 @@ import uncompiled
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.errors import InputError, Interrupted, StepFailure
-from catena.output import progress
-from catena.recording import ROWS_VARIABLE
+from catena.running import progress
+from catena.running.recording import ROWS_VARIABLE
 from processes import contents, run_python, start_python
 
 VERLET: dict[str, Any] = {"method": ct.StormerVerlet(), "dt": 0.1}

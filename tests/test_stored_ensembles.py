@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.ensembles import Ensemble, StoredEnsemble, members, resume_ensemble, running
 from catena.errors import InputError, Interrupted, StoreError
-from catena.recording import ROWS_VARIABLE
+from catena.running.ensembles import Ensemble, StoredEnsemble, members, resume_ensemble, running
+from catena.running.recording import ROWS_VARIABLE
 from catena.store import layout, verify
 from processes import boundaries, contents, kill_at, read_plainly, start_python
 
@@ -185,7 +185,7 @@ LONG: dict[str, Any] = {"dt": 0.01, "steps": 20000, "every": 10, "keep": "final"
 LONG_ENSEMBLE = f"""
 import sys
 import catena as ct
-from catena.ensembles import members
+from catena.running.ensembles import members
 members.LARGEST_BATCH = 3
 kepler = ct.problems.kepler()
 starts = {{"q": [kepler.start.q] * 60, "p": [kepler.start.p] * 60}}

@@ -8,11 +8,11 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.methods.base import Method
-from catena.plan import Problem, make_plan
-from catena.recording import MemoryRecorder
-from catena.simulation import _run
+from catena.running.crossings import crossing_of
+from catena.running.plan import Problem, make_plan
+from catena.running.recording import MemoryRecorder
+from catena.running.simulation import _run
 from catena.systems.base import System
-from catena.watching import crossing_of
 
 
 def simulate(

@@ -7,8 +7,6 @@ from .analysis.equilibrium_path import EquilibriumPath
 from .analysis.modes import Modes
 from .analysis.rod import RodLimit
 from .analysis.structure_check import check
-from .catalogue import list_methods
-from .ensembles import ensemble
 from .errors import (
     CapabilityError,
     CatenaError,
@@ -19,44 +17,47 @@ from .errors import (
     StepFailure,
     StoreError,
 )
-from .methods.composition import Composition
-from .methods.energy_momentum import EnergyMomentum
-from .methods.implicit import (
+from .methods.conserving.energy_momentum import EnergyMomentum
+from .methods.conserving.quat_em import QuatEM
+from .methods.conserving.rattle import Rattle
+from .methods.rotors.jacobi import Jacobi
+from .methods.rotors.lagrange import Lagrange
+from .methods.rotors.moser_veselov import DMV
+from .methods.rotors.rotations import SymmetricRotation, ThreeRotations
+from .methods.runge_kutta.implicit import (
     Gauss,
     ImplicitEuler,
     ImplicitMidpoint,
     RadauIIA,
     SunGeng,
 )
-from .methods.jacobi import Jacobi
-from .methods.lagrange import Lagrange
-from .methods.moser_veselov import DMV
-from .methods.nystrom import Nystrom4, Nystrom6
-from .methods.partitioned import EulerA, EulerB, StormerVerlet
-from .methods.quat_em import QuatEM
-from .methods.rattle import Rattle
-from .methods.rotations import SymmetricRotation, ThreeRotations
-from .methods.runge_kutta import RK4, ExplicitEuler
-from .methods.splitting import Splitting
-from .methods.taylor import Taylor
-from .plan import Problem
-from .runs import Run, open
-from .simulation import resume, simulate
+from .methods.runge_kutta.runge_kutta import RK4, ExplicitEuler
+from .methods.splitting.composition import Composition
+from .methods.splitting.nystrom import Nystrom4, Nystrom6
+from .methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
+from .methods.splitting.splitting import Splitting
+from .methods.taylor.taylor import Taylor
+from .running.catalogue import list_methods
+from .running.crossings import Event, Section
+from .running.ensembles import ensemble
+from .running.plan import Problem
+from .running.runs import Run, open
+from .running.simulation import resume, simulate
 from .systems.base import State
 from .systems.body import Body
-from .systems.chains.chain import Chain
-from .systems.chains.ends import Clamped, Displaced, Force, Free
-from .systems.chains.rod_chain import Rod
+from .systems.chain.chain import Chain
+from .systems.chain.ends import Clamped, Displaced, Force, Free
+from .systems.chain.rod_chain import Rod
 from .systems.free_body import FreeBody
 from .systems.hamiltonian import Hamiltonian
-from .systems.linkages.joint_forces import (
+from .systems.linkage.joint_forces import (
     Damper,
     Load,
     SitePair,
     Spring,
     Torsion,
 )
-from .systems.linkages.joints import (
+from .systems.linkage.joints import (
     Cylindrical,
     Planar,
     Prismatic,
@@ -66,7 +67,7 @@ from .systems.linkages.joints import (
     Spherical,
     Universal,
 )
-from .systems.linkages.linkage import Linkage
+from .systems.linkage.linkage import Linkage
 from .systems.orientations import euler_angles
 from .systems.potentials.link_potentials import (
     BendTwist,
@@ -84,10 +85,9 @@ from .systems.potentials.pair_potentials import (
     Yukawa,
 )
 from .systems.scaling.scaling_body import ScalingBody
-from .systems.tops.attitude import Gravity
-from .systems.tops.top import Top
+from .systems.top.attitude import Gravity
+from .systems.top.top import Top
 from .version import __version__
-from .watching import Event, Section
 
 __all__ = [
     "DMV",

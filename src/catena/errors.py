@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from .controls import escape_controls
+from .text.controls import escape_controls
 
 if TYPE_CHECKING:
-    from .ensembles import StoredEnsemble
-    from .runs import Run
+    from .running.ensembles import StoredEnsemble
+    from .running.runs import Run
 
 
 class CatenaError(Exception):

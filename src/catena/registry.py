@@ -14,8 +14,8 @@ from functools import cache
 from pkgutil import walk_packages
 from typing import Any, Generic, TypeVar
 
-from .controls import escape_controls
 from .errors import CatenaError, CatenaWarning, InputError, nearest
+from .text.controls import escape_controls
 
 
 @cache

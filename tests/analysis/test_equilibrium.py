@@ -13,7 +13,7 @@ from catena.analysis import equilibrium
 from catena.analysis.poses import Poses
 from catena.analysis.stability import stability
 from catena.analysis.static_problem import StaticProblem
-from catena.systems.chains import block_band, link_mechanics
+from catena.systems.chain import block_band, link_mechanics
 from statics import MIXED, REFERENCE, helix
 
 

@@ -15,9 +15,9 @@ from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing
 from catena.errors import KernelError
+from catena.kernels.views import View
 from catena.methods.base import Method
-from catena.plan import Problem
-from catena.views import View
+from catena.running.plan import Problem
 
 # one of each that has scratch: tiles, plain chains in three forms, both forms of linkages, a motion in closed form, a rotor with an orbit
 PAIRS: dict[str, Method] = {

@@ -19,9 +19,9 @@ from catena.engine.build import build
 from catena.engine.collector import Part
 from catena.engine.driver import Driver
 from catena.errors import KernelError
+from catena.kernels.summation import add
+from catena.kernels.views import View, dimension, field, field_count
 from catena.methods.base import Method, Stepper, Traits
-from catena.summation import add
-from catena.views import View, dimension, field, field_count
 
 HERE = Path(__file__)
 

@@ -106,7 +106,7 @@ def test_an_edited_helper_is_compiled_anew_and_gives_its_own_result(tmp_path: Pa
     copy, said_copy = told(run_python(RUN, source=package, CATENA_CACHE_DIR=folder))
     assert (said_here, said_copy) == (1, 0)
     assert copy == {**here, "hits": 1, "misses": 0, "sympy": False}
-    helper = package / "catena" / "summation.py"
+    helper = package / "catena" / "kernels" / "summation.py"
     text = helper.read_text()
     edited = text.replace("e[i] = d - (after - before)", "e[i] = 0.0")
     assert edited != text

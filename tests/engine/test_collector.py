@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catena import views
 from catena.engine import collector, headers
 from catena.engine.collector import collect
 from catena.engine.plain_python import interpreted
 from catena.errors import InputError
-from catena.kernel import Record, Written, bind, choice, size, slot
+from catena.kernels import views
+from catena.kernels.marks import Record, Written, bind, choice, size, slot
 from processes import SOURCE, run_python
 
 Importer = Callable[..., ModuleType]
@@ -194,7 +194,7 @@ REFUSED = {
         "the local name math hides what sin becomes",
     ),
     "a slot that nothing fills": (
-        "from catena.kernel import slot\n@slot  # HERE\ndef open_slot(x):\n    pass\ndef kernel(x, par):\n    return open_slot(x)",
+        "from catena.kernels.marks import slot\n@slot  # HERE\ndef open_slot(x):\n    pass\ndef kernel(x, par):\n    return open_slot(x)",
         "the slot is not filled",
     ),
 }  # fmt: skip
@@ -443,7 +443,7 @@ PROGRAMS = """
 import hashlib
 import catena as ct
 from catena.engine.build import build
-from catena.watching import crossing_of
+from catena.running.crossings import crossing_of
 for problem, method in (
     (ct.problems.galactic(), ct.Gauss(3)),
     (ct.problems.kepler(), ct.RK4()),

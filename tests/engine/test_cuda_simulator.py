@@ -20,7 +20,7 @@ import warnings
 import numpy as np
 import catena as ct
 from catena.engine import cuda
-from catena.ensembles import ensemble
+from catena.running.ensembles import ensemble
 
 warnings.simplefilter("ignore", RuntimeWarning)  # a card overflows in silence
 cuda.BLOCK = 2  # more than one block, the last of them not full

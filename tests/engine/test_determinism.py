@@ -14,8 +14,8 @@ from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.engine.plain_python import interpreted
 from catena.methods.base import Method
-from catena.plan import Problem
-from catena.watching import crossing_of
+from catena.running.crossings import crossing_of
+from catena.running.plan import Problem
 
 WATCHED = (ct.Section("zero", "q2 + sin(3*t)/5", 0, where="p1 < 9"),)
 

@@ -21,10 +21,10 @@ import many_terms
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.engine.pairing import can_treat
+from catena.kernels.views import BUFFER_FULL, OK, STOPPED
 from catena.methods.base import Method, method_from, registered
-from catena.plan import Problem
-from catena.views import BUFFER_FULL, OK, STOPPED
-from catena.watching import crossing_of
+from catena.running.crossings import crossing_of
+from catena.running.plan import Problem
 
 EXTRA = (
     ct.EnergyMomentum(level="position"), ct.EnergyMomentum(variables="directors"), ct.RadauIIA(3),

@@ -13,11 +13,11 @@ import pytest
 
 import broken
 import catena as ct
-from catena import summation
 from catena.engine import loop
 from catena.engine.collector import collect
 from catena.engine.identity import formula_digest, parts_digest, program_digest
-from catena.plan import make_plan
+from catena.kernels import summation
+from catena.running.plan import make_plan
 from catena.systems.hamiltonian import Hamiltonian
 from processes import run_python
 
@@ -74,7 +74,7 @@ SAME = {
     "functions in another order": KERNELS.replace(
         KERNELS[KERNELS.index("def half") : KERNELS.index("def step")], ""
     ) + "\n\n" + KERNELS[KERNELS.index("def half") : KERNELS.index("def step")],
-    "another mark": KERNELS.replace("import math", "import math\nfrom catena.kernel import inline").replace(
+    "another mark": KERNELS.replace("import math", "import math\nfrom catena.kernels.marks import inline").replace(
         "def half", "@inline\ndef half"
     ),
 }  # fmt: skip

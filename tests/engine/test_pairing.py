@@ -16,10 +16,10 @@ import catena as ct
 from catena.cli.main import app
 from catena.engine.pairing import Pairing, can_treat
 from catena.errors import CapabilityError
-from catena.plan import make_plan
+from catena.kernels.views import Flag
+from catena.running.plan import make_plan
 from catena.systems.base import System
 from catena.systems.hamiltonian import Hamiltonian
-from catena.views import Flag
 
 CASE = """
 [system]

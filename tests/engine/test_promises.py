@@ -18,9 +18,9 @@ from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing, can_treat
 from catena.engine.promises import Promises
 from catena.methods.base import Method
-from catena.origin import Origin
-from catena.plan import Problem
-from catena.recording import store_attributes
+from catena.running.origin import Origin
+from catena.running.plan import Problem
+from catena.running.recording import store_attributes
 from uncompiled import simulate
 
 EVERYTHING = ["energy", "casimir", "spatial_momentum", "unit_residual"]

@@ -19,10 +19,10 @@ from catena.engine import sections as locating
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.errors import InputError, StepFailure
+from catena.kernels.views import NOT_CONVERGED, STOPPED, View, dimension, field
 from catena.methods.base import Method, Stepper, Traits
-from catena.plan import Problem
-from catena.views import NOT_CONVERGED, STOPPED, View, dimension, field
-from catena.watching import crossing_of
+from catena.running.crossings import crossing_of
+from catena.running.plan import Problem
 
 PLANE = ct.Section("plane", "q2", where="q1 > 0")
 

@@ -22,7 +22,7 @@ from catena.errors import InputError
 from catena.geometry import free_rotation
 from catena.geometry.free_motion import free_motion, half_period
 from catena.geometry.free_rotation import KIND, ORBIT, PERIODIC, SEPARATRIX, STEADY, UNRESOLVED, evaluate, prepare
-from catena.views import NOT_FINITE
+from catena.kernels.views import NOT_FINITE
 
 EPS = 2.0**-52
 ALLOWED = 10.0

@@ -18,7 +18,7 @@ from catena.geometry import lagrange_motion, lagrange_roots
 from catena.geometry.elliptic import complete
 from catena.geometry.lagrange_motion import evaluate, prepare
 from catena.geometry.lagrange_orbit import FREE, HYPERBOLIC, STEADY, TRIGONOMETRIC, Orbit
-from catena.views import NOT_FINITE, UNRESOLVED
+from catena.kernels.views import NOT_FINITE, UNRESOLVED
 
 EPS = 2.0**-52
 ALLOWED = 10.0

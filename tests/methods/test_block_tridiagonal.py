@@ -11,10 +11,10 @@ import catena as ct
 from catena.engine import collector
 from catena.engine.headers import PYTHON, module_text
 from catena.engine.plain_python import interpreted
-from catena.kernel import bind
-from catena.methods import block_tridiagonal, modes, stages
-from catena.methods.tableaux import gauss, radau_iia, sun_geng
-from catena.views import SINGULAR, block_entry, block_jacobian, factorise_shifted, linearise, solve_shifted
+from catena.kernels.marks import bind
+from catena.kernels.views import SINGULAR, block_entry, block_jacobian, factorise_shifted, linearise, solve_shifted
+from catena.methods.runge_kutta import block_tridiagonal, modes, stages
+from catena.methods.runge_kutta.tableaux import gauss, radau_iia, sun_geng
 
 BODIES = 4
 TABLEAUX = [gauss(1), gauss(2), gauss(3), gauss(6), radau_iia(2), radau_iia(3), sun_geng()]

@@ -15,7 +15,7 @@ import pytest
 import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
-from catena.views import OK
+from catena.kernels.views import OK
 from linkages import turned
 
 ROD = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.auditing import exact_limit
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.methods.base import Method
-from catena.methods.tableaux import Collocation, gauss, radau_iia
-from catena.systems.linkages.layout import Scratch
-from catena.systems.linkages.views import is_recursive
+from catena.methods.runge_kutta.tableaux import Collocation, gauss, radau_iia
+from catena.running.auditing import exact_limit
+from catena.systems.linkage.layout import Scratch
+from catena.systems.linkage.views import is_recursive
 from linked import ANGULAR, AXIS, FIRST, KINDS, SECOND
 from references import collocation_step
 from uncompiled import simulate

@@ -14,9 +14,9 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
-from catena.methods import iteration
 from catena.methods.base import Method
-from catena.methods.tableaux import gauss, radau_iia, sun_geng
+from catena.methods.runge_kutta import iteration
+from catena.methods.runge_kutta.tableaux import gauss, radau_iia, sun_geng
 from references import collocation_step
 from uncompiled import simulate
 

@@ -18,11 +18,11 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.geometry.free_motion import free_motion
-from catena.methods import dmv_coefficients, moser_veselov
-from catena.methods.dmv_coefficients import HIGHEST_ORDER, coefficients, polynomials
-from catena.methods.moser_veselov import half_angle
-from catena.summation import add
-from catena.views import STEP_TOO_LONG
+from catena.kernels.summation import add
+from catena.kernels.views import STEP_TOO_LONG
+from catena.methods.rotors import dmv_coefficients, moser_veselov
+from catena.methods.rotors.dmv_coefficients import HIGHEST_ORDER, coefficients, polynomials
+from catena.methods.rotors.moser_veselov import half_angle
 
 Series = list[Fraction]
 TUMBLING = (0.6, 0.9, 1.3), (0.7, -0.5, 0.9)
@@ -324,7 +324,7 @@ SUZUKI = abs(1 - 4 / (4 - 4 ** (1 / 3)))  # the longest of five steps, made back
 )
 def test_a_step_that_is_too_long_says_how_far_it_turns_and_how_far_it_may(method, dt, limit, monkeypatch):
     """|omega| = 1.46. The longest part of a composition decides."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     of = free_problem(*TUMBLING)
     assert method.reach == pytest.approx(limit, rel=1e-14)
     with pytest.raises(ct.StepFailure) as failure:
@@ -342,7 +342,7 @@ def test_a_step_that_is_too_long_says_how_far_it_turns_and_how_far_it_may(method
 )
 def test_in_a_splitting_the_longest_drift_decides(method, longest, monkeypatch):
     """A top that turns in one step by 2 % more than that, and is let go by 2 % less: its torque is small."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     rotor = 1.0 if "DMV(2)" in str(method) else math.pi / 2
     assert method.reach == pytest.approx(rotor / longest, rel=1e-14)
     top = ct.Top(ct.Body(moments=(1.0, 1.0 + 1e-6, 1.0 + 2e-6)), ct.Gravity(1e-6))

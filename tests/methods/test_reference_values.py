@@ -9,7 +9,7 @@ import pytest
 
 import catena as ct
 import harness
-from catena.views import NOT_CONVERGED
+from catena.kernels.views import NOT_CONVERGED
 from harness import problem
 
 TABLES = tomllib.loads((harness.REFERENCE / "classic.toml").read_text())
@@ -100,7 +100,7 @@ def test_compiled_and_interpreted_loops_give_the_same_bits(method, name):
 @pytest.mark.parametrize("error", [1e-11, 1e-9])
 def test_a_wrong_11th_digit_in_a_weight_is_seen(error, monkeypatch):
     """What the table adds to a test of the order: 1e-11 in a weight has no visible effect there."""
-    from catena.methods import schemes
+    from catena.methods.splitting import schemes
 
     right = schemes.SCHEMES["kahanli6"]
     weights = right.weights.copy()

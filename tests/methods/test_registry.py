@@ -176,8 +176,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from catena.methods.base import Drifts, Exact, Method, Stepper, Traits, register
-from catena.summation import add
-from catena.views import dimension, field
+from catena.kernels.summation import add
+from catena.kernels.views import dimension, field
 
 
 def two_thirds_step(z, e, dt, par, tab, work, carry):

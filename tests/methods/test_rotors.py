@@ -19,10 +19,10 @@ from bodies import EPS, TOPS, Tangent, distance, free_problem, run_to, slope
 from catena.engine.pairing import Pairing, can_treat
 from catena.geometry.free_motion import free_motion
 from catena.geometry.quaternion import exponential, renew, turn_about_axis, turn_right
-from catena.methods import rotations as kernels
 from catena.methods.base import Method, Traits, registered
-from catena.methods.dmv_coefficients import polynomials
-from catena.methods.rotor import Rotor
+from catena.methods.rotors import rotations as kernels
+from catena.methods.rotors.dmv_coefficients import polynomials
+from catena.methods.rotors.rotor import Rotor
 
 MOMENTS, MOMENTUM, ORIENTATION = (0.6, 0.9, 1.3), (0.7, -0.5, 0.9), (5, 1, -7, 2)
 BODY = free_problem(MOMENTS, MOMENTUM, ORIENTATION)

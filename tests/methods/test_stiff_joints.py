@@ -13,8 +13,8 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.methods.base import Method
-from catena.systems.articulated import force_slopes
-from catena.systems.articulated.layout import layout_of
+from catena.systems.linkage.joint_form import force_slopes
+from catena.systems.linkage.joint_form.layout import layout_of
 from linkages import run_to, state_of, turned
 from linked import difference, independent_motion
 

@@ -17,11 +17,11 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.methods.base import Method
 from catena.problems.linkages import _along_the_free_direction, _ring_of_bars
-from catena.systems.articulated import twist_slopes
-from catena.systems.articulated.form import packed
-from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.motion import Link
-from catena.systems.linkages.linkage import Linkage
+from catena.systems.linkage.joint_form import twist_slopes
+from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.layout import layout_of
+from catena.systems.linkage.joint_form.motion import Link
+from catena.systems.linkage.linkage import Linkage
 from linkages import run_to
 from rings import Ring
 

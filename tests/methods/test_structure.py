@@ -11,11 +11,11 @@ import broken
 import catena as ct
 import harness
 import many_digits
-from catena.auditing import EPS
 from catena.engine.build import build
 from catena.engine.pairing import can_treat
-from catena.methods import iteration
 from catena.methods.base import Bounded, Drifts, Exact
+from catena.methods.runge_kutta import iteration
+from catena.running.auditing import EPS
 from harness import examples, pairs, problem, slow_where
 
 SEPARABLE_AND_NOT = ("kepler", "pendulum")

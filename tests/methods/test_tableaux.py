@@ -13,8 +13,16 @@ import numpy as np
 import pytest
 
 from catena.errors import InputError
-from catena.methods import tableaux
-from catena.methods.tableaux import Collocation, ExplicitTableau, explicit_euler, gauss, radau_iia, rk4, sun_geng
+from catena.methods.runge_kutta import tableaux
+from catena.methods.runge_kutta.tableaux import (
+    Collocation,
+    ExplicitTableau,
+    explicit_euler,
+    gauss,
+    radau_iia,
+    rk4,
+    sun_geng,
+)
 
 GAUSS = [pytest.param(gauss(s), id=f"Gauss({s})") for s in range(1, 17)]
 RADAU = [pytest.param(radau_iia(s), id=f"RadauIIA({s})") for s in range(1, 17)]

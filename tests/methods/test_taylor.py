@@ -14,11 +14,11 @@ from bodies import EPS, HEAVY, error, problem_of
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing
-from catena.methods import series_text
-from catena.methods.series_nodes import record
-from catena.methods.taylor import log_two, table_place, two_to
-from catena.plan import Problem
-from catena.watching import crossing_of
+from catena.methods.taylor import series_text
+from catena.methods.taylor.series_nodes import record
+from catena.methods.taylor.taylor import log_two, table_place, two_to
+from catena.running.crossings import crossing_of
+from catena.running.plan import Problem
 from uncompiled import simulate
 
 # Every operation -------------------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.engine.pairing import can_treat
 from catena.geometry import rotations
-from catena.kernel import bind
-from catena.methods import splitting
+from catena.kernels.marks import bind
+from catena.kernels.views import View, commutator_kick
 from catena.methods.base import Method, Stepper, Traits, registered
-from catena.systems.tops import motion as top_motion
-from catena.views import View, commutator_kick
+from catena.methods.splitting import splitting
+from catena.systems.top import motion as top_motion
 
 T_END = 2.0
 TANGENT_LEVEL, PRECISE_LEVEL = 1e-27, harness.PRECISE_LEVEL

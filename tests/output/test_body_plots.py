@@ -31,7 +31,7 @@ def no_figure_left_open():
 def uncompiled():
     """Plain Python: same bits, nothing to compile."""
     patch = pytest.MonkeyPatch()
-    patch.setattr("catena.plan.build", partial(build, compiled=False))
+    patch.setattr("catena.running.plan.build", partial(build, compiled=False))
     yield
     patch.undo()
 

@@ -26,7 +26,7 @@ from catena.output.page.frames import choose_frames
 from catena.output.page.page import page_of
 from catena.output.page.shapes import Shape, cone_of, hull, shape_of
 from catena.output.page.tension import link_forces
-from catena.runs import MemoryRun
+from catena.running.runs import MemoryRun
 from made_up import made_up, tumbling
 
 PAGE = Path(frames.__file__).parent

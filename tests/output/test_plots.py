@@ -45,7 +45,7 @@ def crossing_run():
 @pytest.fixture
 def uncompiled(monkeypatch):
     """The same programs as plain Python: same bits, nothing to compile."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     monkeypatch.setattr("catena.output.efficiency.build", partial(build, compiled=False))
 
 

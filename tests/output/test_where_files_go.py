@@ -57,7 +57,7 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> ct.Run:
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     return ct.simulate(ct.problems.helix_chain(3), method=ct.Splitting(2), dt=0.02, steps=4, progress=False)
 
 

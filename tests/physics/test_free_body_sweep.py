@@ -11,8 +11,8 @@ from catena.engine import cache as engine_cache
 from catena.engine import headers
 from catena.engine.collector import collect
 from catena.geometry.free_rotation import ORBIT, evaluate, prepare
-from catena.methods.dmv_coefficients import coefficients
-from catena.methods.moser_veselov import asymmetries, half_order, preprocessed_factors, turn
+from catena.methods.rotors.dmv_coefficients import coefficients
+from catena.methods.rotors.moser_veselov import asymmetries, half_order, preprocessed_factors, turn
 
 ORDER = 12
 LONGEST_TURN, MOST_STEPS = 0.1, 200  # dt |omega|, and so |omega| t up to 20

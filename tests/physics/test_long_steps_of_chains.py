@@ -13,9 +13,9 @@ import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.errors import CatenaWarning
+from catena.kernels.views import NOT_CONVERGED
 from catena.methods.base import Method
-from catena.plan import Problem
-from catena.views import NOT_CONVERGED
+from catena.running.plan import Problem
 
 # Iterations of a dense simplified Newton with a Jacobian by differences, started at the state and stopped at a change of
 # 1e-13, on the average of ten steps of helix_chain(8): an independent program.

@@ -17,8 +17,8 @@ from bodies import GENERAL, free_problem, problem_of
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
-from catena.methods.rotations import _symmetric_axes
-from catena.plan import Problem
+from catena.methods.rotors.rotations import _symmetric_axes
+from catena.running.plan import Problem
 
 # Momenta on T*SO(3) --------------------------------------------------------------------------------------------------------
 #

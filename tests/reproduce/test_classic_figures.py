@@ -17,7 +17,7 @@ from catena.reproduce import galactic, harmonic, kepler, pendulum
 @pytest.fixture
 def uncompiled(monkeypatch):
     """The same programs as plain Python: same bits, nothing to compile."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
 
 
 def assert_complete(report, *, pictures):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catena.methods.energy_momentum import EnergyMomentum
+from catena.methods.conserving.energy_momentum import EnergyMomentum
 from catena.reproduce import hanging_chain
 
 pytestmark = pytest.mark.slow  # the motions take most of a minute

@@ -23,7 +23,7 @@ def report(tmp_path_factory):
 @pytest.fixture
 def uncompiled(monkeypatch):
     """The same programs as plain Python: same bits, nothing to compile."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from matplotlib.image import imread
 import catena as ct
 from catena.geometry.quaternion import renew, turn_about_axis
 from catena.methods.base import Traits
-from catena.methods.rotor import Rotor
+from catena.methods.rotors.rotor import Rotor
 from catena.reproduce import axis_orders, vilmart
 from catena.reproduce.body_structure import KEPT, leading_power, measured_structure, step_defects
 

@@ -46,10 +46,11 @@ def prepare() -> None:
     """Compile nothing: a program that is not in the cache runs as plain Python. What is written outside is told."""
     import numba.core.caching  # noqa: F401  # an import that Ctrl-C cut off would fail ever after
 
-    from catena import disk_cache, plan
+    from catena import disk_cache
     from catena.engine import build, cache
     from catena.engine.machine_code import identity_of
-    from catena.ensembles import members
+    from catena.running import plan
+    from catena.running.ensembles import members
 
     load, made, building = cache.load, build.build, Building()
 

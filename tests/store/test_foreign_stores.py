@@ -16,12 +16,12 @@ from hostile import Opened
 from typer.testing import CliRunner
 
 import catena as ct
-from catena import simulation
 from catena.cli.main import app
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import elliptic
-from catena.recording import ROWS_VARIABLE
+from catena.running import simulation
+from catena.running.recording import ROWS_VARIABLE
 from catena.store import name_foreign
 from catena.store.checking import read_json
 from catena.store.files import put, temporary_of
@@ -296,7 +296,7 @@ def test_a_table_of_elliptic_functions_from_a_checkpoint_is_not_left(levels: flo
 
 
 def test_an_event_that_there_is_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     monkeypatch.setenv(ROWS_VARIABLE, "64")
     path = tmp_path / "gift.zarr"
     run = {"method": ct.Gauss(2), "dt": 0.1, "steps": 52, "progress": False}

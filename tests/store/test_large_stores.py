@@ -13,9 +13,9 @@ import xarray
 from typer.testing import CliRunner
 
 import catena as ct
-from catena import runs
 from catena.cli import app
-from catena.recording import ROWS_VARIABLE
+from catena.running import runs
+from catena.running.recording import ROWS_VARIABLE
 from catena.store import layout, reading, verify
 from processes import contents
 

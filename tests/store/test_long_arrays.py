@@ -11,11 +11,11 @@ import pytest
 
 import catena as ct
 from catena.errors import InputError, StoreError
-from catena.plan import Plan, make_plan, plan_from
+from catena.running.plan import Plan, make_plan, plan_from
+from catena.running.trust import run_of
 from catena.store import Column, Store, Stream, read_layout
 from catena.store.long_arrays import put_back, set_apart
 from catena.systems.base import system_from
-from catena.trust import run_of
 
 MANY = 1100  # bodies: their row of kinds is long, too
 LINE = ct.Body.from_particles([(-0.5, 0.0, 0.0), (0.5, 0.0, 0.0)])
@@ -30,8 +30,8 @@ def long_plan(*, mixed: bool = False) -> Plan:
 
 def stored(path: Path, plan: Plan, **changes: Any) -> Path:
     """A store of this plan before its first step, without a program; parts of its spec or of what is given replaced."""
-    from catena.origin import Origin
-    from catena.recording import store_attributes, streams_of
+    from catena.running.origin import Origin
+    from catena.running.recording import store_attributes, streams_of
 
     given: dict[str, np.ndarray] = {}
     described = plan.describe(apart=given)

@@ -15,7 +15,7 @@ import toy_run
 
 import catena as ct
 from catena.errors import Interrupted, StoreError
-from catena.recording import ROWS_VARIABLE
+from catena.running.recording import ROWS_VARIABLE
 from catena.store import Store, files, layout, verify
 
 pytestmark = pytest.mark.usefixtures("small_chunks")

@@ -14,14 +14,14 @@ import linkages
 from catena.engine.pairing import Pairing
 from catena.geometry import rotations
 from catena.methods.base import Method
-from catena.plan import Problem
-from catena.systems.articulated.dense import least_squares
-from catena.systems.articulated.form import packed, unpacked
-from catena.systems.articulated.layout import layout_of
-from catena.systems.linkages import joints
-from catena.systems.linkages import start as starts
-from catena.systems.linkages.joint_forces import Damper, Load, SitePair, Spring, Torsion
-from catena.systems.linkages.joints import (
+from catena.running.plan import Problem
+from catena.systems.linkage import joints
+from catena.systems.linkage import start as starts
+from catena.systems.linkage.joint_forces import Damper, Load, SitePair, Spring, Torsion
+from catena.systems.linkage.joint_form.dense import least_squares
+from catena.systems.linkage.joint_form.form import packed, unpacked
+from catena.systems.linkage.joint_form.layout import layout_of
+from catena.systems.linkage.joints import (
     Cylindrical,
     Joint,
     Planar,
@@ -32,7 +32,7 @@ from catena.systems.linkages.joints import (
     Spherical,
     Universal,
 )
-from catena.systems.linkages.linkage import Linkage
+from catena.systems.linkage.linkage import Linkage
 from linkages import accelerations, accelerations_by_multipliers, random_tree, run_to, state_of
 
 DATA = tomllib.loads((Path(__file__).parents[1] / "reference" / "joint_form.toml").read_text())

@@ -12,15 +12,15 @@ from mpmath import mp
 
 import catena as ct
 import harness
-from catena import views
 from catena.geometry import rotations
 from catena.geometry.vectors import add, cross
-from catena.systems.articulated import force_slopes, slopes
-from catena.systems.articulated.form import packed
-from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.motion import Data, Link
-from catena.systems.articulated.nodes import BALL
-from catena.systems.linkages.linkage import Linkage
+from catena.kernels import views
+from catena.systems.linkage.joint_form import force_slopes, slopes
+from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.layout import layout_of
+from catena.systems.linkage.joint_form.motion import Data, Link
+from catena.systems.linkage.joint_form.nodes import BALL
+from catena.systems.linkage.linkage import Linkage
 from kernels import Kernel
 from linkages import random_tree
 

@@ -9,9 +9,9 @@ import catena as ct
 from catena.engine import cache, collector, headers
 from catena.engine.plain_python import interpreted
 from catena.geometry import rotations
-from catena.systems.chains import forces as chain_forces
-from catena.systems.chains.motion import chain_force
-from catena.systems.chains.views import to_split
+from catena.systems.chain import forces as chain_forces
+from catena.systems.chain.motion import chain_force
+from catena.systems.chain.views import to_split
 
 EPS = np.finfo(float).eps
 LJ = ct.LennardJones(1.3, 0.8)

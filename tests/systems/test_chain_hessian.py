@@ -9,7 +9,7 @@ from mpmath import mp
 
 import catena as ct
 import harness
-from catena import views
+from catena.kernels import views
 from catena.systems.potentials import pair_kernels
 from kernels import Kernel
 

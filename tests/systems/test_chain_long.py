@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.recording import ROWS_VARIABLE
+from catena.running.recording import ROWS_VARIABLE
 from catena.store import layout
 from chains import in_form
 from processes import boundaries, contents, kill_at, start_python

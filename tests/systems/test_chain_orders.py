@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.methods.rotations import ThreeRotations
+from catena.methods.rotors.rotations import ThreeRotations
 from chains import Plain
 from uncompiled import simulate
 

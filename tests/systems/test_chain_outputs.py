@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.ensembles.members import Batch, Job
-from catena.ensembles.results import Ensemble
 from catena.errors import CatenaWarning
 from catena.geometry import rotations
+from catena.running.ensembles.members import Batch, Job
+from catena.running.ensembles.results import Ensemble
 from chains import Plain, disturbed_helix, quiet_start
 from uncompiled import simulate
 
@@ -102,7 +102,7 @@ def test_outputs_are_the_same_bits_compiled_and_not(monkeypatch):
     """For long runs they are compiled: pairs and links, one for each link."""
     chain, state = disturbed_helix([LJ + BEND, LJ, BEND])
     plain = chain.link_energies(state), *chain.reactions(state)
-    monkeypatch.setattr("catena.chain_outputs.WORTH_COMPILING", 0)
+    monkeypatch.setattr("catena.analysis.chain_outputs.WORTH_COMPILING", 0)
     compiled = chain.link_energies(state), *chain.reactions(state)
     assert all(np.array_equal(a, b) for a, b in zip(plain, compiled, strict=True))
 
@@ -213,7 +213,7 @@ def test_links_torn_at_the_boundary_of_blocks_are_found_once(monkeypatch):
     run = pulled_apart(1)
     whole = [(event.time, int(event.data["link"])) for event in run.events]
     for block in (1, 2, 7, 50):
-        monkeypatch.setattr("catena.systems.chains.tearing.SAMPLES", block)
+        monkeypatch.setattr("catena.systems.chain.tearing.SAMPLES", block)
         again = [(time, int(more["link"])) for _, time, _, more in run.system.happenings(run.data)]
         assert again == whole
 

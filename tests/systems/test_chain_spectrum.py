@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena import views
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.errors import CatenaWarning
-from catena.plan import make_plan
-from catena.systems.chains import block_band, link_mechanics
-from catena.systems.chains import spectrum as chain_spectrum
+from catena.kernels import views
+from catena.running.plan import make_plan
+from catena.systems.chain import block_band, link_mechanics
+from catena.systems.chain import spectrum as chain_spectrum
 from kernels import Kernel
 
 FREQUENCIES = tomllib.loads((Path(__file__).parents[1] / "reference" / "frequencies.toml").read_text())

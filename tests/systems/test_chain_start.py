@@ -149,7 +149,7 @@ def test_a_quaternion_that_is_off_by_less_than_a_millionth_is_normalised():
     ids=["link", "pair"],
 )  # fmt: skip
 def test_a_singular_expression_names_its_link(potential, link, monkeypatch):
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     system = chain(potential)
     with pytest.raises(ct.InputError, match="is not defined at the start") as error:
         ct.simulate(system, system.start(SPACED), ct.RK4(), dt=0.01, steps=1)

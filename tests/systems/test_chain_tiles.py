@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena import fused, views
 from catena.engine import collector, headers
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.engine.plain_python import interpreted
-from catena.methods import lane_rotors
-from catena.methods.splitting import Splitting
-from catena.systems.chains import tile_kernels as chain_tile_kernels
-from catena.systems.chains import tile_text as chain_tile_text
-from catena.systems.chains import tiles as chain_tiles
-from catena.views import View
+from catena.kernels import fused, views
+from catena.kernels.views import View
+from catena.methods.rotors import lane_rotors
+from catena.methods.splitting.splitting import Splitting
+from catena.systems.chain import tile_kernels as chain_tile_kernels
+from catena.systems.chain import tile_text as chain_tile_text
+from catena.systems.chain import tiles as chain_tiles
 
 EPS = np.finfo(float).eps
 TETRAHEDRON = ct.Body.tetrahedron()

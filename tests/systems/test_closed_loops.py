@@ -14,15 +14,15 @@ import linkages
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing
+from catena.kernels.views import LOOP_LOST, OK
 from catena.methods.base import Method
-from catena.plan import Problem
-from catena.systems.articulated import charts
-from catena.systems.articulated.form import packed
-from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.motion import Link
-from catena.systems.linkages.joints import Joint
-from catena.systems.linkages.linkage import Linkage
-from catena.views import LOOP_LOST, OK
+from catena.running.plan import Problem
+from catena.systems.linkage.joint_form import charts
+from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.layout import layout_of
+from catena.systems.linkage.joint_form.motion import Link
+from catena.systems.linkage.joints import Joint
+from catena.systems.linkage.linkage import Linkage
 from linkages import four_bars
 from rings import RankAnew, Ring
 from uncompiled import simulate

@@ -16,7 +16,7 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.geometry.free_motion import free_motion
-from catena.methods import moser_veselov
+from catena.methods.rotors import moser_veselov
 from catena.systems.base import system_from
 
 TIGHT = 1e-11

@@ -13,10 +13,10 @@ import pytest
 import catena as ct
 from catena.engine.pairing import Pairing
 from catena.output.page.appearance import appearance_of
-from catena.plan import Plan, make_plan
+from catena.running.plan import Plan, make_plan
+from catena.running.trust import require_usable
 from catena.systems.alike import Alike
-from catena.systems.chains import spectrum
-from catena.trust import require_usable
+from catena.systems.chain import spectrum
 
 FIFTH = ct.Body.from_particles([(-0.5, -0.3, -0.2), (0.5, -0.3, -0.2), (0, 0.7, -0.2), (0, 0, 0.8), (0, 0, -0.5)])
 

@@ -10,8 +10,8 @@ import pytest
 import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.systems.linkages import views
-from catena.systems.linkages.layout import Scratch
+from catena.systems.linkage import views
+from catena.systems.linkage.layout import Scratch
 from uncompiled import simulate
 
 METHODS = {"both": ct.EnergyMomentum(), "position": ct.EnergyMomentum(level="position")}

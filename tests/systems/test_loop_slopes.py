@@ -12,13 +12,13 @@ from mpmath import mp
 
 import catena as ct
 import harness
-from catena import views
-from catena.systems.articulated import charts, loop_newton, loop_slopes, twist_slopes
-from catena.systems.articulated.form import packed
-from catena.systems.articulated.layout import layout_of
-from catena.systems.articulated.loops import ClosureData
-from catena.systems.articulated.motion import Data, Link
-from catena.systems.linkages.linkage import Linkage
+from catena.kernels import views
+from catena.systems.linkage.joint_form import charts, loop_newton, loop_slopes, twist_slopes
+from catena.systems.linkage.joint_form.form import packed
+from catena.systems.linkage.joint_form.layout import layout_of
+from catena.systems.linkage.joint_form.loops import ClosureData
+from catena.systems.linkage.joint_form.motion import Data, Link
+from catena.systems.linkage.linkage import Linkage
 from kernels import Kernel
 from linkages import closed_by, four_bars
 

@@ -25,8 +25,8 @@ from catena.engine.pairing import can_treat
 from catena.errors import InputError
 from catena.expressions import parse, terms
 from catena.expressions.terms import Constants, evaluated, shapes_of
+from catena.kernels.summation import add
 from catena.methods.base import Method, registered
-from catena.summation import add
 from catena.systems import derivation
 from catena.systems.rolled import Rolled
 from expression_fuzz import NAMES, SOUND

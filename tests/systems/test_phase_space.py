@@ -7,7 +7,7 @@ import pytest
 
 import catena as ct
 import kinds
-from catena.systems.linkages import start as starts
+from catena.systems.linkage import start as starts
 from catena.systems.phase_space import PhaseSpace, hat
 
 FREEDOMS = {

@@ -17,7 +17,7 @@ from mpmath import mp
 from catena.engine import headers
 from catena.engine.collector import collect
 from catena.errors import InputError
-from catena.kernel import slot
+from catena.kernels.marks import slot
 from catena.systems.potentials.pair_potentials import (
     WCA,
     Harmonic,

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import catena.systems
-from catena.kernel import Record
-from catena.systems.linkages.layout import Node
+from catena.kernels.marks import Record
+from catena.systems.linkage.layout import Node
 
 FOLDER = Path(catena.systems.__file__).parent
 Arrays = dict[str, int]  # name of an array of par, or of a local name for part of one -> axes that are left
@@ -131,13 +131,13 @@ def arrays(*rooms: str) -> Arrays:
     return dict(found for record in own if (found := described(record)))
 
 
-@pytest.mark.parametrize("room", ["linkages", "articulated"])
+@pytest.mark.parametrize("room", [".", "director_form", "joint_form"])
 def test_no_bare_number_is_a_place_in_a_record(room):
     """Kernels of one room call each other: rows that are handed on are followed."""
     functions: dict[str, ast.FunctionDef] = {}
-    for file in sorted((FOLDER / room).glob("*.py")):
+    for file in sorted((FOLDER / "linkage" / room).glob("*.py")):
         functions |= functions_of(file.read_text())
-    assert Kernels(arrays("linkages", room), functions).check() == []
+    assert Kernels(arrays("linkage"), functions).check() == []
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def hand(row):
     for l in range(3):
         row[3 + l] = 0.0
 """
-    assert len(Kernels(arrays("linkages"), functions_of(text)).check()) == 1
+    assert len(Kernels(arrays("linkage"), functions_of(text)).check()) == 1
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def kernel(i, k, par):
 def hand(row):
     return row[3]
 """
-    assert Kernels(arrays("linkages"), functions_of(text)).check() == []
+    assert Kernels(arrays("linkage"), functions_of(text)).check() == []
 
 
 def test_places_follow_each_other_without_gaps():

@@ -13,11 +13,11 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
+from catena.kernels.views import NOT_CONVERGED
 from catena.methods.base import Method
 from catena.systems.base import system_from
-from catena.systems.linkages.joint_forces import Load
+from catena.systems.linkage.joint_forces import Load
 from catena.systems.scaling.scaling_body import ScalingBody
-from catena.views import NOT_CONVERGED
 
 EPS = np.finfo(float).eps
 DATA = tomllib.loads((Path(__file__).parents[1] / "reference" / "scaling.toml").read_text())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from catena.methods.schemes import SCHEMES
+from catena.methods.splitting.schemes import SCHEMES
 from catena.systems.potentials.pair_potentials import WCA, LennardJones, Switched, Yukawa
 from catena.systems.potentials.pairwise import interpreted
 

@@ -10,7 +10,7 @@ import pytest
 import catena as ct
 from bodies import EPS, HEAVY, distance, run_to
 from catena.geometry.rotations import multiply, normalise, to_matrix
-from catena.plan import Problem
+from catena.running.plan import Problem
 from uncompiled import simulate
 
 TILT = np.array([0.8, 0.2, -0.4, 0.4])  # a unit quaternion

@@ -32,7 +32,7 @@ from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.geometry.quaternion import rotation
 from catena.systems.base import system_from
-from catena.systems.tops.attitude import ELEMENTS, AttitudePotential
+from catena.systems.top.attitude import ELEMENTS, AttitudePotential
 
 CASES = {**HEAVY, "B17": GENERAL}
 TIGHT = 1e-11

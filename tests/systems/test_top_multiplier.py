@@ -19,9 +19,9 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.engine.pairing import can_treat
 from catena.methods.base import Method, registered
-from catena.plan import Problem, make_plan
+from catena.running.plan import Problem, make_plan
 from catena.systems.base import system_from
-from catena.systems.tops.attitude import ELEMENTS
+from catena.systems.top.attitude import ELEMENTS
 
 DIGITS = harness.DIGITS
 PLAIN = ct.Body(moments=(1.0, 1.5, 2.0))

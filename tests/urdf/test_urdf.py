@@ -10,11 +10,11 @@ import pytest
 import catena as ct
 import linkages
 from catena.geometry import rotations
-from catena.systems.linkages import start as starts
-from catena.systems.linkages.joints import GROUND, Planar, Prismatic, Revolute, Spherical
-from catena.systems.linkages.linkage import Linkage
-from catena.urdf import read_urdf
-from catena.urdf.document import LARGEST_FILE, turned_about
+from catena.systems.linkage import start as starts
+from catena.systems.linkage.joints import GROUND, Planar, Prismatic, Revolute, Spherical
+from catena.systems.linkage.linkage import Linkage
+from catena.systems.linkage.urdf import read_urdf
+from catena.systems.linkage.urdf.document import LARGEST_FILE, turned_about
 
 INERTIAL = '<inertial><mass value="{m}"/><inertia ixx="2" ixy="0" ixz="0" iyy="2.5" iyz="0" izz="3"/></inertial>'
 ARM = f"""<?xml version="1.0"?>

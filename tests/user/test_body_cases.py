@@ -77,7 +77,7 @@ BODIES = [
 @pytest.fixture
 def uncompiled(monkeypatch):
     """The same programs as plain Python: same bits, nothing to compile."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
 
 
 def test_a_free_body_is_the_one_that_python_makes():

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from catena.cases import default_case
 from catena.cli import app
 from catena.errors import InputError
-from catena.input_files import read_regular
+from catena.text.input_files import read_regular
 
 MOST_SECONDS = 5.0  # on a busy machine; it takes milliseconds
 
@@ -74,7 +74,7 @@ def test_a_file_that_grows_while_it_is_read_is_cut(tmp_path: Path, monkeypatch: 
     def early(descriptor: int) -> os.stat_result:
         return os.stat_result([*honest(descriptor)[:6], 2, *honest(descriptor)[7:10]])
 
-    monkeypatch.setattr("catena.input_files.os.fstat", early)
+    monkeypatch.setattr("catena.text.input_files.os.fstat", early)
     with pytest.raises(InputError, match="more than 10 bytes"):
         read_regular(tmp_path / "case.toml", 10, do="")
 

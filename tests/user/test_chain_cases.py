@@ -11,7 +11,7 @@ import pytest
 import catena as ct
 from case_texts import mistakes, read, toml
 from catena.cases.potentials import TABLES
-from catena.systems.chains.ends import KINDS
+from catena.systems.chain.ends import KINDS
 from catena.systems.potentials import pairwise
 
 CHAIN = """\

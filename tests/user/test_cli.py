@@ -21,7 +21,7 @@ import catena as ct
 from catena.cli import app
 from catena.errors import InputError
 from catena.methods.base import method_from
-from catena.plan import plan_from
+from catena.running.plan import plan_from
 from catena.store import is_empty, read_checkpoint
 from processes import SOURCE, contents, read_plainly, run_python
 
@@ -109,7 +109,7 @@ def test_a_run_is_kept_where_the_case_or_the_option_says_or_nowhere(case):
 
 def test_a_name_that_is_taken_while_a_run_compiles_is_left_to_the_other(case, monkeypatch):
     """Several runs of a case, started at once, as a loop in a shell does; the one that is about to be made counts, too."""
-    from catena import simulation
+    from catena.running import simulation
     from catena.store.files import acquire_lock, release_lock
 
     compiling, driver = [], simulation._driver
@@ -446,7 +446,7 @@ def test_schema_is_json():
 def test_warmup_compiles_each_problem_with_its_default_and_the_shipped_cases(monkeypatch):
     built = []
     monkeypatch.setattr("catena.engine.build.build", lambda system, method: built.append((system.title, str(method))))
-    monkeypatch.setattr("catena.plan.Plan.program", lambda plan: built.append((plan.system.title, "case")))
+    monkeypatch.setattr("catena.running.plan.Plan.program", lambda plan: built.append((plan.system.title, "case")))
     talk = call("warmup").stderr
     for name in ct.problems.__all__:
         system = getattr(ct.problems, name)().system

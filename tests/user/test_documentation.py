@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import catena as ct
 from catena.cli.main import app
 from catena.methods.base import registered
-from catena.units import POWERS
+from catena.running.units import POWERS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -11,7 +11,7 @@ import catena as ct
 from case_texts import mistakes, read
 from catena.cases import template
 from catena.cases.joints import FORCES, JOINTS
-from catena.systems.linkages import joint_forces, joints
+from catena.systems.linkage import joint_forces, joints
 
 LINKAGE = """\
 [system]

@@ -16,7 +16,7 @@ from catena.engine.build import build
 
 @pytest.fixture
 def stored(tmp_path, monkeypatch):
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     path = tmp_path / "run.zarr"
     ct.simulate(ct.problems.helix_chain(3), method=ct.Splitting(2), dt=0.02, steps=12, out=path, progress=False)
     return path

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import catena as ct
 from catena.cli import app, terminal
-from catena.controls import escape_controls
 from catena.engine.build import build
 from catena.errors import CatenaWarning, InputError, warn_once
+from catena.log import say
 from catena.output.page.page import page_of
-from catena.talk import say
+from catena.text.controls import escape_controls
 
 CLEAR = "\x1b[2J"
 ATTACKS = (
@@ -103,7 +103,7 @@ def test_a_table_on_a_terminal_shows_them_and_keeps_its_own() -> None:
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A case with hostile units in a file with a hostile name."""
-    monkeypatch.setattr("catena.plan.build", partial(build, compiled=False))
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
     monkeypatch.chdir(tmp_path)
     file = Path(f"gift{CLEAR}\u202e.toml")
     file.write_text(CASE)

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.chains import block_band
-from ..systems.chains.link_mechanics import geometric_blocks, transports
+from ..systems.chain import block_band
+from ..systems.chain.link_mechanics import geometric_blocks, transports
 from .static_problem import EPS, Balance, StaticProblem, masked
 
 Array = NDArray[np.float64]

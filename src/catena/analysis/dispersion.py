@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..systems.base import State
-from ..systems.chains.chain import Chain
-from ..systems.chains.ends import Force
-from ..systems.chains.link_mechanics import LinkMechanics, geometric_blocks, transports
+from ..systems.chain.chain import Chain
+from ..systems.chain.ends import Force
+from ..systems.chain.link_mechanics import LinkMechanics, geometric_blocks, transports
 from ..systems.numbers import finite_numbers
 from .equilibrium import Equilibrium
 from .poses import Poses

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..systems.base import State
-from ..systems.chains.chain import Chain
-from ..systems.chains.tearing import link_lengths, torn_links
+from ..systems.chain.chain import Chain
+from ..systems.chain.tearing import link_lengths, torn_links
 from ..systems.potentials.pairwise import checked
 from .poses import Poses
 from .stability import Stability, stability

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..systems.base import State
-from ..systems.chains.chain import Chain
+from ..systems.chain.chain import Chain
 from ..systems.numbers import finite_number, finite_numbers
 from .equilibrium import Equilibrium, find_equilibrium
 from .poses import Poses, orthogonal, turn_matrices

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..geometry import rotations
 from ..systems.base import State
-from ..systems.chains import block_band
-from ..systems.chains.chain import Chain
+from ..systems.chain import block_band
+from ..systems.chain.chain import Chain
 from ..systems.numbers import finite_numbers
 from .compliance import Assembled, Compliance, Sweep
 from .equilibrium import Equilibrium, find_equilibrium
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..output.style import Panels
-    from ..runs import Run
+    from ..running.runs import Run
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ..geometry import rotations
 from ..systems.base import State
-from ..systems.chains.chain import Chain
-from ..systems.chains.link_mechanics import principal_rotations, relative_poses, transports
+from ..systems.chain.chain import Chain
+from ..systems.chain.link_mechanics import principal_rotations, relative_poses, transports
 
 Array = NDArray[np.float64]
 

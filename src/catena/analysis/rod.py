@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..systems.base import State
-from ..systems.chains.chain import Chain
-from ..systems.chains.link_mechanics import hat
+from ..systems.chain.chain import Chain
+from ..systems.chain.link_mechanics import hat
 from .dispersion import Cell, uniform_cell
 from .equilibrium import Equilibrium
 from .screws import Screw

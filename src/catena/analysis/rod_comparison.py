@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..systems.chains.chain import Chain
-from ..systems.chains.ends import Clamped, End, Free
+from ..systems.chain.chain import Chain
+from ..systems.chain.ends import Clamped, End, Free
 from .modes import find_modes
 from .poses import Poses
 

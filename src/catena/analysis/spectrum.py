@@ -11,7 +11,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     import xarray
 
-    from ..runs import Run
+    from ..running.runs import Run
 
 LEAST_SAMPLES = 8
 

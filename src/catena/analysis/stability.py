@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.chains import block_band
+from ..systems.chain import block_band
 from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, Sweep
 from .static_problem import EPS, Balance, StaticProblem, masked
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.chains import block_band
+from ..systems.chain import block_band
 from .poses import Poses
 from .static_problem import Balance, StaticProblem, masked
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CapabilityError, InputError
-from ..systems.chains.chain import Chain
-from ..systems.chains.ends import Clamped, Displaced, Force, Free
-from ..systems.chains.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, hat, transports
-from ..systems.chains.spectrum import mobilities
+from ..systems.chain.chain import Chain
+from ..systems.chain.ends import Clamped, Displaced, Force, Free
+from ..systems.chain.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, hat, transports
+from ..systems.chain.spectrum import mobilities
 from ..systems.numbers import finite_numbers
 from .poses import Poses
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ..auditing import Audit
 from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..engine.pairing import Pairing
 from ..engine.promises import Promises
 from ..errors import CapabilityError, InputError
 from ..methods.base import Method, Traits
-from ..named_rows import NamedRows
-from ..plain import Json
-from ..plan import Plan, Problem, positive_number
-from ..recording import made_here
-from ..runs import MemoryRun
+from ..running.auditing import Audit
+from ..running.plan import Plan, Problem, positive_number
+from ..running.recording import made_here
+from ..running.runs import MemoryRun
 from ..systems.base import State, System
+from ..text.named_rows import NamedRows
+from ..text.plain import Json
 from .step_measures import (
     Measured,
     StepMap,

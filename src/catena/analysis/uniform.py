@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry.rotations import to_matrix
-from ..systems.chains.chain import Chain
-from ..systems.chains.link_mechanics import LinkMechanics
+from ..systems.chain.chain import Chain
+from ..systems.chain.link_mechanics import LinkMechanics
 from ..systems.potentials.link_potentials import BendTwist
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of

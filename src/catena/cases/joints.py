@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from ..systems.linkages.joint_forces import FORCES as registered_forces
-from ..systems.linkages.joints import JOINTS as registered_joints
+from ..systems.linkage.joint_forces import FORCES as registered_forces
+from ..systems.linkage.joints import JOINTS as registered_joints
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .potentials import AnyPotential, texts_of

@@ -15,9 +15,9 @@ from ..engine.pairing import Pairing
 from ..errors import CapabilityError, InputError, nearest
 from ..expressions import parse
 from ..methods.base import Method, method_from
-from ..plan import Plan, make_plan, step_count
+from ..running.crossings import Event, Section
+from ..running.plan import Plan, make_plan, step_count
 from ..systems.base import State, System
-from ..watching import Event, Section
 from .mistakes import CaseError, Mistake
 from .positions import Path
 from .source import Source

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 
 from ..errors import CatenaError, InputError
-from ..input_files import read_regular
+from ..text.input_files import read_regular
 from .mistakes import CaseError, Mistake
 from .positions import Path, Place, Positions
 

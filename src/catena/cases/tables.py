@@ -49,10 +49,10 @@ from pydantic_core import PydanticCustomError
 from .. import problems
 from ..errors import InputError
 from ..methods.base import Method, registered
-from ..plain import Json
 from ..registry import Registry
+from ..running.crossings import Event, Section
 from ..systems.base import SYSTEMS, State, System
-from ..watching import Event, Section
+from ..text.plain import Json
 from .positions import Path
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ def check(
     """Report every mistake of a case at once, with its place, and run nothing."""
     be(quiet=quiet)
     from ..cases import CaseError, read_case
-    from ..simulation import check_start
+    from ..running.simulation import check_start
 
     try:
         described = read_case(case, overrides=sets or ())

@@ -12,7 +12,7 @@ from .terminal import talk
 
 if TYPE_CHECKING:
     from ..cases import Case
-    from ..runs import Run
+    from ..running.runs import Run
 
 
 class Place:
@@ -41,7 +41,7 @@ class Place:
 
     def run(self, case: Case, *, progress: bool | None) -> Run:
         """Run the case and keep it. A name that another run takes while this one compiles is left to it."""
-        from ..simulation import run_plan
+        from ..running.simulation import run_plan
         from ..store import NameTaken
 
         while True:

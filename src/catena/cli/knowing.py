@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError, StoreError, nearest
-from ..plain import Json as JsonValue
+from ..text.plain import Json as JsonValue
 from ..version import __version__
 from .options import Json
 from .running import show_run
@@ -19,7 +19,7 @@ from .terminal import be, echo, facts, show, show_json, size, talk
 
 if TYPE_CHECKING:
     from ..methods.base import Method
-    from ..runs import StoredRun
+    from ..running.runs import StoredRun
     from ..systems.base import System
 
 LISTED_FOREIGN = 20  # entries that no run wrote
@@ -90,7 +90,7 @@ def _show_installation(*, as_json: bool) -> None:
 
 def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int], *, as_json: bool) -> None:
     from ..output.page.facts import rhythm
-    from ..runs import StoredRun as Opened
+    from ..running.runs import StoredRun as Opened
 
     run = Opened.opened(path)
     planned = run.planned
@@ -124,8 +124,8 @@ def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int
 
 
 def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: list[int], *, as_json: bool) -> None:
-    from ..ensembles import StoredEnsemble
     from ..output.page.facts import rhythm
+    from ..running.ensembles import StoredEnsemble
 
     many = StoredEnsemble(path)
     planned, failures = many.planned, many.failures
@@ -189,7 +189,7 @@ def methods(
 ) -> None:
     """List the methods with what they promise."""
     be(quiet=False)
-    from ..catalogue import list_methods
+    from ..running.catalogue import list_methods
 
     system = None
     if case is not None:
@@ -209,8 +209,8 @@ def cite(
     """Print the BibTeX entries of what a run used, or of a method."""
     be(quiet=False)
     if Path(what).exists():
-        from ..runs import read_run_spec
-        from ..trust import run_of
+        from ..running.runs import read_run_spec
+        from ..running.trust import run_of
 
         read_run_spec(what)
         keys = list(run_of(what)[0].method.traits.cite)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperGroup
 
-from ..controls import escape_controls
 from ..errors import CatenaError, CatenaWarning, InputError, StepFailure, StoreError
+from ..text.controls import escape_controls
 from ..version import __version__
 from . import codes, describing, knowing, pictures, reproducing, running, viewing
 from .terminal import complain, error_console

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..output.style import Panels
-    from ..runs import Run
+    from ..running.runs import Run
 
 FORMATS = ("png", "pdf")
 
@@ -35,7 +35,7 @@ def plot(
 ) -> None:
     """Draw a stored run: energy, invariants and what suits its system."""
     be(quiet=quiet)
-    from ..runs import open_run
+    from ..running.runs import open_run
 
     drawn = save_pictures(open_run(path), out, names=names or (), data=data)
     for name in drawn:

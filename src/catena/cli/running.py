@@ -20,9 +20,9 @@ LONGEST_SYSTEM = 100  # characters of what moves, before a run
 DEFAULT_NAME = "pull"  # of the run without a case
 
 if TYPE_CHECKING:
-    from ..auditing import AuditRow
-    from ..plan import Plan
-    from ..runs import Run
+    from ..running.auditing import AuditRow
+    from ..running.plan import Plan
+    from ..running.runs import Run
 
 
 def run(
@@ -83,8 +83,8 @@ def resume(
 ) -> None:
     """Continue a stored run that was stopped, or extend a finished one."""
     be(quiet=quiet)
-    from ..runs import read_run_spec
-    from ..simulation import StoppedRun
+    from ..running.runs import read_run_spec
+    from ..running.simulation import StoppedRun
 
     read_run_spec(path)
     progress = False if quiet else None
@@ -122,7 +122,7 @@ def finish(
     try:
         made: Run | None = execute()
     except (StepFailure, Interrupted) as stop:
-        from ..runs import Run
+        from ..running.runs import Run
 
         stopped, made = stop, stop.run if isinstance(stop.run, Run) else None
     if made is not None:

@@ -13,9 +13,9 @@ from typing import IO, TYPE_CHECKING
 
 import typer
 
-from ..controls import escape_controls
 from ..errors import CatenaError
-from ..plain import Json
+from ..text.controls import escape_controls
+from ..text.plain import Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -24,7 +24,7 @@ def view(
 ) -> None:
     """Write a page that shows a stored run: one HTML file that any browser opens, without a network."""
     be(quiet=quiet)
-    from ..runs import open_run
+    from ..running.runs import open_run
 
     target = out or Path(f"{path.stem}.html")
     open_run(path).view(target, title=title, frames=frames)
@@ -45,7 +45,7 @@ def export(
 ) -> None:
     """Write a stored run for other programs: OVITO, ASE, LAMMPS, HOOMD-blue, Blender, xarray, spreadsheets."""
     be(quiet=quiet)
-    from ..runs import open_run
+    from ..running.runs import open_run
 
     open_run(path).export(target, format)
     talk(f"written: {target} ({size(target.stat().st_size)})", style="green")

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ..forking import undisturbed
+from .forking import undisturbed
 from .room import VARIABLE, find, keep, place
 
 __all__ = ["VARIABLE", "find", "keep", "place", "remembered"]

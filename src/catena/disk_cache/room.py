@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..talk import say
+from ..log import say
 from ..version import __version__
 from .sealed import Damaged, seal, unseal
 

@@ -14,10 +14,10 @@ from typing import TypeVar
 import numpy as np
 
 from ..errors import InputError
-from ..kernel import Numbers
+from ..kernels.marks import Numbers
+from ..kernels.views import View
 from ..methods.base import Stepper
 from ..systems.base import System
-from ..views import View
 from .collector import Part
 from .headers import ArrayType
 

@@ -13,8 +13,9 @@ from types import ModuleType
 
 import numpy as np
 
-from .. import kernel, summation, views
-from ..kernel import Filling, Kernel, Parameters, Slot
+from ..kernels import marks as kernel
+from ..kernels import summation, views
+from ..kernels.marks import Filling, Kernel, Parameters, Slot
 from ..methods.base import Method, Stepper
 from ..systems.base import System
 from . import bounds, cache, collector, headers, loop, own_lines, sections

@@ -11,9 +11,9 @@ import sys
 import types
 
 from .. import disk_cache
+from ..disk_cache.forking import lock, undisturbed
 from ..disk_cache.tidying import tidy
-from ..forking import lock, undisturbed
-from ..talk import say
+from ..log import say
 from ..version import __version__
 from .machine_code import MachineCode, identity_of
 from .numba_private import PREFIX, kept_by, sparing

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
-from ..kernel import Bound, Filling, Kernel, Record, Slot, Written
+from ..kernels.marks import Bound, Filling, Kernel, Record, Slot, Written
 
 BUILTINS = {"range", "len", "abs", "min", "max", "int", "float", "bool", "divmod"}
 FOREIGN = set(sys.stdlib_module_names) | {"numpy", "scipy", "numba", "sympy"}
@@ -297,7 +297,7 @@ def _read(function: types.FunctionType) -> _Read:
     if function.__name__ == "<lambda>":
         raise _refusal(function, "a lambda cannot be a kernel; write a def in a module")
     if hasattr(function, "__wrapped__"):
-        raise _refusal(function, "is wrapped by a decorator; kernels carry only the marks of catena.kernel")
+        raise _refusal(function, "is wrapped by a decorator; kernels carry only the marks of catena.kernels.marks")
     if function.__closure__ or "<locals>" in function.__qualname__:
         raise _refusal(function, "is defined inside a function; move it to module level")
     if function.__defaults__ or function.__kwdefaults__:

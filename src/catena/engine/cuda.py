@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CapabilityError
+from ..kernels.views import NOT_FINITE, OK, View, measure, publish
+from ..log import say
 from ..methods.base import Method, Stepper
 from ..systems.base import System
-from ..talk import say
-from ..views import NOT_FINITE, OK, View, measure, publish
 from . import bounds, headers
 from .arrays import Arrays
 from .build import program_parts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..views import BUFFER_FULL, NOT_FINITE, OK
+from ..kernels.views import BUFFER_FULL, NOT_FINITE, OK
 from .arrays import LOCKED
 from .build import Program, empty_marks
 from .faults import out_of_bounds, written_into_parameter

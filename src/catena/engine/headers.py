@@ -59,13 +59,13 @@ def _counted(context, index):
 _held = namedtuple("_held", ("pair",))
 """,
     PYTHON: """\
-from catena.fused import counted as _counted, held as _held, multiply_add as _multiply_add
+from catena.kernels.fused import counted as _counted, held as _held, multiply_add as _multiply_add
 _within = _fn
 """,
     CUDA: """\
 from numba import config
 if config.ENABLE_CUDASIM:  # whose fma rounds twice
-    from catena.fused import held as _held, multiply_add as _multiply_add
+    from catena.kernels.fused import held as _held, multiply_add as _multiply_add
 else:
     _held = namedtuple("_held", ("pair",))
     @_fn

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from ..disk_cache import remembered
-from ..kernel import Kernel
+from ..kernels.marks import Kernel
 from ..methods.base import Method
 from ..systems.base import System
 from . import headers, loop

@@ -14,8 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernel import apart
-from ..views import measure
+from ..kernels.marks import apart
+from ..kernels.views import measure
 
 Array = NDArray[np.float64]
 

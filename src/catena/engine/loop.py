@@ -1,6 +1,6 @@
 """The one loop: steps, samples, looks between them, crossings."""
 
-from ..views import NOT_FINITE, dimension, measure, observe, publish, remember, step
+from ..kernels.views import NOT_FINITE, dimension, measure, observe, publish, remember, step
 from .looks import look_after, stride_at, take_look
 
 

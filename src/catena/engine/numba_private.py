@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numba.core.typing.context import Context
     from numba.core.typing.templates import Signature
 
-from ..talk import say
+from ..log import say
 
 KNOWN = (0, 68)  # version of numba; `pyproject.toml` and the header of generated code name it, too
 PREFIX = "catena_generated_"  # of the names of generated modules

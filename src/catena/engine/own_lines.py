@@ -6,7 +6,7 @@ import ast
 import types
 from collections.abc import Sequence
 
-from ..kernel import Kernel
+from ..kernels.marks import Kernel
 from .collector import Part, source_of
 
 

@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
-from .. import views
 from ..errors import CapabilityError
+from ..kernels import views
+from ..kernels.views import View
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
-from ..views import View
 from . import collector, headers
 from .arrays import Arrays
 from .plain_python import interpreted

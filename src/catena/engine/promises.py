@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ..kernels.views import View
 from ..methods.base import Bounded, Method, Traits
-from ..plain import Json
 from ..systems.base import Invariant
-from ..views import View
+from ..text.plain import Json
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ copies: start of the step z (n), e (n); stepped copy z (n), e (n); a published r
 crossings: rows [which, time, public fields, invariants].
 """
 
-from ..kernel import size
-from ..summation import put_back
-from ..views import (
+from ..kernels.marks import size
+from ..kernels.summation import put_back
+from ..kernels.views import (
     BUFFER_FULL,
     NOT_LOCATED,
     STOPPED,

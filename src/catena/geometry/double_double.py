@@ -6,7 +6,7 @@ they need strict IEEE arithmetic, in which nothing is reassociated and no produc
 
 import math
 
-from ..kernel import apart
+from ..kernels.marks import apart
 
 SPLITTER = 134217729.0  # 2^27 + 1: cuts 53 bits into two halves of 26 [Veltkamp]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ..views import NOT_FINITE
+from ..kernels.views import NOT_FINITE
 from . import free_rotation, rotations
 
 Array = NDArray[np.float64]

@@ -22,7 +22,7 @@ for a nearly symmetric body that circulates about an axis of the nearly equal pa
 
 import math
 
-from ..views import NOT_FINITE, UNRESOLVED
+from ..kernels.views import NOT_FINITE, UNRESOLVED
 from . import elliptic
 from .double_double import exact_sum, pair_product, put_product, two_product, two_sum
 

@@ -16,7 +16,7 @@ the rest. Plain functions that the engine collects.
 
 import math
 
-from ..views import NOT_FINITE, UNRESOLVED
+from ..kernels.views import NOT_FINITE, UNRESOLVED
 from . import lagrange_roots
 from .complex_numbers import conjugate_times, difference, direction, scaled, square, times, turn
 from .elliptic import carlson_rf, complete, first_kind

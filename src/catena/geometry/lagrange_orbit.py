@@ -8,7 +8,7 @@ Both nomes are at most 0.0432, so nothing above 1e-17 is left out. Plain functio
 
 import math
 
-from ..kernel import Record
+from ..kernels.marks import Record
 
 # The kinds of motion.
 STEADY = 0.0  # the axis is vertical for ever

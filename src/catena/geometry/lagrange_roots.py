@@ -11,7 +11,7 @@ the start as it was given, and a difference is never formed of two rounded roots
 
 import math
 
-from ..kernel import Record
+from ..kernels.marks import Record
 from .double_double import (
     pair_difference,
     pair_product,

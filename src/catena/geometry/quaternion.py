@@ -7,8 +7,8 @@ no digits, and a long motion keeps its direction [hairer2006, section VIII.5].
 
 import math
 
-from ..kernel import within
-from ..summation import add
+from ..kernels.marks import within
+from ..kernels.summation import add
 
 HOLD = 2.0**-11
 

@@ -3,7 +3,7 @@
 Plain functions that the engine collects. `load3` and `store3` go between a row of an array and registers, once each way.
 """
 
-from ..kernel import within
+from ..kernels.marks import within
 
 ZERO = (0.0, 0.0, 0.0)
 

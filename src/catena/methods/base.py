@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
-from ..kernel import Kernel, Numbers
-from ..markup import html_table
-from ..plain import Json
+from ..kernels.marks import Kernel, Numbers
+from ..kernels.views import View
 from ..registry import Registry
-from ..views import View
+from ..text.markup import html_table
+from ..text.plain import Json
 
 if TYPE_CHECKING:
     pass

@@ -31,8 +31,8 @@ from .style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..runs import Run
-    from ..systems.tops.attitude import Gravity
+    from ..running.runs import Run
+    from ..systems.top.attitude import Gravity
 
 Array = NDArray[np.float64]
 View = tuple[float, float]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
+from ..running.units import unit_of
 from ..systems.alike import Alike
 from ..systems.body import Body
 from ..systems.scene import Scene
-from ..units import unit_of
 from .linkage_plots import JointPictures
 from .page.shapes import shape_of
 from .showing import scene_or_nothing
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..analysis.modes import Modes
-    from ..runs import Run
+    from ..running.runs import Run
 
 Array = NDArray[np.float64]
 

@@ -9,15 +9,15 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .. import views
 from ..engine.build import Program, build
 from ..engine.driver import Driver
 from ..errors import CapabilityError, InputError, StepFailure
-from ..kernel import Filling, Written
+from ..kernels import views
+from ..kernels.marks import Filling, Written
+from ..kernels.views import View
 from ..methods.base import Method, method_from
-from ..plan import Problem, positive_number, step_count
+from ..running.plan import Problem, positive_number, step_count
 from ..systems.base import State, System
-from ..views import View
 
 Cost = Literal["evaluations", "time"]
 

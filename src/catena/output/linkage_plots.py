@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..units import unit_of
+from ..running.units import unit_of
 from .showing import scene_or_nothing
 from .style import Panels, axes_for, legend_above, line_style, panels_for, stacked, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..runs import Run
-    from ..systems.linkages.linkage import Linkage
-    from ..systems.linkages.outputs import LinkageOutputs
+    from ..running.runs import Run
+    from ..systems.linkage.linkage import Linkage
+    from ..systems.linkage.outputs import LinkageOutputs
 
 Array = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ class JointPictures:
         return list(given), ""
 
     def _need_joints(self, picture: str) -> Linkage:
-        from ..systems.linkages.linkage import Linkage
+        from ..systems.linkage.linkage import Linkage
 
         if not isinstance(self.run.system, Linkage) or not self.run.system.joints:
             raise InputError(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
-from ..plan import positive_integer, positive_number
+from ..running.plan import positive_integer, positive_number
 from .files import replacing
 from .page.appearance import Appearance, appearance_of
 from .page.frames import Frames, choose_frames
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..runs import Run
+    from ..running.runs import Run
 
 Array = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..methods.base import Method
-from ..plan import Problem
+from ..running.crossings import Section
+from ..running.plan import Problem
 from ..systems.base import State
-from ..watching import Section
 from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work, natural_cost
 from .showing import scene_or_nothing
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from ..runs import Run
+    from ..running.runs import Run
 
 EPS = float(np.finfo(float).eps)
 CURVE_POINTS = 20_000

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..errors import InputError
 from ..geometry import rotations
-from ..plan import Problem
+from ..running.plan import Problem
 from ..systems.body import Body
-from ..systems.chains.chain import Chain
-from ..systems.chains.ends import Clamped, Displaced, End, Force, Free
-from ..systems.chains.interactions import GivenPotentials
+from ..systems.chain.chain import Chain
+from ..systems.chain.ends import Clamped, Displaced, End, Force, Free
+from ..systems.chain.interactions import GivenPotentials
 from ..systems.potentials.pair_potentials import LennardJones
 
 # Screw-symmetric minima of the pair energy of two tetrahedra, Lennard-Jones (5, 1), polished by Newton in 40 digits:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..errors import InputError
-from ..plan import Problem
+from ..running.plan import Problem
 from ..systems.base import State
 from ..systems.hamiltonian import Hamiltonian
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..geometry.free_motion import half_period
-from ..plan import Problem
+from ..running.plan import Problem
 from ..systems.base import State
 from ..systems.body import Body
 from ..systems.free_body import FreeBody

@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..geometry import rotations
-from ..plan import Problem
+from ..running.plan import Problem
 from ..systems.base import State
 from ..systems.body import Body
-from ..systems.linkages import start as linkage_start
-from ..systems.linkages.joint_forces import Spring
-from ..systems.linkages.joints import GROUND, Joint, Revolute, Spherical
-from ..systems.linkages.linkage import Linkage
+from ..systems.linkage import start as linkage_start
+from ..systems.linkage.joint_forces import Spring
+from ..systems.linkage.joints import GROUND, Joint, Revolute, Spherical
+from ..systems.linkage.linkage import Linkage
 
 Vector = np.ndarray
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from ..errors import InputError
 from ..geometry import rotations
-from ..plan import Problem
+from ..running.plan import Problem
 from ..systems.base import State
 from ..systems.body import Body
 from ..systems.hamiltonian import Hamiltonian
-from ..systems.tops.attitude import Gravity
-from ..systems.tops.top import Top
+from ..systems.top.attitude import Gravity
+from ..systems.top.top import Top
 
 POINTS = 200  # of the midpoint rule
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..auditing import assess
-from ..methods.implicit import Gauss
-from ..methods.partitioned import StormerVerlet
+from ..methods.runge_kutta.implicit import Gauss
+from ..methods.splitting.partitioned import StormerVerlet
 from ..output.style import legend_above, line_style, log_error_axis, new_figure, styled
 from ..output.thinning import after_start, largest
 from ..problems.classic import kepler
-from ..simulation import simulate
+from ..running.auditing import assess
+from ..running.simulation import simulate
 from .report import Folder, Report, Row
 
 NAME = "adaptive"

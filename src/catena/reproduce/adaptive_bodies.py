@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..geometry import rotations
-from ..methods.rotations import SymmetricRotation
-from ..methods.splitting import Splitting
+from ..methods.rotors.rotations import SymmetricRotation
+from ..methods.splitting.splitting import Splitting
 from ..output.style import legend_above, line_style, new_figure, styled
 from ..output.thinning import after_start, largest
 from ..problems.chains import helix_chain
 from ..problems.free_bodies import book
-from ..simulation import simulate
+from ..running.simulation import simulate
 from ..systems.potentials.pairwise import Pairwise
 from .report import Folder, Report, Row, small
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..geometry.free_motion import free_motion
-from ..methods.rotations import SymmetricRotation, ThreeRotations
+from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
 from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
 from .report import Folder, Row
 

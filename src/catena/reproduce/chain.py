@@ -14,21 +14,21 @@ import numpy as np
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..methods.base import Method
-from ..methods.partitioned import StormerVerlet
-from ..methods.splitting import Splitting
+from ..methods.splitting.partitioned import StormerVerlet
+from ..methods.splitting.splitting import Splitting
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.chains import helix_chain
-from ..runs import Run
-from ..simulation import simulate
-from ..systems.chains.chain import Chain
-from ..systems.chains.ends import Displaced
+from ..running.runs import Run
+from ..running.simulation import simulate
+from ..systems.chain.chain import Chain
+from ..systems.chain.ends import Displaced
 from ..systems.potentials.pair_potentials import LennardJones
 from ..systems.potentials.pairwise import Pairwise
 from .chain_energy import METHODS, PULLED_ENERGY, chain_with
 from .report import Folder, Report, Row, compared
 
 if TYPE_CHECKING:
-    from ..plan import Problem
+    from ..running.plan import Problem
 
 NAME = "chain"
 ABOUT = "chain of rigid bodies: the printed one is none, order of seven methods on a stable one, a displaced end"

@@ -19,18 +19,18 @@ from numpy.typing import ArrayLike, NDArray
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..errors import CatenaWarning
-from ..methods.implicit import Gauss
+from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
-from ..plan import Problem
 from ..problems.chains import disc_chain
+from ..running.plan import Problem
 from ..systems.body import Body
-from ..systems.chains.chain import Chain
-from ..systems.chains.ends import Clamped, Force
+from ..systems.chain.chain import Chain
+from ..systems.chain.ends import Clamped, Force
 from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared, power, small
 
 if TYPE_CHECKING:
-    from ..systems.chains.chain import Form
+    from ..systems.chain.chain import Form
 
 NAME = "chain-discs"
 ABOUT = (

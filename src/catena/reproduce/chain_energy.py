@@ -16,21 +16,21 @@ from numpy.typing import NDArray
 
 from ..errors import CatenaWarning
 from ..methods.base import Method
-from ..methods.implicit import Gauss, ImplicitMidpoint
-from ..methods.partitioned import EulerA, StormerVerlet
-from ..methods.runge_kutta import RK4
-from ..methods.splitting import Splitting
+from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint
+from ..methods.runge_kutta.runge_kutta import RK4
+from ..methods.splitting.partitioned import EulerA, StormerVerlet
+from ..methods.splitting.splitting import Splitting
 from ..output.style import legend_above, line_style, log_error_axis, new_figure, styled
 from ..output.thinning import after_start, largest
-from ..plan import Problem
 from ..problems.chains import printed_chain
-from ..runs import Run
-from ..simulation import simulate
+from ..running.plan import Problem
+from ..running.runs import Run
+from ..running.simulation import simulate
 from ..systems.potentials.pairwise import Pairwise
 from .report import Folder, Report, Row, compared, small
 
 if TYPE_CHECKING:
-    from ..systems.chains.chain import Chain
+    from ..systems.chain.chain import Chain
 
 NAME = "chain-energy"
 ABOUT = "the printed chain, pulled at one end and clamped at both: energy of seven methods over time, and its order"

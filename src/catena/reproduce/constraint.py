@@ -18,11 +18,11 @@ from ..analysis.step_measures import StepMap, tangent_everywhere, tangent_of
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..methods.base import Method
-from ..methods.implicit import Gauss, ImplicitMidpoint, SunGeng
-from ..methods.partitioned import EulerA, EulerB, StormerVerlet
-from ..plan import Problem
+from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint, SunGeng
+from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
 from ..problems.chains import helix_chain
-from ..systems.chains.chain import Chain, Form
+from ..running.plan import Problem
+from ..systems.chain.chain import Chain, Form
 from .constraint_picture import NAMES, draw_constraint_errors
 from .report import Folder, Report, Row
 

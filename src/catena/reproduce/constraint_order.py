@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..methods.tableaux import gauss
+from ..methods.runge_kutta.tableaux import gauss
 from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
 from ..problems.chains import helix_chain
 from ..systems.potentials.pair_potentials import LennardJones

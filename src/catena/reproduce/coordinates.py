@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
-from ..methods.implicit import Gauss
+from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style, new_figure, styled
 from ..problems.tops import symmetric_top
 from ..systems.base import State, System

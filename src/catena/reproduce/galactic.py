@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike
 from ..engine.driver import Driver
 from ..errors import StepFailure
 from ..methods.base import Method
-from ..methods.implicit import Gauss, RadauIIA, SunGeng
-from ..methods.runge_kutta import RK4
+from ..methods.runge_kutta.implicit import Gauss, RadauIIA, SunGeng
+from ..methods.runge_kutta.runge_kutta import RK4
 from ..output.style import legend_above, line_style, new_figure, styled
-from ..plan import Problem, make_plan
 from ..problems.classic import galactic
-from ..runs import Run
-from ..simulation import FAILURES, simulate
+from ..running.crossings import Section
+from ..running.plan import Problem, make_plan
+from ..running.runs import Run
+from ..running.simulation import FAILURES, simulate
 from ..systems.base import State
-from ..watching import Section
 from .report import Folder, Report, Row, compared
 
 NAME = "galactic"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..methods.implicit import Gauss, RadauIIA, SunGeng
+from ..methods.runge_kutta.implicit import Gauss, RadauIIA, SunGeng
 from ..output.style import MARKERS, legend_above, line_style, new_figure, styled
 from ..problems.classic import galactic
 from .galactic import CASES, NOISY, Case, follow

@@ -18,20 +18,20 @@ from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.base import Method
-from ..methods.composition import Composition
-from ..methods.energy_momentum import EnergyMomentum
-from ..methods.rattle import Rattle
+from ..methods.conserving.energy_momentum import EnergyMomentum
+from ..methods.conserving.rattle import Rattle
+from ..methods.splitting.composition import Composition
 from ..output.style import legend_in_one_row, line_style, new_figure, styled
 from ..problems.linkages import hanging_chain
-from ..runs import Run
-from ..simulation import simulate
+from ..running.runs import Run
+from ..running.simulation import simulate
 from ..systems.base import Array
 from .report import Folder, Report, Row, compared, small
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..systems.linkages.linkage import Linkage
+    from ..systems.linkage.linkage import Linkage
 
 NAME = "hanging-chain"
 ABOUT = "two hanging chains of boxes: energy, momentum, joints, and the joints' velocities that were not shown [nielsen2013]"

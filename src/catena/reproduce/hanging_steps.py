@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..methods.energy_momentum import EnergyMomentum
+from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..output.style import legend_in_one_row, line_style, new_figure, styled
 from ..problems.linkages import hanging_chain
-from ..simulation import simulate
+from ..running.simulation import simulate
 from . import director_step
 from .director_step import Array, Chain
 from .report import Folder, Report, Row, compared, small

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from ..methods.base import Method
-from ..methods.implicit import Gauss, ImplicitEuler
-from ..methods.partitioned import EulerA, EulerB, StormerVerlet
-from ..methods.runge_kutta import RK4, ExplicitEuler
+from ..methods.runge_kutta.implicit import Gauss, ImplicitEuler
+from ..methods.runge_kutta.runge_kutta import RK4, ExplicitEuler
+from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
 from ..output.style import legend_above, line_style, new_figure, styled
 from ..problems.classic import harmonic
-from ..runs import Run
-from ..simulation import simulate
+from ..running.runs import Run
+from ..running.simulation import simulate
 from .report import Folder, Report, Row, compared
 
 NAME = "harmonic"

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from ..methods.base import Method
-from ..methods.implicit import Gauss
-from ..methods.partitioned import EulerA, EulerB, StormerVerlet
-from ..methods.runge_kutta import ExplicitEuler
+from ..methods.runge_kutta.implicit import Gauss
+from ..methods.runge_kutta.runge_kutta import ExplicitEuler
+from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
 from ..output.plots import EPS, RunPlots
 from ..output.style import legend_above, log_error_axis, new_figure, next_line_style, styled
 from ..problems.classic import kepler
-from ..runs import Run
-from ..simulation import simulate
+from ..running.runs import Run
+from ..running.simulation import simulate
 from .report import Folder, Report, Row, compared
 
 NAME = "kepler"

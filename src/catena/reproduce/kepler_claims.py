@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods.base import Method
-from ..methods.implicit import Gauss
-from ..methods.partitioned import EulerA, StormerVerlet
-from ..methods.runge_kutta import ExplicitEuler
+from ..methods.runge_kutta.implicit import Gauss
+from ..methods.runge_kutta.runge_kutta import ExplicitEuler
+from ..methods.splitting.partitioned import EulerA, StormerVerlet
 from ..output.style import legend_above, line_style, new_figure, styled
 from ..output.thinning import after_start, largest
 from ..problems.classic import kepler
-from ..simulation import simulate
+from ..running.simulation import simulate
 from .report import Folder, Report, Row, compared
 
 NAME = "kepler-claims"

@@ -15,14 +15,14 @@ import numpy as np
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
-from ..methods.implicit import Gauss
+from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.linkages import hanging_chain, molecule
-from ..systems.articulated.dense import least_squares
-from ..systems.articulated.form import unpacked
-from ..systems.articulated.layout import layout_of
 from ..systems.base import Array, State
-from ..systems.linkages.linkage import Linkage
+from ..systems.linkage.joint_form.dense import least_squares
+from ..systems.linkage.joint_form.form import unpacked
+from ..systems.linkage.joint_form.layout import layout_of
+from ..systems.linkage.linkage import Linkage
 from .report import Folder, Report, Row, compared
 
 if TYPE_CHECKING:

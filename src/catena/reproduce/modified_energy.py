@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..methods.base import Method
-from ..methods.partitioned import StormerVerlet
-from ..methods.rotations import SymmetricRotation, ThreeRotations
+from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
+from ..methods.splitting.partitioned import StormerVerlet
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.classic import henon_heiles
 from ..systems.base import State, System

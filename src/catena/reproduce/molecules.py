@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
-from ..methods.energy_momentum import EnergyMomentum
-from ..methods.implicit import Gauss
+from ..methods.conserving.energy_momentum import EnergyMomentum
+from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style, new_figure, styled
-from ..systems.articulated.dense import least_squares
-from ..systems.articulated.layout import layout_of
 from ..systems.base import State
 from ..systems.body import Body
-from ..systems.linkages import start as linkage_start
-from ..systems.linkages.joint_forces import Torsion
-from ..systems.linkages.joints import Revolute
-from ..systems.linkages.linkage import Linkage
+from ..systems.linkage import start as linkage_start
+from ..systems.linkage.joint_forces import Torsion
+from ..systems.linkage.joint_form.dense import least_squares
+from ..systems.linkage.joint_form.layout import layout_of
+from ..systems.linkage.joints import Revolute
+from ..systems.linkage.linkage import Linkage
 from .linked import field_at
 from .report import Folder, Report, Row, compared, power, small
 

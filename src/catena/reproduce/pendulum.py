@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..methods.implicit import ImplicitMidpoint, RadauIIA
+from ..methods.runge_kutta.implicit import ImplicitMidpoint, RadauIIA
 from ..output.style import legend_above, line_style, new_figure, styled
 from ..problems.classic import pendulum
-from ..runs import Run
-from ..simulation import simulate
+from ..running.runs import Run
+from ..running.simulation import simulate
 from .report import Folder, Report, Row, compared
 
 NAME = "pendulum"

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..methods.base import Method
-from ..methods.implicit import Gauss, ImplicitMidpoint, SunGeng
-from ..methods.partitioned import EulerA, EulerB, StormerVerlet
+from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint, SunGeng
+from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
 from ..output.style import new_figure, plain_log_axis, styled
 from ..problems.chains import helix_chain
 from .constraint import STRUCTURE_FLOOR, project, symplectic_defect

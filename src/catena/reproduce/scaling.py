@@ -12,8 +12,8 @@ import numpy as np
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..methods.base import Method
-from ..methods.energy_momentum import EnergyMomentum
-from ..methods.implicit import Gauss
+from ..methods.conserving.energy_momentum import EnergyMomentum
+from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style, new_figure, styled
 from ..systems.base import Array, State
 from ..systems.body import Body

@@ -1,7 +1,7 @@
 """Implicit Runge-Kutta steps whose iteration stops at a tolerance, as a published table has it.
 
 For that comparison only, and so no method of the library: what the iteration leaves acts on the energy like noise with a sign, and
-over millions of steps it shows (`catena.methods.iteration` stops at round-off instead).
+over millions of steps it shows (`catena.methods.runge_kutta.iteration` stops at round-off instead).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..kernel import bind, inline
-from ..methods import stages
+from ..kernels.marks import bind, inline
+from ..kernels.views import NOT_CONVERGED, View, dimension
 from ..methods.base import Method, Stepper, Traits
-from ..methods.implicit import finish
-from ..methods.stages import begin, lane_count, used, whole_sweep
-from ..views import NOT_CONVERGED, View, dimension
+from ..methods.runge_kutta import stages
+from ..methods.runge_kutta.implicit import finish
+from ..methods.runge_kutta.stages import begin, lane_count, used, whole_sweep
 
 if TYPE_CHECKING:
-    from ..methods.implicit import Gauss, RadauIIA, SunGeng
+    from ..methods.runge_kutta.implicit import Gauss, RadauIIA, SunGeng
 
 SWEEPS = 200
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from ..geometry import rotations
 from ..methods.base import Method
-from ..methods.implicit import Gauss
-from ..methods.quat_em import QuatEM
-from ..methods.rattle import Rattle
-from ..methods.splitting import Splitting
+from ..methods.conserving.quat_em import QuatEM
+from ..methods.conserving.rattle import Rattle
+from ..methods.runge_kutta.implicit import Gauss
+from ..methods.splitting.splitting import Splitting
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.tops import nutation, symmetric_top
-from ..runs import Run
-from ..simulation import simulate
+from ..running.runs import Run
+from ..running.simulation import simulate
 from . import top_constraints
 from .report import Folder, Report, Row, compared
 

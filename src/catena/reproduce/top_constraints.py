@@ -15,11 +15,11 @@ from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.base import Method
-from ..methods.implicit import Gauss, SunGeng
-from ..methods.partitioned import EulerA, EulerB, StormerVerlet
+from ..methods.runge_kutta.implicit import Gauss, SunGeng
+from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
 from ..systems.body import Body
-from ..systems.tops.attitude import Gravity
-from ..systems.tops.top import Form, Top
+from ..systems.top.attitude import Gravity
+from ..systems.top.top import Form, Top
 from .constraint_picture import draw_constraint_errors
 from .report import Folder, Row, compared
 

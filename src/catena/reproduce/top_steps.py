@@ -18,18 +18,18 @@ from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.base import Method
-from ..methods.implicit import Gauss
-from ..methods.quat_em import QuatEM
-from ..methods.rattle import Rattle
-from ..methods.runge_kutta import RK4
+from ..methods.conserving.quat_em import QuatEM
+from ..methods.conserving.rattle import Rattle
+from ..methods.runge_kutta.implicit import Gauss
+from ..methods.runge_kutta.runge_kutta import RK4
 from ..output.style import legend_above, line_style, new_figure, styled
 from ..problems.tops import symmetric_top
 from ..systems.base import State
-from ..systems.tops.top import Top
+from ..systems.top.top import Top
 from .report import Folder, Report, Row, compared, small
 
 if TYPE_CHECKING:
-    from ..systems.tops.top import Form
+    from ..systems.top.top import Form
 
 NAME = "top-steps"
 ABOUT = "heavy symmetric top at the printed step: projection, QUAT-EM and RATTLE over time, and their errors"

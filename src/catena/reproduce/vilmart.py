@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..methods.base import Method
-from ..methods.dmv_coefficients import TABLE
-from ..methods.implicit import Gauss, ImplicitMidpoint
-from ..methods.jacobi import Jacobi
-from ..methods.moser_veselov import DMV
-from ..methods.rattle import Rattle
-from ..methods.rotations import SymmetricRotation, ThreeRotations
+from ..methods.conserving.rattle import Rattle
+from ..methods.rotors.dmv_coefficients import TABLE
+from ..methods.rotors.jacobi import Jacobi
+from ..methods.rotors.moser_veselov import DMV
+from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
+from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint
 from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.free_bodies import book
-from ..runs import Run
-from ..simulation import simulate
+from ..running.runs import Run
+from ..running.simulation import simulate
 from . import axis_orders
 from .body_structure import DT, KEPT, Structure, leading_power, measured_structure, step_defects
 from .report import Folder, Report, Row, compared

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from math import isfinite, prod
 from typing import NamedTuple, TypeVar
 
-from ..plain import Json
+from ..text.plain import Json
 
 MOST = 2**48  # of any count in a store: bytes of it are still a whole number of 64 bits
 WHOLE = 2**63  # of any whole number

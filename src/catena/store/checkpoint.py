@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from catena.plain import Json
 from catena.store.checking import check_head, check_rows, read_json
 from catena.store.files import read_file
 from catena.store.layout import PRIVATE, Layout, canonical_json
+from catena.text.plain import Json
 
 MAGIC = b"catena state 1\n"
 LENGTH_BYTES = 8

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.plain import Json
 from catena.store.checking import LayoutTable, check_layout, read_json, shown
+from catena.text.plain import Json
 
 FORMAT = 1
 CHUNK_BYTES_AIM = 2**18  # rewritten at every commit until it is full, so small

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catena.errors import StoreError
-from catena.plain import Json
 from catena.store.checking import listed, read_json, table, whole
 from catena.store.checkpoint import Checkpoint, Slot, read_given, read_slots, slot_marks, sound_slots
 from catena.store.files import explained, read_file
@@ -34,6 +33,7 @@ from catena.store.layout import (
     decode_chunk,
     encode_chunk,
 )
+from catena.text.plain import Json
 
 MOST_NAMED = 100  # damaged chunks of a column
 

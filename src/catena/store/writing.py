@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from catena.errors import StoreError
-from catena.plain import Json
 from catena.store.checkpoint import GIVEN, SLOTS, Checkpoint, Slot, pack, pack_given, read_given, slot_path
 from catena.store.files import (
     acquire_lock,
@@ -47,6 +46,7 @@ from catena.store.layout import (
     encode_chunk,
 )
 from catena.store.reading import Chunks, lost_checkpoints, no_checkpoint, observe, read_layout
+from catena.text.plain import Json
 
 Write = Callable[[Path, bytes], None]
 

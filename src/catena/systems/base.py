@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernel import Numbers, Parameters
-from ..markup import html_table
-from ..plain import Json
+from ..kernels.marks import Numbers, Parameters
+from ..kernels.views import View
 from ..registry import Registry
-from ..views import View
+from ..text.markup import html_table
+from ..text.plain import Json
 
 if TYPE_CHECKING:
     import xarray

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CatenaWarning, InputError, nearest
 from ..geometry import inertia, rotations
-from ..markup import html_table
-from ..plain import Json
+from ..text.markup import html_table
+from ..text.plain import Json
 from .base import Array
 from .numbers import finite_number, finite_numbers
 

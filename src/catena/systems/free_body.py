@@ -7,11 +7,11 @@ from functools import cached_property
 
 from numpy.typing import ArrayLike
 
-from .. import views
 from ..geometry.quaternion import to_space
-from ..kernel import Filling, Slot
-from ..plain import Json
-from ..views import Flag, View
+from ..kernels import views
+from ..kernels.marks import Filling, Slot
+from ..kernels.views import Flag, View
+from ..text.plain import Json
 from .base import Invariant, State, register
 from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
@@ -108,7 +108,7 @@ class FreeBody(OneBody):
         -------
         State whose arrays have a leading axis for the times, if t is an array
         """
-        from ..exact_motion import free_motion_at
+        from ..analysis.exact_motion import free_motion_at
 
         return self._evaluated(t, start, free_motion_at, self.body.rotor_moments)
 

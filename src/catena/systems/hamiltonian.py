@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import views
 from ..errors import InputError
 from ..expressions import parse
 from ..expressions.terms import evaluated
 from ..expressions.values import first_undefined
-from ..kernel import Filling, Kernel, Numbers, Slot, Written
-from ..plain import Json
-from ..summation import add
-from ..views import Flag, View, dimension, momentum_rate, velocity
+from ..kernels import views
+from ..kernels.marks import Filling, Kernel, Numbers, Slot, Written
+from ..kernels.summation import add
+from ..kernels.views import Flag, View, dimension, momentum_rate, velocity
+from ..text.plain import Json
 from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
 from .numbers import finite_number, finite_numbers

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 
 from ..errors import InputError
-from ..plain import Json
+from ..text.plain import Json
 from .alike import Alike, alike_from, describe_alike
 from .base import Array, Field
 from .body import Body

@@ -237,7 +237,7 @@ class Rolled:
 
 
 def _summed(i: int, moves: bool) -> list[str]:
-    """Add a term to invariant i; its size counts if it moves, see `catena.auditing.size`."""
+    """Add a term to invariant i; its size counts if it moves, see `catena.running.auditing.size`."""
     return [
         "after = total + term",
         "part = after - total",

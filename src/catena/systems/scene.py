@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .body import Body
-    from .chains.interactions import Interactions
-    from .linkages.joints import Joint
-    from .tops.attitude import Gravity
+    from .chain.interactions import Interactions
+    from .linkage.joints import Joint
+    from .top.attitude import Gravity
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
 

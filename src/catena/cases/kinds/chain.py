@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 from pydantic import Field
 
 from ...systems.base import State, System
-from ...systems.chains.chain import Chain, Form
-from ...systems.chains.ends import end_from
+from ...systems.chain.chain import Chain, Form
+from ...systems.chain.ends import end_from
 from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
 from ..potentials import Potentials, make_potential, texts_of
 from ..tables import StartTable, SystemTable, Table, Text, register

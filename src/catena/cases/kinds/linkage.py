@@ -9,9 +9,9 @@ from pydantic import Field
 
 from ...errors import InputError
 from ...systems.base import System
-from ...systems.linkages.joint_forces import force_from
-from ...systems.linkages.joints import joint_from
-from ...systems.linkages.linkage import Form, Linkage
+from ...systems.linkage.joint_forces import force_from
+from ...systems.linkage.joints import joint_from
+from ...systems.linkage.linkage import Form, Linkage
 from ..bodies import ORIENTATIONS, AnyBody, Orientation, Vector, make_body
 from ..joints import AnyForce, AnyJoint, force_texts, made
 from ..tables import StartTable, SystemTable, Text, register

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ...systems.linkages.joint_forces import force_from
+from ...systems.linkage.joint_forces import force_from
 from ...systems.scaling.scaling_body import Constraint, ScalingBody
 from ..bodies import ONE_ORIENTATION, AnyBody, Orientation, Vector, make_body
 from ..joints import AnyLoad, force_texts, made

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from ...errors import InputError
-from ...systems.tops.attitude import ELEMENTS, Gravity
-from ...systems.tops.top import Form, Top
+from ...systems.top.attitude import ELEMENTS, Gravity
+from ...systems.top.top import Form, Top
 from ..bodies import Vector
 from ..tables import Filled, Table, Text, register
 from .free_body import AttitudeTable

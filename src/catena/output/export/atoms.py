@@ -17,7 +17,7 @@ from .shared import Frame
 if TYPE_CHECKING:
     import xarray
 
-    from ...runs import Run
+    from ...running.runs import Run
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,7 +12,7 @@ from .atoms import DUMMY, atomic_number, atoms_of
 from .shared import Array, Frame, frames, lines_of
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 ORIENTED = "id type x y z quatw quati quatj quatk shapex shapey shapez"
 

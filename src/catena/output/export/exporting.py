@@ -14,7 +14,7 @@ from ..files import replacing
 from ..page.appearance import bodies_of, has_bodies
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError
-from ...plain import Json
+from ...text.plain import Json
 from ...version import __version__
 from ..page.appearance import Appearance, appearance_of
 from ..page.samples import blocks, only, poses
@@ -25,7 +25,7 @@ from ..page.shapes import Shape
 if TYPE_CHECKING:
     import xarray
 
-    from ...runs import Run
+    from ...running.runs import Run
 
 FLOAT, UNSIGNED = 5126, 5125
 VERTICES, INDICES = 34962, 34963

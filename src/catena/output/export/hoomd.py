@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...plain import Json
+from ...text.plain import Json
 from ..page.appearance import appearance_of, bodies_of
 from ..page.shapes import Shape
 from .atoms import atoms_of
@@ -16,7 +16,7 @@ from .shared import Array, Frame, frames, names_of_shapes, scalars_of
 if TYPE_CHECKING:
     import gsd.hoomd
 
-    from ...runs import Run
+    from ...running.runs import Run
 
 
 def write_bodies(run: Run, path: Path) -> None:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...origin import Origin
-from ...plan import Plan
-from ...recording import store_attributes
+from ...running.origin import Origin
+from ...running.plan import Plan
+from ...running.recording import store_attributes
 from ..page.samples import blocks
 
 if TYPE_CHECKING:
     import xarray
 
-    from ...runs import Run
+    from ...running.runs import Run
 
 DIMENSION, VARIABLE, ATTRIBUTE = 0x0A, 0x0B, 0x0C
 CHAR, DOUBLE = 2, 6

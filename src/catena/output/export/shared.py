@@ -12,7 +12,7 @@ from ..page.appearance import Appearance
 from ..page.samples import blocks, poses
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from ..page.samples import blocks, only
 from ..showing import scene_or_nothing
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 
 def write(run: Run, path: Path) -> None:

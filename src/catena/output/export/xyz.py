@@ -16,7 +16,7 @@ from .atoms import atomic_number, atoms_of
 from .shared import Frame, frames, lines_of, names_of_shapes, scalars_of
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 VECTORS = {"momentum": "momenta", "angular_momentum": "angular_momentum"}  # the first as ASE calls it
 

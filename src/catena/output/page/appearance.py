@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...systems.alike import Alike
 from ...systems.base import System
 from ...systems.body import Body
-from ...systems.linkages.joints import Joint as Held
+from ...systems.linkage.joints import Joint as Held
 from ...systems.scene import Scene
 from ..showing import scene_or_nothing
 from .shapes import Shape, cone_of, shape_of

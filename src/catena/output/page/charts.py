@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...plain import Json
+from ...text.plain import Json
 from .frames import text_of
 from .samples import blocks, only
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 POINTS = 1200  # of a curve: more cannot be told apart on a screen
 

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 LONGEST = 400  # characters of a fact
 

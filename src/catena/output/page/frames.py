@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...plain import Json
 from ...systems.scene import Scene
+from ...text.plain import Json
 from ..showing import scene_or_nothing
 from .appearance import bodies_of, has_bodies
 from .samples import only, poses
@@ -18,7 +18,7 @@ from .samples import only, poses
 if TYPE_CHECKING:
     import xarray
 
-    from ...runs import Run
+    from ...running.runs import Run
 
 Array = NDArray[np.float64]
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...auditing import Audit
 from ...errors import InputError
 from ...geometry import rotations
-from ...plain import Json
-from ...plan import positive_integer
+from ...log import say
+from ...running.auditing import Audit
+from ...running.plan import positive_integer
 from ...systems.alike import Alike
 from ...systems.base import System
-from ...talk import say
+from ...text.plain import Json
 from ...version import __version__
 from ..files import write_text
 from ..showing import scene_of, scene_or_nothing
@@ -31,7 +31,7 @@ from .facts import clipped, facts
 from .frames import Array, Frames, choose_frames, encoded, text_of
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...running.runs import Run
 
 MOST_FRAMES = 2000
 NOTEBOOK_HEIGHT = 760

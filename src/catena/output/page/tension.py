@@ -12,7 +12,7 @@ from ...geometry import rotations
 
 if TYPE_CHECKING:
     from ...systems.potentials.pairwise import Pairwise
-from ...systems.chains.interactions import Interactions
+from ...systems.chain.interactions import Interactions
 from ...systems.potentials.pair_potentials import Pairwise
 
 Array = NDArray[np.float64]

@@ -23,8 +23,8 @@ from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...geometry.rotations import to_matrix
-from ...kernel import Kernel, Written
-from ...plain import Json
+from ...kernels.marks import Kernel, Written
+from ...text.plain import Json
 from ..derivation import Constants
 from ..numbers import finite_numbers
 from . import link_kernels

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernel import Filling, Written
+from ...kernels.marks import Filling, Written
 from .link_potentials import ARGUMENTS, LinkKernel, Linkwise
 
 

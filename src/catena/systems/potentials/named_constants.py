@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...expressions import write_lines
-from ...kernel import Written
+from ...kernels.marks import Written
 from .pairwise import checked, interpreted
 
 if TYPE_CHECKING:

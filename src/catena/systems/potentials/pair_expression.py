@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
-from ...kernel import Written
-from ...plain import Json
+from ...kernels.marks import Written
+from ...text.plain import Json
 from ..derivation import Constants
 from .named_constants import checked_parameters, constant_values, constants_text
 from .pairwise import Pairwise, Quantity, register

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from ...errors import InputError
-from ...kernel import Kernel
+from ...kernels.marks import Kernel
 from . import pair_kernels as kernels
 from .pair_expression import PairPotential
 from .pair_set import PairSet

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...kernel import Filling, Kernel, Written
+from ...kernels.marks import Filling, Kernel, Written
 from .pair_kernels import nothing
 from .pairwise import Pairwise, Quantity
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...errors import InputError
-from ...plain import Json
+from ...text.plain import Json
 from .pairwise import Pairwise, pair_potential_from, register
 
 Type = int | str

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, nearest
-from ...kernel import Filling, Kernel, Written
-from ...plain import Json
+from ...kernels.marks import Filling, Kernel, Written
 from ...registry import Registry
+from ...text.plain import Json
 from ..numbers import finite_number
 from .wells import Well, find_well
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ...kernel import Written
-from ...plain import Json
+from ...kernels.marks import Written
+from ...text.plain import Json
 from .pairwise import Pairwise, Quantity, checked, pair_potential_from, register
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import math
 
 from ...geometry.free_rotation import evaluate, prepare
 from ...geometry.quaternion import multiply_right, to_body, to_space
-from ...kernel import size
-from ...views import NOT_FINITE
+from ...kernels.marks import size
+from ...kernels.views import NOT_FINITE
 
 ORIENTATION = 3
 MOMENTUM = 7

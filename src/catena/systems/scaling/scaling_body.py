@@ -9,16 +9,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import views
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...geometry.free_rotation import ORBIT
-from ...kernel import Filling, Slot
-from ...plain import Json
-from ...views import Flag, View
+from ...kernels import views
+from ...kernels.marks import Filling, Slot
+from ...kernels.views import Flag, View
+from ...text.plain import Json
 from ..base import Array, Field, Invariant, State, register
 from ..body import Body
-from ..linkages.joint_forces import Load, OnBodies, describe_force, force_from
+from ..linkage.joint_forces import Load, OnBodies, describe_force, force_from
 from ..numbers import finite_number, finite_numbers
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
@@ -315,7 +315,7 @@ class ScalingBody(OneBody):
         ------
         CapabilityError : forces act
         """
-        from ...exact_motion import free_motion_at
+        from ...analysis.exact_motion import free_motion_at
 
         if not self.is_free:
             raise CapabilityError("only motion without forces has a closed form", do="simulate it")

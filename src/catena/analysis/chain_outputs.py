@@ -1,0 +1,179 @@
+"""Link lengths, link energies and reactions of a chain: of a state, or along a run, computed when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine import cache, collector, headers
+from ..engine.plain_python import interpreted
+from ..errors import InputError
+from ..kernels.marks import Filling, Numbers, Slot
+from ..systems.base import State
+from ..systems.chain import forces as chain_forces
+from ..systems.chain.chain import Chain
+from ..systems.chain.observables import observe_chain
+from ..systems.chain.tearing import link_gaps, link_lengths
+from ..systems.chain.views import to_split
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ..running.runs import Run
+
+Array = NDArray[np.float64]
+SAMPLES = 4096  # looked at together: memory stays flat
+WORTH_COMPILING = 10**5  # pairs of particles; fewer are faster as plain Python
+
+
+class Reactions(NamedTuple):
+    """What holds the ends: force and torque (about the centre of mass) on the left and right body, (2, 3), in space."""
+
+    force: Array
+    torque: Array
+
+
+class ChainOutputs:
+    """What a run of a chain shows besides its fields, along time.
+
+    Parameters
+    ----------
+    run : a run of a chain
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> run = ct.simulate(ct.problems.helix_chain(4), dt=0.02, steps=10)
+    >>> run.system.outputs(run).link_length.dims
+    ('time', 'link')
+    """
+
+    def __init__(self, run: Run) -> None:
+        from ..systems.chain.chain import Chain
+
+        if not isinstance(run.system, Chain):
+            raise InputError(f"{run.system.title} is no chain", where="outputs", do="give a run of a chain")
+        self.chain, self._data = run.system, run.data
+
+    @cached_property
+    def link_length(self) -> xarray.DataArray:
+        """Distances of neighbouring centres of mass."""
+        return self._array(lambda position, _: link_lengths(position), ("link",), "distance of centres of mass")
+
+    @cached_property
+    def link_gap(self) -> xarray.DataArray:
+        """Shortest distance of two particles of neighbouring bodies; inf where a body has none."""
+        return self._array(lambda *state: link_gaps(self.chain, *state), ("link",), "shortest distance of particles")
+
+    @cached_property
+    def link_energy(self) -> xarray.DataArray:
+        """Energy of the potential of each link."""
+        return self._sliced(slice(0, self.chain.count - 1), ("link",), "energy of a link")
+
+    @cached_property
+    def reaction_force(self) -> xarray.DataArray:
+        """Force by which what holds an end acts on its body; 0 where nothing does."""
+        held = ~self.chain.held[0][[0, -1]]
+        return self._reaction(0, held, "force on a held end")
+
+    @cached_property
+    def reaction_torque(self) -> xarray.DataArray:
+        """Torque about its centre of mass by which what clamps an end acts on its body, in space."""
+        held = np.array([not end.turns for end in (self.chain.left, self.chain.right)])
+        return self._reaction(1, held, "torque on a clamped end, about the centre of mass")
+
+    def dataset(self) -> xarray.Dataset:
+        """All of it."""
+        import xarray
+
+        names = ("link_length", "link_gap", "link_energy", "reaction_force", "reaction_torque")
+        return xarray.Dataset({name: getattr(self, name) for name in names})
+
+    @cached_property
+    def _observed(self) -> Array:
+        return np.concatenate([_observed(self.chain, *state) for state in self._blocks()])
+
+    def _blocks(self) -> Iterator[tuple[Array, Array]]:
+        for first in range(0, self._data.sizes["time"], SAMPLES):
+            part = self._data.isel(time=slice(first, first + SAMPLES))
+            yield part.position.values, part.orientation.values
+
+    def _array(self, function: Callable[[Array, Array], Array], dims: tuple[str, ...], about: str) -> xarray.DataArray:
+        return self._labelled(np.concatenate([function(*state) for state in self._blocks()]), dims, about)
+
+    def _sliced(self, columns: slice, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+        return self._labelled(self._observed[:, columns], dims, about)
+
+    def _reaction(self, which: int, held: NDArray[np.bool_], about: str) -> xarray.DataArray:
+        values = _reactions(self.chain, self._observed)[which] * held[:, None]
+        return self._labelled(values, ("end", "xyz"), about)
+
+    def _labelled(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+        import xarray
+
+        coords = {"time": self._data.time.values} | ({"end": ["left", "right"]} if "end" in dims else {})
+        return xarray.DataArray(values, coords, ("time", *dims), attrs={"long_name": about})
+
+
+def link_energies(chain: Chain, state: State) -> Array:
+    """Energy of the potential of each link, (n - 1,)."""
+    return _observed(chain, state.position[None], state.orientation[None])[0, : chain.count - 1]
+
+
+def reactions(chain: Chain, state: State) -> Reactions:
+    """What holds the ends in a state."""
+    force, torque = _reactions(chain, _observed(chain, state.position[None], state.orientation[None]))
+    held = [[not end.moves, not end.turns] for end in (chain.left, chain.right)]
+    return Reactions(force[0] * np.array(held)[:, :1], torque[0] * np.array(held)[:, 1:])
+
+
+def _reactions(chain: Chain, observed: Array) -> tuple[Array, Array]:
+    """Minus the forces and torques on the end bodies, (samples, 2, 3) each; without -0."""
+    ends = 0.0 - observed[:, chain.count - 1 :].reshape(-1, 2, 2, 3)
+    return ends[:, :, 0], ends[:, :, 1]
+
+
+def _observed(chain: Chain, position: Array, orientation: Array) -> Array:
+    """What `observe_chain` finds at states with a leading axis for samples."""
+    states = np.stack([_stepped(chain, r, q) for r, q in zip(position, orientation, strict=True)])
+    par = _par(chain)
+    pairs = len(states) * int((par["count"][:-1] * par["count"][1:]).sum())
+    out = np.zeros((len(states), chain.count - 1 + 12))
+    module = _module(chain, compiled=pairs > WORTH_COMPILING)
+    with np.errstate(all="ignore"):
+        module.advance(states, module.Parameters(**par), out)
+    return out
+
+
+def _par(chain: Chain) -> dict[str, Numbers]:
+    """What `observe_chain` sees as `par`."""
+    return chain.parameter_arrays() | chain.interactions.scratch()
+
+
+def _stepped(chain: Chain, position: Array, orientation: Array) -> Array:
+    rest = np.zeros((chain.count, 3))
+    unit = orientation / np.linalg.norm(orientation, axis=1)[:, None]
+    return to_split(
+        chain, State({"position": position, "orientation": unit, "momentum": rest, "angular_momentum": rest})
+    )
+
+
+def _module(chain: Chain, *, compiled: bool) -> ModuleType:
+    fills: dict[Slot, Filling] = {
+        **chain.interactions.fills(),
+        chain_forces.body_rotation: chain_forces.rotation_of_quaternion,
+    }
+    parts = collector.collect(observe_chain, fills)
+    par = [(name, array.ndim, array.dtype.name) for name, array in _par(chain).items()]
+    title = f"outputs of {chain.title}"
+    if not compiled:
+        return interpreted(headers.module_text(title, parts, par, header=headers.PYTHON, entry="@_fn"))
+    entry = headers.cpu_function(
+        "types.void", [headers.array_type(2), headers.parameters_type(par), headers.array_type(2)]
+    )
+    return cache.load(headers.module_text(title, parts, par, header=headers.CPU, entry=entry), title)

@@ -1,0 +1,406 @@
+"""Every slot of the compiled loop, once: an empty function whose signature is the contract.
+
+A system fills the slots of the views it offers; a method fills `step` and asks for views by name.
+Letters: z stepped state, e its compensation (the true state is z + e), par the parameters of the
+system, which nobody writes into, and its scratch (a namedtuple of arrays), tab the coefficients of the
+method, work scratch whose content is irrelevant between calls, carry everything a method keeps from
+step to step.
+
+Kernels allocate nothing and raise nothing; those that can fail return a status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from dataclasses import field as _default
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .marks import Filling, Numbers, Slot, size, slot
+
+if TYPE_CHECKING:
+    pass
+
+OK = 0
+NOT_CONVERGED = 1  # the stage equations have no solution within reach
+SINGULAR = 2  # the matrix of a Newton step cannot be factorised
+NOT_FINITE = 3  # the state overflowed or became undefined
+STEP_TOO_LONG = 5  # a rotation over the step is beyond the reach of the rotor
+UNRESOLVED = 6  # a start too near the unstable axis of a free body to tell when it leaves it
+LOOP_LOST = 7  # a closed loop cannot be followed: its freedoms change, or the step is too long for it
+NOT_LOCATED = 4  # a crossing could not be stepped to
+BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
+STOPPED = -2  # not a failure: an event asked to stop
+
+
+class Flag(StrEnum):
+    """A fact about a view that a method may use."""
+
+    SEPARABLE = "separable"  # H = T(p) + V(q)
+    QUADRATIC_KINETIC = "quadratic_kinetic"  # T is quadratic in the momenta
+    COMMUTATOR_KICK = "commutator_kick"  # that slot is filled
+    JACOBIAN = "jacobian"  # that slot is filled
+    BLOCK_JACOBIAN = "block_jacobian"  # that slot is filled
+    REGISTERS = "registers"  # that slot is filled, by straight-line code
+    ROTOR = "rotor"  # free rotations are those of a rotor
+    LINEAR_BODIES = "linear_bodies"  # some body has no moment about a line of its own
+    SCALING = "scaling"  # the size of the body changes, too
+    NONE = "none"  # its size is free
+    EQUALITY = "equality"  # its size is held
+    UNILATERAL = "unilateral"  # its size is bounded
+    FREE = "free"  # nothing acts on it
+    DAMPERS = "dampers"  # something takes energy away
+    NEWTON_ON_DEMAND = "newton_on_demand"  # Newton's method takes long to compile: only for those who ask for it
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What of the stepped variables must be kept for a run to go on, where that is less than all of them.
+
+    The rest follows from it: the first step after `unfold` gives the same bits. Nothing is compensated outside of z.
+
+    Attributes
+    ----------
+    size : numbers that are kept
+    fold : stepped variables -> what is kept, a new array
+    unfold : what is kept -> stepped variables
+    """
+
+    size: int
+    fold: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    unfold: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a system lets a method see, and what is stepped there.
+
+    Attributes
+    ----------
+    name : "field", "canonical", "split", ...
+    fills : slot -> kernel of the system; `publish` and `measure` among them
+    dimension : number of stepped variables
+    pack : state -> stepped variables
+    unpack : (stepped variables, time) -> state
+    flags : facts a method may use
+    literal : whether sizes become literals of the compiled code
+    moments : (bodies, 3), principal moments of the bodies that a rotor turns
+    body_of : number of a stepped variable -> number of its body; None where there are no bodies
+    unknowns : number of unknowns of a conserving step
+    parameters : what the kernels of this view find in par beyond the parameters of the system, and never change
+    scratch : () -> what they find there and write into, before the first step: each driver and member has its own
+    spread : (bodies, k) constants of bodies -> as `rotate_lane` finds them
+    withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds;
+        "symplectic" where these are not canonical, or not those of a Hamiltonian
+    needed : tags of invariants without which the motion makes no sense here, though nothing holds them
+    held : tags of invariants that the stepped variables themselves keep, whatever the method
+    factors : how many `factorise_shifted` are kept at a time -> scratch for them; None where there is no such kernel
+    fold : what a checkpoint holds of z, without e; None if it holds all of both
+    """
+
+    name: str
+    fills: Mapping[Slot, Filling]
+    dimension: int
+    pack: Callable[[Any], NDArray[np.float64]]
+    unpack: Callable[[NDArray[np.float64], float], Any]
+    flags: frozenset[Flag] = _default(default_factory=frozenset)
+    literal: bool = True
+    moments: NDArray[np.float64] | None = None
+    body_of: Callable[[int], int] | None = None
+    unknowns: int = 0
+    parameters: Mapping[str, Numbers] = _default(default_factory=dict)
+    scratch: Callable[[], Mapping[str, Numbers]] = dict
+    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    withdrawn: frozenset[str] = _default(default_factory=frozenset)
+    needed: frozenset[str] = _default(default_factory=frozenset)
+    held: frozenset[str] = _default(default_factory=frozenset)
+    factors: Callable[[int], Mapping[str, Numbers]] | None = None
+    fold: Fold | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
+
+    @property
+    def kept_sizes(self) -> tuple[int, int]:
+        """Numbers of z and of e that a checkpoint holds."""
+        return (self.dimension, self.dimension) if self.fold is None else (self.fold.size, 0)
+
+    def stepped(self, kept: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The stepped variables of a checkpoint; older ones hold all of them."""
+        return kept if self.fold is None or kept.shape == (self.dimension,) else self.fold.unfold(kept)
+
+
+# Sizes -----------------------------------------------------------------------------------------
+
+
+@size
+def dimension(z):
+    """Number of stepped variables."""
+    return z.shape[0]
+
+
+@size
+def field_count(par):
+    """Number of fields in z whose magnitudes differ (q and p; positions, quaternions, ...)."""
+    return par.field_ends.shape[0]
+
+
+@slot
+def field_end(b, par):
+    """Index in z where field b ends."""
+
+
+# The method ------------------------------------------------------------------------------------
+
+
+@slot
+def step(z, e, dt, par, tab, work, carry):
+    """One step of length dt, z and e in place; 0 or a failure code (then z and e are untouched)."""
+
+
+@slot
+def method_step(z, e, dt, par, tab, work, carry):
+    """The same of the method alone, for a system that fills `step` itself to complete it."""
+
+
+@slot
+def rewind(carry):
+    """Back to the start of the step that was made with this carry: zeros, or what is still known of the solution from there."""
+
+
+# View "field" ----------------------------------------------------------------------------------
+
+
+@slot
+def field(z, par, out):
+    """dz/dt at z, into out."""
+
+
+@slot
+def jacobian(z, par, out):
+    """Derivative of `field` at z, into out[i * n + j] = d field_i / d z_j."""
+
+
+@slot
+def block_jacobian(z, par, out):
+    """Derivative of `field` at z for bodies that act on their neighbours only, into out (bodies, 6, 7, 7).
+
+    For body j with positions x = (r, q) and momenta m = (p, g): dx'/dx, dx'/dm, dm'/dx, dm'/dm, and dm'/dx by the positions of
+    bodies j - 1 and j + 1. Nothing else is different from zero.
+    """
+
+
+@slot
+def block_entry(j, a, par):
+    """Index in z of entry a of body j, ordered (r, q, p, g)."""
+
+
+@slot
+def linearise(z, par):
+    """Keep in par the derivative J of `field` at z, as it suits the two that follow."""
+
+
+@slot
+def factorise_shifted(c, h, par):
+    """Keep in par the factors number c, of 1 - h J for a complex h; a status."""
+
+
+@slot
+def solve_shifted(c, h, x, par):
+    """x becomes the solution of (1 - h J) x = x, by the factors number c.
+
+    Variables that never change may be taken for constants, and those that nothing depends on left as they are.
+    """
+
+
+@slot
+def registers(*z_and_par):
+    """`field` on scalars: (z0, z1, ..., par) -> tuple. For small systems: nothing goes through memory."""
+
+
+# View "canonical": z = (q, p) ----------------------------------------------------------------------
+
+
+@slot
+def velocity(z, par, out):
+    """dq/dt = H_p into the first half of out."""
+
+
+@slot
+def momentum_rate(z, par, out):
+    """dp/dt = -H_q into the second half of out."""
+
+
+# View "split": H = T(p) + V(q), or the free motion of bodies + V --------------------------------------
+
+
+@slot
+def force(z, par, out):
+    """What the potential does to the momenta; depends on positions only, so a kick may be repeated with it."""
+
+
+@slot
+def kick(z, e, h, par, out):
+    """Exact flow of V over h, with the force `out` at z; returns a status."""
+
+
+@slot
+def drift(z, e, h, par, work):
+    """Exact flow of T over h; returns a status."""
+
+
+@slot
+def commutator_kick(z, e, s, par, out):
+    """Flow over s of the commutator {V, {V, T}}, a function of positions, with the force `out` at z."""
+
+
+# View "tiles": the bodies of a chain side by side, each quantity in lanes; one pass over memory for each stage ----------
+
+
+@slot
+def multiply_add(a, b, c):
+    """a b + c, rounded once."""
+
+
+@slot
+def settle(z, par):
+    """Particles and forces of the positions in z, before the first sweep."""
+
+
+@slot
+def sweep(z, e, push, glide, par):
+    """A kick over `push` with the forces that stand in z, free motion over `glide`, then the new forces; a status."""
+
+
+@slot
+def keep(z, par):
+    """Remember the state, for `recall`."""
+
+
+@slot
+def recall(z, par):
+    """Put the state back that was kept; its forces are to be settled again."""
+
+
+@slot
+def rotate_lane(y1, y2, y3, h, constants, at, stride):
+    """Free rotation over h without branches: rho - 1 (four numbers) and the change of y (three).
+
+    The constants of the body stand at constants[at], constants[at + stride], ...; the first of them is c such that this
+    works for c h^2 |y|^2 < 1.
+    """
+
+
+# Rotors: the free rotation of a body, the method of a free body and part of the drift of others ---------------------
+
+
+@slot
+def rotate(y, q, ey, eq, inertia, h, tab):
+    """Free rotation over h: body angular momentum y and orientation q with their compensations, in place; a status."""
+
+
+# View "flow": a motion in closed form -------------------------------------------------------------------------------------
+
+
+@slot
+def flow(t, start, par, out):
+    """The state at time t after `start`, into out; a status."""
+
+
+# View "quat_em": a potential of orientation, on the nine elements of R (principal axes), row by row -------------------
+
+
+@slot
+def attitude_potential(r, par):
+    """U(R)."""
+
+
+@slot
+def attitude_gradient(r, par):
+    """dU/dR_ij as nine numbers."""
+
+
+# Pair potentials, on s = r^2 ------------------------------------------------------------------------------------------
+
+
+@slot
+def pair_force(s, which, par):
+    """A = -(dV/dr)/r of potential number `which`: the force on the first particle is A (x_a - x_b)."""
+
+
+@slot
+def pair_energy(s, which, par):
+    """V(r)."""
+
+
+@slot
+def pair_slope(s, which, par):
+    """dA/ds."""
+
+
+# View "energy_momentum": a conserving step as equations for unknowns x that vanish with the step h ---------------------
+
+
+@slot
+def begin_increment(z, h, par, x):
+    """Prepare a step of length h from z."""
+
+
+@slot
+def guess_increment(par, x):
+    """A first guess of x: the motion without forces."""
+
+
+@slot
+def correct_increment(z, h, par, x):
+    """One Newton correction of x in place; its size relative to the motion it leads to, 0 if it is noise, or -1 if there is none."""
+
+
+@slot
+def accept_increment(z, e, h, par, x):
+    """The state after the step, z and e in place; a status (z and e are untouched if it is not OK)."""
+
+
+@slot
+def blame(par):
+    """Note in par what the last correction could not meet, for the message about a step that failed."""
+
+
+# What a run records --------------------------------------------------------------------------------
+
+
+@slot
+def publish(z, par, row):
+    """The public fields of the state, one after the other, into row."""
+
+
+@slot
+def measure(z, par, out, scale):
+    """The invariants into out; scale keeps the largest magnitude of the terms each is made of."""
+
+
+# Sections and events -------------------------------------------------------------------------------
+
+
+@slot
+def remember(z, e, copies):
+    """Keep what is needed to repeat the step that follows."""
+
+
+@slot
+def observe(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
+    """Look for crossings in the step just made from time t; 0, a failure code, BUFFER_FULL or STOPPED."""
+
+
+@slot
+def crossing_value(i, row, t, par):
+    """The function whose sign change is crossing i, on a published row."""
+
+
+@slot
+def crossing_wanted(i, row, t, par):
+    """Whether the side condition of crossing i holds."""

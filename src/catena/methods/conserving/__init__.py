@@ -1,0 +1,1 @@
+"""Methods that keep energy, momentum or constraints by construction."""

@@ -1,0 +1,157 @@
+"""What a rotor is: a method that turns free bodies, alone or inside the drift of a splitting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CapabilityError, InputError
+from ...kernels.marks import Kernel, bind
+from ...kernels.views import Flag, View, rotate, rotate_lane
+from ..base import Bounded, Method, Stepper, Traits
+
+Array = NDArray[np.float64]
+NEARLY_SYMPLECTIC = 10  # order of a rotor up to which it must be symplectic for an energy without drift
+
+
+def rotate_free_body(z, e, dt, par, tab, work, carry):
+    """The rotor on z = (q, y)."""
+    return rotate(z[4:7], z[0:4], e[4:7], e[0:4], par.inertia[0], dt, par.rotor[0])
+
+
+@runtime_checkable
+class Turning(Protocol):
+    """What turns bodies inside a drift: a rotor, or a composition of rotors."""
+
+    @property
+    def takes_notes(self) -> bool:
+        """Whether its kernel writes into its row, which is scratch then."""
+
+    def rotor_kernel(self) -> Kernel:
+        """The kernel that fills `rotate`."""
+
+    def table(self, view: View) -> Array:
+        """One row of constants for each body."""
+
+
+def turning(method: Method) -> Turning:
+    """A method as what turns bodies; CapabilityError if it does not."""
+    if not isinstance(method, Turning):
+        raise CapabilityError(f"{method} turns no bodies", do="use a rotor, such as DMV(10) or SymmetricRotation()")
+    return method
+
+
+class Rotor(Method):
+    """Base of the rotors. `par.rotor[j]` is the row of `table` for body j."""
+
+    needs: ClassVar[tuple[str, ...]] = ("rotor",)
+
+    @property
+    def takes_notes(self) -> bool:
+        """Whether its kernel writes into its row, which is scratch then."""
+        return False
+
+    def rotor_kernel(self) -> Kernel:
+        """The kernel that fills `rotate`."""
+        raise NotImplementedError
+
+    def table(self, view: View) -> Array:
+        """One row of constants for each body; CapabilityError if a body cannot be turned."""
+        return _for_each(moments_of(view), self.row)
+
+    def row(self, moments: Array) -> Array:
+        """The constants for a body with these moments."""
+        return np.zeros(1)
+
+    def lane_kernel(self, moments: Array) -> Kernel:
+        """The kernel that fills `rotate_lane` for bodies with these moments; CapabilityError if there is none."""
+        raise CapabilityError(f"{self} has no form for lanes")
+
+    def lane_row(self, moments: Array) -> Array:
+        """The constants for a body with these moments there."""
+        raise NotImplementedError
+
+    def stepper(self, view: View) -> Stepper:
+        kernel = bind(rotate_free_body, {rotate: self.rotor_kernel()})
+        return with_table(Stepper(kernel, np.zeros((1, 1)), 0, 0), self, view)
+
+
+def moments_of(view: View) -> Array:
+    """The moments of the bodies, which a view for rotors has."""
+    assert view.moments is not None
+    return view.moments
+
+
+def _for_each(moments: Array, row: Callable[[Array], Array]) -> Array:
+    """A row for each body; bodies with the same moments share the work."""
+    if (moments == moments[:1]).all():  # nothing to sort
+        return np.tile(row(moments[0]), (len(moments), 1))
+    different, which = np.unique(moments, axis=0, return_inverse=True)
+    return np.array([row(each) for each in different])[which]
+
+
+def with_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
+    """A stepper whose sweeps turn bodies by this rotor, the fast ones among them one by one."""
+    if not isinstance(rotor, Rotor):
+        raise CapabilityError(f"{rotor} has no form for lanes")
+    assert view.spread is not None  # such a view has bodies
+    moments = moments_of(view)
+    kernel = bind(stepper.kernel, {rotate_lane: rotor.lane_kernel(moments), rotate: rotor.rotor_kernel()})
+    spin = view.spread(_for_each(moments, rotor.lane_row))
+    return with_table(replace(stepper, kernel=kernel, parameters={**stepper.parameters, "spin": spin}), rotor, view)
+
+
+def with_rotor(stepper: Stepper, rotor: Method, view: View) -> Stepper:
+    """A stepper whose drifts turn bodies by this rotor; unchanged for systems without bodies."""
+    if Flag.ROTOR not in view.flags:
+        return stepper
+    turns = turning(rotor)
+    kernel = bind(stepper.kernel, {rotate: turns.rotor_kernel()})
+    return with_table(replace(stepper, kernel=kernel), turns, view)
+
+
+def with_table(stepper: Stepper, rotor: Turning, view: View) -> Stepper:
+    """A stepper whose kernels find the table of this rotor in `par`."""
+    table = {"rotor": rotor.table(view)}
+    if rotor.takes_notes:
+        return replace(stepper, scratch={**stepper.scratch, **table})
+    return replace(stepper, parameters={**stepper.parameters, **table})
+
+
+def turning_with(traits: Traits, rotor: Method) -> Traits:
+    """Traits of a splitting in whose drifts bodies turn by this rotor, from those that it has where none turns.
+
+    A step is as symplectic as its rotor. One that is so up to a high order still bounds the error of the energy as far as
+    runs can show: with DMV(10) the energy of a chaotic top did not drift in 4e5 steps of dt |omega| = 0.35 and 0.7 under orders 4, 6
+    and 8; with DMV(8) and DMV(6) it did.
+    """
+    turning = rotor.traits
+    up_to = turning.nearly or turning.order
+    axial = tuple(keep for keep in turning.keeps if keep.what == "axial")
+    bounded = turning.symplectic or up_to >= NEARLY_SYMPLECTIC
+    others = tuple(keep for keep in traits.keeps if bounded or keep != Bounded("energy"))
+    return replace(
+        traits,
+        symplectic=turning.symplectic,
+        nearly=0 if turning.symplectic or up_to <= traits.order else up_to,
+        explicit=traits.explicit and turning.explicit,
+        keeps=(*axial, *others),
+    )
+
+
+def check_rotor(rotor: Method, *, order: int, where: str) -> None:
+    """Refuse what is not a rotor, and one whose order would spoil that of the splitting."""
+    # A composition is a rotor if what it composes is one.
+    if not hasattr(getattr(rotor, "base", rotor), "rotor_kernel"):
+        raise InputError(
+            f"{rotor!r} is not a rotor", where=where, do="give one, such as DMV(10) or SymmetricRotation()"
+        )
+    if rotor.traits.order < order:
+        raise InputError(
+            f"{rotor} has order {rotor.traits.order}, the splitting {order}", where=where,
+            do=f"choose a rotor of order {order} or more, such as DMV({order})",
+        )  # fmt: skip

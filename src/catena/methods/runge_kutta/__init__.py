@@ -1,0 +1,1 @@
+"""Runge-Kutta methods, explicit and implicit, and their iterations."""

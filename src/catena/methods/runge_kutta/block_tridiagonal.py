@@ -1,0 +1,184 @@
+"""Newton's corrections for bodies that act on their neighbours only: time and memory grow with the number of bodies, not its cube.
+
+For the matrices 1 - h J of `modes`, J block tridiagonal over the bodies. With x the seven positions (r, q) of a body and m its
+seven momenta (p, g), the momenta are eliminated body by body,
+
+    m = N (rho_m + h sum_k J_mx[j, k] x_k),      N = (1 - h J_mm)^-1,      E = h J_xm N,
+
+and a block tridiagonal system with blocks of 7 x 7 is left for the positions:
+
+    (1 - h J_xx - h E J_mx[j, j]) x_j - h E (J_mx[j, j-1] x_{j-1} + J_mx[j, j+1] x_{j+1}) = rho_x + E rho_m.
+
+It is factorised without exchange of bodies, but with pivoting inside the blocks. What is kept lies in par, because it is complex:
+
+newton_matrices (modes, bodies, 6, 7, 7): N, E, inverse of the reduced diagonal block, block to the left, the inverse
+times the block to the right, scratch. newton_vectors (bodies, 21): x, m, scratch. newton_jacobian: J as `block_jacobian` gives it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels.elimination import reciprocal
+from ...kernels.marks import Numbers
+from ...kernels.views import SINGULAR, block_entry, block_jacobian
+
+HALF = 7  # positions of a body, and momenta
+BLOCK = 14
+
+
+def linearise_blocks(z, par):
+    """The Jacobian at z."""
+    block_jacobian(z, par, par.newton_jacobian)
+
+
+def factorise_blocks(c, h, par):
+    """The factors of 1 - h J; a status."""
+    return SINGULAR if eliminate(h, par.newton_jacobian, par.newton_matrices[c]) != 0 else 0
+
+
+def solve_blocks(c, h, x, par):
+    """x becomes the solution of (1 - h J) x = x."""
+    v = par.newton_vectors
+    for j in range(v.shape[0]):
+        for a in range(BLOCK):
+            v[j, a] = x[block_entry(j, a, par)]
+    substitute(h, par.newton_jacobian, par.newton_matrices[c], v)
+    for j in range(v.shape[0]):
+        for a in range(BLOCK):
+            x[block_entry(j, a, par)] = v[j, a]
+
+
+def eliminate(h, slopes, kept):
+    """The factors of 1 - h J into kept; 0, or 1 if a block is singular."""
+    for j in range(slopes.shape[0]):
+        inverse = kept[j, 0]
+        onto = kept[j, 1]
+        own = kept[j, 2]
+        left = kept[j, 3]
+        onward = kept[j, 4]
+        scratch = kept[j, 5]
+        one_minus(h, slopes[j, 3], scratch)
+        if invert(scratch, inverse) != 0:
+            return 1
+        clear(onto)
+        subtract_product(-h, slopes[j, 1], inverse, onto)
+        clear(left)
+        subtract_product(h, onto, slopes[j, 4], left)
+        one_minus(h, slopes[j, 0], scratch)
+        subtract_product(h, onto, slopes[j, 2], scratch)
+        if j > 0:
+            subtract_product(1.0, left, kept[j - 1, 4], scratch)
+        if invert(scratch, own) != 0:
+            return 1
+        clear(scratch)
+        subtract_product(-h, onto, slopes[j, 5], scratch)
+        clear(onward)
+        subtract_product(1.0, own, scratch, onward)
+    return 0
+
+
+def substitute(h, slopes, kept, v):
+    """v, positions and momenta of all bodies, becomes the solution of (1 - h J) v = v."""
+    n = slopes.shape[0]
+    for j in range(n):
+        for a in range(HALF):
+            total = v[j, a]
+            for c in range(HALF):
+                total += kept[j, 1, a, c] * v[j, HALF + c]
+            if j > 0:
+                for c in range(HALF):
+                    total -= kept[j, 3, a, c] * v[j - 1, c]
+            v[j, BLOCK + a] = total
+        apply(kept[j, 2], v, j, 0)
+    for i in range(n - 1):
+        j = n - 2 - i
+        for a in range(HALF):
+            total = v[j, a]
+            for c in range(HALF):
+                total -= kept[j, 4, a, c] * v[j + 1, c]
+            v[j, a] = total
+    for j in range(n):
+        for a in range(HALF):
+            total = slopes[j, 2, a, 0] * v[j, 0]
+            for c in range(1, HALF):
+                total += slopes[j, 2, a, c] * v[j, c]
+            if j > 0:
+                for c in range(HALF):
+                    total += slopes[j, 4, a, c] * v[j - 1, c]
+            if j < n - 1:
+                for c in range(HALF):
+                    total += slopes[j, 5, a, c] * v[j + 1, c]
+            v[j, BLOCK + a] = v[j, HALF + a] + h * total
+        apply(kept[j, 0], v, j, HALF)
+
+
+def apply(matrix, v, j, first):
+    """v[j, first ..] = matrix times the scratch of v[j]."""
+    for a in range(HALF):
+        total = matrix[a, 0] * v[j, BLOCK]
+        for c in range(1, HALF):
+            total += matrix[a, c] * v[j, BLOCK + c]
+        v[j, first + a] = total
+
+
+def one_minus(h, a, out):
+    """out = 1 - h a."""
+    for i in range(HALF):
+        for k in range(HALF):
+            out[i, k] = -h * a[i, k]
+        out[i, i] += 1.0
+
+
+def clear(out):
+    """out = 0."""
+    for i in range(HALF):
+        for k in range(HALF):
+            out[i, k] = 0.0
+
+
+def subtract_product(factor, a, b, out):
+    """out -= factor a b."""
+    for i in range(HALF):
+        for l in range(HALF):
+            f = factor * a[i, l]
+            for k in range(HALF):
+                out[i, k] -= f * b[l, k]
+
+
+def invert(a, out):
+    """out = a^-1 by Gauss and Jordan with exchange of rows; a is used up. 0, or 1 if it is singular."""
+    clear(out)
+    for i in range(HALF):
+        out[i, i] = 1.0
+    for l in range(HALF):
+        m = l
+        for i in range(l + 1, HALF):
+            if abs(a[i, l].real) + abs(a[i, l].imag) > abs(a[m, l].real) + abs(a[m, l].imag):
+                m = i
+        if not abs(a[m, l].real) + abs(a[m, l].imag) > 0.0:
+            return 1
+        f = reciprocal(a[m, l])
+        for k in range(HALF):
+            upper = f * a[m, k]
+            a[m, k] = a[l, k]
+            a[l, k] = upper
+            upper = f * out[m, k]
+            out[m, k] = out[l, k]
+            out[l, k] = upper
+        for i in range(HALF):
+            if i != l:
+                f = a[i, l]
+                for k in range(HALF):
+                    a[i, k] -= f * a[l, k]
+                    out[i, k] -= f * out[l, k]
+    return 0
+
+
+def block_scratch(modes: int, bodies: int) -> dict[str, Numbers]:
+    """What the kernels here write into."""
+    return {
+        "newton_matrices": np.zeros((modes, bodies, 6, HALF, HALF), dtype=complex),
+        "newton_vectors": np.zeros((bodies, BLOCK + HALF), dtype=complex),
+        "newton_jacobian": np.zeros((bodies, 6, HALF, HALF)),
+    }

@@ -1,0 +1,329 @@
+"""The stage equations of implicit Runge-Kutta methods: stages from increments, increments from stages, sweeps.
+
+    Y_i = z + (e + sum_j mu_ij L_j),      L_i = dt b_i f(Y_i)
+
+The stages lie side by side: for each variable there is a row with its value at all stages, and one with its increments.
+What is done for all stages is then one line of numbers, which the compiler packs into vector instructions. `lanes`, the
+length of a row, is the number of stages or a little more: the stages that fill it up have weight 0 and stay at z + e.
+
+tab: s rows mu_ij, one for each j; s rows of the extrapolation, one for each j; the weights b. carry: L, then the rest.
+work: a row for the largest change of each stage; for each variable a row Y and a row L; a state, a rate, the weights of the fields, their
+relative changes in the last sweep and in the one before; the number of sweeps, the variable that changed most, and the changes of the last sweeps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CapabilityError
+from ...kernels import views
+from ...kernels.marks import Filling, Slot, Written, bind, inline, size, slot
+from ...kernels.views import View, dimension, field, field_count, field_end, momentum_rate, velocity
+from .tableaux import Collocation
+
+MOST_FIELDS = 8
+NOTHING = 1e-140  # a field smaller than this is taken for zero: changes in units of it would overflow
+REMEMBERED = 8  # changes of the last sweeps, for the message where a step fails
+LONGEST_STRAIGHT = 400  # lines of the field, all stages together, beyond which compiling them in a row takes too long
+
+
+@size
+def stage_count(tab):
+    """Number of stages."""
+    return (tab.shape[0] - 1) // 2
+
+
+@size
+def lane_count(tab):
+    """Length of a row of stages."""
+    return tab.shape[1]
+
+
+@slot
+def continue_increments(n, tab, work, carry):
+    """L from the polynomial of the last step."""
+
+
+@slot
+def move_stages(z, e, start, end, tab, work):
+    """Y of the variables start..end from L; returns their largest change."""
+
+
+@slot
+def rates(z, start, end, dt, par, tab, work):
+    """L of the variables start..end, here all of them, from Y."""
+
+
+@slot
+def velocity_rates(z, start, end, dt, par, tab, work):
+    """L of the variables start..end, here the positions, from Y."""
+
+
+@slot
+def momentum_rates(z, start, end, dt, par, tab, work):
+    """L of the variables start..end, here the momenta, from Y."""
+
+
+@slot
+def sweep(z, e, dt, par, tab, work):
+    """L from Y, then Y from L; returns the largest and the smallest relative change of a field."""
+
+
+@slot
+def evaluate(z, par, out):
+    """The field, or the part of it that is wanted."""
+
+
+def rates_through_memory(z, start, end, dt, par, tab, work):
+    """L from Y, one stage after the other: for systems of any size."""
+    n = dimension(z)
+    s = stage_count(tab)
+    lanes = lane_count(tab)
+    state = work[(2 * n + 1) * lanes : (2 * n + 1) * lanes + n]
+    rate = work[(2 * n + 1) * lanes + n : (2 * n + 1) * lanes + 2 * n]
+    for i in range(s):
+        for k in range(n):
+            state[k] = work[(2 * k + 1) * lanes + i]
+        evaluate(state, par, rate)
+        weight = dt * tab[2 * s, i]
+        for k in range(start, end):
+            work[(2 * k + 2) * lanes + i] = weight * rate[k]
+
+
+def begin(z, e, par, tab, work, carry):
+    """L from the last step, or zero if there is none; Y from it, and the weight 1 / magnitude of each field."""
+    n = dimension(z)
+    lanes = lane_count(tab)
+    if carry[n * lanes] != 0.0:
+        continue_increments(n, tab, work, carry)
+    else:
+        for k in range(n):
+            for i in range(lanes):
+                work[(2 * k + 2) * lanes + i] = 0.0
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        for k in range(start, end):
+            for i in range(lanes):
+                work[(2 * k + 1) * lanes + i] = 0.0
+        magnitude = move_stages(z, e, start, end, tab, work)  # a change from zero
+        # a field that is zero so far (a start from rest) is weighed after the first evaluation
+        work[(2 * n + 1) * lanes + 2 * n + b] = 1.0 / magnitude if magnitude > NOTHING else 0.0
+        work[(2 * n + 1) * lanes + 2 * n + MOST_FIELDS + b] = math.inf
+        start = end
+
+
+def used(z, tab):
+    """Numbers of work that the kernels here use."""
+    return (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + 3 * MOST_FIELDS + 2 + REMEMBERED
+
+
+def note(sweeps, change, z, tab, work):
+    """Keep the relative change of a sweep."""
+    here = used(z, tab) - REMEMBERED
+    work[here - 2] = sweeps
+    work[here + sweeps % REMEMBERED] = change
+
+
+def blame(change, z, par, tab, work):
+    """Keep the variable with the largest relative change, of those that Newton has just made to all stages."""
+    n = dimension(z)
+    worst = -1.0
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        weight = work[(2 * n + 1) * lane_count(tab) + 2 * n + b]
+        for i in range(stage_count(tab)):
+            for k in range(start, end):
+                if not weight * abs(change[i * n + k]) <= worst:  # also true for nan
+                    worst = weight * abs(change[i * n + k])
+                    work[used(z, tab) - REMEMBERED - 1] = k
+        start = end
+
+
+def relative(b, change, z, tab, work):
+    """The change of field b in units of its magnitude."""
+    here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + b
+    if work[here] == 0.0 and change > 0.0:
+        work[here] = 1.0 / change
+    return change * work[here]
+
+
+def move_fields(z, e, par, tab, work):
+    """Y from L; the largest and the smallest relative change, as `extremes` finds them."""
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        move_field(b, start, end, z, e, tab, work)
+        start = end
+    return extremes(z, par, tab, work)
+
+
+def move_field(b, start, end, z, e, tab, work):
+    """Y from L for field b, the variables start..end; its relative change is kept, and the last one, too."""
+    here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
+    work[here + MOST_FIELDS + b] = work[here + b]
+    work[here + b] = relative(b, move_stages(z, e, start, end, tab, work), z, tab, work)
+
+
+def extremes(z, par, tab, work):
+    """The largest relative change of a field, and the largest over pairs (positions, momenta) of the smaller of the two.
+
+    Not the smallest of all: bodies that do not turn leave their quaternions alone whatever their centres do. And not of one sweep
+    alone: from rest, positions and momenta change by turns, and one of the two always stands still, even if they run away.
+    """
+    here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + MOST_FIELDS
+    fields = field_count(par)
+    half = fields // 2
+    largest = 0.0
+    for b in range(fields):
+        largest = max(largest, work[here + b])
+    smallest = largest if half == 0 else 0.0
+    for b in range(half):  # the last of an odd number belongs to no pair
+        position = max(work[here + b], work[here + MOST_FIELDS + b])
+        momentum = max(work[here + half + b], work[here + MOST_FIELDS + half + b])
+        smallest = max(smallest, min(position, momentum))
+    return largest, smallest
+
+
+@inline
+def whole_sweep(z, e, dt, par, tab, work):
+    """All rates, then all stages."""
+    rates(z, 0, dimension(z), dt, par, tab, work)
+    return move_fields(z, e, par, tab, work)
+
+
+@inline
+def rates_by_halves(z, start, end, dt, par, tab, work):
+    """All rates, each half by its own kernel: the field as a whole need not be compiled."""
+    n = dimension(z)
+    velocity_rates(z, 0, n // 2, dt, par, tab, work)
+    momentum_rates(z, n // 2, n, dt, par, tab, work)
+
+
+@inline
+def sweep_by_halves(z, e, dt, par, tab, work):
+    """The positions, then the momenta at the new positions.
+
+    If H_p does not depend on q, the error falls in one such sweep as in two whole ones.
+    """
+    n = dimension(z)
+    half = n // 2
+    velocity_rates(z, 0, half, dt, par, tab, work)
+    start = 0
+    for b in range(field_count(par)):
+        end = field_end(b, par)
+        if start == half:
+            momentum_rates(z, half, n, dt, par, tab, work)
+        move_field(b, start, end, z, e, tab, work)
+        start = end
+    return extremes(z, par, tab, work)
+
+
+def noted(work: NDArray[np.float64], n: int, tab: NDArray[np.float64]) -> tuple[int, list[float]]:
+    """The variable that changed most, and the relative changes of the last sweeps, oldest first."""
+    here = used(np.empty(n), tab) - REMEMBERED
+    sweeps = int(work[here - 2])
+    last = range(max(2, sweeps + 1 - REMEMBERED), sweeps + 1)
+    return int(work[here - 1]), [float(work[here + k % REMEMBERED]) for k in last]
+
+
+def lanes_for(s: int) -> int:
+    """Stages in a row: 1, 2, 4, or whole rows of 8, so that nothing is left over by vector registers."""
+    return s if s <= 2 else 4 if s <= 4 else -(-s // 8) * 8
+
+
+def table(t: Collocation) -> NDArray[np.float64]:
+    """tab of a tableau."""
+    s = t.stages
+    tab = np.zeros((2 * s + 1, lanes_for(s)))
+    tab[:s, :s], tab[s : 2 * s, :s], tab[2 * s, :s] = t.mu.T, t.extrapolation.T, t.b
+    return tab
+
+
+def fills(view: View, s: int) -> Mapping[Slot, Filling]:
+    """What fills the slots and sizes of this module for s stages on this view."""
+    n, lanes = view.dimension, lanes_for(s)
+    fields = view.fills.get(field_count, 0)  # in joint form, where par counts them, there are six at most
+    if isinstance(fields, int) and fields > MOST_FIELDS:
+        raise CapabilityError(
+            f"it has {fields} fields, and stages keep the changes of {MOST_FIELDS}", do="join fields of like magnitude"
+        )
+    given: dict[Slot, Filling] = {
+        stage_count: s,
+        lane_count: lanes,
+        continue_increments: _continuation(s, lanes),
+        move_stages: _stages(s, lanes),
+    }
+    given[rates] = bind(rates_through_memory, {evaluate: field})
+    if view.name == "canonical":
+        given[sweep] = sweep_by_halves
+        if not view.literal:
+            given[rates] = rates_by_halves
+        parts = {velocity_rates: (velocity, range(n // 2)), momentum_rates: (momentum_rate, range(n // 2, n))}
+    else:
+        given[sweep] = whole_sweep
+        parts = {rates: (field, range(n))}
+    registers = view.fills.get(views.registers)
+    straight = isinstance(registers, Written) and lanes * registers.text.count("\n") <= LONGEST_STRAIGHT
+    for part, (kernel, variables) in parts.items():
+        if straight and isinstance(registers, Written):
+            inlined = {views.registers: replace(registers, inline=True)}
+            given[part] = bind(_straight_rates(s, lanes, n, variables), inlined)
+        else:
+            given[part] = bind(rates_through_memory, {evaluate: kernel})
+    return given
+
+
+def _straight_rates(s: int, lanes: int, n: int, variables: range) -> Written:
+    """L from Y on scalars, everything read before anything is written: arrays may alias, scalars do not."""
+    lines = ["def straight_rates(z, start, end, dt, par, tab, work):"]
+    lines += [f"    weight{i} = dt * tab[{2 * s}, {i}]" for i in range(lanes)]
+    for i in range(lanes):
+        state = ", ".join(f"work[{(2 * k + 1) * lanes + i}]" for k in range(n))
+        lines.append(f"    {', '.join(f'r{i}_{k}' for k in range(n))}, = registers({state}, par)")
+    lines += [f"    work[{(2 * k + 2) * lanes + i}] = weight{i} * r{i}_{k}" for k in variables for i in range(lanes)]
+    return Written("straight_rates", "\n".join(lines), __name__, (("registers", views.registers),))
+
+
+def _continuation(s: int, lanes: int) -> Written:
+    lines = ["def continue_increments(n, tab, work, carry):", *_rows(s, first=s), "    for k in range(n):"]
+    lines += [f"        l{j} = carry[k * {lanes} + {j}]" for j in range(s)]
+    lines += [f"        guess{i} = {_combination(s, i)}" for i in range(lanes)]
+    lines += [f"        work[(2 * k + 2) * {lanes} + {i}] = guess{i}" for i in range(lanes)]
+    return Written("continue_increments", "\n".join(lines), __name__)
+
+
+def _stages(s: int, lanes: int) -> Written:
+    """Y from L, row by row, and the largest change."""
+    lines = ["def move_stages(z, e, start, end, tab, work):", *_rows(s, first=0)]
+    lines += [f"    work[{i}] = 0.0" for i in range(lanes)]
+    lines += ["    for k in range(start, end):", "        before = z[k]", "        rest = e[k]"]
+    lines += [f"        l{j} = work[(2 * k + 2) * {lanes} + {j}]" for j in range(s)]
+    lines += [f"        old{i} = work[(2 * k + 1) * {lanes} + {i}]" for i in range(lanes)]
+    lines += [f"        largest{i} = work[{i}]" for i in range(lanes)]
+    lines += [f"        y{i} = before + (rest + {_combination(s, i)})" for i in range(lanes)]
+    lines += [f"        change{i} = abs(y{i} - old{i})" for i in range(lanes)]
+    lines += [f"        largest{i} = change{i} if change{i} > largest{i} else largest{i}" for i in range(lanes)]
+    lines += [f"        work[(2 * k + 1) * {lanes} + {i}] = y{i}" for i in range(lanes)]
+    lines += [f"        work[{i}] = largest{i}" for i in range(lanes)]
+    lines += ["    largest = 0.0", f"    for i in range({lanes}):"]
+    lines += ["        largest = work[i] if work[i] > largest else largest", "    return largest"]
+    return Written("move_stages", "\n".join(lines), __name__)
+
+
+def _rows(s: int, *, first: int) -> list[str]:
+    return [f"    row{j} = tab[{first + j}]" for j in range(s)]
+
+
+def _combination(s: int, i: int) -> str:
+    """sum_j row_j[i] l_j, in pairs: short chains of additions, small rounding errors."""
+    terms = [f"row{j}[{i}] * l{j}" for j in range(s)]
+    while len(terms) > 1:
+        terms = [f"({' + '.join(terms[j : j + 2])})" for j in range(0, len(terms), 2)]
+    return terms[0]

@@ -1,0 +1,1 @@
+"""Splittings, partitioned methods and their compositions."""

@@ -1,0 +1,277 @@
+"""Symplectic Euler and Stormer-Verlet for any H(q, p); explicit where H is separable.
+
+EulerA: q1 = q0 + h H_p(q1, p0), p1 = p0 - h H_q(q1, p0)   (q implicit)
+EulerB: p1 = p0 - h H_q(q0, p1), q1 = q0 + h H_p(q0, p1)   (p implicit), the adjoint of EulerA
+
+named as in section 3.4.2 of the thesis behind the chains. [hairer2003]. z = (q, p); rates go through work (n), stage values through work (2 n).
+Where H is separable the force at the end of a step is that at the start of the next: it is kept in carry
+(n numbers and a flag), so that a step costs one evaluation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ...errors import InputError
+from ...kernels.marks import bind, slot
+from ...kernels.summation import add
+from ...kernels.views import NOT_CONVERGED, Flag, View, dimension, drift, force, kick, momentum_rate, velocity
+from ..base import Bounded, Exact, Method, Stepper, Traits, register
+from ..runge_kutta.iteration import DONE, FAILED, judge
+
+
+@slot
+def implicit_rate(z, par, out):
+    """The half of the field whose own variable is implicit."""
+
+
+@slot
+def first_euler(z, e, dt, par, work):
+    """The Euler method that makes the first half of a Verlet step."""
+
+
+@slot
+def second_euler(z, e, dt, par, work):
+    """The Euler method that makes the second half of a Verlet step."""
+
+
+def solve_half(z, e, h, par, work, start, end):
+    """x = z + (e + h rate(x)) for the variables start..end, the others fixed at z; x stays in work[n:]."""
+    n = dimension(z)
+    y = work[n : 2 * n]
+    magnitude = 0.0
+    for k in range(n):
+        y[k] = z[k]
+    for k in range(start, end):
+        magnitude = max(magnitude, abs(z[k]))
+    best = math.inf
+    worse = 0
+    sweep = 0
+    while True:
+        implicit_rate(y, par, work[:n])
+        change = 0.0
+        for k in range(start, end):
+            x = z[k] + (e[k] + h * work[k])
+            change = max(change, abs(x - y[k]))
+            magnitude = max(magnitude, abs(x))
+            y[k] = x
+        sweep += 1
+        if change > 0.0:
+            change /= magnitude
+        decision, best, worse = judge(change, change, best, worse, sweep)
+        if decision == DONE:
+            return 0
+        if decision == FAILED:
+            return NOT_CONVERGED
+
+
+def euler_a(z, e, dt, par, work):
+    """q implicit, p explicit."""
+    n = dimension(z)
+    half = n // 2
+    status = bound_to_position(z, e, dt, par, work, 0, half)
+    if status != 0:
+        return status
+    momentum_rate(work[n : 2 * n], par, work[:n])
+    for k in range(n):
+        add(z, e, k, dt * work[k])
+    return 0
+
+
+def euler_b(z, e, dt, par, work):
+    """p implicit, q explicit."""
+    n = dimension(z)
+    half = n // 2
+    status = bound_to_momentum(z, e, dt, par, work, half, n)
+    if status != 0:
+        return status
+    velocity(work[n : 2 * n], par, work[:n])
+    for k in range(n):
+        add(z, e, k, dt * work[k])
+    return 0
+
+
+@slot
+def bound_to_momentum(z, e, h, par, work, start, end):
+    """`solve_half` with the rate of the momenta."""
+
+
+@slot
+def bound_to_position(z, e, h, par, work, start, end):
+    """`solve_half` with the rate of the positions."""
+
+
+IMPLICIT = {
+    bound_to_momentum: bind(solve_half, {implicit_rate: momentum_rate}),
+    bound_to_position: bind(solve_half, {implicit_rate: velocity}),
+}
+
+
+def euler_step(z, e, dt, par, tab, work, carry):
+    """One Euler step."""
+    return first_euler(z, e, dt, par, work)
+
+
+def verlet_step(z, e, dt, par, tab, work, carry):
+    """Half a step of each Euler method. A failure in the second half leaves z as it was."""
+    n = dimension(z)
+    for k in range(n):
+        work[2 * n + k] = z[k]
+        work[3 * n + k] = e[k]
+    status = first_euler(z, e, 0.5 * dt, par, work)
+    if status == 0:
+        status = second_euler(z, e, 0.5 * dt, par, work)
+    if status != 0:
+        for k in range(n):
+            z[k] = work[2 * n + k]
+            e[k] = work[3 * n + k]
+    return status
+
+
+def drift_kick(z, e, dt, par, tab, work, carry):
+    """EulerA of a separable H."""
+    status = drift(z, e, dt, par, work)
+    if status != 0:
+        return status
+    force(z, par, work)
+    return kick(z, e, dt, par, work)
+
+
+def kick_drift(z, e, dt, par, tab, work, carry):
+    """EulerB of a separable H."""
+    force(z, par, work)
+    status = kick(z, e, dt, par, work)
+    if status != 0:
+        return status
+    return drift(z, e, dt, par, work)
+
+
+def kick_drift_kick(z, e, dt, par, tab, work, carry):
+    """StormerVerlet A of a separable H."""
+    n = dimension(z)
+    if carry[n] == 0.0:
+        force(z, par, carry)
+    kick(z, e, 0.5 * dt, par, carry)
+    drift(z, e, dt, par, work)
+    force(z, par, carry)
+    carry[n] = 1.0
+    return kick(z, e, 0.5 * dt, par, carry)
+
+
+def drift_kick_drift(z, e, dt, par, tab, work, carry):
+    """StormerVerlet B of a separable H."""
+    drift(z, e, 0.5 * dt, par, work)
+    force(z, par, work)
+    kick(z, e, dt, par, work)
+    return drift(z, e, 0.5 * dt, par, work)
+
+
+KEEPS = (Exact("linear"), Exact("bilinear"), Bounded("energy"))
+
+
+class _Partitioned(Method):
+    """A method on the canonical view that is explicit where H is separable."""
+
+    def traits_on(self, view: View) -> Traits:
+        return replace(self.traits, explicit=Flag.SEPARABLE in view.flags)
+
+    needs = ("canonical",)
+
+    def _stepper(self, view: View, explicit, implicit) -> Stepper:
+        n = view.dimension
+        kernel = explicit if Flag.SEPARABLE in view.flags else implicit
+        return Stepper(kernel, np.zeros((1, 1)), 4 * n, n + 1)
+
+
+@register
+@dataclass(frozen=True)
+class EulerA(_Partitioned):
+    """Symplectic Euler method with q implicit: q1 = q0 + dt H_p(q1, p0), p1 = p0 - dt H_q(q1, p0).
+
+    Order 1, symplectic; explicit (drift, then kick) where H is separable. Keeps bilinear invariants q^T B p.
+    Prefer `StormerVerlet`: order 2 at the same cost.
+
+    References
+    ----------
+    [devogelaere1956], [hairer2006] section I.1.2
+    """
+
+    stated: ClassVar[Mapping[str, str]] = {"implicit": "q"}
+    formerly = "EulerB"
+
+    def stepper(self, view: View) -> Stepper:
+        return self._stepper(view, drift_kick, bind(euler_step, {first_euler: euler_a, **IMPLICIT}))
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(1, True, False, True, KEEPS, ("devogelaere1956", "hairer2006"), 2.0)
+
+
+@register
+@dataclass(frozen=True)
+class EulerB(_Partitioned):
+    """Symplectic Euler method with p implicit: p1 = p0 - dt H_q(q0, p1), q1 = q0 + dt H_p(q0, p1).
+
+    The adjoint of `EulerA`, with the same properties: order 1, symplectic, explicit (kick, then drift) where H is separable.
+
+    References
+    ----------
+    [devogelaere1956], [hairer2006] section I.1.2
+    """
+
+    stated: ClassVar[Mapping[str, str]] = {"implicit": "p"}
+    formerly = "EulerA"
+
+    def stepper(self, view: View) -> Stepper:
+        return self._stepper(view, kick_drift, bind(euler_step, {first_euler: euler_b, **IMPLICIT}))
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(1, True, False, True, KEEPS, ("devogelaere1956", "hairer2006"), 2.0)
+
+
+@register
+@dataclass(frozen=True)
+class StormerVerlet(_Partitioned):
+    """Stormer-Verlet method for any H.
+
+    Variant A is EulerB over dt/2, then EulerA over dt/2 (kick, drift, kick where H is separable); variant B is
+    EulerA, then EulerB (drift, kick, drift). Order 2, symplectic, symmetric; keeps bilinear invariants q^T B p.
+    One evaluation per step where H is separable. The base of `Composition`.
+
+    Parameters
+    ----------
+    variant : "A" or "B"; their results differ at order dt^2
+
+    References
+    ----------
+    [hairer2003]
+    """
+
+    variant: Literal["A", "B"] = "A"
+
+    def __post_init__(self) -> None:
+        if self.variant not in ("A", "B"):
+            raise InputError(
+                f"variant = {self.variant!r} is not known", where="StormerVerlet.variant", do='choose "A" or "B"'
+            )
+
+    def stepper(self, view: View) -> Stepper:
+        if self.variant == "A":
+            implicit = bind(verlet_step, {first_euler: euler_b, second_euler: euler_a, **IMPLICIT})
+            return self._stepper(view, kick_drift_kick, implicit)
+        implicit = bind(verlet_step, {first_euler: euler_a, second_euler: euler_b, **IMPLICIT})
+        return self._stepper(view, drift_kick_drift, implicit)
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(2, True, True, True, KEEPS, ("hairer2003",), 2.0)
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        return cls("A"), cls("B")

@@ -1,0 +1,1 @@
+"""Power series of the solution, written from the field."""

@@ -1,0 +1,212 @@
+"""How accurate the path of a run is: what `run.error()` finds out.
+
+The audit tells what is kept; a method may keep everything and yet be far off. So the motion is followed again with half the step
+and with twice the step, from the same start. With x_h the path for step h and p the order of the method
+
+    x_h - x(t) = (x_h - x_{h/2}) / (1 - 2^-p) + higher powers of h        (Richardson's extrapolation)
+
+as long as the step is short enough; then the differences shrink by 2^p with each halving, which is looked at: where they do not,
+the paths have separated (the step is too long, or the motion is chaotic), and the difference is reported as it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf, log2, pi
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CatenaWarning, InputError, StepFailure
+from ..text.named_rows import NamedRows
+
+if TYPE_CHECKING:
+    from .plan import Plan
+    from .runs import Run
+
+Array = NDArray[np.float64]
+Regime = Literal["asymptotic", "unchecked", "separated", "round-off"]
+
+ORDER_WITHIN = 0.5  # of the declared order the measured one is believed
+NEAR = 0.1  # of the extent of a field: paths farther apart have separated, however their difference shrinks
+ROUND_OFF = 1e-12  # of that extent: differences below it are not those of the method any more
+
+TOLD = {
+    "asymptotic": "the difference shrinks with the order of the method: the errors are extrapolated",
+    "unchecked": "the run with twice the step failed: the errors are extrapolated, but not checked",
+    "separated": "the paths have separated: the step is too long, or the motion chaotic; these are differences, not errors",
+    "round-off": "the difference is that of rounding: the errors are at most about as large",
+}
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """Error of one field: at the end, and the largest along the run; for an orientation the angle in rad."""
+
+    field: str
+    end: float
+    worst: float
+    unit: str
+
+
+@dataclass(frozen=True, repr=False)
+class PathError(NamedRows[FieldError]):
+    """How accurate a path is; prints as a short table. `error["position"]` is the row of a field.
+
+    Attributes
+    ----------
+    rows : one for each field
+    t_end : time of the end
+    regime : "asymptotic": the errors are extrapolated; "unchecked": the same, but the run with twice the step failed; "separated":
+        the step is too long or the motion chaotic, and these are only differences of two paths; "round-off"
+    order, measured_order : of the method, and as the three paths show it; None where it cannot be told
+    """
+
+    _naming: ClassVar[str] = "field"
+    _unknown: ClassVar[tuple[str, str]] = ("there is no field {}", "error")
+
+    rows: tuple[FieldError, ...]
+    t_end: float
+    regime: Regime
+    order: int
+    measured_order: float | None
+
+    def _lines(self) -> list[tuple[str, str, str]]:
+        named = [(f"{row.field} ({row.unit})" if row.unit else row.field, row) for row in self.rows]
+        return [(name, f"{row.end:.2e}", f"{row.worst:.2e}") for name, row in named]
+
+    def _below(self) -> str:
+        found = "" if self.measured_order is None else f" (order {self.order}, measured {self.measured_order:.1f})"
+        return TOLD[self.regime] + found
+
+    def __repr__(self) -> str:
+        lines = [("error of", f"at t = {self.t_end:.6g}", "largest"), *self._lines()]
+        widths = [max(len(line[column]) for line in lines) for column in range(3)]
+        table = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in lines]
+        return "\n".join([*table, self._below()])
+
+    def _repr_html_(self) -> str:
+        from ..text.markup import html_table
+
+        table = html_table(self._lines(), headings=("error of", f"at t = {self.t_end:.6g}", "largest"))
+        return f"{table}<p>{self._below()}</p>"
+
+
+def path_error(run: Run, *, t_end: float | None = None) -> PathError:
+    """Follow the motion of a run again with half and with twice the step, and compare.
+
+    It costs two and a half times the run. Positions and the like are compared by distance, orientations by the angle between
+    them (so the sign of a quaternion does not matter), other fields by their largest component; of several bodies the worst counts.
+
+    Parameters
+    ----------
+    run : a run, in memory or stored
+    t_end : time until which the path is looked at, to the last sample before it; the end of the run if None
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> run = ct.simulate(ct.problems.kepler(e=0.3), method=ct.RK4(), dt=0.05, t_end=5.0)
+    >>> error = run.error()
+    >>> error.regime, f"{error['q'].end:.0e}"
+    ('asymptotic', '9e-06')
+    """
+    every, plan = run.plan.every, run.plan
+    steps = run.steps
+    if t_end is not None:
+        if not isinstance(t_end, (int, float)) or not plan.t0 < t_end < inf:
+            raise InputError(f"t_end = {t_end!r}", where="error.t_end", do=f"give a time after the start, {plan.t0:g}")
+        steps = int((t_end - plan.t0) / plan.dt * (1.0 + 1e-9))
+    if steps > run.steps:
+        raise InputError(
+            f"t_end = {t_end:g} is beyond the end of the run, {float(plan.times(run.steps)):g}", where="error.t_end",
+            do="leave it out, or continue the run first",
+        )  # fmt: skip
+    samples = steps // every
+    if samples < 2:
+        raise InputError(
+            f"there are {samples} samples after the start",
+            where="error",
+            do="look at a longer part, or sample more often",
+        )
+    names = [field.name for field in plan.system.fields]
+    here = {name: np.asarray(run._samples()[name][: samples + 1]) for name in names}
+    fine = _again(plan, plan.dt / 2, 2 * every, 2 * samples * every)
+    if fine is None:
+        raise InputError(
+            "the run with half the step failed", where="error", do="look at an earlier t_end, or use another method"
+        )
+    coarse = _again(plan, 2 * plan.dt, every, samples // 2 * every)
+    differences = {name: _distance(name, plan, here[name], fine[name]) for name in names}
+    wide = {} if coarse is None else {name: _distance(name, plan, here[name][::2], coarse[name]) for name in names}
+    extents = {name: _extent(name, here[name]) for name in names}
+    measured = _measured_order(wide, differences, extents)
+    apart = max(float(d.max()) / extents[name] for name, d in differences.items())
+    regime = _regime(plan, apart, measured, failed=coarse is None)
+    order = plan.method.traits.order
+    rows = []
+    for name, d in differences.items():
+        # a field may converge faster than the others; more than the difference its error is in any case
+        own = _measured_order(wide, {name: d}, extents)
+        factor = 1.0 / (1.0 - 2.0 ** -max(order, own or 0.0)) if regime in ("asymptotic", "unchecked") else 1.0
+        unit = "rad" if name == "orientation" else ""
+        rows.append(FieldError(name, factor * float(d[-1]), factor * float(d.max()), unit))
+    return PathError(tuple(rows), float(plan.times(samples * every)), regime, order, measured)
+
+
+def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | None:
+    """The samples of the same motion with another step; None if it could not be followed."""
+    from .simulation import run_plan
+
+    other = replace(plan, dt=dt, every=every, sections=(), events=())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CatenaWarning)  # said of the run itself
+        try:
+            found = run_plan(other, steps, out=None, progress=False)._samples()
+            return {field.name: np.asarray(found[field.name]) for field in plan.system.fields}
+        except StepFailure:
+            return None
+
+
+def _distance(name: str, plan: Plan, one: Array, other: Array) -> Array:
+    """How far apart two paths are in a field, along time; of several bodies the worst."""
+    dims = next(field.dims for field in plan.system.fields if field.name == name)
+    apart: Array
+    if name == "orientation":
+        # |q - r| = 2 sin(angle/4) for the nearer of r and -r
+        chord = np.minimum(np.linalg.norm(one - other, axis=-1), np.linalg.norm(one + other, axis=-1))
+        apart = 4.0 * np.arcsin(np.minimum(chord / 2.0, 1.0))
+    elif dims and dims[-1] == "xyz":
+        apart = np.linalg.norm(one - other, axis=-1)
+    else:
+        apart = np.abs(one - other)
+    return apart.reshape(len(one), -1).max(axis=1)
+
+
+def _measured_order(
+    wide: Mapping[str, Array], narrow: Mapping[str, Array], extents: Mapping[str, float]
+) -> float | None:
+    """log2 of the ratio of both differences, over the samples that all three paths share; None if it cannot be told."""
+    shared = [(wide[name], d[::2], extents[name]) for name, d in narrow.items() if name in wide]
+    both = [float(np.linalg.norm([np.linalg.norm(pair[k]) / pair[2] for pair in shared])) for k in (0, 1)]
+    return log2(both[0] / both[1]) if min(both) > 0.0 and np.isfinite(both).all() else None
+
+
+def _extent(name: str, values: Array) -> float:
+    """How large a field is along a path."""
+    return pi if name == "orientation" else float(np.abs(values).max()) or 1.0
+
+
+def _regime(plan: Plan, apart: float, measured: float | None, *, failed: bool) -> Regime:
+    """How the difference of two paths is to be read, from its largest size in units of the extent of its field."""
+    if apart <= ROUND_OFF:
+        return "round-off"
+    if not apart <= NEAR:  # nan, too
+        return "separated"
+    if failed:
+        return "unchecked"
+    fits = measured is not None and abs(measured - plan.method.traits.order) <= ORDER_WITHIN
+    return "asymptotic" if fits else "separated"

@@ -1,0 +1,206 @@
+"""The audit of an ensemble: the verdict that each member would get as a single run, without its samples.
+
+Of each invariant only the largest deviation from the start, the sums of the deviations over the 40 blocks of `catena.running.auditing` and
+the size of its terms are kept while the samples come; the drift is fitted to block means, so nothing is lost. Jumps are looked for
+in these means only: what a single run finds between them, such as many jumps in a row, is not seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...systems.base import Invariant
+from ...text.markup import html_table
+from ...text.named_rows import NamedRows
+from ...text.plain import Json
+from ..auditing import (
+    FEWEST_SAMPLES,
+    SEVERITY,
+    Promise,
+    Sizes,
+    alarm_level,
+    fit_drift,
+    judge,
+    largest_jump,
+    left_by_uneven_blocks,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+NAMED = 8  # members that a line names
+
+
+def measured_in(
+    sums: Array, worst: Array, edges: Integers, interval: float, invariants: Sequence[Invariant]
+) -> tuple[Array, Array, Array]:
+    """Drifts, their errors and the sizes of the largest jumps (m, k), from the block sums (m, blocks, k) of samples so far apart
+    in time, and their largest deviations (m, k); too few samples have drifts that are nan and no jumps."""
+    if edges[-1] < FEWEST_SAMPLES:
+        unknown = np.full((len(sums), sums.shape[2]), np.nan)
+        return unknown, unknown, np.zeros(unknown.shape)
+    center = (edges[:-1] + edges[1:] - 1) / 2 * interval
+    means = np.moveaxis(sums / np.diff(edges)[:, None], 1, 2)
+    level = np.array([alarm_level(len(invariants), one.width) for one in invariants for _ in range(one.width)])
+    continuous = np.array([one.continuous for one in invariants for _ in range(one.width)])
+    jump = largest_jump(means)[0]
+    resolved = continuous & (jump > left_by_uneven_blocks(edges) * worst)
+    return *fit_drift(center, means, level), np.where(resolved, jump, 0.0)
+
+
+@dataclass(frozen=True)
+class EnsembleAuditRow:
+    """One invariant over all members that did not fail.
+
+    Attributes
+    ----------
+    quantity : name of the invariant
+    worst, member : largest magnitude of the deviation from the start, and the member that has it; 0 and None if all failed
+    promised : kind of the promise, as for a single run
+    verdicts : verdict -> number of members; each is the verdict that a single run would get
+    contradicting : the members whose verdict is worse than the promise
+    """
+
+    quantity: str
+    worst: float
+    member: int | None
+    promised: str
+    verdicts: dict[str, int]
+    contradicting: tuple[int, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class EnsembleAudit(NamedRows[EnsembleAuditRow]):
+    """All invariants of an ensemble, promised against measured; prints as a table.
+
+    Attributes
+    ----------
+    rows : one for each quantity
+    members, failed : how many there are, and how many of them could not be followed to the end
+    damaged : members that end in a state that changes what they mean, such as a chain with a torn link; unknown, and so empty,
+        where the final states were not kept
+    remarks : what else must be known to read it, such as that two programs computed it
+    """
+
+    _naming: ClassVar[str] = "quantity"
+    _unknown: ClassVar[tuple[str, str]] = ("no quantity {} was audited", "audit")
+
+    rows: tuple[EnsembleAuditRow, ...]
+    members: int
+    failed: int
+    damaged: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether no verdict of a member contradicts the promise, and none was damaged."""
+        return not self.damaged and not any(row.contradicting for row in self.rows)
+
+    def to_dict(self) -> dict[str, dict[str, Json]]:
+        """Rows by quantity, as plain values for JSON."""
+        return {row.quantity: {k: v for k, v in vars(row).items() if k != "quantity"} for row in self.rows}
+
+    def __str__(self) -> str:
+        lines = [HEADINGS, *map(_cells, self.rows)]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        lines.insert(1, tuple("-" * width for width in widths))
+        table = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([*table, self._counts])
+
+    @property
+    def _counts(self) -> str:
+        """How many members there are, failed, and were damaged, with the numbers of the last ones."""
+        counts = f"{self.members} members" + (f", {self.failed} failed" if self.failed else "")
+        if self.damaged:
+            named = ", ".join(map(str, self.damaged[:NAMED])) + (" ..." if len(self.damaged) > NAMED else "")
+            counts += f", {len(self.damaged)} torn: {named}"
+        return "\n".join([counts, *self.remarks])
+
+    __repr__ = __str__
+
+    def __rich__(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(caption=Text(self._counts), caption_justify="left")
+        for heading in HEADINGS:
+            table.add_column(heading, justify="right" if heading in ("worst", "member") else "left")
+        for row in self.rows:
+            table.add_row(*map(Text, _cells(row)), style="red" if row.contradicting else None)
+        return table
+
+    def _repr_html_(self) -> str:
+        return html_table(map(_cells, self.rows), headings=HEADINGS) + f"<p>{escape(self._counts)}</p>"
+
+
+HEADINGS = ("quantity", "worst", "member", "promised", "members by verdict")
+
+
+def _cells(row: EnsembleAuditRow) -> tuple[str, ...]:
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items())
+    return row.quantity, f"{row.worst:.3e}", str(row.member), row.promised, counts
+
+
+def assess_members(
+    quantity: str,
+    members: Integers,
+    worst: Array,
+    drift: Array,
+    drift_error: Array,
+    jump: Array,
+    *,
+    samples: int,
+    steps: int,
+    duration: float,
+    scale: Array,
+    promised: str,
+    rows: int,
+    start: Array,
+    sizes: Sizes,
+    lasting: Array,
+    continuous: bool,
+) -> EnsembleAuditRow:
+    """Judge one quantity, with k components, of m members, each by the rules of `catena.running.auditing.assess`.
+
+    Parameters
+    ----------
+    quantity : name of the invariant
+    members : (m,) their numbers
+    worst, drift, drift_error, jump : (m, k), as for `catena.running.auditing.judge`
+    samples, steps, duration : of each member
+    scale : (m,) largest magnitude of the terms that make the quantity up
+    promised : "exact", "bounded", "drifts", "needed" or "none"
+    rows : number of quantities that are judged
+    start : (m, k) first values
+    sizes : with `seen` (m, k) and `usual` (m, 1)
+    lasting : (m, k) deviations that last, see `catena.running.auditing.size`; nan where they are not known
+    continuous : whether the motion keeps the quantity, and it is a continuous function of the state
+    """
+    promise = Promise.of(promised)
+    level = alarm_level(rows, worst.shape[1])
+    severity = judge(
+        worst, drift, drift_error, jump,
+        samples=samples, steps=steps, duration=duration, scale=scale[:, None], promise=promise, level=level,
+        start=start, seen=sizes.seen, large=continuous & sizes.large(lasting, scale[:, None]),
+    ).max(axis=1)  # fmt: skip
+    largest = sizes.seen.max(axis=1)
+    contradicts = np.array([promise.contradicted_by(verdict) for verdict in SEVERITY])
+    return EnsembleAuditRow(
+        quantity=quantity,
+        worst=float(largest.max(initial=0.0)),
+        member=int(members[largest.argmax()]) if len(members) else None,
+        promised=promise.kind,
+        verdicts={
+            v: int(n) for v, n in zip(SEVERITY, np.bincount(severity, minlength=len(SEVERITY)), strict=True) if n
+        },
+        contradicting=tuple(members[contradicts[severity]].tolist()),
+    )

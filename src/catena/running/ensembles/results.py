@@ -1,0 +1,273 @@
+"""What came out of an ensemble, in memory or stored: states, samples, failures, audit.
+
+Either way it is a set of columns along `member`, see `columns_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError, StepFailure
+from ...kernels.views import OK
+from ...store import Column, Stream, read_attributes
+from ..auditing import Sizes
+from ..origin import Origin, changes, origins_in
+from ..runs import read_store
+from ..simulation import explained
+from .auditing import EnsembleAudit, assess_members
+from .members import Batch, Job
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+MEASURED = ("worst", "seen", "lasting", "drift", "drift_error", "jump")  # of each number of an invariant
+
+OLDER = {"seen": "worst", "lasting": "worst", "usual": "scale"}  # what stores have that were written before these
+
+
+def streams_of(job: Job) -> tuple[Stream, ...]:
+    """The columns along `member`, and the times of the samples, if they are kept."""
+    times = Column("time", attributes={"long_name": "time"})
+    fields = [
+        Column(f.name, f.shape, f.dims, {"long_name": f.about or f.name})
+        for f in (*job.system.fields, *job.system.invariants)
+    ]
+
+    def named(prefix: str) -> list[Column]:
+        return [Column(prefix + c.name, c.shape, c.dims, c.attributes) for c in (times, *fields)]
+
+    columns = named("start_") + (named("final_") if job.keep != "nothing" else [])
+    columns.append(Column("status", attributes={"long_name": "0, or the code of the failure"}))
+    columns.append(Column("steps", attributes={"long_name": "steps made"}))
+    for f in job.system.invariants:
+        for what, about in (
+            ("worst", "largest deviation in the samples"), ("seen", "largest deviation in the samples or between them"),
+            ("lasting", "mean over blocks of the magnitude of the mean deviation"), ("drift", "drift per time"),
+            ("drift_error", "error of the drift"), ("jump", "largest jump"),
+        ):  # fmt: skip
+            columns.append(
+                Column(f"{f.name}_{what}", f.shape, f.dims, {"long_name": f"{about} of {f.about or f.name}"})
+            )
+        columns.append(Column(f"{f.name}_scale", attributes={"long_name": "largest of the terms that make it up"}))
+        columns.append(
+            Column(f"{f.name}_usual", attributes={"long_name": "mean over time of the largest of these terms"})
+        )
+    if not job.kept_rows:
+        return (Stream("members", "member", tuple(columns)),)
+    columns += [Column(c.name, (job.rows, *c.shape), ("time", *c.dims), c.attributes) for c in fields]
+    return Stream("members", "member", tuple(columns)), Stream("times", "time", (times,), fixed=job.rows)
+
+
+def older_streams_of(job: Job) -> tuple[Stream, ...]:
+    """The same without what stores that were written earlier lack."""
+    lacks = {f"{invariant.name}_{what}" for invariant in job.system.invariants for what in OLDER}
+    return tuple(
+        replace(stream, columns=tuple(column for column in stream.columns if column.name not in lacks))
+        for stream in streams_of(job)
+    )
+
+
+def columns_of(job: Job, times: Array, batch: Batch) -> dict[str, Array]:
+    """The columns along `member` of a batch whose members start at these times."""
+    system = job.system
+    columns = {f"start_{name}": values for name, values in system.columns(batch.start).items()}
+    columns["start_time"] = times
+    if job.keep != "nothing":
+        columns |= {f"final_{name}": values for name, values in system.columns(batch.final).items()}
+        columns["final_time"] = times + batch.made * job.dt
+    columns["status"], columns["steps"] = batch.status.astype(float), batch.made.astype(float)
+    first = 0
+    for f in system.invariants:
+        part = slice(first, first + f.width)
+        first += f.width
+        for what in MEASURED:
+            columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].reshape(-1, *f.shape)
+        for what in ("scale", "usual"):
+            columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].max(axis=1)
+    if job.kept_rows:
+        rows = batch.samples.reshape(-1, batch.samples.shape[-1])
+        for name, values in system.columns(rows).items():
+            columns[name] = values.reshape(len(batch), job.rows, *values.shape[1:])
+    return columns
+
+
+def sample_times(job: Job, times: Array) -> Array:
+    """Times of the samples, which are the same for all members if they are kept."""
+    return times[0] + np.arange(job.rows) * job.every * job.dt
+
+
+class Failure(NamedTuple):
+    """A member that could not be followed to the end, and why."""
+
+    member: int
+    failure: StepFailure
+
+
+class Ensemble:
+    """What came out of many starts: read by `final` and `data`, judged by `audit`; `failures` tells who fell out."""
+
+    origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
+
+    def __init__(self, job: Job, columns: Mapping[str, Array]) -> None:
+        self.system, self.method = job.system, job.method
+        self.dt, self.steps, self.every, self.keep = job.dt, job.steps, job.every, job.keep
+        self._job, self._columns = job, columns
+
+    @classmethod
+    def of(cls, job: Job, times: Array, batch: Batch) -> Ensemble:
+        """The ensemble in memory whose members started at these times."""
+        columns = columns_of(job, times, batch)
+        return cls(job, columns | {"time": sample_times(job, times)} if job.kept_rows else columns)
+
+    def __len__(self) -> int:
+        return len(self._column("status"))
+
+    @cached_property
+    def final(self) -> xarray.Dataset:
+        """The last states, fields, invariants and time along `member`; of a failed member that before the failing step."""
+        if self.keep == "nothing":
+            raise InputError("the states were not kept", where="Ensemble.final", do='run it with keep="final"')
+        return self._dataset({f"final_{name}": name for name in ("time", *self._names)})
+
+    @cached_property
+    def data(self) -> xarray.Dataset:
+        """The samples, fields and invariants along `member` and `time`; nan where a member had failed."""
+        if self.keep != "samples":
+            raise InputError("the samples were not kept", where="Ensemble.data", do='run it with keep="samples"')
+        return self._dataset({name: name for name in ("time", *self._names)})
+
+    @cached_property
+    def failures(self) -> list[Failure]:
+        """The members that failed, in their order."""
+        status, made, started = (self._column(name) for name in ("status", "steps", "start_time"))
+        return [
+            Failure(
+                int(i),
+                StepFailure(
+                    explained(int(status[i]), self.method, self.dt),
+                    step=int(made[i]) + 1, time=float(started[i] + made[i] * self.dt),
+                    do=self.method.advice(), where=f"member {i}",
+                ),
+            )
+            for i in np.flatnonzero(status != OK)
+        ]  # fmt: skip
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """From which members on another program computed them, or another machine, in a few lines; mostly none."""
+        return changes(self.origins, "member")
+
+    def audit(self) -> EnsembleAudit:
+        """Promised against measured, one row per invariant, over the members that did not fail."""
+        sound = np.flatnonzero(self._column("status") == OK)
+        steps = (self._job.rows - 1) * self.every
+        promised = self._job.pairing.promises.kept
+        rows = []
+        for invariant in self.system.invariants:
+            name, shape = invariant.name, (len(sound), invariant.width)
+            of = {what: self._measured(name, what)[sound].reshape(shape) for what in MEASURED}
+            scale, usual = (self._measured(name, what)[sound] for what in ("scale", "usual"))
+            rows.append(
+                assess_members(
+                    name, sound, of["worst"], of["drift"], of["drift_error"], of["jump"],
+                    samples=self._job.rows, steps=steps, duration=steps * self.dt, scale=scale,
+                    promised=promised[name], rows=len(self.system.invariants),
+                    start=self._column(f"start_{name}")[sound].reshape(shape),
+                    sizes=Sizes(of["seen"], usual[:, None], self.system.parts),
+                    lasting=of["lasting"], continuous=invariant.continuous,
+                )
+            )  # fmt: skip
+        return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound), self._damaged(), self.changes)
+
+    def _measured(self, invariant: str, what: str) -> Array:
+        """A column of an invariant; of an older store that lacks it what is nearest: samples only, largest terms, or unknown."""
+        try:
+            return self._column(f"{invariant}_{what}")
+        except KeyError:
+            nearest = self._column(f"{invariant}_{OLDER[what]}")
+            return np.full(nearest.shape, np.nan) if what == "lasting" else nearest
+
+    def _damaged(self) -> tuple[int, ...]:
+        """The members that were whole at the start and are not at the end; none are known if the states were not kept."""
+        if self.keep == "nothing":
+            return ()
+        fields = [f.name for f in self.system.fields]
+        before, after = (
+            self.system.damaged({name: self._column(prefix + name) for name in fields})
+            for prefix in ("start_", "final_")
+        )
+        return tuple(np.flatnonzero(after & ~before).tolist())
+
+    @property
+    def _names(self) -> list[str]:
+        return [f.name for f in (*self.system.fields, *self.system.invariants)]
+
+    def _column(self, name: str) -> Array:
+        return self._columns[name]
+
+    def _dataset(self, names: Mapping[str, str]) -> xarray.Dataset:
+        """The columns with these names, under new ones."""
+        import xarray
+
+        return xarray.Dataset(
+            {
+                names[column.name]: ((stream.dim, *column.dims), self._columns[column.name], column.attributes)
+                for stream in streams_of(self._job)
+                for column in stream.columns
+                if column.name in names
+            }
+        )
+
+    def __repr__(self) -> str:
+        failed = int((self._column("status") != OK).sum())
+        return (
+            f"Ensemble({len(self)} members of {self.system.title}, {self.method}, dt={self.dt:g}, {self.steps} steps"
+            + (f", {failed} failed" if failed else "")
+            + "".join(f"; {line}" for line in self.changes)
+            + ")"
+        )
+
+
+class StoredEnsemble(Ensemble):
+    """An ensemble in a store: its members until the last commit. They are read when they are used.
+
+    Attributes
+    ----------
+    path : directory of the store
+    finished : whether all members are there
+    planned : how many members there are to be
+    device : where they are followed
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        from .checking import check_members, job_of
+
+        _, checkpoint = read_store(self.path)
+        self.finished = checkpoint.finished
+        job, self.planned, self.device = job_of(self.path)
+        check_members(self.path, self.planned, checkpoint)
+        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
+        super().__init__(job, {})
+
+    @cached_property
+    def _all(self) -> xarray.Dataset:
+        from ...store.arrays import open_arrays
+
+        return open_arrays(self.path)
+
+    def _column(self, name: str) -> Array:
+        from .checking import checked_column
+
+        return checked_column(self.path, self._job, name, self._all[name].values)
+
+    def _dataset(self, names: Mapping[str, str]) -> xarray.Dataset:
+        return self._all[list(names)].rename(names)

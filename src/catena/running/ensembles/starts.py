@@ -1,0 +1,68 @@
+"""The starts of an ensemble, in whatever form they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError
+from ...systems.base import State, System
+from ...systems.numbers import finite_numbers
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = NDArray[np.float64]
+Starts: TypeAlias = "Sequence[State] | State | Mapping[str, ArrayLike] | xarray.Dataset"
+
+
+def stacked(system: System, starts: Starts) -> tuple[dict[str, Array], Array]:
+    """The fields of all starts, leading axis member, and their times, every mistake explained."""
+    given, times = _read(starts, [f.name for f in system.fields])
+    try:
+        members = max(len(value) for value in given.values())
+    except TypeError as problem:
+        raise InputError(f"the starts are not arrays of numbers: {problem}", where="ensemble.starts") from None
+    if members == 0:
+        raise InputError("there are no starts", where="ensemble.starts", do="give one at least")
+    fields = {}
+    for f in system.fields:
+        shape = (members, *f.shape)
+        shapes = (shape, (members,)) if f.width == 1 else (shape,)
+        where, do = f"ensemble.starts.{f.name}", f"give {shape}: a row per member"
+        fields[f.name] = finite_numbers(given[f.name], *shapes, where=where, do=do, rows="member").reshape(shape)
+    at = finite_numbers(times, (), (members,), where="ensemble.starts.time", rows="member")
+    return fields, np.broadcast_to(at, (members,))
+
+
+def _is_dataset(starts: object) -> TypeGuard[xarray.Dataset]:
+    return hasattr(starts, "data_vars")  # without importing xarray
+
+
+def _read(starts: object, names: list[str]) -> tuple[dict[str, Sized], object]:
+    """The fields and the times of the starts, from whatever form they are in."""
+    if isinstance(starts, Sequence) and not isinstance(starts, str):
+        for i, state in enumerate(starts):
+            if not isinstance(state, State) or set(state.fields) != set(names):
+                raise InputError(
+                    f"start {i} = {state!r} is not a state of this system", where="ensemble.starts",
+                    do="make it with system.start(...)",
+                )  # fmt: skip
+        return {name: [state.fields[name] for state in starts] for name in names}, [state.time for state in starts]
+    if isinstance(starts, State):
+        starts = {**starts.fields, "time": starts.time}
+    elif _is_dataset(starts):  # it may hold more than the fields
+        ordered = starts.transpose("member", ..., missing_dims="ignore")
+        starts = {name: ordered[name].values for name in (*names, "time") if name in ordered}
+    if not isinstance(starts, Mapping) or not set(names) <= set(starts) <= {*names, "time"}:
+        seen = (
+            f"the starts have {', '.join(map(str, starts))}" if isinstance(starts, Mapping) else f"starts = {starts!r}"
+        )
+        raise InputError(
+            seen, where="ensemble.starts",
+            do=f"give a list of states, or {', '.join(names)} (and perhaps time) as arrays with a leading axis member",
+        )  # fmt: skip
+    return {name: starts[name] for name in names}, starts.get("time", 0.0)

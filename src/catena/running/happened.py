@@ -1,0 +1,63 @@
+"""What happened in a run: its events, as a list that prints as a short table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..text.markup import html_table
+
+SHOWN = 20  # events that a table shows
+NAMED = 3  # kinds of damage that a line tells one by one
+
+
+class Happening(NamedTuple):
+    """An event that took place: its name, its time, the state and invariants there, and what the event itself tells.
+
+    `grave` are those that change what the run means, such as a torn link: after it the chain is another system.
+    """
+
+    name: str
+    time: float
+    data: dict[str, np.ndarray]
+    about: str = ""
+    grave: bool = False
+
+    @property
+    def line(self) -> str:
+        """In one line: `torn, link 1, t = 2.31`."""
+        return ", ".join([self.name, *([self.about] if self.about else []), f"t = {self.time:.6g}"])
+
+
+class Happenings(list[Happening]):
+    """The events of a run in the order of time; a list that prints as a table of when, what and which."""
+
+    @property
+    def grave(self) -> list[Happening]:
+        """Those that change what the run means."""
+        return [one for one in self if one.grave]
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        rows = [(f"{one.time:.10g}", one.name, one.about) for one in self[:SHOWN]]
+        return rows + ([("...", f"{len(self) - SHOWN} more", "")] if len(self) > SHOWN else [])
+
+    def __repr__(self) -> str:
+        if not self:
+            return "no events"
+        rows = [("time", "event", ""), *self._rows()]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        return "\n".join(
+            f"{row[0]:>{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}".rstrip() for row in rows
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self._rows(), headings=("time", "event", "")) if self else "<p>no events</p>"
+
+
+def damage_lines(happened: Iterable[Happening]) -> list[str]:
+    """What changes the meaning of a run, in a few lines: the first of each kind, and how many more there are."""
+    grave = [one for one in happened if one.grave]
+    lines = [one.line for one in grave[:NAMED]]
+    return lines + ([f"and {len(grave) - NAMED} more"] if len(grave) > NAMED else [])

@@ -1,0 +1,334 @@
+"""What is to be run: a system with a start (a problem), and everything about a run but its length."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeGuard, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.build import Crossing, Program, build
+from ..engine.identity import program_digest
+from ..engine.pairing import Pairing
+from ..errors import CatenaWarning, InputError, warn_once
+from ..methods.base import Method, method_from, stored_method
+from ..store.long_arrays import set_apart
+from ..systems.base import Moved, State, System, system_from
+from ..systems.numbers import finite_number, real_array
+from ..text.plain import Json
+from .crossings import Event, Section, crossing_of
+
+NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
+NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Generic[Moved]):
+    """A system with a start, a step size that suits it, and the exact solution where it is known.
+
+    Attributes
+    ----------
+    name : what it is called
+    about : one paragraph: what it is, what one sees, and why
+    system, start, dt : what moves, from where, with which step
+    exact : time -> State, or None
+    facts : known numbers about the motion, such as a period, by name
+    """
+
+    name: str
+    system: Moved
+    start: State
+    dt: float
+    exact: Callable[[float], State] | None = None
+    about: str = ""
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+
+class Stepping:
+    """What runs and ensembles have in common: a system that a method steps by dt, sampled every so many steps."""
+
+    system: System
+    method: Method
+    dt: float
+    every: int
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """What system and method are together; held here, so that it is made once."""
+        return Pairing.of(self.system, self.method)
+
+    def rows_after(self, steps: int) -> int:
+        """Samples after so many steps, the start among them."""
+        return 1 + steps // self.every
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Stepping, Generic[Moved]):
+    """Everything that decides the numbers of a run, but for its length."""
+
+    system: Moved
+    start: State
+    method: Method
+    dt: float
+    every: int = 1
+    sections: tuple[Section, ...] = ()
+    events: tuple[Event, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)  # labels only: time, length, mass
+    name: str = ""  # of the problem that was given, and what it shows; for readers only
+    about: str = ""
+
+    @property
+    def t0(self) -> float:
+        """Time of the start."""
+        return self.start.time
+
+    def program(self) -> Program:
+        """The compiled loop of this plan."""
+        return build(self.system, self.method, crossing=self._crossing)
+
+    @cached_property
+    def _crossing(self) -> Crossing | None:
+        return crossing_of(self.system, self.sections, self.events)
+
+    def program_digest(self) -> str:
+        """Which program that is, without compiling it."""
+        return program_digest(self.system, self.method, crossing=self._crossing)
+
+    @overload
+    def times(self, steps: int) -> np.float64: ...
+
+    @overload
+    def times(self, steps: NDArray[np.int64]) -> NDArray[np.float64]: ...
+
+    def times(self, steps: int | NDArray[np.int64]) -> np.float64 | NDArray[np.float64]:
+        """Time after a number of steps: by product, so it does not accumulate round-off."""
+        return self.t0 + np.asarray(steps) * self.dt
+
+    def describe(self, *, apart: dict[str, np.ndarray] | None = None) -> dict[str, Json]:
+        """The plan as JSON, from which `plan_from` makes it again.
+
+        Parameters
+        ----------
+        apart : takes the long rows of numbers, which are then only named in the JSON, see `catena.store.long_arrays`
+        """
+        described = self._described()
+        if apart is not None:
+            start = set_apart({"time": self.t0, **self.start.fields}, apart, "start")
+            return {**set_apart(described, apart), "start": start}
+        start = {name: array.tolist() for name, array in self.start.fields.items()}
+        return {**described, "start": {"time": self.t0, **start}}
+
+    def _described(self) -> dict[str, Json]:
+        """All but the arrays of the start."""
+        return {
+            "system": self.system.describe(),
+            "start": {},
+            "method": self.method.describe(),
+            "run": {"dt": self.dt, "every": self.every},
+            "section": [vars(section) for section in self.sections],
+            "event": [vars(event) for event in self.events],
+            "units": dict(self.units),
+            **({"problem": {"name": self.name, "about": self.about}} if self.name else {}),
+        }
+
+
+def plan_from(described: Mapping[str, Any]) -> Plan:
+    """The plan that `Plan.describe` wrote down."""
+    start = dict(described["start"])
+    time = start.pop("time")
+    return Plan(
+        system_from(described["system"]),
+        State({name: np.array(values, dtype=float) for name, values in start.items()}, time),
+        stored_method(described["method"]),
+        described["run"]["dt"],
+        described["run"]["every"],
+        tuple(Section(**section) for section in described["section"]),
+        tuple(Event(**event) for event in described["event"]),
+        described.get("units", {}),
+        **described.get("problem", {}),
+    )
+
+
+def make_plan(
+    system: System | Problem,
+    start: State | None,
+    method: Method | None,
+    *,
+    dt: float | None,
+    steps: int | None,
+    t_end: float | None,
+    every: int = 1,
+    sections: Sequence[Section] = (),
+    events: Sequence[Event] = (),
+    units: Mapping[str, str] | None = None,
+) -> tuple[Plan, int]:
+    """The plan and the number of steps of what a user asked for, every mistake explained."""
+    suggested, called, about = None, "", ""
+    if isinstance(system, Problem):
+        if start is None:  # from another start it may show something else
+            called, about = system.name, system.about
+        suggested, start, system = system.dt, start or system.start, system.system
+    if not isinstance(system, System):
+        raise InputError(
+            f"{system!r} is not a system", where="simulate, first argument", do="give a System or a Problem"
+        )
+    if not isinstance(start, State):
+        raise InputError(
+            f"start = {start!r} is not a state", where="simulate.start", do="make one with system.start(...)"
+        )
+    start = checked_start(system, start)
+    watched = (("sections", sections, Section), ("events", events, Event))
+    for name, given_ones, kind_of_it in watched:
+        if not isinstance(given_ones, Sequence) or not all(isinstance(one, kind_of_it) for one in given_ones):
+            raise InputError(
+                f"{name} = {given_ones!r}", where=f"simulate.{name}",
+                do=f'give a list, such as [ct.{kind_of_it.__name__}("name", "q")]',
+            )  # fmt: skip
+    if method is None:
+        kind, arguments = system.default_method
+        method = method_from({"kind": kind, **arguments})
+    if not isinstance(method, Method):
+        raise InputError(
+            f"{method!r} is not a method", where="simulate.method",
+            do="give one, such as ct.Gauss(3); ct.list_methods(system) and `catena methods` name them",
+        )  # fmt: skip
+    _warn_of_kinks(system, method)
+    if dt is None and suggested is None and hasattr(system, "suggest_dt"):
+        suggested = system.suggest_dt(method, start)
+    given = dt is not None
+    if dt is None and suggested is None:
+        raise InputError("dt is missing, and this system suggests none", where="simulate.dt", do="give dt")
+    step = positive_number(dt if given else suggested, "dt")
+    count = step_count(step, start.time, steps=steps, t_end=t_end, adjust=not given)
+    if not given and t_end is not None:
+        step = (t_end - start.time) / count
+    plan = Plan(
+        system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events), units or {},
+        name=called, about=about,
+    )  # fmt: skip
+    _check_stability(plan)
+    return plan, count
+
+
+def _warn_of_kinks(system: System, method: Method) -> None:
+    """A motion through a kink in a derivative of order k + 1 is followed with order k + 1 at most."""
+    supported = system.smoothness + 1
+    if method.traits.order > supported and method.traits.has_order:
+        warnings.warn(
+            f"{method} has order {method.traits.order}, but the potential has only {system.smoothness:g} continuous derivatives: "
+            f"expect order {supported:g} where a motion passes its end (a larger smoothness of Switched allows more)",
+            CatenaWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def _check_stability(plan: Plan) -> None:
+    """Refuse a step beyond the linear limit at the start; warn near it, where the nonlinear motion takes the rest."""
+    limit, method, dt = plan.pairing.limit, plan.method, plan.dt
+    if not 0.0 < limit < math.inf:
+        return
+    omega = plan.system.frequency_above(NEAR_THE_LIMIT * limit / dt, plan.start)
+    if omega is None:
+        return
+    allowed = f"{limit / omega:.4g} (dt omega = {limit:.4g}, highest frequency omega = {omega:.6g})"
+    if dt * omega > limit:
+        raise InputError(
+            f"dt = {dt:g} is unstable for {method}: at this start the stiffest mode allows at most {allowed}", where="dt",
+            do=f"use dt = {_rounded_down(0.5 * limit / omega):g}, or a method without limit, such as Gauss(3)",
+        )  # fmt: skip
+    warn_once(
+        plan.system, f"{method} near its limit at {dt!r}",
+        f"dt = {dt:g} is near the limit of {method}: at this start the stiffest mode allows at most {allowed}, and a chain "
+        "that is compressed allows less",
+    )  # fmt: skip
+
+
+def _rounded_down(value: float) -> float:
+    """To two digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / unit) * unit
+
+
+def checked_start(system: System, start: State) -> State:
+    """The start with its fields as arrays: those of the system, of their shapes, finite."""
+    wanted = {f.name: f.shape for f in system.fields}
+    try:
+        arrays = {name: real_array(values) for name, values in start.fields.items()}
+    except (TypeError, ValueError):
+        arrays = {}
+    seen = {name: array.shape for name, array in arrays.items()}
+
+    def shown(shapes: Mapping[str, tuple[int, ...]]) -> str:
+        return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "no numbers"
+
+    if seen != wanted:
+        raise InputError(
+            f"the start has {shown(seen)}; this system needs {shown(wanted)}", where="simulate.start",
+            do="make it with start() of this system",
+        )  # fmt: skip
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise InputError("the start is not finite", where="simulate.start", do="give finite numbers")
+    return State(arrays, finite_number(start.time, "start.time"))
+
+
+def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False) -> int:
+    """Number of steps from t0: `steps`, or (t_end - t0) / dt, which must be whole unless dt may be adjusted."""
+    if (steps is None) == (t_end is None):
+        seen = "both steps and t_end are" if steps is not None else "neither steps nor t_end is"
+        raise InputError(f"{seen} given", where="steps, t_end", do="give one of them")
+    if steps is not None:
+        whole = positive_integer(steps, "steps")
+        require_resolved(dt, t0, whole)
+        return whole
+    assert t_end is not None
+    if not _is_finite_number(t_end) or t_end <= t0:
+        raise InputError(f"t_end = {t_end!r}", where="t_end", do=f"give a finite time after the start, {t0:g}")
+    ratio = (t_end - t0) / dt
+    if ratio > 1e15:
+        raise InputError(f"t_end / dt = {ratio:.3g} steps are too many", where="dt, t_end", do="use a larger dt")
+    require_resolved(dt, t0, ratio)
+    whole = max(1, math.ceil(ratio * (1 - 1e-9)) if adjust else round(ratio))
+    if not adjust and abs(ratio - whole) > 1e-9 * whole:
+        raise InputError(
+            f"dt = {dt!r} does not divide t_end - t0 = {t_end - t0!r}: {ratio:.9g} steps", where="dt, t_end",
+            do=f"use dt = {(t_end - t0) / whole!r}, or t_end = {t0 + whole * dt!r}",
+        )  # fmt: skip
+    return whole
+
+
+def require_resolved(dt: float, t0: float, steps: float) -> None:
+    """Refuse times that cannot be told apart: t, t + dt/2 and t + dt must be different doubles all along the run."""
+    latest = max(abs(t0), abs(t0 + steps * dt))
+    apart = math.ulp(latest)
+    if not apart <= 0.5 * dt:
+        raise InputError(
+            f"dt = {dt:g} is too short at t = {latest:g}, where doubles are {apart:.2g} apart", where="dt",
+            do="count the time from a later moment (start.time = 0), use a larger dt, or fewer steps",
+        )  # fmt: skip
+
+
+def positive_number(value: object, name: str) -> float:
+    """A finite number above zero."""
+    if not _is_finite_number(value) or value <= 0:
+        raise InputError(f"{name} = {value!r}", where=name, do="give a finite number above zero")
+    return float(value)
+
+
+def positive_integer(value: object, name: str) -> int:
+    """A whole number above zero."""
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
+        raise InputError(f"{name} = {value!r}", where=name, do="give a whole number above zero")
+    return int(value)
+
+
+def _is_finite_number(value: object) -> TypeGuard[int | float]:
+    if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the doubles
+        return False

@@ -1,0 +1,112 @@
+"""Progress of a run or an ensemble: a bar with rate and time to go, silent where there is no terminal."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from ..engine.driver import Chunk, Driver
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+Show = Callable[[Driver, Chunk], None]
+
+UNSEEN = 0.5  # seconds that need no bar: in a notebook it would leave an empty line behind
+
+
+class Tally(Protocol):
+    """How far an ensemble is."""
+
+    steps: int
+    members: int
+    failed: int
+
+
+@contextmanager
+def reporter(
+    progress: bool | Callable[[int, int, float, float], None] | None, plan: Plan, count: int
+) -> Iterator[Show]:
+    """A function that shows how far the run is, called after each chunk of steps; its bar has the energy error, too."""
+    error = _EnergyError(plan)
+    if callable(progress):
+        yield lambda driver, chunk: progress(driver.step, count, driver.time, error(chunk))
+        return
+    with _bar(progress, count) as bar:
+
+        def show(driver: Driver, chunk: Chunk) -> None:
+            if bar is not None:
+                bar.set_postfix_str(f"t = {driver.time:.6g}, energy error {error(chunk):.1e}", refresh=False)
+                bar.update(driver.step - bar.n)
+
+        yield show
+
+
+@contextmanager
+def members_reporter(
+    progress: bool | Callable[[int, int, int, int], None] | None, tally: Tally, *, members: int, steps: int
+) -> Iterator[Callable[[], None] | None]:
+    """A function that shows how far the members of an ensemble are; None if nobody wants to know.
+
+    Parameters
+    ----------
+    progress : True, False, None or a callable, as for `catena.ensemble`
+    tally : how many `steps` were made, how many `members` are done, and how many have `failed`
+    members, steps : how many there are, and how many steps each makes
+    """
+    if callable(progress):
+        yield lambda: progress(tally.steps, members * steps, tally.members, tally.failed)
+        return
+    with _bar(progress, members * steps) as bar:
+
+        def show() -> None:
+            assert bar is not None
+            failed = f", {tally.failed} failed" if tally.failed else ""
+            bar.set_postfix_str(f"{tally.members} of {members} members{failed}", refresh=False)
+            bar.update(tally.steps - bar.n)
+
+        yield None if bar is None else show
+
+
+@contextmanager
+def _bar(progress: bool | None, steps: int) -> Iterator[tqdm[NoReturn] | None]:
+    """A bar, or None where none is wanted; if progress is None, on a terminal and in a notebook, for what takes a while."""
+    if progress is False or (progress is None and not sys.stderr.isatty() and not _in_a_notebook()):
+        yield None
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a notebook without widgets, whose bar is one of text
+        from tqdm.auto import tqdm
+
+    delay = 0.0 if progress else UNSEEN
+    with tqdm(total=steps, unit=" steps", unit_scale=True, mininterval=0.2, leave=False, delay=delay) as bar:
+        yield bar
+
+
+def _in_a_notebook() -> bool:
+    """Whether a kernel executes this; that its package was imported says nothing."""
+    interactive = sys.modules.get("IPython")
+    return interactive is not None and hasattr(interactive.get_ipython(), "kernel")
+
+
+class _EnergyError:
+    """Relative deviation of the energy of the last sample from the first one seen."""
+
+    def __init__(self, plan: Plan) -> None:
+        names = [f.name for f in plan.system.invariants]
+        widths = [f.width for f in plan.system.invariants]
+        self.column = plan.system.public_width + sum(widths[: names.index("energy")]) if "energy" in names else None
+        self.start: float | None = None
+        self.last = 0.0
+
+    def __call__(self, chunk: Chunk) -> float:
+        if self.column is not None and len(chunk.rows):
+            value = float(chunk.rows[-1, self.column])
+            if self.start is None:
+                self.start = float(chunk.rows[0, self.column])
+            self.last = abs(value - self.start) / (abs(self.start) or 1.0)
+        return self.last

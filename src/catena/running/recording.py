@@ -1,0 +1,234 @@
+"""Where the samples of a run go: into memory, or into a store that survives anything."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import memory
+from ..engine.driver import Chunk, Driver
+from ..errors import InputError
+from ..store import Column, Store, Stream
+from ..text.plain import Json
+from .origin import Origin, attributes_of, head_of, origins_in
+from .plan import Plan
+from .runs import MemoryRun, Run, StoredRun
+from .units import unit_of
+
+ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
+COMMIT_SECONDS = 1.0  # between commits of a small system ...
+SECONDS_PER_BYTE = 2.5e-7  # ... and more for each byte of the checkpoint: some fifty times as long as it takes to write
+LARGEST_COMMIT = 2**22  # bytes of rows between commits of a small system
+ROWS_TO_STATE = 8  # of a large one bytes of rows to those of its checkpoint
+
+
+class MemoryRecorder:
+    """Keeps everything in memory."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.rows: list[np.ndarray] = []
+        self.crossings: list[np.ndarray] = []
+
+    @staticmethod
+    def require_memory(plan: Plan, steps: int) -> None:
+        """Refuse more samples than fit: their rows are there twice when they are put together, and then their times."""
+        rows, width = 1 + steps // plan.every, plan.system.public_width + plan.system.invariant_width
+        needed = 8 * rows * (2 * width + 1)
+        fewer = plan.every * math.ceil(needed / memory.allowed()) if memory.allowed() else steps
+        memory.require(
+            needed, what=f"{rows} samples of {width} numbers", where="simulate.out, simulate.every",
+            do=f'stream them to disk with out="run.zarr", or keep fewer: every={fewer} fits',
+        )  # fmt: skip
+
+    def room(self, step: int) -> int:
+        """Steps that may be made before something must be written."""
+        return 2**62
+
+    def take(self, chunk: Chunk, driver: Driver) -> None:
+        """Keep a chunk."""
+        self.rows.append(chunk.rows)
+        self.crossings.append(chunk.crossings)
+
+    def finish(self, driver: Driver, **ending: Json) -> Run:
+        """The run with what was recorded."""
+        rows, crossings = np.concatenate(self.rows), np.concatenate(self.crossings)
+        return made_here(MemoryRun(self.plan, driver.step, driver.state(), rows, crossings, ending), driver)
+
+    def drop(self, driver: Driver) -> Run:
+        """The run with what was recorded until it was interrupted."""
+        return self.finish(driver)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class StoreRecorder:
+    """Streams into a store. Commits stand at fixed numbers of rows, so that bytes do not depend on speed."""
+
+    def __init__(
+        self, plan: Plan, store: Store, path: str | Path, *, steps: int, origins: Sequence[Origin] = ()
+    ) -> None:
+        self.plan = plan
+        self.store = store
+        self.path = Path(path)
+        # in every checkpoint: a run may be extended, or go on with another program, and then be killed
+        self.head = {"steps": steps, **head_of(origins)}
+
+    @classmethod
+    def create(cls, plan: Plan, path: str | Path, driver: Driver, *, steps: int) -> StoreRecorder:
+        """A new store; its directory must not exist."""
+        given: dict[str, np.ndarray] = {}
+        described = plan.describe(apart=given)
+        store = Store.create(
+            path,
+            spec={"plan": described, "steps": steps},
+            attributes=store_attributes(plan, Origin.here(plan.program_digest()), described),
+            streams=streams_of(plan),
+            rows_per_commit=commit_rows(
+                driver, steps=plan.every, most=max(1, largest_commit(driver) // (8 * driver.program.width))
+            ),
+            given=given,
+        )
+        return cls(plan, store, path, steps=steps)
+
+    def room(self, step: int) -> int:
+        every, commit = self.plan.every, self.store.rows_per_commit
+        rows = 1 + step // every
+        return ((rows // commit + 1) * commit - 1) * every - step
+
+    def take(self, chunk: Chunk, driver: Driver) -> None:
+        """Append a chunk that ends at the driver's step, and commit where it is due."""
+        plan, count = self.plan, len(chunk.rows)
+        last = driver.step // plan.every
+        self.store.append("samples", {"time": plan.times(np.arange(last - count + 1, last + 1) * plan.every)}
+                          | plan.system.columns(chunk.rows))  # fmt: skip
+        for name, columns in crossing_columns(plan, chunk.crossings).items():
+            self.store.append(name, columns)
+        if count and self.store.rows("samples") % self.store.rows_per_commit == 0:
+            self._commit(driver, {})
+
+    def finish(self, driver: Driver, **ending: Json) -> Run:
+        """Commit the rest and close."""
+        self._commit(driver, ending, finished=True)
+        origins = origins_in(self.store.attributes, self.store.checkpoint.head, path=self.path)
+        self.store.close()
+        known: dict[str, Any] = {"planned_steps": self.store.spec["steps"], "origins": origins}
+        return made_here(StoredRun(self.path, self.plan, self.store.checkpoint, **known), driver)
+
+    def drop(self, driver: Driver) -> Run:
+        """Close at the last commit; what came after it is made again by `resume`, to the same bytes."""
+        self.store.close()
+        return made_here(StoredRun.opened(self.path, self.plan), driver)
+
+    def close(self) -> None:
+        """Give the store free, whatever happened."""
+        self.store.close()
+
+    def _commit(self, driver: Driver, ending: Mapping[str, Json], *, finished: bool = False) -> None:
+        self.store.commit(step=driver.step, head={**self.head, **ending}, arrays=driver.state(), finished=finished)
+
+
+def made_here(run: Run, driver: Driver) -> Run:
+    """A run with the program that made it: its audit may try it again."""
+    run._program = driver.program
+    return run
+
+
+def largest_commit(driver: Driver) -> int:
+    """Bytes of rows between commits, whatever the speed: many more than the checkpoint that each of them writes."""
+    return max(LARGEST_COMMIT, ROWS_TO_STATE * driver.state_bytes)
+
+
+def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
+    """Rows for about a second between commits, timed on some steps; $CATENA_ROWS_PER_COMMIT overrides.
+
+    Parameters
+    ----------
+    driver : a run at its start, where it is put back; None if it cannot be timed
+    steps : that a row takes
+    most : largest number of rows, whatever the speed
+    """
+    chosen = os.environ.get(ROWS_VARIABLE)
+    if chosen is not None:
+        if not chosen.isdigit() or int(chosen) < 1:
+            raise InputError(f"{ROWS_VARIABLE} = {chosen!r}", where="environment", do="give a whole number above zero")
+        return int(chosen)
+    if driver is None:
+        return most
+    begin = {name: array.copy() for name, array in driver.state().items()}
+    tried, began, failed = 1, time.perf_counter(), False
+    while time.perf_counter() - began < 0.03 and not failed:
+        failed = driver.attempt(min(tried, 2**16)).status > 0
+        tried *= 2
+    made, spent = driver.step, time.perf_counter() - began
+    driver.restore(0, begin)
+    if made == 0:
+        return most
+    rate = made / spent
+    seconds = COMMIT_SECONDS + SECONDS_PER_BYTE * driver.state_bytes
+    return int(min(max(1, round(seconds * rate / steps)), most))
+
+
+def store_attributes(plan: Plan, origin: Origin, described: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes of the store's root: all that a reader needs to know about the run, and how it is described."""
+    from ..output.page.citation import bibtex, readable
+
+    promised = plan.pairing.promises
+    cite = promised.traits.cite
+    return {
+        "conventions": "time = t0 + k dt; quaternions scalar first (wxyz); orientation maps body to space; "
+        "angular_momentum is in the axes of the body, all else in space",
+        "quaternion_order": "wxyz",
+        **attributes_of(origin),
+        "case": dict(described),
+        "traits": promised.to_dict(),
+        "cite": list(cite),
+        "references": [readable(entry) for entry in bibtex(cite).values()],
+    }
+
+
+def streams_of(plan: Plan) -> tuple[Stream, ...]:
+    """The arrays of the store: the samples, the crossings of each section, the events."""
+
+    def columns(prefix: str) -> tuple[Column, ...]:
+        parts = (*plan.system.fields, *plan.system.invariants)
+        time = Column(f"{prefix}time", (), (), told("time", "time"))
+        return (time, *(Column(prefix + f.name, f.shape, f.dims, told(f.name, f.about)) for f in parts))
+
+    def told(name: str, about: str) -> dict[str, str]:
+        unit = unit_of(plan.system, name, plan.units)
+        return {"long_name": about or name} | ({"units": unit} if unit else {})
+
+    streams = [Stream("samples", "time", columns(""))]
+    for section in plan.sections:
+        prefix = f"section_{section.name}_"
+        streams.append(Stream(prefix, f"crossing_{section.name}", columns(prefix)))
+    if plan.events:
+        known = {"names": [event.name for event in plan.events]}
+        streams.append(Stream("event_", "event", (Column("event_which", (), (), known), *columns("event_"))))
+    return tuple(streams)
+
+
+def crossing_columns(plan: Plan, crossings: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+    """Rows of crossings sorted into the streams of the sections and of the events."""
+    sorted_rows: dict[str, dict[str, np.ndarray]] = {}
+    which = crossings[:, 0].astype(int)
+
+    def columns(prefix: str, rows: np.ndarray) -> dict[str, np.ndarray]:
+        parts = {prefix + name: array for name, array in plan.system.columns(rows[:, 2:]).items()}
+        return {prefix + "time": rows[:, 1]} | parts
+
+    for i, section in enumerate(plan.sections):
+        prefix = f"section_{section.name}_"
+        sorted_rows[prefix] = columns(prefix, crossings[which == i])
+    if plan.events:
+        rows = crossings[which >= len(plan.sections)]
+        sorted_rows["event_"] = {"event_which": rows[:, 0] - len(plan.sections)} | columns("event_", rows)
+    return sorted_rows

@@ -1,0 +1,404 @@
+"""What came out of a run: samples, invariants, sections, events, final state, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic
+
+import numpy as np
+
+from ..engine.looks import seen_deviation, unseen, usual_size
+from ..errors import InputError, StoreError
+from ..methods.base import Method
+from ..store import (
+    Checkpoint,
+    is_empty,
+    read_attributes,
+    read_checkpoint,
+    read_spec,
+    refuse_foreign,
+    remedy,
+    verify,
+)
+from ..systems.base import Invariant, Moved, Samples, State, System
+from ..text.plain import Json
+from .auditing import Audit, Sizes, assess
+from .happened import Happening, Happenings, damage_lines
+from .origin import Origin, changes, origins_in
+from .plan import Plan, positive_integer
+from .trust import check_run, run_of
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ..engine.build import Program
+    from ..output.page.page import Page
+    from ..output.plots import RunPlots
+    from .accuracy import PathError
+
+VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; what is read of others is verified then
+
+
+class Run(Generic[Moved]):
+    """A run, finished or not: read by `data`, `final`, `sections`, `events`, judged by `audit`."""
+
+    plan: Plan[Moved]
+    steps: int
+    ending: Mapping[str, Json]
+    origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
+    path: Path | None = None  # of its store
+    _program: Program | None = None  # of a run that was made here
+
+    def __init__(
+        self, plan: Plan[Moved], steps: int, arrays: Mapping[str, np.ndarray], ending: Mapping[str, Json]
+    ) -> None:
+        self.plan = plan
+        self.steps = steps
+        self.ending = dict(ending)
+        self._z = np.array(arrays["z"])
+        self._scale = np.array(arrays["scale"])
+        self._looks = np.array(arrays.get("looks", unseen(len(self._scale))))  # older stores have none
+        self._carry = np.array(arrays["carry"])
+
+    @property
+    def system(self) -> Moved:
+        """The system that moved."""
+        return self.plan.system
+
+    @property
+    def method(self) -> Method:
+        """The method that moved it."""
+        return self.plan.method
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the method counted: for implicit methods `sweeps` of the iteration, and `newton_steps`, steps that took Newton."""
+        return self.method.counts(self._carry)
+
+    @cached_property
+    def final(self) -> State:
+        """The state after the last step."""
+        view = self.plan.pairing.view
+        return view.unpack(view.stepped(self._z), float(self.plan.times(self.steps)))
+
+    @cached_property
+    def data(self) -> xarray.Dataset:
+        """The samples: the fields and invariants along `time`; lazy when the run is stored."""
+        return self._dataset("", "time")
+
+    @cached_property
+    def sections(self) -> dict[str, xarray.Dataset]:
+        """The crossings of each section, by its name."""
+        return {s.name: self._dataset(f"section_{s.name}_", f"crossing_{s.name}") for s in self.plan.sections}
+
+    @cached_property
+    def events(self) -> Happenings:
+        """What happened, in the order of time: the events asked for, and what the samples show, such as a torn link."""
+        names = [field.name for field in (*self.system.fields, *self.system.invariants)]
+        happened = []
+        if self.plan.events:
+            table = self._dataset("event_", "event").load()
+            for row in (table.isel(event=i) for i in range(table.sizes["event"])):
+                data = {name: row[name].values for name in names}
+                happened.append(Happening(self._event(float(row.which)), float(row.time), data))
+        for sample, grave in self._grave:
+            row = self.data.isel(time=sample)
+            happened.append(grave._replace(data={**{field: row[field].values for field in names}, **grave.data}))
+        return Happenings(sorted(happened, key=lambda h: h.time))
+
+    def _event(self, which: float) -> str:
+        """Name of an event by its number; a store may hold any."""
+        if which not in range(len(self.plan.events)):
+            raise StoreError(
+                f"event_which = {which} is no event of this run", where="events", do="do not trust this store"
+            )
+        return self.plan.events[int(which)].name
+
+    @cached_property
+    def _grave(self) -> list[tuple[int, Happening]]:
+        """What the samples show by themselves, with the number of the first sample that does."""
+        if type(self.system).happenings is System.happenings:
+            return []  # and the samples need not be looked at
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+            return [
+                (sample, Happening(name, time, more, ", ".join(f"{k} {v}" for k, v in more.items()), grave=True))
+                for name, time, sample, more in self.system.happenings(self._samples())
+            ]
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """From which steps on another program computed it, or another machine, in a few lines; mostly none."""
+        return changes(self.origins)
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What happened that changes what the run means, such as a torn link, in a few lines."""
+        return tuple(damage_lines(sorted((grave for _, grave in self._grave), key=lambda h: h.time)))
+
+    def _samples(self) -> Samples:
+        """The samples by name, as light as they are to have."""
+        return self.data
+
+    def audit(self, *, probe: bool | None = None) -> Audit:
+        """Promised against measured, one row per invariant, and what happened that changes what the run means.
+
+        Parameters
+        ----------
+        probe : whether an error that is not small is compared with what the order of the method predicts, see `catena.running.probing`: that
+            makes up to 5 % of the steps of the run again, with half the step. None: if the run was made by this process; of one that
+            was opened nothing is computed
+        """
+        time = self.data.time.values
+        made = (len(time) - 1) * self.plan.every
+        promised = self.plan.pairing.promises.kept
+        rows, doubtful, first = [], [], 0
+        for invariant in self.system.invariants:
+            part = slice(first, first + invariant.width)
+            first += invariant.width
+            values = self.data[invariant.name].values.reshape(len(time), -1)
+            sizes = self._sizes(values, part)
+            row = assess(
+                invariant.name, time, values[:, 0] if invariant.shape == () else values, steps=made,
+                scale=float(self._scale[part].max()), promised=promised[invariant.name],
+                rows=len(self.system.invariants), continuous=invariant.continuous, sizes=sizes,
+            )  # fmt: skip
+            rows.append(row)
+            if invariant.continuous and row.verdict in ("too short", "bounded", "drifts") and sizes.doubtful:
+                doubtful.append(invariant)
+        large = self._beyond_order(doubtful, probe) if doubtful else []
+        rows = [replace(row, verdict="large") if row.quantity in large else row for row in rows]
+        failed = [f"failed in step {self.ending['failed_at']}"] if "failed_at" in self.ending else []
+        stopped = [str(self.ending["reason"])] if "stopped_by" in self.ending else []
+        return Audit(tuple(rows), (*self.damage, *failed), (*stopped, *self.changes))
+
+    def _beyond_order(self, doubtful: Sequence[Invariant], probe: bool | None) -> list[str]:
+        """Names of those invariants whose error is not what the order of the method predicts."""
+        from .probing import beyond_order
+
+        if probe is False or (probe is None and self._program is None):
+            return []
+        return beyond_order(self, self._program or self.plan.program(), doubtful)
+
+    def _sizes(self, values: np.ndarray, part: slice) -> Sizes:
+        """What is known, beside its samples (n, k), of the size of the invariant that has this part of all."""
+        looks, start = self._looks[:, part], values[0]
+        with np.errstate(over="ignore", invalid="ignore"):  # of a run that exploded
+            worst = np.abs(values - start).max(axis=0)
+        return Sizes(
+            seen_deviation(worst, start, looks), float(usual_size(looks, self._scale[part]).max()), self.system.parts
+        )
+
+    def error(self, *, t_end: float | None = None) -> PathError:
+        """How accurate the path is, measured by further runs with half and with twice the step; see `catena.running.accuracy.path_error`.
+
+        Parameters
+        ----------
+        t_end : time until which the path is looked at, to the last sample before it; the end of the run if None
+        """
+        from .accuracy import path_error
+
+        return path_error(self, t_end=t_end)
+
+    def spectrum(self, name: str) -> xarray.DataArray:
+        """Power spectral density of a field or invariant; see `catena.analysis.spectrum`."""
+        from ..analysis.spectrum import spectrum
+
+        return spectrum(self, name)
+
+    @property
+    def plot(self) -> RunPlots:
+        """Pictures of the run."""
+        from ..output.plots import RunPlots
+
+        return RunPlots(self)
+
+    def view(self, path: str | Path | None = None, *, title: str | None = None, frames: int | None = None) -> Page:
+        """A page that shows the run in a browser, or in a notebook; see `catena.output.page.page.page_of`.
+
+        Parameters
+        ----------
+        path : HTML file to write; None: only the page is returned, which a notebook shows
+        title : heading; by default what moved
+        frames : most samples that are shown, 2000 if None; if there are more, every k-th is, and the page says so
+        """
+        from ..output.page.page import page_of
+
+        page = page_of(self, title=title, frames=frames)
+        if path is not None:
+            page.save(path)
+        return page
+
+    def movie(self, path: str | Path, *, seconds: float = 10.0, fps: int = 30) -> Path:
+        """Write a film of the run: the bodies in space, or the path of a Hamiltonian.
+
+        Parameters
+        ----------
+        path : file that ends with .mp4, which needs ffmpeg (the extra `movie` brings it), or with .gif
+        seconds : longest duration; samples are left out where there are more than it takes
+        fps : frames per second
+        """
+        from ..output.movie import movie
+
+        return movie(self, path, seconds=seconds, fps=fps)
+
+    def export(self, path: str | Path, format: str | None = None) -> Path:
+        """Write the run for other programs, as the suffix says; see `catena.output.export.exporting.export`."""
+        from ..output.export.exporting import export
+
+        return export(self, path, format)
+
+    def _repr_html_(self) -> str:
+        from ..output.page.facts import facts_table
+
+        return facts_table(self)
+
+    def __repr__(self) -> str:
+        newton = self.counts.get("newton_steps", 0)
+        by = f", {newton} of them by Newton" if newton else ""
+        end = f", {self.ending['reason']}" if "reason" in self.ending else ""
+        damage = "".join(f"; {line}" for line in (*self.damage, *self.changes))
+        return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{by}{end}{damage})"
+
+    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
+        raise NotImplementedError
+
+
+class MemoryRun(Run[Moved]):
+    """A run whose samples are in memory."""
+
+    def __init__(
+        self,
+        plan: Plan[Moved],
+        steps: int,
+        arrays: Mapping[str, np.ndarray],
+        rows: np.ndarray,
+        crossings: np.ndarray,
+        ending: Mapping[str, Json],
+    ) -> None:
+        super().__init__(plan, steps, arrays, ending)
+        self._rows = rows
+        self._crossings = crossings
+
+    def _samples(self) -> dict[str, np.ndarray]:
+        times = self.plan.times(np.arange(len(self._rows)) * self.plan.every)
+        return {"time": times} | self.system.columns(self._rows)
+
+    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
+        import xarray
+
+        from .recording import crossing_columns, streams_of
+
+        columns: Mapping[str, np.ndarray]
+        columns = crossing_columns(self.plan, self._crossings)[prefix] if prefix else self._samples()
+        stream = next(s for s in streams_of(self.plan) if s.dim == dim)
+        return xarray.Dataset(
+            {
+                column.name.removeprefix(prefix): ((dim, *column.dims), columns[column.name], column.attributes)
+                for column in stream.columns
+            }
+        )
+
+
+class StoredRun(Run[System]):
+    """A run whose samples are in a store; they are read when they are used."""
+
+    path: Path
+
+    def __init__(
+        self, path: Path, plan: Plan, checkpoint: Checkpoint, *, planned_steps: int, origins: tuple[Origin, ...]
+    ) -> None:
+        self.path, self.planned_steps, self.origins = path, planned_steps, origins
+        self.finished = checkpoint.finished
+        super().__init__(plan, checkpoint.step, checkpoint.arrays, checkpoint.head)
+
+    @classmethod
+    def opened(cls, path: str | Path, plan: Plan | None = None) -> StoredRun:
+        """Read and check all that a store says; its plan is made from that, unless it is the one that wrote it."""
+        path = Path(path)
+        spec = read_run_spec(path)
+        _, checkpoint = read_store(path)
+        if plan is None:
+            plan, steps = run_of(path)
+        else:
+            steps = positive_integer(spec["steps"], "steps")
+        check_run(path, plan, checkpoint)
+        origins = origins_in(read_attributes(path), checkpoint.head, path=path)
+        return cls(path, plan, checkpoint, planned_steps=steps, origins=origins)
+
+    @property
+    def planned(self) -> int:
+        """Steps that it is to make, as it was planned or asked for later."""
+        steps = self.ending.get("steps")
+        return steps if isinstance(steps, int) else self.planned_steps
+
+    @cached_property
+    def _all(self) -> xarray.Dataset:
+        from ..store.arrays import open_arrays
+
+        return open_arrays(self.path)
+
+    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
+        names = [str(name) for name, array in self._all.variables.items() if dim in array.dims]
+        return self._all[names].rename({name: name.removeprefix(prefix) for name in names if prefix})
+
+
+def read_run_spec(path: str | Path) -> Mapping[str, Json]:
+    """What a stored run was created with; InputError if it is an ensemble."""
+    spec = read_spec(path)
+    if "ensemble" in spec:
+        raise InputError(
+            "this is a stored ensemble, not a run", where=str(path), do="use ct.open(path) or ct.resume(path) in Python"
+        )
+    return spec
+
+
+def read_store(path: Path) -> tuple[Mapping[str, Json], Checkpoint]:
+    """What a store was created with and where it stands; StoreError if it is damaged, or nothing is there yet."""
+    spec = read_spec(path)
+    refuse_foreign(path)
+    checkpoint = read_checkpoint(path)
+    if checkpoint is None or is_empty(path):
+        raise StoreError(
+            "nothing has been recorded yet", where=str(path), do="resume the run, or open it a second later"
+        )
+    problems = verify(path, most_bytes=VERIFIED_BYTES)
+    if problems:
+        raise StoreError(
+            f"the store is damaged: {problems[0]}" + (f" (and {len(problems) - 1} more)" if problems[1:] else ""),
+            where=str(path), do=remedy(problems),
+        )  # fmt: skip
+    return spec, checkpoint
+
+
+def open_run(path: str | Path) -> Run:
+    """Open a stored run, finished, interrupted or still running.
+
+    Raises
+    ------
+    StoreError : it is not a run store, of another format, or damaged
+    InputError : it is an ensemble
+    """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"{path!r} is not a path", where="open", do="give the directory of a stored run")
+    return StoredRun.opened(path)
+
+
+def open(path: str | Path) -> Run | Any:
+    """Open a stored run or a stored ensemble, finished, interrupted or still running.
+
+    Returns
+    -------
+    Run or StoredEnsemble
+
+    Raises
+    ------
+    StoreError : it is not a run store, of another format, or damaged
+    """
+    if isinstance(path, (str, Path)) and "ensemble" in read_spec(path):
+        from .ensembles import StoredEnsemble
+
+        return StoredEnsemble(path)
+    return open_run(path)

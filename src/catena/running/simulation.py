@@ -1,0 +1,407 @@
+"""Running: `simulate`, `resume`."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import Any, cast
+
+from .. import memory
+from ..engine.build import build
+from ..engine.driver import Chunk, Driver
+from ..engine.pace import Pace
+from ..errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
+from ..kernels.views import (
+    LOOP_LOST,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    NOT_LOCATED,
+    OK,
+    SINGULAR,
+    STEP_TOO_LONG,
+    STOPPED,
+    UNRESOLVED,
+)
+from ..methods.base import Method, is_renamed, stored_method
+from ..store import Checkpoint, Store, read_spec, require_free
+from ..store.checking import table
+from ..systems.base import Moved, State
+from ..text.plain import Json
+from .crossings import Event, Section
+from .origin import Origin, going_on, origins_in
+from .plan import Plan, Problem, make_plan, positive_integer, step_count
+from .recording import MemoryRecorder, StoreRecorder
+from .runs import Run, StoredRun
+from .trust import check_run, described_in, run_of, steps_of
+
+FIRST_CHUNK = 16  # steps
+LOOKED_AT = 100_000  # numbers in a state whose energy plain Python computes within seconds
+PATIENCE = 2.0  # seconds that a stop may wait for the next commit
+
+Progress = Callable[[int, int, float, float], None]
+
+FAILURES = {
+    NOT_CONVERGED: "the equations of the step have no solution within reach",
+    SINGULAR: "the matrix of Newton's method is singular",
+    NOT_FINITE: "the state is no longer finite",
+    STEP_TOO_LONG: "a body turns too far in one step",
+    UNRESOLVED: "the start is too near the unstable axis to tell when the body leaves it",
+    LOOP_LOST: "a closed loop cannot be followed through this step",
+    NOT_LOCATED: "a crossing could not be located",
+}
+
+
+def simulate(
+    system: Moved | Problem[Moved],
+    start: State | None = None,
+    method: Method | None = None,
+    dt: float | None = None,
+    steps: int | None = None,
+    t_end: float | None = None,
+    every: int = 1,
+    out: str | Path | None = None,
+    sections: Sequence[Section] = (),
+    events: Sequence[Event] = (),
+    progress: bool | Progress | None = None,
+) -> Run[Moved]:
+    """Run a system from a start.
+
+    Parameters
+    ----------
+    system : a System, or a Problem, which brings start and dt
+    start : a state of the system
+    method : the system's default if None
+    dt : step size; the problem's or the system's suggestion if None
+    steps, t_end : the length, one of them; dt must divide t_end - t0
+    every : a sample is kept every so many steps
+    out : directory `name.zarr` to stream the run into; memory stays flat, and the run survives being killed. Without it samples
+        are in memory: 4 GiB of them at most, or half of what is available
+    sections, events : what to watch for inside the run
+    progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    InputError, CapabilityError : something asked for cannot be done
+    StepFailure : a step could not be made; its `run` holds everything until then
+    Interrupted : Ctrl-C or SIGTERM; its `run` holds what was recorded
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> run = ct.simulate(ct.problems.kepler(e=0.6), dt=0.05, steps=1000)
+    >>> run.audit()["angular_momentum"].verdict
+    'exact'
+    """
+    plan, count = make_plan(
+        system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events
+    )
+    return cast("Run[Moved]", run_plan(plan, count, out=out, progress=progress))  # it has the system that it was given
+
+
+def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool | Progress | None = None) -> Run:
+    """Run a plan from its start over so many steps; `out` and `progress` as for `simulate`."""
+    if not (out is None or isinstance(out, (str, Path))):
+        raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
+    if out is not None:  # before something is compiled
+        require_free(Path(out))
+    else:
+        MemoryRecorder.require_memory(plan, count)
+    driver = _driver(plan)
+    first = defined_start(plan, driver)
+    recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
+    return _run(plan, driver, recorder, count, progress, first=first)
+
+
+def defined_start(plan: Plan, driver: Driver) -> Chunk:
+    """The row of the start, refused if the energy, or another invariant, has no finite value there."""
+    first = driver.first_row()
+    if first.status != OK:
+        raise InputError(
+            "the energy, or another invariant, is not defined at the start", where=plan.system.undefined_at(plan.start),
+            do="start away from singular points and inside the domain of every function",
+        )  # fmt: skip
+    return first
+
+
+def check_start(plan: Plan) -> None:
+    """The same without compiling, for a plan that is only looked at; a large one is left to its run."""
+    if plan.system.public_width <= LOOKED_AT:
+        defined_start(plan, _driver(plan, compiled=False))
+
+
+def resume(
+    path: str | Path,
+    t_end: float | None = None,
+    steps: int | None = None,
+    progress: bool | Callable[..., None] | None = None,
+    anyway: bool = False,
+) -> Run | Any:
+    """Continue a stored run or ensemble that was stopped, or extend a finished run.
+
+    Parameters
+    ----------
+    path : directory of the stored run or ensemble
+    t_end, steps : the total length, counted from the start of the run; as planned if neither is given
+    progress : as for `simulate`, or for `ensemble`
+    anyway : go on although another program computed it: another version of catena, or other kernels. The store then says from
+        which step on. The same program is never refused, wherever it was moved to
+
+    Raises
+    ------
+    StoreError : it is damaged, another process writes it, or another program computed it
+    """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
+    spec = read_spec(path)
+    if "ensemble" in spec:
+        from .ensembles import resume_ensemble
+
+        _require_same_names(spec, path)
+        if steps is not None or t_end is not None:
+            raise InputError(
+                "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
+            )
+        return resume_ensemble(path, progress=progress, anyway=anyway)
+    return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway)
+
+
+class StoppedRun:
+    """A stored run, opened to go on with: its plan, and where it stands. `close` it, or `go_on`, which does.
+
+    Attributes
+    ----------
+    path, plan : where it is stored, and what is run
+    checkpoint : where it stands; None before the first commit
+    """
+
+    def __init__(self, path: Path, plan: Plan, planned: int, store: Store, checkpoint: Checkpoint | None) -> None:
+        self.path, self.plan, self.checkpoint = path, plan, checkpoint
+        self._planned, self._store = planned, store
+
+    @classmethod
+    def reopened(cls, path: str | Path) -> StoppedRun:
+        """Read, check and lock it; StoreError if it is damaged, or another process writes it."""
+        _require_same_names(read_spec(path), path)
+        plan, planned = run_of(path)
+        store, checkpoint = Store.reopen(path)
+        try:
+            if checkpoint is not None:
+                check_run(path, plan, checkpoint)
+                planned = steps_of(checkpoint, planned)
+        except BaseException:
+            store.close()
+            raise
+        return cls(Path(path), plan, planned, store, checkpoint)
+
+    @property
+    def made(self) -> int:
+        """Steps that are made."""
+        return 0 if self.checkpoint is None else self.checkpoint.step
+
+    def steps(self, *, t_end: float | None = None, steps: int | None = None) -> int:
+        """Steps in all, as planned if neither is given."""
+        if steps is None and t_end is None:
+            return self._planned
+        return step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end)
+
+    def close(self) -> None:
+        """Give the store free."""
+        self._store.close()
+
+    def go_on(
+        self, *, t_end: float | None, steps: int | None, progress: bool | Progress | None, anyway: bool = False
+    ) -> Run:
+        """Make the steps that are left; arguments as for `resume`."""
+        plan, store, path, checkpoint = self.plan, self._store, self.path, self.checkpoint
+        try:
+            count = self.steps(t_end=t_end, steps=steps)
+            if self.made > count:
+                raise InputError(
+                    f"the run has made {self.made} steps already, more than the {count} asked for",
+                    where="resume", do="ask for more, or open it with ct.open",
+                )  # fmt: skip
+            head = checkpoint.head if checkpoint is not None else {}
+            known = origins_in(store.attributes, head, path=path)
+            done = self.made == count or ("stopped_by" in head and steps is t_end is None)
+            if checkpoint is not None and checkpoint.finished and done:
+                store.close()
+                return StoredRun(
+                    path, plan, checkpoint, planned_steps=positive_integer(store.spec["steps"], "steps"), origins=known
+                )
+            now = Origin.here(plan.program_digest(), step=self.made)
+            origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
+            driver = _driver(plan)
+            recorder = StoreRecorder(plan, store, path, steps=count, origins=origins)
+            if checkpoint is not None:
+                driver.restore(checkpoint.step, checkpoint.arrays)
+            first = driver.first_row() if checkpoint is None else None
+        except BaseException:
+            store.close()
+            raise
+        return _run(plan, driver, recorder, count, progress, first=first)
+
+
+def _require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
+    """Refuse to go on with a method whose name means another one today."""
+    with described_in(path, "spec.json"):
+        name = "ensemble" if "ensemble" in spec else "plan"
+        described = table(table(spec[name], name)["method"], "method")
+        renamed = is_renamed(described)
+    if renamed:
+        old, new = described["kind"], stored_method(described)
+        raise StoreError(
+            f"what was called {old} when this was written is {new} today", where=str(path),
+            do=f"open it with ct.open, and start another run with {new} from its final state",
+        )  # fmt: skip
+
+
+def _driver(plan: Plan, *, compiled: bool = True) -> Driver:
+    memory.require(
+        8 * plan.pairing.stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
+        do='use an explicit method, or solver="fixed-point", which has no matrix',
+    )  # fmt: skip
+    program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
+    return Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=plan.dt, every=plan.every)
+
+
+def _run(
+    plan: Plan,
+    driver: Driver,
+    recorder: MemoryRecorder | StoreRecorder,
+    count: int,
+    progress: bool | Progress | None,
+    *,
+    first: Chunk | None,
+) -> Run:
+    """The steps until `count`, recorded; with the row of the start, if there is none yet."""
+    report = _reporter(progress, plan, count)
+    most = Pace.most_for(driver.program.width, plan.every)
+    pace = Pace(FIRST_CHUNK, every=plan.every, most=most, state=driver.state_bytes)
+    try:
+        with stop_requests() as asked, report as shown:
+            if first is not None:
+                recorder.take(first, driver)
+            while driver.step < count:
+                room = recorder.room(driver.step)
+                if asked and (len(asked) > 1 or room > pace.steps * PATIENCE / pace.seconds):
+                    raise _interruption(recorder, driver)
+                began = time.perf_counter()
+                made = pace.after(driver.step, room, count - driver.step)
+                chunk = driver.advance(made)
+                recorder.take(chunk, driver)
+                if chunk.status > OK:
+                    raise _failure(plan, recorder, driver, chunk.status)
+                shown(driver, chunk)
+                if chunk.status == STOPPED:
+                    names = _stopping(plan, chunk)
+                    return _told(recorder.finish(driver, reason=f"stopped by {', '.join(names)}", stopped_by=names))
+                if asked and chunk_committed(recorder, driver):
+                    raise _interruption(recorder, driver)
+                pace.took(made, time.perf_counter() - began)
+            return _told(recorder.finish(driver))
+    finally:
+        recorder.close()
+
+
+def _told(run: Run) -> Run:
+    """The run, with a warning if something happened that changes what it means."""
+    if run.damage:
+        warnings.warn(f"{'; '.join(run.damage)}: from then on this is another system", CatenaWarning, stacklevel=5)
+    return run
+
+
+def _stopping(plan: Plan, chunk: Chunk) -> list[str]:
+    """Names of the events that stopped the run with the last step of a chunk."""
+    watched = (*plan.sections, *plan.events)
+    happened = [watched[int(which)] for which in chunk.crossings[:, 0]]
+    return [event.name for event in happened if isinstance(event, Event) and event.stop]
+
+
+def chunk_committed(recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> bool:
+    """Whether stopping here loses nothing: a store has just committed, memory keeps everything anyway."""
+    if isinstance(recorder, MemoryRecorder):
+        return True
+    rows = 1 + driver.step // driver.every
+    return driver.step % driver.every == 0 and rows % recorder.store.rows_per_commit == 0
+
+
+def _interruption(recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> Interrupted:
+    if isinstance(recorder, StoreRecorder):
+        recorder.store.require_in_place()
+    run = recorder.drop(driver) if _anything(recorder) else None
+    hint = f'; continue with ct.resume("{recorder.path}")' if isinstance(recorder, StoreRecorder) else ""
+    return Interrupted(f"stopped at step {driver.step}, t = {driver.time:.10g}{hint}", run)
+
+
+def _anything(recorder: MemoryRecorder | StoreRecorder) -> bool:
+    from ..store import read_checkpoint
+
+    return isinstance(recorder, MemoryRecorder) or read_checkpoint(recorder.path) is not None
+
+
+def explained(status: int, method: Method, dt: float, *, speed: float | None = None) -> str:
+    """Why a step failed; `speed` is the |omega| of the fastest body at its start, if it is known."""
+    facts = []
+    if status == STEP_TOO_LONG and speed is not None:
+        facts.append(f"is {abs(dt) * speed:.3g}")
+    if status == STEP_TOO_LONG and isfinite(method.reach):
+        facts.append(f"must stay below {method.reach:.3g}")
+    turn = f": dt |omega| {' and '.join(facts)}" if facts else ""
+    return f"{FAILURES[status]}{turn} ({method}, dt = {dt:g})"
+
+
+def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Driver, status: int) -> StepFailure:
+    speed = plan.system.angular_speed(driver.program.view.unpack(driver.z, driver.time))
+    variable, changes = driver.trace() if status == NOT_CONVERGED else (None, [])
+    told = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
+    if status == NOT_FINITE:
+        variable, jump = driver.jump()
+        told = f"; a variable changes by {jump:.1e} in this step"
+    body_of = driver.program.view.body_of
+    body = None if body_of is None or variable is None else body_of(variable)
+    if status == STEP_TOO_LONG:
+        body = plan.system.fastest_body(driver.program.view.unpack(driver.z, driver.time))
+    failure = StepFailure(
+        explained(status, plan.method, plan.dt, speed=speed) + told, step=driver.step + 1, time=driver.time,
+        where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"), do=plan.method.advice(),
+    )  # fmt: skip
+    failure.body, failure.changes = body, tuple(changes)
+    try:
+        failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1)
+    except StoreError as trouble:
+        failure.add_note(str(trouble))
+    return failure
+
+
+@contextmanager
+def stop_requests() -> Iterator[list[int]]:
+    """A list that grows with each Ctrl-C or SIGTERM, so that a run stops where it loses nothing."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {s: signal.signal(s, lambda number, frame: asked.append(number)) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _reporter(
+    progress: bool | Progress | None, plan: Plan, count: int
+) -> AbstractContextManager[Callable[[Driver, Chunk], None]]:
+    """What shows the progress: a context manager that gives a callable (driver, chunk)."""
+    from .progress import reporter
+
+    return reporter(progress, plan, count)

@@ -1,0 +1,244 @@
+"""What a store says, made into plans and states again: each part is looked at before it is used, whoever wrote it.
+
+A store cannot name anything to import or to evaluate: kinds of systems and methods are looked up among those that are
+registered, and texts of energies pass the parser of `catena.expressions`. Everything that is made of a description is made
+here once; whatever fails on the way, the description is not one that catena wrote. See docs/security.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..engine.looks import SIZES, unseen
+from ..errors import CatenaError, StoreError
+from ..store import Checkpoint, Stream, read_given, read_layout
+from ..store.checking import all_of, listed, number, shown, table, text, whole
+from ..store.long_arrays import as_lists, put_back
+from ..systems.numbers import real_array
+from ..text.plain import Json
+from .crossings import check_watched
+from .plan import Plan, Stepping, checked_start, plan_from, positive_integer, positive_number
+
+ATTRIBUTES = ("long_name", "units", "names")  # of columns; others would mean something to xarray
+NAMED = 10_000  # numbers of a state whose names are looked at, whether or not they are used
+STATE = ("z", "e", "carry", "scale", "marks")  # arrays of a checkpoint, see `engine.driver.Driver`
+
+
+def run_of(path: str | Path) -> tuple[Plan, int]:
+    """The plan of a stored run and its number of steps; StoreError if spec.json says what catena cannot have written."""
+    from .recording import streams_of
+
+    layout = read_layout(Path(path))
+    with described_in(path, "spec.json"):
+        spec = table(layout.spec, "spec", needs=("plan", "steps"))
+        told = whole_description(spec["plan"], read_given(Path(path), layout), "spec.plan", needs=PLAN)
+        _check_plan(told, layout.streams)
+        plan = plan_from(told)
+        start = checked_start(plan.system, plan.start)
+        plan = replace(plan, start=start)
+        positive_number(plan.dt, "run.dt")
+        positive_integer(plan.every, "run.every")
+        steps = positive_integer(layout.spec["steps"], "steps")
+        check_watched(plan.system, [*plan.sections, *plan.events])
+        require_usable(plan, plan.describe(apart={}))
+        check_streams(layout.streams, streams_of(plan))
+        check_attributes(layout.attributes)
+    return plan, steps
+
+
+def whole_description(
+    told: Any, given: Mapping[str, np.ndarray], field: str, *, needs: Iterable[str]
+) -> dict[str, Any]:
+    """What spec.json describes, with the arrays given beside it; a system is made from lists, as if they stood there."""
+    told = put_back(table(told, field, needs=needs), given)
+    return {**told, "system": as_lists(told["system"])} if given else told
+
+
+PLAN = ("system", "start", "method", "run", "section", "event")
+
+
+def _check_plan(told: Mapping[str, Json], streams: Sequence[Stream]) -> None:
+    """The kinds of all tables, and the sizes of what is going to be made."""
+    check_described(told, streams)
+    start = table(told["start"], "start", needs=("time",))
+    number(start["time"], "start.time")
+    for name in start.keys() - {"time"}:
+        try:
+            real_array(start[name])
+        except (TypeError, ValueError) as trouble:
+            raise ValueError(
+                f"start.{shown(name)} = {shown(start[name])} is not an array of numbers: it has {trouble}"
+            ) from None
+    run = table(told["run"], "run", needs=("dt", "every"))
+    if unknown := run.keys() - {"dt", "every"}:
+        raise ValueError(f"run.{shown(unknown.pop())} is not known")
+    all_of(table, told["section"], "section")
+    all_of(table, told["event"], "event")
+    for name, unit in table(told.get("units", {}), "units").items():
+        text(unit, f"units.{name}")
+    for name, word in table(told.get("problem", {}), "problem").items():
+        text(word, f"problem.{name}")
+
+
+def check_described(told: Mapping[str, Json], streams: Sequence[Stream]) -> None:
+    """The tables of a system and of a method, as far as all of them are alike; a count of bodies is that of the columns."""
+    system = table(told["system"], "system", needs=("kind",))
+    table(told["method"], "method", needs=("kind",))
+    text(system["kind"], "system.kind")
+    bodies = system.get("bodies")
+    if isinstance(bodies, dict):  # equal ones are described once
+        if "which" in bodies:
+            count = len(listed(bodies["which"], "system.bodies.which"))
+        else:
+            count = whole(bodies.get("count"), "system.bodies.count", least=1)
+        if not any(count in column.shape for stream in streams for column in stream.columns):
+            raise ValueError(f"system.bodies.count = {count} is not the number of bodies in any column")
+
+
+def require_usable(stepping: Stepping, described: object) -> None:
+    """Make all that is going to be asked of a system and a method, so that what they cannot do shows now."""
+    system, promised = stepping.system, stepping.pairing.promises.to_dict()
+    names = list(system.names()) if system.public_width <= NAMED else []  # of more bodies these are but their numbers
+    told = [described, promised, repr(system), str(stepping.method), system.title, names]
+    json.dumps(told, allow_nan=False)
+
+
+def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:
+    """Whether the arrays of a store are those of its run."""
+    if [stream.name for stream in found] != [stream.name for stream in wanted]:
+        raise ValueError(f"streams = {shown([s.name for s in found])} instead of {[s.name for s in wanted]}")
+    for stream, known in zip(found, wanted, strict=True):
+        field = f"stream {stream.name}"
+        if (stream.dim, stream.fixed) != (known.dim, known.fixed):
+            raise ValueError(
+                f"{field}: dim = {stream.dim!r}, fixed = {stream.fixed} instead of {known.dim!r}, {known.fixed}"
+            )
+        if [column.name for column in stream.columns] != [column.name for column in known.columns]:
+            names = shown([column.name for column in stream.columns])
+            raise ValueError(f"{field}: columns = {names} instead of {[column.name for column in known.columns]}")
+        for column, like in zip(stream.columns, known.columns, strict=True):
+            if (column.shape, column.dims) != (like.shape, like.dims):
+                raise ValueError(f"column {column.name}: shape = {column.shape} instead of {like.shape}")
+            for name, value in column.attributes.items():  # the words of a long_name may be those of another version
+                if name not in ATTRIBUTES or (name != "long_name" and value != like.attributes.get(name)):
+                    raise ValueError(
+                        f"column {column.name}: attribute {shown(name)} = {shown(value)} is not one of a run"
+                    )
+            text(column.attributes.get("long_name", ""), f"column {column.name}: long_name")
+
+
+def check_attributes(attributes: Mapping[str, Json]) -> None:
+    """What readers are told about a run."""
+    text(attributes.get("catena_version"), "attributes.catena_version")
+    for name in ("conventions", "quaternion_order"):
+        text(attributes.get(name, ""), f"attributes.{name}")
+    for name in ("made_with", "traits", "case"):
+        table(attributes.get(name, {}), f"attributes.{name}")
+    for name in ("cite", "references"):
+        all_of(text, attributes.get(name, []), f"attributes.{name}")
+
+
+def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
+    """StoreError unless a checkpoint can be one of a run of this plan: compiled code trusts each of its numbers."""
+    with described_in(path, "the checkpoint"):
+        _check_ending(checkpoint.head)
+        made = 1 + checkpoint.step // plan.every
+        if checkpoint.rows["samples"] != made:
+            raise ValueError(
+                f"rows.samples = {checkpoint.rows['samples']}, but after step {checkpoint.step} there are {made}"
+            )
+        view, stepper = plan.pairing.view, plan.pairing.stepper
+        marks = marks_of(plan)
+        width = plan.system.invariant_width
+        found = checkpoint.arrays.get("z")
+        whole_state = found is not None and found.shape == (view.dimension,)  # as older checkpoints hold it
+        kept = (view.dimension, view.dimension) if whole_state else view.kept_sizes
+        sizes = zip(STATE, [*kept, stepper.carry, width, len(marks)], strict=True)
+        nothing = unseen(width)
+        shapes = {**{name: (size,) for name, size in sizes}, "looks": nothing.shape}
+        check_arrays({"looks": nothing} | checkpoint.arrays, shapes)  # older checkpoints lack them
+        _check_looks(checkpoint.arrays.get("looks", nothing))
+        for name in ("z", "e", "scale"):
+            require_finite(checkpoint.arrays[name], name)
+        if (checkpoint.arrays["scale"] < 0).any():
+            raise ValueError(f"scale = {shown(checkpoint.arrays['scale'].tolist())} is below zero")
+        count = (len(marks) - 1) // 3
+        seen = checkpoint.arrays["marks"]
+        for at in (
+            0,
+            *range(1 + count, len(marks)),
+        ):  # rows that wait, directions, stops; the values between may be anything
+            if seen[at] != marks[at]:
+                raise ValueError(f"marks[{at}] = {seen[at]} instead of {marks[at]}")
+        plan.method.counts(checkpoint.arrays["carry"])
+
+
+def _check_looks(looks: np.ndarray) -> None:
+    """What was seen between samples is a number, infinite if nothing was; sizes and steps are not below zero."""
+    if np.isnan(looks).any() or (looks[SIZES:] < 0.0).any():
+        raise ValueError("looks hold what is not a number, or a size below zero")
+
+
+def marks_of(plan: Plan) -> np.ndarray:
+    """The marks of a run before its first step, see `engine.sections`."""
+    watched = [*plan.sections, *plan.events]
+    directions = [float(getattr(one, "direction", 0)) for one in watched]
+    return np.array(
+        [0.0, *(0.0 for _ in watched), *directions, *(float(getattr(one, "stop", False)) for one in watched)]
+    )
+
+
+def steps_of(checkpoint: Checkpoint, planned: int) -> int:
+    """How many steps a run that stands there is to make: as planned, or as it was asked for later."""
+    return whole(checkpoint.head.get("steps", planned), "head.steps", least=1, below=2**62)
+
+
+def _check_ending(head: Mapping[str, Json]) -> None:
+    whole(head.get("steps", 1), "head.steps", least=1, below=2**62)
+    whole(head.get("failed_at", 1), "head.failed_at", least=1, below=2**62)
+    text(head.get("reason", ""), "head.reason")
+    all_of(text, head.get("stopped_by", []), "head.stopped_by")
+
+
+def check_arrays(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Names, types and shapes of arrays."""
+    if set(arrays) != set(shapes):
+        raise ValueError(f"arrays = {shown(sorted(arrays))} instead of {sorted(shapes)}")
+    for name, shape in shapes.items():
+        if arrays[name].dtype != np.float64 or arrays[name].shape != shape:
+            raise ValueError(f"{name} is {arrays[name].dtype} {arrays[name].shape} instead of float64 {shape}")
+
+
+def require_finite(array: np.ndarray, name: str) -> None:
+    """Finite numbers only."""
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}[{int(np.argmin(np.isfinite(array)))}] is not finite")
+
+
+@contextmanager
+def described_in(path: str | Path, what: str) -> Iterator[None]:
+    """Turn whatever goes wrong while something is made from what a store says into a StoreError."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except CatenaError as refusal:
+        where = f"{path}{', ' + refusal.where if refusal.where else ''}"
+        raise StoreError(f"{what} cannot be used: {refusal.wrong}", where=where, do=_do(refusal.do)) from refusal
+    except ValueError as refusal:
+        raise StoreError(f"{what} was not written by catena: {refusal}", where=str(path), do=_do()) from refusal
+    except Exception as trouble:  # whatever the constructors of systems and methods do with what is not theirs
+        seen = f"{type(trouble).__name__}: {shown(str(trouble))}"
+        raise StoreError(f"{what} was not written by catena: {seen}", where=str(path), do=_do()) from trouble
+
+
+def _do(more: str = "") -> str:
+    own = "do not trust this store; a run of your own may need the version, or the plug-in, that it was made with"
+    return f"{more}; {own}" if more else own

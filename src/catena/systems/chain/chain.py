@@ -1,0 +1,491 @@
+"""A chain of rigid bodies; neighbouring bodies interact, particle by particle or as wholes.
+
+V is evaluated with the normalised rotations, so it is homogeneous of degree 0 in each quaternion and H is defined on all of
+R^(14 n). Then |q_j|^2 and q_j.g_j are quadratic first integrals: every symplectic Runge-Kutta method keeps both exactly, at any order,
+without multiplier or projection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import CapabilityError, InputError
+from ...kernels.marks import Numbers
+from ...kernels.views import View
+from ...text.plain import Json
+from ..alike import Alike
+from ..base import Array, Field, Invariant, Samples, State, System, register
+from ..body import Body
+from ..many_bodies import GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, vector
+from ..one_body import component_names
+from ..phase_space import PhaseSpace
+from ..potentials.link_potentials import Potential
+from ..potentials.pairwise import checked
+from ..scene import Scene
+from . import spectrum as chain_spectrum
+from . import start as chain_start
+from . import tearing as chain_tearing
+from . import tiles as chain_tiles
+from . import views as chain_views
+from .ends import Clamped, End, Force, Free, describe_end, end_from
+from .interactions import GivenPotentials, Interactions
+
+if TYPE_CHECKING:
+    from ...analysis.chain_outputs import ChainOutputs, Reactions
+    from ...analysis.dispersion import Dispersion
+    from ...analysis.equilibrium import Equilibrium
+    from ...analysis.equilibrium_path import EquilibriumPath
+    from ...analysis.modes import Modes
+    from ...analysis.rod import RodLimit
+    from ...methods.base import Method
+    from ...running.runs import Run
+    from .scales import Scales
+
+Form = Literal["quaternion", "rotation", "multiplier"]
+CLAMPED, FREE = Clamped(), Free()
+
+
+@register
+class Chain(System):
+    """A chain of rigid bodies.
+
+    Parameters
+    ----------
+    bodies : list of Body, two or more; those between which a pair potential acts are made of particles
+    potential : a pair potential, a `PairTable` by particle types, a link potential, or a sum of these; or a list with one for
+        each link
+    left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`
+    gravity : acceleration in space
+    form : the equations that are stepped. "quaternion": canonical, every structure kept, for all methods but those that need
+        matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions with a multiplier and
+        a fourth moment `J0`, for comparison only: off |q| = 1 it is no Hamiltonian system and unstable, so no method keeps
+        |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
+    J0 : fourth moment of the multiplier form; it does not change the exact motion
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> chain = ct.problems.helix_chain(8)
+    >>> run = ct.simulate(chain, dt=0.02, t_end=2.0)
+    >>> run.audit()["unit_residual"].worst < 1e-14
+    True
+    """
+
+    default_method = ("Splitting", {"order": 4})
+
+    def __init__(
+        self,
+        bodies: GivenBodies,
+        potential: GivenPotentials,
+        left: End | str | Mapping[str, object] = CLAMPED,
+        right: End | str | Mapping[str, object] = FREE,
+        gravity: Sequence[float] = (0.0, 0.0, 0.0),
+        form: Form = "quaternion",
+        J0: float = 1.0,
+    ) -> None:
+        self.bodies = bodies_from(bodies, least=2, where="Chain.bodies")
+        self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
+        self.gravity = vector(gravity, "Chain.gravity")
+        self.interactions = Interactions(self.bodies, potential)
+        if form not in get_args(Form):
+            raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
+        self.form = form
+        self.J0 = checked(J0, "Chain.J0", above=0.0)
+        self._check_form()
+
+    def _check_form(self) -> None:
+        if self.form == "multiplier":
+            self.default_method = ("Gauss", {"stages": 4})
+            if self.interactions.has_bonds:
+                raise CapabilityError(
+                    "link potentials are functions of rotations; the multiplier form leaves them", where="Chain.form",
+                    do='use form="quaternion"',
+                )  # fmt: skip
+        for j, body in zip(self.alike.first.tolist(), self.alike.distinct, strict=True):
+            if self.form == "rotation" and body.kind == "linear":
+                raise CapabilityError(
+                    f"body {j} is linear: RATTLE on matrices needs a body with three directions",
+                    where="Chain.form", do='use form="quaternion"',
+                )  # fmt: skip
+
+    @property
+    def in_words(self) -> str:
+        return f"Chain of {self.count} rigid bodies"
+
+    @property
+    def title(self) -> str:
+        return "Chain" if self.form == "quaternion" else f"Chain ({self.form} form)"
+
+    @property
+    def potentials(self) -> tuple[Potential, ...]:
+        """The potential of each link."""
+        return self.interactions.potentials
+
+    @property
+    def alike(self) -> Alike[Body]:
+        """Which bodies are equal."""
+        return self.interactions.alike
+
+    @property
+    def count(self) -> int:
+        """Number of bodies."""
+        return len(self.bodies)
+
+    @cached_property
+    def held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which bodies may move, and which may turn."""
+        moves, turns = np.ones(self.count, dtype=bool), self.alike.each(lambda body: body.kind != "point", np.bool_)
+        for j, end in ((0, self.left), (-1, self.right)):
+            moves[j] = end.moves
+            turns[j] &= end.turns
+        return moves, turns
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether momentum and angular momentum are kept: nothing outside acts on the chain."""
+        return isinstance(self.left, Free) and isinstance(self.right, Free) and not self.gravity.any()
+
+    @property
+    def smoothness(self) -> float:
+        return self.interactions.smoothness
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return fields_of(self.count)
+
+    @cached_property
+    def invariants(self) -> tuple[Invariant, ...]:
+        def invariant(name: str, about: str, *tags: str) -> Invariant:
+            shape, dims = ((3,), ("xyz",)) if name.startswith("total") else ((), ())
+            # In the multiplier form these are integrals of the exact motion only: no method promises anything.
+            promised = frozenset() if self.form == "multiplier" else frozenset(tags)
+            return Invariant(name, shape, dims, about, promised)
+
+        found = [invariant("energy", "energy, with the work of the load", "energy")]
+        if self.form == "rotation":
+            found.append(invariant("orthogonality_residual", "R^T R - 1, the worst element", "unit"))
+        else:
+            found.append(invariant("unit_residual", "|q|^2 - 1 of the worst body", "unit", "quadratic"))
+            found.append(invariant("tangency_residual", "q.g of the worst body", "unit", "bilinear", "quadratic"))
+        if self.is_isolated:
+            found.append(invariant("total_momentum", "momentum", "linear", "bilinear", "quadratic"))
+            found.append(invariant("total_angular_momentum", "angular momentum", "bilinear", "quadratic"))
+        return tuple(found)
+
+    def start(
+        self,
+        position: ArrayLike,
+        orientation: ArrayLike | None = None,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        angular_momentum: ArrayLike | None = None,
+        time: float = 0.0,
+        check: bool = True,
+    ) -> State:
+        """A state of all bodies, at rest where nothing is said.
+
+        Particles nearer than half the resting distance of their potential are refused; forces beyond what holds two
+        particles together are warned of, once for each chain.
+
+        Parameters
+        ----------
+        position : (n, 3) centres of mass
+        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation; none turned if
+            None
+        velocity or momentum : (n, 3) in space
+        angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
+        check : False takes particles at any distance and warns of nothing, for potentials that allow it
+        """
+        return chain_start.make_start(
+            self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
+            angular_momentum=angular_momentum, time=time, check=check,
+        )  # fmt: skip
+
+    def straight(self, spacing: float, *, check: bool = True) -> State:
+        """All bodies in a row along x, none turned, at rest; the first at the origin. `check` as for `start`."""
+        position = np.zeros((self.count, 3))
+        position[:, 0] = spacing * np.arange(self.count)
+        return self.start(position, check=check)
+
+    def resting_state(self) -> State | None:
+        """Where the chain is known to rest without load; None: it has to be looked for."""
+        return None
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        return PhaseSpace(pairs_of(self.bodies, *self.held))
+
+    def undefined_at(self, state: State) -> str:
+        """The first link without an energy."""
+        return chain_start.undefined_link(self, state)
+
+    def angular_speed(self, state: State) -> float:
+        """|omega| of the fastest body."""
+        return float(self._speeds(state).max())
+
+    def fastest_body(self, state: State) -> int:
+        """Number of the body that turns fastest."""
+        return int(self._speeds(state).argmax())
+
+    def _speeds(self, state: State) -> Array:
+        y = np.einsum("nji,nj->ni", self.alike.each(lambda body: body.frame_matrix), state.angular_momentum)
+        return np.linalg.norm(self.alike.each(lambda body: body.inverse_moments) * y, axis=1)
+
+    def particles(self, state: State) -> list[Array]:
+        """Positions in space of the particles of each body."""
+        return chain_start.placed_particles(self, state)
+
+    def link_lengths(self, state: State) -> Array:
+        """Distances of neighbouring centres of mass, (n - 1,)."""
+        return chain_tearing.link_lengths(state.position)
+
+    def link_gaps(self, state: State) -> Array:
+        """Shortest distance of two particles of neighbouring bodies, (n - 1,); inf where a body has none."""
+        return chain_tearing.link_gaps(self, state.position, state.orientation)
+
+    def link_energies(self, state: State) -> Array:
+        """Energy of the potential of each link, (n - 1,)."""
+        from ...analysis.chain_outputs import link_energies
+
+        return link_energies(self, state)
+
+    def reactions(self, state: State) -> Reactions:
+        """Force and torque on the held ends: `.force` and `.torque`, (2, 3) for left and right, in space; 0 where free."""
+        from ...analysis.chain_outputs import reactions
+
+        return reactions(self, state)
+
+    def outputs(self, run: Run) -> ChainOutputs:
+        """Link lengths, gaps, energies and reactions along a run, each computed when it is asked for."""
+        from ...analysis.chain_outputs import ChainOutputs
+
+        return ChainOutputs(run)
+
+    def happenings(self, samples: Samples) -> Iterator[tuple[str, float, int, dict[str, Numbers]]]:
+        """A link that tears, under the name "torn": its number, and a time interpolated between two samples."""
+        for tear in chain_tearing.tears(self, samples):
+            yield "torn", tear.time, tear.sample, {"link": np.array(tear.link)}
+
+    def damaged(self, states: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """Which of many states have a torn link."""
+        torn = chain_tearing.torn_links(self, states["position"], states["orientation"])
+        return np.asarray(torn.any(axis=-1))
+
+    def scales(self, length: float | None = None, *, mass: float | None = None, time: float | None = None) -> Scales:
+        """Units of length, mass and time, and the chain without dimensions in them.
+
+        Parameters
+        ----------
+        length, mass, time : units; where None those of the first potential (for Lennard-Jones sigma and sigma
+            sqrt(m/epsilon)) and the mass of the first body
+        """
+        from .scales import scales_of
+
+        return scales_of(self, length, mass, time)
+
+    def suggest_dt(
+        self, method: Method | None = None, start: State | None = None, *, safety: float = chain_spectrum.SAFETY
+    ) -> float:
+        """A step size for accurate motion: a fifth of the method's limit of stability for the fastest mode at this start.
+
+        With omega the highest frequency of small motions about the start (or the spin of a body, if that is faster), the limit
+        is `method.traits.stability` / omega; methods without limit get 1 / omega. Frequencies are those of the start: a chain that
+        starts far from equilibrium may stiffen later. Without a start there is no answer: a chain has many equilibria.
+
+        Parameters
+        ----------
+        method : the chain's default if None
+        start : a state of the chain
+        safety : part of the limit; 0.2 leaves an error of 0.7 per cent in the period of the fastest mode to a method of order 2
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> round(helix.system.suggest_dt(ct.Splitting(2), helix.start), 6)  # 0.2 * 2 / 31.4328
+        0.012726
+        """
+        if method is None:
+            from ...methods.base import method_from
+
+            kind, arguments = self.default_method
+            method = method_from({"kind": kind, **arguments})
+        return chain_spectrum.suggested_step(self, method, start, checked(safety, "suggest_dt.safety", above=0.0))
+
+    def equilibrium(
+        self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
+    ) -> Equilibrium:
+        """A stable equilibrium under gravity, the forces on the ends, and a load; found by Newton's method, and verified.
+
+        Parameters
+        ----------
+        start : where to begin; None: every link in the deepest of the minima of its own energy that are found. A chain has many
+            equilibria, and which one is found depends on where it begins
+        load : more forces that stay as they are: (n, 3) on the centres of mass, or (3,) on that of the last body; in space
+        tol : largest component of force and torque that may be left; None: what rounding leaves
+
+        Returns
+        -------
+        Equilibrium, with `state` and `status`: "converged" (balanced and stable), "saddle", "torn" or "not_converged"
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> pulled = ct.problems.helix_chain(8, right="force", F=(3, 0, 0))
+        >>> found = pulled.system.equilibrium(pulled.start)
+        >>> found.status, round(found.energy, 9)
+        ('converged', -269.094445274)
+        """
+        from ...analysis.equilibrium import find_equilibrium
+
+        return find_equilibrium(self, start, load, tol)
+
+    def equilibrium_path(
+        self, load_direction: ArrayLike, to: float | None = None, *, start: State | Equilibrium | None = None
+    ) -> EquilibriumPath:
+        """Equilibria under a growing load, or as a held end is moved, up to where stability ends.
+
+        The load is controlled by what it works on, so that its maximum is passed and found: `path.limit` says whether it is a limit
+        (no equilibrium beyond that load) or a bifurcation.
+
+        Parameters
+        ----------
+        load_direction : forces that grow: (n, 3) on all bodies, or (3,) on the last one, in space. Where the last body is held: the way
+            along which it is moved (3,), or the turn and the way together (6,), the turn first, both in space
+        to : the largest multiple of the load, or how far the end is moved; None: until stability ends
+        start : where to look for the equilibrium without load; see `equilibrium`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(2)
+        >>> helix.system.equilibrium_path((1, 0, 0), start=helix.start).limit
+        limit at load 19.4154581594, extension 0.121153575563, slope 0
+        """
+        from ...analysis.equilibrium_path import find_path
+
+        return find_path(self, load_direction, to, start)
+
+    def normal_modes(self, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None) -> Modes:
+        """Natural frequencies and modes of small motions about an equilibrium.
+
+        Parameters
+        ----------
+        at : the equilibrium, or a state at rest; None: `equilibrium()`
+        count : of the lowest ones; "all"; None: all of a chain of 250 bodies, 20 of a longer one
+
+        Returns
+        -------
+        Modes, with `omega` in radians per time and `displacement(i)`; rigid motions that cost nothing are counted in `zero`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> helix.system.normal_modes(helix.start).omega[:2].round(12).tolist()
+        [0.533915857901, 0.539398304101]
+        """
+        from ...analysis.modes import find_modes
+
+        return find_modes(self, at, count)
+
+    def dispersion(self, k: ArrayLike, cell: int = 1, *, at: State | Equilibrium | None = None) -> Dispersion:
+        """Frequencies of waves along the infinite chain that repeats the middle of this one, by screws.
+
+        Parameters
+        ----------
+        k : phases from cell to cell, in radians, in the axes of the bodies: stretch and twist begin at 0, bending at the screw angle
+        cell : bodies in a cell
+        at : a state of the chain whose middle is repeated; None: links at rest. The pull of an end is taken along
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> helix.system.dispersion(0.1, at=helix.start).omega[0, :2].round(12).tolist()
+        [0.768991430782, 0.898090655392]
+        """
+        from ...analysis.dispersion import find_dispersion
+
+        return find_dispersion(self, k, cell, at)
+
+    def rod_limit(self, cell: int = 1, *, at: State | Equilibrium | None = None) -> RodLimit:
+        """The Cosserat rod that a long uniform chain is: its stiffness, inertia, wave speeds, and its own frequencies.
+
+        Parameters
+        ----------
+        cell, at : as for `dispersion`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> helix = ct.problems.helix_chain(8)
+        >>> round(helix.system.rod_limit(at=helix.start).bending_stiffness, 9)
+        180.118653714
+        """
+        from ...analysis.rod import find_rod
+
+        return find_rod(self, cell, at)
+
+    def frequency_above(self, threshold: float, state: State) -> float | None:
+        for bound in (chain_spectrum.rough_bound, chain_spectrum.frequency_bound):  # each sharper, and dearer
+            if bound(self, state) <= threshold:
+                return None
+        omega = chain_spectrum.highest_frequency(self, state)
+        return omega if omega > threshold else None
+
+    def view(self, name: str) -> View | None:
+        if name == "tiles":
+            return chain_tiles.tiles_view(self) if self.form == "quaternion" else None
+        offered = {
+            "quaternion": chain_views.quaternion_view,
+            "rotation": chain_views.rotation_view,
+            "multiplier": chain_views.multiplier_view,
+        }
+        return offered[self.form](self, name)
+
+    def parameter_arrays(self) -> dict[str, Numbers]:
+        moves, turns = self.held
+        each = self.alike.each
+        masses = each(lambda body: body.mass)
+        load = masses[:, None] * self.gravity
+        for j, end in ((0, self.left), (-1, self.right)):
+            if isinstance(end, Force):
+                load[j] += end.force
+        return {
+            "mass": masses,
+            "inertia": each(lambda body: body.rotor_moments),
+            "inverse": each(lambda body: body.inverse_moments),
+            "frame": each(lambda body: body.frame),
+            "moves": moves.astype(float),
+            "turns": turns.astype(float),
+            "load": load,
+            **self.interactions.arrays,
+        }
+
+    def scene(self) -> Scene:
+        return Scene(self.bodies, links=self.interactions, gravity=self.gravity)
+
+    def describe(self) -> dict[str, Json]:
+        forms: dict[str, dict[str, Any]] = {
+            "quaternion": {},
+            "rotation": {"form": self.form},
+            "multiplier": {"form": self.form, "J0": self.J0},
+        }
+        return {
+            "kind": self.kind, "bodies": describe_bodies(self.alike), "potential": self.interactions.describe(),
+            "left": describe_end(self.left), "right": describe_end(self.right), "gravity": self.gravity.tolist(),
+            **forms[self.form],
+        }  # fmt: skip
+
+    def names(self) -> dict[str, str]:
+        return component_names(self.fields)
+
+    def __repr__(self) -> str:
+        return f"{self.title} of {self.count} bodies, left {self.left}, right {self.right}"

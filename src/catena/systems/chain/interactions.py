@@ -1,0 +1,284 @@
+"""What acts between the neighbours of a chain: the potentials of its links, checked, numbered, and made into kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...geometry import rotations
+from ...kernels import fused, views
+from ...kernels.marks import Filling, Kernel, Numbers, Slot, Written
+from ...text.plain import Json
+from ..alike import Alike, alike_from, alike_together, describe_alike
+from ..body import Body
+from ..potentials.link_potentials import Linkwise, MixedPotential, Potential, potential_from
+from ..potentials.link_set import LinkSet
+from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
+from . import forces as chain_forces
+from . import hessian as chain_hessian
+from . import link_slopes as chain_link_slopes
+from . import links as chain_links
+
+SOME_LINKS = (
+    ((0.3, 0.9, -0.7), (1.1, -0.4, 0.8)),
+    ((-1.1, 2.0, 0.4), (0.2, 1.3, -0.9)),
+    ((2.5, 1.3, 1.9), (-0.7, 0.6, 1.2)),
+)  # Euler angles of Q, and d: nothing special about them
+HELD_TOLERANCE = 1e-12  # of a torque about an axis without moment of inertia, to the whole torque
+
+
+GivenPotential: TypeAlias = Potential | Mapping[str, object]
+GivenPotentials: TypeAlias = GivenPotential | Sequence[GivenPotential]  # for all links, or one for each
+
+
+class Interactions:
+    """The potentials between neighbouring bodies.
+
+    Parameters
+    ----------
+    bodies : all bodies of the chain
+    potential : of pairs of particles, of links, or a sum of both; or a list with one for each link
+
+    Attributes
+    ----------
+    potentials : as given, one for each link
+    pairs : the part that acts between particles, for each link; None if there is none
+    bonds : the part that acts between bodies, for each link; None if there is none
+    """
+
+    def __init__(self, bodies: Sequence[Body], potential: GivenPotentials) -> None:
+        self.bodies = tuple(bodies)
+        self.alike = Alike(self.bodies)
+        links = len(self.bodies) - 1
+        if isinstance(potential, Mapping) and "which" in potential:
+            potential = alike_from(potential, _potential, "Chain.potential")
+        if isinstance(potential, (list, tuple)):
+            if len(potential) != links:
+                raise InputError(
+                    f"{len(potential)} potentials for {links} links", where="Chain.potential",
+                    do="give one for all links, or one for each",
+                )  # fmt: skip
+            known: dict[int, Potential] = {}
+            for j, given in enumerate(potential):
+                if id(given) not in known:
+                    known[id(given)] = _potential(given, f"Chain.potential[{j}]")
+            made = [known[id(given)] for given in potential]
+        else:
+            made = [_potential(potential, "Chain.potential")] * links
+        self.potentials = tuple(made)
+        self._acting = Alike(self.potentials)
+        distinct, which = self._acting.distinct, self._acting.which.tolist()
+        pairs, bonds = [_pairs_of(given) for given in distinct], [_bond_of(given) for given in distinct]
+        self.pairs = tuple(map(pairs.__getitem__, which))
+        self.bonds = tuple(map(bonds.__getitem__, which))
+        self.has_pairs, self.has_bonds = any(map(_is_there, pairs)), any(map(_is_there, bonds))
+        for j in self.kinds[0].tolist():
+            if self.pairs[j] is not None:
+                self._check_particles(j)
+            if self.bonds[j] is not None:
+                self._check_torques(j)
+
+    @cached_property
+    def kinds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Links between equal bodies with equal potentials are of one kind: the first link of each, the kind of each link."""
+        return alike_together(self.alike.which[:-1], self.alike.which[1:], self._acting.which)
+
+    @property
+    def smoothness(self) -> float:
+        """How many derivatives of the energy are continuous."""
+        return min(potential.smoothness for potential in self._acting.distinct)
+
+    @property
+    def is_one_pair_potential(self) -> bool:
+        """Whether the same potential acts between all particles, and nothing else."""
+        return self.has_pairs and not self.has_bonds and self._numbered[1] is None
+
+    def between(self, link: int) -> list[list[Pairwise | None]]:
+        """The potential between each particle of the left body and each of the right one."""
+        pairs, (left, right) = self.pairs[link], self.bodies[link : link + 2]
+        if pairs is None:
+            return [[None] * len(right.particles) for _ in left.particles.types]
+        return [[pairs.between(a, b) for b in right.particles.types] for a in left.particles.types]
+
+    def fills(self) -> dict[Slot, Filling]:
+        """The slots of the kernels, filled."""
+        filled: dict[Slot, Filling] = {
+            views.pair_force: self._numbered[0].kernel("pair_force"),
+            views.pair_energy: self._numbered[0].kernel("pair_energy"),
+            views.pair_slope: self._numbered[0].kernel("pair_slope"),
+            chain_forces.is_uniform: int(self._numbered[1] is None),
+            chain_forces.lane_count: self._lanes,
+            chain_forces.pair_constants: self._constants_kernel(),
+        }
+        if not self.has_bonds:
+            return filled | {
+                chain_forces.add_link_forces: chain_forces.no_link_forces,
+                chain_forces.bond_energy: chain_forces.no_bond_energy,
+                chain_hessian.add_link_slopes: chain_hessian.no_link_slopes,
+            }
+        bonds = LinkSet(self.distinct_bonds)
+        return filled | {
+            chain_forces.add_link_forces: chain_links.add_forces_of_links,
+            chain_forces.bond_energy: chain_links.energy_of_link,
+            chain_links.link_force: bonds.kernel("link_force"),
+            chain_links.link_energy: bonds.kernel("link_energy"),
+            chain_hessian.add_link_slopes: chain_link_slopes.add_slopes_of_links,
+        }
+
+    def scratch(self) -> dict[str, Numbers]:
+        """What the kernels write into: places of the particles with their forces, then forces and torques on bodies."""
+        n, rows, lanes = len(self.bodies), len(self.arrays["particles"]), self._lanes
+        return {"x": np.zeros((rows, 6 * lanes)), "f": np.zeros((n, 3)), "tau": np.zeros((n, 3))}
+
+    @cached_property
+    def arrays(self) -> dict[str, Numbers]:
+        """Particles in principal axes, and which potential acts; bodies whose particles do not interact have none here."""
+        n = len(self.bodies)
+        counts = self.alike.each(lambda body: len(body.particles) * self.has_pairs, np.int64)
+        lanes = self._lanes
+        row = np.concatenate([[0], np.cumsum(-(-counts // lanes))])
+        particles = np.zeros((row[-1], 3, lanes))
+        pairs, which, types_of_bodies = self._numbered
+        types = np.zeros((n, lanes * int(np.diff(row).max())), dtype=np.int64)
+        for kind, body in enumerate(self.alike.distinct):
+            mine = np.flatnonzero((self.alike.which == kind) & (counts > 0))
+            if not mine.size:
+                continue
+            count = len(body.particles)
+            filled = np.minimum(np.arange(lanes * -(-count // lanes)), count - 1)  # the last one fills its row up
+            places = body.principal_particles.positions[filled].reshape(-1, lanes, 3).transpose(0, 2, 1)
+            particles[row[mine, None] + np.arange(len(places))] = places
+            types[mine, : len(filled)] = types_of_bodies[mine][:, filled]
+        bonds: dict[Linkwise | None, int] = {bond: k for k, bond in enumerate(self.distinct_bonds)}
+        link_which = self._acting.each(lambda given: bonds.get(_bond_of(given), -1), np.int64)
+        distinct = self.distinct_bonds
+        return {
+            "count": counts,
+            "row": row,
+            "particles": particles.reshape(-1, 3 * lanes),
+            "types": types,
+            "which": np.zeros((1, 1, 1), dtype=np.int64) if which is None else which,
+            "pair": np.array(pairs.values, dtype=float),
+            "link_which": link_which,
+            "link": LinkSet(distinct).values,
+        }
+
+    def describe(self) -> Json:
+        """As a case writes it: one potential for all links, or a list."""
+        described = [potential.describe() for potential in self._acting.distinct]
+        if all(one == described[0] for one in described):
+            return described[0]
+        return describe_alike(described, self._acting.which)
+
+    @property
+    def distinct_bonds(self) -> list[Linkwise]:
+        bonds = map(_bond_of, self._acting.distinct)
+        return list(dict.fromkeys(bond for bond in bonds if bond is not None))
+
+    @cached_property
+    def _lanes(self) -> int:
+        """Places of a row of particles: whole registers where loops become vectors, that is with constants in them."""
+        counts = {len(body.particles) for body in self.alike.distinct}
+        most, least = max(1, *counts), chain_forces.LANES
+        if self._numbered[1] is not None or most <= chain_forces.FEW_PARTICLES:
+            return -(-most // -(-most // least))
+
+        def rounded(count: int, lanes: int) -> int:
+            return -(-count // lanes) * lanes
+
+        # long rows are faster, but not where they are empty
+        longer = range(least, most + least, least)
+        return max(lanes for lanes in longer if all(rounded(c, lanes) == rounded(c, least) for c in counts))
+
+    def _constants_kernel(self) -> Kernel:
+        """A single potential has its constants in registers: in memory they could overlap with what a loop writes."""
+        pairs, which, _ = self._numbered
+        if which is not None:
+            return chain_forces.constants_in_memory
+        constants = "".join(f"par.pair[{k}], " for k in range(len(pairs.values)))
+        text = f"def pair_constants(par):\n    return held(({constants}))"
+        return Written("pair_constants", text, __name__, (("held", fused.held),))
+
+    @cached_property
+    def _numbered(self) -> tuple[PairSet, NDArray[np.int64] | None, NDArray[np.int64]]:
+        """The distinct potentials; which acts, by link and types (None: one for all); the types of the particles."""
+        bodies = self.alike
+        kinds = {t: k for k, t in enumerate(dict.fromkeys(t for body in bodies.distinct for t in body.particles.types))}
+        width = max(len(body.particles) for body in bodies.distinct) if self.has_pairs else 0
+
+        def row_of(body: Body) -> list[int]:
+            row = [kinds[t] for t in body.particles.types[:width]]
+            return row + [0] * (width - len(row))
+
+        first, kind_of_link = self.kinds
+        table = np.zeros((len(first), len(kinds), len(kinds)), dtype=np.int64)
+        distinct: dict[Pairwise | None, int] = {}
+        for kind, j in enumerate(first.tolist()):
+            pairs = self.pairs[j]
+            left, right = (dict.fromkeys(body.particles.types) for body in self.bodies[j : j + 2])
+            for a in left:
+                for b in right:
+                    acting = None if pairs is None else pairs.between(a, b)
+                    table[kind, kinds[a], kinds[b]] = distinct.setdefault(acting, len(distinct))
+        which = table[kind_of_link] if len(distinct) > 1 else None
+        return PairSet(list(distinct)), which, bodies.each(row_of, np.int64)
+
+    def _check_particles(self, link: int) -> None:
+        for j in (link, link + 1):
+            if len(self.bodies[j].particles) == 0:
+                raise InputError(
+                    f"body {j} has no particles to interact with", where=f"Chain.bodies[{j}]",
+                    do="make it with Body.from_particles, or use a link potential",
+                )  # fmt: skip
+        self.between(link)  # a table must know all the types that meet
+
+    def _check_torques(self, link: int) -> None:
+        """Nothing may turn a body about an axis without moment of inertia; seen at some relative positions."""
+        bond = self.bonds[link]
+        assert bond is not None
+        for angles, d in SOME_LINKS:
+            q = rotations.to_matrix(rotations.from_euler(angles))
+            found = bond.force(d, q)
+            torques = (-q @ found[3:] - np.cross(d, found[:3]), found[3:])
+            for j, torque in zip((link, link + 1), torques, strict=True):
+                body = self.bodies[j]
+                fixed = body.frame_matrix[:, body.moments == 0.0]
+                if np.abs(torque @ fixed).max(initial=0.0) > HELD_TOLERANCE * np.linalg.norm(found):
+                    what = "a point" if body.kind == "point" else "a linear body about its own line"
+                    raise InputError(
+                        f"the potential of link {link} turns body {j}, {what}: there is no moment of inertia",
+                        where=f"Chain.potential, link {link}",
+                        do="use a potential that does not depend on that rotation, or a body with some extent",
+                    )
+
+
+def _potential(given: object, where: str) -> Potential:
+    made = potential_from(given) if isinstance(given, Mapping) else given
+    if not isinstance(made, (Pairwise, PairTable, Linkwise, MixedPotential)):
+        raise InputError(
+            f"{made!r} is no potential",
+            where=where,
+            do="give one, such as LennardJones(5.0, 1.0), or one for each link",
+        )
+    return made
+
+
+def _is_there(part: object) -> bool:
+    return part is not None
+
+
+def _pairs_of(potential: Potential) -> Pairwise | PairTable | None:
+    if isinstance(potential, MixedPotential):
+        return potential.pairs
+    return None if isinstance(potential, Linkwise) else potential
+
+
+def _bond_of(potential: Potential) -> Linkwise | None:
+    if isinstance(potential, MixedPotential):
+        return potential.links
+    return potential if isinstance(potential, Linkwise) else None

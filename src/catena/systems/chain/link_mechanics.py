@@ -1,0 +1,279 @@
+"""Energy, gradient and second derivatives of the links of a chain, all links at once, and how they add up to those of the chain.
+
+A body is displaced by xi = (u, theta) in its own principal axes, r -> r + R u, R -> R exp(hat theta). A link of the bodies a and b
+depends on Q = R_a^T R_b and d = R_a^T (r_b - r_a) only, so that its strain
+
+    eta = xi_b - A xi_a,      A = [[Q^T, -Q^T hat(d)], [0, Q^T]],
+
+its gradient g = (g_u, g_t) by xi_b and its stiffness K_b, the second derivatives by xi_b alone (6 x 6), say all: the gradient by xi_a
+is -A^T g, and the second derivatives (12 x 12) are exactly B^T K_b B + G(g), B = (-A, 1), also away from equilibrium, with
+
+    F = Q g_u,   G[ta, ua] = -hat(F),   G[ta, ta] = S(F, d),   G[ta, ub] = hat(F) Q,   G[ta, tb] = Q hat(g_t)/2,
+
+S(F, d) = (F d^T + d F^T)/2 - F.d, G symmetric, other blocks zero. (The symmetric choice, that of the exponential map; at an
+equilibrium there is no choice.) A pair of particles at X of a and Y of b, with D = x - y in the axes of b and the force A D on x, adds
+
+    g += J^T A D,      K_b += -J^T (A + 2 A' D D^T) J + S(A D, Y) for the turns,      J = (1, -hat Y).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...geometry import rotations
+from ...kernels import views
+from ..base import Array, State
+from ..potentials.link_potentials import Linkwise
+from ..potentials.pairwise import at_once, interpreted
+from . import forces as chain_forces
+from .interactions import SOME_LINKS
+
+if TYPE_CHECKING:
+    from .chain import Chain
+
+MOST_PAIRS = 2**16  # taken at once
+STEP = 1e-100  # of an imaginary displacement: its square is nothing, so that no digit is lost
+GAP = 1e-3  # of differences of fourth order, relative to |d| and in radians: 1e-12 is left of what they cut off, and of round-off
+AGREES = 1e-6  # imaginary displacements against differences
+
+
+class LinkValues(NamedTuple):
+    """Of each link: its energy (links,), gradient (links, 6) and stiffness (links, 6, 6) by a displacement of its right body."""
+
+    energy: Array
+    gradient: Array
+    stiffness: Array
+
+
+class LinkMechanics:
+    """What the links of a chain are worth at relative positions d (links, 3) and rotations Q (links, 3, 3) in principal axes.
+
+    Parameters
+    ----------
+    chain : any chain; all its potentials have derivatives, exact ones but where a link potential branches
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self._pairs = Pairs(chain)
+        self._bonds = {bond: Bond(bond) for bond in chain.interactions.distinct_bonds}
+        self.frames = chain.alike.each(lambda body: body.frame_matrix)
+
+    @cached_property
+    def kinds(self) -> list[NDArray[np.int64]]:
+        """The links of each kind: those between equal bodies with equal potentials."""
+        _, kind_of_link = self.chain.interactions.kinds
+        return [np.flatnonzero(kind_of_link == kind) for kind in range(int(kind_of_link.max()) + 1)]
+
+    def values(self, d: Array, q: Array, links: NDArray[np.int64] | None = None) -> LinkValues:
+        """Of all links, or of those with these numbers: row k of d and q is link `links[k]`, which may come more than once."""
+        _, kind_of_link = self.chain.interactions.kinds
+        numbers = np.arange(len(d)) if links is None else links
+        found = LinkValues(np.zeros(len(d)), np.zeros((len(d), 6)), np.zeros((len(d), 6, 6)))
+        with np.errstate(all="ignore"):
+            for kind in np.unique(kind_of_link[numbers]).tolist():
+                rows = np.flatnonzero(kind_of_link[numbers] == kind)
+                link = int(numbers[rows[0]])
+                if self.chain.interactions.pairs[link] is not None:
+                    self._pairs.add(link, rows, d, q, found)
+                bond = self.chain.interactions.bonds[link]
+                if bond is not None:
+                    self._add_bond(self._bonds[bond], link, rows, d, q, found)
+        return found
+
+    def _add_bond(self, bond: Bond, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues) -> None:
+        """A link potential, in the axes in which the bodies were given: g_u = -Q^T f, g_t = -c."""
+        left, right = self.frames[link : link + 2]
+        given, turned = d[rows] @ left.T, left @ q[rows] @ right.T
+        found.energy[rows] += bond.potential.energies(given, turned)
+        force = bond.forces(given, turned)
+        if force is None:
+            force = bond.potential.forces(given, turned)
+        to_right = np.zeros(
+            (len(rows), 6, 6)
+        )  # (dd, dtheta) by the displacement of the right body, in its principal axes
+        to_right[:, :3, :3], to_right[:, 3:, 3:] = turned @ right, right
+        slope = to_right.swapaxes(1, 2) @ bond.slopes(given, turned) @ to_right
+        found.gradient[rows] -= np.einsum("nij,ni->nj", to_right, force)
+        found.stiffness[rows] -= 0.5 * (slope + slope.swapaxes(1, 2))
+
+
+class Pairs:
+    """Pairs of particles: with D = x - y in the axes of b, f = A D on x: a displacement of b changes D by -J xi_b."""
+
+    def __init__(self, chain: Chain) -> None:
+        fills, arrays = chain.interactions.fills(), chain.interactions.arrays
+        self.chain = chain
+        slots = (views.pair_energy, views.pair_force, views.pair_slope)
+        self._kernels = [(interpreted(fills[slot], np), interpreted(fills[slot])) for slot in slots]
+        self._uniform = fills[chain_forces.is_uniform] == 1
+        self._which, self._types = arrays["which"], arrays["types"]
+        self._par = SimpleNamespace(pair=arrays["pair"].tolist())
+
+    def add(self, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues) -> None:
+        """To the rows, all of the kind of this link."""
+        x, y = (self.chain.bodies[link + k].principal_particles.positions for k in (0, 1))
+        arms = np.concatenate([np.broadcast_to(np.eye(3), (len(y), 3, 3)), -hat(y)], axis=-1)
+        for some in self._blocks(rows, len(x) * len(y)):
+            apart = ((x - d[some, None]) @ q[some])[:, :, None] - y  # (links, left, right, 3)
+            energy, a, b = self.at(link, np.einsum("nkli,nkli->nkl", apart, apart))
+            force = np.einsum("nkl,nkli->nli", a, apart)  # minus the force on each right particle
+            slope = np.einsum("nkl,nkli,nklj->nlij", 2.0 * b, apart, apart, optimize=True)
+            slope += a.sum(axis=1)[:, :, None, None] * np.eye(3)
+            found.energy[some] += energy.sum(axis=(1, 2))
+            found.gradient[some] += np.einsum("lic,nli->nc", arms, force)
+            found.stiffness[some] -= np.einsum("lir,nlij,ljc->nrc", arms, slope, arms, optimize=True)
+            found.stiffness[some, 3:, 3:] += symmetric_turn(force, y).sum(axis=1)
+
+    def at(self, link: int, s: Array) -> list[Array]:
+        """V, A = -(dV/dr)/r and dA/ds for the squared distances s (rows, k, l) of all pairs of links of one kind."""
+        which = np.zeros(s.shape[1:], dtype=np.int64)
+        if not self._uniform:
+            left, right = self._types[link, : s.shape[1]], self._types[link + 1, : s.shape[2]]
+            which = self._which[link, left[:, None], right[None, :]]
+        found = [np.zeros(s.shape) for _ in self._kernels]
+        for number in np.unique(which).tolist():
+            mine = which == number
+            for (many, one), out in zip(self._kernels, found, strict=True):
+                values = at_once(many, s[:, mine], number, self._par)
+                if values is None:
+                    each = [_or_nan(one, square, number, self._par) for square in s[:, mine].ravel().tolist()]
+                    values = np.array(each).reshape(len(s), -1)
+                out[:, mine] = values
+        return found
+
+    def _blocks(self, rows: NDArray[np.int64], pairs: int) -> Iterator[NDArray[np.int64]]:
+        many = max(1, MOST_PAIRS // max(1, pairs))
+        for begin in range(0, len(rows), many):
+            yield rows[begin : begin + many]
+
+
+def _or_nan(kernel: Any, *arguments: Any) -> float:
+    try:
+        return float(kernel(*arguments))
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return np.nan
+
+
+class Bond:
+    """A link potential, and its forces by relative position and rotation.
+
+    They are exact, by imaginary displacements [squire1998], where V is analytic. Where it is not (it has |x|, or branches), imaginary
+    parts are lost or refused: then differences of fourth order are taken. Some relative positions tell which it is.
+    """
+
+    def __init__(self, potential: Linkwise) -> None:
+        self.potential = potential
+        self._force = interpreted(potential.kernel("link_force"), np)
+        self._par = SimpleNamespace(link=potential.values.tolist())
+        d = np.array([position for _, position in SOME_LINKS])
+        q = rotations.to_matrix(rotations.from_euler([angles for angles, _ in SOME_LINKS]))
+        self.analytic = self._is_analytic(d, q)
+
+    def forces(self, d: Array, q: Array) -> Array | None:
+        """f and c, (links, 6), also of complex d and q; None where the kernel takes one number at a time."""
+        try:
+            with np.errstate(all="ignore"):
+                found = self._force(*d.T, *q.reshape(-1, 9).T, self._par)
+        except (TypeError, ValueError):
+            return None
+        return np.stack([np.broadcast_to(part, len(d)) for part in found], axis=1)
+
+    def slopes(self, d: Array, q: Array) -> Array:
+        """(f, c) by (dd, dtheta), (links, 6, 6)."""
+        return self._imaginary(d, q) if self.analytic else self._differences(d, q)
+
+    def _is_analytic(self, d: Array, q: Array) -> bool:
+        if self.forces(d.astype(complex), q.astype(complex)) is None:
+            return False
+        exact, rough = self._imaginary(d, q), self._differences(d, q)
+        known = np.isfinite(rough).all(axis=(1, 2))
+        return bool(known.any() and (np.abs(exact - rough) <= AGREES * np.abs(rough).max())[known].all())
+
+    def _imaginary(self, d: Array, q: Array) -> Array:
+        slopes = np.zeros((len(d), 6, 6))
+        for i, e in enumerate(np.eye(6)):
+            found = self.forces(d + 1j * STEP * e[:3], q + 1j * STEP * (q @ hat(e[3:])))
+            assert found is not None
+            slopes[:, :, i] = found.imag / STEP
+        return slopes
+
+    def _differences(self, d: Array, q: Array) -> Array:
+        length = np.linalg.norm(d, axis=1)
+        gap = GAP * np.where(length > 0.0, length, 1.0)[:, None]
+        slopes = np.zeros((len(d), 6, 6))
+        for i, e in enumerate(np.eye(6)):
+            turn = q @ hat(e[3:])
+            h = gap if i < 3 else np.full_like(gap, GAP)
+            near, far = (
+                self.potential.forces(d + k * h * e[:3], q + k * h[:, :, None] * turn)
+                - self.potential.forces(d - k * h * e[:3], q - k * h[:, :, None] * turn)
+                for k in (1.0, 2.0)
+            )
+            slopes[:, :, i] = (8.0 * near - far) / (12.0 * h)
+        return slopes
+
+
+# The geometry of links ---------------------------------------------------------------------------------------------------
+
+
+def hat(a: Array) -> Array:
+    """hat(a) v = a x v, for vectors (..., 3)."""
+    return np.cross(a[..., None, :], np.eye(3)).swapaxes(-1, -2)
+
+
+def symmetric_turn(force: Array, arm: Array) -> Array:
+    """S(F, X) = (F X^T + X F^T)/2 - F.X, (..., 3, 3)."""
+    outer = force[..., :, None] * arm[..., None, :]
+    along = (force * arm).sum(axis=-1)[..., None, None]
+    return 0.5 * (outer + outer.swapaxes(-1, -2)) - along * np.eye(3)
+
+
+def principal_rotations(chain: Chain, state: State) -> Array:
+    """From principal axes to space, (n, 3, 3)."""
+    frames = chain.alike.each(lambda body: body.frame)
+    return rotations.to_matrix(rotations.multiply(state.orientation, frames))
+
+
+def relative_poses(position: Array, matrices: Array) -> tuple[Array, Array]:
+    """d and Q of all links, of positions (n, 3) and principal rotations (n, 3, 3)."""
+    back = matrices[:-1].swapaxes(1, 2)
+    return (back @ np.diff(position, axis=0)[:, :, None])[:, :, 0], back @ matrices[1:]
+
+
+def transports(d: Array, q: Array) -> Array:
+    """A of all links, (links, 6, 6)."""
+    back = q.swapaxes(1, 2)
+    a = np.zeros((len(d), 6, 6))
+    a[:, :3, :3] = a[:, 3:, 3:] = back
+    a[:, :3, 3:] = -back @ hat(d)
+    return a
+
+
+def geometric_blocks(d: Array, q: Array, wrench: Array) -> tuple[Array, Array]:
+    """G of all links under wrenches (links, 6) on their right bodies: its blocks of a by a and of a by b, (links, 6, 6)."""
+    force = np.einsum("nij,nj->ni", q, wrench[:, :3])
+    own, beside = np.zeros((len(d), 6, 6)), np.zeros((len(d), 6, 6))
+    across = hat(force)
+    own[:, 3:, :3], own[:, :3, 3:] = -across, across
+    own[:, 3:, 3:] = symmetric_turn(force, d)
+    beside[:, 3:, :3] = across @ q
+    beside[:, 3:, 3:] = 0.5 * q @ hat(wrench[:, 3:])
+    return own, beside
+
+
+def assembled_blocks(d: Array, q: Array, stiffness: Array, wrench: Array) -> tuple[Array, Array]:
+    """B^T K_b B + G of all links, added up: blocks (n, 6, 6) of the bodies, and (n - 1, 6, 6) of body j by body j + 1."""
+    a = transports(d, q)
+    own, beside = geometric_blocks(d, q, wrench)
+    pulled = a.swapaxes(1, 2) @ stiffness
+    diagonal = np.zeros((len(d) + 1, 6, 6))
+    diagonal[:-1] = pulled @ a + own
+    diagonal[1:] += stiffness
+    return diagonal, beside - pulled

@@ -1,0 +1,314 @@
+"""The sweep over a chain in tiles: kick, free motion, particles and forces of all bodies in one pass over memory.
+
+A tile holds a number of bodies side by side: quantity c of body i stands at w[c * stride + i], so that a loop over i is one over
+lanes of vector registers. Everything that a sweep touches stands in one array, z, and lanes and stride are literals of the
+compiled code: so all distances are known and nothing can overlap. Column `lanes` of r and x repeats the first body of the next tile;
+column -1 of f and t, the last of the padding of the row before, is the last link of the tile before.
+
+Link i joins bodies i and i + 1. With d = r_i - r_{i+1} and a_k = x_k + d, the forces w_k = sum_l A (a_k - x'_l) give
+f = sum w_k and t = sum a_k x w_k: +f acts on body i, -f on body i + 1, the torques are s = t - d x f and -t, because the forces
+are central. So each pair is computed once, nothing is added up on the right body, and momentum is kept to round-off.
+
+z ends with two numbers: whether constants and forces stand in it, and the length of a kick that is still to be made with them:
+the last kick of a step and the first of the next are one.
+"""
+
+from ...geometry.quaternion import HOLD, to_body
+from ...kernels.marks import apart, size, slot, within
+from ...kernels.views import multiply_add, rotate, rotate_lane
+from .motion import measure_split, publish_split
+
+PADDING = 8
+# Rows of a tile: p, y, the low parts of p, y, r, q (their compensation), f, t, s, r, q, x. No loop may write above the rows that
+# it reads from neighbouring columns: the compiler would fear that it reads what it has just written.
+P, Y, LOW, F, T, S, R, Q, X = 0, 3, 6, 19, 22, 25, 28, 31, 35
+LOW_P, LOW_Y, LOW_R, LOW_Q = 6, 9, 12, 15
+# After x, what stays: inverse mass, whether the body moves, turns and has a next one, load, the particles in the body; then the
+# rotor's constants.
+INVERSE_MASS, MOVES, TURNS, LINKED, LOAD, PARTICLES = 0, 1, 2, 3, 4, 7
+SPIN_ROWS = 33
+
+
+@size
+def lane_count(w):
+    """Bodies of a tile; always replaced by a literal."""
+    return w.shape[0]
+
+
+@size
+def particle_count(w):
+    """Particles of a body; always replaced by a literal."""
+    return w.shape[0]
+
+
+@slot
+def place_lanes(w):
+    """x = R X, the particles of all bodies of a tile less their centres."""
+
+
+@slot
+def drift_lanes(w, glide):
+    """Free motion of all bodies of a tile, then `place_lanes`."""
+
+
+@slot
+def link_lanes(w, pair):
+    """f, t and s of all links of a tile; pair: the constants of the potential."""
+
+
+def stride_of(w):
+    """Numbers of a row."""
+    return lane_count(w) + PADDING
+
+
+def constants_row(w):
+    """Where the constants of the bodies begin."""
+    return X + 3 * particle_count(w)
+
+
+def spin_row(w):
+    """Where the constants of the rotor begin."""
+    return constants_row(w) + PARTICLES + 3 * particle_count(w)
+
+
+def tile_size(w):
+    """Numbers of a tile."""
+    return (spin_row(w) + SPIN_ROWS) * stride_of(w)
+
+
+@within
+def gain(w, high, low, d):
+    """w[high] += d, its rounding error kept in w[low]."""
+    d += w[low]
+    before = w[high]
+    after = before + d
+    w[low] = d - (after - before)
+    w[high] = after
+
+
+def kick_lanes(w, push, glide):
+    """p += push f, y += push tau; returns how many bodies are too fast for `rotate_lane`."""
+    n = stride_of(w)
+    fixed = constants_row(w) * n
+    spin = spin_row(w) * n
+    fast = 0
+    for i in range(lane_count(w)):
+        a = push * w[fixed + MOVES * n + i]
+        load = fixed + LOAD * n + i
+        gain(w, P * n + i, LOW_P * n + i, a * (w[F * n + i] - w[F * n - 1 + i] + w[load]))
+        gain(w, (P + 1) * n + i, (LOW_P + 1) * n + i, a * (w[(F + 1) * n + i] - w[(F + 1) * n - 1 + i] + w[load + n]))
+        gain(
+            w, (P + 2) * n + i, (LOW_P + 2) * n + i, a * (w[(F + 2) * n + i] - w[(F + 2) * n - 1 + i] + w[load + 2 * n])
+        )
+        a = push * w[fixed + TURNS * n + i]
+        q = w[Q * n + i], w[(Q + 1) * n + i], w[(Q + 2) * n + i], w[(Q + 3) * n + i]
+        t1, t2, t3 = to_body(
+            q,
+            a * (w[S * n + i] - w[T * n - 1 + i]),
+            a * (w[(S + 1) * n + i] - w[(T + 1) * n - 1 + i]),
+            a * (w[(S + 2) * n + i] - w[(T + 2) * n - 1 + i]),
+        )
+        gain(w, Y * n + i, LOW_Y * n + i, t1)
+        gain(w, (Y + 1) * n + i, (LOW_Y + 1) * n + i, t2)
+        gain(w, (Y + 2) * n + i, (LOW_Y + 2) * n + i, t3)
+        fast += int(is_fast(w, i, n, spin, glide))
+    return fast
+
+
+@within
+def is_fast(w, i, n, spin, glide):
+    """Whether body i turns too far for `rotate_lane`."""
+    y1 = w[Y * n + i]
+    y2 = w[(Y + 1) * n + i]
+    y3 = w[(Y + 2) * n + i]
+    return w[spin + i] * (glide * glide) * (y1 * y1 + y2 * y2 + y3 * y3) >= 1.0
+
+
+@within
+def shift_lane(w, i, n, fixed, glide):
+    """r += glide p/m of body i."""
+    a = glide * w[fixed + INVERSE_MASS * n + i]
+    gain(w, R * n + i, LOW_R * n + i, a * w[P * n + i])
+    gain(w, (R + 1) * n + i, (LOW_R + 1) * n + i, a * w[(P + 1) * n + i])
+    gain(w, (R + 2) * n + i, (LOW_R + 2) * n + i, a * w[(P + 2) * n + i])
+
+
+@within
+def turn_lane(w, i, n, fixed, spin, glide):
+    """Free rotation of body i: q += q (rho - 1), with what `hold_length` gives back of its length."""
+    q0 = w[Q * n + i]
+    q1 = w[(Q + 1) * n + i]
+    q2 = w[(Q + 2) * n + i]
+    q3 = w[(Q + 3) * n + i]
+    a, b, c, d, y1, y2, y3 = rotate_lane(w[Y * n + i], w[(Y + 1) * n + i], w[(Y + 2) * n + i], glide, w, spin + i, n)
+    square = multiply_add(q3, q3, multiply_add(q2, q2, multiply_add(q1, q1, q0 * q0)))
+    a += HOLD * w[fixed + TURNS * n + i] * (1.0 - square)
+    low = LOW_Q * n + i
+    gain(w, Q * n + i, low, multiply_add(-q3, d, multiply_add(-q2, c, multiply_add(-q1, b, q0 * a))))
+    gain(w, (Q + 1) * n + i, low + n, multiply_add(-q3, c, multiply_add(q2, d, multiply_add(q1, a, q0 * b))))
+    gain(w, (Q + 2) * n + i, low + 2 * n, multiply_add(-q1, d, multiply_add(q3, b, multiply_add(q2, a, q0 * c))))
+    gain(w, (Q + 3) * n + i, low + 3 * n, multiply_add(-q2, b, multiply_add(q1, c, multiply_add(q3, a, q0 * d))))
+    gain(w, Y * n + i, LOW_Y * n + i, y1)
+    gain(w, (Y + 1) * n + i, (LOW_Y + 1) * n + i, y2)
+    gain(w, (Y + 2) * n + i, (LOW_Y + 2) * n + i, y3)
+
+
+@apart
+def drift_with_fast_bodies(w, t, glide, par):
+    """The same where some bodies are too fast for `rotate_lane`: those are turned one by one."""
+    n = stride_of(w)
+    fixed = constants_row(w) * n
+    spin = spin_row(w) * n
+    for i in range(lane_count(w)):
+        shift_lane(w, i, n, fixed, glide)
+        if is_fast(w, i, n, spin, glide):
+            status = turn_alone(w, i, n, t * lane_count(w) + i, glide, par)
+            if status != 0:
+                return status
+        else:
+            turn_lane(w, i, n, fixed, spin, glide)
+    place_lanes(w)
+    return 0
+
+
+def turn_alone(w, i, n, j, glide, par):
+    """Free rotation of body j, lane i of its tile, by the rotor for single bodies."""
+    alone = par.alone
+    for c in range(4):
+        alone[c] = w[(Q + c) * n + i]
+        alone[4 + c] = w[(LOW_Q + c) * n + i]
+    for c in range(3):
+        alone[8 + c] = w[(Y + c) * n + i]
+        alone[11 + c] = w[(LOW_Y + c) * n + i]
+    status = rotate(alone[8:11], alone[0:4], alone[11:14], alone[4:8], par.inertia[j], glide, par.rotor[j])
+    for c in range(4):
+        w[(Q + c) * n + i] = alone[c]
+        w[(LOW_Q + c) * n + i] = alone[4 + c]
+    for c in range(3):
+        w[(Y + c) * n + i] = alone[8 + c]
+        w[(LOW_Y + c) * n + i] = alone[11 + c]
+    return status
+
+
+@within
+def link_tile(z, t, tiles, pair):
+    """Forces of the links of tile t, whose successor has its particles placed."""
+    lanes = lane_count(z)
+    n = stride_of(z)
+    length = tile_size(z)
+    w = z[t * length : (t + 1) * length]
+    v = z[(t + 1) * length :]
+    if t + 1 < tiles:
+        for c in range(3):
+            w[(R + c) * n + lanes] = v[(R + c) * n]
+        for c in range(3 * particle_count(z)):
+            w[(X + c) * n + lanes] = v[(X + c) * n]
+    link_lanes(w, pair)
+    if t + 1 < tiles:
+        for c in range(6):
+            v[(F + c) * n - 1] = w[(F + c) * n + lanes - 1]
+
+
+@apart
+def settle_tiles(z, par):
+    """Constants into their rows; particles and forces of the positions in z."""
+    n = stride_of(z)
+    length = tile_size(z)
+    tiles = par.lanes.shape[0]
+    for t in range(tiles):
+        w = z[t * length : (t + 1) * length]
+        for k in range(par.lanes.shape[1]):
+            w[constants_row(z) * n + k] = par.lanes[t, k]
+        for k in range(par.spin.shape[1]):
+            w[spin_row(z) * n + k] = par.spin[t, k]
+        place_lanes(w)
+    for t in range(tiles):
+        link_tile(z, t, tiles, par.pair)
+
+
+def keep_tiles(z, par):
+    """p, y, r, q and their low parts of all tiles, into par.kept."""
+    n = stride_of(z)
+    length = tile_size(z)
+    for t in range(par.lanes.shape[0]):
+        w = z[t * length : (t + 1) * length]
+        kept = par.kept[t]
+        for k in range(F * n):
+            kept[k] = w[k]
+        for k in range((X - R) * n):
+            kept[F * n + k] = w[R * n + k]
+
+
+@apart
+def recall_tiles(z, par):
+    """Back from there."""
+    n = stride_of(z)
+    length = tile_size(z)
+    for t in range(par.lanes.shape[0]):
+        w = z[t * length : (t + 1) * length]
+        kept = par.kept[t]
+        for k in range(F * n):
+            w[k] = kept[k]
+        for k in range((X - R) * n):
+            w[R * n + k] = kept[F * n + k]
+
+
+@within
+def sweep_tiles(z, e, push, glide, par):
+    """All tiles in turn; the links of a tile wait for the particles of the next."""
+    length = tile_size(z)
+    tiles = par.lanes.shape[0]
+    for t in range(tiles + 1):
+        if t < tiles:
+            w = z[t * length : (t + 1) * length]
+            if kick_lanes(w, push, glide) == 0:
+                drift_lanes(w, glide)
+            else:
+                status = drift_with_fast_bodies(w, t, glide, par)
+                if status != 0:
+                    return status
+        if t > 0:
+            link_tile(z, t - 1, tiles, par.pair)
+    return 0
+
+
+@apart
+def gather(z, par):
+    """r, q, p, y of all bodies into par.gathered, as the other views have them, with the pending kick made."""
+    out = par.gathered
+    count = par.mass.shape[0]
+    lanes = lane_count(z)
+    n = stride_of(z)
+    length = tile_size(z)
+    pending = z[z.shape[0] - 1]
+    for j in range(count):
+        w = z[(j // lanes) * length : (j // lanes + 1) * length]
+        i = j % lanes
+        for c in range(3):
+            out[3 * j + c] = w[(R + c) * n + i]
+            f = w[(F + c) * n + i] - w[(F + c) * n - 1 + i] + par.load[j, c]
+            out[7 * count + 3 * j + c] = w[(P + c) * n + i] + pending * par.moves[j] * f
+        for c in range(4):
+            out[3 * count + 4 * j + c] = w[(Q + c) * n + i]
+        t1, t2, t3 = to_body(
+            out[3 * count + 4 * j : 3 * count + 4 * j + 4],
+            w[S * n + i] - w[T * n - 1 + i],
+            w[(S + 1) * n + i] - w[(T + 1) * n - 1 + i],
+            w[(S + 2) * n + i] - w[(T + 2) * n - 1 + i],
+        )
+        a = pending * par.turns[j]
+        out[10 * count + 3 * j] = w[Y * n + i] + a * t1
+        out[10 * count + 3 * j + 1] = w[(Y + 1) * n + i] + a * t2
+        out[10 * count + 3 * j + 2] = w[(Y + 2) * n + i] + a * t3
+
+
+def publish_tiles(z, par, row):
+    """The public fields."""
+    gather(z, par)
+    publish_split(par.gathered, par, row)
+
+
+def measure_tiles(z, par, out, scale):
+    """The invariants."""
+    gather(z, par)
+    measure_split(par.gathered, par, out, scale)

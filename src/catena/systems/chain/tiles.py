@@ -1,0 +1,174 @@
+"""A chain in tiles: the view in which splittings run at the speed of vector registers.
+
+Bodies lie side by side in tiles (`chain_tile_kernels` has the layout). Offered to chains whose bodies have the same, small number
+of particles and whose links have one pair potential.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import CapabilityError
+from ...geometry.quaternion import to_body
+from ...kernels import fused, views
+from ...kernels.marks import Filling, Numbers, Slot
+from ...kernels.views import Fold, View
+from ..base import Array, State
+from . import tile_kernels as kernels
+from .tile_kernels import LOAD, LOW, PADDING, PARTICLES, SPIN_ROWS, F, P, Q, R, S, T, X, Y
+from .tile_text import drift_text, link_text, place_text
+from .views import from_split, quaternion_view, to_split
+
+if TYPE_CHECKING:
+    from .chain import Chain
+
+MOST_PARTICLES = 8
+WIDE, NARROW = 64, 8  # bodies of a tile; the time for each is 1.27 times longer in narrow tiles
+NARROW_COST = 1.27
+FAR = 1e3  # distance of the bodies that fill the last tile up: their links are computed and thrown away
+
+
+def tile_width(count: int) -> int:
+    """Bodies of a tile, for the least work with those that fill the last one up."""
+    wide, narrow = (-(-count // width) * width for width in (WIDE, NARROW))
+    return WIDE if wide <= NARROW_COST * narrow else NARROW
+
+
+def tiles_view(chain: Chain, width: int | None = None) -> View | None:
+    """The view, with tiles of so many bodies; None where it does not fit the chain."""
+    split = quaternion_view(chain, "split")
+    particles = {len(body.particles) for body in chain.alike.distinct}
+    if len(particles) > 1 or max(particles) > MOST_PARTICLES or not chain.interactions.is_one_pair_potential:
+        return None
+    assert split is not None and split.moments is not None
+    m = max(particles)
+    lanes = width or tile_width(chain.count)
+    shape = -(-chain.count // lanes), lanes
+    constants = len(chain.interactions.arrays["pair"])
+    fills: dict[Slot, Filling] = {
+        **split.fills,
+        kernels.lane_count: lanes, kernels.particle_count: m,
+        kernels.place_lanes: place_text(lanes, m), kernels.drift_lanes: drift_text(lanes, m),
+        kernels.link_lanes: link_text(lanes, m, constants), views.multiply_add: fused.multiply_add,
+        views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
+        views.sweep: kernels.sweep_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
+    }  # fmt: skip
+
+    def scratch() -> dict[str, Numbers]:
+        kept = np.zeros((shape[0], (F + X - R) * (lanes + PADDING)))
+        return {**split.scratch(), "gathered": np.zeros(13 * chain.count), "alone": np.zeros(14), "kept": kept}
+
+    return View(
+        "tiles", fills, shape[0] * row_count(m) * (lanes + PADDING) + 2, partial(to_tiles, chain, shape, m),
+        partial(from_tiles, chain, shape, m), split.flags, literal=False,
+        moments=split.moments[np.minimum(np.arange(shape[0] * lanes), chain.count - 1)],
+        body_of=partial(body_of_variable, chain.count, shape, m), parameters={"lanes": body_lanes(chain, shape, m)},
+        scratch=scratch, spread=partial(spin_lanes, shape=shape),
+        fold=Fold(
+            X * chain.count + 1, partial(fold_tiles, chain.count, shape, m), partial(unfold_tiles, chain.count, shape, m)
+        ),
+    )  # fmt: skip
+
+
+def body_of_variable(count: int, shape: tuple[int, int], m: int, variable: int) -> int:
+    """The body to which a variable belongs; what stands beside the bodies counts to the last."""
+    tile, rest = divmod(variable, row_count(m) * (shape[1] + PADDING))
+    return min(tile * shape[1] + rest % (shape[1] + PADDING), count - 1)
+
+
+def row_count(particles: int) -> int:
+    """Rows of a tile."""
+    return X + 3 * particles + PARTICLES + 3 * particles + SPIN_ROWS
+
+
+def body_lanes(chain: Chain, shape: tuple[int, int], m: int) -> Array:
+    """What stays: masses, what is held, loads and particles; nothing for the bodies that fill up."""
+    par = chain.parameter_arrays()
+    table = np.zeros((shape[0] * shape[1], PARTICLES + 3 * m))
+    rows = table[: chain.count]
+    rows[:, kernels.INVERSE_MASS] = par["moves"] / par["mass"]
+    rows[:, kernels.MOVES], rows[:, kernels.TURNS] = par["moves"], par["turns"]
+    rows[:-1, kernels.LINKED] = 1.0
+    rows[:, LOAD:PARTICLES] = par["load"]
+    rows[:, PARTICLES:] = chain.alike.each(lambda body: body.principal_particles.positions.ravel())
+    return as_lanes(table, shape)
+
+
+def as_lanes(table: Array, shape: tuple[int, int]) -> Array:
+    """Rows of constants for bodies (tiles * lanes, c) as one row for each tile."""
+    return side_by_side(table, shape).reshape(shape[0], -1)
+
+
+def spin_lanes(table: Array, shape: tuple[int, int]) -> Array:
+    """The same for constants of rotors, for which there are so many rows and no more."""
+    if table.shape[1] > SPIN_ROWS:
+        raise CapabilityError(f"tiles have room for {SPIN_ROWS} constants of a rotor, not for {table.shape[1]}")
+    return as_lanes(table, shape)
+
+
+def side_by_side(table: Array, shape: tuple[int, int]) -> Array:
+    """Rows for bodies (tiles * lanes, c) as lanes (tiles, c, lanes + padding)."""
+    tiles, lanes = shape
+    out = np.zeros((tiles, table.shape[1], lanes + PADDING))
+    out[:, :, :lanes] = table.reshape(tiles, lanes, -1).transpose(0, 2, 1)
+    return out
+
+
+def to_tiles(chain: Chain, shape: tuple[int, int], m: int, state: State) -> Array:
+    """r, q, p, y in tiles; nothing known of the forces, no kick pending."""
+    n, z = chain.count, to_split(chain, state)
+    all_kept = np.zeros(X * n + 1)
+    kept = all_kept[:-1].reshape(X, n)
+    kept[R:Q], kept[Q:X] = z[: 3 * n].reshape(n, 3).T, z[3 * n : 7 * n].reshape(n, 4).T
+    kept[P:Y], kept[Y:LOW] = z[7 * n : 10 * n].reshape(n, 3).T, z[10 * n :].reshape(n, 3).T
+    return unfold_tiles(n, shape, m, all_kept)
+
+
+def fold_tiles(count: int, shape: tuple[int, int], m: int, z: Array) -> Array:
+    """What a chain goes on from, row by row for all bodies: all that moves, and the forces, with which the pending kick is made."""
+    rows = z[:-2].reshape(shape[0], row_count(m), shape[1] + PADDING)
+    kept = np.empty(X * count + 1)
+    kept[:-1].reshape(X, count)[...] = rows[:, :X, : shape[1]].transpose(1, 0, 2).reshape(X, -1)[:, :count]
+    kept[-1] = z[-1]
+    return kept
+
+
+def unfold_tiles(count: int, shape: tuple[int, int], m: int, kept: Array) -> Array:
+    """The tiles again; constants, particles and forces are settled by the next step, which finds the same ones."""
+    tiles, lanes = shape
+    table = np.zeros((X, tiles * lanes))
+    table[:, :count] = kept[:-1].reshape(X, count)
+    table[R:Q, count:] = table[R:Q, count - 1 : count]
+    table[R, count:] += FAR * np.arange(1, tiles * lanes - count + 1)
+    table[Q, count:] = 1.0
+    z = np.zeros(tiles * row_count(m) * (lanes + PADDING) + 2)
+    rows = z[:-2].reshape(tiles, row_count(m), lanes + PADDING)
+    rows[:, :X, :lanes] = table.reshape(X, tiles, lanes).transpose(1, 0, 2)
+    rows[-1, R:Q, lanes] = rows[-1, R:Q, lanes - 1] + FAR
+    rows[1:, F - 1 : S - 1, -1] = rows[:-1, F:S, lanes - 1]  # the last link of the tile before, see `tile_kernels`
+    z[-1] = kept[-1]
+    return z
+
+
+def from_tiles(chain: Chain, shape: tuple[int, int], m: int, z: Array, time: float) -> State:
+    """The public state, with the pending kick made as `gather` makes it."""
+    n, (tiles, lanes) = chain.count, shape
+    rows = z[:-2].reshape(tiles, row_count(m), lanes + PADDING)
+
+    def of_bodies(first: int, last: int) -> Array:
+        return rows[:, first:last, :lanes].transpose(0, 2, 1).reshape(-1, last - first)[:n]
+
+    def change(upper: int, lower: int) -> Array:
+        """Row `upper` of each link less row `lower` of the link before."""
+        before = np.zeros((n, 3))
+        before[1:] = of_bodies(lower, lower + 3)[:-1]
+        return of_bodies(upper, upper + 3) - before
+
+    par = chain.parameter_arrays()
+    force, torque, q = change(F, F) + par["load"], change(S, T), of_bodies(Q, X)
+    p = of_bodies(P, Y) + z[-1] * par["moves"][:, None] * force
+    y = of_bodies(Y, LOW) + (z[-1] * par["turns"] * np.array(to_body(q.T, *torque.T))).T
+    return from_split(chain, np.concatenate([of_bodies(R, Q).ravel(), q.ravel(), p.ravel(), y.ravel()]), time)

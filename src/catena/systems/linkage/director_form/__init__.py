@@ -1,0 +1,1 @@
+"""Linkages in directors, with the joints as constraints: EnergyMomentum and Rattle."""

@@ -1,0 +1,282 @@
+"""Kernels that write the Newton matrix of one joint, with the torsion on it, into a small dense block.
+
+Unknowns of a body: position, turn (in the body), velocity, angular velocity; without the last two in the published step. The rows
+and columns of a block are those of the child, then one for each multiplier, then those of the parent; the last column is minus the
+residual. Equations of a body, in the order of its unknowns [gonzalez1999]:
+
+    M (dr - Vbar) = f_V* G,   J (c - Wbar) = f_W* G,   M (V1 - V0) = h^2 F - Phi_r* L - f_r* G,   and the same for torques
+
+in the published step only the last two. What multipliers do is affine in each part of the pair alone, so a difference over a
+unit step in one part is its exact derivative.
+"""
+
+from ....geometry.vectors import add, add_down, negative, scaled, subtract
+from ....kernels.marks import slot
+from ..layout import Coefficients, Joint, Link, Pair, Scratch, Values, Wrench
+from .rows import angle_parts, angle_torque, joint_wrench, over_sine, pair_at, products, row_values, turned_by
+
+SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
+
+
+@slot
+def torsion_energy(theta, which, par):
+    """V(theta) of torsion number `which`."""
+
+
+@slot
+def torsion_slope(theta, which, par):
+    """dV/dtheta."""
+
+
+@slot
+def torsion_curvature(theta, which, par):
+    """d^2V/dtheta^2."""
+
+
+@slot
+def angle_part(k, both, h, lam, par, t, width):
+    """Add what depends on the angle of joint k to its block."""
+
+
+def no_angle(k, both, h, lam, par, t, width):
+    """No angle matters."""
+
+
+def turn_right_by_axis(q, axis):
+    """Q += Q skew(e_axis) for nine numbers Q, row by row: the direction of a turn about an axis of the body."""
+    m = (axis + 1) % 3
+    n = (axis + 2) % 3
+    for l in range(3):
+        before = q[3 * l + m]
+        q[3 * l + m] += q[3 * l + n]
+        q[3 * l + n] -= before
+
+
+def copy_pair(b, c):
+    """c := b."""
+    for l in range(Pair.WIDTH):
+        c[l] = b[l]
+
+
+def move_pair(c, change, parent):
+    """Change one number of a pair by one: a turn of J or I, D, E, W_J or W_I; the column of the block it belongs to."""
+    part = change // 3
+    axis = change % 3
+    if part == 0:
+        turn_right_by_axis(c[Pair.CHILD_AXES : Pair.GAP], axis)
+        products(c)
+        return 3 + axis
+    if part == 1:
+        turn_right_by_axis(c[Pair.PARENT_AXES : Pair.CHILD_AXES], axis)
+        products(c)
+        return parent + 3 + axis
+    if part == 2:
+        c[Pair.GAP + axis] += 1.0
+        products(c)
+        return axis
+    if part == 3:
+        c[Pair.SPEED + axis] += 1.0
+        return 6 + axis
+    if part == 4:
+        c[Pair.CHILD_SPIN + axis] += 1.0
+        return 9 + axis
+    c[Pair.PARENT_SPIN + axis] += 1.0
+    return parent + 9 + axis
+
+
+def deposit(out, base, sign, both, parent, column, t, width):
+    """Put sign (out - base), two wrenches of `joint_wrench`, into a column of the block t."""
+    low = 6 * both
+    for l in range(3):
+        d = sign * (out[Wrench.ON_GAP + l] - base[Wrench.ON_GAP + l])
+        t[(low + l) * width + column] = d
+        t[(parent + low + l) * width + column] = -d
+        t[(low + 3 + l) * width + column] = sign * (out[Wrench.CHILD_TORQUE + l] - base[Wrench.CHILD_TORQUE + l])
+        turn = (parent + low + 3 + l) * width + column
+        t[turn] = sign * (out[Wrench.PARENT_TORQUE + l] - base[Wrench.PARENT_TORQUE + l])
+        if both == 1:
+            d = sign * (out[Wrench.ON_SPEED + l] - base[Wrench.ON_SPEED + l])
+            t[l * width + column] = -d
+            t[(parent + l) * width + column] = d
+            t[(3 + l) * width + column] = -sign * (out[Wrench.ON_CHILD_SPIN + l] - base[Wrench.ON_CHILD_SPIN + l])
+            turn = (parent + 3 + l) * width + column
+            t[turn] = -sign * (out[Wrench.ON_PARENT_SPIN + l] - base[Wrench.ON_PARENT_SPIN + l])
+
+
+def note_residual(k, residual, scratch):
+    """Remember joint k if this equation of it is farther off than all before."""
+    if abs(residual) > scratch[Scratch.WORST + 1]:
+        scratch[Scratch.WORST] = k
+        scratch[Scratch.WORST + 1] = abs(residual)
+
+
+def wrench_of(k, a, b, lam, both, par):
+    """`joint_wrench` of joint k, into the scratch OUT."""
+    scratch = par.scratch
+    first = par.link[k, Link.FIRST_ROW]
+    end = par.link[k, Link.END_ROW]
+    joint_wrench(
+        par.joint[k], par.row[first:end], par.row_sort[first:end], a, b, lam, both,
+        scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH],
+        scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH],
+        scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH],
+    )  # fmt: skip
+
+
+def unit_wrench(k, case, count, a, par):
+    """The same at one pair for multiplier number `case` of `count` alone."""
+    unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
+    set_multipliers(unit, count, case, par.scratch)
+    wrench_of(k, a, a, unit, 0, par)
+
+
+def values_of(k, a, par):
+    """`row_values` of joint k at the pair a, into the scratch VALUES."""
+    values = par.scratch[Scratch.VALUES : Scratch.VALUES + Values.WIDTH]
+    first = par.link[k, Link.FIRST_ROW]
+    end = par.link[k, Link.END_ROW]
+    row_values(
+        par.joint[k], par.row[first:end], par.row_sort[first:end], a,
+        values[Values.PHI : Values.RATE], values[Values.RATE : Values.WIDTH],
+    )  # fmt: skip
+
+
+def joint_block(k, both, h, lam, par, t, width):
+    """The block of joint k at the nodes of `par.node`, into t; lam are its multipliers now.
+
+    Cases: the wrench as it is, for each multiplier alone, and with one number of the pair at the end changed by one.
+    """
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
+    size = 6 + 6 * both
+    rows = m * (1 + both)
+    parent = size + rows
+    scratch = par.scratch
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
+    zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
+    base = scratch[Scratch.BASE : Scratch.BASE + Wrench.WIDTH]
+    for l in range((parent + size) * width):
+        t[l] = 0.0
+    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
+    clear_values(scratch)
+    for case in range(1 + rows + 9 * (1 + both)):
+        change = case - 1 - rows
+        alone = case > 0 and change < 0
+        copy_pair(b, c)
+        column = width - 1
+        if alone:
+            column = size + case - 1
+        elif case > 0:
+            column = move_pair(c, change, parent)
+        sign = -1.0 if case == 0 else 1.0
+        set_multipliers(lam, rows, case - 1 if alone else -1, scratch)
+        wrench_of(k, a, c, scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH], both, par)
+        deposit(out, base if change >= 0 else zero, sign, both, parent, column, t, width)
+        if not alone:
+            values_of(k, c, par)
+            for level in range(1 + both):
+                deposit_values(m, Values.RATE * level, size + m * level, column, sign, scratch, t, width)
+        if case == 0:
+            for l in range(Wrench.WIDTH):
+                base[l] = out[l]
+            keep_values(k, m, scratch)
+    for r in range(parent + size):  # D and E belong to the parent, too, with the other sign
+        for at in range(0, size, 6):
+            for l in range(at, at + 3):
+                t[r * width + parent + l] = -t[r * width + l]
+    if par.link[k, Link.HAS_ANGLE] == 1:
+        angle_part(k, both, h, lam, par, t, width)
+
+
+def set_multipliers(lam, count, alone, scratch):
+    """The scratch UNIT: `count` multipliers as they are, or one of them alone."""
+    for l in range(count):
+        scratch[Scratch.UNIT + l] = lam[l]
+        if alone >= 0:
+            scratch[Scratch.UNIT + l] = 1.0 if l == alone else 0.0
+
+
+def clear_values(scratch):
+    """Compare the next values with nothing."""
+    for l in range(Values.WIDTH):
+        scratch[Scratch.VALUES_BASE + l] = 0.0
+
+
+def keep_values(k, m, scratch):
+    """Compare further values of joint k with the last ones, and note the worst of its m rows."""
+    for l in range(Values.WIDTH):
+        scratch[Scratch.VALUES_BASE + l] = scratch[Scratch.VALUES + l]
+    for r in range(m):
+        note_residual(k, scratch[Scratch.VALUES + Values.PHI + r], scratch)
+
+
+def deposit_values(m, start, row, column, sign, scratch, t, width):
+    """Put sign times what m values from `start` on have changed by into a column of the block t, from `row` on."""
+    for r in range(m):
+        change = scratch[Scratch.VALUES + start + r] - scratch[Scratch.VALUES_BASE + start + r]
+        t[(row + r) * width + column] = sign * change
+
+
+def torsion_mean(k, theta, d, h, par):
+    """h^2 times the mean torque of the torsion of joint k while its angle goes from theta to theta + d, and its derivative by d."""
+    which = par.link[k, Link.TORSION]
+    if which < 0:
+        return 0.0, 0.0
+    damping = par.joint[k, Joint.DAMPING]
+    if abs(d) < SMALL_TURN:
+        slope = torsion_slope(theta + 0.5 * d, which, par)
+        near = torsion_slope(theta + 0.5 * d + SMALL_TURN, which, par)
+        return h * h * slope + h * damping * d, 0.5 * h * h * (near - slope) / SMALL_TURN + h * damping
+    mean = (torsion_energy(theta + d, which, par) - torsion_energy(theta, which, par)) / d
+    return h * h * mean + h * damping * d, h * h * (torsion_slope(theta + d, which, par) - mean) / d + h * damping
+
+
+def angle_block(k, both, h, lam, par, t, width):
+    """Add what depends on the angle of joint k: its torsion, and the advance of a screw."""
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
+    size = 6 + 6 * both
+    parent = size + m * (1 + both)
+    turn_child = (6 * both + 3) * width
+    turn_parent = parent * width + turn_child
+    advance = (size + m - 1) * width
+    joint = par.joint[k]
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    c = par.scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    pitch = joint[Joint.PITCH]
+    u0, w0 = angle_parts(joint, a)
+    u1, w1 = angle_parts(joint, b)
+    d = turned_by(u0, w0, u1, w1)
+    ratio, ratio_slope = over_sine(d)
+    torque, torque_slope = torsion_mean(k, joint[Joint.THETA], d, h, par)
+    if pitch != 0.0:
+        torque -= pitch * lam[m - 1]
+        t[advance + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
+    u = 0.5 * (u0 + u1)
+    w = 0.5 * (w0 + w1)
+    n = angle_torque(joint, a, b, u, w)
+    add_couple(t, turn_child + width - 1, turn_parent + width - 1, width, scaled(torque * ratio, n))
+    if pitch != 0.0:
+        add_couple(t, turn_child + size + m - 1, turn_parent + size + m - 1, width, scaled(pitch * ratio, n))
+    for change in range(6):
+        copy_pair(b, c)
+        column = move_pair(c, change, parent)
+        u2, w2 = angle_parts(joint, c)
+        du = u2 - u1
+        dw = w2 - w1
+        dtheta = (u1 * dw - w1 * du) / (u1 * u1 + w1 * w1)
+        moved = add(subtract(angle_torque(joint, a, c, u, w), n), angle_torque(joint, a, b, 0.5 * du, 0.5 * dw))
+        along = (torque_slope * ratio + torque * ratio_slope) * dtheta
+        couple = negative(add(scaled(torque * ratio, moved), scaled(along, n)))
+        add_couple(t, turn_child + column, turn_parent + column, width, couple)
+        if pitch != 0.0:
+            t[advance + column] -= pitch * dtheta
+
+
+def add_couple(t, child, parent, width, torque):
+    """Add a torque on the child, and its opposite on the parent."""
+    add_down(t, child, width, torque)
+    add_down(t, parent, width, negative(torque))

@@ -1,0 +1,259 @@
+"""Kernels of RATTLE for linked bodies: positions with multipliers at the start, velocities with multipliers at the end.
+
+    M (dr - V0) = h^2 F(q0)/2 - Phi_r(q0) L,    Q0 (y+ - J W0) = torques at q0,    Phi(q1) = 0
+    M (V1 - dr) = h^2 F(q1)/2 - Phi_r(q1) m,    Q1 (J W1 - y-) = torques at q1,    Phi_q(q1) (V1, W1) = 0
+    y+- = (J c +- c x J c/2)/(1 + |c|^2/4),     Q1 = Q0 cay(c)
+
+the Moser-Veselov step between half kicks, with the joints held at both levels [leimkuhler2004]. Velocities are taken times h. The
+first line is solved by Newton's method, the second is linear.
+"""
+
+from ....geometry.vectors import (
+    add,
+    add_down,
+    along_axis,
+    cross,
+    diagonal_times,
+    dot,
+    load3,
+    negative,
+    scaled,
+    store3,
+    subtract,
+    times,
+    unit,
+)  # fmt: skip
+from ....kernels import summation
+from ....kernels.marks import slot
+from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
+from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Space, Tree, Values, Wrench
+from .blocks import (
+    add_couple,
+    clear_values,
+    copy_pair,
+    deposit,
+    deposit_values,
+    keep_values,
+    move_pair,
+    torsion_slope,
+    unit_wrench,
+    values_of,
+)  # fmt: skip
+from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
+from .rows import angle_parts, angle_torque, pair_at
+from .steps import (
+    add_motion,
+    axes,
+    cayley_change,
+    place,
+    rank_check,
+    time_place,
+    turn_of_joint,
+    turns_too_far,
+    work_part,
+)
+
+
+@slot
+def velocity_correction(both, h, time, x, par):
+    """The new velocities into par.delta; a status."""
+
+
+def position_body(i, h, par, t, width, first):
+    """Add the inertia of body i to the equations of the positions."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    m = par.mass[i]
+    j = load3(par.moments[i], 0)
+    c = load3(b, Node.TURN)
+    late = scaled(m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
+    add_body(m, h, late, par, t, width, first)
+    k, p = halves(c, j)
+    y = scaled(k, add(diagonal_times(j, c), p))
+    turn = (first + 3) * width
+    gained = subtract(y, diagonal_times(j, load3(a, Node.SPIN)))
+    subtract_turned(a, gained, turn + width - 1, t, width)
+    for axis in range(3):
+        d = cayley_change(c, unit(axis))
+        u = cross(d, diagonal_times(j, c))
+        v = cross(c, diagonal_times(j, d))
+        along = 0.5 * dot(c, d)
+        d = scaled(k, subtract(add(diagonal_times(j, d), scaled(0.5, add(u, v))), scaled(along, y)))
+        subtract_turned(a, negative(d), turn + first + 3 + axis, t, width)
+
+
+def velocity_body(i, h, par, t, width, first):
+    """Add the inertia of body i to the equations of the velocities."""
+    b = par.node[1, i]
+    m = par.mass[i]
+    j = load3(par.moments[i], 0)
+    c = load3(b, Node.TURN)
+    add_body(m, h, scaled(m, load3(b, Node.MOVE)), par, t, width, first)
+    k, p = halves(c, j)
+    turn = (first + 3) * width
+    subtract_turned(b, scaled(-k, subtract(diagonal_times(j, c), p)), turn + width - 1, t, width)
+    for axis in range(3):
+        subtract_turned(b, along_axis(axis, -j[axis]), turn + first + 3 + axis, t, width)
+
+
+def add_body(m, h, momentum, par, t, width, first):
+    """Add the mass m to the diagonal, and a momentum and half a kick of the weight to the last column."""
+    for l in range(3):
+        t[(first + l) * width + first + l] += m
+    kick = scaled(0.5 * h * h * m, load3(par.space, Space.GRAVITY))
+    add_down(t, first * width + width - 1, width, add(momentum, kick))
+
+
+def halves(c, j):
+    """1/(1 + |c|^2/4) and c x J c/2: y+- = k (J c +- c x J c/2)."""
+    return 1.0 / (1.0 + 0.25 * dot(c, c)), scaled(0.5, cross(c, diagonal_times(j, c)))
+
+
+def subtract_turned(node, k, at, t, width):
+    """Subtract Q k from a column, from `at` on."""
+    add_down(t, at, width, negative(times(axes(node), k)))
+
+
+def position_joint(k, both, h, lam, par, t, width):
+    """The block of joint k in the equations of the positions."""
+    rattle_joint(k, 0, h, lam, par, t, width)
+
+
+def velocity_joint(k, both, h, lam, par, t, width):
+    """The block of joint k in the equations of the velocities."""
+    rattle_joint(k, 1, h, lam, par, t, width)
+
+
+def rattle_joint(k, phase, h, lam, par, t, width):
+    """Multipliers act with the gradients of Phi at the start (phase 0) or at the end (1); rows are Phi or f at the end."""
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
+    parent = 6 + m
+    scratch = par.scratch
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
+    zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
+    for l in range((parent + 6) * width):
+        t[l] = 0.0
+    pair_at(par.node[phase], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
+    for case in range(m):
+        unit_wrench(k, case, m, a, par)
+        deposit(out, zero, 1.0, 0, parent, 6 + case, t, width)
+    clear_values(scratch)
+    for case in range(10):
+        copy_pair(b, c)
+        column = width - 1
+        if case > 0:
+            column = move_pair(c, 9 * phase + case - 1, parent) - 6 * phase
+        values_of(k, c, par)
+        # Phi, or f
+        deposit_values(m, Values.RATE * phase, 6, column, -1.0 if case == 0 else 1.0, scratch, t, width)
+        if case == 0:
+            keep_values(k, m if phase == 0 else 0, scratch)
+    for r in range(m):
+        for l in range(3):
+            t[(6 + r) * width + parent + l] = -t[(6 + r) * width + l]
+    if par.link[k, Link.HAS_ANGLE] == 1:
+        rattle_angle(k, phase, h, a, b, c, par, t, width)
+    if phase == 0:  # the multipliers so far
+        for r in range(parent + 6):
+            for l in range(m):
+                t[r * width + width - 1] -= t[r * width + 6 + l] * lam[l]
+
+
+def rattle_angle(k, phase, h, a, b, c, par, t, width):
+    """Add the torsion of joint k, and the advance of a screw, to its block."""
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
+    parent = 6 + m
+    joint = par.joint[k]
+    pitch = joint[Joint.PITCH]
+    u, w = angle_parts(joint, a)
+    n = angle_torque(joint, a, a, u, w)
+    d = turn_of_joint(k, par)  # which writes over a
+    torque = 0.0
+    if par.link[k, Link.TORSION] >= 0:
+        torque = 0.5 * h * h * torsion_slope(joint[Joint.THETA] + phase * d, par.link[k, Link.TORSION], par)
+    add_couple(t, 3 * width + width - 1, (parent + 3) * width + width - 1, width, scaled(torque, n))
+    if pitch != 0.0:
+        add_couple(t, 3 * width + 5 + m, (parent + 3) * width + 5 + m, width, scaled(pitch, n))
+    if pitch != 0.0 and phase == 0:
+        last = (5 + m) * width
+        t[last + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
+        u1, w1 = angle_parts(joint, b)
+        for change in range(6):
+            copy_pair(b, c)
+            column = move_pair(c, change, parent)
+            u2, w2 = angle_parts(joint, c)
+            t[last + column] -= pitch * (u1 * (w2 - w1) - w1 * (u2 - u1)) / (u1 * u1 + w1 * w1)
+
+
+def position_force(f, both, h, par, t, width, first, second):
+    """Half a kick of force f at the start."""
+    kick_points(f, 0, h, par, t, width, first, second)
+
+
+def velocity_force(f, both, h, par, t, width, first, second):
+    """Half a kick of force f at the end."""
+    kick_points(f, 1, h, par, t, width, first, second)
+
+
+def kick_points(f, phase, h, par, t, width, first, second):
+    """Half a kick of force f at a node."""
+    node = par.node[phase]
+    d = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
+    arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
+    s = between_points(f, node, par, d)
+    a = 0.5 * h * h * point_tension(f, s, par)
+    i = par.force_sort[f, ForceSort.BODY_I]
+    j = par.force_sort[f, ForceSort.BODY_J]
+    store3(arms, Arms.FIRST_MEAN, arm_of(node[i], par.force[f], Force.FIRST_POINT))
+    store3(arms, Arms.SECOND_MEAN, arm_of(node[j], par.force[f], Force.SECOND_POINT))
+    pull(t, width, width - 1, scaled(-a, load3(d, 0)), arms, 0, first, second)
+
+
+def position_load(i, both, h, time, par, t, width, first):
+    """Half a kick of the loads on body i at the start."""
+    kick_loads(i, 0, h, time, par, t, width, first)
+
+
+def velocity_load(i, both, h, time, par, t, width, first):
+    """Half a kick of the loads on body i at the end."""
+    kick_loads(i, 1, h, time + h, par, t, width, first)
+
+
+def kick_loads(i, phase, h, time, par, t, width, first):
+    """Half a kick of the loads on body i at a node."""
+    f = par.tree[i, Tree.LOAD]
+    value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
+    k = 0.5 * h * h
+    while f >= 0:
+        load_values(time, f, par, value)
+        force = load3(value, Load.FORCE)
+        torque = add(cross(arm_of(par.node[phase, i], par.load[f], Load.POINT), force), load3(value, Load.TORQUE))
+        add_wrench(t, first * width + width - 1, width, scaled(k, force), scaled(k, torque))
+        f = par.load_next[f]
+
+
+def accept(z, e, h, par, x):
+    """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
+    if turns_too_far(x, 6, par.mass.shape[0]):
+        return STEP_TOO_LONG
+    place(par, x)
+    status = rank_check(par)
+    if status != OK:
+        return status
+    n = par.mass.shape[0]
+    for i in range(n):
+        for l in range(Node.VELOCITY, Node.TURN):
+            par.node[1, i, l] = 0.0
+    time = time_place(par.mass, par.link)
+    if velocity_correction(0, h, z[time], x, par) != 0:
+        return SINGULAR
+    work_part(z, e, h, z[time], par)
+    for i in range(n):
+        own = x[6 * i : 6 * i + 6]
+        add_motion(z, e, h, i, own, par.node[0, i], par.delta[6 * i : 6 * i + 6], par.mass, par.moments)
+    summation.add(z, e, time, h)
+    return OK

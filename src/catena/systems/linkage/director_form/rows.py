@@ -1,0 +1,215 @@
+"""Kernels of one joint: its rows, and what its multipliers do to its two bodies.
+
+All rows are written in invariants of the relative motion of parent I and child J, so that multipliers conserve momentum:
+
+    s_kl = q_k^I . q_l^J,    g_k = q_k^I . D,    D = r_J - r_I,    E = V_J - V_I
+    Phi  = sum_kl x_k y_l s_kl  [+ x . g]  [+ q_a^J . D]  + constant
+    f    = dPhi/dt = sum_kl s_kl ((W_I x x)_k y_l [+ x_k (W_J x y)_l])  [+ (W_I x x) . g + sum_k x_k q_k^I . E]
+                     [+ q_a^J . E + (W_J x Y)_a]
+
+with the terms of planes, of points and of all but points in brackets; V and W are velocities (body angular velocities) times the
+step. The point rows stand in the axes of the child, and their f uses that the points meet: f must be invariant under
+rotations, or the step loses angular momentum. Discrete derivatives are those of products: d(w s) = wbar ds + sbar dw with
+ds = Abar.dB + Bbar.dA, where sbar is the mean of the end values of s [gonzalez1999].
+
+A pair of bodies at one node is a `Pair`.
+"""
+
+import math
+
+from ....geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    cross,
+    dot,
+    load3,
+    load9,
+    negative,
+    scaled,
+    store3,
+    store9,
+    subtract,
+    sum_from,
+    times,
+    transposed_times,
+)
+from ....kernels.marks import within
+from ..joints import PLANE, POINT, SCREW
+from ..layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench
+
+
+def pair_at(node, i, j, a):
+    """The pair of bodies i and j; i = -1 is the ground, the last row of `node`."""
+    parent = node[i]
+    child = node[j]
+    store9(a, Pair.PARENT_AXES, load9(parent, Node.DIRECTORS))
+    store9(a, Pair.CHILD_AXES, load9(child, Node.DIRECTORS))
+    store3(a, Pair.GAP, subtract(load3(child, Node.POSITION), load3(parent, Node.POSITION)))
+    store3(a, Pair.SPEED, subtract(load3(child, Node.VELOCITY), load3(parent, Node.VELOCITY)))
+    store3(a, Pair.PARENT_SPIN, load3(parent, Node.SPIN))
+    store3(a, Pair.CHILD_SPIN, load3(child, Node.SPIN))
+    products(a)
+
+
+def products(a):
+    """s and g from the rest."""
+    child = load9(a, Pair.CHILD_AXES)
+    gap = load3(a, Pair.GAP)
+    for k in range(3):
+        q = director(a, Pair.PARENT_AXES, k)
+        store3(a, Pair.PRODUCTS + 3 * k, transposed_times(child, q))
+        a[Pair.ALONG + k] = dot(q, gap)
+
+
+@within
+def director(a, axes, k):
+    """Column k of the matrix that stands in a row from `axes` on."""
+    return a[axes + k], a[axes + 3 + k], a[axes + 6 + k]
+
+
+def row_values(joint, row, sort, a, phi, rate):
+    """Phi (but for the angle of a screw) and f of all rows of a joint, for the pair a."""
+    s = load9(a, Pair.PRODUCTS)
+    parent_spin = load3(a, Pair.PARENT_SPIN)
+    child_spin = load3(a, Pair.CHILD_SPIN)
+    speed = load3(a, Pair.SPEED)
+    for r in range(row.shape[0]):
+        x = load3(row[r], Row.X)
+        y = load3(row[r], Row.Y)
+        kind = sort[r, RowSort.KIND]
+        t = times(s, y)
+        if kind >= PLANE:
+            t = add(t, load3(a, Pair.ALONG))
+        value = sum_from(row[r, Row.CONSTANT], x, t)
+        change = dot(cross(parent_spin, x), t)
+        if kind == POINT:
+            q = director(a, Pair.CHILD_AXES, sort[r, RowSort.POINT_AXIS])
+            value += dot(q, load3(a, Pair.GAP))
+            change += dot(q, speed)
+            change += dot(y, cross(child_spin, load3(joint, Joint.CHILD_POINT)))  # y is e_a
+        else:
+            change += dot(cross(child_spin, y), transposed_times(s, x))
+            if kind >= PLANE:
+                change += dot(x, transposed_times(load9(a, Pair.PARENT_AXES), speed))
+            if kind == SCREW:
+                turn = 0.0
+                for l in range(3):
+                    turn += joint[Joint.AXIS_IMAGE + l] * child_spin[l] - joint[Joint.TRIAD + l] * parent_spin[l]
+                change -= joint[Joint.PITCH] * turn
+        phi[r] = value
+        rate[r] = change
+
+
+def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
+    """What the multipliers do between the nodes a and b: the discrete derivative of lam.(Phi, f), a `Wrench` into out.
+
+    lam: one number per row for Phi, then, if both is 1, one per row for f. The result is linear in lam and affine in each of
+    Q_I, Q_J, D, E, W_I, W_J of b alone. `mean_pair` and `c` are scratch, a `Pair` and `Coefficients`.
+    """
+    m = row.shape[0]
+    for l in range(Coefficients.WIDTH):
+        c[l] = 0.0
+    for l in range(Pair.WIDTH):
+        mean_pair[l] = 0.5 * (a[l] + b[l])
+    store3(out, Wrench.ON_PARENT_SPIN, ZERO)
+    store3(out, Wrench.ON_CHILD_SPIN, ZERO)
+    for r in range(m):
+        impulse = 0.0
+        if both == 1:
+            impulse = lam[m + r]
+        if lam[r] != 0.0 or impulse != 0.0:
+            add_row(joint, row[r], sort[r], mean_pair, lam[r], impulse, c, out)
+    spread(c, mean_pair, out)
+
+
+def add_row(joint, row, sort, pair, force, impulse, c, out):
+    """Add the coefficients of one row, and what it does to the angular velocities."""
+    x = load3(row, Row.X)
+    y = load3(row, Row.Y)
+    kind = sort[RowSort.KIND]
+    s = load9(pair, Pair.PRODUCTS)
+    f = add(scaled(force, x), scaled(impulse, cross(load3(pair, Pair.PARENT_SPIN), x)))
+    t = times(s, y)
+    i = scaled(impulse, ZERO)
+    if kind == POINT:
+        l = sort[RowSort.POINT_AXIS]
+        c[Coefficients.CHILD_GAP + l] += force
+        c[Coefficients.CHILD_SPEED + l] += impulse
+        d = cross(load3(joint, Joint.CHILD_POINT), y)
+    else:
+        d = cross(y, transposed_times(s, x))
+        i = scaled(impulse, cross(load3(pair, Pair.CHILD_SPIN), y))
+        if kind >= PLANE:
+            t = add(t, load3(pair, Pair.ALONG))
+            add3(c, Coefficients.PARENT_GAP, f)
+            add3(c, Coefficients.PARENT_SPEED, scaled(impulse, x))
+        if kind == SCREW:
+            pitch = impulse * joint[Joint.PITCH]
+            add3(out, Wrench.ON_PARENT_SPIN, scaled(pitch, load3(joint, Joint.TRIAD)))
+            add3(out, Wrench.ON_CHILD_SPIN, negative(scaled(pitch, load3(joint, Joint.AXIS_IMAGE))))
+    add3(out, Wrench.ON_PARENT_SPIN, scaled(impulse, cross(x, t)))
+    add3(out, Wrench.ON_CHILD_SPIN, scaled(impulse, d))
+    for k in range(3):
+        add3(c, Coefficients.PRODUCTS + 3 * k, add(scaled(f[k], y), scaled(x[k], i)))
+
+
+def spread(c, pair, out):
+    """Coefficients -> forces and torques on the bodies."""
+    parent = load9(pair, Pair.PARENT_AXES)
+    child = load9(pair, Pair.CHILD_AXES)
+    gap = load3(pair, Pair.GAP)
+    speed = load3(pair, Pair.SPEED)
+    parent_gap = times(parent, load3(c, Coefficients.PARENT_GAP))
+    child_gap = times(child, load3(c, Coefficients.CHILD_GAP))
+    parent_speed = times(parent, load3(c, Coefficients.PARENT_SPEED))
+    child_speed = times(child, load3(c, Coefficients.CHILD_SPEED))
+    t = ZERO
+    for k in range(3):
+        u = times(child, load3(c, Coefficients.PRODUCTS + 3 * k))
+        t = add(t, cross(director(pair, Pair.PARENT_AXES, k), u))
+    store3(out, Wrench.ON_GAP, add(parent_gap, child_gap))
+    store3(out, Wrench.ON_SPEED, add(parent_speed, child_speed))
+    store3(out, Wrench.PARENT_TORQUE, add(add(t, cross(parent_gap, gap)), cross(parent_speed, speed)))
+    store3(out, Wrench.CHILD_TORQUE, add(add(negative(t), cross(child_gap, gap)), cross(child_speed, speed)))
+
+
+# The angle about an axis -------------------------------------------------------------------------------------------------
+
+
+def angle_parts(joint, a):
+    """(u, w) = (cos, sin) of the angle of a joint: u = (Q_I b).(Q_J bJ), w = (Q_I c).(Q_J bJ)."""
+    t = times(load9(a, Pair.PRODUCTS), load3(joint, Joint.SECOND_IMAGE))
+    return dot(load3(joint, Joint.TRIAD + 3), t), dot(load3(joint, Joint.TRIAD + 6), t)
+
+
+def turned_by(u0, w0, u1, w1):
+    """The increment of the angle between two nodes, in (-pi, pi]."""
+    return math.atan2(u0 * w1 - u1 * w0, u0 * u1 + w0 * w1)
+
+
+def over_sine(d):
+    """d / sin(d), and its derivative."""
+    s = math.sin(d)
+    if abs(s) < 0.05 and math.cos(d) > 0.0:
+        t = s * s
+        value = 1.0 + t * (1.0 / 6.0 + t * (3.0 / 40.0 + t * (15.0 / 336.0 + t * 105.0 / 3456.0)))
+        return value, s * (1.0 / 3.0 + t * (3.0 / 10.0 + t * 15.0 / 56.0)) * math.cos(d)
+    return d / s, (s - d * math.cos(d)) / (s * s)
+
+
+def angle_torque(joint, a, b, u, w):
+    """The torque on I of the discrete derivative of the angle (that on J is opposite), but for d/sin(d); u, w are means.
+
+    D theta = d/sin(d) (u Dw - w Du), since u dw - w du = sin(d) between the nodes.
+    """
+    second = ZERO
+    normal = ZERO
+    for l in range(3):
+        y = joint[Joint.SECOND_IMAGE + l]
+        child = add(director(a, Pair.CHILD_AXES, l), director(b, Pair.CHILD_AXES, l))
+        second = add(second, scaled(0.5 * y, child))
+        x = u * joint[Joint.TRIAD + 6 + l] - w * joint[Joint.TRIAD + 3 + l]
+        parent = add(director(a, Pair.PARENT_AXES, l), director(b, Pair.PARENT_AXES, l))
+        normal = add(normal, scaled(0.5 * x, parent))
+    return cross(normal, second)

@@ -1,0 +1,240 @@
+"""Newton's method for linked bodies: exact, in one sweep inwards and one outwards along the tree, or dense where loops are.
+
+A block of `joint_part` holds the unknowns of a body and of the joint that carries it, which only the parent's unknowns touch
+besides. Eliminating them, leaves first, leaves the parent's block changed and nothing else filled: the cost grows with the number of
+bodies. Loops, and forces between bodies that no joint connects, need one dense matrix.
+"""
+
+from ....kernels.marks import slot
+from ..layout import ForceSort, Link, RowSort, Scratch, Tree
+
+
+@slot
+def body_block(i, h, par, t, width, first):
+    """Add the inertia and weight of body i to a block whose unknowns of i begin at `first`."""
+
+
+@slot
+def joint_part(k, both, h, lam, par, t, width):
+    """The block of joint k, into t; lam are its multipliers now."""
+
+
+@slot
+def force_part(f, both, h, par, t, width, first, second):
+    """Add force f to a block: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
+
+
+@slot
+def load_part(i, both, h, time, par, t, width, first):
+    """Add the loads on body i to a block whose unknowns of i begin at `first`."""
+
+
+def no_force(f, both, h, par, t, width, first, second):
+    """No force acts between points."""
+
+
+def no_load(i, both, h, time, par, t, width, first):
+    """No load acts."""
+
+
+def eliminate(t, pivots, rows, width):
+    """Gaussian elimination of the first `pivots` columns of t (rows x width), exchanging only the first rows; 0, or 1 if singular."""
+    for k in range(pivots):
+        largest = abs(t[k * width + k])
+        best = k
+        for r in range(k + 1, pivots):
+            if abs(t[r * width + k]) > largest:
+                largest = abs(t[r * width + k])
+                best = r
+        if not largest > 0.0:
+            return 1
+        if best != k:
+            for c in range(k, width):
+                swapped = t[k * width + c]
+                t[k * width + c] = t[best * width + c]
+                t[best * width + c] = swapped
+        inverse = 1.0 / t[k * width + k]
+        pivot = t[k * width + k + 1 : (k + 1) * width]
+        for r in range(k + 1, rows):
+            factor = t[r * width + k] * inverse
+            if factor != 0.0:
+                row = t[r * width + k + 1 : (r + 1) * width]
+                for c in range(width - k - 1):
+                    row[c] -= factor * pivot[c]
+    return 0
+
+
+def substitute(t, pivots, width, x):
+    """x (pivots) from the eliminated rows of t; what stands in the columns behind must already be in the last column."""
+    for r in range(pivots - 1, -1, -1):
+        total = t[r * width + width - 1]
+        for c in range(r + 1, pivots):
+            total -= t[r * width + c] * x[c]
+        x[r] = total / t[r * width + r]
+
+
+def ground_forces(i, both, h, par, t, width):
+    """Add the forces between body i and the ground to a block whose unknowns of i stand first."""
+    f = par.tree[i, Tree.GROUND_FORCE]
+    while f >= 0:
+        side = 0 if par.force_sort[f, ForceSort.BODY_I] == i else -1
+        force_part(f, both, h, par, t, width, side, -1 - side)
+        f = par.force_sort[f, ForceSort.NEXT]
+
+
+def rows_of(k, both, par):
+    """Where the multipliers of joint k begin among all, and how many there are."""
+    first = par.link[k, Link.FIRST_ROW] * (1 + both)
+    return first, par.link[k, Link.END_ROW] * (1 + both) - first
+
+
+def tree_correction(both, h, time, x, par):
+    """The Newton correction of all unknowns x into par.delta; 0, or 1 if a block is singular."""
+    n = par.mass.shape[0]
+    size = 6 + 6 * both
+    for i in range(n):
+        own = par.own[i]
+        for l in range(size * (size + 1)):
+            own[l] = 0.0
+        body_block(i, h, par, own, size + 1, 0)
+        load_part(i, both, h, time, par, own, size + 1, 0)
+        ground_forces(i, both, h, par, own, size + 1)
+    for place in range(n - 1, -1, -1):
+        i = par.tree[place, Tree.ORDER]
+        k = par.tree[i, Tree.CARRIER]
+        if k < 0:
+            status = eliminate(par.own[i], size, size, size + 1)
+        else:
+            first, rows = rows_of(k, both, par)
+            status = fold(i, k, both, h, x[size * n + first : size * n + first + rows], par)
+        if status != 0:
+            return 1
+    for place in range(n):
+        unfold(par.tree[place, Tree.ORDER], both, par)
+    return 0
+
+
+def fold(i, k, both, h, lam, par):
+    """Eliminate body i and the joint k that carries it, with multipliers lam: what the parent sees of them; 0, or 1 if singular."""
+    size = 6 + 6 * both
+    narrow = size + 1
+    inner = size + lam.shape[0]
+    width = inner + narrow
+    t = par.block
+    own = par.own[i]
+    parent = par.link[k, Link.PARENT]
+    joint_part(k, both, h, lam, par, t, width)
+    f = par.link[k, Link.FORCE]
+    while f >= 0:
+        other = inner if parent >= 0 else -1
+        is_second = par.force_sort[f, ForceSort.BODY_J] == i
+        force_part(f, both, h, par, t, width, other if is_second else 0, 0 if is_second else other)
+        f = par.force_sort[f, ForceSort.NEXT]
+    for r in range(size):
+        for c in range(size):
+            t[r * width + c] += own[r * narrow + c]
+        t[r * width + width - 1] += own[r * narrow + size]
+    if eliminate(t, inner, inner + size if parent >= 0 else inner, width) != 0:
+        return 1
+    upper = par.upper[i]
+    for l in range(inner * width):
+        upper[l] = t[l]
+    if parent >= 0:
+        below = par.own[parent]
+        for r in range(size):
+            for c in range(narrow):
+                below[r * narrow + c] += t[(inner + r) * width + inner + c]
+    return 0
+
+
+def unfold(i, both, par):
+    """par.delta of body i and of the joint that carries it, from that of the parent."""
+    size = 6 + 6 * both
+    k = par.tree[i, Tree.CARRIER]
+    solution = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 24]
+    if k < 0:
+        substitute(par.own[i], size, size + 1, solution)
+    else:
+        first, rows = rows_of(k, both, par)
+        inner = size + rows
+        width = inner + size + 1
+        parent = par.link[k, Link.PARENT]
+        t = par.upper[i]
+        if parent >= 0:
+            for r in range(inner):
+                total = t[r * width + width - 1]
+                for c in range(size):
+                    total -= t[r * width + inner + c] * par.delta[size * parent + c]
+                t[r * width + width - 1] = total
+        substitute(t, inner, width, solution)
+        for r in range(rows):
+            par.delta[size * par.mass.shape[0] + first + r] = solution[size + r]
+    for c in range(size):
+        par.delta[size * i + c] = solution[c]
+
+
+def dense_correction(both, h, time, x, par):
+    """The same for loops: one matrix; rows that others imply (not kept) are left out with their multipliers."""
+    n = par.mass.shape[0]
+    size = 6 + 6 * both
+    multipliers = size * n
+    total = multipliers + par.row.shape[0] * (1 + both)
+    width = total + 1
+    big = par.dense
+    for l in range(total * width):
+        big[l] = 0.0
+    for i in range(n):
+        body_block(i, h, par, big, width, size * i)
+        load_part(i, both, h, time, par, big, width, size * i)
+    for f in range(par.force_sort.shape[0]):
+        i = par.force_sort[f, ForceSort.BODY_I]
+        j = par.force_sort[f, ForceSort.BODY_J]
+        force_part(f, both, h, par, big, width, size * i if i >= 0 else -1, size * j if j >= 0 else -1)
+    for k in range(par.link.shape[0]):
+        first, rows = rows_of(k, both, par)
+        lam = x[multipliers + first : multipliers + first + rows]
+        joint_part(k, both, h, lam, par, par.block, size + rows + size + 1)
+        child = size * par.link[k, Link.CHILD]
+        parent = size * par.link[k, Link.PARENT]
+        scatter(par.block, size + rows, size, multipliers + first, child, parent, big, width)
+    for k in range(par.link.shape[0]):
+        leave_out(k, both, multipliers, x, par, big, width)
+    if eliminate(big, total, total, width) != 0:
+        return 1
+    substitute(big, total, width, par.delta)
+    return 0
+
+
+def leave_out(k, both, multipliers, x, par, big, width):
+    """The rows of joint k that are not kept: their multipliers become zero."""
+    first = par.link[k, Link.FIRST_ROW]
+    m = par.link[k, Link.END_ROW] - first
+    for r in range(m):
+        if par.row_sort[first + r, RowSort.KEPT] == 0:
+            for level in range(1 + both):
+                place = multipliers + first * (1 + both) + level * m + r
+                for c in range(width - 1):
+                    big[place * width + c] = 0.0
+                    big[c * width + place] = 0.0
+                big[place * width + place] = 1.0
+                big[place * width + width - 1] = -x[place]
+
+
+def scatter(t, inner, size, multiplier, child, parent, big, width):
+    """Add a block to the dense matrix: unknowns of the child, multipliers, unknowns of the parent (negative: the ground)."""
+    narrow = inner + size + 1
+    last = inner + size if parent >= 0 else inner
+    for r in range(last):
+        row = target(r, inner, size, multiplier, child, parent) * width
+        for c in range(last):
+            big[row + target(c, inner, size, multiplier, child, parent)] += t[r * narrow + c]
+        big[row + width - 1] += t[r * narrow + narrow - 1]
+
+
+def target(place, inner, size, multiplier, child, parent):
+    """Where a row or column of a block stands in the dense matrix."""
+    if place < size:
+        return child + place
+    if place < inner:
+        return multiplier + place - size
+    return parent + place - inner

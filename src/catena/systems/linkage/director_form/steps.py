@@ -1,0 +1,496 @@
+"""Kernels of the conserving steps of linked bodies: unknowns, inertia, one Newton correction, the new state.
+
+Unknowns x: for each body the increments dr (space) and c (Cayley vector in the body, Q1 = Q0 cay(c)) and, in the step with both
+levels, h times the new velocity and angular velocity; then the multipliers of each joint. All velocities are taken times the step.
+
+    published step:  Q1 = Q0 cay(c),  M (2 dr - 2 V0) = h^2 M g + ...,   Qb [2 J (c - W0) + c x J c] = torques,   Phi(q1) = 0
+    both levels:     M (dr - Vbar), J (c - Wbar) by the second multiplier,  M (V1 - V0) = h^2 M g + ...,
+                     Qb [J (W1 - W0) + c x J Wbar] = torques,   Phi(q1) = 0,  f(q1, V1, W1) = 0
+
+with Qb the mean of the directors [nielsen2013, gonzalez1999].
+"""
+
+import math
+
+from ....geometry.quaternion import cayley, hold_length, rotation, turn_right
+from ....geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    add_down,
+    cross,
+    diagonal_times,
+    dot,
+    largest,
+    load3,
+    load9,
+    mean,
+    negative,
+    scaled,
+    store3,
+    store9,
+    subtract,
+    times,
+    transposed_times,
+    unit,
+)  # fmt: skip
+from ....kernels import summation
+from ....kernels.marks import choice, slot
+from ....kernels.views import OK, STEP_TOO_LONG
+from ..layout import Force, ForceSort, Joint, Link, Load, Node, Pair, Row, RowSort, Scratch, Space, Tree, Unknown
+from .forces import DAMPER, between_points, load_values
+from .rows import angle_parts, pair_at, turned_by
+
+ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
+LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
+
+
+@slot
+def correction(both, h, time, x, par):
+    """The Newton correction of x into par.delta; a status."""
+
+
+@slot
+def work_part(z, e, h, time, par):
+    """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
+
+
+def no_work(z, e, h, time, par):
+    """No angle, damper or load."""
+
+
+@choice
+def both_levels():
+    """1 if positions and velocities are held, 0 if positions only."""
+    return 1
+
+
+@slot
+def rank_part(par):
+    """Choose the rows of loops that are independent."""
+
+
+def all_rows(par):
+    """Without loops all rows are independent."""
+
+
+@slot
+def rank_check(par):
+    """OK if the rows that were left out hold at the end of the step, too."""
+
+
+def nothing_left_out(par):
+    """Without loops all rows are held."""
+    return OK
+
+
+def begin(z, h, par, x):
+    """Prepare a step from z."""
+    set_node(z, h, par)
+    rank_part(par)
+
+
+def set_node(z, h, par):
+    """The node at the start of a step and its joints."""
+    set_bodies(z, h, par)
+    set_joints(z, par)
+
+
+def set_bodies(z, h, par):
+    """The bodies at the start of a step, and how far they reach."""
+    reach = par.space[Space.ARM]
+    for i in range(par.mass.shape[0]):
+        set_body(z, h, i, par)
+        reach = max(reach, largest(load3(par.node[0, i], Node.POSITION)))
+    par.scratch[Scratch.REACH] = reach
+
+
+def set_body(z, h, i, par):
+    """Body i at the start of a step."""
+    n = par.mass.shape[0]
+    own = par.node[0, i]
+    set_directors(z[3 * n + 4 * i : 3 * n + 4 * i + 4], own)
+    store3(own, Node.POSITION, load3(z, 3 * i))
+    for l in range(3):
+        own[Node.VELOCITY + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
+        own[Node.SPIN + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
+
+
+def set_directors(q, own):
+    """The directors of a node from its quaternion."""
+    store9(own, Node.DIRECTORS, rotation(q))
+
+
+def axes(own):
+    """The directors of a node, nine numbers row by row."""
+    return load9(own, Node.DIRECTORS)
+
+
+def set_joints(z, par):
+    """Angles of the joints at the start of a step, and the images of their directions in their children."""
+    n = par.mass.shape[0]
+    joints = par.link.shape[0]
+    for k in range(joints):
+        joint = par.joint[k]
+        image = rotation(z[13 * n + 4 * k : 13 * n + 4 * k + 4])
+        store3(joint, Joint.AXIS_IMAGE, transposed_times(image, load3(joint, Joint.TRIAD)))
+        store3(joint, Joint.SECOND_IMAGE, transposed_times(image, load3(joint, Joint.TRIAD + 3)))
+        joint[Joint.THETA] = z[13 * n + 4 * joints + k]
+        joint[Joint.SHIFT] = z[13 * n + 5 * joints + k]
+        for row in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
+            which = par.row_sort[row, RowSort.IMAGE]
+            if which >= 0:
+                store3(par.row[row], Row.Y, transposed_times(image, load3(joint, Joint.TRIAD + 3 * which)))
+
+
+def guess(par, x):
+    """x of a motion without forces."""
+    n = par.mass.shape[0]
+    size = 6 + 6 * both_levels()
+    for i in range(n):
+        a = par.node[0, i]
+        for at in range(size * i, size * (i + 1), 6):
+            store3(x, at, load3(a, Node.VELOCITY))
+            store3(x, at + 3, load3(a, Node.SPIN))
+    for k in range(size * n, size * n + par.row.shape[0] * (1 + both_levels())):
+        x[k] = 0.0
+
+
+def place(par, x):
+    """The node at the end of the step."""
+    size = 6 + 6 * both_levels()
+    for i in range(par.mass.shape[0]):
+        a = par.node[0, i]
+        b = par.node[1, i]
+        own = x[size * i : size * i + size]
+        move = load3(own, Unknown.MOVE)
+        turn = load3(own, Unknown.TURN)
+        set_turned(a, turn, b)
+        store3(b, Node.TURN, turn)
+        store3(b, Node.MOVE, move)
+        store3(b, Node.POSITION, add(load3(a, Node.POSITION), move))
+        if both_levels():
+            store3(b, Node.VELOCITY, load3(own, Unknown.VELOCITY))
+            store3(b, Node.SPIN, load3(own, Unknown.SPIN))
+        else:
+            set_mean_velocities(a, b)
+
+
+def set_mean_velocities(a, b):
+    """Increments are means of the velocities at both ends times the step: the velocities at the end."""
+    store3(b, Node.VELOCITY, subtract(scaled(2.0, load3(b, Node.MOVE)), load3(a, Node.VELOCITY)))
+    store3(b, Node.SPIN, subtract(scaled(2.0, load3(b, Node.TURN)), load3(a, Node.SPIN)))
+
+
+def set_turned(a, c, b):
+    """Directors of b := Q cay(c) = Q + Q (skew(c) + skew(c)^2/2)/(1 + |c|^2/4) with the directors Q of a."""
+    k = 1.0 / (1.0 + 0.25 * dot(c, c))
+    for at in range(Node.DIRECTORS, Node.VELOCITY, 3):
+        x = load3(a, at)
+        # a row x of Q times skew(c) is x x c
+        y = cross(x, c)
+        store3(b, at, add(x, scaled(k, add(y, scaled(0.5, cross(y, c))))))
+
+
+def cayley_change(c, w):
+    """Change of c for a turn w of the end, in the body: (1 + skew(c)/2 + c c^T/4) w; for c and w in space give -c."""
+    return add(add(w, scaled(0.5, cross(c, w))), scaled(0.25 * dot(c, w), c))
+
+
+def body_published(i, h, par, t, width, first):
+    """Add the inertia of body i, published step."""
+    residual_published(i, h, par, t, width, first)
+    tangent_published(i, par, t, width, first)
+
+
+def residual_published(i, h, par, t, width, first):
+    """Add the inertia and weight of body i to the last column, published step."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    m = par.mass[i]
+    late = scaled(2.0 * m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
+    add_down(t, first * width + width - 1, width, add(late, scaled(h * h * m, load3(par.space, Space.GRAVITY))))
+    torque_residual(a, b, mean_torque_published(load3(par.moments[i], 0), a, b), first + 3, t, width)
+
+
+def mean_torque_published(j, a, b):
+    """2 J (c - W0) + c x J c, in the body."""
+    c = load3(b, Node.TURN)
+    p = diagonal_times(j, c)
+    return add(cross(c, p), scaled(2.0, subtract(p, diagonal_times(j, load3(a, Node.SPIN)))))
+
+
+def tangent_published(i, par, t, width, first):
+    """Add the derivative of the inertia of body i, published step."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    j = load3(par.moments[i], 0)
+    k = mean_torque_published(j, a, b)
+    for axis in range(3):
+        t[(first + axis) * width + first + axis] += 2.0 * par.mass[i]
+        add_down(t, (first + 3) * width + first + 3 + axis, width, turn_published(j, a, b, k, unit(axis)))
+
+
+def turn_published(j, a, b, k, w):
+    """Change of the torque Qb k, published step, for a turn w of the end in the body."""
+    c = load3(b, Node.TURN)
+    d = cayley_change(c, w)
+    u = cross(c, diagonal_times(j, d))
+    v = cross(d, diagonal_times(j, c))
+    return turned_torque(a, b, k, add(add(diagonal_times(scaled(2.0, j), d), u), v), w)
+
+
+def turned_torque(a, b, k, d, w):
+    """Change of Qb k for a change d of k and a turn w of the end: Qb d + Q1 (w x k)/2."""
+    return mean(times(axes(a), d), times(axes(b), add(d, cross(w, k))))
+
+
+def mean_times(a, b, x):
+    """Mean directors of two nodes of a body, times a vector of the body."""
+    return mean(times(axes(a), x), times(axes(b), x))
+
+
+def torque_residual(a, b, k, row, t, width):
+    """Subtract Qb k from the last column."""
+    for l in range(3):
+        both = add(load3(b, Node.DIRECTORS + 3 * l), load3(a, Node.DIRECTORS + 3 * l))
+        t[(row + l) * width + width - 1] -= 0.5 * dot(both, k)
+
+
+def body_two_level(i, h, par, t, width, first):
+    """Add the inertia of body i, step with both levels."""
+    residual_two_level(i, h, par, t, width, first)
+    tangent_two_level(i, par, t, width, first)
+
+
+def residual_two_level(i, h, par, t, width, first):
+    """Add the inertia and weight of body i to the last column, step with both levels."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    m = par.mass[i]
+    j = load3(par.moments[i], 0)
+    at = first * width + width - 1
+    v0 = load3(a, Node.VELOCITY)
+    v1 = load3(b, Node.VELOCITY)
+    slide = subtract(load3(b, Node.MOVE), mean(v0, v1))
+    twist = subtract(load3(b, Node.TURN), mean(load3(a, Node.SPIN), load3(b, Node.SPIN)))
+    gained = subtract(scaled(m, subtract(v1, v0)), scaled(h * h * m, load3(par.space, Space.GRAVITY)))
+    add_down(t, at, width, negative(scaled(m, slide)))
+    add_down(t, at + 3 * width, width, negative(diagonal_times(j, twist)))
+    add_down(t, at + 6 * width, width, negative(gained))
+    torque_residual(a, b, mean_torque_two_level(j, a, b), first + 9, t, width)
+
+
+def mean_momentum(j, a, b):
+    """J Wbar."""
+    return diagonal_times(scaled(0.5, j), add(load3(a, Node.SPIN), load3(b, Node.SPIN)))
+
+
+def mean_torque_two_level(j, a, b):
+    """J (W1 - W0) + c x J Wbar, in the body."""
+    gained = diagonal_times(j, subtract(load3(b, Node.SPIN), load3(a, Node.SPIN)))
+    return add(cross(load3(b, Node.TURN), mean_momentum(j, a, b)), gained)
+
+
+def tangent_two_level(i, par, t, width, first):
+    """Add the derivative of the inertia of body i, step with both levels."""
+    a = par.node[0, i]
+    b = par.node[1, i]
+    j = load3(par.moments[i], 0)
+    m = par.mass[i]
+    k = mean_torque_two_level(j, a, b)
+    for axis in range(3):
+        row = (first + axis) * width
+        t[row + first + axis] += m
+        t[row + first + 6 + axis] -= 0.5 * m
+        t[(first + 6 + axis) * width + first + 6 + axis] += m
+        w = unit(axis)
+        twist, torque = turn_two_level(j, a, b, k, w, ZERO)
+        for level in range(2):
+            column = first + 3 + 6 * level + axis
+            add_down(t, (first + 3) * width + column, width, twist)
+            add_down(t, (first + 9) * width + column, width, torque)
+            twist, torque = spin_two_level(j, a, b, w)
+
+
+def turn_two_level(j, a, b, k, w, u):
+    """Change of J (c - Wbar) and of the torque Qb k, both levels, for a turn w of the end and a change u of W1, in the body."""
+    d = cayley_change(load3(b, Node.TURN), w)
+    change = add(cross(d, mean_momentum(j, a, b)), spin_torque(j, b, u))
+    return diagonal_times(j, subtract(d, scaled(0.5, u))), turned_torque(a, b, k, change, w)
+
+
+def spin_two_level(j, a, b, u):
+    """The same for a change u of W1 alone."""
+    return diagonal_times(scaled(-0.5, j), u), mean_times(a, b, spin_torque(j, b, u))
+
+
+def spin_torque(j, b, u):
+    """J u + c x J u/2, in the body."""
+    e = diagonal_times(j, u)
+    return add(e, scaled(0.5, cross(load3(b, Node.TURN), e)))
+
+
+def correct(z, h, par, x):
+    """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none."""
+    n = par.mass.shape[0]
+    size = 6 + 6 * both_levels()
+    place(par, x)
+    blame(par)
+    forget_worst(par.scratch)
+    if correction(both_levels(), h, z[time_place(par.mass, par.link)], x, par) != 0:
+        return -1.0
+    moved = 0.0
+    twisted = 0.0
+    scale = fall(h, par.space)
+    for i in range(n):
+        own = x[size * i : size * i + size]
+        d = par.delta[size * i : size * i + size]
+        c = load3(own, Unknown.TURN)
+        w = load3(d, Unknown.TURN)
+        add3(d, Unknown.TURN, add(scaled(0.5, cross(c, w)), scaled(0.25 * dot(c, w), c)))
+        for l in range(size):
+            own[l] += d[l]
+            if (l // 3) % 2 == 0:
+                if not abs(d[l]) <= moved:
+                    moved = abs(d[l])
+            elif not abs(d[l]) <= twisted:
+                twisted = abs(d[l])
+            scale = max(scale, abs(own[l]))
+    for l in range(size * n, x.shape[0]):
+        x[l] += par.delta[l]
+    if not (moved < 1e300 and twisted < 1e300):
+        return -1.0
+    if is_noise(moved, twisted, par):
+        return 0.0
+    return max(moved, twisted) / scale if scale > 0.0 else 1.0
+
+
+def fall(h, space):
+    """How far a body falls in a step, or more."""
+    g = load3(space, Space.GRAVITY)
+    return h * h * (abs(g[0]) + abs(g[1]) + abs(g[2]))
+
+
+def is_noise(moved, twisted, par):
+    """Whether a correction says nothing: the points of a joint cannot meet better than positions and directors are known."""
+    reach = par.scratch[Scratch.REACH]
+    return moved <= ROUNDING * reach and twisted <= ROUNDING * max(1.0, reach)
+
+
+def turns_too_far(x, size, n):
+    """Whether one of n bodies turns by more than a quarter turn."""
+    for i in range(n):
+        c = load3(x, size * i + Unknown.TURN)
+        if not dot(c, c) <= LARGEST_TURN:
+            return True
+    return False
+
+
+def accept(z, e, h, par, x):
+    """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
+    size = 6 + 6 * both_levels()
+    if turns_too_far(x, size, par.mass.shape[0]):
+        return STEP_TOO_LONG
+    place(par, x)
+    status = rank_check(par)
+    if status != OK:
+        return status
+    time = time_place(par.mass, par.link)
+    work_part(z, e, h, z[time], par)
+    for i in range(par.mass.shape[0]):
+        own = x[size * i : size * i + size]
+        ended = par.node[1, i, Node.VELOCITY : Node.TURN]
+        add_motion(z, e, h, i, own, par.node[0, i], ended, par.mass, par.moments)
+    summation.add(z, e, time, h)
+    return OK
+
+
+def add_motion(z, e, h, i, own, a, ended, mass, moments):
+    """Add displacement and turn of body i to the state, and what its velocities (`ended`: both at the end, times h) have gained."""
+    n = mass.shape[0]
+    v = subtract(load3(ended, 0), load3(a, Node.VELOCITY))
+    w = subtract(load3(ended, 3), load3(a, Node.SPIN))
+    summation.add3(z, e, 3 * i, load3(own, Unknown.MOVE))
+    for l in range(3):
+        summation.add(z, e, 7 * n + 3 * i + l, mass[i] * v[l] / h)
+        summation.add(z, e, 10 * n + 3 * i + l, moments[i, l] * w[l] / h)
+    turn_body(z, e, n, i, load3(own, Unknown.TURN))
+
+
+def turn_body(z, e, n, i, c):
+    """Turn the quaternion of body i by cay(c)."""
+    q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
+    error = e[3 * n + 4 * i : 3 * n + 4 * i + 4]
+    q1, q2, q3, q4 = cayley(0.5 * c[0], 0.5 * c[1], 0.5 * c[2])
+    turn_right(q, error, q1, q2, q3, q4)
+    hold_length(q, error)
+
+
+def time_place(mass, link):
+    """Where the time stands in z; then the work of dampers, and that of loads."""
+    return 13 * mass.shape[0] + 6 * link.shape[0]
+
+
+def work_between_nodes(z, e, h, time, par):
+    """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
+    n = par.mass.shape[0]
+    joints = par.link.shape[0]
+    damped = time_place(par.mass, par.link) + 1
+    for k in range(joints):
+        if par.link[k, Link.HAS_ANGLE] == 1:
+            d = turn_of_joint(k, par)
+            summation.add(z, e, 13 * n + 4 * joints + k, d)
+            if par.link[k, Link.TORSION] >= 0:
+                summation.add(z, e, damped, -par.joint[k, Joint.DAMPING] * d * d / h)
+    for f in range(par.force_sort.shape[0]):
+        if par.force_sort[f, ForceSort.KIND] == DAMPER:
+            s0 = between_points(f, par.node[0], par, par.scratch[Scratch.START_GAP : Scratch.END_GAP])
+            s1 = between_points(f, par.node[1], par, par.scratch[Scratch.END_GAP : Scratch.ARMS])
+            d = math.sqrt(s1) - math.sqrt(s0)
+            summation.add(z, e, damped, -par.force[f, Force.STIFFNESS] * d * d / h)
+    for i in range(n):
+        f = par.tree[i, Tree.LOAD]
+        while f >= 0:
+            add_work_of_load(z, e, f, time + 0.5 * h, par.node[0, i], par.node[1, i], par)
+            f = par.load_next[f]
+
+
+def turn_of_joint(k, par):
+    """By how much the angle of joint k grows between the nodes."""
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
+    u0, w0 = angle_parts(par.joint[k], a)
+    u1, w1 = angle_parts(par.joint[k], b)
+    return turned_by(u0, w0, u1, w1)
+
+
+def add_work_of_load(z, e, f, time, a, b, par):
+    """Add the work of load f on a body between its nodes a and b."""
+    value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
+    load_values(time, f, par, value)
+    x = load3(par.load[f], Load.POINT)
+    moved = subtract(add(load3(b, Node.MOVE), times(axes(b), x)), times(axes(a), x))
+    turned = times(axes(a), load3(b, Node.TURN))
+    for l in range(3):
+        summation.add(
+            z,
+            e,
+            time_place(par.mass, par.link) + 2,
+            value[Load.FORCE + l] * moved[l] + value[Load.TORQUE + l] * turned[l],
+        )
+
+
+def forget_worst(scratch):
+    """No joint is the worst yet."""
+    scratch[Scratch.WORST] = -1.0
+    scratch[Scratch.WORST + 1] = 0.0
+
+
+def blame(par):
+    """Remember the joint that was worst in the last correction that had numbers, for the message about a failed step."""
+    if par.scratch[Scratch.WORST] >= 0.0:
+        par.scratch[Scratch.BLAMED] = par.scratch[Scratch.WORST]
+        par.scratch[Scratch.BLAMED + 1] = par.scratch[Scratch.WORST + 1]

@@ -1,0 +1,97 @@
+"""The equations of linked bodies as one least-squares problem [kneller1994]: the dense twin of the recursion, for small systems.
+
+The velocities of all bodies are x = C u with the rates u of the joints, so xdot = C udot + Cdot u. By Gauss's principle udot
+minimises |M^(1/2) (C udot + Cdot u - a)|, where M a is what acts: by QR, or by the normal equations C^T M C udot = C^T M (a - Cdot u), the same
+map with the square of the condition number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...base import Array, State
+from . import motion as motion
+from .form import packed
+from .kernels import weigh_nodes
+from .layout import layout_of
+from .nodes import BALL
+from .tables import joint_form_par
+
+if TYPE_CHECKING:
+    from ..linkage import Linkage
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """The problem at one state, bodies under their weight alone.
+
+    Attributes
+    ----------
+    matrix : (6 n, rates) M^(1/2) C; rows are velocity and angular velocity of each body, columns the rates in the order of the joints
+    right : (6 n,) M^(1/2) (a - Cdot u)
+    """
+
+    matrix: Array
+    right: Array
+
+    def by_qr(self) -> Array:
+        """udot, from the matrix itself."""
+        q, r = np.linalg.qr(self.matrix)
+        return np.asarray(np.linalg.solve(r, q.T @ self.right), dtype=float)
+
+    def by_normal_equations(self) -> Array:
+        """udot, from C^T M C."""
+        return np.asarray(np.linalg.solve(self.matrix.T @ self.matrix, self.matrix.T @ self.right), dtype=float)
+
+    def condition(self) -> float:
+        """Condition number of C^T M C: the square of that of M^(1/2) C."""
+        return float(np.linalg.cond(self.matrix)) ** 2
+
+
+def least_squares(linkage: Linkage, state: State) -> LeastSquares:
+    """The least-squares problem of a tree at a state.
+
+    Rates that do not exist (the spin of a line) have no column.
+    """
+    layout = layout_of(linkage)
+    par = joint_form_par(linkage)
+    motion.place_nodes(packed(linkage, state), par)
+    weigh_nodes(par)
+    nodes, count = par.tree_nodes, int(sum(node.rates - sum(node.held) for node in layout.nodes if node is not None))
+    c, bias, column = np.zeros((len(layout.nodes), 6, count)), np.zeros((len(layout.nodes), 6)), 0
+    matrix, right = [np.zeros((6, count))] * linkage.count, [np.zeros(6)] * linkage.count
+    for k, node in enumerate(layout.nodes):
+        if node is None:
+            continue
+        carry = _carried(nodes[k, motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != BALL)
+        c[k] = carry @ c[node.parent]
+        bias[k] = carry @ bias[node.parent] + nodes[k, motion.Node.C : motion.Node.C + 6]
+        for rate in range(node.rates):
+            if not node.held[rate]:
+                c[k, :, column] = nodes[k, motion.Node.S + 6 * rate : motion.Node.S + 6 * rate + 6]
+                column += 1
+        if node.body >= 0:
+            mass = nodes[k, motion.Node.P : motion.Node.P + 36].reshape(6, 6)
+            root = _square_root(mass)
+            acting = -nodes[k, motion.Node.APPLIED : motion.Node.APPLIED + 6]
+            matrix[node.body] = root @ c[k]
+            right[node.body] = np.linalg.lstsq(root, acting, rcond=None)[0] - root @ bias[k]
+    return LeastSquares(np.concatenate(matrix), np.concatenate(right))
+
+
+def _carried(arm: Array, *, turns: bool) -> Array:
+    """X: the motion of a node that is fixed to its parent."""
+    x, y, z = arm
+    matrix = np.eye(6)
+    matrix[:3, 3:] = [[0.0, z, -y], [-z, 0.0, x], [y, -x, 0.0]]
+    matrix[3:, 3:] *= float(turns)
+    return matrix
+
+
+def _square_root(mass: Array) -> Array:
+    """The symmetric root of a positive semidefinite matrix."""
+    values, vectors = np.linalg.eigh(mass)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

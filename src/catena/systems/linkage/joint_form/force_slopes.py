@@ -1,0 +1,135 @@
+"""What the forces on a tree change by where its nodes move and turn: for the derivatives of its accelerations.
+
+Between two points with the vector d from the first to the second acts tension d. The tension of springs and pair potentials is
+a function of d alone; that of a damper is c (d.v)/d^2 with the relative velocity v.
+"""
+
+from __future__ import annotations
+
+from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
+from ....kernels.marks import Record
+from .. import layout as at
+from ..director_form.blocks import torsion_curvature
+from ..director_form.forces import DAMPER, load_values, point_tension, tension_slope
+from .forces import JointPlace, Place
+from .motion import Node
+from .slopes import Base, Change
+
+
+class Tie(Record):
+    """par.tree_ties[k]: force k between two points where the derivatives are taken."""
+
+    FIRST_ARM = 3
+    SECOND_ARM = 3
+    GAP = 3  # d
+    TENSION = 1
+    BY_GAP = 3  # derivative of the tension by d
+    BY_VELOCITY = 3  # and by the relative velocity
+
+
+def note_all_forces(z, par):
+    """`note_forces` for springs, dampers, pair potentials, torsions and loads."""
+    note_ties(par)
+    note_torsions(z, par)
+    note_loads(z, par)
+
+
+def note_ties(par):
+    """Arms, tension and its derivatives."""
+    for k in range(par.force.shape[0]):
+        data = par.force[k]
+        tie = par.tree_ties[k]
+        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
+        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
+        x = times(load9(n, Node.AXES), load3(data, at.Force.FIRST_POINT))
+        y = times(load9(m, Node.AXES), load3(data, at.Force.SECOND_POINT))
+        d = add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
+        square = dot(d, d)
+        tension = point_tension(k, square, par)
+        by_gap = scaled(2.0 * tension_slope(k, square, par), d)
+        by_velocity = scaled(0.0, d)
+        if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
+            swung = subtract(cross(load3(m, Node.SPIN), y), cross(load3(n, Node.SPIN), x))
+            velocity = add(subtract(load3(m, Node.VELOCITY), load3(n, Node.VELOCITY)), swung)
+            strength = data[at.Force.STIFFNESS] / square
+            tension = strength * dot(d, velocity)
+            by_gap = subtract(scaled(strength, velocity), scaled(2.0 * tension / square, d))
+            by_velocity = scaled(strength, d)
+        store3(tie, Tie.FIRST_ARM, x)
+        store3(tie, Tie.SECOND_ARM, y)
+        store3(tie, Tie.GAP, d)
+        tie[Tie.TENSION] = tension
+        store3(tie, Tie.BY_GAP, by_gap)
+        store3(tie, Tie.BY_VELOCITY, by_velocity)
+
+
+def note_torsions(z, par):
+    """Stiffness and damping of the hinges."""
+    for k in range(par.tree_joints.shape[0]):
+        which = par.link[k, at.Link.TORSION]
+        joint = par.tree_joints[k]
+        if which >= 0 and joint[JointPlace.CLOSURE] < 0:
+            base = par.tree_base[joint[JointPlace.HINGE]]
+            base[Base.STIFFNESS] += torsion_curvature(z[joint[JointPlace.ANGLE]], which, par)
+            base[Base.DAMPING] += par.joint[k, at.Joint.DAMPING]
+
+
+def note_loads(z, par):
+    """A force f at the arm x that turns with the body: (phi x x) x f = (x f^T - x.f) phi."""
+    t = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
+    value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
+    for i in range(par.mass.shape[0]):
+        home = par.tree_home[i]
+        loaded = par.tree_base[home, Base.LOADED : Base.LOADED + 9]
+        load = par.tree[i, at.Tree.LOAD]
+        while load >= 0:
+            load_values(t, load, par, value)
+            x = times(load9(par.tree_nodes[home], Node.AXES), load3(par.load[load], at.Load.POINT))
+            for a in range(3):
+                for b in range(3):
+                    loaded[3 * a + b] += x[a] * value[b]
+                loaded[4 * a] -= dot(x, load3(value, 0))
+            load = par.load_next[load]
+
+
+def change_all_forces(par):
+    """`change_forces` for springs, dampers and pair potentials."""
+    for k in range(par.force.shape[0]):
+        tie = par.tree_ties[k]
+        first = par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]
+        second = par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]
+        x = load3(tie, Tie.FIRST_ARM)
+        y = load3(tie, Tie.SECOND_ARM)
+        d = load3(tie, Tie.GAP)
+        moved_x, quicker_x = change_point(x, load3(par.tree_nodes[first], Node.SPIN), par.tree_change[first])
+        moved_y, quicker_y = change_point(y, load3(par.tree_nodes[second], Node.SPIN), par.tree_change[second])
+        gap = subtract(moved_y, moved_x)
+        tension = dot(load3(tie, Tie.BY_GAP), gap)
+        tension += dot(load3(tie, Tie.BY_VELOCITY), subtract(quicker_y, quicker_x))
+        force = scaled(tie[Tie.TENSION], d)
+        change = add(scaled(tension, d), scaled(tie[Tie.TENSION], gap))
+        pull_node(par.tree_nodes[first], par.tree_change[first], x, scaled(-1.0, force), scaled(-1.0, change))
+        pull_node(par.tree_nodes[second], par.tree_change[second], y, force, change)
+
+
+def change_point(arm, w, change):
+    """Changes of the place and of the velocity of a point on an arm."""
+    phi = load3(change, Change.TURN)
+    turned = cross(phi, arm)
+    swung = add(cross(load3(change, Change.SPIN), arm), cross(w, turned))
+    return add(load3(change, Change.MOVE), turned), add(load3(change, Change.SPEED), swung)
+
+
+def pull_node(n, change, arm, against, change_against):
+    """Add the change of minus a force at an arm that turns with the node."""
+    torque = add(cross(cross(load3(change, Change.TURN), arm), against), cross(arm, change_against))
+    add3(n, Node.APPLIED, change_against)
+    add3(n, Node.APPLIED + 3, torque)
+
+
+def note_nothing(z, par):
+    """No forces but the weight."""
+
+
+def change_nothing(par):
+    """No forces but the weight."""

@@ -1,0 +1,126 @@
+"""What acts on the nodes of a tree: springs, dampers, pair potentials between points, loads, torsions of joints.
+
+The parameters are those of the director form (`linkage_layout`). par.tree_home[i] is the node of body i (the last: the ground); par.tree_joints[k] tells of
+joint k where its image, its angle and its shift stand in z, the node of its hinge, and its number among those that close loops.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ....geometry.vectors import add, add3, cross, dot, load3, negative, scaled, subtract, sum_from
+from ....kernels.marks import Record, slot
+from .. import layout as at
+from ..director_form.blocks import torsion_slope
+from ..director_form.forces import DAMPER, load_values, point_tension
+from .motion import Link, Node, turned_from
+
+
+class JointPlace(Record):
+    """par.tree_joints[k]: where the image, the angle and the shift of joint k stand in z, and what it is in the tree; -1: there is none."""
+
+    IMAGE = 1
+    ANGLE = 1
+    SHIFT = 1
+    HINGE = 1  # its node
+    CLOSURE = 1  # its number among those that close loops
+
+
+class Place(Record):
+    """par.tree_places: places in z."""
+
+    TIME = 1
+    WORK = 1  # of dampers; that of loads comes next
+    CHART = 1  # which rows of loops are kept, and which coordinates are solved for
+
+
+class Power(Record):
+    """par.tree_power."""
+
+    DAMPING = 1
+    LOADS = 1
+
+
+@slot
+def twist_closure(c, torque, par):
+    """A torque about the axis of the joint that closes loop c; returns the rate of turning about it."""
+
+
+def push(n, force, arm):
+    """A force at a point relative to the centre of a node; returns its power."""
+    torque = cross(arm, force)
+    add3(n, Node.APPLIED, negative(force))
+    add3(n, Node.APPLIED + 3, negative(torque))
+    return sum_from(dot(force, load3(n, Node.VELOCITY)), torque, load3(n, Node.SPIN))
+
+
+def apply_ties(par):
+    """Springs, dampers and pair potentials, each along the line between two points."""
+    for k in range(par.force.shape[0]):
+        data = par.force[k]
+        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
+        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
+        x = turned_from(n, data, at.Force.FIRST_POINT)
+        y = turned_from(m, data, at.Force.SECOND_POINT)
+        d = add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
+        square = dot(d, d)
+        tension = point_tension(k, square, par)
+        if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
+            swung = subtract(cross(load3(m, Node.SPIN), y), cross(load3(n, Node.SPIN), x))
+            velocity = add(subtract(load3(m, Node.VELOCITY), load3(n, Node.VELOCITY)), swung)
+            rate = dot(d, velocity) / math.sqrt(square)
+            tension = data[at.Force.STIFFNESS] * rate / math.sqrt(square)
+            par.tree_power[Power.DAMPING] -= data[at.Force.STIFFNESS] * rate * rate
+        push(n, scaled(tension, d), x)
+        push(m, scaled(-tension, d), y)
+
+
+def apply_loads(z, par):
+    """Loads, constant or in t."""
+    t = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
+    value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
+    for i in range(par.mass.shape[0]):
+        n = par.tree_nodes[par.tree_home[i]]
+        load = par.tree[i, at.Tree.LOAD]
+        while load >= 0:
+            load_values(t, load, par, value)
+            torque = load3(value, at.Load.TORQUE)
+            power = push(n, load3(value, at.Load.FORCE), turned_from(n, par.load[load], at.Load.POINT))
+            add3(n, Node.APPLIED + 3, negative(torque))
+            par.tree_power[Power.LOADS] += sum_from(power, torque, load3(n, Node.SPIN))
+            load = par.load_next[load]
+
+
+def apply_torsions(z, par):
+    """Torsions and their damping: on the coordinate of a hinge, or about the axis of a joint that closes a loop."""
+    for k in range(par.tree_joints.shape[0]):
+        which = par.link[k, at.Link.TORSION]
+        if which >= 0:
+            joint = par.tree_joints[k]
+            torque = -torsion_slope(z[joint[JointPlace.ANGLE]], which, par)
+            damping = par.joint[k, at.Joint.DAMPING]
+            if joint[JointPlace.CLOSURE] < 0:
+                rate = z[par.tree_links[joint[JointPlace.HINGE], Link.RATE]]
+                par.tree_nodes[joint[JointPlace.HINGE], Node.TAU] += torque - damping * rate
+            else:
+                rate = twist_closure(joint[JointPlace.CLOSURE], torque, par)
+                twist_closure(joint[JointPlace.CLOSURE], -damping * rate, par)
+            par.tree_power[Power.DAMPING] -= damping * rate * rate
+
+
+def apply_all(z, par):
+    """All forces, and the power of those without a potential."""
+    par.tree_power[Power.DAMPING] = 0.0
+    par.tree_power[Power.LOADS] = 0.0
+    apply_ties(par)
+    apply_loads(z, par)
+    apply_torsions(z, par)
+
+
+def apply_none(z, par):
+    """No forces but the weight."""
+
+
+def twist_nothing(c, torque, par):
+    """No loop."""
+    return 0.0

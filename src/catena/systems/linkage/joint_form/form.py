@@ -1,0 +1,318 @@
+"""The joint form of a linkage: its state in the coordinates of the joints, and the view on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....geometry import rotations
+from ....geometry.quaternion import to_body
+from ....kernels import elimination, views
+from ....kernels.marks import Filling, Numbers, Slot
+from ....kernels.views import Flag, View
+from ...base import Array, State
+from ...chain.motion import publish_split
+from .. import measures as linkage_measures
+from .. import start as starts
+from ..joint_forces import BetweenPoints
+from ..joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Rigid, Universal
+from ..views import director_arrays, director_view
+from . import charts as charts
+from . import force_slopes as force_slopes
+from . import forces as forces
+from . import kernels as kernels
+from . import loop_newton as loop_newton
+from . import loop_slopes as loop_slopes
+from . import loops as loops
+from . import newton as newton
+from . import slopes as slopes
+from . import twist_slopes as twist_slopes
+from .closing import close_start
+from .layout import Layout, layout_of
+from .motion import Data, Link, Node, place_nodes
+from .nodes import BALL, TRANSLATION
+from .tables import articulated_arrays, joint_form_par
+
+if TYPE_CHECKING:
+    from ..linkage import Linkage
+
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+# In joint coordinates momenta are no quadratic functions, and the equations are not canonical: no Runge-Kutta method keeps
+# them or bounds the error of the energy.
+NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical", "symplectic"})
+# Joints hold by construction, those that close loops because each step ends where they do. Quaternions of balls are another matter: their
+# length is the method's, and the residuals see it.
+CLOSED = frozenset({"joint_position", "joint_velocity"})
+ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
+
+
+def write_directors(z, par):
+    """The stepped variables of the director form, in par.tree_director."""
+    place_nodes(z, par)
+    d = par.tree_director
+    n = par.mass.shape[0]
+    joints = par.tree_joints.shape[0]
+    for j in range(n):
+        node = par.tree_nodes[par.tree_home[j]]
+        data = par.tree_data[par.tree_home[j]]
+        w = to_body(
+            node[Node.ORIENTATION : Node.ORIENTATION + 4], node[Node.SPIN], node[Node.SPIN + 1], node[Node.SPIN + 2]
+        )
+        for k in range(3):
+            d[3 * j + k] = node[Node.POSITION + k]
+            d[7 * n + 3 * j + k] = data[Data.MASS] * node[Node.VELOCITY + k]
+            d[10 * n + 3 * j + k] = data[Data.MOMENTS + k] * w[k]
+        for k in range(4):
+            d[3 * n + 4 * j + k] = node[Node.ORIENTATION + k]
+    for j in range(joints):
+        joint = par.tree_joints[j]
+        for k in range(4):
+            d[13 * n + 4 * j + k] = (
+                z[joint[forces.JointPlace.IMAGE] + k] if joint[forces.JointPlace.IMAGE] >= 0 else 0.0
+            )
+        d[13 * n + 4 * joints + j] = z[joint[forces.JointPlace.ANGLE]] if joint[forces.JointPlace.ANGLE] >= 0 else 0.0
+        d[13 * n + 5 * joints + j] = z[joint[forces.JointPlace.SHIFT]] if joint[forces.JointPlace.SHIFT] >= 0 else 0.0
+    last = 13 * n + 6 * joints
+    time = par.tree_places[forces.Place.TIME]
+    work = par.tree_places[forces.Place.WORK]
+    d[last] = z[time] if time >= 0 else 0.0
+    for k in range(2):
+        d[last + 1 + k] = z[work + k] if work >= 0 else 0.0
+
+
+def publish_articulated(z, par, row):
+    """Positions, orientations, momenta and angular momenta of the bodies."""
+    write_directors(z, par)
+    publish_split(par.tree_director, par, row)
+
+
+def measure_articulated(z, par, out, scale):
+    """As in the director form."""
+    write_directors(z, par)
+    linkage_measures.measure_linkage(par.tree_director, par, out, scale)
+
+
+def carry_time_and_work(z, par, out):
+    """The time goes on, angles of joints that close loops turn with them, forces without potential work."""
+    time = par.tree_places[forces.Place.TIME]
+    work = par.tree_places[forces.Place.WORK]
+    if time >= 0:
+        out[time] = 1.0
+    if work >= 0:
+        out[work] = par.tree_power[forces.Power.DAMPING]
+        out[work + 1] = par.tree_power[forces.Power.LOADS]
+    for k in range(par.tree_joints.shape[0]):
+        joint = par.tree_joints[k]
+        if joint[forces.JointPlace.CLOSURE] >= 0 and joint[forces.JointPlace.ANGLE] >= 0:
+            out[joint[forces.JointPlace.ANGLE]] = loops.twist_about_axis(joint[forces.JointPlace.CLOSURE], 0.0, par)
+
+
+def articulated_view(linkage: Linkage, name: str) -> View | None:
+    """The field of a linkage in joint form."""
+    if name != "field":
+        return None
+    layout = layout_of(linkage)
+    director = director_view(linkage, "energy_momentum")
+    assert director is not None
+    looped = bool(linkage.tree.loops)
+    # forces, and how a state is measured, are those of the director form
+    fills = dict(director.fills) | {
+        views.field: kernels.articulated_field,
+        views.field_end: kernels.articulated_field_end,
+        views.publish: publish_articulated,
+        views.measure: measure_articulated,
+        kernels.apply_forces: forces.apply_all if linkage.forces else forces.apply_none,
+        kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
+        kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
+        forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
+        views.linearise: newton.linearise_tree,
+        elimination.quotient: elimination.complex_quotient,
+        views.factorise_shifted: newton.factorise_tree,
+        views.solve_shifted: newton.solve_tree,
+        slopes.respond_to_change: slopes.respond_freely,
+        slopes.note_forces: force_slopes.note_all_forces if linkage.forces else force_slopes.note_nothing,
+        slopes.change_forces: force_slopes.change_all_forces if linkage.forces else force_slopes.change_nothing,
+    }
+
+    if looped:
+        fills |= _looped(linkage)
+
+    def pack(state: State) -> Array:
+        return packed(linkage, state)
+
+    def unpack(z: Array, time: float) -> State:
+        return unpacked(linkage, z, time)
+
+    def scratch() -> dict[str, Numbers]:
+        return director_arrays(linkage)[1] | articulated_arrays(linkage)[1]
+
+    balls = any(node is not None and node.kind == BALL for node in layout.nodes)
+    return View(
+        name, fills, layout.dimension, pack, unpack, frozenset({Flag.NEWTON_ON_DEMAND} if looped else ()), False, scratch=scratch, withdrawn=NOT_POLYNOMIAL,
+        needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
+        factors=_factors(linkage),
+    )  # fmt: skip
+
+
+def _looped(linkage: Linkage) -> dict[Slot, Filling]:
+    """What closed loops fill otherwise."""
+    fills: dict[Slot, Filling] = {
+        views.field: charts.closed_field,
+        views.step: charts.closed_step,
+        views.linearise: loop_newton.linearise_loops,
+        views.factorise_shifted: loop_newton.factorise_loops,
+        views.solve_shifted: loop_newton.solve_loops,
+        slopes.respond_to_change: loop_slopes.respond_in_loops,
+    }
+    if linkage.forces:
+        fills |= {
+            slopes.note_forces: twist_slopes.note_forces_and_twists,
+            slopes.change_forces: twist_slopes.change_forces_and_twists,
+        }
+    return fills
+
+
+def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, Numbers]]:
+    """What Newton's method keeps, for a number of factors."""
+    layout = layout_of(linkage)
+    rates = [0 if node is None else node.rates for node in layout.nodes]
+    ties = sum(isinstance(force, BetweenPoints) for force in linkage.forces)
+    if not linkage.tree.loops:
+        return partial(newton.factor_arrays, rates, ties)
+    rows = sum(len(linkage.joints[k].rows) for k in linkage.tree.loops)
+    return partial(loop_newton.loop_arrays, rates, ties, rows, len(linkage.tree.loops), layout.dimension)
+
+
+def unpacked(linkage: Linkage, z: Array, time: float) -> State:
+    """The state of z."""
+    row = np.zeros(linkage.public_width + linkage.invariant_width)
+    publish_articulated(z, joint_form_par(linkage), row)
+    columns = linkage.columns(row[None, :])
+    return State({field.name: columns[field.name][0] for field in linkage.fields}, time)
+
+
+def packed(linkage: Linkage, state: State) -> Array:
+    """z of a state."""
+    layout = layout_of(linkage)
+    z = np.zeros(layout.dimension)
+    motion = starts.velocities(linkage, state).reshape(linkage.count, 2, 3)
+    images = starts.images_of(linkage, state.orientation)
+    shifts = starts.shifts_of(linkage, state.position, state.orientation)
+    principal_images = linkage.principal_images(images)
+    for k, node in enumerate(layout.nodes):
+        if node is None:
+            continue
+        at, rate, image, shift = layout.links[k, Link.COORDINATE : Link.SHIFT + 1]
+        if node.kind == TRANSLATION:
+            carried = layout.node(k + 1).body
+            z[at : at + 3], z[rate : rate + 3] = state.position[carried], motion[carried, 0]
+        elif node.kind == BALL:
+            body = linkage.bodies[node.body]
+            z[at : at + 4] = rotations.multiply(state.orientation[node.body], body.frame)
+            z[rate : rate + 3] = body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[node.body])
+        elif node.has_image:
+            z[image : image + 4] = principal_images[node.joint]
+            if shift >= 0:
+                z[shift] = shifts[node.joint]
+            _set_single(linkage, layout, k, state, images[node.joint], motion, z)
+    for joint in linkage.tree.loops:
+        z[layout.images[joint] : layout.images[joint] + 4] = principal_images[joint]
+        if joint in layout.angles:
+            z[layout.angles[joint]] = starts.angle_of(linkage.joints[joint], images[joint], state.orientation)
+        if joint in layout.shifts:
+            z[layout.shifts[joint]] = shifts[joint]
+    if layout.time >= 0:
+        z[layout.time] = state.time
+    return close_start(linkage, z) if linkage.tree.loops else z
+
+
+def _set_single(linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array) -> None:
+    """Coordinates and rates of the joint that ends in node k, from the bodies on both sides."""
+    last = layout.node(k)
+    joint = linkage.joints[last.joint]
+    chain = [k]
+    while (before := layout.nodes[chain[0] - 1]) is not None and before.joint == last.joint:
+        chain.insert(0, chain[0] - 1)
+    values = _coordinates(joint, state, image)
+    at = layout.links[chain, Link.COORDINATE]
+    rate = layout.links[chain, Link.RATE]
+    if len(values) == 0:
+        return
+    z[at] = values
+    columns = _columns(joint, state, values)
+    parent_motion = np.zeros((2, 3)) if joint.parent == GROUND else motion[joint.parent]
+    parent_place = np.zeros(3) if joint.parent == GROUND else state.position[joint.parent]
+    carried = parent_motion[0] + np.cross(parent_motion[1], state.position[joint.child] - parent_place)
+    relative = np.concatenate([motion[joint.child, 0] - carried, motion[joint.child, 1] - parent_motion[1]])
+    z[rate] = np.linalg.lstsq(columns, relative, rcond=None)[0]
+
+
+def _coordinates(joint: Joint, state: State, image: Array) -> Array:
+    """Displacements and angles, in the order of the elementary joints."""
+    u, d = _directions_and_gap(joint, state)
+    if isinstance(joint, Rigid):
+        return np.zeros(0)
+    if isinstance(joint, Prismatic):
+        return np.array([u[0] @ d])
+    if isinstance(joint, Universal):
+        return _cardan_angles(joint, state, image)
+    angle = starts.angle_of(joint, image, state.orientation)
+    if isinstance(joint, Cylindrical):
+        return np.array([u[0] @ d, angle])
+    return np.array([u[1] @ d, u[2] @ d, angle] if isinstance(joint, Planar) else [angle])
+
+
+def _cardan_angles(joint: Universal, state: State, image: Array) -> Array:
+    """Turn about the axis, then about the second direction that this turn has carried."""
+    parent = IDENTITY if joint.parent == GROUND else state.orientation[joint.parent]
+    seen = rotations.multiply(rotations.conjugate(parent), state.orientation[joint.child])
+    turn = rotations.multiply(seen, rotations.conjugate(image))
+    axis, second, third = joint.triad
+    carried = rotations.rotate(turn, second)
+    first = float(np.arctan2(third @ carried, second @ carried))
+    about = np.array([np.cos(0.5 * first), *(np.sin(0.5 * first) * axis)])
+    rest = rotations.multiply(rotations.conjugate(about), turn)
+    return np.array([first, 2.0 * np.arctan2(second @ rest[1:], rest[0])])
+
+
+def _columns(joint: Joint, state: State, values: Array) -> Array:
+    """(6, freedoms): motion of the child's centre for a unit rate of each elementary joint."""
+    u, _ = _directions_and_gap(joint, state)
+    centre = rotations.rotate(state.orientation[joint.child], np.array(joint.at[1]))
+    from_hinge = -centre  # from the child's joint point to its centre; hinges pass through that point
+
+    def hinge(direction: Array) -> Array:
+        return np.concatenate([np.cross(direction, from_hinge), direction])
+
+    def slide(direction: Array) -> Array:
+        return np.concatenate([direction, np.zeros(3)])
+
+    if isinstance(joint, Prismatic):
+        made = [slide(u[0])]
+    elif isinstance(joint, Cylindrical):
+        made = [slide(u[0]), hinge(u[0])]
+    elif isinstance(joint, Planar):
+        made = [slide(u[1]), slide(u[2]), hinge(u[0])]
+    elif isinstance(joint, Universal):
+        second = np.cos(values[0]) * u[1] + np.sin(values[0]) * u[2]
+        made = [hinge(u[0]), hinge(second)]
+    else:
+        made = [hinge(u[0]) + getattr(joint, "pitch", 0.0) * slide(u[0])]
+    return np.array(made).T
+
+
+def _directions_and_gap(joint: Joint, state: State) -> tuple[Array, Array]:
+    """The triad of the joint in space (rows), and the vector from the parent's point to the child's."""
+    turn, start = np.eye(3), np.zeros(3)
+    if joint.parent != GROUND:
+        turn, start = rotations.to_matrix(state.orientation[joint.parent]), state.position[joint.parent]
+    parts = [state.position[joint.child], rotations.rotate(state.orientation[joint.child], np.array(joint.at[1]))]
+    parts += [-start, -turn @ np.array(joint.at[0])]
+    gap = np.sum(parts, axis=0)
+    # a displacement of nothing but rounding would be taken for the size of all displacements
+    if np.abs(gap).max() <= ROUNDING * np.abs(parts).max():
+        gap = np.zeros(3)
+    return joint.triad @ turn.T, gap

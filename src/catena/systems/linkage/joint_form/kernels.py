@@ -1,0 +1,266 @@
+"""Accelerations of linked bodies in the coordinates of their joints, by articulated-body inertias [featherstone1983].
+
+Gauss's principle for the whole tree [kneller1994] is solved from the tips inward and back, x = X x_p + S u as in `articulated_motion`:
+
+    U = P S,  D = S^T U,  e = tau - S^T p,   P_p += X^T (P - U D^-1 U^T) X,   p_p += X^T (p + P c + U D^-1 (e - U^T c))
+    udot = D^-1 (e - U^T t),  xdot = t + S udot,  t = X xdot_p + c
+
+P begins as the inertia of the node and p as (-m g - f, omega x I omega - torque).
+"""
+
+from __future__ import annotations
+
+from ....geometry.quaternion import load4, product, store4, with_vector
+from ....geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    add_down,
+    cross,
+    load3,
+    load9,
+    load_down,
+    scaled,
+    store3,
+    times,
+)  # fmt: skip
+from ....kernels.marks import slot
+from ..layout import Space
+from .motion import BALL, SINGLE, Data, Link, Node, place_nodes
+
+
+@slot
+def apply_forces(z, par):
+    """Add what acts on the nodes to APPLIED and TAU."""
+
+
+@slot
+def hold_loops(z, par):
+    """Add the forces that hold closed loops to APPLIED, then `respond` to all."""
+
+
+def freedoms(link):
+    """Number of rates of a node."""
+    if link[Link.KIND] != SINGLE:
+        return 3
+    return 1 if link[Link.RATE] >= 0 else 0
+
+
+def weigh_nodes(par):
+    """Own inertia P and own part of p (weight and gyroscopic torque) of all nodes; TAU = 0."""
+    for i in range(par.tree_links.shape[0]):
+        data = par.tree_data[i]
+        n = par.tree_nodes[i]
+        q = load9(n, Node.AXES)
+        for k in range(36):
+            n[Node.P + k] = 0.0
+        for k in range(3):
+            n[Node.P + 7 * k] = data[Data.MASS]
+            for l in range(3):
+                n[Node.P + 6 * (3 + k) + 3 + l] = (
+                    q[3 * k] * data[Data.MOMENTS] * q[3 * l]
+                    + q[3 * k + 1] * data[Data.MOMENTS + 1] * q[3 * l + 1]
+                    + q[3 * k + 2] * data[Data.MOMENTS + 2] * q[3 * l + 2]
+                )
+        w = load3(n, Node.SPIN)
+        inertia = load_block(n, Node.P + 21)
+        store3(n, Node.TAU, ZERO)
+        store3(n, Node.APPLIED, scaled(-data[Data.MASS], load3(par.space, Space.GRAVITY)))
+        store3(n, Node.APPLIED + 3, cross(w, times(inertia, w)))
+
+
+def load_block(row, at):
+    """A 3 x 3 block, from `at` on, of a 6 x 6 matrix that stands in a row."""
+    return (
+        row[at], row[at + 1], row[at + 2],
+        row[at + 6], row[at + 7], row[at + 8],
+        row[at + 12], row[at + 13], row[at + 14],
+    )  # fmt: skip
+
+
+def along(n, k, l):
+    """S_k . U_l."""
+    total = 0.0
+    for a in range(6):
+        total += n[Node.S + 6 * k + a] * n[Node.U + 6 * l + a]
+    return total
+
+
+def invert_three(n, data):
+    """INVERSE = D^-1 for D = S^T U of a node with three rates, by D = L diag L^T; a rate that does not exist gets 1."""
+    d11 = along(n, 0, 0) if data[Data.HELD] != 1.0 else 1.0
+    d22 = along(n, 1, 1) if data[Data.HELD + 1] != 1.0 else 1.0
+    d33 = along(n, 2, 2) if data[Data.HELD + 2] != 1.0 else 1.0
+    d21 = along(n, 1, 0)
+    d31 = along(n, 2, 0)
+    d32 = along(n, 2, 1)
+    l21 = d21 / d11
+    l31 = d31 / d11
+    g2 = d22 - l21 * d21
+    l32 = (d32 - l31 * d21) / g2
+    g3 = d33 - l31 * d31 - l32 * l32 * g2
+    # rows of L^-1
+    m31 = l32 * l21 - l31
+    i21 = -l21 / g2 - m31 * l32 / g3
+    i31 = m31 / g3
+    i32 = -l32 / g3
+    store3(n, Node.INVERSE, (1.0 / d11 + l21 * l21 / g2 + m31 * m31 / g3, i21, i31))
+    store3(n, Node.INVERSE + 3, (i21, 1.0 / g2 + l32 * l32 / g3, i32))
+    store3(n, Node.INVERSE + 6, (i31, i32, 1.0 / g3))
+
+
+def gather_inertia(par):
+    """U, D^-1 and the inertia that each node feels, from the tips inward."""
+    for i in range(par.tree_links.shape[0] - 1, 0, -1):
+        link = par.tree_links[i]
+        n = par.tree_nodes[i]
+        f = freedoms(link)
+        for k in range(f):
+            for a in range(6):
+                total = 0.0
+                for b in range(6):
+                    total += n[Node.P + 6 * a + b] * n[Node.S + 6 * k + b]
+                n[Node.U + 6 * k + a] = total
+        if f == 1:
+            n[Node.INVERSE] = 1.0 / along(n, 0, 0)
+        if f == 3:
+            invert_three(n, par.tree_data[i])
+        if link[Link.PARENT] > 0:
+            hand_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0)
+
+
+def hand_inward(n, above, f, turns):
+    """P_p += X^T (P - U D^-1 U^T) X, X = [[1, -hat(arm)], [0, turns]]."""
+    arm = load3(n, Node.ARM)
+    for a in range(6):
+        row = n[Node.HANDED + 6 * a : Node.HANDED + 6 * a + 6]
+        for b in range(6):
+            row[b] = n[Node.P + 6 * a + b]
+        for k in range(f):
+            share = 0.0
+            for l in range(f):
+                share += n[Node.U + 6 * l + a] * n[Node.INVERSE + 3 * l + k]
+            for b in range(6):
+                row[b] -= share * n[Node.U + 6 * k + b]
+        store3(row, 3, handed(arm, load3(row, 0), turns, load3(row, 3)))
+    for b in range(6):
+        force = load_down(n, Node.HANDED + b, 6)
+        add_down(above, Node.P + b, 6, force)
+        add_down(above, Node.P + 18 + b, 6, handed(arm, force, turns, load_down(n, Node.HANDED + 18 + b, 6)))
+
+
+def handed(arm, force, turns, torque):
+    """The torque about the centre of the parent: that of the force, and the own one if the joint hands it on."""
+    return add(cross(arm, force), scaled(turns, torque))
+
+
+def respond(par, moving):
+    """udot and xdot of all nodes under APPLIED and TAU, with (moving = 1) or without (0) the part c of the motion itself."""
+    for i in range(1, par.tree_links.shape[0]):
+        n = par.tree_nodes[i]
+        for k in range(6):
+            n[Node.BIAS + k] = n[Node.APPLIED + k]
+    for i in range(par.tree_links.shape[0] - 1, 0, -1):
+        link = par.tree_links[i]
+        n = par.tree_nodes[i]
+        f = freedoms(link)
+        for k in range(f):
+            total = n[Node.TAU + k]
+            for a in range(6):
+                total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
+            n[Node.E + k] = total
+        if link[Link.PARENT] > 0:
+            push_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0, moving)
+    for i in range(1, par.tree_links.shape[0]):
+        link = par.tree_links[i]
+        n = par.tree_nodes[i]
+        follow(n, par.tree_nodes[link[Link.PARENT]], freedoms(link), 1.0 if link[Link.KIND] == SINGLE else 0.0, moving)
+
+
+def push_inward(n, above, f, turns, moving):
+    """p_p += X^T (p + P c + U D^-1 (e - U^T c))."""
+    for k in range(f):
+        n[Node.UDOT + k] = n[Node.E + k]
+        for a in range(6):
+            n[Node.UDOT + k] -= moving * n[Node.U + 6 * k + a] * n[Node.C + a]
+    for a in range(6):
+        total = n[Node.BIAS + a]
+        for b in range(6):
+            total += moving * n[Node.P + 6 * a + b] * n[Node.C + b]
+        n[Node.XDOT + a] = total
+    for k in range(f):
+        rate = 0.0
+        for l in range(f):
+            rate += n[Node.INVERSE + 3 * k + l] * n[Node.UDOT + l]
+        for a in range(6):
+            n[Node.XDOT + a] += n[Node.U + 6 * k + a] * rate
+    force = load3(n, Node.XDOT)
+    add3(above, Node.BIAS, force)
+    add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, turns, load3(n, Node.XDOT + 3)))
+
+
+def follow(n, above, f, turns, moving):
+    """udot = D^-1 (e - U^T t), xdot = t + S udot, t = X xdot_p + c."""
+    swung = cross(load3(above, Node.XDOT + 3), load3(n, Node.ARM))
+    t = add(load3(above, Node.XDOT), swung)
+    store3(n, Node.XDOT, add(t, scaled(moving, load3(n, Node.C))))
+    t = scaled(turns, load3(above, Node.XDOT + 3))
+    store3(n, Node.XDOT + 3, add(t, scaled(moving, load3(n, Node.C + 3))))
+    for k in range(f):
+        for a in range(6):
+            n[Node.E + k] -= n[Node.U + 6 * k + a] * n[Node.XDOT + a]
+    for k in range(f):
+        n[Node.UDOT + k] = 0.0
+        for l in range(f):
+            n[Node.UDOT + k] += n[Node.INVERSE + 3 * k + l] * n[Node.E + l]
+    for k in range(f):
+        for a in range(6):
+            n[Node.XDOT + a] += n[Node.S + 6 * k + a] * n[Node.UDOT + k]
+
+
+def respond_to_all(z, par):
+    """A tree without loops."""
+    respond(par, 1.0)
+
+
+def accelerate(z, par):
+    """Positions, velocities and accelerations of all nodes."""
+    place_nodes(z, par)
+    weigh_nodes(par)
+    apply_forces(z, par)
+    gather_inertia(par)
+    hold_loops(z, par)
+
+
+def articulated_field(z, par, out):
+    """Rates of the coordinates and of the rates; images and shifts stay."""
+    accelerate(z, par)
+    for k in range(z.shape[0]):
+        out[k] = 0.0
+    for i in range(1, par.tree_links.shape[0]):
+        link = par.tree_links[i]
+        n = par.tree_nodes[i]
+        at = link[Link.COORDINATE]
+        rate = link[Link.RATE]
+        for k in range(freedoms(link)):
+            out[rate + k] = n[Node.UDOT + k]
+            if link[Link.KIND] != BALL:
+                out[at + k] = z[rate + k]
+        if link[Link.KIND] == BALL:
+            turning = with_vector(0.0, scaled(0.5, load3(z, rate)))
+            store4(out, at, product(load4(z, at), turning))
+    carry_along(z, par, out)
+
+
+@slot
+def carry_along(z, par, out):
+    """Rates of what is stepped besides the tree: the time, the angles of joints that close loops."""
+
+
+def carry_nothing(z, par, out):
+    """Nothing is."""
+
+
+def articulated_field_end(b, par):
+    """Places in z where a field ends."""
+    return par.field_ends[b]

@@ -1,0 +1,163 @@
+"""Where the coordinates and rates of the joints of a linkage stand among the stepped variables.
+
+z = [lengths | quaternions of balls | angles | speeds | turning rates | work]: positions of bodies that nothing carries and displacements
+of slides; absolute orientations of bodies on ball joints; angles of hinges; the rates of the first, then of the other two, those of balls
+in the body; the work of dampers and of loads. What stays (images and shifts of joints, and, but for changes between steps, the chart of
+loops) and the time stand with the angles, or, where there are none, with another field that moves: a field of constants would always
+look converged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..joint_forces import Load, Torsion
+from ..joints import Screw
+from ..measures import does_work
+from . import motion as motion
+from .nodes import BALL, SINGLE, TRANSLATION, Node, nodes_of
+
+if TYPE_CHECKING:
+    from ..linkage import Linkage
+
+Place = tuple[str, int, int]  # what, of which node or joint, how many numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where everything stands in z; a place of -1 or an absent one: nowhere.
+
+    Attributes
+    ----------
+    nodes : the ground (None), then the nodes
+    links : (nodes, LINKS) integers of the kernels
+    home : node of each body; -1 is the ground
+    images, angles, shifts : places by joint, for those that have one
+    time : place of the time
+    work : place of the work of dampers; that of loads comes next
+    loops : the nodes around each loop, which its closing joint holds together
+    loop_rates : (node, number of the rate in it) of all rates that move a loop
+    chart : place of the chart of the loops
+    ends : where the fields of z end
+    """
+
+    nodes: tuple[Node | None, ...]
+    links: NDArray[np.int64]
+    home: dict[int, int]
+    images: dict[int, int]
+    angles: dict[int, int]
+    shifts: dict[int, int]
+    time: int
+    work: int
+    loops: tuple[tuple[int, ...], ...]
+    loop_rates: tuple[tuple[int, int], ...]
+    chart: int
+    ends: NDArray[np.int64]
+
+    def node(self, number: int) -> Node:
+        """A node other than the ground."""
+        found = self.nodes[number]
+        assert found is not None
+        return found
+
+    @property
+    def dimension(self) -> int:
+        """Number of stepped variables."""
+        return int(self.ends[-1])
+
+
+@lru_cache(maxsize=16)
+def layout_of(linkage: Linkage) -> Layout:
+    """The places of all coordinates and rates."""
+    nodes = nodes_of(linkage)
+    moving = [(k, node) for k, node in enumerate(nodes) if node is not None]
+    groups: list[list[Place]] = [[], [], [], [], [], []]
+    for k, node in moving:
+        slides = node.kind == TRANSLATION or (node.kind == SINGLE and node.turn == 0.0)
+        where = 0 if slides else 1 if node.kind == BALL else 2
+        if node.coordinates:
+            groups[where].append(("coordinate", k, node.coordinates))
+            groups[3 if where == 0 else 4].append(("rate", k, node.rates))
+    constants = next((groups[g] for g in (2, 1, 0) if groups[g]), groups[2])
+    constants += [("image", node.joint, 4) for _, node in moving if node.has_image]
+    constants += [("shift", node.joint, 1) for _, node in moving if node.has_shift]
+    loops = _loops(linkage, nodes)
+    around, by_number = sorted({node for loop in loops for node in loop}), dict(moving)
+    loop_rates = tuple((node, k) for node in around for k in range(by_number[node].rates))
+    constants += _closing(linkage, len(loop_rates))
+    constants += [("time", 0, 1)] if any(isinstance(f, Load) and has_texts(f) for f in linkage.forces) else []
+    groups[5] += [("work", 0, 2)] if does_work(linkage) else []
+    places: dict[tuple[str, int], int] = {}
+    at, ends = 0, []
+    for number, group in enumerate(groups):
+        for what, which, width in group:
+            places[what, which] = at
+            at += width
+        joined = number == 1 and groups[2]  # fields come in pairs, positions and rates: all that turns is one
+        if group and not joined:
+            ends.append(at)
+    return _layout(nodes, places, ends, loops, loop_rates)
+
+
+def _loops(linkage: Linkage, nodes: tuple[Node | None, ...]) -> tuple[tuple[int, ...], ...]:
+    """Nodes between the two ends of each joint that closes a loop; what carries them all moves the loop as a whole."""
+    home = {node.body: k for k, node in enumerate(nodes) if node is not None}
+
+    def inward(body: int) -> set[int]:
+        found, k = set(), home[body] if body >= 0 else 0
+        while (node := nodes[k]) is not None:
+            found.add(k)
+            k = node.parent
+        return found
+
+    ends = [(linkage.joints[k].parent, linkage.joints[k].child) for k in linkage.tree.loops]
+    return tuple(tuple(sorted(inward(parent) ^ inward(child))) for parent, child in ends)
+
+
+def _closing(linkage: Linkage, rates: int) -> list[Place]:
+    """What joints that close loops need: their images, the angle where something depends on it, the chart."""
+    twisted = {force.joint for force in linkage.forces if isinstance(force, Torsion)}
+    screws = {k for k in linkage.tree.loops if isinstance(linkage.joints[k], Screw)}
+    found: list[Place] = [("image", k, 4) for k in linkage.tree.loops]
+    found += [("angle", k, 1) for k in linkage.tree.loops if k in twisted | screws]
+    found += [("shift", k, 1) for k in sorted(screws)]
+    rows = sum(len(linkage.joints[k].rows) for k in linkage.tree.loops)
+    return found + ([("chart", 0, rows + rates)] if linkage.tree.loops else [])
+
+
+def _layout(
+    nodes: tuple[Node | None, ...], places: dict[tuple[str, int], int], ends: list[int],
+    loops: tuple[tuple[int, ...], ...], loop_rates: tuple[tuple[int, int], ...],
+) -> Layout:  # fmt: skip
+    def by_joint(what: str) -> dict[int, int]:
+        return {which: at for (name, which), at in places.items() if name == what}
+
+    links = np.full((len(nodes), motion.Link.WIDTH), -1, dtype=np.int64)
+    angles = by_joint("angle")
+    for k, node in enumerate(nodes):
+        if node is None:
+            continue
+        links[k, motion.Link.PARENT], links[k, motion.Link.KIND] = node.parent, node.kind
+        links[k, motion.Link.COORDINATE] = places.get(("coordinate", k), -1)
+        links[k, motion.Link.RATE] = places.get(("rate", k), -1)
+        if node.has_image:
+            links[k, motion.Link.IMAGE] = places["image", node.joint]
+        if node.has_shift:
+            links[k, motion.Link.SHIFT] = places["shift", node.joint]
+        if node.kind == SINGLE and node.turn != 0.0:
+            angles[node.joint] = int(links[k, motion.Link.COORDINATE])
+    return Layout(
+        nodes, links, {node.body: k for k, node in enumerate(nodes) if node is not None and node.body >= 0} | {-1: 0},
+        by_joint("image"), angles, by_joint("shift"), places.get(("time", 0), -1), places.get(("work", 0), -1),
+        loops, loop_rates, places.get(("chart", 0), -1), np.array(ends, dtype=np.int64),
+    )  # fmt: skip
+
+
+def has_texts(load: Load) -> bool:
+    """Whether a load is given as text."""
+    return any(isinstance(component, str) for component in (*load.force, *load.torque))

@@ -1,0 +1,157 @@
+"""Derivatives of the accelerations of a tree whose loops are closed: what their rows add to `slopes`.
+
+Multipliers lambda keep the rows at Phiddot = row.xdot + gamma = 0 (`loops`). Let everything change by a small amount while udot and lambda stay. The
+tree answers to the changes of its own forces and of lambda row, and the rows kept are off by
+
+    dPhiddot = drow.xdot + dgamma + row.dxdot,
+
+which the change of lambda makes good: W dlambda = -dPhiddot, with the W that is factorised already. What a vector v of a body changes by
+when the body turns by phi, and its rate vdot = omega x v: dv = phi x v, dvdot = domega x v + omega x dv.
+
+Scratch: par.newton_changed[i], the changes of the rows kept as a `Row`.
+"""
+
+from __future__ import annotations
+
+from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, subtract
+from ..joints import DOT, PLANE, SCREW
+from .kernels import respond
+from .loops import (
+    Closure,
+    ClosureData,
+    Condition,
+    Row,
+    along_row,
+    direction_in_child,
+    direction_of_gap,
+    pull_along,
+    substitute_back,
+)
+from .motion import Node, turned_from
+from .slopes import Base, Change
+
+
+def respond_in_loops(z, at, which, par):
+    """`respond_to_change` where loops stay closed; the changes of Phidot stand below those of udot in par.newton_slopes."""
+    count = par.tree_chart[0]
+    kept = par.tree_chart[1 : 1 + count]
+    pulls = par.tree_multipliers
+    for i in range(count):
+        changed = par.newton_changed[i]
+        change_row(z, kept[i], par, changed)
+        pull_along(kept[i], changed, par.tree_gradients[kept[i], Row.MULTIPLIER], par)
+    respond(par, 0.0)
+    for i in range(count):
+        row = par.tree_gradients[kept[i]]
+        changed = par.newton_changed[i]
+        by_rows = changed[Row.GAMMA] + along_row(kept[i], row, Node.XDOT, par)
+        quicker = along_row(kept[i], changed, Node.VELOCITY, par)
+        for side in range(2):
+            node = par.tree_closures[par.tree_rows[kept[i], Condition.CLOSURE], Closure.PARENT + side]
+            base = par.tree_base[node]
+            change = par.tree_change[node]
+            by_rows += on_side(changed, side, load3(base, Base.ACCELERATION), load3(base, Base.TURNING))
+            by_rows += on_side(row, side, load3(change, Change.ACCELERATION), load3(change, Change.TURNING))
+            quicker += on_side(row, side, load3(change, Change.SPEED), load3(change, Change.SPIN))
+        pulls[i] = -by_rows
+        par.newton_slopes[which, par.newton_slopes.shape[2] + i, at] = quicker / par.tree_units[kept[i]]
+    substitute_back(par.tree_matrix, count, pulls)
+    for i in range(count):
+        pull_along(kept[i], par.tree_gradients[kept[i]], pulls[i], par)
+    respond(par, 0.0)
+
+
+def on_side(row, side, moving, turning):
+    """The part of a row for I (side 0) or J (1), applied to a motion of that node."""
+    at = Row.PARENT_FORCE if side == 0 else Row.CHILD_FORCE
+    return dot(load3(row, at), moving) + dot(load3(row, at + 3), turning)
+
+
+def change_row(z, r, par, out):
+    """The changes of f_I, t_I, f_J, t_J and gamma of row r."""
+    condition = par.tree_rows[r]
+    k = condition[Condition.CLOSURE]
+    closure = par.tree_closures[k]
+    data = par.tree_closure_data[k]
+    first = closure[Closure.PARENT]
+    second = closure[Closure.CHILD]
+    n = par.tree_nodes[first]
+    m = par.tree_nodes[second]
+    of_n = par.tree_change[first]
+    of_m = par.tree_change[second]
+    for l in range(Row.WIDTH):
+        out[l] = 0.0
+    if condition[Condition.KIND] == DOT:
+        u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
+        x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])
+        change_angle(u, x, n, m, of_n, of_m, out)
+    else:
+        change_gap(direction_of_gap(condition, data, n), condition[Condition.KIND], data, n, m, of_n, of_m, out)
+
+
+def turning_with(v, w, change):
+    """Of a vector of a node with the angular velocity w: its rate, its change, the change of its rate."""
+    changed = cross(load3(change, Change.TURN), v)
+    return cross(w, v), changed, add(cross(load3(change, Change.SPIN), v), cross(w, changed))
+
+
+def change_angle(u, x, n, m, of_n, of_m, out):
+    """Of `loops.write_angle`: t = u x x, gamma = (omega_I - omega_J).tdot."""
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
+    u_rate, u_change, u_both = turning_with(u, o, of_n)
+    x_rate, x_change, x_both = turning_with(x, w, of_m)
+    t_rate = add(cross(u_rate, x), cross(u, x_rate))
+    t_change = add(cross(u_change, x), cross(u, x_change))
+    t_both = add(add(cross(u_both, x), cross(u_rate, x_change)), add(cross(u_change, x_rate), cross(u, x_both)))
+    spin = subtract(load3(of_n, Change.SPIN), load3(of_m, Change.SPIN))
+    store3(out, Row.PARENT_TORQUE, t_change)
+    store3(out, Row.CHILD_TORQUE, scaled(-1.0, t_change))
+    out[Row.GAMMA] = dot(spin, t_rate) + dot(subtract(o, w), t_both)
+
+
+def change_gap(u, kind, data, n, m, of_n, of_m, out):
+    """Of `loops.write_gap`: t_I = u x a, t_J = b x u, gamma = u.(omega_J x bdot - omega_I x adot)."""
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
+    a = turned_from(n, data, ClosureData.PARENT_POINT)
+    b = turned_from(m, data, ClosureData.CHILD_POINT)
+    a_rate, a_change, a_both = turning_with(a, o, of_n)
+    b_rate, b_change, b_both = turning_with(b, w, of_m)
+    of_a = add(cross(load3(of_n, Change.SPIN), a_rate), cross(o, a_both))
+    of_b = add(cross(load3(of_m, Change.SPIN), b_rate), cross(w, b_both))
+    store3(out, Row.PARENT_TORQUE, cross(u, a_change))
+    store3(out, Row.CHILD_TORQUE, cross(b_change, u))
+    out[Row.GAMMA] = dot(u, subtract(of_b, of_a))
+    if kind >= PLANE:
+        _, u_change, _ = turning_with(u, o, of_n)
+        store3(out, Row.PARENT_FORCE, scaled(-1.0, u_change))
+        add3(out, Row.PARENT_TORQUE, cross(u_change, a))
+        store3(out, Row.CHILD_FORCE, u_change)
+        add3(out, Row.CHILD_TORQUE, cross(b, u_change))
+        out[Row.GAMMA] += dot(u_change, subtract(cross(w, b_rate), cross(o, a_rate)))
+        d = subtract(add(load3(m, Node.POSITION), b), add(load3(n, Node.POSITION), a))
+        d_rate = subtract(add(load3(m, Node.VELOCITY), b_rate), add(load3(n, Node.VELOCITY), a_rate))
+        d_change = subtract(add(load3(of_m, Change.MOVE), b_change), add(load3(of_n, Change.MOVE), a_change))
+        d_both = subtract(add(load3(of_m, Change.SPEED), b_both), add(load3(of_n, Change.SPEED), a_both))
+        change_sweep(u, o, of_n, d, d_rate, d_change, d_both, out)
+    if kind == SCREW:
+        change_pitch(data[ClosureData.PITCH], u, o, w, of_n, of_m, out)
+
+
+def change_sweep(u, o, of_n, d, d_rate, d_change, d_both, out):
+    """What a direction that sweeps over the gap adds: t = u x d to the torque, 2 udot.ddot + (omega_I x udot).d to gamma."""
+    u_rate, u_change, u_both = turning_with(u, o, of_n)
+    add3(out, Row.PARENT_TORQUE, add(cross(u_change, d), cross(u, d_change)))
+    out[Row.GAMMA] += 2.0 * (dot(u_both, d_rate) + dot(u_rate, d_both))
+    u_twice = add(cross(load3(of_n, Change.SPIN), u_rate), cross(o, u_both))
+    out[Row.GAMMA] += dot(u_twice, d) + dot(cross(o, u_rate), d_change)
+
+
+def change_pitch(pitch, u, o, w, of_n, of_m, out):
+    """What a screw adds: its pitch along u to the torques, -pitch udot.(omega_J - omega_I) to gamma."""
+    u_rate, u_change, u_both = turning_with(u, o, of_n)
+    spin = subtract(load3(of_m, Change.SPIN), load3(of_n, Change.SPIN))
+    add3(out, Row.PARENT_TORQUE, scaled(pitch, u_change))
+    add3(out, Row.CHILD_TORQUE, scaled(-pitch, u_change))
+    out[Row.GAMMA] -= pitch * (dot(u_both, subtract(w, o)) + dot(u_rate, spin))

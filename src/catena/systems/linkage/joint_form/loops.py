@@ -1,0 +1,245 @@
+"""Joints that close loops: their rows, and the multipliers that hold them at the level of accelerations.
+
+A row Phi = 0 of `joints` between nodes I and J has the rate Phidot = f_I.v_I + t_I.omega_I + f_J.v_J + t_J.omega_J, and
+Phiddot = (the same of the accelerations) + gamma. With the response of the tree to unit multipliers the rows become W lambda = -b.
+Rows may follow from others; `charts` chooses which are kept, and only those have multipliers: W is positive definite.
+
+par.tree_chart = [number of rows kept, which rows, ...]. Scratch: par.tree_gradients, par.tree_matrix, par.tree_multipliers,
+par.tree_applied[i] (forces on the nodes).
+"""
+
+from __future__ import annotations
+
+import math
+
+from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
+from ....kernels.marks import Record
+from ..joints import DOT, PLANE, POINT, SCREW
+from .kernels import respond
+from .motion import Node, turned_from
+
+
+class Condition(Record):
+    """par.tree_rows[r]: row r."""
+
+    KIND = 1
+    FIRST = 1  # directions of the triads of I and J
+    SECOND = 1
+    CLOSURE = 1  # k
+
+
+class Closure(Record):
+    """par.tree_closures[k]: joint k of those that close loops."""
+
+    PARENT = 1  # I
+    CHILD = 1  # J
+    IMAGE_PLACE = 1  # in z; -1: there is none
+    ANGLE_PLACE = 1
+    SHIFT_PLACE = 1
+
+
+class ClosureData(Record):
+    """par.tree_closure_data[k]."""
+
+    PARENT_POINT = 3
+    CHILD_POINT = 3
+    TRIAD = 9  # of I
+    PITCH = 1
+
+
+class Row(Record):
+    """par.tree_gradients[r]: row r at a position."""
+
+    PARENT_FORCE = 3  # f_I
+    PARENT_TORQUE = 3  # t_I
+    CHILD_FORCE = 3
+    CHILD_TORQUE = 3
+    GAMMA = 1
+    VALUE = 1  # Phi
+    MULTIPLIER = 1  # lambda, where it is kept
+
+
+def direction_in_child(z, closure, data, m, which):
+    """The image, in space, of a direction of the triad of a joint: Q_J image^-1 u."""
+    at = closure[Closure.IMAGE_PLACE]
+    u = load3(data, ClosureData.TRIAD + 3 * which)
+    v = scaled(-1.0, load3(z, at + 1))
+    t = scaled(2.0, cross(v, u))
+    return times(load9(m, Node.AXES), add(add(u, scaled(z[at], t)), cross(v, t)))
+
+
+def turn_of(z, closure, data, n, m):
+    """The angle about the axis of a joint, with the full turns of the one that stands in z."""
+    x = direction_in_child(z, closure, data, m, 1)
+    u = turned_from(n, data, ClosureData.TRIAD + 3)
+    w = turned_from(n, data, ClosureData.TRIAD + 6)
+    angle = math.atan2(dot(w, x), dot(u, x))
+    turns = math.floor((z[closure[Closure.ANGLE_PLACE]] - angle) / (2.0 * math.pi) + 0.5)
+    return angle + 2.0 * math.pi * turns
+
+
+def write_row(z, r, par, row):
+    """f_I, t_I, f_J, t_J, gamma and Phi of row r."""
+    condition = par.tree_rows[r]
+    k = condition[Condition.CLOSURE]
+    closure = par.tree_closures[k]
+    data = par.tree_closure_data[k]
+    n = par.tree_nodes[closure[Closure.PARENT]]
+    m = par.tree_nodes[closure[Closure.CHILD]]
+    for l in range(Row.WIDTH):
+        row[l] = 0.0
+    if condition[Condition.KIND] == DOT:
+        write_angle(z, condition, closure, data, n, m, row)
+    else:
+        write_gap(z, condition, closure, data, n, m, row)
+
+
+def write_angle(z, condition, closure, data, n, m, row):
+    """Phi = u.x for a direction u of I and one x of J."""
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
+    u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
+    x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])
+    t = cross(u, x)
+    row[Row.GAMMA] = dot(subtract(o, w), add(cross(cross(o, u), x), cross(u, cross(w, x))))
+    row[Row.VALUE] = dot(u, x)
+    store3(row, Row.PARENT_TORQUE, t)
+    store3(row, Row.CHILD_TORQUE, scaled(-1.0, t))
+
+
+def direction_of_gap(condition, data, n):
+    """The direction u along which the gap between the points is measured: an axis of space, or one that turns with I."""
+    first = condition[Condition.FIRST]
+    if condition[Condition.KIND] == POINT:
+        return 1.0 if first == 0 else 0.0, 1.0 if first == 1 else 0.0, 1.0 if first == 2 else 0.0
+    return turned_from(n, data, ClosureData.TRIAD + 3 * first)
+
+
+def write_gap(z, condition, closure, data, n, m, row):
+    """Phi = u.d for the gap d from the point of I to that of J, less what a screw advances."""
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
+    u = direction_of_gap(condition, data, n)
+    a = turned_from(n, data, ClosureData.PARENT_POINT)
+    b = turned_from(m, data, ClosureData.CHILD_POINT)
+    x = cross(o, a)
+    y = cross(w, b)
+    d = subtract(subtract(add(load3(m, Node.POSITION), b), load3(n, Node.POSITION)), a)
+    gamma = dot(u, subtract(cross(w, y), cross(o, x)))
+    row[Row.VALUE] = dot(u, d)
+    store3(row, Row.PARENT_FORCE, scaled(-1.0, u))
+    store3(row, Row.PARENT_TORQUE, cross(u, a))
+    store3(row, Row.CHILD_FORCE, u)
+    store3(row, Row.CHILD_TORQUE, cross(b, u))
+    if condition[Condition.KIND] >= PLANE:
+        add3(row, Row.PARENT_TORQUE, cross(u, d))
+        swept = cross(o, u)
+        speed = subtract(subtract(add(load3(m, Node.VELOCITY), y), load3(n, Node.VELOCITY)), x)
+        for l in range(3):
+            gamma += 2.0 * swept[l] * speed[l]
+        if condition[Condition.KIND] == SCREW:
+            pitch = data[ClosureData.PITCH]
+            row[Row.VALUE] -= z[closure[Closure.SHIFT_PLACE]] + pitch * turn_of(z, closure, data, n, m)
+            gamma -= pitch * dot(swept, subtract(w, o))
+            add3(row, Row.PARENT_TORQUE, scaled(pitch, u))
+            add3(row, Row.CHILD_TORQUE, scaled(-pitch, u))
+        gamma += dot(cross(o, swept), d)
+    row[Row.GAMMA] = gamma
+
+
+def along_row(r, row, at, par):
+    """The row applied to the velocities (at = V) or the accelerations (at = XDOT)."""
+    k = par.tree_rows[r, Condition.CLOSURE]
+    n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
+    m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+    total = 0.0
+    for l in range(6):
+        total += row[Row.PARENT_FORCE + l] * n[at + l] + row[Row.CHILD_FORCE + l] * m[at + l]
+    return total
+
+
+def pull_along(r, row, strength, par):
+    """The force of a multiplier."""
+    k = par.tree_rows[r, Condition.CLOSURE]
+    n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
+    m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+    for l in range(6):
+        n[Node.APPLIED + l] -= strength * row[Row.PARENT_FORCE + l]
+        m[Node.APPLIED + l] -= strength * row[Row.CHILD_FORCE + l]
+
+
+def respond_with_loops(z, par):
+    """Multipliers such that the rows kept have no acceleration, then the response to everything."""
+    count = par.tree_chart[0]
+    kept = par.tree_chart[1 : 1 + count]
+    w = par.tree_matrix
+    b = par.tree_multipliers
+    respond(par, 1.0)
+    if count == 0:
+        return
+    for i in range(count):
+        row = par.tree_gradients[kept[i]]
+        write_row(z, kept[i], par, row)
+        b[i] = -(row[Row.GAMMA] + along_row(kept[i], row, Node.XDOT, par))
+    put_forces_aside(par)
+    for i in range(count):
+        row = par.tree_gradients[kept[i]]
+        pull_along(kept[i], row, 1.0, par)
+        respond(par, 0.0)
+        for j in range(count):
+            w[count * j + i] = along_row(kept[j], par.tree_gradients[kept[j]], Node.XDOT, par)
+        pull_along(kept[i], row, -1.0, par)
+    factorise(w, count)
+    substitute_back(w, count, b)
+    for i in range(par.tree_links.shape[0]):
+        for l in range(6):
+            par.tree_nodes[i, Node.APPLIED + l] = par.tree_applied[i, l]
+        for l in range(3):
+            par.tree_nodes[i, Node.TAU + l] = par.tree_applied[i, 6 + l]
+    for i in range(count):
+        par.tree_gradients[kept[i], Row.MULTIPLIER] = b[i]
+        pull_along(kept[i], par.tree_gradients[kept[i]], b[i], par)
+    respond(par, 1.0)
+
+
+def put_forces_aside(par):
+    """Keep the forces on the nodes while unit multipliers act."""
+    for i in range(par.tree_links.shape[0]):
+        for l in range(6):
+            par.tree_applied[i, l] = par.tree_nodes[i, Node.APPLIED + l]
+            par.tree_nodes[i, Node.APPLIED + l] = 0.0
+        for l in range(3):
+            par.tree_applied[i, 6 + l] = par.tree_nodes[i, Node.TAU + l]
+            par.tree_nodes[i, Node.TAU + l] = 0.0
+
+
+def twist_about_axis(c, torque, par):
+    """A torque about the axis of the joint that closes loop c, on its child and against its parent; returns the rate of turning about it."""
+    n = par.tree_nodes[par.tree_closures[c, Closure.PARENT]]
+    m = par.tree_nodes[par.tree_closures[c, Closure.CHILD]]
+    u = turned_from(n, par.tree_closure_data[c], ClosureData.TRIAD)
+    add3(n, Node.APPLIED + 3, scaled(torque, u))
+    add3(m, Node.APPLIED + 3, scaled(-torque, u))
+    return dot(u, subtract(load3(m, Node.SPIN), load3(n, Node.SPIN)))
+
+
+def factorise(w, n):
+    """The lower triangle of a positive definite matrix becomes its Cholesky factor."""
+    for i in range(n):
+        for j in range(i + 1):
+            total = w[i * n + j]
+            for k in range(j):
+                total -= w[i * n + k] * w[j * n + k]
+            w[i * n + j] = math.sqrt(total) if i == j else total / w[j * n + j]
+
+
+def substitute_back(w, n, b):
+    """b becomes the solution of L L^T x = b, L the lower triangle of w."""
+    for i in range(n):
+        for j in range(i):
+            b[i] -= w[i * n + j] * b[j]
+        b[i] /= w[i * n + i]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            b[i] -= w[j * n + i] * b[j]
+        b[i] /= w[i * n + i]

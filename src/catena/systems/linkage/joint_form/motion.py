@@ -1,0 +1,182 @@
+"""Where the nodes of a tree of elementary joints are and how they move, from the ground outward.
+
+Velocities x_i = (v_i, omega_i) of the centre of node i follow from those of its parent and its own rates u: x_i = X x_p + S u,
+xdot_i = X xdot_p + S udot + c, in space axes; X = [[1, -hat(arm)], [0, 1]], its last block 0 where the rates are absolute.
+par.tree_nodes has a row of scratch for each node, the ground first.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ....geometry.quaternion import load4, normalised_rotation, product, store4, with_vector
+from ....geometry.vectors import (
+    ZERO,
+    add,
+    add3,
+    column,
+    cross,
+    load3,
+    load9,
+    scaled,
+    store3,
+    store9,
+    subtract,
+    times,
+    unit,
+)  # fmt: skip
+from ....kernels.marks import Record, within
+
+SINGLE = 0
+BALL = 1
+TRANSLATION = 2
+
+
+class Link(Record):
+    """par.tree_links[i]: integers of node i; -1: there is none."""
+
+    PARENT = 1
+    KIND = 1
+    COORDINATE = 1  # place in z
+    RATE = 1  # place in z
+    IMAGE = 1  # place in z
+    SHIFT = 1  # place in z
+
+
+class Data(Record):
+    """par.tree_data[i]: numbers of node i."""
+
+    PARENT_POINT = 3
+    CHILD_POINT = 3
+    AXIS = 3
+    TURN = 1
+    ADVANCE = 1
+    MASS = 1
+    MOMENTS = 3
+    HELD = 3
+
+
+class Node(Record):
+    """par.tree_nodes[i]: node i in motion."""
+
+    POSITION = 3
+    ORIENTATION = 4
+    AXES = 9  # Q
+    VELOCITY = 3
+    SPIN = 3
+    ARM = 3
+    C = 6
+    S = 18  # S_k, six numbers each
+    P = 36  # 6 x 6
+    APPLIED = 6  # p without what children add
+    BIAS = 6
+    U = 18
+    INVERSE = 9  # D^-1, 3 x 3
+    TAU = 3
+    E = 3
+    UDOT = 3
+    XDOT = 6
+    HANDED = 36  # 6 x 6
+
+
+@within
+def turned_from(n, data, at):
+    """In space, a vector of a node that stands in a row from `at` on."""
+    return times(load9(n, Node.AXES), load3(data, at))
+
+
+def orient(n, q):
+    """Set the orientation of a node."""
+    store4(n, Node.ORIENTATION, q)
+    store9(n, Node.AXES, normalised_rotation(q))
+
+
+def place_nodes(z, par):
+    """Positions, velocities, S and c of all nodes, from the ground outward."""
+    for i in range(1, par.tree_links.shape[0]):
+        link = par.tree_links[i]
+        data = par.tree_data[i]
+        n = par.tree_nodes[i]
+        above = par.tree_nodes[link[Link.PARENT]]
+        if link[Link.KIND] == TRANSLATION:
+            place_translation(z, link, n)
+        elif link[Link.KIND] == BALL:
+            place_ball(z, link, data, n, above)
+        else:
+            place_single(z, link, data, n, above)
+
+
+def place_translation(z, link, n):
+    """A massless node that moves along the axes of space."""
+    store3(n, Node.POSITION, load3(z, link[Link.COORDINATE]))
+    store3(n, Node.VELOCITY, load3(z, link[Link.RATE]))
+    store3(n, Node.SPIN, ZERO)
+    store3(n, Node.ARM, ZERO)
+    store6(n, Node.C, ZERO, ZERO)
+    for k in range(3):
+        store6(n, Node.S + 6 * k, unit(k), ZERO)
+    orient(n, (1.0, 0.0, 0.0, 0.0))
+
+
+def store6(row, at, u, v):
+    """Put two vectors into a row."""
+    store3(row, at, u)
+    store3(row, at + 3, v)
+
+
+def place_ball(z, link, data, n, above):
+    """The orientation is absolute, the rates are the angular velocity in the body."""
+    orient(n, load4(z, link[Link.COORDINATE]))
+    p = turned_from(above, data, Data.PARENT_POINT)
+    b = turned_from(n, data, Data.CHILD_POINT)
+    set_motion(n, above, p, b, turned_from(n, z, link[Link.RATE]))
+    store3(n, Node.ARM, p)
+    for k in range(3):
+        d = column(load9(n, Node.AXES), k)
+        free = 1.0 - data[Data.HELD + k]
+        store6(n, Node.S + 6 * k, scaled(free, cross(b, d)), scaled(free, d))
+
+
+def set_motion(n, above, p, b, w):
+    """r, v, omega and the centripetal part of c, for the arms p in the parent and b in the node."""
+    o = load3(above, Node.SPIN)
+    f = cross(o, p)
+    g = cross(w, b)
+    store3(n, Node.POSITION, add(load3(above, Node.POSITION), subtract(p, b)))
+    store3(n, Node.SPIN, w)
+    store3(n, Node.VELOCITY, add(load3(above, Node.VELOCITY), subtract(f, g)))
+    store6(n, Node.C, subtract(cross(o, f), cross(w, g)), ZERO)
+
+
+def place_single(z, link, data, n, above):
+    """A hinge, a slide, a screw or a weld: turn * x about the axis, advance * x along it."""
+    x = 0.0
+    rate = 0.0
+    if link[Link.COORDINATE] >= 0:
+        x = z[link[Link.COORDINATE]]
+        rate = z[link[Link.RATE]]
+    turn = data[Data.TURN]
+    advance = data[Data.ADVANCE]
+    half = 0.5 * turn * x
+    about = with_vector(math.cos(half), scaled(math.sin(half), load3(data, Data.AXIS)))
+    q = product(load4(above, Node.ORIENTATION), about)
+    if link[Link.IMAGE] >= 0:
+        q = product(q, load4(z, link[Link.IMAGE]))
+    orient(n, q)
+    d = turned_from(above, data, Data.AXIS)
+    b = turned_from(n, data, Data.CHILD_POINT)
+    along = advance * x
+    if link[Link.SHIFT] >= 0:
+        along += z[link[Link.SHIFT]]
+    p = add(turned_from(above, data, Data.PARENT_POINT), scaled(along, d))
+    spin = turn * rate
+    speed = advance * rate
+    o = load3(above, Node.SPIN)
+    set_motion(n, above, p, b, add(o, scaled(spin, d)))
+    store3(n, Node.ARM, subtract(p, b))
+    add3(n, Node.VELOCITY, scaled(speed, d))
+    # zeta = omega_p x n thetadot; Coriolis 2 omega_p x n xdot
+    y = cross(o, d)
+    add3(n, Node.C, subtract(scaled(2.0 * speed, y), scaled(spin, cross(y, b))))
+    store3(n, Node.C + 3, scaled(spin, y))
+    store6(n, Node.S, subtract(scaled(advance, d), scaled(turn, cross(d, b))), scaled(turn, d))

@@ -1,0 +1,145 @@
+"""A linkage as a tree of elementary joints, each with one coordinate, three, or none.
+
+A joint with several freedoms becomes a row of elementary ones between massless nodes: cylindrical = slide + hinge, planar = two
+slides + hinge, universal = two hinges; a body that nothing carries = translation + ball. Arms, axes and images are in principal axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....errors import CapabilityError
+from ...base import Array
+from ...numbers import Vector
+from ..joints import Cylindrical, Joint, Planar, Prismatic, Revolute, Rigid, Screw, Spherical, Universal
+from ..tree import FLOATING
+
+if TYPE_CHECKING:
+    from ..linkage import Linkage
+
+GROUND_NODE = 0
+SINGLE, BALL, TRANSLATION = 0, 1, 2  # kinds of nodes; a weld is a SINGLE without a coordinate
+ZERO = (0.0, 0.0, 0.0)
+ON_LINE = 1e-12  # part of its length by which a point may lie beside a line
+
+
+@dataclass(frozen=True)
+class Node:
+    """An elementary joint with what it carries.
+
+    Attributes
+    ----------
+    kind : SINGLE, BALL or TRANSLATION
+    parent : node that carries it; GROUND_NODE is the ground
+    body : number of the body, or -1 for a massless node
+    joint : number of the joint, or -1
+    a, b : the joint's point in the parent node and in this one
+    axis : of a SINGLE, in the parent node
+    turn, advance : of a SINGLE, per unit of its coordinate; both 0 for a weld
+    has_shift : whether it stands farther along its axis than its coordinate says, by a constant
+    held : of a BALL, which of its three turning rates do not exist
+    """
+
+    kind: int
+    parent: int
+    body: int
+    joint: int
+    a: Vector = ZERO
+    b: Vector = ZERO
+    axis: Vector = ZERO
+    turn: float = 0.0
+    advance: float = 0.0
+    has_shift: bool = False
+    held: tuple[bool, bool, bool] = (False, False, False)
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers that place it."""
+        return {SINGLE: int(self.moves), BALL: 4, TRANSLATION: 3}[self.kind]
+
+    @property
+    def rates(self) -> int:
+        """Numbers that move it."""
+        return {SINGLE: int(self.moves), BALL: 3, TRANSLATION: 3}[self.kind]
+
+    @property
+    def moves(self) -> bool:
+        """Whether a SINGLE is no weld."""
+        return self.turn != 0.0 or self.advance != 0.0
+
+    @property
+    def has_image(self) -> bool:
+        """Whether its orientation counts from that of the joint's image."""
+        return self.kind == SINGLE and self.body >= 0
+
+
+def nodes_of(linkage: Linkage) -> tuple[Node | None, ...]:
+    """The nodes, parents before children; the first stands for the ground."""
+    nodes: list[Node | None] = [None]
+    home = {-1: GROUND_NODE}
+    for body in linkage.tree.order:
+        floats = linkage.tree.parents[body] == FLOATING
+        parent = GROUND_NODE if floats else home[linkage.tree.parents[body]]
+        for node in _floating(body) if floats else _elementary(linkage, linkage.tree.carriers[body]):
+            nodes.append(replace(node, parent=parent))
+            parent = len(nodes) - 1
+        home[body] = parent
+    return tuple(None if node is None else replace(node, held=_held(linkage, nodes, k)) for k, node in enumerate(nodes))
+
+
+def principal(linkage: Linkage, body: int, vector: object) -> Array:
+    """A vector of a body (-1: the ground) in its principal axes."""
+    return np.array(vector, dtype=float) if body < 0 else linkage.bodies[body].frame_matrix.T @ np.array(vector)
+
+
+def _floating(body: int) -> list[Node]:
+    return [Node(TRANSLATION, 0, -1, -1), Node(BALL, 0, body, -1)]
+
+
+def _elementary(linkage: Linkage, number: int) -> list[Node]:
+    joint: Joint = linkage.joints[number]
+    a = tuple(principal(linkage, joint.parent, joint.at[0]))
+    b = tuple(principal(linkage, joint.child, joint.at[1]))
+    axis, second, third = (tuple(principal(linkage, joint.parent, direction)) for direction in joint.triad)
+    last = Node(SINGLE, 0, joint.child, number, b=b, axis=axis, turn=1.0)
+    between = Node(SINGLE, 0, -1, number)
+    if isinstance(joint, Spherical):
+        return [Node(BALL, 0, joint.child, number, a=a, b=b)]
+    if isinstance(joint, Revolute):
+        return [replace(last, a=a)]
+    if isinstance(joint, Prismatic):
+        return [replace(last, a=a, turn=0.0, advance=1.0)]
+    if isinstance(joint, Screw):
+        return [replace(last, a=a, advance=joint.pitch, has_shift=True)]
+    if isinstance(joint, Rigid):
+        return [replace(last, a=a, turn=0.0)]
+    if isinstance(joint, Cylindrical):
+        return [replace(between, a=a, axis=axis, advance=1.0), last]
+    if isinstance(joint, Universal):
+        return [replace(between, a=a, axis=axis, turn=1.0), replace(last, axis=second)]
+    if isinstance(joint, Planar):
+        slides = [replace(between, a=a, axis=second, advance=1.0), replace(between, axis=third, advance=1.0)]
+        return [*slides, last]
+    raise CapabilityError(f"joint {number}, {type(joint).__name__}, has no joint form", do='use form="director"')
+
+
+def _held(linkage: Linkage, nodes: list[Node | None], place: int) -> tuple[bool, bool, bool]:
+    """Turning rates that move nothing: a line on ball joints along itself does not notice its spin."""
+    node = nodes[place]
+    assert node is not None
+    if node.body < 0 or linkage.bodies[node.body].kind not in ("linear", "point"):
+        return False, False, False
+    children = [child for child in nodes if child is not None and child.parent == place]
+    arms = np.abs(np.array([node.b, *(child.a for child in children)])).max(axis=0)
+    beside = [max(arms[m] for m in range(3) if m != k) for k in range(3)]
+    still = linkage.bodies[node.body].moments == 0.0
+    held = tuple(bool(still[k] and beside[k] <= ON_LINE * arms.max()) for k in range(3))
+    if node.kind != BALL or any(child.kind != BALL for child in children) or not any(held):
+        raise CapabilityError(
+            f"body {node.body} is a line or a point, and its spin cannot be left out", do="give it some thickness; a line may "
+            "only be held by Spherical joints at points along itself",
+        )  # fmt: skip
+    return held[0], held[1], held[2]

@@ -1,0 +1,77 @@
+"""What the torsions of joints that close loops change by: added to `force_slopes` where loops are.
+
+A torque tau = -V'(theta) - c theta' acts about the axis a of the joint, which turns with its parent: theta' = a.(omega_J - omega_I). Where the
+loop is closed theta changes by a.(phi_J - phi_I) with the turns phi of both nodes.
+"""
+
+from __future__ import annotations
+
+from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, subtract
+from ....kernels.marks import Record
+from .. import layout as at
+from ..director_form.blocks import torsion_curvature, torsion_slope
+from .force_slopes import change_all_forces, note_all_forces
+from .forces import JointPlace
+from .loops import Closure, ClosureData
+from .motion import Node, turned_from
+from .slopes import Change
+
+
+class Twist(Record):
+    """par.tree_twists[k]: torsion of joint k, of those that close loops, where the derivatives are taken."""
+
+    AXIS = 3
+    SPIN = 3  # omega_J - omega_I
+    TORQUE = 1
+    STIFFNESS = 1
+    DAMPING = 1
+
+
+def note_forces_and_twists(z, par):
+    """`note_forces` with loops."""
+    note_all_forces(z, par)
+    for number in range(par.tree_joints.shape[0]):
+        which = par.link[number, at.Link.TORSION]
+        joint = par.tree_joints[number]
+        k = joint[JointPlace.CLOSURE]
+        if which >= 0 and k >= 0:
+            twist = par.tree_twists[k]
+            n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
+            m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+            axis = turned_from(n, par.tree_closure_data[k], ClosureData.TRIAD)
+            spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
+            theta = z[joint[JointPlace.ANGLE]]
+            damping = par.joint[number, at.Joint.DAMPING]
+            store3(twist, Twist.AXIS, axis)
+            store3(twist, Twist.SPIN, spin)
+            twist[Twist.TORQUE] = -torsion_slope(theta, which, par) - damping * dot(axis, spin)
+            twist[Twist.STIFFNESS] = torsion_curvature(theta, which, par)
+            twist[Twist.DAMPING] = damping
+
+
+def change_forces_and_twists(par):
+    """`change_forces` with loops."""
+    change_all_forces(par)
+    for k in range(par.tree_twists.shape[0]):
+        first = par.tree_closures[k, Closure.PARENT]
+        second = par.tree_closures[k, Closure.CHILD]
+        change_twist(
+            par.tree_twists[k],
+            par.tree_change[first],
+            par.tree_change[second],
+            par.tree_nodes[first],
+            par.tree_nodes[second],
+        )
+
+
+def change_twist(twist, of_n, of_m, n, m):
+    """Add the change of tau a, against the parent and on the child."""
+    axis = load3(twist, Twist.AXIS)
+    axis_change = cross(load3(of_n, Change.TURN), axis)
+    turn = subtract(load3(of_m, Change.TURN), load3(of_n, Change.TURN))
+    spin = subtract(load3(of_m, Change.SPIN), load3(of_n, Change.SPIN))
+    quicker = dot(axis_change, load3(twist, Twist.SPIN)) + dot(axis, spin)
+    torque = -twist[Twist.STIFFNESS] * dot(axis, turn) - twist[Twist.DAMPING] * quicker
+    change = add(scaled(torque, axis), scaled(twist[Twist.TORQUE], axis_change))
+    add3(n, Node.APPLIED + 3, change)
+    add3(m, Node.APPLIED + 3, scaled(-1.0, change))

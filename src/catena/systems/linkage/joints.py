@@ -1,0 +1,268 @@
+"""Joints between two rigid bodies, or between a body and the ground.
+
+A joint holds a point a of its parent and a point b of its child (and directions of both) in some relation. It is a set of
+rows Phi(q) = 0, made of three kinds, all at most quadratic in positions and directors [nielsen2013]:
+
+    point       r_J + Q_J b = r_I + Q_I a                             three rows
+    dot(u, w)   (Q_I u).(Q_J w) = 0                                   one row
+    plane(u)    (Q_I u).(r_J + Q_J b - r_I - Q_I a) = 0               one row
+
+I is the parent, J the child, u one of the directions (axis, second, third) of the parent, w one of their images in the child.
+The images are fixed by `image`: the orientation of the child, seen from the parent, at which both coincide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ...errors import InputError, nearest
+from ...geometry import rotations
+from ...registry import Registry
+from ...text.plain import Json
+from ..base import Array
+from ..numbers import Vector, finite_numbers
+from ..orientations import UNIT_TOLERANCE
+
+if TYPE_CHECKING:
+    pass
+
+GROUND = -1
+POINT, DOT, PLANE, SCREW = 0, 1, 2, 3  # kinds of rows
+AXIS, SECOND, THIRD = 0, 1, 2  # directions of the triad of a joint
+Row = tuple[int, int, int]
+
+POINT_ROWS: tuple[Row, ...] = ((POINT, 0, 0), (POINT, 1, 1), (POINT, 2, 2))
+AXIS_ROWS: tuple[Row, ...] = ((DOT, AXIS, SECOND), (DOT, AXIS, THIRD))
+LOCK_ROWS: tuple[Row, ...] = ((DOT, SECOND, THIRD), (DOT, THIRD, AXIS), (DOT, AXIS, SECOND))
+LINE_ROWS: tuple[Row, ...] = ((PLANE, SECOND, 0), (PLANE, THIRD, 0))
+
+
+JOINTS: Registry[type[Joint]] = Registry("joint", group="catena.joints", home=__name__)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What all joints have in common.
+
+    Parameters
+    ----------
+    parent : number of a body, or -1 for the ground
+    child : number of a body
+    at : the points a in the parent's and b in the child's coordinates (axes in which the body was given, origin in its
+        centre of mass; the ground's are those of space)
+    """
+
+    rows: ClassVar[tuple[Row, ...]]
+    has_axis: ClassVar[bool] = False  # whether it has an `axis`, about or along which the child may move
+    has_angle: ClassVar[bool] = False  # whether one angle about `axis` tells how the child is turned
+
+    parent: int
+    child: int
+    at: Sequence[Vector] | Array = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        for name, least in (("parent", GROUND), ("child", 0)):
+            number = getattr(self, name)
+            if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < least:
+                raise InputError(
+                    f"{name} = {number!r}", where=f"{where}.{name}",
+                    do="give the number of a body" + (", or -1 for the ground" if least == GROUND else ""),
+                )  # fmt: skip
+            object.__setattr__(self, name, int(number))
+        if self.parent == self.child:
+            raise InputError(f"body {self.child} is joined to itself", where=where, do="name two bodies")
+        points = finite_numbers(
+            self.at, (2, 3), where=f"{where}.at", do="give two points, one in the parent and one in the child"
+        )
+        object.__setattr__(self, "at", tuple(map(tuple, points.tolist())))
+
+    @property
+    def pitch(self) -> float:
+        """Advance per radian of a screw; 0 for the others."""
+        return 0.0
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom that the joint leaves."""
+        return 6 - len(self.rows)
+
+    @property
+    def triad(self) -> Array:
+        """(3, 3): axis, second and third direction as rows, a right-handed orthonormal triad of the parent."""
+        return np.eye(3)
+
+    def describe(self) -> dict[str, Json]:
+        """The joint as a case writes it."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {"kind": type(self).__name__} | {k: _plain(v) for k, v in given.items() if v is not None}
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Spherical(Joint):
+    """Ball and socket: the two points coincide. Three degrees of freedom."""
+
+    rows = POINT_ROWS
+
+
+@dataclass(frozen=True)
+class Turned(Joint):
+    """A joint that also holds directions.
+
+    Parameters
+    ----------
+    image : unit quaternion, scalar first: the orientation of the child seen from the parent at which the directions of both
+        coincide, and from which the angle about the axis is counted. None: that of the start.
+    """
+
+    image: Vector | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.image is None:
+            return
+        where = f"{type(self).__name__}.image"
+        q = finite_numbers(self.image, (4,), where=where, do="give a unit quaternion, scalar first")
+        if not abs(np.linalg.norm(q) - 1.0) <= UNIT_TOLERANCE:
+            raise InputError(f"image has length {np.linalg.norm(q):.9g}", where=where, do="give a unit quaternion")
+        object.__setattr__(self, "image", tuple(rotations.normalise(q).tolist()))
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Rigid(Turned):
+    """The child is fixed to the parent. No degree of freedom."""
+
+    rows = POINT_ROWS + LOCK_ROWS
+
+
+@dataclass(frozen=True)
+class AboutAxis(Turned):
+    """A joint with an axis.
+
+    Parameters
+    ----------
+    axis : direction in the parent's coordinates, of any length; its image in the child follows from `image`
+    """
+
+    has_axis: ClassVar[bool] = True
+
+    axis: Vector = (0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = f"{type(self).__name__}.axis"
+        axis = finite_numbers(self.axis, (3,), where=where, do="give three numbers")
+        length = float(np.linalg.norm(axis))
+        if not length > 0.0:
+            raise InputError(
+                f"the axis of the joint of body {self.child} is zero", where=where, do="give a direction in the parent"
+            )
+        object.__setattr__(self, "axis", tuple((axis / length).tolist()))
+
+    @property
+    def triad(self) -> Array:
+        """The axis and two directions normal to it; the second is normal to the coordinate axis farthest from the axis."""
+        a = np.array(self.axis)
+        b = np.cross(a, np.eye(3)[int(np.argmin(np.abs(a)))])
+        b /= np.linalg.norm(b)
+        return np.array([a, b, np.cross(a, b)])
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Revolute(AboutAxis):
+    """Hinge: the points coincide and the child turns about the axis. One degree of freedom."""
+
+    rows = POINT_ROWS + AXIS_ROWS
+    has_angle = True
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Universal(AboutAxis):
+    """Cardan joint: the points coincide, the axis of the parent stays normal to a direction of the child.
+
+    That direction is the second one of the triad, fixed by `image`. Two degrees of freedom.
+    """
+
+    rows = (*POINT_ROWS, (DOT, AXIS, SECOND))
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Prismatic(AboutAxis):
+    """Slider: the child moves along the axis without turning. One degree of freedom."""
+
+    rows = LINE_ROWS + LOCK_ROWS
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Cylindrical(AboutAxis):
+    """The child moves along the axis and turns about it. Two degrees of freedom."""
+
+    rows = LINE_ROWS + AXIS_ROWS
+    has_angle = True
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Planar(AboutAxis):
+    """The child moves in the plane through a normal to the axis, and turns about the axis. Three degrees of freedom."""
+
+    rows = ((PLANE, AXIS, 0), *AXIS_ROWS)
+    has_angle = True
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Screw(AboutAxis):
+    """The child turns about the axis and advances along it by `pitch` per radian. One degree of freedom."""
+
+    rows = (*LINE_ROWS, *AXIS_ROWS, (SCREW, AXIS, 0))
+    has_angle = True
+
+    pitch: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        pitch = finite_numbers(self.pitch, (), where="Screw.pitch", do="give the advance per radian")
+        object.__setattr__(self, "pitch", float(pitch))
+
+
+def joint_from(given: object) -> Joint:
+    """The joint itself, or the one that `describe` (or a case) wrote down."""
+    if isinstance(given, Joint):
+        return given
+    if not isinstance(given, Mapping):
+        raise InputError(f"{given!r} is no joint", where="Linkage.joints", do="give Revolute(...), Spherical(...), ...")
+    return from_description(given, JOINTS)
+
+
+def from_description(given: Mapping[str, Any], registry: Registry[Any]) -> Any:
+    """The dataclass of a registry that is named by given["kind"], made of the rest."""
+    arguments, what = dict(given), registry.what
+    kind = arguments.pop("kind", None)
+    found = registry.find(kind)
+    known = [f.name for f in fields(found)]
+    for name in arguments:
+        if name not in known:
+            raise InputError(
+                f"{kind} has no {name!r}{nearest(name, known)}", where=f"{what}.{name}",
+                do=f"choose among {', '.join(known)}",
+            )  # fmt: skip
+    for f in fields(found):
+        if f.name not in arguments and f.default is MISSING and f.default_factory is MISSING:
+            raise InputError(f"a {what} needs {f.name}", where=f"{what}.{f.name}", do="add it")
+    return found(**arguments)
+
+
+def _plain(value: Json) -> Json:
+    """Tuples as lists, all the way down."""
+    return [_plain(v) for v in value] if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -1,0 +1,310 @@
+"""Rigid bodies linked by joints: open trees and closed loops, in director form or in joint form.
+
+In director form every body has its own position and orientation, and the joints are rows Phi(q) = 0 held by multipliers
+[nielsen2013]. In joint form the coordinates are those of the joints, and the rows hold by themselves [kneller1994].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import InputError
+from ...geometry import rotations
+from ...kernels.marks import Numbers, Parameters
+from ...kernels.views import View
+from ...text.plain import Json
+from ..alike import Alike
+from ..base import Array, Field, Invariant, State, System, register
+from ..many_bodies import GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, start_array, vector
+from ..numbers import finite_number
+from ..one_body import component_names
+from ..orientations import orientations
+from ..phase_space import PhaseSpace
+from ..scene import Scene
+from . import start as starts
+from .joint_forces import JointForce, Load, OnBodies, Torsion, describe_force, force_from
+from .joints import Joint, joint_from
+from .layout import Scratch
+from .tree import Tree, tree_of
+
+if TYPE_CHECKING:
+    from ...running.runs import Run
+    from .outputs import LinkageOutputs
+    from .reactions import JointReactions
+
+Form = Literal["director", "joint"]
+ENERGY_MOMENTUM = ("energy_momentum", "energy_momentum_position", "energy_momentum_directors", "constrained")
+
+
+@register
+class Linkage(System):
+    """Rigid bodies linked by joints.
+
+    Parameters
+    ----------
+    bodies : the bodies, numbered from 0
+    joints : Spherical, Revolute, Prismatic, Cylindrical, Universal, Planar, Screw or Rigid; the first joint with a body as its
+        child carries it, further ones close loops
+    forces : Spring, Damper, Torsion, SitePair and Load
+    gravity : acceleration (3,)
+    form : "director" (for EnergyMomentum and Rattle), "joint" (for Gauss and all others), or None: whichever the method needs
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> rod = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
+    >>> hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+    >>> pendulum = ct.Linkage([rod], [hinge])
+    >>> start = pendulum.start(orientation=[(0.8, 0.6, 0, 0)])
+    >>> run = ct.simulate(pendulum, start, dt=0.01, steps=10_000)
+    >>> run.audit()["energy"].verdict
+    'exact'
+    """
+
+    default_method = ("EnergyMomentum", {})
+    with_ground = frozenset({"node", "sweep", "push", "tree_home"})
+
+    def __init__(
+        self,
+        bodies: GivenBodies,
+        joints: Sequence[Joint | Mapping[str, object]] = (),
+        forces: Sequence[OnBodies | Mapping[str, object]] = (),
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        form: Form | None = None,
+    ) -> None:
+        if form not in (None, "director", "joint"):
+            raise InputError(
+                f"form = {form!r}", where="Linkage.form", do='choose "director" or "joint", or leave it out'
+            )
+        self.form = form
+        self.bodies = bodies_from(bodies, least=1, where="Linkage.bodies")
+        self.joints: tuple[Joint, ...] = tuple(map(joint_from, joints))
+        self.forces: tuple[JointForce, ...] = tuple(map(force_from, forces))
+        self.gravity = vector(gravity, "Linkage.gravity")
+        self.tree: Tree = tree_of(len(self.bodies), self.joints)
+        self._check_forces()
+
+    @classmethod
+    def from_urdf(
+        cls, path: str, *, gravity: ArrayLike = (0.0, 0.0, -9.81), angles: Mapping[str, float] | None = None
+    ) -> tuple[Linkage, State]:
+        """The tree of a robot description (URDF) and its start at rest; `catena.systems.linkage.urdf.read_urdf` tells the names, too.
+
+        Parameters
+        ----------
+        path : the file; nothing else is read
+        gravity : acceleration (3,)
+        angles : where joints start, by name; at zero if not given
+        """
+        from .urdf import read_urdf
+
+        robot = read_urdf(path, angles=angles)
+        linkage = cls(robot.bodies, robot.joints, robot.forces, gravity)
+        return linkage, linkage.start(robot.position, robot.orientation)
+
+    def _check_forces(self) -> None:
+        for number, force in enumerate(self.forces):
+            where = f"Linkage.forces[{number}]"
+            if isinstance(force, Torsion):
+                if force.joint >= len(self.joints):
+                    raise InputError(
+                        f"there is no joint {force.joint}; there are {len(self.joints)}", where=f"{where}.joint",
+                        do=f"give a number below {len(self.joints)}",
+                    )  # fmt: skip
+                if not self.joints[force.joint].has_angle:
+                    kind = type(self.joints[force.joint]).__name__
+                    raise InputError(
+                        f"joint {force.joint} is {kind}: no single angle tells how it is turned", where=f"{where}.joint",
+                        do="put the torsion on a Revolute, Cylindrical, Planar or Screw joint",
+                    )  # fmt: skip
+                continue
+            for body in (force.body,) if isinstance(force, Load) else (force.i, force.j):
+                if body >= self.count:
+                    raise InputError(
+                        f"there is no body {body}; there are {self.count}", where=where,
+                        do=f"give a number below {self.count}",
+                    )  # fmt: skip
+
+    @property
+    def count(self) -> int:
+        """Number of bodies."""
+        return len(self.bodies)
+
+    @property
+    def in_words(self) -> str:
+        return f"{self.count} linked rigid bodies" if self.count > 1 else "Rigid body on joints"
+
+    @property
+    def title(self) -> str:
+        return "Linkage with loops" if self.tree.loops else "Linkage"
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return fields_of(self.count)
+
+    @cached_property
+    def invariants(self) -> tuple[Invariant, ...]:
+        from .measures import invariants_of
+
+        return invariants_of(self)
+
+    def start(
+        self,
+        position: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+        *,
+        velocity: ArrayLike | None = None,
+        momentum: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        angular_momentum: ArrayLike | None = None,
+        time: float = 0.0,
+        project: bool = False,
+    ) -> State:
+        """A state that fits the joints, at rest where nothing is said.
+
+        Parameters
+        ----------
+        position : (n, 3) centres of mass; left out, the points of every carrying joint coincide
+        orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation; none turned if None
+        velocity or momentum : (n, 3) in space; left out, those points stay together
+        angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
+        project : take the nearest state that fits the joints, and say how far it is, instead of refusing one that does not
+        """
+        for a, b in (("velocity", "momentum"), ("angular_velocity", "angular_momentum")):
+            given = {"velocity": velocity, "momentum": momentum, "angular_velocity": angular_velocity,
+                     "angular_momentum": angular_momentum}  # fmt: skip
+            if given[a] is not None and given[b] is not None:
+                raise InputError(f"both {a} and {b} are given", where="start", do="give one of them")
+        q = orientations(orientation, self.count)
+        r = starts.placed(self, q) if position is None else start_array(position, (self.count, 3), "position")
+        masses = np.array([[body.mass] for body in self.bodies])
+        if angular_momentum is not None:
+            y = start_array(angular_momentum, (self.count, 3), "angular_momentum")
+        elif angular_velocity is not None:
+            turning = start_array(angular_velocity, (self.count, 3), "angular_velocity")
+            y = np.array([body.tensor @ w for body, w in zip(self.bodies, turning, strict=True)])
+        else:
+            y = np.zeros((self.count, 3))
+        if momentum is not None:
+            p = start_array(momentum, (self.count, 3), "momentum")
+        elif velocity is not None:
+            p = masses * start_array(velocity, (self.count, 3), "velocity")
+        else:
+            fields = {"orientation": q, "momentum": np.zeros((self.count, 3)), "angular_momentum": y}
+            omega = starts.velocities(self, State(fields)).reshape(self.count, 2, 3)[:, 1]
+            p = masses * starts.moved(self, q, omega)
+        state = State(
+            {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
+        )
+        return starts.checked_start(self, state, project=project)
+
+    def begun(self, start: State) -> Linkage:
+        return starts.begun(self, start)
+
+    def phase_space(self, start: State) -> PhaseSpace:
+        shifts = starts.shifts_of(self, start.position, start.orientation)
+        everything = [True] * self.count
+        return PhaseSpace(
+            pairs_of(self.bodies, everything, everything),
+            partial(starts.projected, self, shifts=shifts) if self.joints else None,
+        )
+
+    def undefined_at(self, state: State) -> str:
+        """The first force without an energy."""
+        return starts.undefined_force(self, state)
+
+    def angles(self, state: State, start: State | None = None) -> Array:
+        """(joints,): the angle about the axis of each joint that has one, in (-pi, pi]; nan for the others.
+
+        Parameters
+        ----------
+        start : where the motion began: the angles of joints without `image` count from there. None: here, and they are 0
+        """
+        counted = self if start is None else starts.begun(self, start)
+        images = starts.images_of(counted, state.orientation)
+        made = [
+            starts.angle_of(joint, image, state.orientation) if joint.has_angle else np.nan
+            for joint, image in zip(self.joints, images, strict=True)
+        ]
+        return np.array(made)
+
+    def reactions(self, state: State, start: State | None = None) -> JointReactions:
+        """What the joints do to their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.
+
+        They are the multipliers of the equations of motion at this state, whatever the method; multipliers of single steps
+        would alternate. Where loops make rows redundant the split between them is not determined by mechanics, and the
+        smallest is given. `outputs` has them along a run.
+
+        Parameters
+        ----------
+        start : where the motion began, if the state is a later one and joints have no `image`: torsions and the second axis of a
+            universal joint count from there; angles are taken in (-pi, pi]
+        """
+        from .reactions import reactions
+
+        return reactions(self if start is None else starts.begun(self, start), state)
+
+    def outputs(self, run: Run, every: int = 1) -> LinkageOutputs:
+        """Angles, speeds and reactions of the joints along a run, at every k-th sample, each computed when it is asked for."""
+        from .outputs import LinkageOutputs
+
+        return LinkageOutputs(run, every)
+
+    def blamed(self, par: Parameters) -> str:
+        """What a failed step could not meet, from the parameters of its run; empty if that is not known."""
+        scratch = getattr(par, "scratch", None)  # that of the director form
+        if scratch is None or scratch[Scratch.BLAMED] < 0.0:
+            from .joint_form.closing import lost
+
+            return lost(par)
+        number = int(scratch[Scratch.BLAMED])
+        joint = self.joints[number]
+        which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
+        return f"{which}, off by {scratch[Scratch.BLAMED + 1]:.2g}"
+
+    def view(self, name: str) -> View | None:
+        if name in ENERGY_MOMENTUM and self.form != "joint":
+            from .views import director_view
+
+            return director_view(self, name)
+        if name in ("field", "canonical") and self.form != "director":
+            from .joint_form.form import articulated_view
+
+            return articulated_view(self, name)
+        return None
+
+    def parameter_arrays(self) -> dict[str, Numbers]:
+        from .joint_form.tables import articulated_arrays
+        from .views import director_arrays
+
+        return director_arrays(self)[0] | articulated_arrays(self)[0]
+
+    def principal_images(self, images: Array) -> Array:
+        """Orientations of children seen from parents, between principal axes instead of the given ones."""
+        made = images.copy()
+        for k, joint in enumerate(self.joints):
+            made[k] = rotations.multiply(made[k], self.bodies[joint.child].frame)
+            if joint.parent >= 0:
+                made[k] = rotations.multiply(rotations.conjugate(self.bodies[joint.parent].frame), made[k])
+        return made
+
+    def scene(self) -> Scene:
+        return Scene(self.bodies, joints=self.joints, gravity=self.gravity)
+
+    def describe(self) -> dict[str, Json]:
+        described = {
+            "kind": self.kind, "bodies": describe_bodies(Alike(self.bodies)), "joints": [joint.describe() for joint in self.joints],
+            "forces": [describe_force(force) for force in self.forces], "gravity": self.gravity.tolist(),
+        }  # fmt: skip
+        return described if self.form is None else described | {"form": self.form}
+
+    def names(self) -> dict[str, str]:
+        return component_names(self.fields)
+
+    def __repr__(self) -> str:
+        return f"Linkage of {self.count} bodies with {len(self.joints)} joints"

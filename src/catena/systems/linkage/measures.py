@@ -1,0 +1,192 @@
+"""What a run of linked bodies is measured by: energy, momentum, and how well the joints hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...geometry.vectors import add, add3, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
+from ...kernels.marks import slot
+from ..base import Array, Invariant
+from ..numbers import Vector
+from .director_form.blocks import torsion_energy, values_of
+from .director_form.forces import between_points, point_energy
+from .director_form.rows import pair_at
+from .director_form.steps import axes, set_node, time_place
+from .joint_forces import Damper, Load, Torsion
+from .joints import GROUND, Spherical
+from .layout import Joint, Link, Node, Pair, Scratch, Space, Values
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+
+def invariants_of(linkage: Linkage) -> tuple[Invariant, ...]:
+    """What is measured, in the order in which `measure_linkage` writes it."""
+    kept = [
+        Invariant("energy", (), (), "energy, less the work of loads and dampers", frozenset({"energy"})),
+        Invariant("joint_position_residual", (), (), "largest row of the joints", frozenset({"joint_position"})),
+        Invariant("joint_velocity_residual", (), (), "its largest rate", frozenset({"joint_velocity"})),
+        Invariant("unit_residual", (), (), "|q|^2 - 1 of the worst body", frozenset({"unit", "quadratic"})),
+    ]
+    kind = kept_momentum(linkage)[0]
+    if kind == 1:
+        about = "angular momentum about the vertical through the fixed point"
+        kept.append(Invariant("vertical_momentum", (), (), about, frozenset({"vertical", "bilinear", "quadratic"})))
+    if kind == 2:
+        kept += [
+            Invariant("total_momentum", (3,), ("xyz",), "momentum", frozenset({"linear", "bilinear", "quadratic"})),
+            Invariant(
+                "total_angular_momentum", (3,), ("xyz",), "angular momentum", frozenset({"bilinear", "quadratic"})
+            ),
+        ]
+    if does_work(linkage):
+        kept += [
+            Invariant("damping_work", (), (), "work of the dampers", frozenset({"work"})),
+            Invariant("load_work", (), (), "work of the loads", frozenset({"work"})),
+        ]
+    return tuple(kept)
+
+
+def does_work(linkage: Linkage) -> bool:
+    """Whether anything acts that has no potential."""
+    return any(
+        isinstance(force, Damper | Load) or (isinstance(force, Torsion) and force.damping > 0.0)
+        for force in linkage.forces
+    )
+
+
+def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
+    """Which momentum is kept (0 none, 1 the angular one about the vertical line, 2 both with all components), a point of the vertical line, and its direction."""
+    strength = float(np.linalg.norm(linkage.gravity))
+    up = np.array((0.0, 0.0, 1.0)) if strength == 0.0 else -linkage.gravity / strength
+    held: list[tuple[Vector, bool]] = [
+        (joint.at[0], isinstance(joint, Spherical)) for joint in linkage.joints if joint.parent == GROUND
+    ]
+    for force in linkage.forces:
+        if isinstance(force, Load):
+            return 0, np.zeros(3), up
+        if not isinstance(force, Torsion) and GROUND in (force.i, force.j):
+            held.append((force.at[0 if force.i == GROUND else 1], True))
+    if not held:
+        return (2 if strength == 0.0 else 1), np.zeros(3), up
+    foot = np.array(held[0][0])
+    for point, free in held:
+        away = np.array(point) - foot
+        if not free or np.linalg.norm(away - up * (away @ up)) > 1e-12 * max(1.0, float(np.linalg.norm(foot))):
+            return 0, np.zeros(3), up
+    return 1, foot, up
+
+
+ENERGY, POSITION, VELOCITY, UNIT, MOMENTUM = (
+    0,
+    1,
+    2,
+    3,
+    4,
+)  # places of what is measured; behind them, if any, the two works
+
+
+def measure_linkage(z, par, out, scale):
+    """Energy, residuals of the joints, |q|^2 - 1, momentum, work: the invariants of `invariants_of`."""
+    set_node(z, 1.0, par)
+    node = par.node[0]
+    damped = time_place(par.mass, par.link) + 1
+    for l in range(out.shape[0]):
+        out[l] = 0.0
+    out[ENERGY] = -z[damped] - z[damped + 1]
+    scale[ENERGY] = max(scale[ENERGY], max(abs(z[damped]), abs(z[damped + 1])))
+    scale[UNIT] = 1.0
+    for i in range(par.mass.shape[0]):
+        measure_body(z, i, par, out, scale)
+        momentum_part(node[i], i, par, out, scale)
+    for f in range(par.force_sort.shape[0]):
+        gap = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
+        add_energy(point_energy(f, between_points(f, node, par, gap), par), out, scale)
+    for k in range(par.link.shape[0]):
+        if par.link[k, Link.TORSION] >= 0:
+            add_energy(torsion_energy(par.joint[k, Joint.THETA], par.link[k, Link.TORSION], par), out, scale)
+        measure_joint(k, node, par, out)
+    if par.space[Space.WORK] == 1.0:
+        last = out.shape[0] - 2
+        for l in range(2):
+            out[last + l] = z[damped + l]
+            scale[last + l] = max(scale[last + l], abs(out[last + l]))
+
+
+def add_energy(stored, out, scale):
+    """Add an energy."""
+    out[ENERGY] += stored
+    scale[ENERGY] = max(scale[ENERGY], abs(stored))
+
+
+def measure_body(z, i, par, out, scale):
+    """Energy and length of the quaternion of body i; positions and velocities are what residuals are compared with."""
+    n = par.mass.shape[0]
+    own = par.node[0, i]
+    m = par.mass[i]
+    kinetic = 0.0
+    weight = 0.0
+    for l in range(3):
+        v = own[Node.VELOCITY + l]
+        w = own[Node.SPIN + l]
+        kinetic += 0.5 * m * v * v + 0.5 * par.moments[i, l] * w * w
+        weight -= m * par.space[Space.GRAVITY + l] * own[Node.POSITION + l]
+    out[ENERGY] += kinetic + weight
+    scale[ENERGY] = max(scale[ENERGY], max(kinetic, abs(weight)))
+    scale[POSITION] = max(scale[POSITION], largest(load3(own, Node.POSITION)))
+    scale[VELOCITY] = max(scale[VELOCITY], largest(load3(own, Node.VELOCITY)))
+    q = z[3 * n + 4 * i : 3 * n + 4 * i + 4]
+    unit = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1.0
+    if abs(unit) > abs(out[UNIT]):
+        out[UNIT] = unit
+
+
+def measure_joint(k, node, par, out):
+    """How far the rows of joint k are off, and their rates."""
+    joint = par.joint[k]
+    scratch = par.scratch
+    m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
+    pair = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    pair_at(node, par.link[k, Link.PARENT], par.link[k, Link.CHILD], pair)
+    values_of(k, pair, par)
+    if joint[Joint.PITCH] != 0.0:
+        scratch[Scratch.VALUES + m - 1] -= joint[Joint.SHIFT] + joint[Joint.PITCH] * joint[Joint.THETA]
+    for r in range(m):
+        out[POSITION] = max(out[POSITION], abs(scratch[Scratch.VALUES + Values.PHI + r]))
+        out[VELOCITY] = max(out[VELOCITY], abs(scratch[Scratch.VALUES + Values.RATE + r]))
+
+
+@slot
+def momentum_part(own, i, par, out, scale):
+    """Add what body i has of the momentum that is kept."""
+
+
+def no_momentum(own, i, par, out, scale):
+    """None is kept."""
+
+
+def vertical_momentum(own, i, par, out, scale):
+    """The angular momentum about the vertical line."""
+    l, y = angular_momenta(own, par.mass[i], load3(par.moments[i], 0), par.space)
+    out[MOMENTUM] += dot(load3(par.space, Space.UP), add(l, y))
+    scale[MOMENTUM] = max(scale[MOMENTUM], abs(l[0]) + abs(l[1]) + abs(l[2]) + abs(y[0]) + abs(y[1]) + abs(y[2]))
+
+
+def total_momentum(own, i, par, out, scale):
+    """Momentum, and angular momentum about the origin."""
+    p = scaled(par.mass[i], load3(own, Node.VELOCITY))
+    l, y = angular_momenta(own, par.mass[i], load3(par.moments[i], 0), par.space)
+    add3(out, MOMENTUM, p)
+    add3(out, MOMENTUM + 3, add(l, y))
+    for k in range(3):
+        scale[MOMENTUM + k] = max(scale[MOMENTUM + k], abs(p[k]))
+        scale[MOMENTUM + 3 + k] = max(scale[MOMENTUM + 3 + k], abs(l[k]) + abs(y[k]))
+
+
+def angular_momenta(own, m, j, space):
+    """m r x v about a point of the vertical line, and that of the rotation."""
+    r = subtract(load3(own, Node.POSITION), load3(space, Space.FOOT))
+    spin = times(axes(own), diagonal_times(j, load3(own, Node.SPIN)))
+    return cross(r, scaled(m, load3(own, Node.VELOCITY))), spin

@@ -1,0 +1,106 @@
+"""Angles and reactions of the joints of a linkage along a run, computed when they are asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import InputError
+from ..base import Array, State
+from . import start as starts
+from .reactions import JointReactions, joint_speeds, reactions
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ...running.runs import Run
+
+
+class LinkageOutputs:
+    """What a run of a linkage shows besides its fields, along time.
+
+    Parameters
+    ----------
+    run : a run of a linkage
+    every : distance of the samples that are taken
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> run = ct.simulate(ct.problems.double_pendulum(), dt=0.02, steps=10)
+    >>> run.system.outputs(run).reaction_force.dims
+    ('time', 'joint', 'xyz')
+    """
+
+    def __init__(self, run: Run, every: int = 1) -> None:
+        from .linkage import Linkage
+
+        if not isinstance(run.system, Linkage):
+            raise InputError(f"{run.system.title} is no linkage", where="outputs", do="give a run of a linkage")
+        self.linkage = starts.begun(run.system, run.plan.start)
+        self._data = run.data.isel(time=slice(None, None, every))
+
+    @property
+    def time(self) -> Array:
+        """Times of the samples."""
+        return np.asarray(self._data.time.values)
+
+    @cached_property
+    def angle(self) -> xarray.DataArray:
+        """Angle about the axis of each joint that has one, nan for the others.
+
+        Full turns are counted from sample to sample: there must be less than half a turn between two of them.
+        """
+        return self._labelled(self._angles, ("joint",), "angle about the axis of the joint")
+
+    @cached_property
+    def speed(self) -> xarray.DataArray:
+        """Rate of that angle: the angular velocity of the child against its parent about the axis; nan where there is none."""
+        return self._labelled(self._speeds, ("joint",), "angular speed about the axis of the joint")
+
+    @cached_property
+    def reaction_force(self) -> xarray.DataArray:
+        """Force of each joint on its child."""
+        return self._labelled(self._reactions.force, ("joint", "xyz"), "force of the joint on its child")
+
+    @cached_property
+    def reaction_torque(self) -> xarray.DataArray:
+        """Torque of each joint on its child, about the child's point."""
+        return self._labelled(self._reactions.torque, ("joint", "xyz"), "torque of the joint on its child")
+
+    def dataset(self) -> xarray.Dataset:
+        """All of it."""
+        import xarray
+
+        names = ("angle", "speed", "reaction_force", "reaction_torque")
+        return xarray.Dataset({name: getattr(self, name) for name in names})
+
+    @cached_property
+    def _states(self) -> list[State]:
+        fields = {field.name: self._data[field.name].values for field in self.linkage.fields}
+        return [
+            State({name: values[k] for name, values in fields.items()}, float(time))
+            for k, time in enumerate(self._data.time.values)
+        ]
+
+    @cached_property
+    def _angles(self) -> Array:
+        return np.unwrap([self.linkage.angles(state) for state in self._states], axis=0)
+
+    @cached_property
+    def _speeds(self) -> Array:
+        return np.array([joint_speeds(self.linkage, state) for state in self._states]).reshape(len(self._states), -1)
+
+    @cached_property
+    def _reactions(self) -> JointReactions:
+        made = [
+            reactions(self.linkage, state, angles) for state, angles in zip(self._states, self._angles, strict=True)
+        ]
+        return JointReactions(np.array([one.force for one in made]), np.array([one.torque for one in made]))
+
+    def _labelled(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+        import xarray
+
+        return xarray.DataArray(values, {"time": self._data.time.values}, ("time", *dims), attrs={"long_name": about})

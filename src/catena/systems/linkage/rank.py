@@ -1,0 +1,128 @@
+"""Which rows of closed loops are independent: chosen where the joints fit, at the start of each step.
+
+The rows of the joints of the tree are independent by themselves. Those of the joints that close loops are taken one by one, the one
+that differs most from all rows taken so far first, until nothing but rounding is left of the others; those follow from the rows taken, and
+are left out with their multipliers.
+"""
+
+import math
+
+from ...geometry.vectors import add3, negative, scaled
+from ...kernels.views import NOT_CONVERGED, OK
+from .director_form.blocks import unit_wrench, values_of
+from .director_form.rows import angle_parts, angle_torque, pair_at
+from .layout import Joint, Link, Pair, Row, RowSort, Scratch, Tree, Wrench
+
+LEFT_OUT = 1e-9  # largest value of a row left out, at the end of a step
+DEPENDENT = 1e-7  # what is left of a row that others imply, to its own length
+
+
+def choose_rows(par):
+    """Set the flags of all rows, at the node of the start of the step."""
+    rows = par.gradient
+    width = rows.shape[1]
+    joints = par.link.shape[0]
+    taken = 0
+    for k in range(joints):
+        write_gradient(k, par)
+        for r in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
+            par.row_sort[r, RowSort.KEPT] = 0
+            par.row[r, Row.LENGTH] = norm(rows[r], width)
+    for k in range(joints):
+        if par.tree[par.link[k, Link.CHILD], Tree.CARRIER] == k:
+            for r in range(par.link[k, Link.FIRST_ROW], par.link[k, Link.END_ROW]):
+                take(r, taken, par)
+                taken += 1
+    while taken < rows.shape[0]:
+        best = -1
+        most = DEPENDENT
+        for r in range(rows.shape[0]):
+            if par.row_sort[r, RowSort.KEPT] == 0:
+                left = norm(rows[r], width) / par.row[r, Row.LENGTH]
+                if left > most:
+                    most = left
+                    best = r
+        if best < 0:
+            return
+        take(best, taken, par)
+        taken += 1
+
+
+def rows_met(par):
+    """OK if the rows that were left out hold at the end of the step, too."""
+    scratch = par.scratch
+    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    for k in range(par.link.shape[0]):
+        first = par.link[k, Link.FIRST_ROW]
+        m = par.link[k, Link.END_ROW] - first
+        left_out = 0
+        for r in range(m):
+            left_out += 1 - par.row_sort[first + r, RowSort.KEPT]
+        if left_out > 0:
+            pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+            values_of(k, a, par)
+            if par.joint[k, Joint.PITCH] != 0.0:
+                scratch[Scratch.VALUES + m - 1] = 0.0
+            for r in range(m):
+                value = abs(scratch[Scratch.VALUES + r])
+                if not value <= LEFT_OUT:
+                    scratch[Scratch.WORST] = k
+                    scratch[Scratch.WORST + 1] = value
+                    return NOT_CONVERGED
+    return OK
+
+
+def norm(row, width):
+    """Length of a row."""
+    total = 0.0
+    for c in range(width):
+        total += row[c] * row[c]
+    return math.sqrt(total)
+
+
+def take(r, taken, par):
+    """Keep row r: make it a unit vector and the rows not yet taken normal to it."""
+    rows = par.gradient
+    width = rows.shape[1]
+    par.row_sort[r, RowSort.KEPT] = 1
+    own = rows[r]
+    length = norm(own, width)
+    for c in range(width):
+        own[c] /= length
+    for other in range(rows.shape[0]):
+        if par.row_sort[other, RowSort.KEPT] == 0:
+            row = rows[other]
+            for _ in range(2):  # a second time removes what rounding left
+                along = 0.0
+                for c in range(width):
+                    along += row[c] * own[c]
+                for c in range(width):
+                    row[c] -= along * own[c]
+
+
+def write_gradient(k, par):
+    """The gradients of the rows of joint k at the start of the step, with masses as weights."""
+    i = par.link[k, Link.PARENT]
+    j = par.link[k, Link.CHILD]
+    first = par.link[k, Link.FIRST_ROW]
+    m = par.link[k, Link.END_ROW] - first
+    joint = par.joint[k]
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
+    pair_at(par.node[0], i, j, a)
+    for r in range(m):
+        row = par.gradient[first + r]
+        for c in range(row.shape[0]):
+            row[c] = 0.0
+        unit_wrench(k, r, m, a, par)
+        if joint[Joint.PITCH] != 0.0 and r == m - 1:
+            u, w = angle_parts(joint, a)
+            n = scaled(joint[Joint.PITCH], angle_torque(joint, a, a, u, w))
+            add3(out, Wrench.PARENT_TORQUE, negative(n))
+            add3(out, Wrench.CHILD_TORQUE, n)
+        for l in range(3):
+            row[6 * j + l] = out[Wrench.ON_GAP + l] / math.sqrt(par.mass[j])
+            row[6 * j + 3 + l] = out[Wrench.CHILD_TORQUE + l] / math.sqrt(par.moments[j, l])
+            if i >= 0:
+                row[6 * i + l] = -out[Wrench.ON_GAP + l] / math.sqrt(par.mass[i])
+                row[6 * i + 3 + l] = out[Wrench.PARENT_TORQUE + l] / math.sqrt(par.moments[i, l])

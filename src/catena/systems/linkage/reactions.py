@@ -1,0 +1,174 @@
+"""Accelerations and reactions of linked bodies at a state: the multipliers that keep the joints together there.
+
+    M a = F - Phi_q^T lambda,    Phi_q a = -(d Phi_q/dt) v
+
+Plain numpy, independent of any method and step: what a joint transmits, for plots and tests. Where rows are redundant the
+split between them is not determined, and the smallest multipliers are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...expressions import parse, to_sympy, write_lines
+from ...kernels.marks import Written
+from ..base import Array, State
+from ..potentials.pairwise import interpreted
+from . import start as starts
+from .joint_forces import BetweenPoints, Damper, Load, SitePair, Spring, Torsion
+from .joints import DOT, GROUND, POINT, SCREW
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+
+class JointReactions(NamedTuple):
+    """What joints do to their children: force, and torque about the child's point of the joint, (joints, 3), in space."""
+
+    force: Array
+    torque: Array
+
+
+def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -> tuple[Array, Array]:
+    """(6 n,) linear and angular accelerations in space of each body, and the multipliers of all rows.
+
+    Parameters
+    ----------
+    angles : of the joints, with full turns; None: those in (-pi, pi]
+    """
+    images = starts.images_of(linkage, state.orientation)
+    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
+    motion = starts.velocities(linkage, state)
+    mass = starts.mass_matrix(linkage, state.orientation)
+    turned = linkage.angles(state) if angles is None else angles
+    force = applied_forces(linkage, state, motion, turned).ravel()
+    for j in range(linkage.count):
+        turn = slice(6 * j + 3, 6 * j + 6)
+        force[turn] -= np.cross(motion[turn], mass[turn, turn] @ motion[turn])
+    root = starts.inverse_roots(linkage, state.orientation, fill=False)
+    free = root @ (root.T @ force)
+    if len(rows) == 0:
+        return free, np.zeros(0)
+    weighted = rows @ root
+    compliance = weighted @ weighted.T
+    wanted = rows @ free + bias(linkage, state, images, motion)
+    multipliers = np.linalg.lstsq(compliance, wanted, rcond=starts.RANK)[0].astype(float)
+    return free - root @ (weighted.T @ multipliers), multipliers
+
+
+def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:
+    """What each joint does to its child at a state; `angles` as for `accelerations`."""
+    images = starts.images_of(linkage, state.orientation)
+    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
+    _, multipliers = accelerations(linkage, state, angles)
+    made, first = JointReactions(np.zeros((len(linkage.joints), 3)), np.zeros((len(linkage.joints), 3))), 0
+    for k, joint in enumerate(linkage.joints):
+        own = slice(first, first + len(joint.rows))
+        first = own.stop
+        wrench = -(multipliers[own] @ rows[own])[6 * joint.child : 6 * joint.child + 6]
+        arm = starts.turned(state.orientation, joint.child, joint.at[1])
+        made.force[k], made.torque[k] = wrench[:3], wrench[3:] - np.cross(arm, wrench[:3])
+    return made
+
+
+def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
+    """(d Phi_q/dt) v: the second derivative of all rows if nothing accelerates."""
+    values: list[float] = []
+    moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])  # the last is the ground
+    for k, joint in enumerate(linkage.joints):
+        u, d = starts.plane(linkage, joint, state.position, state.orientation)
+        w = starts.turned_images(joint, images[k], state.orientation)
+        (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
+        arm_i = starts.turned(state.orientation, joint.parent, joint.at[0])
+        arm_j = starts.turned(state.orientation, joint.child, joint.at[1])
+        speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
+        bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
+        for kind, first, second in joint.rows:
+            if kind == POINT:
+                values.append(bent[first])
+                continue
+            a = u[first]
+            rate = np.cross(o_i, a)
+            if kind == DOT:
+                b = w[second]
+                change = np.cross(rate, b) + np.cross(a, np.cross(o_j, b))
+                values.append((o_i - o_j) @ change)
+                continue
+            value = 2.0 * rate @ speed + a @ bent + np.cross(o_i, rate) @ d
+            values.append(value - joint.pitch * rate @ (o_j - o_i) if kind == SCREW else value)
+    return np.array(values)
+
+
+def joint_speeds(linkage: Linkage, state: State) -> Array:
+    """(joints,): angular velocity of each child against its parent about the axis of the joint; nan where it has no angle."""
+    turning = np.vstack(
+        [starts.velocities(linkage, state).reshape(-1, 2, 3)[:, 1], np.zeros((1, 3))]
+    )  # the last is the ground
+    made = np.full(len(linkage.joints), np.nan)
+    for k, joint in enumerate(linkage.joints):
+        if joint.has_angle:
+            axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
+            made[k] = axis @ (turning[joint.child] - turning[joint.parent])
+    return made
+
+
+def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array) -> Array:
+    """(n, 2, 3): forces and torques about the centres of mass of gravity and of everything in `linkage.forces`."""
+    n = linkage.count
+    made = np.zeros((n + 1, 2, 3))  # the last is the ground
+    for j, body in enumerate(linkage.bodies):
+        made[j, 0] = body.mass * linkage.gravity
+    moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])
+    for force in linkage.forces:
+        if isinstance(force, BetweenPoints):
+            ends = [starts.turned(state.orientation, b, x) for b, x in zip((force.i, force.j), force.at, strict=True)]
+            places = [np.zeros(3) if b == GROUND else state.position[b] for b in (force.i, force.j)]
+            d = places[1] + ends[1] - places[0] - ends[0]
+            speeds = [moving[b, 0] + np.cross(moving[b, 1], x) for b, x in zip((force.i, force.j), ends, strict=True)]
+            length = float(np.linalg.norm(d))
+            pull = _along(force, length, float(d @ (speeds[1] - speeds[0])) / length) * d / length
+            for number, arm, sign in ((force.i, ends[0], -1.0), (force.j, ends[1], 1.0)):
+                made[number, 0] += sign * pull
+                made[number, 1] += sign * np.cross(arm, pull)
+        elif isinstance(force, Torsion):
+            joint = linkage.joints[force.joint]
+            axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
+            par = SimpleNamespace(torsion=tuple(force.parameters.values()))
+            slope = interpreted(force.kernel("torsion_slope"))(float(angles[force.joint]), 0, par)
+            rate = float(axis @ (moving[joint.child, 1] - moving[joint.parent, 1]))
+            made[joint.child, 1] -= (slope + force.damping * rate) * axis
+            made[joint.parent, 1] += (slope + force.damping * rate) * axis
+        elif isinstance(force, Load):
+            value = np.array([_at(c, state.time) for c in (*force.force, *force.torque)])
+            made[force.body, 0] += value[:3]
+            made[force.body, 1] += value[3:] + np.cross(
+                starts.turned(state.orientation, force.body, force.at), value[:3]
+            )
+    return made[:n]
+
+
+def _along(force: BetweenPoints, length: float, rate: float) -> float:
+    """The force on the second point along the line from the first one."""
+    if isinstance(force, Spring):
+        return -force.k * (length - force.length)
+    if isinstance(force, Damper):
+        return -force.c * rate
+    assert isinstance(force, SitePair)
+    return float(force.pair.force(length))
+
+
+def _at(component: float | str, time: float) -> float:
+    """A number, or a text in t at a time."""
+    return _function_of_time(component)(time) if isinstance(component, str) else component
+
+
+@lru_cache
+def _function_of_time(text: str) -> Callable[[float], float]:
+    lines = write_lines([("value", to_sympy(parse(text, ["t"])))], {"t": "t"})
+    code = "\n".join(["def load(t):", *(f"    {line}" for line in lines), "    return value"])
+    return interpreted(Written("load", code, __name__))

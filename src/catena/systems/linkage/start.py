@@ -1,0 +1,389 @@
+"""Where linked bodies may be and how they may move: the rows of the joints and their gradients, checks and projections.
+
+Plain numpy, used once per start. Positions and directors are those of the axes in which the bodies were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import InputError
+from ...expressions import parse
+from ...expressions.values import first_undefined
+from ...geometry import rotations
+from ...log import say
+from ..base import Array, State
+from .joint_forces import SitePair, Torsion
+from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
+PROJECTIONS = 50
+RANK = 1e-10  # singular values of the rows below this part of the largest are zero
+
+
+def images_of(linkage: Linkage, orientation: Array) -> Array:
+    """(joints, 4): the orientation of each child seen from its parent where the joint's directions coincide."""
+    made = np.zeros((len(linkage.joints), 4))
+    for k, joint in enumerate(linkage.joints):
+        given = getattr(joint, "image", None)
+        made[k] = rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[joint.child])
+        if given is not None:
+            made[k] = given
+    return made
+
+
+def begun(linkage: Linkage, start: State) -> Linkage:
+    """The linkage with the image of every joint where it is at a start: its angles count from there, wherever it is later."""
+    images = images_of(linkage, start.orientation)
+    joints = [
+        replace(joint, image=tuple(image.tolist())) if isinstance(joint, Turned) else joint
+        for joint, image in zip(linkage.joints, images, strict=True)
+    ]
+    return type(linkage)(linkage.bodies, joints, linkage.forces, linkage.gravity, linkage.form)
+
+
+def shifts_of(linkage: Linkage, position: Array, orientation: Array) -> Array:
+    """(joints,): how far the points of a screw are apart along its axis where its angle is zero; 0 for other joints."""
+    made = np.zeros(len(linkage.joints))
+    images = images_of(linkage, orientation)
+    for k, joint in enumerate(linkage.joints):
+        if joint.rows[-1][0] == SCREW:
+            u, d = plane(linkage, joint, position, orientation)
+            made[k] = u[0] @ d - joint.pitch * angle_of(joint, images[k], orientation)
+    return made
+
+
+def angle_of(joint: Joint, image: Array, orientation: Array) -> float:
+    """The angle about the axis of a joint, in (-pi, pi], from the orientation `image` on."""
+    seen = rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[joint.child])
+    turned = rotations.to_matrix(rotations.multiply(seen, rotations.conjugate(image)))
+    _, b, c = joint.triad
+    return float(np.arctan2(c @ turned @ b, b @ turned @ b))
+
+
+def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: Array, shifts: Array) -> Array:
+    """Phi, all rows of all joints one after the other."""
+    values: list[float] = []
+    for k, joint in enumerate(linkage.joints):
+        u, d = plane(linkage, joint, position, orientation)
+        w = turned_images(joint, images[k], orientation)
+        for kind, first, second in joint.rows:
+            if kind == POINT:
+                values.append(d[first])
+            elif kind == DOT:
+                values.append(u[first] @ w[second])
+            elif kind == PLANE:
+                values.append(u[first] @ d)
+            else:
+                turn = angle_of(joint, images[k], orientation)
+                values.append(u[0] @ d - shifts[k] - joint.pitch * turn)
+    return np.array(values)
+
+
+def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Iterator[Array]:
+    """For each joint (rows, 2, 6): its rows change by this matrix times the displacements and turns of parent and child, in space."""
+    for k, joint in enumerate(linkage.joints):
+        u, d = plane(linkage, joint, position, orientation)
+        w = turned_images(joint, images[k], orientation)
+        arm_parent = turned(orientation, joint.parent, joint.at[0])
+        arm_child = turned(orientation, joint.child, joint.at[1])
+        made = np.zeros((len(joint.rows), 2, 2, 3))
+        for row, (kind, first, second) in zip(made, joint.rows, strict=True):
+            of_parent, of_child = row
+            if kind == DOT:
+                torque = np.cross(u[first], w[second])
+                of_parent[1] += torque
+                of_child[1] -= torque
+                continue
+            force = np.eye(3)[first] if kind == POINT else u[first]
+            of_child[0] += force
+            of_parent[0] -= force
+            of_child[1] += np.cross(arm_child, force)
+            of_parent[1] -= np.cross(arm_parent, force)
+            if kind != POINT:
+                of_parent[1] += np.cross(u[first], d)
+            if kind == SCREW:
+                of_child[1] -= joint.pitch * u[0]
+                of_parent[1] += joint.pitch * u[0]
+        yield made.reshape(-1, 2, 6)
+
+
+def gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Array:
+    """(rows, 6 n): Phi changes by this matrix times (dr_0, turn_0, dr_1, ...), turns in space."""
+    n, first = linkage.count, 0
+    made = np.zeros((sum(len(joint.rows) for joint in linkage.joints), n + 1, 6))  # the last stands for the ground
+    blocks = joint_gradients(linkage, position, orientation, images=images)
+    for joint, block in zip(linkage.joints, blocks, strict=True):
+        own = slice(first, first + len(block))
+        first = own.stop
+        made[own, joint.parent], made[own, joint.child] = block[:, 0], block[:, 1]
+    return made[:, :n].reshape(len(made), 6 * n)
+
+
+def rates(linkage: Linkage, state: State, *, images: Array) -> Array:
+    """dPhi/dt, all rows; the whole matrix of a long chain would fill the memory."""
+    motion = np.vstack([velocities(linkage, state).reshape(-1, 6), np.zeros((1, 6))])  # the last is the ground
+    blocks = joint_gradients(linkage, state.position, state.orientation, images=images)
+    values = [
+        block[:, 0] @ motion[joint.parent] + block[:, 1] @ motion[joint.child]
+        for joint, block in zip(linkage.joints, blocks, strict=True)
+    ]
+    return np.concatenate(values) if values else np.zeros(0)
+
+
+def mass_matrix(linkage: Linkage, orientation: Array) -> Array:
+    """(6 n, 6 n): masses and inertia tensors in space."""
+    full = np.zeros((6 * linkage.count, 6 * linkage.count))
+    for j, body in enumerate(linkage.bodies):
+        turn = rotations.to_matrix(orientation[j])
+        full[6 * j : 6 * j + 3, 6 * j : 6 * j + 3] = body.mass * np.eye(3)
+        full[6 * j + 3 : 6 * j + 6, 6 * j + 3 : 6 * j + 6] = turn @ body.tensor @ turn.T
+    return full
+
+
+def inverse_roots(linkage: Linkage, orientation: Array, *, fill: bool) -> Array:
+    """(6 n, 6 n): W with W W^T the inverse of `mass_matrix`; displacements W x have the size |x|.
+
+    Where a body has no moment of inertia, W is zero: there is no motion; or, filled in, its largest moment stands for it, and for
+    a point its mass at the farthest of its joints.
+    """
+    full = np.zeros((6 * linkage.count, 6 * linkage.count))
+    for j, body in enumerate(linkage.bodies):
+        roots = np.sqrt(body.inverse_moments)
+        if fill and not roots.all():
+            arms = [
+                np.linalg.norm(joint.at[joint.child == j])
+                for joint in linkage.joints
+                if j in (joint.parent, joint.child)
+            ]
+            reach = max(arms, default=0.0) or 1.0
+            roots[roots == 0.0] = 1.0 / np.sqrt(body.moments.max() or body.mass * reach**2)
+        turn = rotations.to_matrix(orientation[j]) @ body.frame_matrix
+        full[6 * j : 6 * j + 3, 6 * j : 6 * j + 3] = np.eye(3) / np.sqrt(body.mass)
+        full[6 * j + 3 : 6 * j + 6, 6 * j + 3 : 6 * j + 6] = turn * roots
+    return full
+
+
+def velocities(linkage: Linkage, state: State) -> Array:
+    """(6 n,): velocity and angular velocity in space of each body."""
+    made = np.zeros((linkage.count, 2, 3))
+    for j, body in enumerate(linkage.bodies):
+        omega = body.frame_matrix @ (body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[j]))
+        made[j] = state.momentum[j] / body.mass, rotations.rotate(state.orientation[j], omega)
+    return made.ravel()
+
+
+def placed(linkage: Linkage, orientation: Array) -> Array:
+    """Positions at which the points of every carrying joint coincide; free bodies lie in the origin."""
+    r = np.zeros((linkage.count, 3))
+    for j in linkage.tree.order:
+        if linkage.tree.carriers[j] >= 0:
+            joint = linkage.joints[linkage.tree.carriers[j]]
+            start = np.zeros(3) if joint.parent == GROUND else r[joint.parent]
+            arms = turned(orientation, joint.parent, joint.at[0]), turned(orientation, j, joint.at[1])
+            r[j] = start + arms[0] - arms[1]
+    return r
+
+
+def moved(linkage: Linkage, orientation: Array, omega: Array) -> Array:
+    """Velocities with which those points stay together, for angular velocities in space."""
+    v = np.zeros((linkage.count, 3))
+    for j in linkage.tree.order:
+        if linkage.tree.carriers[j] >= 0:
+            joint = linkage.joints[linkage.tree.carriers[j]]
+            if joint.parent != GROUND:
+                v[j] = v[joint.parent] + np.cross(omega[joint.parent], turned(orientation, joint.parent, joint.at[0]))
+            v[j] -= np.cross(omega[j], turned(orientation, j, joint.at[1]))
+    return v
+
+
+def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
+    """The state nearest to a given one that fits the joints to round-off; a smooth function of it.
+
+    The images of the joints must be known (`begun`), and the shifts of its screws.
+    """
+    images = images_of(linkage, state.orientation)
+    size = extent(linkage, state.position)
+    state = _projected_position(linkage, state, images=images, shifts=shifts, size=size)
+    return _projected_velocity(linkage, state, images, size=size)
+
+
+def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
+    """The state if it fits the joints; else an InputError, or the nearest state that does."""
+    images = images_of(linkage, state.orientation)
+    shifts = shifts_of(linkage, state.position, state.orientation)
+    phi = residuals(linkage, state.position, state.orientation, images=images, shifts=shifts)
+    size = extent(linkage, state.position)
+    if not (np.abs(phi) <= MEETING * row_sizes(linkage, size)).all():
+        if not project:
+            _refuse_position(linkage, phi)
+        given = state
+        state = _projected_position(linkage, given, images=images, shifts=shifts, size=size)
+        say(
+            f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
+        )
+    rate = rates(linkage, state, images=images)
+    motion = velocities(linkage, state)
+    moving, turning = np.abs(motion).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
+    if not (np.abs(rate) <= MEETING * (moving / size + turning) * row_sizes(linkage, size)).all():
+        if not project:
+            _refuse_velocity(linkage, rate)
+        state = _projected_velocity(linkage, state, images, size=size)
+        change = np.abs(velocities(linkage, state) - motion).max()
+        say(f"start projected onto the joints: velocities changed by up to {change:.3g}")
+    return state
+
+
+def extent(linkage: Linkage, position: Array) -> float:
+    """The largest coordinate of a centre or of a joint's point, 1 if all are zero: in any unit it tells rounding from a mistake."""
+    points = [np.abs(np.array(joint.at, dtype=float)).max() for joint in linkage.joints]
+    return float(max([np.abs(position).max(initial=0.0), *points])) or 1.0
+
+
+def row_sizes(linkage: Linkage, size: float) -> Array:
+    """(rows,): what rows are compared with: those that are lengths with the size of the linkage, products of directions with 1."""
+    return np.array([1.0 if kind == DOT else size for joint in linkage.joints for kind, *_ in joint.rows])
+
+
+def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts: Array, size: float) -> State:
+    """Newton towards Phi = 0 along the shortest way, masses as weights.
+
+    A rod may have to turn about its own line, and a point to turn, to fit a joint: they weigh as if they had a moment there.
+    """
+    r, q, sizes = state.position.copy(), state.orientation.copy(), row_sizes(linkage, size)
+    for _ in range(PROJECTIONS):
+        phi = residuals(linkage, r, q, images=images, shifts=shifts) / sizes
+        if np.abs(phi).max() <= 4.0 * np.finfo(float).eps:
+            break
+        rows = gradients(linkage, r, q, images=images) / sizes[:, None]
+        weights = inverse_roots(linkage, q, fill=True)
+        step = -weights @ np.linalg.lstsq(rows @ weights, phi, rcond=RANK)[0]
+        change = step.reshape(linkage.count, 2, 3)
+        r += change[:, 0]
+        for j in range(linkage.count):
+            q[j] = rotations.multiply(rotations.from_vector(change[j, 1]), q[j])
+        if max(np.abs(change[:, 0]).max() / size, np.abs(change[:, 1]).max()) <= np.finfo(float).eps:
+            break
+    phi = residuals(linkage, r, q, images=images, shifts=shifts)
+    if not (np.abs(phi) <= MEETING * sizes).all():
+        _refuse_position(linkage, phi, tried=True)
+    p, y = state.momentum, state.angular_momentum
+    return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, state.time)
+
+
+def _projected_velocity(linkage: Linkage, state: State, images: Array, *, size: float) -> State:
+    """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia does not turn."""
+    rows = gradients(linkage, state.position, state.orientation, images=images) / row_sizes(linkage, size)[:, None]
+    motion = velocities(linkage, state)
+    weights = inverse_roots(linkage, state.orientation, fill=False)
+    change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
+    v = (motion + change).reshape(linkage.count, 2, 3)
+    p, y = state.momentum.copy(), state.angular_momentum.copy()
+    for j, body in enumerate(linkage.bodies):
+        p[j] = body.mass * v[j, 0]
+        y[j] = body.tensor @ rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1])
+    fields = {"position": state.position, "orientation": state.orientation, "momentum": p, "angular_momentum": y}
+    return State(fields, state.time)
+
+
+def row_name(linkage: Linkage, row: int) -> tuple[int, str]:
+    """The joint that a row belongs to, and what it says."""
+    words = {POINT: "its points meet", DOT: "its directions stay normal", PLANE: "its points stay in the plane",
+             SCREW: "it advances with its turn"}  # fmt: skip
+    for number, joint in enumerate(linkage.joints):
+        if row < len(joint.rows):
+            return number, words[joint.rows[row][0]]
+        row -= len(joint.rows)
+    raise IndexError(row)
+
+
+def _refuse_position(linkage: Linkage, phi: Array, *, tried: bool = False) -> None:
+    worst = int(np.argmax(np.abs(phi)))
+    number, word = row_name(linkage, worst)
+    joint = linkage.joints[number]
+    which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
+    if tried:
+        raise InputError(
+            f"no position near the start closes the loop: {which} is off by {abs(phi[worst]):.3g}; not met: "
+            + _unmet(linkage, phi), where=f"start, joint {number}",
+            do="check the lengths and points of the bodies in that loop",
+        )  # fmt: skip
+    raise InputError(
+        f"the start does not fit {which}: off by {abs(phi[worst]):.3g} from where {word}",
+        where=f"start.position[{joint.child}]",
+        do="correct the positions, leave them out (they follow from the joints), or use project=True",
+    )
+
+
+def _unmet(linkage: Linkage, phi: Array) -> str:
+    """The rows that are off by half of the worst or more, in words: "its points meet" of joint 0, 1."""
+    joints: dict[str, set[int]] = {}
+    for row in np.flatnonzero(np.abs(phi) > 0.5 * np.abs(phi).max()):
+        number, word = row_name(linkage, int(row))
+        joints.setdefault(word, set()).add(number)
+    return "; ".join(f'"{word}" of joint {", ".join(map(str, sorted(which)))}' for word, which in joints.items())
+
+
+def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
+    worst = int(np.argmax(np.abs(rate)))
+    number, _ = row_name(linkage, worst)
+    joint = linkage.joints[number]
+    raise InputError(
+        f"the velocities pull joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child}) apart "
+        f"at {abs(rate[worst]):.3g}", where=f"start.velocity[{joint.child}]",
+        do="correct the velocities, leave the linear ones out (they follow), or use project=True",
+    )  # fmt: skip
+
+
+def _conjugate_of(orientation: Array, body: int) -> Array:
+    return np.array((1.0, 0.0, 0.0, 0.0)) if body == GROUND else rotations.conjugate(orientation[body])
+
+
+def turned(orientation: Array, body: int, vectors: ArrayLike) -> Array:
+    """Vectors (..., 3) of a body in space."""
+    return np.array(vectors, dtype=float) if body == GROUND else rotations.rotate(orientation[body], vectors)
+
+
+def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -> tuple[Array, Array]:
+    """The directions of the parent in space (rows), and the vector from the parent's point to the child's."""
+    u = turned(orientation, joint.parent, joint.triad)
+    start = np.zeros(3) if joint.parent == GROUND else position[joint.parent]
+    d = position[joint.child] + turned(orientation, joint.child, joint.at[1])
+    return u, d - start - turned(orientation, joint.parent, joint.at[0])
+
+
+def turned_images(joint: Joint, image: Array, orientation: Array) -> Array:
+    """The images of the directions in the child, in space (rows)."""
+    return turned(orientation, joint.child, rotations.rotate(rotations.conjugate(image), joint.triad))
+
+
+def undefined_force(linkage: Linkage, state: State) -> str:
+    """The first force whose energy is not defined in a state, and why."""
+    for k, force in enumerate(linkage.forces):
+        reason = ""
+        if isinstance(force, Torsion):
+            values = {"theta": float(linkage.angles(state)[force.joint]), **force.parameters}
+            reason = first_undefined(parse(force.potential, list(values)), values)
+        elif isinstance(force, SitePair):
+            distance = _distance(force, state)
+            reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
+        if reason:
+            return f"start, forces[{k}] ({type(force).__name__}): {reason}"
+    return "start"
+
+
+def _distance(force: SitePair, state: State) -> float:
+    """How far the points of a force are apart."""
+    ends = []
+    for body, point in zip((force.i, force.j), map(np.array, force.at), strict=True):
+        turned = point if body == GROUND else state.position[body] + rotations.rotate(state.orientation[body], point)
+        ends.append(turned)
+    return float(np.linalg.norm(ends[0] - ends[1]))

@@ -1,0 +1,236 @@
+"""From links and joints of a robot description to the bodies, joints and forces of a linkage.
+
+A body is a link with all links that fixed joints weld to it; its axes are those of that link, its origin is the common centre of
+mass. The root link is the ground. The angles of all joints are zero where the file puts the links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....errors import InputError, nearest
+from ....geometry import rotations
+from ...body import Body
+from ..joint_forces import Torsion
+from ..joints import GROUND, Joint, Planar, Prismatic, Revolute
+from .document import Document, Inertial, Link, UrdfJoint, read_document
+
+Array = NDArray[np.float64]
+Pose = tuple[Array, Array]  # position and rotation matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """What a robot description becomes.
+
+    Attributes
+    ----------
+    name : of the robot
+    bodies, body_names : the moving bodies, each named after the link that moves
+    joints, joint_names : between them, parents before children; a floating joint leaves none
+    forces : the damping of the joints
+    position, orientation : (n, 3), (n, 4) where the bodies start
+    limits : joint -> (lower, upper) as the file gives them; nothing enforces them
+    """
+
+    name: str
+    bodies: tuple[Body, ...]
+    body_names: tuple[str, ...]
+    joints: tuple[Joint, ...]
+    joint_names: tuple[str, ...]
+    forces: tuple[Torsion, ...]
+    position: Array
+    orientation: Array
+    limits: Mapping[str, tuple[float, float]]
+
+
+@dataclass
+class _Group:
+    """Links welded together, in the frame of the first of them; `pose` is that frame in space."""
+
+    link: Link
+    pose: Pose
+    number: int
+    parts: list[tuple[Inertial, Pose]]
+
+
+def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) -> Robot:
+    """Read a tree of bodies from a URDF file.
+
+    Shapes, materials and transmissions are passed over; limits are only kept. Nothing is loaded but the file itself.
+
+    Parameters
+    ----------
+    path : the file
+    angles : start of joints, by name: angle of a revolute, displacement of a prismatic joint; others start at zero
+
+    Returns
+    -------
+    Robot
+
+    Raises
+    ------
+    InputError : the file cannot be read, is malformed, or is no tree of bodies with mass; with the line
+    """
+    document = read_document(path)
+    start = _checked_angles(document, angles or {})
+    order = _outward(document)
+    ground = _Group(document.links[_root(document)], (np.zeros(3), np.eye(3)), GROUND, [])
+    home: dict[str, tuple[_Group, Pose]] = {ground.link.name: (ground, (np.zeros(3), np.eye(3)))}
+    groups: list[_Group] = []
+    movers: list[tuple[UrdfJoint, _Group, _Group, Pose]] = []
+    for joint in order:
+        parent, inside = home[joint.parent]
+        frame = _then(inside, (joint.origin, joint.turn))
+        link = document.links[joint.child]
+        if joint.kind == "fixed":
+            home[joint.child] = (parent, frame)
+            _weld(parent, link, frame)
+            continue
+        moved = _then(_then(parent.pose, frame), _motion(joint, start.get(joint.name, 0.0)))
+        group = _Group(link, moved, len(groups), [])
+        groups.append(group)
+        _weld(group, link, (np.zeros(3), np.eye(3)))
+        home[joint.child] = (group, (np.zeros(3), np.eye(3)))
+        movers.append((joint, parent, group, frame))
+    if not groups:
+        raise InputError("no link of this robot can move", where=document.path, do="give it a joint that is not fixed")
+    bodies = [_body(document, group) for group in groups]
+    centers = [center for _, center in bodies]
+    made = [_joint_of(document, mover, centers) for mover in movers]
+    return Robot(
+        document.name,
+        tuple(body for body, _ in bodies),
+        tuple(group.link.name for group in groups),
+        tuple(joint for joint, _ in made if joint is not None),
+        tuple(mover[0].name for mover, (joint, _) in zip(movers, made, strict=True) if joint is not None),
+        _dampings([(joint, damping) for joint, damping in made if joint is not None]),
+        np.array([group.pose[0] + group.pose[1] @ center for group, (_, center) in zip(groups, bodies, strict=True)]),
+        rotations.from_matrix(np.array([group.pose[1] for group in groups])),
+        {joint.name: joint.limit for joint in document.joints.values() if joint.limit is not None},
+    )
+
+
+def _root(document: Document) -> str:
+    children = {joint.child for joint in document.joints.values()}
+    roots = [name for name in document.links if name not in children]
+    if len(roots) != 1:
+        found = ", ".join(map(repr, roots[:4])) or "none: the joints go round in a circle"
+        raise InputError(
+            f"links that are nobody's child: {found}", where=document.path, do="a tree has exactly one, its root"
+        )
+    return roots[0]
+
+
+def _outward(document: Document) -> list[UrdfJoint]:
+    """The joints, parents first; what is not a tree is refused."""
+    by_parent: dict[str, list[UrdfJoint]] = {}
+    owner: dict[str, UrdfJoint] = {}
+    for joint in document.joints.values():
+        place = document.at(joint.line)
+        for end in (joint.parent, joint.child):
+            if end not in document.links:
+                raise InputError(
+                    f"joint {joint.name!r} names the link {end!r}{nearest(end, list(document.links))}", where=place,
+                    do="name a link of this file",
+                )  # fmt: skip
+        if joint.child in owner:
+            raise InputError(
+                f"link {joint.child!r} is the child of {owner[joint.child].name!r} and of {joint.name!r}", where=place,
+                do="cut the loop: only trees can be imported",
+            )  # fmt: skip
+        owner[joint.child] = joint
+        by_parent.setdefault(joint.parent, []).append(joint)
+    order: list[UrdfJoint] = []
+    waiting = [_root(document)] if document.links else []
+    if not waiting:
+        raise InputError("the file has no link", where=document.path, do="give a URDF file with links")
+    while waiting:
+        here = by_parent.get(waiting.pop(0), [])
+        order += here
+        waiting += [joint.child for joint in here]
+    if len(order) < len(document.joints):
+        lost = next(joint for joint in document.joints.values() if joint not in order)
+        raise InputError(
+            f"joint {lost.name!r} is part of a circle that the root does not reach", where=document.at(lost.line),
+            do="cut the circle: only trees can be imported",
+        )  # fmt: skip
+    return order
+
+
+def _checked_angles(document: Document, angles: Mapping[str, float]) -> dict[str, float]:
+    movable = [j.name for j in document.joints.values() if j.kind in ("revolute", "continuous", "prismatic")]
+    for name, value in angles.items():
+        if name not in movable:
+            raise InputError(
+                f"there is no revolute or prismatic joint {name!r}{nearest(str(name), movable)}",
+                where="read_urdf.angles", do=f"choose among {', '.join(movable)}",
+            )  # fmt: skip
+        if not np.isfinite(value):
+            raise InputError(f"the angle of {name!r} is {value!r}", where="read_urdf.angles", do="give a finite number")
+    return {name: float(value) for name, value in angles.items()}
+
+
+def _then(first: Pose, second: Pose) -> Pose:
+    """The pose `second` seen from where `first` is seen."""
+    return first[0] + first[1] @ second[0], first[1] @ second[1]
+
+
+def _motion(joint: UrdfJoint, value: float) -> Pose:
+    if joint.kind == "prismatic":
+        return value * joint.axis, np.eye(3)
+    half = 0.5 * value
+    return np.zeros(3), rotations.to_matrix(np.array([np.cos(half), *(np.sin(half) * joint.axis)]))
+
+
+def _weld(group: _Group, link: Link, pose: Pose) -> None:
+    if link.inertial is not None and link.inertial.mass > 0.0:
+        group.parts.append((link.inertial, pose))
+
+
+def _body(document: Document, group: _Group) -> tuple[Body, Array]:
+    """The body of a group and its centre of mass in the frame of the group."""
+    place = document.at(group.parts[0][0].line if group.parts else group.link.line)
+    if not group.parts:
+        raise InputError(
+            f"link {group.link.name!r} moves, but has no mass", where=place,
+            do="give it an <inertial> with mass and inertia, or fix it to its parent",
+        )  # fmt: skip
+    masses = np.array([part.mass for part, _ in group.parts])
+    centers = np.array([position + turn @ part.center for part, (position, turn) in group.parts])
+    center = masses @ centers / masses.sum()
+    tensor = np.zeros((3, 3))
+    for (part, (_, turn)), mass, x in zip(group.parts, masses, centers - center, strict=True):
+        tensor += turn @ part.tensor @ turn.T + mass * (x @ x * np.eye(3) - np.outer(x, x))
+    try:
+        return Body.from_inertia(float(masses.sum()), 0.5 * (tensor + tensor.T)), center
+    except InputError as trouble:
+        raise InputError(f"link {group.link.name!r}: {trouble.wrong}", where=place, do=trouble.do) from None
+
+
+def _joint_of(
+    document: Document, mover: tuple[UrdfJoint, _Group, _Group, Pose], centers: list[Array]
+) -> tuple[Joint | None, float]:
+    """The joint between two groups, and its damping; none for a floating one."""
+    joint, parent, child, (position, turn) = mover
+    if joint.kind == "floating":
+        return None, 0.0
+    if joint.damping > 0.0 and joint.kind not in ("revolute", "continuous", "planar"):
+        raise InputError(
+            f"the {joint.kind} joint {joint.name!r} has damping", where=document.at(joint.line),
+            do="set it to 0, and add a Damper to the linkage",
+        )  # fmt: skip
+    at = (position - (0.0 if parent.number == GROUND else centers[parent.number]), -centers[child.number])
+    kind = {"prismatic": Prismatic, "planar": Planar}.get(joint.kind, Revolute)
+    # as the directions lie at angle zero, whatever the start
+    image = rotations.from_matrix(turn)
+    return kind(parent.number, child.number, at, image, turn @ joint.axis), joint.damping
+
+
+def _dampings(joints: list[tuple[Joint, float]]) -> tuple[Torsion, ...]:
+    return tuple(Torsion(number, damping=damping) for number, (_, damping) in enumerate(joints) if damping > 0.0)

@@ -1,0 +1,423 @@
+"""The director form of a linkage as methods see it: arrays of parameters, scratch, and kernels.
+
+Stepped variables z: positions (3 n), orientations (4 n), momenta (3 n), angular momenta in the bodies (3 n), in principal axes; for each
+joint the image of its directions (4), the angle (1) and the shift of a screw (1), all joints' images first; the time, the work
+of dampers, the work of loads.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...geometry import rotations
+from ...kernels import views
+from ...kernels.marks import Filling, Numbers, Slot, Written, bind
+from ...kernels.views import Flag, View
+from ..base import Array, State
+from ..chain.motion import publish_split
+from ..numbers import Vector
+from ..potentials.pair_set import PairSet
+from . import layout as at
+from . import measures as linkage_measures
+from . import rank as linkage_rank
+from . import start as linkage_start
+from .director_form import blocks as linkage_blocks
+from .director_form import directors as linkage_directors
+from .director_form import forces as linkage_forces
+from .director_form import rattle as linkage_rattle
+from .director_form import recursion as linkage_recursion
+from .director_form import recursion_tables as tables
+from .director_form import solver as linkage_solver
+from .director_form import steps as linkage_steps
+from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
+from .joint_forces import BetweenPoints, Damper, Load, SitePair, Spring, Torsion
+from .joints import DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
+from .tree import Tree
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+Arrays = dict[str, Numbers]
+Scratch = Callable[[], Arrays]
+
+KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, SitePair: linkage_forces.SITE_PAIR}
+
+MOMENTUM = (linkage_measures.no_momentum, linkage_measures.vertical_momentum, linkage_measures.total_momentum)
+
+
+def director_view(linkage: Linkage, name: str) -> View | None:
+    """The view of this name, or None."""
+    loops = bool(linkage.tree.loops)
+    works = _has_angle(linkage) or linkage_measures.does_work(linkage)
+    kernels: dict[Slot, Filling] = {
+        views.publish: publish_split,
+        views.measure: linkage_measures.measure_linkage,
+        linkage_measures.momentum_part: MOMENTUM[linkage_measures.kept_momentum(linkage)[0]],
+        linkage_blocks.torsion_energy: _torsions(linkage, "torsion_energy"),
+        linkage_blocks.torsion_slope: _torsions(linkage, "torsion_slope"),
+        linkage_blocks.torsion_curvature: _torsions(linkage, "torsion_curvature"),
+        linkage_forces.load_values: _load_values(linkage),
+        views.begin_increment: linkage_steps.begin,
+        views.guess_increment: linkage_steps.guess,
+        views.correct_increment: linkage_steps.correct,
+        views.accept_increment: linkage_steps.accept,
+        views.blame: linkage_steps.blame,
+        linkage_blocks.angle_part: linkage_blocks.angle_block if _has_angle(linkage) else linkage_blocks.no_angle,
+        linkage_steps.work_part: linkage_steps.work_between_nodes if works else linkage_steps.no_work,
+        linkage_steps.rank_part: linkage_rank.choose_rows if loops else linkage_steps.all_rows,
+        linkage_steps.rank_check: linkage_rank.rows_met if loops else linkage_steps.nothing_left_out,
+    }
+    pairs = _pairs(linkage)
+    for slot in (views.pair_energy, views.pair_force, views.pair_slope):
+        kernels[slot] = pairs.kernel(slot.__name__)
+    if name == "energy_momentum_directors":
+        return _published_view(linkage, kernels)
+    solve = linkage_solver.dense_correction if is_dense(linkage) else linkage_solver.tree_correction
+    both = name == "energy_momentum"
+    fills: dict[Any, Any] = {}
+    if name == "constrained":
+        rattle = linkage_rattle
+        first = _blocks(
+            linkage, rattle.position_body, rattle.position_joint, rattle.position_force, rattle.position_load
+        )
+        last = _blocks(
+            linkage, rattle.velocity_body, rattle.velocity_joint, rattle.velocity_force, rattle.velocity_load
+        )
+        kernels |= {
+            linkage_steps.both_levels: 0,
+            views.accept_increment: rattle.accept,
+            linkage_steps.correction: bind(solve, first),
+            rattle.velocity_correction: bind(solve, last),
+        }
+    else:
+        body = linkage_steps.body_two_level if both else linkage_steps.body_published
+        fills = _blocks(
+            linkage, body, linkage_blocks.joint_block, linkage_forces.force_block, linkage_forces.load_block
+        )
+        kernels |= {linkage_steps.both_levels: int(both), linkage_steps.correction: bind(solve, fills)}
+    unknowns = unknown_count(linkage, both=both)
+    own: Scratch = dict
+    if name != "constrained" and is_recursive(linkage):
+        kernels |= _recursion(linkage, fills)
+        unknowns = int(joint_freedoms(linkage).sum()) * (1 + both)
+        own = partial(_recursion_scratch, linkage, 12 if both else 6)
+    flags = {Flag.LINEAR_BODIES} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
+    flags |= {Flag.DAMPERS} if _has_dampers(linkage) else set()
+    return _view(linkage, name, kernels, flags, unknowns, own)
+
+
+def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Slot, Filling]:
+    """What a solver puts into its blocks."""
+    loads = any(isinstance(acting, Load) for acting in linkage.forces)
+    return {
+        linkage_solver.body_block: body,
+        linkage_solver.joint_part: joint,
+        linkage_solver.force_part: force if _point_forces(linkage) else linkage_solver.no_force,
+        linkage_solver.load_part: load if loads else linkage_solver.no_load,
+    }
+
+
+def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Filling]:
+    """A conserving step in the joints' increments."""
+    angles = _has_angle(linkage)
+    acting = any(not isinstance(force, Torsion) for force in linkage.forces)
+    return forces | {
+        views.begin_increment: linkage_recursion.begin,
+        views.guess_increment: linkage_recursion.guess,
+        views.correct_increment: linkage_recursion.correct,
+        views.accept_increment: linkage_recursion.accept,
+        linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
+        hinge_torque: torsion_torque if angles else no_torque,
+        tables.acted_upon: int(acting),
+    }
+
+
+def _recursion_scratch(linkage: Linkage, rows: int) -> Arrays:
+    """What a sweep along the tree keeps of its bodies; tables have this many rows."""
+    places = max(table_places(linkage.tree), default=0) + 1
+    return {"sweep": np.zeros((linkage.count + 1, at.sweep_width(rows))), "table": np.zeros((places, at.TABLE))}
+
+
+def _view(
+    linkage: Linkage, name: str, kernels: dict[Slot, Filling], flags: set[Flag], unknowns: int, own: Scratch
+) -> View:
+    """The view; `own` is scratch that others of the director form do not have, or have in another size."""
+    dimension = 13 * linkage.count + 6 * len(linkage.joints) + 3
+    pack, unpack = partial(_pack, linkage), partial(_unpack, linkage)
+
+    def scratch() -> Arrays:
+        return director_arrays(linkage)[1] | own()
+
+    return View(name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, scratch=scratch)
+
+
+def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | None:
+    """The published equations with all their unknowns: for trees without forces but gravity."""
+    if linkage.forces or linkage.tree.loops or any(joint.rows[-1][0] == SCREW for joint in linkage.joints):
+        return None
+    kernels |= {
+        views.begin_increment: linkage_directors.begin, views.guess_increment: linkage_directors.guess,
+        views.correct_increment: linkage_directors.correct, views.accept_increment: linkage_directors.accept,
+    }  # fmt: skip
+    rows = sum(len(joint.rows) for joint in linkage.joints)
+    n, unknowns = linkage.count, 24 * linkage.count + rows
+
+    def own() -> Arrays:
+        return {
+            "directors": np.zeros((3, n, 24)), "push": np.zeros((n + 1, 12)), "director_work": np.zeros(36),
+            "director_residual": np.zeros((2, unknowns)), "dense": np.zeros(unknowns * (unknowns + 1)),
+            "delta": np.zeros(unknowns),
+        }  # fmt: skip
+
+    return _view(linkage, "energy_momentum_directors", kernels, set(), unknowns, own)
+
+
+def _has_angle(linkage: Linkage) -> bool:
+    """Whether the angle of a joint matters."""
+    return bool(_torsions_of(linkage)) or any(getattr(joint, "pitch", 0.0) != 0.0 for joint in linkage.joints)
+
+
+def _has_dampers(linkage: Linkage) -> bool:
+    return any(isinstance(f, Damper) or (isinstance(f, Torsion) and f.damping > 0.0) for f in linkage.forces)
+
+
+def unknown_count(linkage: Linkage, *, both: bool) -> int:
+    """Unknowns of a step."""
+    rows = sum(len(joint.rows) for joint in linkage.joints)
+    return (6 * linkage.count + rows) * (2 if both else 1)
+
+
+def is_dense(linkage: Linkage) -> bool:
+    """Whether loops, or forces between bodies that no carrying joint connects, need one dense matrix."""
+    return bool(linkage.tree.loops) or any(_place(linkage, f) == ("nowhere", -1) for f in _point_forces(linkage))
+
+
+def joint_freedoms(linkage: Linkage) -> NDArray[np.int64]:
+    """Degrees of freedom of the joint that carries each body; 6 where none does."""
+    return np.array([6 if k < 0 else linkage.joints[k].degrees for k in linkage.tree.carriers])
+
+
+def table_places(tree: Tree) -> list[int]:
+    """A place for the table of each body, shared by bodies that do not need one at the same time: few stay in the cache."""
+    places, free = [-1] * len(tree.order), list(range(len(tree.order)))
+    for body in reversed(tree.order):
+        for needed in (body, tree.parents[body]):
+            if needed >= 0 and places[needed] < 0:
+                places[needed] = heapq.heappop(free)
+        heapq.heappush(free, places[body])
+    return places
+
+
+def is_recursive(linkage: Linkage) -> bool:
+    """Whether the joints' increments can be the only unknowns: a tree of hinges, ball joints and rigid joints."""
+    return (
+        not linkage.tree.loops
+        and all(isinstance(joint, Revolute | Spherical | Rigid) for joint in linkage.joints)
+        and all(_place(linkage, force)[0] == "ground" for force in _point_forces(linkage))
+    )
+
+
+def _point_forces(linkage: Linkage) -> list[BetweenPoints]:
+    return [force for force in linkage.forces if isinstance(force, BetweenPoints)]
+
+
+def _place(linkage: Linkage, force: BetweenPoints) -> tuple[str, int]:
+    """Where along the tree a force belongs: to a body (and the ground), to a joint, or nowhere."""
+    for a, b in ((force.i, force.j), (force.j, force.i)):
+        if a == GROUND:
+            return "ground", b
+        if a == linkage.tree.parents[b] if b != GROUND else False:
+            return "joint", linkage.tree.carriers[b]
+    return "nowhere", -1
+
+
+def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
+    """What kernels see as `par`: parameters and scratch; `linkage_layout` tells what stands where."""
+    joints = linkage.joints
+    frames = [body.frame_matrix for body in linkage.bodies]
+
+    def inside(body: int, vector: object) -> Array:
+        """A vector of a body's given axes in its principal axes."""
+        return np.array(vector, dtype=float) if body == GROUND else frames[body].T @ np.array(vector, dtype=float)
+
+    starts = [0, *np.cumsum([len(joint.rows) for joint in joints]).tolist()]
+    row, sort = np.zeros((starts[-1], at.Row.WIDTH)), np.zeros((starts[-1], at.RowSort.WIDTH), dtype=np.int64)
+    sort[:, at.RowSort.KEPT], sort[:, at.RowSort.IMAGE] = 1, -1
+    joint_values = np.zeros((len(joints), at.Joint.WIDTH))
+    link = np.full((len(joints), at.Link.WIDTH), -1, dtype=np.int64)
+    torsions = {force.joint: (k, force) for k, force in enumerate(_torsions_of(linkage))}
+    for k, joint in enumerate(joints):
+        a, b = inside(joint.parent, joint.at[0]), inside(joint.child, joint.at[1])
+        triad = np.array([inside(joint.parent, u) for u in joint.triad])
+        number, torsion = torsions.get(k, (-1, None))
+        pitch = getattr(joint, "pitch", 0.0)
+        joint_values[k, at.Joint.CHILD_POINT : at.Joint.CHILD_POINT + 3] = b
+        joint_values[k, at.Joint.PARENT_POINT : at.Joint.PARENT_POINT + 3] = a
+        joint_values[k, at.Joint.TRIAD : at.Joint.TRIAD + 9] = triad.ravel()
+        joint_values[k, at.Joint.PITCH] = pitch
+        joint_values[k, at.Joint.DAMPING] = 0.0 if torsion is None else torsion.damping
+        link[k, : at.Link.FORCE] = (
+            joint.parent, joint.child, *starts[k : k + 2], torsion is not None or pitch != 0.0, number,
+        )  # fmt: skip
+        for r, (kind, first, second) in enumerate(joint.rows, start=starts[k]):
+            sort[r, at.RowSort.KIND] = kind
+            if kind == POINT:
+                sort[r, at.RowSort.POINT_AXIS] = first
+                row[r, : at.Row.LENGTH] = *-a, *np.eye(3)[first], b[first]
+            elif kind == DOT:
+                sort[r, at.RowSort.IMAGE] = second
+                row[r, : at.Row.Y] = triad[first]
+            else:
+                row[r, : at.Row.LENGTH] = *triad[first], *b, -triad[first] @ a
+    tree = np.full((linkage.count, at.Tree.WIDTH), -1, dtype=np.int64)
+    tree[:, at.Tree.ORDER], tree[:, at.Tree.CARRIER] = linkage.tree.order, linkage.tree.carriers
+    tree[:, at.Tree.FREEDOM] = freedoms = joint_freedoms(linkage)
+    tree[:, at.Tree.UNKNOWN] = np.cumsum(freedoms) - freedoms
+    tree[:, at.Tree.PLACE] = table_places(linkage.tree)
+    _, foot, up = linkage_measures.kept_momentum(linkage)
+    made = {
+        "mass": np.array([body.mass for body in linkage.bodies]),
+        "moments": np.array([body.moments for body in linkage.bodies], dtype=float),
+        "frame": np.array([body.frame for body in linkage.bodies]),
+        "space": np.array(
+            [*linkage.gravity, *foot, *up, linkage_measures.does_work(linkage), _arm(linkage)], dtype=float
+        ),
+        "tree": tree,
+        "link": link,
+    }
+    # constants of joints stand beside what each step writes there: images, angles, which rows are kept
+    written = {"joint": joint_values, "row": row, "row_sort": sort}
+    return made | _force_arrays(linkage, inside, tree, link), written | _scratch(linkage, starts[-1])
+
+
+def _arm(linkage: Linkage) -> float:
+    """The longest arm to the point of a joint, or of a force between points."""
+    points = [point for joint in linkage.joints for point in joint.at]
+    points += [point for force in _point_forces(linkage) for point in force.at]
+    return max((float(np.linalg.norm(point)) for point in points), default=0.0)
+
+
+def _torsions_of(linkage: Linkage) -> list[Torsion]:
+    return [force for force in linkage.forces if isinstance(force, Torsion)]
+
+
+def _force_arrays(
+    linkage: Linkage, inside: Callable[[int, Vector], Array], tree: NDArray[np.int64], link: NDArray[np.int64]
+) -> Arrays:
+    """Forces and loads; those of a body or a joint form a list that begins in `tree` or `link`."""
+    forces, loads = _point_forces(linkage), [force for force in linkage.forces if isinstance(force, Load)]
+    values, sort = (
+        np.zeros((len(forces), at.Force.WIDTH)),
+        np.full((len(forces), at.ForceSort.WIDTH), -1, dtype=np.int64),
+    )
+    potentials = [force.pair for force in forces if isinstance(force, SitePair)]
+    pairs = iter(range(len(potentials)))
+    for f, force in enumerate(forces):
+        values[f, : at.Force.STIFFNESS] = *inside(force.i, force.at[0]), *inside(force.j, force.at[1])
+        code = next(code for kind, code in KINDS.items() if isinstance(force, kind))
+        sort[f, : at.ForceSort.POTENTIAL] = code, force.i, force.j
+        if isinstance(force, Spring):
+            values[f, at.Force.STIFFNESS :] = force.k, force.length
+        elif isinstance(force, Damper):
+            values[f, at.Force.STIFFNESS] = force.c
+        else:
+            sort[f, at.ForceSort.POTENTIAL] = next(pairs)
+        kind, place = _place(linkage, force)
+        if kind == "joint":
+            sort[f, at.ForceSort.NEXT], link[place, at.Link.FORCE] = link[place, at.Link.FORCE], f
+        elif kind == "ground":
+            sort[f, at.ForceSort.NEXT], tree[place, at.Tree.GROUND_FORCE] = tree[place, at.Tree.GROUND_FORCE], f
+    load, load_next = np.zeros((len(loads), at.Load.WIDTH)), np.full(len(loads), -1, dtype=np.int64)
+    for f, acting in enumerate(loads):
+        components = (*acting.force, *acting.torque)
+        load[f] = *(0.0 if isinstance(c, str) else c for c in components), *inside(acting.body, acting.at)
+        load_next[f], tree[acting.body, at.Tree.LOAD] = tree[acting.body, at.Tree.LOAD], f
+    return {
+        "force": values,
+        "force_sort": sort,
+        "load": load,
+        "load_next": load_next,
+        "pair": np.array(PairSet(potentials).values, dtype=float),
+        "torsion": np.array([v for t in _torsions_of(linkage) for v in t.parameters.values()] or [0.0], dtype=float),
+    }
+
+
+def _scratch(linkage: Linkage, rows: int) -> Arrays:
+    n = linkage.count
+    most = max((len(joint.rows) for joint in linkage.joints), default=0)
+    inner, unknowns = 12 + 2 * most, unknown_count(linkage, both=True)
+    dense, looped = is_dense(linkage), bool(linkage.tree.loops)
+    node = np.zeros((2, n + 1, at.Node.WIDTH))
+    node[:, n, at.Node.DIRECTORS : at.Node.DIRECTORS + 9] = np.eye(3).ravel()  # the ground
+    scratch = np.zeros(at.Scratch.WIDTH)
+    scratch[at.Scratch.BLAMED] = scratch[at.Scratch.WORST] = -1.0
+    return {
+        "node": node,
+        "scratch": scratch,
+        "own": np.zeros((n, 12 * 13)),
+        "block": np.zeros((inner + 12) * (inner + 13)),
+        "upper": np.zeros((1 if dense else n, inner * (inner + 13))),
+        "delta": np.zeros(unknowns),
+        "dense": np.zeros(unknowns * (unknowns + 1) if dense else 1),
+        "gradient": np.zeros((rows, 6 * n) if looped else (1, 1)),
+    }
+
+
+def _pairs(linkage: Linkage) -> PairSet:
+    return PairSet([force.pair for force in linkage.forces if isinstance(force, SitePair)])
+
+
+def _torsions(linkage: Linkage, quantity: str) -> Written:
+    """torsion_energy, torsion_slope or torsion_curvature: one function for all torsions, told by a number which of them acts."""
+    lines, uses, at = [f"def {quantity}(theta, which, par):"], [], 0
+    for number, torsion in enumerate(force for force in linkage.forces if isinstance(force, Torsion)):
+        uses.append((f"part{number}", torsion.kernel(quantity)))
+        lines += [f"    if which == {number}:", f"        return part{number}(theta, {at}, par)"]
+        at += len(torsion.parameters)
+    return Written(quantity, "\n".join([*lines, "    return 0.0"]), __name__, tuple(uses))
+
+
+def _load_values(linkage: Linkage) -> Written:
+    """load_values(t, which, par, out): numbers from par.load, texts in t written out."""
+    from ...expressions import parse, to_sympy, write_lines
+
+    lines = ["def load_values(t, which, par, out):", "    for k in range(6):", "        out[k] = par.load[which, k]"]
+    for number, load in enumerate(force for force in linkage.forces if isinstance(force, Load)):
+        for k, component in enumerate((*load.force, *load.torque)):
+            if isinstance(component, str):
+                value = to_sympy(parse(component, ["t"]))
+                lines.append(f"    if which == {number}:")
+                lines += [f"        {line}" for line in write_lines([("value", value)], {"t": "t"})]
+                lines.append(f"        out[{k}] = value")
+    return Written("load_values", "\n".join(lines), __name__)
+
+
+def _pack(linkage: Linkage, state: State) -> Array:
+    frames = np.array([body.frame for body in linkage.bodies])
+    images = linkage_start.images_of(linkage, state.orientation)
+    angles = [
+        linkage_start.angle_of(joint, image, state.orientation) if joint.has_angle else 0.0
+        for joint, image in zip(linkage.joints, images, strict=True)
+    ]
+    shifts = linkage_start.shifts_of(linkage, state.position, state.orientation)
+    q = rotations.multiply(state.orientation, frames)
+    y = rotations.rotate(rotations.conjugate(frames), state.angular_momentum)
+    return np.concatenate(
+        [state.position.ravel(), q.ravel(), state.momentum.ravel(), y.ravel(),
+         linkage.principal_images(images).ravel(), angles, shifts, [state.time, 0.0, 0.0]]
+    )  # fmt: skip
+
+
+def _unpack(linkage: Linkage, z: Array, time: float) -> State:
+    n = linkage.count
+    frames = np.array([body.frame for body in linkage.bodies])
+    q = rotations.multiply(z[3 * n : 7 * n].reshape(n, 4), rotations.conjugate(frames))
+    y = rotations.rotate(frames, z[10 * n : 13 * n].reshape(n, 3))
+    r, p = z[: 3 * n].reshape(n, 3).copy(), z[7 * n : 10 * n].reshape(n, 3).copy()
+    return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, time)

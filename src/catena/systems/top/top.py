@@ -1,0 +1,302 @@
+"""A rigid body with a fixed point in a potential U(R): the heavy top and its kin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import CapabilityError, InputError
+from ...geometry import rotations
+from ...geometry.inertia import EQUAL_MOMENTS
+from ...kernels import views
+from ...kernels.marks import Filling, Slot
+from ...kernels.views import Flag, View
+from ...text.plain import Json
+from ..base import Array, Invariant, State, register
+from ..body import Body
+from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, body_field_end, publish_body
+from ..scene import Scene
+from . import invariants as top_invariants
+from . import motion as top_motion
+from . import multiplier as top_multiplier
+from .attitude import AttitudePotential, GivenPotential
+
+Form = Literal["quaternion", "multiplier"]
+SOME_ANGLES = ((0.3, 0.9, -0.7), (-1.1, 2.0, 0.4), (2.5, 1.3, 1.9))
+LINE_TOLERANCE = 1e-12  # of the torque about the line of a linear body, to the whole torque
+
+
+@register
+class Top(OneBody):
+    """A rigid body with a fixed point in a potential.
+
+    Parameters
+    ----------
+    body : its moments are about the fixed point
+    potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X takes body to space
+    form : "quaternion", or "multiplier" for comparison: the canonical equations with a Lagrange multiplier for |q| = 1, as they
+        are often written. Do not use them but to see what they lose: they hold on the unit sphere only and are not Hamiltonian
+        off it, so that no method is symplectic, |q|^2 - 1 and q.g have errors of its order, and nothing is promised
+    J0 : the moment of the scalar direction in the form "multiplier"; it does not matter on the sphere
+    parameters : values of the names that a text uses
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> top = ct.Top(ct.Body(moments=(1.0, 1.0, 0.5)), ct.Gravity(1.5, (0, 0, 1)))
+    >>> start = top.start((0.96, 0.28, 0, 0), angular_momentum=(0.25, 0.5, 3.0))
+    >>> run = ct.simulate(top, start, dt=0.02, t_end=10.0)
+    >>> run.audit()["vertical_momentum"].verdict
+    'exact'
+    """
+
+    def __init__(
+        self,
+        body: Body | Mapping[str, object],
+        potential: GivenPotential,
+        form: Form = "quaternion",
+        *,
+        J0: float = 1.0,
+        parameters: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(body)
+        if form not in get_args(Form):
+            raise InputError(f"form = {form!r}", where="Top.form", do='choose "quaternion" (or "multiplier")')
+        if not (isinstance(J0, int | float) and 0.0 < J0 < math.inf):
+            raise InputError(f"J0 = {J0!r}", where="Top.J0", do="give a positive number")
+        if form == "quaternion" and J0 != 1.0:
+            raise InputError(
+                f"J0 = {J0!r} has no meaning in this form", where="Top.J0",
+                do='remove it: only the form "multiplier" has a fourth moment',
+            )  # fmt: skip
+        self.form, self.J0 = form, float(J0)
+        self.potential = AttitudePotential(potential, parameters)
+        if self.body.kind == "linear":
+            self._refuse_torque_about_the_line()
+
+    def _refuse_torque_about_the_line(self) -> None:
+        """The moment about a line is zero, so nothing may turn it about itself; seen at some orientations."""
+        line = self.body.frame_matrix[:, int(np.argmin(self.body.moments))]
+        for angles in SOME_ANGLES:
+            t = self.potential.torque_at(rotations.to_matrix(rotations.from_euler(angles)))
+            if abs(float(line @ t)) > LINE_TOLERANCE * float(np.linalg.norm(t)):
+                raise InputError(
+                    "this potential turns a linear body about its own line, which has no moment of inertia",
+                    where="Top.potential",
+                    do="let U depend on the direction of the line only; the centre of mass lies on it",
+                )
+
+    def _check_start(self, state: State) -> None:
+        super()._check_start(state)
+        r = rotations.to_matrix(state.orientation)
+        u, torque = self.potential.energy_at(r), self.potential.torque_at(r)
+        if not (math.isfinite(u) and np.isfinite(torque).all()):
+            raise InputError(
+                f"the potential is singular at this orientation: U = {u:g}, torque {torque.tolist()}",
+                where="start.orientation", do="start elsewhere, or change the potential",
+            )  # fmt: skip
+
+    @property
+    def in_words(self) -> str:
+        return "Heavy top" if self.potential.gravity is not None else "Top in a potential"
+
+    def undefined_at(self, state: State) -> str:
+        """The first operation of the potential without a value."""
+        reason = self.potential.undefined_at(rotations.to_matrix(state.orientation))
+        return f"start, potential: {reason}" if reason else "start"
+
+    @property
+    def title(self) -> str:
+        name = "Top in gravity" if self.potential.gravity is not None else "Top"
+        return name if self.form == "quaternion" else f"{name} with a multiplier"
+
+    @property
+    def default_method(self) -> tuple[str, dict[str, Json]]:
+        return ("Splitting", {"order": 6}) if self.form == "quaternion" else ("Gauss", {"stages": 3})
+
+    @cached_property
+    def _special(self) -> tuple[str, Array]:
+        """Which further integral this top has, and the constants to measure it."""
+        gravity, moments = self.potential.gravity, self.body.moments
+        if gravity is None:
+            return "", np.zeros(1)
+        g = self.body.frame_matrix.T @ gravity.moment
+        for c in range(3):
+            a, b = (c + 1) % 3, (c + 2) % 3
+            if moments[a] == moments[b] and g[a] == g[b] == 0.0:
+                return "axial_momentum", np.array([float(c)])
+            if moments[a] == moments[b] == 2.0 * moments[c] and g[c] == 0.0:
+                return "kovalevskaya", np.array([a, b, c, g[a], g[b]], dtype=float)
+        return "", np.zeros(1)
+
+    @cached_property
+    def invariants(self) -> tuple[Invariant, ...]:
+        general = [
+            Invariant("energy", (), (), "kinetic and potential energy", frozenset({"energy"})),
+            Invariant("vertical_momentum", (), (), "vertical angular momentum", self._vertical_tags()),
+            Invariant("unit_residual", (), (), "|q|^2 - 1", frozenset({"unit", "quadratic"})),
+            Invariant("tangency_residual", (), (), "q.g", frozenset({"unit", "bilinear", "quadratic"})),
+        ]
+        special = {
+            "axial_momentum": Invariant(
+                "axial_momentum", (), (), "angular momentum about its own axis", frozenset({"axial"})
+            ),
+            "kovalevskaya": Invariant("kovalevskaya", (), (), "Kovalevskaya's integral", frozenset({"general"})),
+        }
+        name = self._special[0]
+        kept = (*general, *([special[name]] if name else []))
+        if self.form == "quaternion":
+            return kept
+        return tuple(replace(invariant, tags=frozenset()) for invariant in kept)  # no method keeps any of them
+
+    def _vertical_tags(self) -> frozenset[str]:
+        """The vertical momentum is bilinear in (q, g); it is kept if U depends on the vertical only."""
+        kept = self.potential.rows == (False, False, True)
+        return frozenset({"bilinear", "quadratic", "vertical"}) if kept else frozenset()
+
+    @cached_property
+    def _symmetric(self) -> Array | None:
+        """Axis, moment across, moment along and gravity, if the body is symmetric about the axis of its centre of mass."""
+        gravity, moments = self.potential.gravity, self.body.rotor_moments
+        if gravity is None:
+            return None
+        g = self.body.frame_matrix.T @ gravity.moment
+        on_axis = EQUAL_MOMENTS * float(np.linalg.norm(g))  # as moments are that are given in other axes
+        for c in (2, 0, 1):
+            a, b = (c + 1) % 3, (c + 2) % 3
+            equal = abs(moments[a] - moments[b]) <= EQUAL_MOMENTS * min(moments[a], moments[b])
+            if equal and max(abs(g[a]), abs(g[b])) <= on_axis:
+                return np.array([c, 0.5 * (moments[a] + moments[b]), moments[c], g[c]])
+        return None
+
+    def exact(self, t: ArrayLike, start: State) -> State:
+        """The state at time t, or the states at an array of times, of a symmetric top by theta functions: no stepping.
+
+        Parameters
+        ----------
+        t : time or times, in any order, before or after `start.time`
+        start : where the motion is known
+
+        Returns
+        -------
+        State whose arrays have a leading axis for the times, if t is an array
+
+        Raises
+        ------
+        CapabilityError : two moments must be equal, and the centre of mass must lie on the axis of the third
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> of = ct.problems.lagrange_top()
+        >>> of.system.exact(1e6, of.start).angular_momentum.round(6).tolist()
+        [0.162251, 0.493574, 3.0]
+        """
+        from ...analysis.exact_motion import lagrange_motion_at
+
+        return self._evaluated(t, start, lagrange_motion_at, self._symmetry())
+
+    def _symmetry(self) -> Array:
+        if self._symmetric is None:
+            raise CapabilityError(
+                "no closed form is known for this top: two moments must be equal, and gravity must act on the axis of the third",
+                do="use Splitting(6), or Taylor() for the highest accuracy",
+            )
+        return self._symmetric
+
+    def view(self, name: str) -> View | None:
+        return self._quaternion_view(name) if self.form == "quaternion" else self._multiplier_view(name)
+
+    def _quaternion_view(self, name: str) -> View | None:
+        flags = {Flag.LINEAR_BODIES} if self.body.kind == "linear" else set()
+        if name in ("split", "field", "constrained", "quat_em"):
+            kernels = self._potential_kernels() | {
+                views.field: top_motion.top_field, views.force: top_motion.top_force, views.kick: top_motion.top_kick,
+                views.drift: top_motion.top_drift, views.commutator_kick: top_motion.top_commutator_kick,
+                views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
+                views.attitude_potential: top_motion.potential_at, views.attitude_gradient: top_motion.gradient_at,
+            }  # fmt: skip
+            flags |= {Flag.ROTOR, Flag.QUADRATIC_KINETIC, Flag.COMMUTATOR_KICK}
+            moments = self.body.rotor_moments.reshape(1, 3)
+            return View(
+                name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
+                withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
+            )  # fmt: skip
+        if name == "symmetric":
+            kernels = self._potential_kernels() | {
+                views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
+            }  # fmt: skip
+            parameters = {"symmetric": self._symmetry()}
+            return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), parameters=parameters)
+        if name == "canonical":
+            kernels = self._potential_kernels() | {
+                views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,
+                views.momentum_rate: top_motion.quaternion_force, views.publish: top_invariants.publish_quaternion,
+                views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
+            }  # fmt: skip
+            return View(name, kernels, 8, self.to_canonical, self.from_canonical, frozenset(flags))
+        return None
+
+    def _multiplier_view(self, name: str) -> View | None:
+        if name not in ("canonical", "field"):
+            return None
+        kernels = self._potential_kernels() | {
+            views.field: top_multiplier.multiplier_field, views.velocity: top_multiplier.multiplier_velocity,
+            views.momentum_rate: top_multiplier.multiplier_force, views.publish: top_invariants.publish_quaternion,
+            views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
+        }  # fmt: skip
+        # off the unit sphere these equations are not those of a Hamiltonian
+        return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL)
+
+    def _potential_kernels(self) -> dict[Slot, Filling]:
+        return {
+            top_motion.potential: self.potential.kernel("potential"),
+            top_motion.torque: self.potential.kernel("torque"),
+            top_motion.torque_rate: self.potential.kernel("torque_rate"),
+            top_motion.gradient: self.potential.kernel("gradient"),
+            top_motion.is_framed: int(not np.array_equal(self.body.frame, IDENTITY)),
+            top_invariants.measure_special: {
+                "": top_invariants.measure_nothing,
+                "axial_momentum": top_invariants.measure_axial,
+                "kovalevskaya": top_invariants.measure_kovalevskaya,
+            }[self._special[0]],
+            views.field_count: 2,
+        }
+
+    def to_canonical(self, state: State) -> Array:
+        """z = (q, g) with g = 2 G(q)^T y, so that q.g = 0."""
+        z = self.to_stepped(state)
+        return np.concatenate([z[:4], 2.0 * rotations.multiply(z[:4], np.concatenate([[0.0], z[4:]]))])
+
+    def from_canonical(self, z: Array, time: float) -> State:
+        """The state of z = (q, g)."""
+        y = 0.5 * rotations.multiply(rotations.conjugate(z[:4]), z[4:])[1:]
+        return self.from_stepped(np.concatenate([z[:4], y]), time)
+
+    def parameter_arrays(self) -> dict[str, Array]:
+        own = {"potential": self.potential.values, "rows": np.array(self.potential.rows, dtype=float)}
+        own |= {"special": self._special[1]} | (
+            {"fourth_moment": np.array([self.J0])} if self.form == "multiplier" else {}
+        )
+        return super().parameter_arrays() | own
+
+    def scene(self) -> Scene:
+        return Scene((self.body,), torque=True, weight=self.potential.gravity)
+
+    def describe(self) -> dict[str, Json]:
+        described = {"kind": self.kind, "body": self.body.describe(), "potential": self.potential.describe()}
+        if self.potential.gravity is None and self.potential.parameters:
+            described["parameters"] = dict(self.potential.parameters)
+        if self.form == "multiplier":
+            described |= {"form": self.form, "J0": self.J0}
+        return described
+
+    def __repr__(self) -> str:
+        form = "" if self.form == "quaternion" else f", {self.form!r}, J0={self.J0:g}"
+        return f"Top({self.body!r}, {self.potential.gravity or self.potential.text!r}{form})"
