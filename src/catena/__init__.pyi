@@ -40,9 +40,10 @@ from .methods.taylor.taylor import Taylor
 from .running.catalogue import list_methods
 from .running.crossings import Event, Section
 from .running.ensembles import ensemble
+from .running.opening import open, resume
 from .running.plan import Problem
-from .running.runs import Run, open
-from .running.simulation import resume, simulate
+from .running.runs import Run
+from .running.simulation import simulate
 from .systems.base import State
 from .systems.body import Body
 from .systems.chain.chain import Chain

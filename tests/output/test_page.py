@@ -20,13 +20,13 @@ from catena.geometry.inertia import inertia_tensor, mesh_second_moment, mesh_vol
 from catena.output.page import frames, samples
 from catena.output.page.appearance import appearance_of
 from catena.output.page.charts import charts
-from catena.output.page.citation import ENTRY, bibtex, readable
 from catena.output.page.colouring import scalars
 from catena.output.page.frames import choose_frames
 from catena.output.page.page import page_of
 from catena.output.page.shapes import Shape, cone_of, hull, shape_of
 from catena.output.page.tension import link_forces
 from catena.running.runs import MemoryRun
+from catena.text.citations import ENTRY, bibtex, readable
 from made_up import made_up, tumbling
 
 PAGE = Path(frames.__file__).parent

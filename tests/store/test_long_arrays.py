@@ -31,7 +31,8 @@ def long_plan(*, mixed: bool = False) -> Plan:
 def stored(path: Path, plan: Plan, **changes: Any) -> Path:
     """A store of this plan before its first step, without a program; parts of its spec or of what is given replaced."""
     from catena.running.origin import Origin
-    from catena.running.recording import store_attributes, streams_of
+    from catena.running.recording import store_attributes
+    from catena.running.streams import streams_of
 
     given: dict[str, np.ndarray] = {}
     described = plan.describe(apart=given)

@@ -216,7 +216,7 @@ def cite(
         keys = list(run_of(what)[0].method.traits.cite)
     else:
         keys = _keys_of_method(what)
-    from ..output.page.citation import bibtex
+    from ..text.citations import bibtex
 
     found = bibtex(keys)
     echo("\n\n".join(found.values()))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..output.files import write_text
-from ..output.page.citation import bibtex, readable
+from ..text.citations import bibtex, readable
 from .errata import errata_html
 from .report import HEADINGS, Report
 

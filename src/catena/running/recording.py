@@ -14,12 +14,13 @@ import numpy as np
 from .. import memory
 from ..engine.driver import Chunk, Driver
 from ..errors import InputError
-from ..store import Column, Store, Stream
+from ..store import Store
+from ..text.citations import bibtex, readable
 from ..text.plain import Json
 from .origin import Origin, attributes_of, head_of, origins_in
 from .plan import Plan
 from .runs import MemoryRun, Run, StoredRun
-from .units import unit_of
+from .streams import crossing_columns, streams_of
 
 ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
 COMMIT_SECONDS = 1.0  # between commits of a small system ...
@@ -178,8 +179,6 @@ def commit_rows(driver: Driver | None, *, steps: float, most: int) -> int:
 
 def store_attributes(plan: Plan, origin: Origin, described: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes of the store's root: all that a reader needs to know about the run, and how it is described."""
-    from ..output.page.citation import bibtex, readable
-
     promised = plan.pairing.promises
     cite = promised.traits.cite
     return {
@@ -192,43 +191,3 @@ def store_attributes(plan: Plan, origin: Origin, described: Mapping[str, Any]) -
         "cite": list(cite),
         "references": [readable(entry) for entry in bibtex(cite).values()],
     }
-
-
-def streams_of(plan: Plan) -> tuple[Stream, ...]:
-    """The arrays of the store: the samples, the crossings of each section, the events."""
-
-    def columns(prefix: str) -> tuple[Column, ...]:
-        parts = (*plan.system.fields, *plan.system.invariants)
-        time = Column(f"{prefix}time", (), (), told("time", "time"))
-        return (time, *(Column(prefix + f.name, f.shape, f.dims, told(f.name, f.about)) for f in parts))
-
-    def told(name: str, about: str) -> dict[str, str]:
-        unit = unit_of(plan.system, name, plan.units)
-        return {"long_name": about or name} | ({"units": unit} if unit else {})
-
-    streams = [Stream("samples", "time", columns(""))]
-    for section in plan.sections:
-        prefix = f"section_{section.name}_"
-        streams.append(Stream(prefix, f"crossing_{section.name}", columns(prefix)))
-    if plan.events:
-        known = {"names": [event.name for event in plan.events]}
-        streams.append(Stream("event_", "event", (Column("event_which", (), (), known), *columns("event_"))))
-    return tuple(streams)
-
-
-def crossing_columns(plan: Plan, crossings: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
-    """Rows of crossings sorted into the streams of the sections and of the events."""
-    sorted_rows: dict[str, dict[str, np.ndarray]] = {}
-    which = crossings[:, 0].astype(int)
-
-    def columns(prefix: str, rows: np.ndarray) -> dict[str, np.ndarray]:
-        parts = {prefix + name: array for name, array in plan.system.columns(rows[:, 2:]).items()}
-        return {prefix + "time": rows[:, 1]} | parts
-
-    for i, section in enumerate(plan.sections):
-        prefix = f"section_{section.name}_"
-        sorted_rows[prefix] = columns(prefix, crossings[which == i])
-    if plan.events:
-        rows = crossings[which >= len(plan.sections)]
-        sorted_rows["event_"] = {"event_which": rows[:, 0] - len(plan.sections)} | columns("event_", rows)
-    return sorted_rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from .auditing import Audit, Sizes, assess
 from .happened import Happening, Happenings, damage_lines
 from .origin import Origin, changes, origins_in
 from .plan import Plan, positive_integer
+from .streams import crossing_columns, streams_of
 from .trust import check_run, run_of
 
 if TYPE_CHECKING:
@@ -289,8 +290,6 @@ class MemoryRun(Run[Moved]):
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
         import xarray
 
-        from .recording import crossing_columns, streams_of
-
         columns: Mapping[str, np.ndarray]
         columns = crossing_columns(self.plan, self._crossings)[prefix] if prefix else self._samples()
         stream = next(s for s in streams_of(self.plan) if s.dim == dim)
@@ -384,21 +383,3 @@ def open_run(path: str | Path) -> Run:
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="open", do="give the directory of a stored run")
     return StoredRun.opened(path)
-
-
-def open(path: str | Path) -> Run | Any:
-    """Open a stored run or a stored ensemble, finished, interrupted or still running.
-
-    Returns
-    -------
-    Run or StoredEnsemble
-
-    Raises
-    ------
-    StoreError : it is not a run store, of another format, or damaged
-    """
-    if isinstance(path, (str, Path)) and "ensemble" in read_spec(path):
-        from .ensembles import StoredEnsemble
-
-        return StoredEnsemble(path)
-    return open_run(path)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from .. import memory
 from ..engine.build import build
@@ -139,42 +139,6 @@ def check_start(plan: Plan) -> None:
         defined_start(plan, _driver(plan, compiled=False))
 
 
-def resume(
-    path: str | Path,
-    t_end: float | None = None,
-    steps: int | None = None,
-    progress: bool | Callable[..., None] | None = None,
-    anyway: bool = False,
-) -> Run | Any:
-    """Continue a stored run or ensemble that was stopped, or extend a finished run.
-
-    Parameters
-    ----------
-    path : directory of the stored run or ensemble
-    t_end, steps : the total length, counted from the start of the run; as planned if neither is given
-    progress : as for `simulate`, or for `ensemble`
-    anyway : go on although another program computed it: another version of catena, or other kernels. The store then says from
-        which step on. The same program is never refused, wherever it was moved to
-
-    Raises
-    ------
-    StoreError : it is damaged, another process writes it, or another program computed it
-    """
-    if not isinstance(path, (str, Path)):
-        raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
-    spec = read_spec(path)
-    if "ensemble" in spec:
-        from .ensembles import resume_ensemble
-
-        _require_same_names(spec, path)
-        if steps is not None or t_end is not None:
-            raise InputError(
-                "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
-            )
-        return resume_ensemble(path, progress=progress, anyway=anyway)
-    return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway)
-
-
 class StoppedRun:
     """A stored run, opened to go on with: its plan, and where it stands. `close` it, or `go_on`, which does.
 
@@ -191,7 +155,7 @@ class StoppedRun:
     @classmethod
     def reopened(cls, path: str | Path) -> StoppedRun:
         """Read, check and lock it; StoreError if it is damaged, or another process writes it."""
-        _require_same_names(read_spec(path), path)
+        require_same_names(read_spec(path), path)
         plan, planned = run_of(path)
         store, checkpoint = Store.reopen(path)
         try:
@@ -251,7 +215,7 @@ class StoppedRun:
         return _run(plan, driver, recorder, count, progress, first=first)
 
 
-def _require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
+def require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
     """Refuse to go on with a method whose name means another one today."""
     with described_in(path, "spec.json"):
         name = "ensemble" if "ensemble" in spec else "plan"

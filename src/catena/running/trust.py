@@ -25,6 +25,7 @@ from ..systems.numbers import real_array
 from ..text.plain import Json
 from .crossings import check_watched
 from .plan import Plan, Stepping, checked_start, plan_from, positive_integer, positive_number
+from .streams import streams_of
 
 ATTRIBUTES = ("long_name", "units", "names")  # of columns; others would mean something to xarray
 NAMED = 10_000  # numbers of a state whose names are looked at, whether or not they are used
@@ -33,8 +34,6 @@ STATE = ("z", "e", "carry", "scale", "marks")  # arrays of a checkpoint, see `en
 
 def run_of(path: str | Path) -> tuple[Plan, int]:
     """The plan of a stored run and its number of steps; StoreError if spec.json says what catena cannot have written."""
-    from .recording import streams_of
-
     layout = read_layout(Path(path))
     with described_in(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("plan", "steps"))

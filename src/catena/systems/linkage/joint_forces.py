@@ -20,7 +20,8 @@ from ..base import Array
 from ..many_bodies import vector
 from ..numbers import Vector
 from ..potentials.named_constants import checked_parameters
-from ..potentials.pairwise import Pairwise, checked, pair_potential_from
+from ..potentials.pair_table import pair_potential_from
+from ..potentials.pairwise import Pairwise, checked
 from .joints import GROUND, from_description
 
 ORIGIN = (0.0, 0.0, 0.0)

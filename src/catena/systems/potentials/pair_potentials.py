@@ -13,8 +13,8 @@ from ...kernels.marks import Kernel
 from . import pair_kernels as kernels
 from .pair_expression import PairPotential
 from .pair_set import PairSet
-from .pair_table import PairTable
-from .pairwise import Pairwise, PotentialSum, Quantity, checked, pair_potential_from, register
+from .pair_table import PairTable, pair_potential_from
+from .pairwise import Pairwise, PotentialSum, Quantity, checked, register
 from .switched import Switched
 from .wells import FALLEN
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...errors import InputError
 from ...text.plain import Json
-from .pairwise import Pairwise, pair_potential_from, register
+from .pairwise import Pairwise, made_from, register
 
 Type = int | str
 NONE = "none"
@@ -152,3 +152,20 @@ def _ordered(first: Type, second: Type) -> tuple[Type, Type]:
 def _rank(name: Type) -> tuple[bool, int, str]:
     """Integers before names."""
     return (True, 0, name) if isinstance(name, str) else (False, name, "")
+
+
+def pair_potential_from(description: object) -> Pairwise | PairTable:
+    """The pair potential, or table of them, that `describe` (or a case) wrote down.
+
+    Examples
+    --------
+    >>> from catena.systems.potentials.pair_potentials import pair_potential_from
+    >>> pair_potential_from({"kind": "LennardJones", "epsilon": 5.0, "sigma": 1.0})
+    LennardJones(epsilon=5.0, sigma=1.0)
+    """
+    made = made_from(description)
+    if not isinstance(made, (Pairwise, PairTable)):
+        raise InputError(
+            f"{type(made).__name__} is no pair potential", where="potential.kind", do="give a potential of the distance"
+        )
+    return made

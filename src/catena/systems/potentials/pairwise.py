@@ -143,25 +143,6 @@ POTENTIALS: Registry[type[Any]] = Registry("potential", group="catena.potentials
 register = POTENTIALS.register
 
 
-def pair_potential_from(description: object) -> Pairwise | PairTable:
-    """The pair potential, or table of them, that `describe` (or a case) wrote down.
-
-    Examples
-    --------
-    >>> from catena.systems.potentials.pair_potentials import pair_potential_from
-    >>> pair_potential_from({"kind": "LennardJones", "epsilon": 5.0, "sigma": 1.0})
-    LennardJones(epsilon=5.0, sigma=1.0)
-    """
-    from .pair_table import PairTable
-
-    made = made_from(description)
-    if not isinstance(made, (Pairwise, PairTable)):
-        raise InputError(
-            f"{type(made).__name__} is no pair potential", where="potential.kind", do="give a potential of the distance"
-        )
-    return made
-
-
 def made_from(description: object) -> Potential:
     """What a description asks for, of any kind that is registered."""
     if not isinstance(description, Mapping) or not isinstance(description.get("kind"), str):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ...errors import InputError
 from ...kernels.marks import Written
 from ...text.plain import Json
-from .pairwise import Pairwise, Quantity, checked, pair_potential_from, register
+from .pair_table import pair_potential_from
+from .pairwise import Pairwise, Quantity, checked, register
 
 if TYPE_CHECKING:
     from .link_potentials import Potential

@@ -1,0 +1,63 @@
+"""Stores by their paths, whether one run or an ensemble is in them: `open`, `resume`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..store import read_spec
+from .ensembles import StoredEnsemble, resume_ensemble
+from .runs import Run, open_run
+from .simulation import StoppedRun, require_same_names
+
+
+def open(path: str | Path) -> Run | Any:
+    """Open a stored run or a stored ensemble, finished, interrupted or still running.
+
+    Returns
+    -------
+    Run or StoredEnsemble
+
+    Raises
+    ------
+    StoreError : it is not a run store, of another format, or damaged
+    """
+    if isinstance(path, (str, Path)) and "ensemble" in read_spec(path):
+        return StoredEnsemble(path)
+    return open_run(path)
+
+
+def resume(
+    path: str | Path,
+    t_end: float | None = None,
+    steps: int | None = None,
+    progress: bool | Callable[..., None] | None = None,
+    anyway: bool = False,
+) -> Run | Any:
+    """Continue a stored run or ensemble that was stopped, or extend a finished run.
+
+    Parameters
+    ----------
+    path : directory of the stored run or ensemble
+    t_end, steps : the total length, counted from the start of the run; as planned if neither is given
+    progress : as for `simulate`, or for `ensemble`
+    anyway : go on although another program computed it: another version of catena, or other kernels. The store then says from
+        which step on. The same program is never refused, wherever it was moved to
+
+    Raises
+    ------
+    StoreError : it is damaged, another process writes it, or another program computed it
+    """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
+    spec = read_spec(path)
+    if "ensemble" in spec:
+        require_same_names(spec, path)
+        if steps is not None or t_end is not None:
+            raise InputError(
+                "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
+            )
+        return resume_ensemble(path, progress=progress, anyway=anyway)
+    return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway)
