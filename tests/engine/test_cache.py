@@ -128,6 +128,7 @@ def without_compensation() -> list[str]:
     return [q.hex(), p.hex()]
 
 
+@pytest.mark.slow
 def test_two_processes_that_compile_at_once_both_succeed(tmp_path: Path) -> None:
     both = [start_python(RUN, CATENA_CACHE_DIR=tmp_path) for _ in range(2)]
     results = [told(finish_python(process))[0] for process in both]

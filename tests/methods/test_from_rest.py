@@ -234,7 +234,7 @@ def missing(
     program = build(linkage, method, compiled=False)
     names = program.advance.__globals__
     accepting, correcting = (
-        next(name for name in names if name.startswith("systems_linkages") and name.endswith(end))
+        next(name for name in names if name.startswith("systems_linkage") and name.endswith(end))
         for end in ("_accept", "_correct")
     )
     accept, right = names[accepting], names[correcting]

@@ -60,6 +60,7 @@ def test_harmonic_oscillator_with_a_wrong_method_disagrees(uncompiled, monkeypat
     assert wrong == ["EulerB(): change of H - 2 dt p q"]
 
 
+@pytest.mark.slow
 def test_pendulum(tmp_path):
     report = pendulum.reproduce(tmp_path, quick=True)
     assert_complete(report, pictures=["pendulum"])
@@ -91,7 +92,7 @@ class TestGalactic:
     @pytest.mark.parametrize(
         "case",
         [
-            pytest.param(case, id=case.row, marks=[pytest.mark.slow] if case.row in "cd" else [])
+            pytest.param(case, id=case.row, marks=[pytest.mark.slow] if case.row in "acd" else [])
             for case in galactic.CASES
         ],
     )

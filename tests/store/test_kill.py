@@ -193,6 +193,7 @@ def check_kills_from_outside(folder: Path, *, rows: int, kills: int) -> None:
     assert toy_run.contents(path) == toy_run.contents(whole)
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_from_outside_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     check_kills_from_outside(tmp_path, rows=402, kills=20)
 

@@ -27,6 +27,7 @@ def keeps_the_unit_quaternions(stages: int, steps: int) -> None:
         assert audit[name].verdict == "exact", audit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stages", [6])  # compiled for the reference states as well
 def test_gauss_keeps_unit_quaternions_over_2000_steps(stages):
     keeps_the_unit_quaternions(stages, 2000)
@@ -52,6 +53,7 @@ def keeps_the_energy(steps: int) -> None:
     assert energy.verdict == "bounded"
 
 
+@pytest.mark.slow
 def test_the_energy_of_a_long_helix_does_not_drift():
     keeps_the_energy(10_000)
 
@@ -74,7 +76,7 @@ def test_a_free_chain_keeps_momentum_and_angular_momentum_over_a_million_steps()
 @pytest.mark.parametrize(
     ("form", "method"),
     [
-        ("quaternion", ct.Splitting(4)), ("quaternion", ct.Gauss(6)), ("quaternion", ct.Rattle()),
+        ("quaternion", ct.Splitting(4)), pytest.param("quaternion", ct.Gauss(6), marks=pytest.mark.slow), ("quaternion", ct.Rattle()),
         ("rotation", ct.Splitting(6)),
     ],
     ids=str,

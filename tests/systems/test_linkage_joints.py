@@ -152,7 +152,7 @@ def test_newton_converges_quadratically(kind) -> None:
     """Exact tangents: once below 1e-3, a correction is followed by less than 30 times its square, or by round-off."""
     linkage, start = two_bodies(kind, (*ALL_FORCES, ct.Torsion(1, "3*(1 - cos(3*theta))")))
     program = build(linkage, ct.EnergyMomentum(), compiled=False)
-    name = next(name for name in vars(program.module) if name.endswith("linkages_steps_correct"))
+    name = next(name for name in vars(program.module) if name.endswith("director_form_steps_correct"))
     original, sizes = getattr(program.module, name), []
 
     def watched(*arguments):
@@ -172,8 +172,8 @@ def test_newton_converges_quadratically(kind) -> None:
 @pytest.mark.parametrize(
     ("kernel", "wrong", "invariant"),
     [
-        ("linkages_forces_mean_tension", lambda f, s0, s1, h, par: (h * h * 40.0 * (1.0 - 0.6 / math.sqrt(s1)), 0.0), "energy"),
-        ("linkages_rows_over_sine", lambda d: (1.0, 0.0), "energy"),
+        ("director_form_forces_mean_tension", lambda f, s0, s1, h, par: (h * h * 40.0 * (1.0 - 0.6 / math.sqrt(s1)), 0.0), "energy"),
+        ("director_form_rows_over_sine", lambda d: (1.0, 0.0), "energy"),
     ],
     ids=["spring at the end of the step", "angle without d/sin d"],
 )  # fmt: skip

@@ -89,7 +89,9 @@ def corrections(
     program = build(linkage, method, compiled=False)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
     names = program.advance.__globals__
-    correct, turn = (names[f"systems_linkages_{name}"] for name in ("recursion_correct", "recursion_tables_turn_arm"))
+    correct, turn = (
+        names[f"systems_linkage_director_form_{name}"] for name in ("recursion_correct", "recursion_tables_turn_arm")
+    )
     sizes = []
 
     def noted(z, h, par, x):
@@ -97,12 +99,12 @@ def corrections(
         sizes.append(correct(z, h, par, x))
         return sizes[-1]
 
-    names["systems_linkages_recursion_correct"] = noted
-    names["methods_energy_momentum_follow"] = lambda z, h, par, x, kept: (
+    names["systems_linkage_director_form_recursion_correct"] = noted
+    names["methods_conserving_energy_momentum_follow"] = lambda z, h, par, x, kept: (
         0
     )  # whose corrections are those of shorter steps
     if wrong:
-        names["systems_linkages_recursion_tables_turn_arm"] = lambda table, own, sign, *rest: turn(
+        names["systems_linkage_director_form_recursion_tables_turn_arm"] = lambda table, own, sign, *rest: turn(
             table, own, -sign, *rest
         )
     driver.advance(1)

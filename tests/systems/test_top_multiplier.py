@@ -44,7 +44,7 @@ def problem(form: str = "multiplier", potential: str = CURVED, *, body: ct.Body 
 def right_side(of: Problem):
     """The rates of (q, g) in 50 digits, half by half, as partitioned methods see them; and the start."""
     made = harness.Precise(ct.StormerVerlet(), of)
-    stem = {"multiplier": "systems_tops_multiplier_multiplier", "quaternion": "systems_tops_motion_quaternion"}[of.name]
+    stem = {"multiplier": "systems_top_multiplier_multiplier", "quaternion": "systems_top_motion_quaternion"}[of.name]
 
     def rates(z: np.ndarray) -> np.ndarray:
         out = harness.zeros(8)
@@ -111,7 +111,7 @@ def test_whole_and_halves_are_the_same_field():
     with mpmath.workdps(DIGITS):
         of, z, out = problem(), anywhere(4), harness.zeros(8)
         whole = harness.Precise(ct.RK4(), of)
-        whole.computed("systems_tops_multiplier_multiplier_field", z, whole.par, out)
+        whole.computed("systems_top_multiplier_multiplier_field", z, whole.par, out)
         assert list(out) == list(right_side(of)[0](z))
 
 

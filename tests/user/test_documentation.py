@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("theory/*.md"), ROOT / "src/catena/reproduce/errata.md"])
 TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]_*.py"))
-TWO_LOOPS_OF_THEIR_OWN = {"4_potential"}  # 12 seconds of compiling each
+LOOPS_OF_THEIR_OWN = {"3_linkage", "4_potential"}  # 12 to 25 seconds of compiling each
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 measuring: Any = pytest.importorskip("methods")
@@ -80,7 +80,7 @@ def test_the_first_page_shows_the_lines_of_the_readme():
 
 
 SCRIPTS = [
-    pytest.param(script, id=script.stem, marks=[pytest.mark.slow] if script.stem in TWO_LOOPS_OF_THEIR_OWN else [])
+    pytest.param(script, id=script.stem, marks=[pytest.mark.slow] if script.stem in LOOPS_OF_THEIR_OWN else [])
     for script in TUTORIAL
 ]
 
