@@ -161,7 +161,7 @@ def test_newton_converges_quadratically(kind) -> None:
 
     setattr(program.module, name, watched)
     # whose corrections are those of shorter steps
-    program.module.methods_energy_momentum_follow = lambda z, h, par, x, kept: 0
+    program.module.methods_conserving_energy_momentum_follow = lambda z, h, par, x, kept: 0
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=0.02, every=1)
     assert driver.advance(1).status == 0
     assert len(sizes) >= 3
