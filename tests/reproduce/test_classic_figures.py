@@ -89,13 +89,8 @@ class TestGalactic:
         counts = [row.ours for row in galactic_report.rows if row.quantity.endswith("crossings")]
         assert counts == [475, 475, 475, 475, 475, 470]
 
-    @pytest.mark.parametrize(
-        "case",
-        [
-            pytest.param(case, id=case.row, marks=[pytest.mark.slow] if case.row in "acd" else [])
-            for case in galactic.CASES
-        ],
-    )
+    @pytest.mark.slow
+    @pytest.mark.parametrize("case", galactic.CASES, ids=lambda case: case.row)
     def test_sections_of_a_plain_run_give_the_same_counts(self, case):
         """49 in all rows up to t = 1000, the start included."""
         run = ct.simulate(
