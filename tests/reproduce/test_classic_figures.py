@@ -68,6 +68,7 @@ def test_pendulum(tmp_path):
     assert report["RadauIIA(2): steps of the first 100 in which H grows"].ours == 33
 
 
+@pytest.mark.slow
 def test_kepler(tmp_path):
     report = kepler.reproduce(tmp_path, quick=True)
     assert_complete(report, pictures=["kepler_orbits", "kepler_errors"])
