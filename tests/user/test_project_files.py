@@ -58,6 +58,26 @@ def test_the_workflow_runs_what_runs_on_every_submission() -> None:
     assert {"constraints.txt", "constraints-oldest.txt", "newest"} == {one["requirements"] for one in tried}
 
 
+def missing_files(text: str) -> list[str]:
+    """Files of the project that a text names and that are not there."""
+    named = re.findall(r"`((?:src|tests|docs|benchmarks|examples)/[\w./-]+\.\w+)`", text)
+    return sorted({name for name in named if "//" in name or not (ROOT / name).is_file()})
+
+
+@pytest.mark.parametrize(
+    "page", ["CONTRIBUTING.md", "RELEASING.md", "README.md", *(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
+)
+def test_files_that_a_page_names_are_there(page: str) -> None:
+    assert missing_files((ROOT / page).read_text(encoding="utf-8")) == []
+
+
+def test_a_file_that_was_moved_is_noticed() -> None:
+    assert missing_files("see `src/catena/kernel.py`, `src/catena//errors.py` and `src/catena/errors.py`") == [
+        "src/catena//errors.py",
+        "src/catena/kernel.py",
+    ]
+
+
 def test_no_file_of_the_project_names_a_place_on_a_machine_or_a_registry():
     """Paths of one machine and addresses of package registries make a checkout depend on where it was made."""
     places = re.compile(r"/(?:home|root|work|Users)/\w|registry\.npmjs|pypi\.org/simple|file:///\w")
