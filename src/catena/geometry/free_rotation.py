@@ -25,6 +25,7 @@ import math
 from ..kernels.views import NOT_FINITE, UNRESOLVED
 from . import elliptic
 from .double_double import exact_sum, pair_product, put_product, two_product, two_sum
+from .vectors import along_axis, dot, load3, load9, scaled, store3, transposed_times
 
 # The kinds of motion.
 STEADY = 0.0  # omega is constant
@@ -74,9 +75,7 @@ def prepare(i1, i2, i3, y1, y2, y3, orbit):
         return NOT_FINITE
     orbit[KIND] = STEADY
     orbit[RATE] = 0.0
-    orbit[MOMENTUM] = y1
-    orbit[MOMENTUM + 1] = y2
-    orbit[MOMENTUM + 2] = y3
+    store3(orbit, MOMENTUM, (y1, y2, y3))
     for k in range(9):
         orbit[AXES + k] = 0.0
     if momentum == 0.0:
@@ -84,36 +83,45 @@ def prepare(i1, i2, i3, y1, y2, y3, orbit):
     # units that are powers of two round nothing, and keep squares in range
     _, exponent = math.frexp(momentum)
     _, exponent_of_inertia = math.frexp(inertia)
-    i1 = math.ldexp(i1, -exponent_of_inertia)
-    i2 = math.ldexp(i2, -exponent_of_inertia)
-    i3 = math.ldexp(i3, -exponent_of_inertia)
-    y1 = math.ldexp(y1, -exponent)
-    y2 = math.ldexp(y2, -exponent)
-    y3 = math.ldexp(y3, -exponent)
+    i = in_unit((i1, i2, i3), exponent_of_inertia)
+    y = in_unit((y1, y2, y3), exponent)
 
     # steady unless found to be otherwise
-    w1 = y1 / i1
-    w2 = y2 / i2
-    w3 = y3 / i3
-    omega = math.sqrt(w1 * w1 + w2 * w2 + w3 * w3)
+    w = (y[0] / i[0], y[1] / i[1], y[2] / i[2])
+    omega = math.sqrt(dot(w, w))
     orbit[RATE] = math.ldexp(omega, exponent - exponent_of_inertia)
-    orbit[AXES] = w1 / omega
-    orbit[AXES + 1] = w2 / omega
-    orbit[AXES + 2] = w3 / omega
-    zeros = 0
-    if y1 == 0.0:
-        zeros += 1
-    if y2 == 0.0:
-        zeros += 1
-    if y3 == 0.0:
-        zeros += 1
-    if zeros >= 2 or (i1 == i2 and i2 == i3):
+    store3(orbit, AXES, (w[0] / omega, w[1] / omega, w[2] / omega))
+    if zeros(y) >= 2 or (i[0] == i[1] and i[1] == i[2]):
         return 0
+    length = math.sqrt(dot(y, y))
+    spin = dot(y, w) / length
+    status = fill_moving(orbit, i, y, length)
+    if status == 0 and orbit[KIND] != STEADY:
+        orbit[LENGTH] = math.ldexp(length, exponent)
+        orbit[SPIN] = math.ldexp(spin, exponent - exponent_of_inertia)
+        orbit[RATE] = math.ldexp(orbit[RATE], exponent - exponent_of_inertia)
+    return status
 
-    length = math.sqrt(y1 * y1 + y2 * y2 + y3 * y3)
-    spin = (y1 * w1 + y2 * w2 + y3 * w3) / length
 
+def in_unit(a, exponent):
+    """a in units of 2^exponent."""
+    return math.ldexp(a[0], -exponent), math.ldexp(a[1], -exponent), math.ldexp(a[2], -exponent)
+
+
+def zeros(y):
+    """How many components are zero."""
+    count = 0
+    for k in range(3):
+        if y[k] == 0.0:
+            count += 1
+    return count
+
+
+def fill_moving(orbit, i, y, length):
+    """Fill `orbit` if y moves, for moments and momenta of the order of 1; the state of `orbit` says steady. See `prepare`."""
     # canonical axes: n1, n2, n3 number those of the body
+    i1, i2, i3 = i
+    y1, y2, y3 = y
     n1 = 0
     n2 = 1
     n3 = 2
@@ -148,15 +156,10 @@ def prepare(i1, i2, i3, y1, y2, y3, orbit):
 
     k1 = math.sqrt(square1) / length
     k3 = math.sqrt(square3) / length
-    orbit[LENGTH] = math.ldexp(length, exponent)
-    orbit[SPIN] = math.ldexp(spin, exponent - exponent_of_inertia)
-    rate = length * k3 * (i3 - i2) / (i2 * i3 * math.sqrt(c1))
-    orbit[RATE] = math.ldexp(rate, exponent - exponent_of_inertia)
-    for k in range(3):
-        orbit[AXES + k] = 0.0
-    orbit[AXES + n1] = sign1
-    orbit[AXES + 3 + n2] = sign2
-    orbit[AXES + 6 + n3] = sign3
+    orbit[RATE] = length * k3 * (i3 - i2) / (i2 * i3 * math.sqrt(c1))
+    store3(orbit, AXES, along_axis(n1, sign1))
+    store3(orbit, AXES + 3, along_axis(n2, sign2))
+    store3(orbit, AXES + 6, along_axis(n3, sign3))
     fill_circulation(orbit, y1 / length, y2 / length, y3 / length, c1, c2, k1, k3)
     if above == 0.0:
         fill_separatrix(orbit, y1 / length, y2 / length)
@@ -275,13 +278,23 @@ def evaluate(orbit, t):
 
     r is the solution of r' = 1/2 r * (0, omega) with r(0) = 1: its sign, too, is that of the continuous motion.
     """
-    rate = orbit[RATE]
     if orbit[KIND] == STEADY:
-        sine = math.sin(0.5 * rate * t)
-        return (
-            orbit[MOMENTUM], orbit[MOMENTUM + 1], orbit[MOMENTUM + 2],
-            math.cos(0.5 * rate * t), sine * orbit[AXES], sine * orbit[AXES + 1], sine * orbit[AXES + 2],
-        )  # fmt: skip
+        half = 0.5 * orbit[RATE] * t
+        y1, y2, y3 = load3(orbit, MOMENTUM)
+        r1, r2, r3 = scaled(math.sin(half), load3(orbit, AXES))
+        return y1, y2, y3, math.cos(half), r1, r2, r3
+    x, angle = circulation(orbit, t)
+    half = 0.5 * (orbit[SPIN] * t + (angle - orbit[ANGLE]))
+    r0, r = turned(load3(orbit, FROM), half, x)
+    axes = load9(orbit, AXES)
+    y1, y2, y3 = transposed_times(axes, scaled(orbit[LENGTH], x))
+    r1, r2, r3 = transposed_times(axes, r)
+    return y1, y2, y3, r0, r1, r2, r3
+
+
+def circulation(orbit, t):
+    """x = y/L in canonical axes, and E, at the time t."""
+    rate = orbit[RATE]
     start = orbit[START]
     if orbit[KIND] == PERIODIC:
         half_period = orbit[HALF_PERIOD]
@@ -299,45 +312,23 @@ def evaluate(orbit, t):
         cn = 2.0 * decay / (1.0 + decay * decay)
         dn = cn
         angle = separatrix_angle(orbit, sn, cn)
-    x1 = orbit[K1] * cn
-    x2 = orbit[K2] * sn
-    x3 = orbit[K3] * dn
-    half_angle = 0.5 * (orbit[SPIN] * t + (angle - orbit[ANGLE]))
-    c = math.cos(half_angle)
-    s = math.sin(half_angle)
+    return (orbit[K1] * cn, orbit[K2] * sn, orbit[K3] * dn), angle
 
-    # conj(s(y(0))) * (c, 0, 0, s)
-    f0 = orbit[FROM]
-    f1 = orbit[FROM + 1]
-    f2 = orbit[FROM + 2]
-    a0 = f0 * c
-    a1 = -f1 * c - f2 * s
-    a2 = -f2 * c + f1 * s
-    a3 = f0 * s
-    # ... * s(y(t))
-    scale = 1.0 / math.sqrt(2.0 * (1.0 + x3))
-    b0 = (1.0 + x3) * scale
-    b1 = x2 * scale
-    b2 = -x1 * scale
-    r0 = a0 * b0 - a1 * b1 - a2 * b2
-    r1 = a0 * b1 + a1 * b0 - a3 * b2
-    r2 = a0 * b2 + a2 * b0 + a3 * b1
-    r3 = a3 * b0 + a1 * b2 - a2 * b1
 
-    length = orbit[LENGTH]
-    x1 *= length
-    x2 *= length
-    x3 *= length
-    p11 = orbit[AXES]
-    p12 = orbit[AXES + 1]
-    p13 = orbit[AXES + 2]
-    p21 = orbit[AXES + 3]
-    p22 = orbit[AXES + 4]
-    p23 = orbit[AXES + 5]
-    p31 = orbit[AXES + 6]
-    p32 = orbit[AXES + 7]
-    p33 = orbit[AXES + 8]
-    return (
-        p11 * x1 + p21 * x2 + p31 * x3, p12 * x1 + p22 * x2 + p32 * x3, p13 * x1 + p23 * x2 + p33 * x3,
-        r0, p11 * r1 + p21 * r2 + p31 * r3, p12 * r1 + p22 * r2 + p32 * r3, p13 * r1 + p23 * r2 + p33 * r3,
-    )  # fmt: skip
+def turned(f, half, x):
+    """conj(s(y(0))) * (cos half, 0, 0, sin half) * s(y(t)) in canonical axes, for f = s(y(0)); the scalar and the vector."""
+    c = math.cos(half)
+    s = math.sin(half)
+    a0 = f[0] * c
+    a1 = -f[1] * c - f[2] * s
+    a2 = -f[2] * c + f[1] * s
+    a3 = f[0] * s
+    scale = 1.0 / math.sqrt(2.0 * (1.0 + x[2]))
+    b0 = (1.0 + x[2]) * scale
+    b1 = x[1] * scale
+    b2 = -x[0] * scale
+    return a0 * b0 - a1 * b1 - a2 * b2, (
+        a0 * b1 + a1 * b0 - a3 * b2,
+        a0 * b2 + a2 * b0 + a3 * b1,
+        a3 * b0 + a1 * b2 - a2 * b1,
+    )

@@ -121,15 +121,7 @@ class Store:
                 ) from None
             try:
                 _clear(scaffold)
-                put(scaffold / PRIVATE / "spec.json", layout.to_bytes())
-                for name, data in layout.array_files(layout.first_rows()).items():
-                    put(scaffold / name / "zarr.json", data)
-                for column in (column for stream in layout.streams if stream.fixed for column in stream.columns):
-                    rows = fixed[column.name].reshape(layout.chunk_rows[column.name], *column.shape)
-                    put(chunk_path(scaffold, column, 0), encode_chunk(rows))
-                if given:
-                    put(scaffold / PRIVATE / GIVEN, pack_given(given, layout=layout))
-                put(scaffold / ROOT_METADATA, layout.root_file(layout.first_rows()))
+                _furnish(scaffold, layout, fixed, given)
                 require_free(path)
                 rename_directory(scaffold, path)
             except BaseException:
@@ -451,6 +443,21 @@ def require_free(path: Path) -> None:
         )
     if not path.parent.is_dir():
         raise StoreError(f"there is no directory {path.parent}", where=str(path), do="make it, or choose another path")
+
+
+def _furnish(
+    path: Path, layout: Layout, fixed: Mapping[str, NDArray[np.float64]], given: Mapping[str, np.ndarray]
+) -> None:
+    """The files of a store without rows; the root's metadata come last, for they make it a store."""
+    put(path / PRIVATE / "spec.json", layout.to_bytes())
+    for name, data in layout.array_files(layout.first_rows()).items():
+        put(path / name / "zarr.json", data)
+    for column in (column for stream in layout.streams if stream.fixed for column in stream.columns):
+        rows = fixed[column.name].reshape(layout.chunk_rows[column.name], *column.shape)
+        put(chunk_path(path, column, 0), encode_chunk(rows))
+    if given:
+        put(path / PRIVATE / GIVEN, pack_given(given, layout=layout))
+    put(path / ROOT_METADATA, layout.root_file(layout.first_rows()))
 
 
 def _clear(scaffold: Path) -> None:

@@ -78,83 +78,107 @@ def _in_loops(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str]) -> Deri
 def _in_lines(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str], parameters: Sequence[str]) -> Derived:
     import sympy
 
-    kept = [to_sympy(tree) for tree in trees]
     positions = [sympy.Symbol(name, real=True) for name in q]
     momenta = [sympy.Symbol(name, real=True) for name in p]
-    variables = positions + momenta
-    n = len(variables)
-    half = n // 2
+    variables = set(positions + momenta)
+    half = len(q)
 
-    constants = Constants(set(variables))
-    kept_code = [constants.hoisted(expression) for expression in kept]
-    h = kept_code[0]
-    gradient = jacobian([h], [*q, *p])[0]
-    velocity = gradient[half:]
-    rate = [-slope for slope in gradient[:half]]
-    field = velocity + rate
+    constants = Constants(variables)
+    kept = [constants.hoisted(to_sympy(tree)) for tree in trees]
+    gradient = jacobian([kept[0]], [*q, *p])[0]
+    field = gradient[half:] + [-slope for slope in gradient[:half]]
     hessian = jacobian(field, [*q, *p])
 
     separable = all(hessian[i][j] == 0 for i in range(half) for j in range(half))
-    kinetic_constant = all(
-        not hessian[i][half + j].free_symbols & set(variables) for i in range(half) for j in range(half)
+    quadratic = separable and all(
+        not hessian[i][half + j].free_symbols & variables for i in range(half) for j in range(half)
     )
+    written = Written([*q, *p], parameters, constants)
+    kernels = {
+        **written.motion(field, hessian),
+        "measure": written.measure(kept, variables),
+        "constants": written.constants(),
+    }
+    if quadratic:
+        kernels["commutator_kick"] = written.commutator_kick(field[half:], hessian)
+    tags = tuple(_tags(expression, positions, momenta) for expression in kept)
+    return Derived(separable, quadratic, tags, kernels)
 
-    load = {name: f"z[{k}]" for k, name in enumerate([*q, *p])}
-    load |= {name: f"par.values[{k}]" for k, name in enumerate(parameters)}
-    load |= {symbol.name: f"par.values[{len(parameters) + k}]" for k, symbol in enumerate(constants.symbols)}
-    scalars = load | {name: f"z{k}" for k, name in enumerate([*q, *p])}
+
+class Written:
+    """The kernels of expressions in straight lines, as text: z holds the variables, par.values the parameters and constants."""
+
+    def __init__(self, variables: Sequence[str], parameters: Sequence[str], constants: Constants) -> None:
+        self.parameters = parameters
+        self.hoisted = constants
+        self.n = len(variables)
+        self.half = self.n // 2
+        fixed = {name: f"par.values[{k}]" for k, name in enumerate(parameters)}
+        fixed |= {symbol.name: f"par.values[{len(parameters) + k}]" for k, symbol in enumerate(constants.symbols)}
+        self.load = {name: f"z[{k}]" for k, name in enumerate(variables)} | fixed
+        self.scalars = {name: f"z{k}" for k, name in enumerate(variables)} | fixed
 
     def function(
-        name: str,
-        arguments: str,
-        outputs: list[tuple[str, sympy.Expr]],
-        tail: str = "",
-        names: Mapping[str, str] = load,
-    ) -> str:
-        lines = write_lines(outputs, names) + ([tail] if tail else [])
+        self, name: str, arguments: str, outputs: list[tuple[str, sympy.Expr]], tail: str = "",
+        names: Mapping[str, str] | None = None,
+    ) -> str:  # fmt: skip
+        """`def name(arguments)` that computes the outputs, then does the tail."""
+        lines = write_lines(outputs, names or self.load) + ([tail] if tail else [])
         return "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines or ["pass"])])
 
-    measured = [(f"out[{i}]", expression) for i, expression in enumerate(kept_code)]
-    # what an error is compared with: a constant adds nothing to the motion, so nothing to the size of its terms
-    moving = set(variables)
-    terms = [
-        (i, term)
-        for i, expression in enumerate(kept_code)
-        for term in sympy.Add.make_args(expression)
-        if term.free_symbols & moving
-    ]
-    magnitudes = [(f"term{k}", term) for k, (_, term) in enumerate(terms)]
-    tail = "\n    ".join(f"scale[{i}] = max(scale[{i}], abs(term{k}))" for k, (i, _) in enumerate(terms))
-    kernels = {
-        "field_end": f"def field_end(b, par):\n    return (b + 1) * {half}",
-        "field": function("field", "z, par, out", [(f"out[{i}]", f) for i, f in enumerate(field)]),
-        "velocity": function("velocity", "z, par, out", [(f"out[{i}]", f) for i, f in enumerate(velocity)]),
-        "momentum_rate": function("momentum_rate", "z, par, out", [(f"out[{half + i}]", f) for i, f in enumerate(rate)]),
-        "jacobian": function(
-            "jacobian", "z, par, out", [(f"out[{i * n + j}]", hessian[i][j]) for i in range(n) for j in range(n)]
-        ),
-        "registers": function(
-            "registers", ", ".join([f"z{k}" for k in range(n)] + ["par"]), [(f"r{i}", f) for i, f in enumerate(field)],
-            f"return ({', '.join(f'r{i}' for i in range(n))},)", scalars,
-        ),
-        "measure": function("measure", "z, par, out, scale", measured + magnitudes, tail),
-        "constants": function(
-            "constants", "values, out", [(f"out[{k}]", expression) for k, expression in enumerate(constants.expressions)],
-            names={name: f"values[{k}]" for k, name in enumerate(parameters)},
-        ),
-    }  # fmt: skip
-    if separable and kinetic_constant:
-        # gradient of V_q.M^-1 V_q, whose flow is that of {V, {V, T}}
+    def motion(self, field: Sequence[sympy.Expr], hessian: Sequence[Sequence[sympy.Expr]]) -> dict[str, str]:
+        """The vector field whole, by halves and in registers, and its Jacobian."""
+        n, half = self.n, self.half
+        whole = [(f"out[{i}]", rate) for i, rate in enumerate(field)]
+        slopes = [(f"out[{i * n + j}]", hessian[i][j]) for i in range(n) for j in range(n)]
+        registers = ", ".join([f"z{k}" for k in range(n)] + ["par"])
+        returned = f"return ({', '.join(f'r{i}' for i in range(n))},)"
+        return {
+            "field_end": f"def field_end(b, par):\n    return (b + 1) * {half}",
+            "field": self.function("field", "z, par, out", whole),
+            "velocity": self.function("velocity", "z, par, out", whole[:half]),
+            "momentum_rate": self.function("momentum_rate", "z, par, out", whole[half:]),
+            "jacobian": self.function("jacobian", "z, par, out", slopes),
+            "registers": self.function(
+                "registers", registers, [(f"r{i}", rate) for i, rate in enumerate(field)], returned, self.scalars
+            ),
+        }
+
+    def measure(self, kept: Sequence[sympy.Expr], moving: set[sympy.Symbol]) -> str:
+        """The quantities kept, and what an error is compared with.
+
+        A constant adds nothing to the motion, so nothing to the size of its terms.
+        """
+        import sympy
+
+        terms = [
+            (i, term)
+            for i, expression in enumerate(kept)
+            for term in sympy.Add.make_args(expression)
+            if term.free_symbols & moving
+        ]
+        measured = [(f"out[{i}]", expression) for i, expression in enumerate(kept)]
+        magnitudes = [(f"term{k}", term) for k, (_, term) in enumerate(terms)]
+        tail = "\n    ".join(f"scale[{i}] = max(scale[{i}], abs(term{k}))" for k, (i, _) in enumerate(terms))
+        return self.function("measure", "z, par, out, scale", measured + magnitudes, tail)
+
+    def constants(self) -> str:
+        """The subexpressions of parameters alone."""
+        outputs = [(f"out[{k}]", expression) for k, expression in enumerate(self.hoisted.expressions)]
+        return self.function(
+            "constants", "values, out", outputs, names={name: f"values[{k}]" for k, name in enumerate(self.parameters)}
+        )
+
+    def commutator_kick(self, rate: Sequence[sympy.Expr], hessian: Sequence[Sequence[sympy.Expr]]) -> str:
+        """The flow of {V, {V, T}}: along the gradient of V_q.M^-1 V_q."""
+        half = self.half
         squared = [
             2 * sum(hessian[half + i][j] * hessian[j][half + k] * rate[k] for j in range(half) for k in range(half))
             for i in range(half)
         ]
         kicks = "\n    ".join([*(f"add(z, e, {half + i}, -s * w_{i})" for i in range(half)), "return 0"])
-        kernels["commutator_kick"] = function(
-            "commutator_kick", "z, e, s, par, out", [(f"w_{i}", slope) for i, slope in enumerate(squared)], kicks
-        )
-    tags = tuple(_tags(expression, positions, momenta) for expression in kept_code)
-    return Derived(separable, separable and kinetic_constant, tags, kernels)
+        slopes = [(f"w_{i}", slope) for i, slope in enumerate(squared)]
+        return self.function("commutator_kick", "z, e, s, par, out", slopes, kicks)
 
 
 class Constants:

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...geometry.quaternion import rotation, to_body, turn_right
+from ...geometry.quaternion import product, rotation, to_body, turn_right
+from ...geometry.vectors import add as sum3
+from ...geometry.vectors import cross, diagonal_times, dot, largest, load3, scaled, subtract
 from ...kernels.summation import add
 from ...kernels.views import NOT_CONVERGED, View, attitude_gradient, attitude_potential
 from ..base import Exact, Method, Stepper, Traits, register
@@ -24,20 +26,6 @@ from ..runge_kutta.iteration import DONE, FAILED, judge
 
 SMALL_TURN = 1e-5  # of |dR|: below it the difference of U is noise, and the gradient in the middle is exact
 ROUNDING = 8.0 * 2.0**-52  # of U
-
-
-def turned(q, a, b, c, d):
-    """q * (a, b, c, d) as four numbers."""
-    q0 = q[0]
-    q1 = q[1]
-    q2 = q[2]
-    q3 = q[3]
-    return (
-        q0 * a - q1 * b - q2 * c - q3 * d,
-        q0 * b + q1 * a + q2 * d - q3 * c,
-        q0 * c + q2 * a + q3 * b - q1 * d,
-        q0 * d + q3 * a + q1 * c - q2 * b,
-    )
 
 
 def discrete_torque(r0, r1, middle, par):
@@ -92,73 +80,56 @@ def discrete_torque(r0, r1, middle, par):
     )
 
 
+def momentum_change(q0, r0, y0, w, dt, par):
+    """y1 - y0 and the turn c - 1 of a step with the mean angular velocity w, and what rounding U does to y1."""
+    a = scaled(0.25 * dt, w)
+    square = dot(a, a)
+    n = 1.0 + square
+    # c - 1 = (-2 |a|^2, 2 a)/N
+    c0 = -(2.0 / n) * square
+    v = scaled(2.0 / n, a)
+    half = 1.0 / math.sqrt(n)
+    b = (half, half * a[0], half * a[1], half * a[2])
+    r1 = rotation(product(q0, (1.0 + c0, v[0], v[1], v[2])))
+    t1, t2, t3, noise = discrete_torque(r0, r1, rotation(product(q0, b)), par)
+    turned = to_body(b, dt / n * t1, dt / n * t2, dt / n * t3)
+    # (R(c)^T - 1) y = -2 c0 v x y + 2 v x (v x y), v the vector of c
+    x = cross(v, y0)
+    free = sum3(scaled(-2.0 * (1.0 + c0), x), scaled(2.0, cross(v, x)))
+    return sum3(free, turned), (c0, v[0], v[1], v[2]), noise
+
+
 def quat_em_step(z, e, dt, par, tab, work, carry):
     """z = (q, y). Fixed point on the three numbers w; z and e change only when it has converged."""
-    y1 = z[4]
-    y2 = z[5]
-    y3 = z[6]
-    r0 = rotation(z)
-    q = work[0:4]
-    w1 = par.inverse[0] * y1
-    w2 = par.inverse[1] * y2
-    w3 = par.inverse[2] * y3
-    scale = abs(w1) + abs(w2) + abs(w3)
-    lightest = max(par.inverse[0], par.inverse[1], par.inverse[2])
+    q = (z[0], z[1], z[2], z[3])
+    y = load3(z, 4)
+    r0 = rotation(q)
+    inverse = load3(par.inverse, 0)
+    w = diagonal_times(inverse, y)
+    scale = abs(w[0]) + abs(w[1]) + abs(w[2])
     best = math.inf
     worse = 0
     sweep = 0
     while True:
-        a1 = 0.25 * dt * w1
-        a2 = 0.25 * dt * w2
-        a3 = 0.25 * dt * w3
-        square = a1 * a1 + a2 * a2 + a3 * a3
-        n = 1.0 + square
-        # c - 1 = (-2 |a|^2, 2 a)/N
-        s = 2.0 / n
-        c0 = -s * square
-        q[0], q[1], q[2], q[3] = turned(z, 1.0 + c0, s * a1, s * a2, s * a3)
-        r1 = rotation(q)
-        half = 1.0 / math.sqrt(n)
-        q[0], q[1], q[2], q[3] = turned(z, half, half * a1, half * a2, half * a3)
-        t1, t2, t3, noise = discrete_torque(r0, r1, rotation(q), par)
-        q[0] = half
-        q[1] = half * a1
-        q[2] = half * a2
-        q[3] = half * a3
-        t1, t2, t3 = to_body(q, dt / n * t1, dt / n * t2, dt / n * t3)
-        # (R(c)^T - 1) y = -2 c0 v x y + 2 v x (v x y), v the vector of c
-        v1 = s * a1
-        v2 = s * a2
-        v3 = s * a3
-        x1 = v2 * y3 - v3 * y2
-        x2 = v3 * y1 - v1 * y3
-        x3 = v1 * y2 - v2 * y1
-        d1 = -2.0 * (1.0 + c0) * x1 + 2.0 * (v2 * x3 - v3 * x2) + t1
-        d2 = -2.0 * (1.0 + c0) * x2 + 2.0 * (v3 * x1 - v1 * x3) + t2
-        d3 = -2.0 * (1.0 + c0) * x3 + 2.0 * (v1 * x2 - v2 * x1) + t3
-        u1 = par.inverse[0] * (y1 + 0.5 * d1)
-        u2 = par.inverse[1] * (y2 + 0.5 * d2)
-        u3 = par.inverse[2] * (y3 + 0.5 * d3)
-        change = max(abs(u1 - w1), abs(u2 - w2), abs(u3 - w3))
+        d, c, noise = momentum_change(q, r0, y, w, dt, par)
+        after = diagonal_times(inverse, sum3(y, scaled(0.5, d)))
+        change = largest(subtract(after, w))
         if sweep == 0:  # from rest what the torque does is all there is to compare with
             scale = max(scale, change)
-        smallest = 0.0 if change <= 0.5 * abs(dt) * lightest * noise else change
+        smallest = 0.0 if change <= 0.5 * abs(dt) * largest(inverse) * noise else change
         if change > 0.0:
             change /= scale
             smallest /= scale
-        w1 = u1
-        w2 = u2
-        w3 = u3
+        w = after
         sweep += 1
         decision, best, worse = judge(change, smallest, best, worse, sweep)
         if decision == DONE:
             break
         if decision == FAILED:
             return NOT_CONVERGED
-    add(z, e, 4, d1)
-    add(z, e, 5, d2)
-    add(z, e, 6, d3)
-    turn_right(z[0:4], e[0:4], c0, v1, v2, v3)
+    for k in range(3):
+        add(z, e, 4 + k, d[k])
+    turn_right(z[0:4], e[0:4], c[0], c[1], c[2], c[3])
     return 0
 
 

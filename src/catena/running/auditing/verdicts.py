@@ -2,6 +2,21 @@
 
 Only arrays are known here: the samples of a quantity, their times, the number of steps between the first and the last sample,
 and the size of the terms that make the quantity up.
+
+The verdict is the first that holds:
+
+- `broken`: a sample or the scale is not finite, or exactness is promised or needed and the largest deviation
+  exceeds 1e3 * 50 eps sqrt(steps) scale;
+- `too short`: fewer than 200 samples;
+- `drifts`: |drift| reaches so many drift errors that in a run with this many rows a false alarm has a probability of 0.1 %,
+  and the drift over the whole run exceeds eps * scale, below which it is no more than the rounding of the quantity itself,
+  and 1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
+- `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start|, where a constant makes that more;
+- `jumps`: a jump is found that is larger than a thousandth of the scale;
+- `bounded`.
+
+`too short`, `bounded` and `drifts` give way to `large` where the error is as large as the quantity itself, see
+`catena.running.auditing.size`; that is said of quantities that the motion keeps, if their sizes are given.
 """
 
 from __future__ import annotations
@@ -152,22 +167,7 @@ def assess(
 ) -> AuditRow:
     """Judge the samples of one quantity.
 
-    The verdict is the first that holds:
-
-    - `broken`: a sample or the scale is not finite, or exactness is promised or needed and the largest deviation
-      exceeds 1e3 * 50 eps sqrt(steps) scale;
-    - `too short`: fewer than 200 samples;
-    - `drifts`: |drift| reaches so many drift errors that in a run with this many rows a false alarm has a probability of 0.1 %,
-      and the drift over the whole run exceeds eps * scale, below which it is no more than the rounding of the quantity itself,
-      and 1/25 of the largest deviation, below which it may be the beat of an oscillation with the blocks;
-    - `exact`: largest deviation <= 50 eps sqrt(steps) scale, or 8 eps |start|, where a constant makes that more;
-    - `jumps`: a jump is found that is larger than a thousandth of the scale;
-    - `bounded`.
-
-    `too short`, `bounded` and `drifts` give way to `large` where the error is as large as the quantity itself, see
-    `catena.running.auditing.size`; that is said of quantities that the motion keeps, if their sizes are given.
-
-    Each component of a vector is judged, and the worst decides (worst verdict, then largest deviation).
+    By the rules at the top. Each component of a vector is judged, and the worst decides (worst verdict, then largest deviation).
 
     Parameters
     ----------
@@ -181,10 +181,6 @@ def assess(
     continuous : whether the motion keeps the quantity, and it is a continuous function of the state; if not, as with a work, or the
         residual of the worst body, jumps are not looked for
     sizes : what is known of its size beside the samples; nothing if None
-
-    Returns
-    -------
-    AuditRow
 
     Raises
     ------
@@ -203,48 +199,70 @@ def assess(
     promise = Promise.of(promised)
     time, values = _checked(quantity, time, values, steps=steps, scale=scale)
     columns = values.reshape(len(time), -1)
-    components = columns.shape[1]
-    level = alarm_level(rows, components)
-
+    level = alarm_level(rows, columns.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite, and so is judged
-        deviation = columns - columns[0]
-        finite = np.isfinite(deviation).all(axis=0) & isfinite(scale)
-        worst = np.where(finite, np.abs(deviation).max(axis=0), nan)
-        drift, error = np.full(components, nan), np.full(components, nan)
-        seen = worst if sizes is None else np.where(finite, sizes.seen, nan)
-        large = np.zeros(components, dtype=bool)
-        if sizes is not None and continuous:
-            large = finite & sizes.large(lasting_deviation(deviation), scale)
-        jump, when = np.zeros(components), np.full(components, time[0])
-        if len(time) >= FEWEST_SAMPLES and finite.any():
-            center = block_means((time - time[0])[:, None])[0]
-            drift[finite], error[finite] = fit_drift(center, block_means(deviation[:, finite]), level)
-            if continuous and (2.0 * worst > LEAST_JUMP * scale).any():  # no jump is larger than the range
-                found = [jumps_of(time, deviation[:, finite]), lasting_step(time, deviation[:, finite])]
-                larger = np.argmax([size for size, _ in found], axis=0)
-                jump[finite], when[finite] = (np.choose(larger, list(part)) for part in zip(*found, strict=True))
+        found = _features(time, columns, scale=scale, level=level, continuous=continuous, sizes=sizes)
     severity = judge(
-        worst, drift, error, jump,
+        found.worst, found.drift, found.drift_error, found.jump,
         samples=len(time), steps=steps, duration=time[-1] - time[0], scale=scale, promise=promise, level=level,
-        start=columns[0], seen=seen, large=large,
+        start=columns[0], seen=found.seen, large=found.large,
     )  # fmt: skip
 
-    def badness(k: int) -> tuple[int, float]:
-        return int(severity[k]), inf if isnan(seen[k]) else float(seen[k])
-
-    k = max(range(components), key=badness)
+    k = max(range(columns.shape[1]), key=lambda k: (severity[k], inf if isnan(found.seen[k]) else found.seen[k]))
     verdict = SEVERITY[severity[k]]
-    return AuditRow(
-        quantity=quantity,
-        start=float(columns[0, k]),
-        worst=float(seen[k]),
-        drift=float(drift[k]),
-        drift_error=float(error[k]),
-        promised=promise.kind,
-        verdict=verdict,
-        component=None if values.ndim == 1 else k,
-        jumps_at=float(when[k]) if verdict == "jumps" else None,
-    )
+    return found.row(quantity, k, None if values.ndim == 1 else k, float(columns[0, k]), promise, verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """What the verdicts are made of, one number for each component; nan where it is unknown."""
+
+    worst: Floats
+    seen: Floats
+    drift: Floats
+    drift_error: Floats
+    jump: Floats
+    jump_time: Floats
+    large: NDArray[np.bool_]
+
+    def row(
+        self, quantity: str, k: int, component: int | None, start: float, promise: Promise, verdict: Verdict
+    ) -> AuditRow:
+        """The numbers of column k beside the verdict on them."""
+        return AuditRow(
+            quantity=quantity,
+            start=start,
+            worst=float(self.seen[k]),
+            drift=float(self.drift[k]),
+            drift_error=float(self.drift_error[k]),
+            promised=promise.kind,
+            verdict=verdict,
+            component=component,
+            jumps_at=float(self.jump_time[k]) if verdict == "jumps" else None,
+        )
+
+
+def _features(
+    time: Floats, columns: Floats, *, scale: float, level: float, continuous: bool, sizes: Sizes | None
+) -> _Features:
+    components = columns.shape[1]
+    deviation = columns - columns[0]
+    finite = np.isfinite(deviation).all(axis=0) & isfinite(scale)
+    worst = np.where(finite, np.abs(deviation).max(axis=0), nan)
+    drift, error = np.full(components, nan), np.full(components, nan)
+    seen = worst if sizes is None else np.where(finite, sizes.seen, nan)
+    large = np.zeros(components, dtype=bool)
+    if sizes is not None and continuous:
+        large = finite & sizes.large(lasting_deviation(deviation), scale)
+    jump, when = np.zeros(components), np.full(components, time[0])
+    if len(time) >= FEWEST_SAMPLES and finite.any():
+        center = block_means((time - time[0])[:, None])[0]
+        drift[finite], error[finite] = fit_drift(center, block_means(deviation[:, finite]), level)
+        if continuous and (2.0 * worst > LEAST_JUMP * scale).any():  # no jump is larger than the range
+            found = [jumps_of(time, deviation[:, finite]), lasting_step(time, deviation[:, finite])]
+            larger = np.argmax([size for size, _ in found], axis=0)
+            jump[finite], when[finite] = (np.choose(larger, list(part)) for part in zip(*found, strict=True))
+    return _Features(worst, seen, drift, error, jump, when, large)
 
 
 def judge(
@@ -263,7 +281,7 @@ def judge(
     seen: Floats,
     large: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """The verdict on each component, by the rules of `assess`, as its place in `SEVERITY`.
+    """The verdict on each component, by the rules above, as its place in `SEVERITY`.
 
     Parameters
     ----------
