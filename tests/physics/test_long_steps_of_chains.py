@@ -61,6 +61,7 @@ def test_a_step_of_order_six_takes_few_force_evaluations():
     assert 3 * (counts["sweeps"] / 200 - 1) <= 27
 
 
+@pytest.mark.slow
 def test_without_what_the_last_step_knew_it_takes_more():
     """The twin: no predictor, and positions and momenta changed together."""
     run = driver(ct.Gauss(3), 0.01)

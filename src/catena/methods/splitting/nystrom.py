@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import CapabilityError
-from ...kernels.marks import size
 from ...kernels.summation import put_back, save
 from ...kernels.views import Flag, View, commutator_kick, dimension, drift, force, kick
 from ..base import Bounded, Exact, Method, Stepper, Traits, register
@@ -20,6 +19,7 @@ from ..rotors.moser_veselov import DMV
 from ..rotors.rotations import exact_rotor
 from ..rotors.rotor import check_rotor, turning_with, with_rotor
 from .schemes import COMMUTATOR, CommutatorNystrom
+from .splitting import drift_count
 from .stability import stability_limit
 
 DEFAULT_ROTOR = DMV(10)
@@ -31,12 +31,6 @@ DRIFTS = 1
 COMMUTATORS = 2
 
 
-@size
-def last_kick(tab):
-    """Number of the last kick, which is that of drifts."""
-    return tab.shape[1] - 1
-
-
 def nystrom_step(z, e, dt, par, tab, work, carry):
     """carry: the force (n numbers) and a flag, as it is the same at the start of the next step. Work: copies, scratch."""
     n = dimension(z)
@@ -45,20 +39,22 @@ def nystrom_step(z, e, dt, par, tab, work, carry):
         force(z, par, carry)
     carry[n] = 0.0
     cube = dt * dt * dt
-    for i in range(last_kick(tab)):
-        if tab[COMMUTATORS, i] != 0.0:
-            commutator_kick(z, e, tab[COMMUTATORS, i] * cube, par, carry)
-        kick(z, e, tab[KICKS, i] * dt, par, carry)
-        status = drift(z, e, tab[DRIFTS, i] * dt, par, work[2 * n :])
+    last = drift_count(tab)
+    status = 0
+    for i in range(last + 1):
+        if i > 0:
+            status = drift(z, e, tab[DRIFTS, i - 1] * dt, par, work[2 * n :])
+            if status == 0:
+                force(z, par, carry)
+        if status == 0 and tab[COMMUTATORS, i] != 0.0:
+            status = commutator_kick(z, e, tab[COMMUTATORS, i] * cube, par, carry)
+        if status == 0:
+            status = kick(z, e, tab[KICKS, i] * dt, par, carry)
         if status != 0:
             put_back(z, e, work)
             return status
-        force(z, par, carry)
     carry[n] = 1.0
-    last = last_kick(tab)
-    if tab[COMMUTATORS, last] != 0.0:
-        commutator_kick(z, e, tab[COMMUTATORS, last] * cube, par, carry)
-    return kick(z, e, tab[KICKS, last] * dt, par, carry)
+    return 0
 
 
 @dataclass(frozen=True)

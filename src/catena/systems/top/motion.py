@@ -131,6 +131,7 @@ def top_commutator_kick(z, e, s, par, out):
     add(z, e, 4, -2.0 * s * (c1 + a2 * t3 - a3 * t2))
     add(z, e, 5, -2.0 * s * (c2 + a3 * t1 - a1 * t3))
     add(z, e, 6, -2.0 * s * (c3 + a1 * t2 - a2 * t1))
+    return 0
 
 
 def top_field(z, par, out):
