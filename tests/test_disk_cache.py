@@ -388,7 +388,7 @@ def test_processes_that_write_read_and_tidy_at_once_do_not_disturb_each_other(tm
         )
         for _ in range(3)
     ]
-    told = [process.communicate(timeout=60)[1] for process in crowd]
+    told = [process.communicate(timeout=600)[1] for process in crowd]
     assert [process.returncode for process in crowd] == [0, 0, 0], told
     assert told == ["", "", ""]
     assert not list((tmp_path / "kept").glob(f"{room.TEMPORARY}*"))

@@ -216,7 +216,7 @@ def test_a_signal_stops_a_stored_run_where_it_resumes_to_the_same_bytes(
     while int(process.stdout.readline()) < 250:
         pass
     process.send_signal(number)
-    output, talk = process.communicate(timeout=60)
+    output, talk = process.communicate(timeout=600)
     assert process.returncode == 0, talk
     stopped = json.loads(output.splitlines()[-1])
     assert 250 <= stopped["steps"] < 3000

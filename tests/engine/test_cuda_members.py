@@ -89,7 +89,7 @@ LONG = {
     ("clamped chain", "Splitting(6)"): "tiles",
     ("linkage", "EnergyMomentum()"): "energy_momentum",
     ("linkage", "Rattle()"): "constrained",
-    ("linkage", "EnergyMomentum(variables='directors')"): "energy_momentum_directors",
+    ("free linkage", "EnergyMomentum(variables='directors')"): "energy_momentum_directors",
     ("linkage", "Gauss(2, solver='newton')"): "field",
     ("linkage", "Gauss(2)"): "field",
     ("free linkage", "Gauss(3)"): "field",

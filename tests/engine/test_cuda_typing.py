@@ -54,8 +54,6 @@ def test_programs_for_a_card_are_typed(pair: str) -> None:
 @pytest.mark.slow
 def test_a_function_that_a_card_does_not_know_is_noticed() -> None:
     """The name of a fused multiply-add bound to another one, as it once was."""
-    line = "@_fn\ndef _multiply_add(a, b, c):"
-    assert (
-        run_python(TYPED, PAIRS["tiles"], line, "_multiply_add = cuda.fma\n@_fn\ndef _unused(a, b, c):")[0].strip()
-        == "TypingError"
-    )
+    line = "    @_fn\n    def _multiply_add(a, b, c):"
+    bound = "    _multiply_add = cuda.fma\n    @_fn\n    def _unused(a, b, c):"
+    assert run_python(TYPED, PAIRS["tiles"], line, bound)[0].strip() == "TypingError"

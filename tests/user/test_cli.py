@@ -243,7 +243,7 @@ def test_a_stopped_run_resumes_to_the_arrays_of_an_uninterrupted_one(case, numbe
     while not _committed(Path("cut.zarr")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(number)
-    output, talk = process.communicate(timeout=60)
+    output, talk = process.communicate(timeout=600)
     assert process.returncode == 130, talk
     assert "Traceback" not in talk and "energy" in output
     command = re.search(r"resume with: catena (resume cut.zarr)\n", talk)
@@ -265,7 +265,7 @@ def test_a_run_killed_without_any_option_resumes_to_the_arrays_of_an_uninterrupt
     while not _committed(Path("case.zarr")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.kill()
-    _, talk = process.communicate(timeout=60)
+    _, talk = process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL, talk
     made = read_checkpoint("case.zarr").step
     assert 0 < made < 400_000_000
@@ -286,7 +286,7 @@ def _committed(path: Path) -> bool:
 
 def test_a_pipe_gets_plain_text_and_may_close_early(case):
     process = start("methods")
-    output, talk = process.communicate(timeout=60)
+    output, talk = process.communicate(timeout=600)
     assert process.returncode == 0 and talk == ""
     assert "\x1b" not in output and "│" not in output
     assert len({line.index(line.split()[1]) for line in output.splitlines()[1:] if line.startswith("Gauss")}) == 1
@@ -294,14 +294,14 @@ def test_a_pipe_gets_plain_text_and_may_close_early(case):
         f"{sys.executable} -m catena schema | head -c 10; exit ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash",
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(SOURCE)},
     )  # fmt: skip
-    output, talk = process.communicate(timeout=60)
+    output, talk = process.communicate(timeout=600)
     assert (process.returncode, talk, len(output)) == (0, "", 10)
 
 
 @pytest.mark.parametrize(("variable", "coloured"), [("NO_COLOR", False), ("FORCE_COLOR", True)])
 def test_colours_follow_the_environment(case, variable, coloured):
     process = start("run", "missing.toml", **{variable: "1"})
-    _, talk = process.communicate(timeout=60)
+    _, talk = process.communicate(timeout=600)
     assert process.returncode == 2
     assert ("\x1b[" in talk) is coloured
 
