@@ -72,6 +72,14 @@ def methods() -> str:
     return f"{ct.__version__}: {runge_kutta} {symplectic} {rotors} {others} {ct.list_methods(linkage())}"
 
 
+def linked_statics(system: ct.Linkage) -> NDArray[np.complex128]:
+    found = system.equilibrium(load=(1.0, 0.0, 0.0), tol=1e-9)
+    modes = system.normal_modes(found, count=2)
+    assert_type(modes.displacement(0).turn, NDArray[np.float64])
+    assert_type(modes.zero_motions, tuple[str, ...])
+    return system.linearise(found.state).eigenvalues()
+
+
 def statics(chain: ct.Chain) -> tuple[ct.Equilibrium, ct.EquilibriumPath, ct.Modes, ct.Dispersion, ct.RodLimit]:
     rod = ct.Rod(length=1.0, E=2e11, G=8e10, area=1e-4, I=8e-10, J=1.6e-9, density=7800.0, n=33)
     path = rod.equilibrium_path((1.0, 0.0, 0.0), to=10.0)

@@ -21,6 +21,7 @@ from .uniform import pulled_start, relaxing_step, resting_poses
 
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
+    from .linkage_equilibrium import LinkageEquilibrium
 
 Array = NDArray[np.float64]
 Status = Literal["converged", "saddle", "torn", "not_converged"]
@@ -83,22 +84,26 @@ class Equilibrium:
         return None if self.converged else limit_of_load(self.chain, self.forces, self.start)
 
     def __repr__(self) -> str:
-        lines = [
-            f"Equilibrium: {self.status} after {self.iterations} iterations",
-            f"  energy    {self.energy:.15g}",
-            f"  residual  {self.residual:.2g} (asked for {self.tol:.2g})",
-            f"  lowest    omega^2 = {self.lowest:.10g}; {self.negative} negative, {self.flat} that cost nothing",
-            f"  moved     {self.moved:.6g}",
-        ]
-        if self.saddles:
-            lines.append(
-                f"  left      unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in self.saddles)}"
-            )
+        lines = report(self)
         if self.soft:
             lines.append(
                 f"  soft      links {', '.join(map(str, self.soft[:12]))}{' ...' if len(self.soft) > 12 else ''}"
             )
         return "\n".join(lines)
+
+
+def report(found: Equilibrium | LinkageEquilibrium) -> list[str]:
+    """What is said of every equilibrium, line by line."""
+    lines = [
+        f"Equilibrium: {found.status} after {found.iterations} iterations",
+        f"  energy    {found.energy:.15g}",
+        f"  residual  {found.residual:.2g} (asked for {found.tol:.2g})",
+        f"  lowest    omega^2 = {found.lowest:.10g}; {found.negative} negative, {found.flat} that cost nothing",
+        f"  moved     {found.moved:.6g}",
+    ]
+    if found.saddles:
+        lines.append(f"  left      unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in found.saddles)}")
+    return lines
 
 
 def find_equilibrium(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
+from ..systems.alike import Alike
 from ..systems.base import State
 from ..systems.chain import block_band
 from ..systems.chain.chain import Chain
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..output.style import Panels
     from ..running.runs import Run
+    from ..systems.linkage.linkage import Linkage
 
 Array = NDArray[np.float64]
 
@@ -52,6 +54,7 @@ class Modes:
 
     Attributes
     ----------
+    system : what oscillates
     omega : (k,) frequencies in radians per time; of an unstable mode, with omega^2 < 0, -sqrt(-omega^2)
     vectors : (k, n, 6) displacements (u, theta) of the bodies in the axes in which they were given, v^T M v = 1
     zero : number of rigid motions that cost nothing; they are not among the modes
@@ -60,7 +63,7 @@ class Modes:
     state : the equilibrium
     """
 
-    chain: Chain = field(repr=False)
+    system: Chain | Linkage = field(repr=False)
     state: State = field(repr=False)
     omega: Array
     vectors: Array = field(repr=False)
@@ -90,17 +93,20 @@ class Modes:
             velocities = some
         rates = finite_numbers(velocities, (len(self.omega),), where="Modes.start.velocities")
         moved = np.tensordot(rates, self.vectors, 1)
-        velocity = rotations.rotate(self.state.orientation, moved[:, :3])
-        return self.chain.start(
-            self.state.position, self.state.orientation, velocity=velocity, angular_velocity=moved[:, 3:], check=False
+        velocity, place = (
+            rotations.rotate(self.state.orientation, moved[:, :3]),
+            (self.state.position, self.state.orientation),
         )
+        if isinstance(self.system, Chain):
+            return self.system.start(*place, velocity=velocity, angular_velocity=moved[:, 3:], check=False)
+        return self.system.start(*place, velocity=velocity, angular_velocity=moved[:, 3:])
 
     def amplitudes(self, run: Run) -> tuple[Array, Array]:
         """Modal displacements and velocities along a run, (samples, k): projections v^T M xi and v^T (m R^T dr/dt, y) on every mode."""
         data = run.data
         turned = rotations.to_matrix(self.state.orientation)
-        tensor = self.chain.alike.each(lambda body: body.tensor)
-        mass = self.chain.alike.each(lambda body: body.mass)
+        alike = Alike(self.system.bodies)
+        tensor, mass = alike.each(lambda body: body.tensor), alike.each(lambda body: body.mass)
         u = np.einsum("nji,tnj->tni", turned, np.asarray(data.position.values) - self.state.position)
         relative = rotations.multiply(rotations.conjugate(self.state.orientation), np.asarray(data.orientation.values))
         theta = _rotation_vectors(relative)
@@ -127,7 +133,7 @@ class Modes:
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{w:.10g}" for w in self.omega[:6]) + (", ..." if len(self.omega) > 6 else "")
-        lines = [f"Modes: {len(self.omega)} of {self.chain}", f"  omega   {shown}"]
+        lines = [f"Modes: {len(self.omega)} of {self.system}", f"  omega   {shown}"]
         lines.append(f"  zero    {self.zero} motions that cost nothing")
         if self.unstable:
             lines.append(f"  growing {self.unstable}: this is no stable equilibrium")

@@ -33,6 +33,9 @@ from .layout import Scratch
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
+    from ...analysis.linearised import Linearised
+    from ...analysis.linkage_equilibrium import LinkageEquilibrium
+    from ...analysis.linkage_modes import LinkageModes
     from ...running.runs import Run
     from .outputs import LinkageOutputs
     from .reactions import JointReactions
@@ -254,6 +257,76 @@ class Linkage(System):
         from .outputs import LinkageOutputs
 
         return LinkageOutputs(run, every)
+
+    def equilibrium(
+        self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
+    ) -> LinkageEquilibrium:
+        """A stable equilibrium under gravity, the forces, and a load; found by Newton's method on the joint coordinates, and verified.
+
+        Dampers do nothing at rest. Loads must be constant, and torques have a potential: those on bodies that turn about one direction only.
+        Loops stay closed.
+
+        Parameters
+        ----------
+        start : where to look for it; its velocities are left out. None: no body is turned. Torsions of joints without `image` count from there
+        load : forces (n, 3) on the centres of mass, or one on the last body, (3,), in addition to those of the linkage
+        tol : largest force or torque that may be left on a joint coordinate; None: what rounding leaves
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> chain = ct.problems.hanging_chain("revolute", n=3)
+        >>> found = chain.system.equilibrium(chain.start)
+        >>> found.status, found.state.position[-1].round(9).tolist()
+        ('converged', [0.0, 0.0, -7.5])
+        """
+        from ...analysis.linkage_equilibrium import find_linkage_equilibrium
+
+        return find_linkage_equilibrium(self, start, load, tol)
+
+    def normal_modes(self, at: State | LinkageEquilibrium | None = None, count: int | None = None) -> LinkageModes:
+        """Natural frequencies and modes of small motions about an equilibrium.
+
+        Dampers are left out of the frequencies, and `modes.damping` says what they take; `linearise` has the exact decay.
+
+        Parameters
+        ----------
+        at : the equilibrium, or a state at rest; None: `equilibrium()`
+        count : how many of the lowest modes; None: all
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> masses = [ct.Body.from_particles([[0, 0, 0]])] * 2
+        >>> joints = [ct.Spherical(j - 1, j, at=((0, 0, 0), (0, 0, 1))) for j in range(2)]
+        >>> double = ct.Linkage(masses, joints, gravity=(0, 0, -1))
+        >>> (double.normal_modes().omega ** 2).round(12).tolist()  # 2 - sqrt(2) and 2 + sqrt(2), twice each
+        [0.585786437627, 0.585786437627, 3.414213562373, 3.414213562373]
+        """
+        from ...analysis.linkage_modes import find_linkage_modes
+
+        return find_linkage_modes(self, at, count)
+
+    def linearise(self, state: State) -> Linearised:
+        """Matrices of the equations of small changes of a motion, in joint coordinates: M, C, G and K, with the names of the coordinates.
+
+        Parameters
+        ----------
+        state : an equilibrium, or any state of a tree; loops must be at rest in equilibrium
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> rod = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
+        >>> hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+        >>> pendulum = ct.Linkage([rod], [hinge], gravity=(0, 0, -10))
+        >>> matrices = pendulum.linearise(pendulum.start())
+        >>> matrices.coordinates, matrices.stiffness.round(12).tolist()
+        (('joint 0 angle',), [[10.0]])
+        """
+        from ...analysis.linearised import linearise
+
+        return linearise(self, state)
 
     def blamed(self, par: Parameters) -> str:
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""

@@ -17,7 +17,7 @@ from . import motion as motion
 from .form import packed
 from .kernels import weigh_nodes
 from .layout import layout_of
-from .nodes import BALL
+from .nodes import BALL, Node
 from .tables import joint_form_par
 
 if TYPE_CHECKING:
@@ -60,26 +60,41 @@ def least_squares(linkage: Linkage, state: State) -> LeastSquares:
     par = joint_form_par(linkage)
     motion.place_nodes(packed(linkage, state), par)
     weigh_nodes(par)
-    nodes, count = par.tree_nodes, int(sum(node.rates - sum(node.held) for node in layout.nodes if node is not None))
-    c, bias, column = np.zeros((len(layout.nodes), 6, count)), np.zeros((len(layout.nodes), 6)), 0
-    matrix, right = [np.zeros((6, count))] * linkage.count, [np.zeros(6)] * linkage.count
-    for k, node in enumerate(layout.nodes):
-        if node is None:
-            continue
-        carry = _carried(nodes[k, motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != BALL)
-        c[k] = carry @ c[node.parent]
-        bias[k] = carry @ bias[node.parent] + nodes[k, motion.Node.C : motion.Node.C + 6]
-        for rate in range(node.rates):
-            if not node.held[rate]:
-                c[k, :, column] = nodes[k, motion.Node.S + 6 * rate : motion.Node.S + 6 * rate + 6]
-                column += 1
+    moving = [(k, node) for k, node in enumerate(layout.nodes) if node is not None]
+    free = np.array([not held for _, node in moving for held in node.held[: node.rates]], dtype=bool)
+    c, bias = node_motions(linkage, par.tree_nodes)[:, :, free], np.zeros((len(layout.nodes), 6))
+    matrix, right = [np.zeros((6, int(free.sum())))] * linkage.count, [np.zeros(6)] * linkage.count
+    for k, node in moving:
+        row = par.tree_nodes[k]
+        bias[k] = _carry(node, row) @ bias[node.parent] + row[motion.Node.C : motion.Node.C + 6]
         if node.body >= 0:
-            mass = nodes[k, motion.Node.P : motion.Node.P + 36].reshape(6, 6)
-            root = _square_root(mass)
-            acting = -nodes[k, motion.Node.APPLIED : motion.Node.APPLIED + 6]
+            root = _square_root(row[motion.Node.P : motion.Node.P + 36].reshape(6, 6))
+            acting = -row[motion.Node.APPLIED : motion.Node.APPLIED + 6]
             matrix[node.body] = root @ c[k]
             right[node.body] = np.linalg.lstsq(root, acting, rcond=None)[0] - root @ bias[k]
     return LeastSquares(np.concatenate(matrix), np.concatenate(right))
+
+
+def node_motions(linkage: Linkage, rows: Array) -> Array:
+    """C, (nodes, 6, rates): velocity and angular velocity of each node, in space, for a unit of each rate.
+
+    Parameters
+    ----------
+    rows : par.tree_nodes, after `place_nodes`
+    """
+    layout = layout_of(linkage)
+    moving = [(k, node) for k, node in enumerate(layout.nodes) if node is not None]
+    c, column = np.zeros((len(layout.nodes), 6, sum(node.rates for _, node in moving))), 0
+    for k, node in moving:
+        c[k] = _carry(node, rows[k]) @ c[node.parent]
+        own = slice(column, column + node.rates)
+        c[k, :, own] = rows[k, motion.Node.S : motion.Node.S + 6 * node.rates].reshape(-1, 6).T
+        column = own.stop
+    return c
+
+
+def _carry(node: Node, row: Array) -> Array:
+    return _carried(row[motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != BALL)
 
 
 def _carried(arm: Array, *, turns: bool) -> Array:

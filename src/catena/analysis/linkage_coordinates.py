@@ -1,0 +1,98 @@
+"""Names of the joint coordinates of a linkage, and of motions in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..systems.linkage.joint_form.layout import Layout
+from ..systems.linkage.joint_form.nodes import BALL, SINGLE
+
+Array = NDArray[np.float64]
+
+SMALL = 1e-6  # of the largest part of a motion: what does not belong to it
+SHOWN = 6  # coordinates of a motion, and motions, that are named
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One joint coordinate.
+
+    Attributes
+    ----------
+    name : such as "joint 2 angle", "joint 0 shift", "body 3 turn 1" (about its first principal axis), "body 0 shift z"
+    body : whose turn or shift it is; -1 where a joint has it
+    number : which of the rates of its node
+    turns : whether it is an angle
+    exists : whether anything notices it: a line does not notice its spin
+    """
+
+    name: str
+    body: int
+    number: int
+    turns: bool
+    exists: bool
+
+    @property
+    def is_shift_of_body(self) -> bool:
+        """Whether a body that floats is shifted by it."""
+        return self.body >= 0 and not self.turns
+
+
+def coordinates_of(layout: Layout) -> tuple[Coordinate, ...]:
+    """All of them, in the order of the rates."""
+    nodes = [(k, node) for k, node in enumerate(layout.nodes) if node is not None]
+    made = []
+    for k, node in nodes:
+        turns = node.kind == BALL or (node.kind == SINGLE and node.turn != 0.0)
+        if node.kind == SINGLE:
+            what = "angle" if turns else "shift"
+            alike = [at for at, other in nodes if other.joint == node.joint and (other.turn != 0.0) == turns]
+            number = f" {1 + alike.index(k)}" if len(alike) > 1 else ""
+            names, body = [f"joint {node.joint} {what}{number}"], -1
+        else:
+            body = node.body if node.kind == BALL else layout.node(k + 1).body
+            names = [f"body {body} {'turn' if turns else 'shift'} {at}" for at in ("123" if turns else "xyz")]
+        for number_in_node, name in enumerate(names[: node.rates]):
+            exists = not (node.kind == BALL and node.held[number_in_node])
+            made.append(Coordinate(name, body, number_in_node, turns, exists))
+    return tuple(made)
+
+
+def describe_motion(y: Array, names: Sequence[str]) -> str:
+    """A motion in words: the coordinates that take part, with their shares."""
+    size = np.abs(y).max(initial=0.0)
+    parts = [k for k in np.argsort(-np.abs(y), kind="stable") if abs(y[k]) > SMALL * size]
+    if len(parts) == 1:
+        return names[parts[0]]
+    shown = [f"{y[k] / size:+.3g} {names[k]}" for k in parts[:SHOWN]]
+    return ", ".join(shown) + (f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
+
+
+def listed(motions: Sequence[str], label: str) -> list[str]:
+    """Lines of a report that name motions, the first of them with a label in front."""
+    shown = [*motions[:SHOWN], *([f"and {len(motions) - SHOWN} more"] if len(motions) > SHOWN else [])]
+    return [f"{label if k == 0 else ' ' * len(label)}{motion}" for k, motion in enumerate(shown)]
+
+
+def simplest(space: Array) -> Array:
+    """Another basis of the columns of a matrix: each vector has zeros where the others have their largest element.
+
+    So motions of single joints stand alone, whatever mixture of them an eigensolver returned.
+    """
+    rows, pivots = space.T.copy(), []
+    for k in range(len(rows)):
+        rest = np.abs(rows[k:])
+        at = int(np.argmax(rest.max(axis=0)))
+        best = k + int(np.argmax(rest[:, at]))
+        rows[[k, best]] = rows[[best, k]]
+        rows[k] /= rows[k, at]
+        for other in range(len(rows)):
+            if other != k:
+                rows[other] -= rows[other, at] * rows[k]
+        pivots.append(at)
+    rows[np.abs(rows) < SMALL * np.abs(rows).max(axis=1, keepdims=True, initial=1e-300)] = 0.0
+    return rows[np.argsort(pivots)].T

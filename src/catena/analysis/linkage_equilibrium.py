@@ -1,0 +1,246 @@
+"""Equilibrium of a linkage: `linkage.equilibrium()`. What is called converged has its balance and its stability verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..systems.base import State
+from ..systems.linkage.linkage import Linkage
+from ..systems.potentials.pairwise import checked
+from .equilibrium import Status, report
+from .linkage_coordinates import describe_motion, listed, simplest
+from .linkage_loads import refuse_fall, with_load
+from .linkage_problem import LinkageBalance, LinkageProblem
+
+Array = NDArray[np.float64]
+
+EPS = float(np.finfo(float).eps)
+ROUND_OFFS = 64  # in what can be attained, and in what is zero but for rounding
+MOST_ITERATIONS = 300
+MOST_SADDLES = 20
+MOST_STEP = 0.5  # in radians, and of the size of the linkage
+FLOOR = 1e-10  # of the largest eigenvalue: the least that is made of one
+ENOUGH = 1e-4  # of the predicted decrease of the energy
+HALVINGS = 25
+WAY_DOWN = (0.1, 0.02, 0.004)  # steps tried along the way down from a saddle
+
+
+@dataclass(frozen=True, eq=False)
+class LinkageEquilibrium:
+    """Where a linkage is at rest, and how sure that is.
+
+    Attributes
+    ----------
+    linkage : the linkage with the load, its angles counted from the start: what to simulate, if torsions act
+    state : at rest
+    energy : with that of constant loads
+    status : "converged": balanced and stable, or free to move where nothing resists; "saddle": balanced, but there is a way down that could
+        not be taken; "not_converged": neither
+    residual, tol : largest force or torque on a joint coordinate that is left, and what was asked for
+    lowest : lowest eigenvalue omega^2 of small motions, those that cost nothing apart
+    negative : how many eigenvalues are negative
+    flat : motions that cost nothing
+    flat_motions : these in words
+    saddles : the lowest eigenvalue omega^2 < 0 of each unstable equilibrium that was met on the way, and left
+    moved : how far a body is from where it started, at most
+    iterations : steps of Newton's method
+    """
+
+    linkage: Linkage = field(repr=False)
+    state: State
+    energy: float
+    status: Status
+    residual: float
+    tol: float
+    lowest: float
+    negative: int
+    flat: int
+    flat_motions: tuple[str, ...]
+    saddles: tuple[float, ...]
+    moved: float
+    iterations: int
+    problem: LinkageProblem = field(repr=False)
+    balance: LinkageBalance = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether this is a stable equilibrium."""
+        return self.status == "converged"
+
+    def __repr__(self) -> str:
+        return "\n".join([*report(self), *listed(self.flat_motions, "  flat      ")])
+
+
+@dataclass(frozen=True)
+class LinkageStability:
+    """Eigenvalues omega^2 of small motions about a position, and their motions.
+
+    Attributes
+    ----------
+    stiffness, damping, mass : (d, d) by the free coordinates
+    values, vectors : (d,), (d, d): K v = value M v, columns with v^T M v = 1
+    noise : (d,) what rounding makes of each value
+    """
+
+    stiffness: Array
+    damping: Array
+    mass: Array
+    values: Array
+    vectors: Array
+    noise: Array
+
+    @property
+    def is_flat(self) -> NDArray[np.bool_]:
+        """Which values are zero but for rounding."""
+        return np.abs(self.values) <= self.noise
+
+    @property
+    def is_negative(self) -> NDArray[np.bool_]:
+        """Which motions lead down."""
+        return self.values < -self.noise
+
+
+def linkage_stability(problem: LinkageProblem, balance: LinkageBalance) -> LinkageStability:
+    """Of an equilibrium, or of a position near one."""
+    stiffness, damping = problem.matrices(balance)
+    mass = problem.mass(balance.z, balance.tangent)
+    # rows and columns of unit mass: a thin body turns about itself with hardly any, and may not spoil the others
+    unit = 1.0 / np.sqrt(np.diag(mass))
+    root = np.linalg.cholesky(mass * unit[:, None] * unit)
+    scaled = np.linalg.solve(root, np.linalg.solve(root, stiffness * unit[:, None] * unit).T)
+    values, turned = np.linalg.eigh(0.5 * (scaled + scaled.T))
+    vectors = unit[:, None] * np.linalg.solve(root.T, turned)
+    turns = np.array([problem.coordinates[k].turns for k in balance.free], dtype=bool)
+    size = np.maximum(np.abs(np.diag(stiffness)), np.where(turns, balance.gross, 0.0))
+    largest = np.abs(values).max(initial=0.0)  # the eigensolver has that error
+    noise = ROUND_OFFS * EPS * np.maximum((np.abs(vectors).T @ np.sqrt(size)) ** 2, largest)
+    return LinkageStability(stiffness, damping, mass, values, vectors, noise)
+
+
+def find_linkage_equilibrium(
+    linkage: Linkage, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
+) -> LinkageEquilibrium:
+    """A stable equilibrium of a linkage under its forces; see `Linkage.equilibrium`."""
+    if tol is not None:
+        tol = checked(tol, "equilibrium.tol", above=0.0)
+    loaded = with_load(linkage, load, "equilibrium.load")
+    search = _Search(LinkageProblem(loaded, linkage.start() if start is None else start), tol)
+    status: Status = search.descend()
+    stable: LinkageStability | None = None
+    while status == "converged":
+        stable = linkage_stability(search.problem, search.balance)
+        if not stable.is_negative.any():
+            break
+        if len(search.saddles) == MOST_SADDLES or not search.leave(stable):
+            status = "saddle"
+            break
+        status, stable = search.descend(), None
+    return search.report(status, stable)
+
+
+class _Search:
+    """The way to an equilibrium: where it is, and what it has met."""
+
+    def __init__(self, problem: LinkageProblem, tol: float | None) -> None:
+        self.problem, self.given = problem, tol
+        self.balance = problem.balance(problem.begin)
+        self.begin = problem.state(problem.begin)
+        self.iterations = 0
+        self.saddles: list[float] = []
+        self.stiffness, _ = problem.matrices(self.balance)
+        refuse_fall(problem, self.balance, self.stiffness)
+
+    @property
+    def tol(self) -> float:
+        """What was asked for, or what rounding of the coordinates leaves."""
+        if self.given is not None:
+            return self.given
+        return ROUND_OFFS * EPS * self.problem.force_size(self.balance, self.stiffness)
+
+    def descend(self) -> Status:
+        """Until nothing pulls any more."""
+        while not self.balance.residual <= self.tol:
+            if self.iterations == MOST_ITERATIONS or not np.isfinite(self.balance.energy):
+                return "not_converged"
+            found = self._step()
+            if found is None:
+                return "not_converged"
+            self._take(found)
+            self.iterations += 1
+        return "converged"
+
+    def leave(self, stable: LinkageStability) -> bool:
+        """A small way down from a saddle, to the side where it leads deeper."""
+        mode = stable.vectors[:, int(stable.values.argmin())]
+        mode = mode / np.abs(mode / self.problem.units(self.balance)).max()
+        for step in WAY_DOWN:
+            sides = [found for sign in (1.0, -1.0) if (found := self._at(sign * step * mode)) is not None]
+            lowest = min(sides, key=lambda side: side.energy if np.isfinite(side.energy) else np.inf, default=None)
+            if lowest is not None and lowest.energy < self.balance.energy:
+                self.saddles.append(float(stable.values.min()))
+                self._take(lowest)
+                return True
+        return False
+
+    def report(self, status: Status, stable: LinkageStability | None) -> LinkageEquilibrium:
+        """What was found."""
+        problem, state = self.problem, self.problem.state(self.balance.z)
+        lowest, negative = np.nan, 0
+        motions: tuple[str, ...] = ()
+        if stable is not None:
+            kept = stable.values[~stable.is_flat]
+            lowest, negative = (float(kept[0]) if len(kept) else 0.0), int(stable.is_negative.sum())
+            motions = flat_motions(problem, self.balance, stable)
+        far = float(np.linalg.norm(state.position - self.begin.position, axis=1).max())
+        return LinkageEquilibrium(
+            problem.linkage, state, self.balance.energy, status, self.balance.residual, self.tol, lowest, negative, len(motions), motions,
+            tuple(self.saddles), far, self.iterations, problem, self.balance,
+        )  # fmt: skip
+
+    def _take(self, found: LinkageBalance) -> None:
+        self.balance = found
+        self.stiffness, _ = self.problem.matrices(found)
+
+    def _at(self, y: Array) -> LinkageBalance | None:
+        z = self.problem.moved(self.balance, y)
+        return None if z is None else self.problem.balance(z)
+
+    def _step(self) -> LinkageBalance | None:
+        """The next position with less energy, or with less residual where the energy cannot tell any more; None if there is none.
+
+        Eigenvalues of the stiffness become their magnitudes: from a saddle, too, the step leads down [dauphin2014].
+        """
+        if not np.isfinite(self.stiffness).all():
+            return None
+        unit = self.problem.units(self.balance)
+        values, axes = np.linalg.eigh(self.stiffness * unit[:, None] * unit)
+        size = np.abs(values).max(initial=0.0)
+        slope = axes.T @ (unit * self.balance.gradient)
+        p = -unit * (axes @ (slope / np.maximum(np.abs(values), FLOOR * size or 1.0)))
+        scale = min(1.0, MOST_STEP / np.abs(p / unit).max() if p.any() else 1.0)
+        predicted = float(self.balance.gradient @ p)
+        for _ in range(HALVINGS):
+            found = self._at(scale * p)
+            if found is not None and self._is_better(found, scale * predicted):
+                return found
+            scale *= 0.5
+        return None
+
+    def _is_better(self, found: LinkageBalance, predicted: float) -> bool:
+        before = self.balance
+        if not (np.isfinite(found.energy) and np.isfinite(found.residual)):
+            return False
+        noise = max(before.noise, found.noise)
+        if -predicted < noise and found.residual < before.residual:
+            return found.energy <= before.energy + 10.0 * noise
+        return found.energy <= before.energy + ENOUGH * predicted + noise
+
+
+def flat_motions(problem: LinkageProblem, balance: LinkageBalance, stable: LinkageStability) -> tuple[str, ...]:
+    """The motions that cost nothing, in words; those of single joints stand alone."""
+    space = balance.tangent @ stable.vectors[:, stable.is_flat]
+    names = [coordinate.name for coordinate in problem.coordinates]
+    return tuple(describe_motion(motion, names) for motion in simplest(space).T)

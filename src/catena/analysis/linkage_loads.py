@@ -1,0 +1,116 @@
+"""Loads on a linkage that statics can treat: constant ones, with a potential."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import CapabilityError, InputError
+from ..geometry import rotations
+from ..systems.linkage.joint_forces import Damper, JointForce, Load, SitePair, Spring, Torsion
+from ..systems.linkage.joint_form.motion import Link
+from ..systems.linkage.joint_form.motion import Node as NodeRow
+from ..systems.linkage.joint_form.nodes import BALL
+from ..systems.linkage.linkage import Linkage
+from ..systems.numbers import finite_numbers
+
+if TYPE_CHECKING:
+    from .linkage_problem import LinkageBalance, LinkageProblem
+
+Array = NDArray[np.float64]
+
+PARALLEL = 1e-12  # directions that differ by less are one
+STATIC = (Spring, SitePair, Torsion, Damper, Load)  # forces with a potential, and those that vanish at rest
+
+
+def check_forces(linkage: Linkage) -> None:
+    """Refuse forces that change with time, or of which nothing is known at rest."""
+    for number, force in enumerate(linkage.forces):
+        where = f"Linkage.forces[{number}]"
+        if not isinstance(force, STATIC):
+            raise CapabilityError(
+                f"{type(force).__name__} has no potential that statics knows of", where=where,
+                do="leave it out, or put a Spring, a Torsion or a constant Load in its place",
+            )  # fmt: skip
+        if isinstance(force, Load) and any(isinstance(part, str) for part in (*force.force, *force.torque)):
+            raise CapabilityError(
+                "a load that is given as text in t changes with time: there is no equilibrium to look for", where=where,
+                do="give it as numbers",
+            )  # fmt: skip
+
+
+def with_load(linkage: Linkage, load: ArrayLike | None, where: str) -> Linkage:
+    """The linkage with forces on the centres of mass: (n, 3), or (3,) for the last body."""
+    if load is None:
+        return linkage
+    given = np.asarray(load)
+    forces = np.zeros((linkage.count, 3))
+    if given.shape == (3,):
+        forces[-1] = finite_numbers(given, (3,), where=where)
+    else:
+        forces[:] = finite_numbers(given, (linkage.count, 3), where=where)
+    loads = [Load(j, force=tuple(force.tolist())) for j, force in enumerate(forces) if force.any()]
+    more: Sequence[JointForce] = (*linkage.forces, *loads)
+    return Linkage(linkage.bodies, linkage.joints, more, linkage.gravity, linkage.form)
+
+
+def load_energy(linkage: Linkage, position: Array, orientation: Array) -> float:
+    """-F.x of all constant forces, at the points where they act."""
+    total = 0.0
+    for force in linkage.forces:
+        if isinstance(force, Load):
+            point = position[force.body] + rotations.rotate(orientation[force.body], np.array(force.at))
+            total -= float(np.array(force.force, dtype=float) @ point)
+    return total
+
+
+def torque_weights(problem: LinkageProblem, z: Array) -> Array:
+    """w with the potential -w.z of all constant torques; one that turns in space has none, and is refused.
+
+    A torque has a potential where its body turns about one direction only: all hinges up to the ground are parallel, and no ball joint
+    is among them. What it has across that direction is borne by the hinges.
+    """
+    weights = np.zeros_like(z)
+    for number, force in enumerate(problem.linkage.forces):
+        if isinstance(force, Load) and np.array(force.torque, dtype=float).any():
+            hinges = _hinges(problem, force.body, z)
+            if hinges is None:
+                raise CapabilityError(
+                    f"the torque on body {force.body} has no potential: the body can turn about more than one direction",
+                    where=f"Linkage.forces[{number}].torque", do="give a pair of forces, or a Torsion of a joint",
+                )  # fmt: skip
+            for place, axis in hinges:
+                weights[place] += float(axis @ np.array(force.torque, dtype=float))
+    return weights
+
+
+def _hinges(problem: LinkageProblem, body: int, z: Array) -> list[tuple[int, Array]] | None:
+    """Place in z and axis in space, per unit of the coordinate, of all hinges that turn a body; None if they are not parallel."""
+    problem.motions(z)
+    found: list[tuple[int, Array]] = []
+    k = problem.layout.home[body]
+    while (node := problem.layout.nodes[k]) is not None:
+        if node.kind == BALL:
+            return None
+        if node.rates and node.turn != 0.0:
+            axis = problem.par.tree_nodes[k, NodeRow.S + 3 : NodeRow.S + 6].copy()
+            if found and np.linalg.norm(np.cross(axis, found[0][1])) > PARALLEL:
+                return None
+            found.append((int(problem.layout.links[k, Link.COORDINATE]), axis))
+        k = node.parent
+    return found
+
+
+def refuse_fall(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array) -> None:
+    """An error where a body floats, and nothing holds it against a force."""
+    size = np.abs(stiffness).max(initial=0.0)
+    for body, shift in problem.shifts(balance):
+        force, held = -shift.T @ balance.gradient, np.abs(stiffness @ shift).max()
+        if held <= PARALLEL * size and np.abs(force).max() > PARALLEL * (shift.T @ balance.gross).max():
+            raise InputError(
+                f"nothing holds body {body} and what hangs on it against the force {np.round(force, 12).tolist()}: it has no equilibrium",
+                where="Linkage.joints", do="join it to the ground, hold it by springs, or balance the forces",
+            )  # fmt: skip

@@ -1,0 +1,108 @@
+"""Natural frequencies and modes of a linkage about an equilibrium: `linkage.normal_modes()`.
+
+K v = omega^2 M v in the joint coordinates that are left free. Spins of round bodies on ball joints, and whatever else no force resists, have
+omega = 0: they are named, and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..geometry import rotations
+from ..systems.base import State
+from ..systems.linkage.linkage import Linkage
+from .linkage_coordinates import listed
+from .linkage_equilibrium import (
+    ROUND_OFFS,
+    LinkageEquilibrium,
+    LinkageStability,
+    find_linkage_equilibrium,
+    flat_motions,
+    linkage_stability,
+)
+from .linkage_problem import LinkageBalance, LinkageProblem
+from .modes import Modes
+
+Array = NDArray[np.float64]
+
+NOT_AT_REST = 1e-7  # of the forces that act: what may be left of them
+
+
+@dataclass(frozen=True, eq=False)
+class LinkageModes(Modes):
+    """Natural frequencies and modes of a linkage, the lowest first.
+
+    Attributes
+    ----------
+    system : the linkage, its angles counted as in the equilibrium
+    coordinates : names of the joint coordinates
+    joint_vectors : (k, coordinates) the modes in these, v^T M v = 1
+    zero_motions : the motions that cost nothing, in words; they are not among the modes
+    damping : (k,) v^T C v/(2 |omega|): what dampers take, as a part of the critical damping, where it is small; `linearise` has what is exact
+    """
+
+    coordinates: tuple[str, ...] = field(repr=False)
+    joint_vectors: Array = field(repr=False)
+    zero_motions: tuple[str, ...] = field(repr=False)
+    damping: Array = field(repr=False)
+
+    def __repr__(self) -> str:
+        lines = [super().__repr__(), *listed(self.zero_motions, "  free    ")]
+        if self.damping.any():
+            lines.append(
+                f"  damping up to {self.damping.max():.3g} of the critical one, left out of the frequencies: see linearise(state).eigenvalues()"
+            )
+        return "\n".join(lines)
+
+
+def find_linkage_modes(
+    linkage: Linkage, at: State | LinkageEquilibrium | None = None, count: int | None = None
+) -> LinkageModes:
+    """See `Linkage.normal_modes`."""
+    found = find_linkage_equilibrium(linkage) if at is None else at
+    if isinstance(found, LinkageEquilibrium):
+        problem, balance = found.problem, found.balance
+    else:
+        problem = LinkageProblem(linkage, found)
+        balance = problem.balance(problem.begin)
+    stable = linkage_stability(problem, balance)
+    check_rest(problem, balance, stable.stiffness, "normal_modes.at")
+    return _modes(problem, balance, stable, _count(count, len(balance.free)))
+
+
+def check_rest(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array, where: str) -> None:
+    """An error where forces are left."""
+    if not balance.residual <= NOT_AT_REST * problem.force_size(balance, stiffness):
+        raise InputError(
+            f"this is no equilibrium: a force or torque of {balance.residual:.3g} is left", where=where,
+            do="give linkage.equilibrium(start)",
+        )  # fmt: skip
+
+
+def _count(count: int | None, freedom: int) -> int:
+    if count is None:
+        return freedom
+    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 0 < count <= freedom:
+        raise InputError(f"count = {count!r}", where="normal_modes.count", do=f"give a number from 1 to {freedom}")
+    return int(count)
+
+
+def _modes(problem: LinkageProblem, balance: LinkageBalance, stable: LinkageStability, count: int) -> LinkageModes:
+    kept = np.flatnonzero(~stable.is_flat)[:count]
+    values, vectors = stable.values[kept], stable.vectors[:, kept]
+    omega = np.sign(values) * np.sqrt(np.abs(values))
+    whole = (balance.tangent @ vectors).T
+    state = problem.state(balance.z)
+    moved = np.einsum("nir,kr->kni", problem.body_motions(balance.z), whole)
+    back = rotations.to_matrix(state.orientation).swapaxes(1, 2)
+    given = np.concatenate([np.einsum("nij,knj->kni", back, part) for part in np.split(moved, 2, axis=2)], axis=2)
+    taken = np.einsum("ik,ij,jk->k", vectors, stable.damping, vectors) / np.maximum(2.0 * np.abs(omega), 1e-300)
+    motions = flat_motions(problem, balance, stable)
+    return LinkageModes(
+        problem.linkage, state, omega, given, len(motions), "dense", 0.5 * stable.noise[kept] / np.abs(values) / ROUND_OFFS,
+        tuple(coordinate.name for coordinate in problem.coordinates), whole, motions, taken,
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""Kernels of a view on their own, outside of the loop: plain Python where a system is small, compiled where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from ..kernels import views
+from ..kernels.marks import Filling, Kernel, Numbers, Slot
+from ..kernels.views import View
+from ..methods.base import Stepper
+from ..systems.base import System
+from . import bounds, cache, collector, headers
+from .arrays import Arrays
+from .plain_python import interpreted
+
+PAR = -1  # among the dimensions of arguments: where `par` stands
+
+
+class SingleKernels:
+    """Kernels of one view of a system that work on the same arrays.
+
+    Parameters
+    ----------
+    system, view : whose kernels
+    fills : slots that the view does not fill
+    scratch : arrays of `par` beyond those of the view
+
+    Attributes
+    ----------
+    arrays : parameters and scratch by name, as the kernels see them
+    """
+
+    def __init__(
+        self, system: System, view: View, *, fills: Mapping[Slot, Filling], scratch: Mapping[str, Numbers]
+    ) -> None:
+        self._title, self._fills = system.title, {**view.fills, **fills}
+        self._found = Arrays.of(system, view, Stepper(views.step, np.zeros((1, 1)), 0, 0, scratch=dict(scratch)))
+        self.arrays = self._found.fresh()
+
+    def function(self, kernel: Kernel, dimensions: Sequence[int], *, compiled: bool) -> Callable[..., None]:
+        """A kernel, or what fills a slot, as a function of all its arguments but `par`.
+
+        Parameters
+        ----------
+        kernel : it returns nothing
+        dimensions : of each argument, all float64 arrays; PAR where `par` stands
+        """
+        parts = collector.collect(kernel, self._fills)
+        used = self._found.used_by(parts)
+        title = f"{parts[-1].name} of {self._title}"
+        if compiled:
+            arguments = [headers.parameters_type(used.types) if d == PAR else headers.array_type(d) for d in dimensions]
+            entry = headers.cpu_function("types.void", arguments)
+            checked = bounds.are_wanted()
+            text = headers.module_text(title, parts, used.types, header=headers.CPU, entry=entry, checked=checked)
+            module = cache.load(text, title)
+        else:
+            text = headers.module_text(title, parts, used.types, header=headers.PYTHON, entry="@_fn")
+            module = interpreted(text)
+        par = module.Parameters(**{name: self.arrays[name] for name in used.together})
+        return partial(_with_par, module.advance, par, list(dimensions).index(PAR))
+
+
+def _with_par(function: Callable[..., None], par: object, place: int, *arguments: Numbers) -> None:
+    function(*arguments[:place], par, *arguments[place:])

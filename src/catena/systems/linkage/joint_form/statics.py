@@ -1,0 +1,127 @@
+"""Generalised forces of a tree, and their derivatives by the positions and the rates of its joints, without solving for anything.
+
+With everything accelerated by xdot the joints of a tree are asked for S^T F - tau (`slopes`), which vanishes in a motion. Here it is found for
+two choices of xdot: the accelerations of the motion, and none at all. In the first case its derivatives are the matrices of the
+linearised equations, M dudot + B du + A dphi = 0. In the second, and at rest, it is minus the force on each joint coordinate, the slope of the
+potential energy, and its derivatives are the stiffness: the second derivatives of that energy, but for turns of a ball, which do not
+commute; there the symmetric part is the one along the exponential map.
+"""
+
+from __future__ import annotations
+
+from ....geometry.vectors import ZERO, add3, load3, store3
+from ....kernels.marks import slot
+from .kernels import accelerate, apply_forces, freedoms, handed, weigh_nodes
+from .loop_slopes import change_row
+from .loops import Row, pull_along, write_row
+from .motion import BALL, Link, Node, place_nodes
+from .slopes import change_all, gather_wrenches, note_base, note_forces
+
+
+@slot
+def hold_rows(z, par):
+    """Add the forces of known multipliers that hold closed loops to APPLIED."""
+
+
+@slot
+def change_rows(z, par):
+    """Add what these forces change by to APPLIED."""
+
+
+def find_push(z, par, out):
+    """out: the force on each joint coordinate at rest, -dV/dphi; those of node i begin at par.newton_rows[i]."""
+    rest(z, par)
+    gather_push(par)
+    for i in range(1, par.tree_links.shape[0]):
+        for k in range(freedoms(par.tree_links[i])):
+            out[par.newton_rows[i] + k] = par.tree_nodes[i, Node.E + k]
+
+
+def find_stiffness(z, par, out):
+    """out[0]: d^2 V/dphi^2 at rest, with the forces of the multipliers; out[1], where there is one: what the force loses by each rate."""
+    rest(z, par)
+    hold_rows(z, par)
+    fill_matrices(z, par, out)
+
+
+def find_motion(z, par, out):
+    """out[0] = A and out[1] = B of M dudot + B du + A dphi = 0 about the motion of a tree."""
+    accelerate(z, par)
+    fill_matrices(z, par, out)
+
+
+def rest(z, par):
+    """What acts on the nodes, and no acceleration."""
+    place_nodes(z, par)
+    weigh_nodes(par)
+    apply_forces(z, par)
+    for i in range(par.tree_links.shape[0]):
+        n = par.tree_nodes[i]
+        store3(n, Node.UDOT, ZERO)
+        store3(n, Node.XDOT, ZERO)
+        store3(n, Node.XDOT + 3, ZERO)
+
+
+def fill_matrices(z, par, out):
+    """Derivatives of S^T F - tau, column by column."""
+    note_base(z, par)
+    note_forces(z, par)
+    gather_wrenches(par)
+    for j in range(1, par.tree_links.shape[0]):
+        for k in range(freedoms(par.tree_links[j])):
+            for which in range(out.shape[0]):
+                change_all(j, k, 1.0 - which, 1.0 * which, par)
+                change_rows(z, par)
+                gather_push(par)
+                for i in range(1, par.tree_links.shape[0]):
+                    for l in range(freedoms(par.tree_links[i])):
+                        out[which, par.newton_rows[i] + l, par.newton_rows[j] + k] = -par.tree_nodes[i, Node.E + l]
+
+
+def gather_push(par):
+    """E = TAU - S^T p, where p is APPLIED and what the nodes farther out hand on; from the tips inward."""
+    for i in range(1, par.tree_links.shape[0]):
+        n = par.tree_nodes[i]
+        for k in range(6):
+            n[Node.BIAS + k] = n[Node.APPLIED + k]
+    for i in range(par.tree_links.shape[0] - 1, 0, -1):
+        link = par.tree_links[i]
+        n = par.tree_nodes[i]
+        for k in range(freedoms(link)):
+            total = n[Node.TAU + k]
+            for a in range(6):
+                total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
+            n[Node.E + k] = total
+        if link[Link.PARENT] > 0:
+            above = par.tree_nodes[link[Link.PARENT]]
+            force = load3(n, Node.BIAS)
+            turns = 0.0 if link[Link.KIND] == BALL else 1.0
+            add3(above, Node.BIAS, force)
+            add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, turns, load3(n, Node.BIAS + 3)))
+
+
+def hold_kept_rows(z, par):
+    """`hold_rows` where loops are: the multipliers stand in par.tree_gradients."""
+    for i in range(par.tree_chart[0]):
+        r = par.tree_chart[1 + i]
+        row = par.tree_gradients[r]
+        strength = row[Row.MULTIPLIER]
+        write_row(z, r, par, row)
+        row[Row.MULTIPLIER] = strength
+        pull_along(r, row, strength, par)
+
+
+def change_kept_rows(z, par):
+    """`change_rows` where loops are."""
+    for i in range(par.tree_chart[0]):
+        r = par.tree_chart[1 + i]
+        change_row(z, r, par, par.newton_changed[i])
+        pull_along(r, par.newton_changed[i], par.tree_gradients[r, Row.MULTIPLIER], par)
+
+
+def hold_no_rows(z, par):
+    """A tree without loops."""
+
+
+def change_no_rows(z, par):
+    """A tree without loops."""
