@@ -9,7 +9,7 @@ import pytest
 
 import catena as ct
 import statics
-from catena.analysis import equilibrium
+from catena.analysis import equilibrium, uniform
 from catena.analysis.poses import Poses
 from catena.analysis.stability import stability
 from catena.analysis.static_problem import StaticProblem
@@ -247,19 +247,34 @@ def test_random_starts_give_no_false_equilibrium():
     assert counts["converged"] >= 5, counts
 
 
+def random_start(seed: int) -> tuple[ct.Chain, equilibrium.Equilibrium]:
+    """One of 200 starts: all ends, three screws, disturbed a little or out of all shape."""
+    right = ("free", "force", "clamped", "displaced")[seed % 4]
+    problem = helix(5, state=("helix", "near", "zigzag")[seed % 3], right=right, F=(4.0, 1.0, -1.0))
+    size = (0.02, 0.1, 0.3, 1.0)[seed // 4 % 4]
+    return problem.system, problem.system.equilibrium(statics.disturbed(problem.system, problem.start, size, seed))
+
+
+@pytest.mark.parametrize("seed", [64, 140])
+def test_links_are_relaxed_as_far_as_rounding_allows(seed, monkeypatch):
+    """Links that stand for themselves ended at 1.5 and 3.9 times tol, and were called lost, as long as 450 eps were good enough."""
+    assert random_start(seed)[1].converged
+    monkeypatch.setattr(uniform, "ROUNDED", 1e-13)
+    assert random_start(seed)[1].status == "not_converged"
+
+
 @pytest.mark.slow
 def test_two_hundred_random_starts_give_no_false_equilibrium():
+    """Nor is anything called lost that is all but at rest; a chain between held ends with a link of 3.9 sigma still creeps along."""
     counts: dict[str, int] = {}
     for seed in range(200):
-        right = ("free", "force", "clamped", "displaced")[seed % 4]
-        problem = helix(5, state=("helix", "near", "zigzag")[seed % 3], right=right, F=(4.0, 1.0, -1.0))
-        size = (0.02, 0.1, 0.3, 1.0)[seed // 4 % 4]
-        found = problem.system.equilibrium(statics.disturbed(problem.system, problem.start, size, seed))
+        chain, found = random_start(seed)
         counts[found.status] = counts.get(found.status, 0) + 1
         if found.converged:
-            residual, negative = verified(problem.system, found)
+            residual, negative = verified(chain, found)
             assert residual < max(1e-8, 10 * found.tol) and negative == 0, (seed, found)
-    assert counts["converged"] >= 100, counts
+        assert found.status != "not_converged" or found.residual > 1e6 * found.tol, (seed, found)
+    assert counts["converged"] >= 187 and counts.get("not_converged", 0) <= 1, counts
 
 
 # Long chains ---------------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ MOST_STEPS = 100
 HALVINGS = 30
 CALMER = 0.5  # of the gradient before: progress, where the energy cannot tell any more
 RESTING = 1e-11  # of the stiffness of a link times its length: a gradient that is none
+ROUNDED = 8.0 * float(np.finfo(float).eps)  # of the same: what rounding leaves, below which no step helps
 ALIKE = 1e-6  # relative positions and rotations that are taken for equal
 DISTANCES = 16  # tried along each direction
 KEPT = 256  # of the starts that are relaxed
@@ -54,7 +55,7 @@ def relaxing_step(
     d, q, moved = d.copy(), q.copy(), np.zeros(len(d), dtype=bool)
     gradient = values.gradient
     todo = np.flatnonzero(
-        np.abs(gradient).max(axis=1) > 0.01 * RESTING * length * np.abs(values.stiffness).max(axis=(1, 2))
+        np.abs(gradient).max(axis=1) > ROUNDED * length * np.abs(values.stiffness).max(axis=(1, 2))
     )
     eta = np.asarray(
         -np.linalg.solve(positive(values.stiffness[todo]), gradient[todo][:, :, None])[:, :, 0], dtype=float
