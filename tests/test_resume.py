@@ -300,6 +300,7 @@ for text in sys.argv[1:]:
     assert json.dumps(system_from(json.loads(text)).describe()) == text
 """
     mixed = ct.Switched(ct.Morse(5.0, 3.0, 1.1), 1.2, 2.0) + ct.BendTwist(9.0, 2.0, 1.0, (1, 0, 0))
+    mixed += ct.Elastic([[2.0 * (i == j) for j in range(6)] for i in range(6)], ([0.1, 0.2, 0.3], [0.3, 0.2, 1.0]))
     systems = [
         ct.problems.lagrange_top().system, ct.Chain([ct.Body.tetrahedron()] * 2, mixed), ct.problems.double_pendulum().system,
         ct.ScalingBody(ct.Body.box((1, 2, 3))), ct.problems.book().system, ct.problems.kepler().system,

@@ -70,6 +70,7 @@ from .systems.linkage.joints import (
 )
 from .systems.linkage.linkage import Linkage
 from .systems.orientations import euler_angles
+from .systems.potentials.elastic import Elastic
 from .systems.potentials.link_potentials import (
     BendTwist,
     GayBerne,
@@ -106,6 +107,7 @@ __all__ = [
     "Damper",
     "Dispersion",
     "Displaced",
+    "Elastic",
     "EnergyMomentum",
     "Equilibrium",
     "EquilibriumPath",

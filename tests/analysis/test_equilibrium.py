@@ -14,6 +14,7 @@ from catena.analysis.poses import Poses
 from catena.analysis.stability import stability
 from catena.analysis.static_problem import StaticProblem
 from catena.systems.chain import block_band, link_mechanics
+from catena.systems.potentials.link_set import LinkSet
 from statics import MIXED, REFERENCE, helix
 
 
@@ -80,14 +81,16 @@ def test_link_potentials_have_exact_slopes_and_tell_where_they_cannot():
     rod = ct.BendTwist(10.0, 2.0, 3.0, (1.1, 0.6, 0.4))
     chance = np.random.default_rng(2)
     d, q = chance.normal(size=(5, 3)), np.linalg.qr(chance.normal(size=(5, 3, 3)))[0]
-    slopes = link_mechanics.Bond(rod).slopes(d, q)
+    bond, constants = link_mechanics.Bond(LinkSet([rod]).groups[0]), np.tile(rod.table, (5, 1))
+    slopes = bond.slopes(d, q, constants)
     assert np.abs(slopes[:, :3, :3] + 10.0 * np.eye(3)).max() < 1e-14
-    rough = link_mechanics.Bond(rod)._differences(d, q)
+    rough = bond._differences(d, q, constants)
     assert np.abs(slopes - rough).max() < 1e-11 * np.abs(rough).max()
-    assert link_mechanics.Bond(rod).analytic
-    edged = link_mechanics.Bond(ct.LinkPotential("d2**2 + sqrt(d1**2)*d1 + Q11*d3**2"))
+    assert bond.analytic
+    corner = ct.LinkPotential("d2**2 + sqrt(d1**2)*d1 + Q11*d3**2")
+    edged = link_mechanics.Bond(LinkSet([corner]).groups[0])
     assert not edged.analytic
-    assert np.abs(edged.slopes(d, q)[:, 0, 0] + 2.0 * np.sign(d[:, 0])).max() < 1e-9
+    assert np.abs(edged.slopes(d, q, np.tile(corner.table, (5, 1)))[:, 0, 0] + 2.0 * np.sign(d[:, 0])).max() < 1e-9
 
 
 # References ----------------------------------------------------------------------------------------------------------------

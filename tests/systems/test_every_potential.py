@@ -24,6 +24,9 @@ EXAMPLES: dict[str, Any] = {
     "PotentialSum": LJ + ct.Harmonic(3.0, 1.1),
     "PairTable": ct.PairTable({("a", "a"): LJ}),
     "LinkPotential": ct.LinkPotential("k*(d1**2 + d2*d3) + 2*Q12*d1 - Q33", {"k": 1.5}),
+    "Elastic": ct.Elastic(
+        np.diag([2.0, 3.0, 4.0, 8.0, 9.0, 10.0]) + 0.5, ([0.2, -0.3, 0.4], [0.1, 0.2, 1.0]), frame="middle"
+    ),
     "BendTwist": ct.BendTwist(10.0, 2.0, 1.0, (0.1, 0.2, 1.0), (0.9, 0.1, 0.2, 0.3)),
 }
 DISTANCES = np.array([0.83, 0.97, 1.21, 1.7])

@@ -40,6 +40,8 @@ POTENTIALS = [
     ct.PairTable({("a", "a"): LJ, ("a", "b"): ct.WCA(1.0, 1.0), ("b", "b"): None}),
     ct.LinkPotential("k*(d1**2 + d2**2 + d3**2) + (1 - Q11)", {"k": 3.0}), ct.BendTwist(9.0, 2.0, 1.0, (1, 0, 0)),
     ct.GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0), LJ + ct.BendTwist(9.0, 2.0, 1.0, (1, 0, 0)),
+    ct.Elastic(np.eye(6), ([0.0, 0.0, 0.1], [0.0, 0.0, 1.0])),
+    LJ + ct.Elastic([np.eye(6)] * 2, ([[0.0, 0.0, 0.1]] * 2, [[0.0, 0.0, 1.0]] * 2), "exponential", "middle"),
 ]  # fmt: skip
 
 

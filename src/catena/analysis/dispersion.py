@@ -145,7 +145,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
 
 def _check_period(chain: Chain, cell: int, where: str) -> None:
     """Bodies and potentials must repeat from cell to cell, those at the ends apart, which may be cut."""
-    bodies, kinds = chain.alike.which, chain.interactions.kinds[1]
+    bodies, kinds = chain.alike.which, chain.interactions.alike_links[1]
     if chain.count > cell + 3:
         bodies, kinds = bodies[1:-1], kinds[1:-1]
     if (bodies[cell:] != bodies[:-cell]).any() or (kinds[cell:] != kinds[:-cell]).any():

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..geometry.rotations import to_matrix
 from ..systems.chain.chain import Chain
 from ..systems.chain.link_mechanics import LinkMechanics
-from ..systems.potentials.link_potentials import BendTwist
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of
 from .static_newton import MOST_STRAIN, positive
@@ -54,9 +52,7 @@ def relaxing_step(
     values = mechanics.values(d, q, links)
     d, q, moved = d.copy(), q.copy(), np.zeros(len(d), dtype=bool)
     gradient = values.gradient
-    todo = np.flatnonzero(
-        np.abs(gradient).max(axis=1) > ROUNDED * length * np.abs(values.stiffness).max(axis=(1, 2))
-    )
+    todo = np.flatnonzero(np.abs(gradient).max(axis=1) > ROUNDED * length * np.abs(values.stiffness).max(axis=(1, 2)))
     eta = np.asarray(
         -np.linalg.solve(positive(values.stiffness[todo]), gradient[todo][:, :, None])[:, :, 0], dtype=float
     )
@@ -88,12 +84,33 @@ def resting_poses(chain: Chain) -> Poses:
     if known is not None:
         return Poses.of_state(chain, known)
     mechanics = LinkMechanics(chain)
-    _, kind_of_link = chain.interactions.kinds
-    first = chain.interactions.kinds[0].tolist()
-    found = [resting_link(mechanics, link) for link in first]
-    d, q = (np.array([one[part] for one in found])[kind_of_link] for part in (0, 1))
+    first, kind_of_link = chain.interactions.alike_links
+    d, q, found = _said_to_rest(mechanics, first)
+    for k in np.flatnonzero(~found).tolist():
+        d[k], q[k] = resting_link(mechanics, int(first[k]))
     frame = chain.bodies[0].frame_matrix
-    return Poses.of_links(d, q, np.zeros(3), frame)
+    return Poses.of_links(d[kind_of_link], q[kind_of_link], np.zeros(3), frame)
+
+
+def _said_to_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """d and Q where potentials of links say that they rest, and for which of the links that is a stable place; all at once."""
+    interactions, frames = mechanics.chain.interactions, mechanics.frames
+    poses = [potential.resting_pose for potential in interactions.distinct_bonds]
+    unknown = np.full((1, 3), np.nan), np.eye(3)[None]
+    said = [unknown if pose is None else (pose[0].reshape(-1, 3), pose[1].reshape(-1, 3, 3)) for pose in poses]
+    which = interactions.arrays["link_which"][links]  # -1, where there is none: the last row
+    d, q = (np.concatenate([*(pose[part] for pose in said), unknown[part]])[which] for part in (0, 1))
+    found = np.isfinite(d[:, 0])
+    if interactions.has_pairs:
+        found &= np.array([interactions.pairs[j] is None for j in links.tolist()])
+    d[found] = np.einsum("nji,nj->ni", frames[links[found]], d[found])
+    q[found] = frames[links[found]].swapaxes(1, 2) @ q[found] @ frames[links[found] + 1]
+    if found.any():
+        length = float(np.median(np.linalg.norm(d[found], axis=1)))
+        d[found], q[found], rests = relaxed(mechanics, links[found], d[found], q[found], length)
+        stiffness = mechanics.values(d[found], q[found], links[found]).stiffness
+        found[found] = rests & (np.linalg.eigvalsh(stiffness)[:, 0] > -1e-9)
+    return d, q, found
 
 
 def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
@@ -145,10 +162,11 @@ def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
 def _known(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """Where the parts of a link potential say that they rest."""
     bond = mechanics.chain.interactions.bonds[link]
-    left, right = mechanics.frames[link : link + 2]
-    parts = [part for part in getattr(bond, "terms", (bond,)) if isinstance(part, BendTwist)]
-    d = [left.T @ np.array(part.d0) for part in parts]
-    q = [left.T @ to_matrix(part.q0) @ right for part in parts]
+    left, right = mechanics.frames[link], mechanics.frames[link + 1]
+    parts = [] if bond is None else getattr(bond.of_link(link), "terms", (bond.of_link(link),))
+    poses = [part.resting_pose for part in parts if part.resting_pose is not None]
+    d = [left.T @ pose[0] for pose in poses]
+    q = [left.T @ pose[1] @ right for pose in poses]
     return np.array(d).reshape(-1, 3), np.array(q).reshape(-1, 3, 3)
 
 
@@ -165,7 +183,7 @@ def _cube_rotations() -> Array:
 
 def uniform_link(chain: Chain, poses: Poses) -> tuple[Array, Array] | None:
     """d and Q if all links are of one kind and alike in these poses, else None."""
-    if len(chain.interactions.kinds[0]) > 1:
+    if len(chain.interactions.alike_links[0]) > 1:
         return None
     d, q = poses.d, poses.q
     size = np.linalg.norm(d, axis=1).max()

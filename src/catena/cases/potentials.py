@@ -49,6 +49,42 @@ class BendTwistTable(Table):
     q0: Quaternion = Field([1.0, 0.0, 0.0, 0.0], description="relative orientation at rest")
 
 
+def _depth(value: object) -> str:
+    """How deep lists are nested, as a tag; what is no list has none."""
+    count = 0
+    while isinstance(value, list) and value:
+        count, value = count + 1, value[0]
+    return f"<{count}>"
+
+
+Six = Annotated[list[float], Field(min_length=6, max_length=6)]
+SixBySix = Annotated[list[Six], Field(min_length=6, max_length=6)]
+Part: TypeAlias = Annotated[
+    Annotated[list[float], Tag("<1>")] | Annotated[list[list[float]], Tag("<2>")] | Annotated[list[list[list[float]]], Tag("<3>")],
+    Discriminator(lambda value: {"<2>": "<2>", "<3>": "<3>"}.get(_depth(value), "<1>")),
+]  # fmt: skip
+
+
+class ElasticTable(Table):
+    """An energy quadratic in six coordinates of the relative pose: rotation first, then translation."""
+
+    kind: Literal["Elastic"]
+    stiffness: Annotated[
+        Annotated[SixBySix, Tag("<2>")] | Annotated[list[SixBySix], Tag("<3>")],
+        Discriminator(lambda value: "<3>" if _depth(value) == "<3>" else "<2>"),
+    ] = Field(description="six rows of six numbers, symmetric; or that for each link")
+    rest: list[Part] = Field(
+        min_length=2, max_length=2,
+        description="rotation (coordinates, a quaternion or a matrix) and translation at rest; or rows of them, one for each link",
+    )  # fmt: skip
+    coordinates: Literal["cayley", "exponential"] = Field(
+        "cayley", description="of the rotation: 2 tan(phi/2) n, or phi n"
+    )
+    frame: Literal["first", "middle"] = Field(
+        "first", description="axes of the translation: of the first body, or half-way"
+    )
+
+
 class SwitchedTable(Table):
     """A potential that ends smoothly at r_cut."""
 
@@ -75,7 +111,15 @@ class PotentialSumTable(Table):
     terms: list[NESTED] = Field(min_length=1)
 
 
-WRITTEN = (PairPotentialTable, LinkPotentialTable, BendTwistTable, SwitchedTable, PairTableTable, PotentialSumTable)
+WRITTEN = (
+    PairPotentialTable,
+    LinkPotentialTable,
+    BendTwistTable,
+    ElasticTable,
+    SwitchedTable,
+    PairTableTable,
+    PotentialSumTable,
+)
 TABLES = tables_of(POTENTIALS, WRITTEN)
 AnyPotential: Any = Annotated[reduce(or_, TABLES), Field(discriminator="kind")]
 for _table in WRITTEN:

@@ -66,10 +66,12 @@ class Interactions:
             known: dict[int, Potential] = {}
             for j, given in enumerate(potential):
                 if id(given) not in known:
-                    known[id(given)] = _potential(given, f"Chain.potential[{j}]")
+                    known[id(given)] = _for_links(
+                        _potential(given, f"Chain.potential[{j}]"), None, f"Chain.potential[{j}]"
+                    )
             made = [known[id(given)] for given in potential]
         else:
-            made = [_potential(potential, "Chain.potential")] * links
+            made = [_for_links(_potential(potential, "Chain.potential"), links, "Chain.potential")] * links
         self.potentials = tuple(made)
         self._acting = Alike(self.potentials)
         distinct, which = self._acting.distinct, self._acting.which.tolist()
@@ -80,13 +82,28 @@ class Interactions:
         for j in self.kinds[0].tolist():
             if self.pairs[j] is not None:
                 self._check_particles(j)
-            if self.bonds[j] is not None:
-                self._check_torques(j)
+            bond = self.bonds[j]
+            if bond is not None and not all(body.moments.all() for body in self.bodies[j : j + 2]):
+                for link in [j] if bond.links is None else np.flatnonzero(self.kinds[1] == self.kinds[1][j]).tolist():
+                    self._check_torques(link, bond.of_link(link))
 
     @cached_property
     def kinds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Links between equal bodies with equal potentials are of one kind: the first link of each, the kind of each link."""
+        """Links between equal bodies with equal potentials are of one kind: the first link of each, the kind of each link.
+
+        A potential with constants for each link counts as one; `alike_links` tells its links apart.
+        """
         return alike_together(self.alike.which[:-1], self.alike.which[1:], self._acting.which)
+
+    @cached_property
+    def alike_links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Links that are equal in all: the first of each kind, and the kind of each link."""
+        if all(bond.links is None for bond in self.distinct_bonds):
+            return self.kinds
+        rows = [np.unique(group.table, axis=0, return_inverse=True)[1].ravel() for group in self.bond_set.groups]
+        first = [group.first for group in self.bond_set.groups]
+        equal = np.concatenate([[-1], *(row + start for row, start in zip(rows, first, strict=True))])
+        return alike_together(self.kinds[1], equal[self.arrays["link_which"] + 1] + 1)
 
     @property
     def smoothness(self) -> float:
@@ -121,12 +138,11 @@ class Interactions:
                 chain_forces.bond_energy: chain_forces.no_bond_energy,
                 chain_hessian.add_link_slopes: chain_hessian.no_link_slopes,
             }
-        bonds = LinkSet(self.distinct_bonds)
         return filled | {
             chain_forces.add_link_forces: chain_links.add_forces_of_links,
             chain_forces.bond_energy: chain_links.energy_of_link,
-            chain_links.link_force: bonds.kernel("link_force"),
-            chain_links.link_energy: bonds.kernel("link_energy"),
+            chain_links.link_force: self.bond_set.kernel("link_force"),
+            chain_links.link_energy: self.bond_set.kernel("link_energy"),
             chain_hessian.add_link_slopes: chain_link_slopes.add_slopes_of_links,
         }
 
@@ -154,9 +170,6 @@ class Interactions:
             places = body.principal_particles.positions[filled].reshape(-1, lanes, 3).transpose(0, 2, 1)
             particles[row[mine, None] + np.arange(len(places))] = places
             types[mine, : len(filled)] = types_of_bodies[mine][:, filled]
-        bonds: dict[Linkwise | None, int] = {bond: k for k, bond in enumerate(self.distinct_bonds)}
-        link_which = self._acting.each(lambda given: bonds.get(_bond_of(given), -1), np.int64)
-        distinct = self.distinct_bonds
         return {
             "count": counts,
             "row": row,
@@ -164,9 +177,16 @@ class Interactions:
             "types": types,
             "which": np.zeros((1, 1, 1), dtype=np.int64) if which is None else which,
             "pair": np.array(pairs.values, dtype=float),
-            "link_which": link_which,
-            "link": LinkSet(distinct).values,
+            "link_which": self._numbers_of_links(),
+            "link": self.bond_set.values,
         }
+
+    def _numbers_of_links(self) -> NDArray[np.int64]:
+        """Which of the link potentials acts at each link, as `bond_set` numbers them; -1: none."""
+        bonds: dict[Linkwise | None, int] = dict(zip(self.distinct_bonds, self.bond_set.numbers, strict=True))
+        found = self._acting.each(lambda given: bonds.get(_bond_of(given), -1), np.int64)
+        own = self._acting.each(lambda given: getattr(_bond_of(given), "links", None) is not None, np.bool_)
+        return found + np.where(own, np.arange(len(found)), 0)
 
     def describe(self) -> Json:
         """As a case writes it: one potential for all links, or a list."""
@@ -177,8 +197,14 @@ class Interactions:
 
     @property
     def distinct_bonds(self) -> list[Linkwise]:
+        """The different link potentials, in the order in which they first appear."""
         bonds = map(_bond_of, self._acting.distinct)
         return list(dict.fromkeys(bond for bond in bonds if bond is not None))
+
+    @cached_property
+    def bond_set(self) -> LinkSet:
+        """They as kernels, numbered."""
+        return LinkSet(self.distinct_bonds)
 
     @cached_property
     def _lanes(self) -> int:
@@ -237,10 +263,8 @@ class Interactions:
                 )  # fmt: skip
         self.between(link)  # a table must know all the types that meet
 
-    def _check_torques(self, link: int) -> None:
+    def _check_torques(self, link: int, bond: Linkwise) -> None:
         """Nothing may turn a body about an axis without moment of inertia; seen at some relative positions."""
-        bond = self.bonds[link]
-        assert bond is not None
         for angles, d in SOME_LINKS:
             q = rotations.to_matrix(rotations.from_euler(angles))
             found = bond.force(d, q)
@@ -266,6 +290,17 @@ def _potential(given: object, where: str) -> Potential:
             do="give one, such as LennardJones(5.0, 1.0), or one for each link",
         )
     return made
+
+
+def _for_links(potential: Potential, links: int | None, where: str) -> Potential:
+    """A potential, if it has constants for so many links, or for any; None: it is to act at one of them."""
+    bond = _bond_of(potential)
+    if bond is not None and bond.links not in (None, links):
+        raise InputError(
+            f"a potential with constants for {bond.links} links at {'one' if links is None else links}", where=where,
+            do="give it alone, for all links, with as many rows as there are links; of_link(j) is that of one",
+        )  # fmt: skip
+    return potential
 
 
 def _is_there(part: object) -> bool:

@@ -19,7 +19,6 @@ equilibrium there is no choice.) A pair of particles at X of a and Y of b, with 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from ...geometry import rotations
 from ...kernels import views
 from ..base import Array, State
-from ..potentials.link_potentials import Linkwise
+from ..potentials.link_set import LinkGroup
 from ..potentials.pairwise import at_once, interpreted
 from . import forces as chain_forces
 from .interactions import SOME_LINKS
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 MOST_PAIRS = 2**16  # taken at once
 STEP = 1e-100  # of an imaginary displacement: its square is nothing, so that no digit is lost
 GAP = 1e-3  # of differences of fourth order, relative to |d| and in radians: 1e-12 is left of what they cut off, and of round-off
+FEW_ROWS = 50  # of the constants of a kernel: as many of its links are asked whether it is analytic
 AGREES = 1e-6  # imaginary displacements against differences
 
 
@@ -54,6 +54,8 @@ class LinkValues(NamedTuple):
 class LinkMechanics:
     """What the links of a chain are worth at relative positions d (links, 3) and rotations Q (links, 3, 3) in principal axes.
 
+    Pairs of particles are computed kind by kind, link potentials kernel by kernel: links that differ in their constants only, at once.
+
     Parameters
     ----------
     chain : any chain; all its potentials have derivatives, exact ones but where a link potential branches
@@ -62,45 +64,53 @@ class LinkMechanics:
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
         self._pairs = Pairs(chain)
-        self._bonds = {bond: Bond(bond) for bond in chain.interactions.distinct_bonds}
+        self._bonds = [Bond(group) for group in chain.interactions.bond_set.groups]
+        self._which = chain.interactions.arrays["link_which"].astype(np.int64)
         self.frames = chain.alike.each(lambda body: body.frame_matrix)
-
-    @cached_property
-    def kinds(self) -> list[NDArray[np.int64]]:
-        """The links of each kind: those between equal bodies with equal potentials."""
-        _, kind_of_link = self.chain.interactions.kinds
-        return [np.flatnonzero(kind_of_link == kind) for kind in range(int(kind_of_link.max()) + 1)]
 
     def values(self, d: Array, q: Array, links: NDArray[np.int64] | None = None) -> LinkValues:
         """Of all links, or of those with these numbers: row k of d and q is link `links[k]`, which may come more than once."""
-        _, kind_of_link = self.chain.interactions.kinds
         numbers = np.arange(len(d)) if links is None else links
         found = LinkValues(np.zeros(len(d)), np.zeros((len(d), 6)), np.zeros((len(d), 6, 6)))
         with np.errstate(all="ignore"):
-            for kind in np.unique(kind_of_link[numbers]).tolist():
-                rows = np.flatnonzero(kind_of_link[numbers] == kind)
-                link = int(numbers[rows[0]])
-                if self.chain.interactions.pairs[link] is not None:
-                    self._pairs.add(link, rows, d, q, found)
-                bond = self.chain.interactions.bonds[link]
-                if bond is not None:
-                    self._add_bond(self._bonds[bond], link, rows, d, q, found)
+            if self.chain.interactions.has_pairs:
+                self._add_pairs(numbers, d, q, found)
+            which = self._which[numbers]
+            for bond in self._bonds:
+                rows = np.flatnonzero((which >= bond.group.first) & (which < bond.group.end))
+                if rows.size:
+                    self._add_bond(bond, which[rows], numbers[rows], rows, d, q, found)
         return found
 
-    def _add_bond(self, bond: Bond, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues) -> None:
-        """A link potential, in the axes in which the bodies were given: g_u = -Q^T f, g_t = -c."""
-        left, right = self.frames[link : link + 2]
-        given, turned = d[rows] @ left.T, left @ q[rows] @ right.T
-        found.energy[rows] += bond.potential.energies(given, turned)
-        force = bond.forces(given, turned)
-        if force is None:
-            force = bond.potential.forces(given, turned)
+    def _add_pairs(self, numbers: NDArray[np.int64], d: Array, q: Array, found: LinkValues) -> None:
+        kind_of_row = self.chain.interactions.kinds[1][numbers]
+        for kind in np.unique(kind_of_row).tolist():
+            rows = np.flatnonzero(kind_of_row == kind)
+            link = int(numbers[rows[0]])
+            if self.chain.interactions.pairs[link] is not None:
+                self._pairs.add(link, rows, d, q, found)
+
+    def _add_bond(
+        self,
+        bond: Bond,
+        which: NDArray[np.int64],
+        links: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        d: Array,
+        q: Array,
+        found: LinkValues,
+    ) -> None:
+        """Link potentials, in the axes in which the bodies were given: g_u = -Q^T f, g_t = -c."""
+        left, right = self.frames[links], self.frames[links + 1]
+        given, turned = np.einsum("nij,nj->ni", left, d[rows]), left @ q[rows] @ right.swapaxes(1, 2)
+        constants = bond.group.table[which - bond.group.first]
         to_right = np.zeros(
             (len(rows), 6, 6)
         )  # (dd, dtheta) by the displacement of the right body, in its principal axes
         to_right[:, :3, :3], to_right[:, 3:, 3:] = turned @ right, right
-        slope = to_right.swapaxes(1, 2) @ bond.slopes(given, turned) @ to_right
-        found.gradient[rows] -= np.einsum("nij,ni->nj", to_right, force)
+        slope = to_right.swapaxes(1, 2) @ bond.slopes(given, turned, constants) @ to_right
+        found.energy[rows] += bond.energies(given, turned, constants)
+        found.gradient[rows] -= np.einsum("nij,ni->nj", to_right, bond.forces(given, turned, constants))
         found.stiffness[rows] -= 0.5 * (slope + slope.swapaxes(1, 2))
 
 
@@ -155,56 +165,83 @@ class Pairs:
 
 
 def _or_nan(kernel: Any, *arguments: Any) -> float:
+    return _numbers_or_nan(kernel, 1, *arguments)[0]
+
+
+def _numbers_or_nan(kernel: Any, count: int, *arguments: Any) -> tuple[float, ...]:
+    """What a kernel returns, one number or several; nan where it is not defined."""
     try:
-        return float(kernel(*arguments))
+        found = kernel(*arguments)
     except (ZeroDivisionError, ValueError, OverflowError):
-        return np.nan
+        return (np.nan,) * count
+    return found if isinstance(found, tuple) else (found,)
 
 
 class Bond:
-    """A link potential, and its forces by relative position and rotation.
+    """Link potentials of one kernel: energies, forces and their slopes by relative position and rotation, of links with constants (links, k).
 
-    They are exact, by imaginary displacements [squire1998], where V is analytic. Where it is not (it has |x|, or branches), imaginary
+    Slopes are exact, by imaginary displacements [squire1998], where V is analytic. Where it is not (it has |x|, or branches), imaginary
     parts are lost or refused: then differences of fourth order are taken. Some relative positions tell which it is.
     """
 
-    def __init__(self, potential: Linkwise) -> None:
-        self.potential = potential
-        self._force = interpreted(potential.kernel("link_force"), np)
-        self._par = SimpleNamespace(link=potential.values.tolist())
+    def __init__(self, group: LinkGroup) -> None:
+        self.group = group
+        self._energy, self._force = ((interpreted(part, np), interpreted(part)) for part in (group.energy, group.force))
+        some = group.table[:: max(1, len(group.table) // FEW_ROWS)]
         d = np.array([position for _, position in SOME_LINKS])
         q = rotations.to_matrix(rotations.from_euler([angles for angles, _ in SOME_LINKS]))
-        self.analytic = self._is_analytic(d, q)
+        places = [np.tile(part.reshape(len(d), -1), (len(some), 1)) for part in (d, q)]
+        self.analytic = self._is_analytic(places[0], places[1].reshape(-1, 3, 3), np.repeat(some, len(d), axis=0))
 
-    def forces(self, d: Array, q: Array) -> Array | None:
-        """f and c, (links, 6), also of complex d and q; None where the kernel takes one number at a time."""
+    def energies(self, d: Array, q: Array, constants: Array) -> Array:
+        """V, (links,); nan where it is not defined."""
+        found = self._at(self._energy, 1, d, q, constants)[:, 0]
+        return np.where(np.isfinite(found), found, np.nan)
+
+    def forces(self, d: Array, q: Array, constants: Array) -> Array:
+        """f and c, (links, 6)."""
+        return self._at(self._force, 6, d, q, constants)
+
+    def slopes(self, d: Array, q: Array, constants: Array) -> Array:
+        """(f, c) by (dd, dtheta), (links, 6, 6)."""
+        return self._imaginary(d, q, constants) if self.analytic else self._differences(d, q, constants)
+
+    def _at(self, kernel: tuple[Any, Any], width: int, d: Array, q: Array, constants: Array) -> Array:
+        """What a kernel gives, (links, width): by one call, or link by link where it takes one number at a time."""
+        found = self._at_once(kernel[0], d, q, constants)
+        if found is not None:
+            return found
+        arguments = np.concatenate([d, q.reshape(-1, 9)], axis=1).tolist()
+        pars = (SimpleNamespace(link=row) for row in constants.tolist())
+        each = [_numbers_or_nan(kernel[1], width, *row, 0, par) for row, par in zip(arguments, pars, strict=True)]
+        return np.array(each, dtype=float).reshape(-1, width)
+
+    def _at_once(self, kernel: Any, d: Array, q: Array, constants: Array) -> Array | None:
         try:
             with np.errstate(all="ignore"):
-                found = self._force(*d.T, *q.reshape(-1, 9).T, self._par)
-        except (TypeError, ValueError):
+                found = kernel(*d.T, *q.reshape(-1, 9).T, 0, SimpleNamespace(link=constants.T))
+        except (TypeError, ValueError):  # a branch takes one number
             return None
-        return np.stack([np.broadcast_to(part, len(d)) for part in found], axis=1)
+        parts = found if isinstance(found, tuple) else (found,)
+        return np.stack([np.broadcast_to(part, len(d)) for part in parts], axis=1)
 
-    def slopes(self, d: Array, q: Array) -> Array:
-        """(f, c) by (dd, dtheta), (links, 6, 6)."""
-        return self._imaginary(d, q) if self.analytic else self._differences(d, q)
-
-    def _is_analytic(self, d: Array, q: Array) -> bool:
-        if self.forces(d.astype(complex), q.astype(complex)) is None:
+    def _is_analytic(self, d: Array, q: Array, constants: Array) -> bool:
+        if self._at_once(self._force[0], d.astype(complex), q.astype(complex), constants) is None:
             return False
-        exact, rough = self._imaginary(d, q), self._differences(d, q)
+        exact, rough = self._imaginary(d, q, constants), self._differences(d, q, constants)
         known = np.isfinite(rough).all(axis=(1, 2))
-        return bool(known.any() and (np.abs(exact - rough) <= AGREES * np.abs(rough).max())[known].all())
+        size = np.abs(rough).max(axis=(1, 2), initial=0.0)[:, None, None]
+        return bool(known.any() and (np.abs(exact - rough) <= AGREES * size)[known].all())
 
-    def _imaginary(self, d: Array, q: Array) -> Array:
+    def _imaginary(self, d: Array, q: Array, constants: Array) -> Array:
         slopes = np.zeros((len(d), 6, 6))
         for i, e in enumerate(np.eye(6)):
-            found = self.forces(d + 1j * STEP * e[:3], q + 1j * STEP * (q @ hat(e[3:])))
+            found = self._at_once(self._force[0], d + 1j * STEP * e[:3], q + 1j * STEP * (q @ hat(e[3:])), constants)
             assert found is not None
             slopes[:, :, i] = found.imag / STEP
         return slopes
 
-    def _differences(self, d: Array, q: Array) -> Array:
+    def _differences(self, d: Array, q: Array, constants: Array) -> Array:
         length = np.linalg.norm(d, axis=1)
         gap = GAP * np.where(length > 0.0, length, 1.0)[:, None]
         slopes = np.zeros((len(d), 6, 6))
@@ -212,8 +249,8 @@ class Bond:
             turn = q @ hat(e[3:])
             h = gap if i < 3 else np.full_like(gap, GAP)
             near, far = (
-                self.potential.forces(d + k * h * e[:3], q + k * h[:, :, None] * turn)
-                - self.potential.forces(d - k * h * e[:3], q - k * h[:, :, None] * turn)
+                self.forces(d + k * h * e[:3], q + k * h[:, :, None] * turn, constants)
+                - self.forces(d - k * h * e[:3], q - k * h[:, :, None] * turn, constants)
                 for k in (1.0, 2.0)
             )
             slopes[:, :, i] = (8.0 * near - far) / (12.0 * h)

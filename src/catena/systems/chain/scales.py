@@ -17,6 +17,7 @@ from ...errors import InputError
 from ...expressions import parse, to_sympy
 from ..base import State
 from ..body import Body
+from ..potentials.elastic import Elastic
 from ..potentials.link_potentials import (
     POSITION,
     ROTATION,
@@ -106,9 +107,10 @@ def scales_of(chain: Chain, length: float | None, mass: float | None, time: floa
     energy = M * (L / tau) ** 2
     bodies = {body: _body(body, L, M) for body in dict.fromkeys(chain.bodies)}
     potentials = {potential: in_units(potential, L, energy) for potential in dict.fromkeys(chain.potentials)}
+    scaled = [potentials[potential] for potential in chain.potentials]
     plain = type(chain)(
         [bodies[body] for body in chain.bodies],
-        [potentials[potential] for potential in chain.potentials],
+        scaled[0] if len(potentials) == 1 else scaled,
         _end(chain.left, L, energy / L),
         _end(chain.right, L, energy / L),
         (chain.gravity * (tau * tau / L)).tolist(),
@@ -252,6 +254,14 @@ def _(potential: MixedPotential, length: float, energy: float) -> MixedPotential
 def _(potential: BendTwist, length: float, energy: float) -> BendTwist:
     stretch, d0 = potential.stretch * length**2 / energy, tuple(x / length for x in potential.d0)
     return BendTwist(stretch, potential.bend / energy, potential.twist / energy, d0, potential.q0)
+
+
+@in_units.register
+def _(potential: Elastic, length: float, energy: float) -> Elastic:
+    unit = np.array([1.0, 1.0, 1.0, length, length, length])
+    turn, shift = map(np.asarray, potential.rest)
+    stiffness = np.asarray(potential.stiffness) * unit[:, None] * unit / energy
+    return Elastic(stiffness, (turn, shift / length), potential.coordinates, potential.frame)
 
 
 @in_units.register

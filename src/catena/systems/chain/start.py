@@ -199,7 +199,7 @@ def undefined_link(chain: Chain, state: State) -> str:
     for j, bond in enumerate(chain.interactions.bonds):
         if bond is not None:
             d, q = matrices[j].T @ (state.position[j + 1] - state.position[j]), matrices[j].T @ matrices[j + 1]
-            if not np.isfinite(bond.energy(d, q)):
+            if not np.isfinite(bond.of_link(j).energy(d, q)):
                 return f"start, link {j}"
         for x, row in zip(placed[j], chain.interactions.between(j), strict=True):
             for y, potential in zip(placed[j + 1], row, strict=True):

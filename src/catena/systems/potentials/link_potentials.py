@@ -65,9 +65,28 @@ class Linkwise:
         return math.inf
 
     @property
+    def links(self) -> int | None:
+        """How many links, one after the other, it has constants for; None: the same ones for any link."""
+        return None
+
+    def of_link(self, link: int) -> Linkwise:
+        """What acts at one link."""
+        return self
+
+    @property
+    def resting_pose(self) -> tuple[Array, Array] | None:
+        """d (3,) and Q (3, 3) where it says that it rests, or (links, 3) and (links, 3, 3); None if it does not say."""
+        return None
+
+    @property
+    def table(self) -> Array:
+        """The constants, a row of them for each link: (1, width), or (links, width)."""
+        return np.array([self.constants], dtype=float)
+
+    @property
     def values(self) -> Array:
         """The constants, for par.link; never empty."""
-        return np.array(self.constants or [0.0])
+        return self.table.ravel() if self.table.size else np.zeros(1)
 
     def kernel(self, name: LinkKernel) -> Written:
         """link_energy(d1, .., q11, .., q33, par) -> V; link_force(...) -> (f1, f2, f3, c1, c2, c3)."""
@@ -91,7 +110,7 @@ class Linkwise:
             )  # fmt: skip
         try:
             result = interpreted(self.kernel(name))(
-                *position.tolist(), *matrix.ravel().tolist(), SimpleNamespace(link=self.values.tolist())
+                *position.tolist(), *matrix.ravel().tolist(), SimpleNamespace(link=self._one_row().tolist())
             )
         except (ZeroDivisionError, ValueError, OverflowError):
             result = math.nan if name == "link_energy" else (math.nan,) * 6
@@ -114,13 +133,21 @@ class Linkwise:
         return forces
 
     def _at_once(self, name: LinkKernel, d: Array, rotation: Array) -> list[Array] | None:
-        kernel, par = interpreted(self.kernel(name), np), SimpleNamespace(link=self.values.tolist())
+        kernel, par = interpreted(self.kernel(name), np), SimpleNamespace(link=self._one_row().tolist())
         try:
             with np.errstate(all="ignore"):
                 found = kernel(*d.T, *rotation.reshape(-1, 9).T, par)
         except (TypeError, ValueError):  # a branch takes one number
             return None
         return [np.broadcast_to(part, len(d)) for part in (found if isinstance(found, tuple) else (found,))]
+
+    def _one_row(self) -> Array:
+        if self.links is not None:
+            raise InputError(
+                f"this {type(self).__name__} is one for each of {self.links} links", where=type(self).__name__,
+                do="ask that of one of them: of_link(j)",
+            )  # fmt: skip
+        return self.table[0]
 
     def describe(self) -> dict[str, Json]:
         """As a case writes it: JSON that `potential_from` turns back into the same potential."""
@@ -270,6 +297,10 @@ class BendTwist(Linkwise):
         turned = to_matrix(self.q0) * weights
         return (self.stretch, *self.d0, self.bend + 0.5 * self.twist, *turned.ravel().tolist())
 
+    @property
+    def resting_pose(self) -> tuple[Array, Array]:
+        return np.array(self.d0), to_matrix(self.q0)
+
     def part(self, name: LinkKernel) -> Kernel:
         return {"link_energy": link_kernels.bend_twist_energy, "link_force": link_kernels.bend_twist_force}[name]
 
@@ -336,10 +367,24 @@ class LinkSum(Linkwise):
     def __post_init__(self) -> None:
         nested = [term.terms if isinstance(term, LinkSum) else (term,) for term in self.terms]
         object.__setattr__(self, "terms", tuple(term for terms in nested for term in terms))
+        counts = sorted({term.links for term in self.terms if term.links is not None})
+        if len(counts) > 1:
+            raise InputError(
+                f"potentials for {' and for '.join(map(str, counts))} links do not add", where="potential",
+                do="give all of them as many links",
+            )  # fmt: skip
 
     @property
-    def constants(self) -> tuple[float, ...]:
-        return tuple(constant for term in self.terms for constant in term.constants)
+    def links(self) -> int | None:
+        return next((term.links for term in self.terms if term.links is not None), None)
+
+    def of_link(self, link: int) -> Linkwise:
+        return LinkSum(tuple(term.of_link(link) for term in self.terms))
+
+    @property
+    def table(self) -> Array:
+        tables = [term.table for term in self.terms]
+        return np.hstack([np.broadcast_to(one, (self.links or 1, one.shape[1])) for one in tables])
 
     @property
     def smoothness(self) -> float:
@@ -354,7 +399,7 @@ class LinkSum(Linkwise):
         for number, term in enumerate(self.terms):
             uses.append((f"term{number}", term.part(name)))
             lines.append(f"    v{number} = term{number}({ARGUMENTS}, at + {width}, par)")
-            width += len(term.constants)
+            width += term.table.shape[1]
         found = [f"v{number}" for number in range(len(self.terms))]
         sums = [" + ".join(f"{v}[{k}]" for v in found) for k in range(6)]
         result = " + ".join(found) if name == "link_energy" else f"({', '.join(sums)})"
