@@ -116,7 +116,29 @@ def whirl() -> Problem:
     return Problem("whirl", system, system.start(q=[0.6, 0.1, 0.0, 0.3], p=[-0.2, 0.5, 0.4, 0.7]), 0.05)
 
 
-EXTRA = {"trough": trough, "whirl": whirl}
+def driven_pendulum() -> Problem:
+    """A pendulum pushed by a torque that depends on the time."""
+    system = ct.Hamiltonian("p**2/2 - cos(q) - a*q*sin(w*t)", parameters={"a": 0.3, "w": 1.7})
+    return Problem("driven_pendulum", system, system.start(q=1.0, p=0.2), 0.1)
+
+
+def mathieu() -> Problem:
+    """Mathieu's equation: a spring whose stiffness swings."""
+    system = ct.Hamiltonian("p**2/2 + k*q**2/2", parameters={"a": 1.3, "b": 0.4, "k": "a - 2*b*cos(2*t)"})
+    return Problem("mathieu", system, system.start(q=1.0, p=0.0), 0.1)
+
+
+def forced_chain() -> Problem:
+    """Three masses and four springs between walls, the last mass shaken."""
+    system = ct.Hamiltonian(
+        "(p1**2 + p2**2 + p3**2)/2 + (q1**2 + (q2 - q1)**2 + (q3 - q2)**2 + q3**2)/2 - f*q3*cos(w*t)",
+        ["q1", "q2", "q3"], ["p1", "p2", "p3"], {"f": 0.7, "w": 1.9},
+    )  # fmt: skip
+    return Problem("forced_chain", system, system.start(q=[0.3, -0.2, 0.1], p=[0.1, 0.4, -0.2]), 0.1)
+
+
+DRIVEN = {"driven_pendulum": driven_pendulum, "mathieu": mathieu, "forced_chain": forced_chain}
+EXTRA = {"trough": trough, "whirl": whirl, **DRIVEN}
 
 
 # Running uncompiled and compiled --------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "a coordinate that is nan": (lambda: kepler().start(q=[np.nan, 0], p=[0, 1]), "is not finite"),
     "a momentum that is infinite": (lambda: kepler().start(q=[1, 0], p=[0, np.inf]), "is not finite"),
     "a parameter that is nan": (lambda: ct.Hamiltonian("k*q*p", parameters={"k": np.nan}), "nan is not finite"),
-    "a parameter that is a text": (lambda: ct.Hamiltonian("k*q*p", parameters={"k": "a"}), "is not a number"),
+    "a parameter that is a text": (lambda: ct.Hamiltonian("k*q*p", parameters={"k": "a"}), "unknown name a"),
     "a missing parameter": (lambda: ct.Hamiltonian("k*q*p"), "unknown name k"),
     "an unknown parameter": (lambda: ct.problems.harmonic().system.with_parameters(w=1.0), "no parameter 'w'"),
     "parameters without an energy": (lambda: ct.problems.harmonic(m=0.0), "not defined for the parameters"),

@@ -86,6 +86,7 @@ from .systems.potentials.pair_potentials import (
     Switched,
     Yukawa,
 )
+from .systems.sampled import Sampled
 from .systems.scaling.scaling_body import ScalingBody
 from .systems.top.attitude import Gravity
 from .systems.top.top import Top
@@ -151,6 +152,7 @@ __all__ = [
     "Rod",
     "RodLimit",
     "Run",
+    "Sampled",
     "ScalingBody",
     "Screw",
     "Section",

@@ -16,6 +16,7 @@ import catena as ct
 def systems() -> list[ct.Run]:
     body, tetrahedron = ct.Body.box((1.0, 2.0, 3.0), mass=2.0), ct.Body.tetrahedron()
     pendulum = ct.Hamiltonian("p**2/2 - w**2*cos(q)", q="q", p="p", parameters={"w": 1.0})
+    shaken = ct.Hamiltonian("p**2/2 - a*cos(q) - f*q", parameters={"a": "1 + t/9", "f": ct.Sampled(range(9), range(9))})
     top = ct.Top(body, ct.Gravity(strength=1.0, center=(0, 0, 1)))
     pairs = ct.PairTable({("a", "a"): ct.Switched(ct.LennardJones(1.0, 1.0), 2.0, 2.5), ("a", "b"): ct.WCA(1.0, 1.0)})
     others = [ct.Morse(1.0, 2.0, 1.0), ct.Yukawa(1.0, 0.5), ct.Harmonic(10.0, 1.0), ct.PairPotential("k/r", {"k": 1.0})]
@@ -29,6 +30,7 @@ def systems() -> list[ct.Run]:
     scaling = ct.ScalingBody(body, constraint="equality")
     starts = [
         (pendulum, pendulum.start(q=1.0, p=0.0)),
+        (shaken, shaken.start(q=1.0, p=0.0)),
         (top, top.start(**ct.euler_angles((0.0, 0.5, 0.0), rates=(0.1, 0.0, 20.0)))),
         (ct.FreeBody(body), ct.FreeBody(body).start(angular_momentum=np.array([1.0, 2.0, 3.0]))),
         (chain, chain.straight(2.1)),

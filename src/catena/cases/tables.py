@@ -71,6 +71,13 @@ class Table(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
+class SampledTable(Table):
+    """A function of time by its samples: the cubic spline through them."""
+
+    times: list[float] = Field(description="increasing, four or more")
+    values: list[float] = Field(description="one for each time")
+
+
 def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 

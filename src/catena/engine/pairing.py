@@ -73,10 +73,11 @@ def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
             return view, _fitted(system, method, view)
         except CapabilityError as reason:
             reasons.append(reason)
+    told = [reason.wrong for reason in reasons] + [why for name in method.needs if (why := system.lacks(name))]
     raise CapabilityError(
         f"{method} cannot treat {system.title}: "
         + (
-            "; ".join(dict.fromkeys(reason.wrong for reason in reasons))
+            "; ".join(dict.fromkeys(told))
             or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"
         ),
         do=_instead(system, method, reasons),

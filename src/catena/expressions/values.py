@@ -36,6 +36,24 @@ def first_undefined(tree: Tree, values: Mapping[str, float]) -> str:
     return ""
 
 
+def value_at(tree: Tree, values: Mapping[str, float]) -> float:
+    """The value of an expression at a point; nan where it has none.
+
+    Examples
+    --------
+    >>> from catena.expressions import parse
+    >>> value_at(parse("2*t**2", ["t"]), {"t": 3.0})
+    18.0
+    """
+    done: list[float] = []
+    try:
+        for node in tree.nodes:
+            done.append(_value(node, [done[place] for place in node.arguments], values))
+    except (ArithmeticError, ValueError):
+        return math.nan
+    return done[-1]
+
+
 def _value(node: Node, arguments: list[float], values: Mapping[str, float]) -> float:
     folded: dict[str, Callable[..., float]] = {
         "sum": lambda *terms: math.fsum(terms),

@@ -20,6 +20,7 @@ from ..methods.base import Method, method_from, stored_method
 from ..store.long_arrays import set_apart
 from ..systems.base import Moved, State, System, system_from
 from ..systems.numbers import finite_number, real_array
+from ..systems.sampled import SMOOTHNESS
 from ..text.plain import Json
 from .crossings import Event, Section, crossing_of
 
@@ -197,7 +198,6 @@ def make_plan(
             f"{method!r} is not a method", where="simulate.method",
             do="give one, such as ct.Gauss(3); ct.list_methods(system) and `catena methods` name them",
         )  # fmt: skip
-    _warn_of_kinks(system, method)
     if dt is None and suggested is None and hasattr(system, "suggest_dt"):
         suggested = system.suggest_dt(method, start)
     given = dt is not None
@@ -207,23 +207,53 @@ def make_plan(
     count = step_count(step, start.time, steps=steps, t_end=t_end, adjust=not given)
     if not given and t_end is not None:
         step = (t_end - start.time) / count
+    _warn_of_kinks(system, method, start.time, step)
     plan = Plan(
         system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events), units or {},
         name=called, about=about,
     )  # fmt: skip
+    require_within_tables(plan, count)
     _check_stability(plan)
     return plan, count
 
 
-def _warn_of_kinks(system: System, method: Method) -> None:
+def require_within_tables(plan: Plan, steps: int) -> None:
+    """Refuse a run that leaves the tables of functions of time that drive its system."""
+    end = float(plan.times(steps))
+    for table in plan.system.time_tables:
+        first, last = float(table.knots[0]), float(table.knots[-1])
+        room = 1e-9 * plan.dt  # times are products, and rounded
+        if plan.t0 < first - room or end > last + room:
+            raise InputError(
+                f"the run goes from t = {plan.t0:g} to {end:g}, but a table has values from {first:g} to {last:g} only",
+                where="Sampled.times", do="give a longer table, or end the run within it",
+            )  # fmt: skip
+
+
+def _warn_of_kinks(system: System, method: Method, t0: float, dt: float) -> None:
     """A motion through a kink in a derivative of order k + 1 is followed with order k + 1 at most."""
     supported = system.smoothness + 1
-    if method.traits.order > supported and method.traits.has_order:
+    if method.traits.order <= supported or not method.traits.has_order:
+        return
+    between = [knot for table in system.time_tables for knot in table.inner_knots if _is_inside(knot, t0, dt)]
+    if between:
+        warnings.warn(
+            f"{method} has order {method.traits.order}, but a table in t is a cubic spline with {SMOOTHNESS} continuous derivatives: expect order "
+            f"{SMOOTHNESS + 1} at knots that are no ends of steps, such as t = {between[0]:g}",
+            CatenaWarning, stacklevel=4,
+        )  # fmt: skip
+    elif not system.time_tables:
         warnings.warn(
             f"{method} has order {method.traits.order}, but the potential has only {system.smoothness:g} continuous derivatives: "
             f"expect order {supported:g} where a motion passes its end (a larger smoothness of Switched allows more)",
             CatenaWarning, stacklevel=4,
         )  # fmt: skip
+
+
+def _is_inside(knot: float, t0: float, dt: float) -> bool:
+    """Whether a time lies within a step, not at an end."""
+    steps = (knot - t0) / dt
+    return steps > 0.0 and abs(steps - round(steps)) > 1e-9 * max(1.0, abs(steps))
 
 
 def _check_stability(plan: Plan) -> None:

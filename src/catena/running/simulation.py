@@ -35,7 +35,7 @@ from ..systems.base import Moved, State
 from ..text.plain import Json
 from .crossings import Event, Section
 from .origin import Origin, going_on, origins_in
-from .plan import Plan, Problem, make_plan, positive_integer, step_count
+from .plan import Plan, Problem, make_plan, positive_integer, require_within_tables, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run, StoredRun
 from .trust import check_run, described_in, run_of, steps_of
@@ -176,7 +176,9 @@ class StoppedRun:
         """Steps in all, as planned if neither is given."""
         if steps is None and t_end is None:
             return self._planned
-        return step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end)
+        total = step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end)
+        require_within_tables(self.plan, total)
+        return total
 
     def close(self) -> None:
         """Give the store free."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import xarray
 
     from .phase_space import PhaseSpace
+    from .sampled import Sampled
     from .scene import Scene
 
 Array = NDArray[np.float64]
@@ -120,6 +121,11 @@ class System:
         return math.inf
 
     @property
+    def time_tables(self) -> tuple[Sampled, ...]:
+        """Tables of functions of time that drive it: a run must end within them."""
+        return ()
+
+    @property
     def in_words(self) -> str:
         """What moves, as the heading of a page says it."""
         return self.title
@@ -138,6 +144,10 @@ class System:
     def view(self, name: str) -> View | None:
         """What the system lets a method see under this name, or None."""
         raise NotImplementedError
+
+    def lacks(self, name: str) -> str:
+        """Why there is no view of this name, where a user should know."""
+        return ""
 
     def parameter_arrays(self) -> Mapping[str, Numbers]:
         """The parameters as arrays, by the names that kernels use: `par.<name>`."""

@@ -12,9 +12,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from ..disk_cache import remembered
+from ..errors import CapabilityError
 from ..expressions import Tree, derivative_cost, jacobian, parse, to_sympy, write_lines
 from ..expressions.parser import LARGEST_COST
 from . import rolled
+from .sampled import TIME
 
 if TYPE_CHECKING:
     import sympy
@@ -36,6 +38,8 @@ class Derived:
     tags : for each invariant, energy first, what it is ("linear", "bilinear", "quadratic")
     kernels : name -> text of a function
     tables : of an energy in loops, see `rolled`; empty for straight lines
+    driven : whether the energy depends on t, which is then the last coordinate, with a momentum
+    kinetic_in_time : whether nothing but t in the kinetic energy keeps it from being separable
     """
 
     separable: bool
@@ -43,80 +47,134 @@ class Derived:
     tags: tuple[tuple[str, ...], ...]
     kernels: dict[str, str]
     tables: rolled.Tables = field(default_factory=rolled.Tables)
+    driven: bool = False
+    kinetic_in_time: bool = False
 
 
 def derive(
-    energy: str, q: Sequence[str], p: Sequence[str], parameters: Sequence[str], invariants: Mapping[str, str]
+    energy: str,
+    q: Sequence[str],
+    p: Sequence[str],
+    parameters: Sequence[str],
+    invariants: Mapping[str, str],
+    *,
+    sampled: Sequence[str] = (),
 ) -> Derived:
     """The kernels of H = energy and of further invariants, from the disk if they were derived before.
+
+    An energy that depends on t is derived as H(q, p, t) + p_t with t as the last coordinate: dt/dt = 1, and its momentum takes up
+    the work, dp_t/dt = -H_t, so that H + p_t is kept [hairer2006] section VI. Parameters in `sampled` are functions of t whose values and
+    derivatives come from splines.
 
     Raises
     ------
     InputError : a text is refused (`catena.expressions.parse`), or too involved
     """
     texts = {"energy": energy, **{f"invariants.{name}": text for name, text in invariants.items()}}
-    request = json.dumps(["derivation", list(texts.values()), list(q), list(p), list(parameters)])
-    made = remembered(request, lambda: json.dumps(asdict(_derive(texts, q, p, parameters))), also=rolled.__name__)
+    request = json.dumps(["derivation", list(texts.values()), list(q), list(p), list(parameters), list(sampled)])
+    made = remembered(
+        request, lambda: json.dumps(asdict(_derive(texts, q, p, parameters, sampled))), also=rolled.__name__
+    )
     found = json.loads(made)
     return Derived(**found | {"tags": tuple(map(tuple, found["tags"]))})
 
 
-def _derive(texts: Mapping[str, str], q: Sequence[str], p: Sequence[str], parameters: Sequence[str]) -> Derived:
-    names = [*q, *p, *parameters]
+def _derive(
+    texts: Mapping[str, str], q: Sequence[str], p: Sequence[str], parameters: Sequence[str], sampled: Sequence[str]
+) -> Derived:
+    names = [*q, *p, *parameters, *sampled, TIME]
     trees = [parse(text, names, what=what, many_terms=True) for what, text in texts.items()]
+    driven = bool({TIME, *sampled} & {name for tree in trees for name in tree.names})
+    if driven:
+        momentum = unused_name("p_t", names)
+        q, p, names = [*q, TIME], [*p, momentum], [*names, momentum]
+        further = dict(list(texts.items())[1:])
+        texts = {"energy": f"({texts['energy']}) + {momentum}", "work": f"-{momentum}", **further}
+        trees = [parse(text, names, what=what, many_terms=True) for what, text in texts.items()]
     if 2 * len(q) > MOST_STRAIGHT or any(derivative_cost(tree.nodes) > LARGEST_COST for tree in trees):
-        return _in_loops(trees, q, p)
-    return _in_lines(trees, q, p, parameters)
+        if sampled:
+            raise CapabilityError(
+                f"an energy of this size is derived by the shapes of its terms, and {sampled[0]} is a table",
+                where=f"Hamiltonian.parameters.{sampled[0]}", do="give it as a text in t",
+            )  # fmt: skip
+        return _in_loops(trees, q, p, driven)
+    return _in_lines(trees, q, p, parameters, sampled, driven)
 
 
-def _in_loops(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str]) -> Derived:
+def unused_name(wanted: str, names: Sequence[str]) -> str:
+    """The wanted name, or one like it that is not among these."""
+    while wanted in names:
+        wanted += "_"
+    return wanted
+
+
+def _field_end(half: str, driven: bool) -> str:
+    """q and p, or q, t, p and p_t: the time grows, and would make changes of q look small beside it."""
+    ends = f"(b // 2 + 1) * {half} - 1 + b % 2" if driven else f"(b + 1) * {half}"
+    return f"def field_end(b, par):\n    return {ends}"
+
+
+def _in_loops(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str], driven: bool) -> Derived:
     made = rolled.Rolled(trees, q, p)
     tags = tuple(made.tags(loops) for loops in made.loops)
-    return Derived(made.separable, made.quadratic_kinetic, tags, made.kernels(), made.tables())
+    kernels = made.kernels() | {"field_end": _field_end("par.spans[0]", driven)}
+    return Derived(made.separable, made.quadratic_kinetic, tags, kernels, made.tables(), driven)
 
 
-def _in_lines(trees: Sequence[Tree], q: Sequence[str], p: Sequence[str], parameters: Sequence[str]) -> Derived:
+def _in_lines(
+    trees: Sequence[Tree],
+    q: Sequence[str],
+    p: Sequence[str],
+    parameters: Sequence[str],
+    sampled: Sequence[str],
+    driven: bool,
+) -> Derived:
     import sympy
 
     positions = [sympy.Symbol(name, real=True) for name in q]
     momenta = [sympy.Symbol(name, real=True) for name in p]
-    variables = set(positions + momenta)
+    through = Splines(sampled)
+    variables = {*positions, *momenta, *through.symbols}
     half = len(q)
 
     constants = Constants(variables)
     kept = [constants.hoisted(to_sympy(tree)) for tree in trees]
-    gradient = jacobian([kept[0]], [*q, *p])[0]
+    gradient = through.jacobian([kept[0]], [*q, *p])[0]
     field = gradient[half:] + [-slope for slope in gradient[:half]]
-    hessian = jacobian(field, [*q, *p])
+    hessian = through.jacobian(field, [*q, *p])
 
     separable = all(hessian[i][j] == 0 for i in range(half) for j in range(half))
     quadratic = separable and all(
         not hessian[i][half + j].free_symbols & variables for i in range(half) for j in range(half)
     )
-    written = Written([*q, *p], parameters, constants)
+    written = Written([*q, *p], parameters, constants, through)
     kernels = {
+        "field_end": _field_end(str(half), driven),
         **written.motion(field, hessian),
         "measure": written.measure(kept, variables),
         "constants": written.constants(),
     }
     if quadratic:
         kernels["commutator_kick"] = written.commutator_kick(field[half:], hessian)
-    tags = tuple(_tags(expression, positions, momenta) for expression in kept)
-    return Derived(separable, quadratic, tags, kernels)
+    tags = tuple(_tags(expression, positions, momenta, through) for expression in kept)
+    in_time = driven and not separable and all(hessian[i][j] == 0 for i in range(half) for j in range(half - 1))
+    return Derived(separable, quadratic, tags, kernels, driven=driven, kinetic_in_time=in_time)
 
 
 class Written:
     """The kernels of expressions in straight lines, as text: z holds the variables, par.values the parameters and constants."""
 
-    def __init__(self, variables: Sequence[str], parameters: Sequence[str], constants: Constants) -> None:
+    def __init__(
+        self, variables: Sequence[str], parameters: Sequence[str], constants: Constants, through: Splines
+    ) -> None:
         self.parameters = parameters
         self.hoisted = constants
         self.n = len(variables)
         self.half = self.n // 2
         fixed = {name: f"par.values[{k}]" for k, name in enumerate(parameters)}
         fixed |= {symbol.name: f"par.values[{len(parameters) + k}]" for k, symbol in enumerate(constants.symbols)}
-        self.load = {name: f"z[{k}]" for k, name in enumerate(variables)} | fixed
-        self.scalars = {name: f"z{k}" for k, name in enumerate(variables)} | fixed
+        self.load = {name: f"z[{k}]" for k, name in enumerate(variables)} | fixed | through.load(f"z[{self.half - 1}]")
+        self.scalars = {name: f"z{k}" for k, name in enumerate(variables)} | fixed | through.load(f"z{self.half - 1}")
 
     def function(
         self, name: str, arguments: str, outputs: list[tuple[str, sympy.Expr]], tail: str = "",
@@ -134,7 +192,6 @@ class Written:
         registers = ", ".join([f"z{k}" for k in range(n)] + ["par"])
         returned = f"return ({', '.join(f'r{i}' for i in range(n))},)"
         return {
-            "field_end": f"def field_end(b, par):\n    return (b + 1) * {half}",
             "field": self.function("field", "z, par, out", whole),
             "velocity": self.function("velocity", "z, par, out", whole[:half]),
             "momentum_rate": self.function("momentum_rate", "z, par, out", whole[half:]),
@@ -181,6 +238,41 @@ class Written:
         return self.function("commutator_kick", "z, e, s, par, out", slopes, kicks)
 
 
+class Splines:
+    """Parameters that are functions of t: symbols for their values and derivatives, and derivatives by t through them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        import sympy
+
+        self.names = tuple(names)
+        # f, f' and f'': a quote is in no user's name
+        self.rows = [[sympy.Symbol(name + "'" * order, real=True) for order in range(3)] for name in names]
+
+    @property
+    def symbols(self) -> set[sympy.Symbol]:
+        """All of them."""
+        return {symbol for row in self.rows for symbol in row}
+
+    def jacobian(self, expressions: Sequence[sympy.Expr], names: Sequence[str]) -> list[list[sympy.Expr]]:
+        """Derivatives by these names; that by t goes on through the splines."""
+        slopes = jacobian(expressions, names)
+        if TIME in names:
+            column = list(names).index(TIME)
+            for row in self.rows:
+                for inner, outer in ((row[0], row[1]), (row[1], row[2])):
+                    for slope, more in zip(slopes, jacobian(expressions, [inner.name]), strict=True):
+                        slope[column] += more[0] * outer
+        return slopes
+
+    def load(self, time: str) -> dict[str, str]:
+        """Code that loads them at a time."""
+        return {
+            symbol.name: f"spline_{what}({time}, par.spline_first[{k}], par.spline_first[{k + 1}], par.spline)"
+            for k, row in enumerate(self.rows)
+            for symbol, what in zip(row, ("value", "slope", "curvature"), strict=True)
+        }
+
+
 class Constants:
     """Subexpressions of parameters alone: computed once, not in every evaluation."""
 
@@ -210,14 +302,14 @@ class Constants:
         return self.symbols[self.expressions.index(expression)]
 
 
-def _tags(expression: sympy.Expr, positions: Symbols, momenta: Symbols) -> tuple[str, ...]:
+def _tags(expression: sympy.Expr, positions: Symbols, momenta: Symbols, through: Splines) -> tuple[str, ...]:
     """What kind of function of (q, p) this is, judged by its first and second derivatives."""
     names = [x.name for x in (*positions, *momenta)]
-    moving = {*positions, *momenta}
-    first = jacobian([expression], names)[0]
+    moving = {*positions, *momenta, *through.symbols}
+    first = through.jacobian([expression], names)[0]
     if all(not d.free_symbols & moving for d in first):
         return ("linear", "bilinear", "quadratic")
-    second = jacobian(first, names)
+    second = through.jacobian(first, names)
     if any(d.free_symbols & moving for row in second for d in row):
         return ()
     half = len(positions)

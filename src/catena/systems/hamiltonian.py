@@ -26,6 +26,7 @@ from .base import Array, Field, Invariant, State, System, register
 from .derivation import Derived, derive
 from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
+from .sampled import SMOOTHNESS, SPLINES, TIME, GivenInTime, Sampled, describe_in_time, in_time, spline_arrays
 from .scene import Scene
 
 if TYPE_CHECKING:
@@ -40,6 +41,14 @@ def copy_state(z, par, row):
     """The stepped variables are the public ones."""
     for k in range(dimension(z)):
         row[k] = z[k]
+
+
+def copy_driven_state(z, par, row):
+    """The same without t, the last coordinate, and its momentum."""
+    half = dimension(z) // 2
+    for k in range(half - 1):
+        row[k] = z[k]
+        row[half - 1 + k] = z[half + k]
 
 
 def kick_momenta(z, e, h, par, out):
@@ -62,12 +71,16 @@ def drift_positions(z, e, h, par, work):
 class Hamiltonian(System):
     """A Hamiltonian system dq/dt = H_p, dp/dt = -H_q, from the text (or sympy expression) of its energy.
 
+    The energy may depend on the time, t. Then t is one more coordinate, whose momentum takes up the work: `energy` is H less the work done
+    on the system, which the motion keeps, and `work` is recorded beside it.
+
     Parameters
     ----------
     energy : H as text in the names below, or a sympy expression; a long sum is derived by the shapes of its terms, so that twenty
         bodies compile as fast as five
     q, p : names of the coordinates and of their momenta: one string, or a list for several
-    parameters : name -> value; they can change without compiling again (`with_parameters`)
+    parameters : name -> value; numbers can change without compiling again (`with_parameters`). A value may also be a text in t
+        and the other parameters, or a table `Sampled(times, values)`
     invariants : name -> text of further conserved quantities, to be recorded and audited
 
     Examples
@@ -86,7 +99,7 @@ class Hamiltonian(System):
         energy: str | sympy.Expr,
         q: str | Sequence[str] = "q",
         p: str | Sequence[str] = "p",
-        parameters: Mapping[str, float] | None = None,
+        parameters: Mapping[str, GivenInTime] | None = None,
         *,
         invariants: Mapping[str, str | sympy.Expr] | None = None,
     ) -> None:
@@ -94,37 +107,67 @@ class Hamiltonian(System):
         self.p = _names(p, "p")
         # in the order of their names: generated code must not depend on how a case or a store lists them
         given = sorted((parameters or {}).items())
-        self.parameters = {str(name): finite_number(value, f"parameters.{name}") for name, value in given}
+        numbers = [str(name) for name, value in given if not isinstance(value, (str, Mapping, Sampled))]
+        self.given = {str(name): in_time(value, f"parameters.{name}", numbers) for name, value in given}
+        self.parameters = {name: value for name, value in self.given.items() if isinstance(value, float)}
+        self.tables = {name: value for name, value in self.given.items() if isinstance(value, Sampled)}
+        self._texts = {name: value for name, value in self.given.items() if isinstance(value, str)}
         if len(self.q) != len(self.p):
             raise InputError(
                 f"{len(self.q)} coordinates but {len(self.p)} momenta", where="Hamiltonian.q, Hamiltonian.p",
                 do="give each coordinate its momentum",
             )  # fmt: skip
-        names = [*self.q, *self.p, *self.parameters]
+        names = [*self.q, *self.p, *self.given]
+        if TIME in names:
+            raise InputError(f"{TIME!r} is the time", where="Hamiltonian", do="rename that coordinate or parameter")
         for name, count in Counter(names).items():
             if not name.isidentifier():
                 raise InputError(f"{name!r} is not a name", where="Hamiltonian", do="use letters, digits and _")
             if count > 1:
                 raise InputError(f"the name {name!r} is given twice", where="Hamiltonian", do="rename one of them")
-        self.energy = _text(energy, names)
-        self._further = {str(name): _text(text, names) for name, text in sorted((invariants or {}).items())}
-        reserved = {"energy", "q", "p", "time"} & set(self._further)
+        self.energy = _text(energy, [*names, TIME])
+        self._further = {str(name): _text(text, [*names, TIME]) for name, text in sorted((invariants or {}).items())}
+        reserved = {"energy", "work", "q", "p", "time"} & set(self._further)
         if reserved:
             raise InputError(
                 f"{reserved.pop()!r} cannot name an invariant", where="Hamiltonian.invariants", do="rename it"
             )
-        self._derived: Derived = derive(self.energy, self.q, self.p, list(self.parameters), self._further)
+        self._derived: Derived = derive(
+            self._in_full(self.energy), self.q, self.p, list(self.parameters),
+            {name: self._in_full(text) for name, text in self._further.items()}, sampled=list(self.tables),
+        )  # fmt: skip
         self._values = self._parameter_values()
 
-    def with_parameters(self, **values: float) -> Hamiltonian:
-        """The same system with other parameter values; nothing is derived or compiled again."""
+    def _in_full(self, text: str) -> str:
+        """A text with the parameters that are texts themselves written out."""
+        if not self._texts:
+            return text
+        return re.sub(
+            r"[^\W0-9]\w*", lambda found: f"({self._texts[found[0]]})" if found[0] in self._texts else found[0], text
+        )
+
+    def with_parameters(self, **values: GivenInTime) -> Hamiltonian:
+        """The same system with other parameter values; nothing is derived or compiled again where they are numbers."""
         for name in values:
-            if name not in self.parameters:
+            if name not in self.given:
                 raise InputError(
                     f"there is no parameter {name!r}", where="with_parameters",
-                    do=f"choose among {', '.join(self.parameters) or 'none'}",
+                    do=f"choose among {', '.join(self.given) or 'none'}",
                 )  # fmt: skip
-        return Hamiltonian(self.energy, self.q, self.p, self.parameters | values, invariants=self._further)
+        return Hamiltonian(self.energy, self.q, self.p, {**self.given, **values}, invariants=self._further)
+
+    @property
+    def driven(self) -> bool:
+        """Whether the energy depends on t."""
+        return self._derived.driven
+
+    @property
+    def smoothness(self) -> float:
+        return SMOOTHNESS if self.tables else math.inf
+
+    @property
+    def time_tables(self) -> tuple[Sampled, ...]:
+        return tuple(self.tables.values())
 
     @property
     def separable(self) -> bool:
@@ -157,9 +200,13 @@ class Hamiltonian(System):
 
     @cached_property
     def invariants(self) -> tuple[Invariant, ...]:
-        texts = {"energy": self.energy, **self._further}
+        energy, work = self.energy, dict[str, str]()
+        if self.driven:
+            energy, work = f"{self.energy}, less the work", {"work": "work of what depends on t"}
+        texts = {"energy": energy, **work, **self._further}
+        own = {"energy": {"energy"}, "work": {"work"}}
         return tuple(
-            Invariant(name, (), (), text, frozenset(tags) | ({"energy"} if name == "energy" else set()))
+            Invariant(name, (), (), text, frozenset(() if name == "work" else tags) | own.get(name, set()))
             for (name, text), tags in zip(texts.items(), self._derived.tags, strict=True)
         )
 
@@ -190,20 +237,24 @@ class Hamiltonian(System):
         return f"start: {reason}" if reason else "start"
 
     def _undefined_term(self, state: State) -> str:
-        values = dict(zip((*self.q, *self.p), self.to_stepped(state), strict=True)) | self.parameters
-        return first_undefined(parse(self.energy, list(values), what="energy", many_terms=True), values)
+        values = dict(zip((*self.q, *self.p), (*state.q, *state.p), strict=True)) | self.parameters | {TIME: state.time}
+        values |= {name: table.at(state.time) for name, table in self.tables.items()}
+        return first_undefined(parse(self._in_full(self.energy), list(values), what="energy", many_terms=True), values)
 
     def _undefined_derivative(self, state: State) -> str:
         """The variable by which the energy has no finite derivative in a state."""
-        rates, par = np.zeros(2 * len(self.q)), SimpleNamespace(**self.parameter_arrays())
-        for kernel, names in (("velocity", self.p), ("momentum_rate", self.q)):
+        clock = (TIME,) if self.driven else ()
+        rates = np.zeros(2 * len((*self.q, *clock)))
+        par = SimpleNamespace(**self.parameter_arrays())
+        for kernel, names in (("velocity", (*self.p, *clock)), ("momentum_rate", (*self.q, *clock))):
             try:
                 with np.errstate(all="ignore"):
                     self._interpreted(kernel)(self.to_stepped(state), par, rates)
             except (ZeroDivisionError, ValueError, OverflowError):
                 return names[0] if len(names) == 1 else f"one of {', '.join(names[:MOST_SHOWN])}"
         wrong = np.flatnonzero(~np.isfinite(rates))
-        return (*self.p, *self.q)[int(wrong[0])] if len(wrong) else ""  # q moves by the derivative by p
+        # q moves by the derivative by p
+        return (*self.p, *clock, *self.q, *clock)[int(wrong[0])] if len(wrong) else ""
 
     def energy_of(self, state: State) -> float:
         """H at a state; nan where it is not defined."""
@@ -217,11 +268,12 @@ class Hamiltonian(System):
         return float(out[0])
 
     def view(self, name: str) -> View | None:
-        n = 2 * len(self.q)
+        n = 2 * (len(self.q) + self.driven)
         straight = not self._derived.tables
         names = ("field", "jacobian", "velocity", "momentum_rate", "measure", "field_end")
         kernels: dict[Slot, Filling] = {getattr(views, name): self._written(name) for name in names}
-        kernels |= {views.publish: copy_state, views.field_count: 2}
+        publish = copy_driven_state if self.driven else copy_state
+        kernels |= {views.publish: publish, views.field_count: 4 if self.driven else 2}
         flags = {Flag.JACOBIAN}
         if straight:
             kernels[views.registers] = self._written("registers")
@@ -242,10 +294,15 @@ class Hamiltonian(System):
         # loops take their sizes at run time, so that the same code serves any number of terms
         return View(name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight)
 
+    def lacks(self, name: str) -> str:
+        if name == "split" and self._derived.kinetic_in_time:
+            return "its kinetic energy depends on t, so there are no kicks and drifts"
+        return ""
+
     def parameter_arrays(self) -> dict[str, Numbers]:
         tables = self._derived.tables
         if not tables:
-            return {"values": self._values}
+            return {"values": self._values, **(spline_arrays(self.time_tables) if self.tables else {})}
         places = {
             "spans": np.array(tables["spans"], dtype=np.int64),
             "places": np.array(tables["places"], dtype=np.int64),
@@ -253,13 +310,15 @@ class Hamiltonian(System):
         return {"values": self._values, **places}
 
     def to_stepped(self, state: State) -> Array:
-        """z = (q, p)."""
+        """z = (q, p), or (q, t, p, 0) if the energy depends on t."""
+        if self.driven:
+            return np.concatenate([state.q, [state.time], state.p, [0.0]])
         return np.concatenate([state.q, state.p])
 
     def from_stepped(self, z: Array, time: float) -> State:
-        """The state of z = (q, p)."""
-        n = len(self.q)
-        return State({"q": z[:n].copy(), "p": z[n:].copy()}, time)
+        """The state of z."""
+        n, half = len(self.q), len(z) // 2
+        return State({"q": z[:n].copy(), "p": z[half : half + n].copy()}, time)
 
     def phase_space(self, start: State) -> PhaseSpace:
         return PhaseSpace((Pair("q", "p", [np.eye(len(self.q))]),))
@@ -269,7 +328,8 @@ class Hamiltonian(System):
 
     def describe(self) -> dict[str, Json]:
         described: dict[str, Json] = {"kind": self.kind, "energy": self.energy, "q": list(self.q), "p": list(self.p)}
-        described |= {"parameters": dict(self.parameters)} if self.parameters else {}
+        parameters = {name: describe_in_time(value) for name, value in self.given.items()}
+        described |= {"parameters": parameters} if parameters else {}
         return described | ({"invariants": dict(self._further)} if self._further else {})
 
     def names(self) -> dict[str, str]:
@@ -280,19 +340,19 @@ class Hamiltonian(System):
     def __repr__(self) -> str:
         if self._derived.tables:
             text = self.energy if len(self.energy) <= LONGEST_SHOWN else f"{self.energy[:LONGEST_SHOWN]}..."
-            return f"Hamiltonian({text!r}, {len(self.q)} coordinates, {len(self.parameters)} parameters)"
-        return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.parameters})"
+            return f"Hamiltonian({text!r}, {len(self.q)} coordinates, {len(self.given)} parameters)"
+        return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.given})"
 
     def _written(self, name: str) -> Written:
         """A kernel with what it calls."""
         text = self._derived.kernels[name]
         called = set(re.findall(r"\b(\w+)\(", text)) - {name}
-        uses: dict[str, Kernel] = {"add": add, "velocity": velocity, "momentum_rate": momentum_rate}
+        uses: dict[str, Kernel] = {"add": add, "velocity": velocity, "momentum_rate": momentum_rate, **dict(SPLINES)}
         uses |= {piece: self._written(piece) for piece in self._derived.kernels if piece.startswith(f"{name}_")}
         return Written(name, text, __name__, tuple((word, use) for word, use in uses.items() if word in called))
 
     def _interpreted(self, name: str) -> FunctionType:
-        namespace: dict[str, object] = {"math": math}
+        namespace: dict[str, object] = {"math": math, **dict(SPLINES)}
         for part, text in self._derived.kernels.items():
             if part == name or part.startswith(f"{name}_"):
                 exec(text, namespace)

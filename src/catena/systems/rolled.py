@@ -152,7 +152,6 @@ class Rolled:
         texts |= _kernel(
             "jacobian", "z, par, out", _zero("0", "4 * half * half"), [self._second(loop) for loop in energy]
         )
-        texts["field_end"] = "def field_end(b, par):\n    return (b + 1) * par.spans[0]"
         texts |= self._measure()
         if self.quadratic_kinetic:
             loops = [self._inverse_mass(loop) for loop in energy] + [self._commutator(loop) for loop in energy]

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from ...systems.hamiltonian import Hamiltonian
-from ..tables import Filled, Names, Numbers, StartTable, SystemTable, Text, register
+from ...systems.sampled import TIME
+from ..tables import Filled, Names, Numbers, SampledTable, StartTable, SystemTable, Text, register
 
 
 class HamiltonianStart(StartTable):
@@ -29,16 +30,26 @@ class HamiltonianTable(SystemTable):
     energy: Filled = Field(description="H as text in the names of q, p and parameters")
     q: Names = Field(["q"], description="names of the coordinates")
     p: Names = Field(["p"], description="names of their momenta")
-    parameters: dict[str, float] = Field({}, description="name -> value")
+    parameters: dict[str, float | str | SampledTable] = Field(
+        {}, description="name -> value: a number, a text in t and the other parameters, or a table of times and values"
+    )
     invariants: dict[str, str] = Field({}, description="name -> text of further conserved quantities")
 
     def texts(self) -> Iterator[Text]:
-        yield Text(("energy",), self.energy, self.watched_names(), many_terms=True)
+        names = [*self.q, *self.p, *self.parameters, TIME]
+        numbers = self._numbers()
+        yield Text(("energy",), self.energy, names, many_terms=True)
+        for name, value in self.parameters.items():
+            if isinstance(value, str):
+                yield Text(("parameters", name), value, [TIME, *numbers])
         for name, text in self.invariants.items():
-            yield Text(("invariants", name), text, self.watched_names(), many_terms=True)
+            yield Text(("invariants", name), text, names, many_terms=True)
 
     def watched_names(self) -> list[str]:
-        return [*self.q, *self.p, *self.parameters]
+        return [*self.q, *self.p, *self._numbers()]
+
+    def _numbers(self) -> list[str]:
+        return [name for name, value in self.parameters.items() if not isinstance(value, (str, SampledTable))]
 
     def make(self) -> Hamiltonian:
         arguments = self.given()
