@@ -22,11 +22,12 @@ POWERS = {  # of mass, length and time; what is not here has no unit, or one tha
     "spin_energy": ENERGY,
     "damping_work": ENERGY,
     "load_work": ENERGY,
+    "work": ENERGY,
     "scale_rate": (0, 0, -1),
     "force": (1, 1, -2),
     "torque": ENERGY,
 }
-OF_ANY_SYSTEM = ("time", "energy")  # coordinates of a Hamiltonian may be anything
+OF_ANY_SYSTEM = ("time", "energy", "work")  # coordinates of a Hamiltonian may be anything
 RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
