@@ -149,7 +149,12 @@ def test_equations_that_are_not_solved_to_round_off_are_seen():
     assert fails(harness.check_promises, broken.HastyMidpoint(), problem("trough"), dt=0.05, steps=220)
 
 
-@pytest.mark.parametrize(("method", "of"), pairs("kepler", where=lambda m: Bounded("energy") in m.traits.keeps))
+@pytest.mark.parametrize(
+    ("method", "of"),
+    slow_where(
+        pairs("kepler", where=lambda m: Bounded("energy") in m.traits.keeps), lambda method, of: method.traits.order > 4
+    ),
+)
 def test_the_energy_error_of_a_run_does_not_drift(method, of):
     """Forty revolutions: most methods take longer to compile than to run uncompiled."""
     harness.check_promises(method, of, dt=0.05, steps=5_000, every=5)

@@ -175,9 +175,9 @@ def doubled_curvature(theta, which, par):
     ("module", "name", "twin", "force"),
     [
         (slopes, "swing", swing_without_its_arm, "spring"),
-        (slopes, "change_joint", joint_with_a_stiff_arm, "spring"),
-        (force_slopes, "note_loads", untouched_load, "load"),
-        (force_slopes, "change_all_forces", force_slopes.change_nothing, "spring"),
+        pytest.param(slopes, "change_joint", joint_with_a_stiff_arm, "spring", marks=pytest.mark.slow),
+        pytest.param(force_slopes, "note_loads", untouched_load, "load", marks=pytest.mark.slow),
+        pytest.param(force_slopes, "change_all_forces", force_slopes.change_nothing, "spring", marks=pytest.mark.slow),
         (force_slopes, "change_all_forces", force_slopes.change_nothing, "damper"),
         (force_slopes, "torsion_curvature", doubled_curvature, "torsion"),
     ],
@@ -192,7 +192,7 @@ def test_a_term_that_is_dropped_is_seen(monkeypatch, module: Any, name: str, twi
 # Linear equations ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("h", [0.3, 0.2 - 0.5j])
+@pytest.mark.parametrize("h", [pytest.param(0.3, marks=pytest.mark.slow), 0.2 - 0.5j])
 @pytest.mark.parametrize("name", TREES)
 def test_linear_equations_are_solved_for_all_that_moves(name: str, h: complex) -> None:
     """(1 - h J) x = r by as many unknowns as there are rates, against numpy with the J of differences; constants have no residual."""
