@@ -59,7 +59,8 @@ def disturbed_helix(potential: Any) -> tuple[ct.Chain, ct.State]:
 def in_form(problem: ct.Problem, form: str, J0: float = 1.0) -> ct.Problem:
     """The same chain and start with other equations."""
     chain = problem.system
-    again = ct.Chain(chain.bodies, list(chain.potentials), chain.left, chain.right, chain.gravity, form, J0)
+    ends = {"closed": True} if chain.closed else {"left": chain.left, "right": chain.right}
+    again = ct.Chain(chain.bodies, list(chain.potentials), gravity=chain.gravity, form=form, J0=J0, **ends)
     return ct.Problem(problem.name, again, problem.start, problem.dt)
 
 

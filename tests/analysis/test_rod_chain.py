@@ -123,7 +123,7 @@ def test_strains_in_the_axes_of_one_body_are_of_first_order():
         made = rod(n, 500.0)
         h = made.spacing
         text = "h*(ea*(d1/h - 1)**2 + ga*(d2**2 + d3**2)/h**2)/2 + (gj*(1 + Q11 - Q22 - Q33) + 2*ei*(1 - Q11))/(2*h)"
-        values = {"h": h, "ea": made.stretch, "ga": made.shear[0], "gj": made.twist, "ei": 1.0}
+        values = {"h": h, "ea": made.stretch, "ga": made.shear[0], "gj": made.torsion, "ei": 1.0}
         chain = ct.Chain(made.bodies, ct.LinkPotential(text, values))
         tips.append(chain.equilibrium(made.straight(), load=(0.0, 1.0, 0.0)).state.position[-1, 1])
     errors = [abs(tip - elastica(1.0)[1]) for tip in tips]
@@ -136,7 +136,7 @@ def test_the_chain_of_a_rod_has_that_rod_for_its_limit():
     made = rod(9, 50.0)
     found = made.rod_limit()
     assert found.kind == "local" and found.angle == 0.0 and found.rise == pytest.approx(made.spacing)
-    assert np.diag(found.stretch_twist) == pytest.approx([made.stretch, made.twist], rel=1e-9)
+    assert np.diag(found.stretch_twist) == pytest.approx([made.stretch, made.torsion], rel=1e-9)
     assert found.bending_stiffnesses == pytest.approx(made.bending, rel=1e-9)
     assert found.mass_per_length == pytest.approx(1.0)
 
@@ -145,10 +145,10 @@ def test_sections():
     nu = 0.25
     bar = ct.Rod.rectangular(1.0, (1.0, 2.0), E=1.0, G=SHEAR, density=3.0, n=3)
     assert bar.bending == pytest.approx((8.0 / 12.0, 2.0 / 12.0))  # about axis 2 the side along axis 3 counts
-    assert bar.twist == pytest.approx(SHEAR * 0.457366, rel=1e-5)  # 0.228683 a^3 b, Timoshenko & Goodier
+    assert bar.torsion == pytest.approx(SHEAR * 0.457366, rel=1e-5)  # 0.228683 a^3 b, Timoshenko & Goodier
     assert bar.shear[0] == pytest.approx(SHEAR * 2.0 * 10 * (1 + nu) / (12 + 11 * nu))
     tube = ct.Rod.tube(1.0, (2.0, 1.0), E=1.0, G=SHEAR, density=1.0, n=3)
-    assert tube.bending[0] == pytest.approx(math.pi / 4 * 15.0) and tube.twist == pytest.approx(
+    assert tube.bending[0] == pytest.approx(math.pi / 4 * 15.0) and tube.torsion == pytest.approx(
         SHEAR * math.pi / 2 * 15.0
     )
     assert rod(3).shear[0] * (math.pi / 5000.0**2) ** -1 * (0.25 * math.pi / 5000.0**4) == pytest.approx(

@@ -12,7 +12,15 @@ from catena.engine import collector
 from catena.engine.headers import PYTHON, module_text
 from catena.engine.plain_python import interpreted
 from catena.kernels.marks import bind
-from catena.kernels.views import SINGULAR, block_entry, block_jacobian, factorise_shifted, linearise, solve_shifted
+from catena.kernels.views import (
+    SINGULAR,
+    block_entry,
+    block_jacobian,
+    factorise_shifted,
+    is_closed,
+    linearise,
+    solve_shifted,
+)  # fmt: skip
 from catena.methods.runge_kutta import block_tridiagonal, modes, stages
 from catena.methods.runge_kutta.tableaux import gauss, radau_iia, sun_geng
 
@@ -34,8 +42,9 @@ def body_after_body(j, a, par):
     return 14 * j + a
 
 
-def kernel(function, t):
+def kernel(function, t, closed: bool = False):
     fills = {
+        is_closed: int(closed),
         block_jacobian: given_blocks, block_entry: body_after_body, stages.stage_count: t.stages,
         linearise: block_tridiagonal.linearise_blocks, factorise_shifted: block_tridiagonal.factorise_blocks,
         solve_shifted: block_tridiagonal.solve_blocks,
@@ -44,40 +53,41 @@ def kernel(function, t):
     return interpreted(module_text("blocks", parts, [], header=PYTHON, entry="@_fn")).advance
 
 
-def some_blocks(size: float = 1.0) -> np.ndarray:
+def some_blocks(size: float = 1.0, bodies: int = BODIES) -> np.ndarray:
     """Blocks without any symmetry, so that no exchanged index goes unseen."""
-    return size * np.sin(1.0 + np.arange(BODIES * 6 * 49) ** 1.5).reshape(BODIES, 6, 7, 7)
+    return size * np.sin(1.0 + np.arange(bodies * 6 * 49) ** 1.5).reshape(bodies, 6, 7, 7)
 
 
-def whole(blocks: np.ndarray) -> np.ndarray:
-    matrix = np.zeros((BODIES, 14, BODIES, 14))
-    for j in range(BODIES):
+def whole(blocks: np.ndarray, closed: bool = False) -> np.ndarray:
+    bodies = len(blocks)
+    matrix = np.zeros((bodies, 14, bodies, 14))
+    for j in range(bodies):
         xx, xm, mx, mm, left, right = blocks[j]
         matrix[j, :, j] = np.block([[xx, xm], [mx, mm]])
-        if j > 0:
+        if closed or j > 0:
             matrix[j, 7:, j - 1, :7] = left
-        if j < BODIES - 1:
-            matrix[j, 7:, j + 1, :7] = right
-    return matrix.reshape(14 * BODIES, 14 * BODIES)
+        if closed or j < bodies - 1:
+            matrix[j, 7:, (j + 1) % bodies, :7] = right
+    return matrix.reshape(14 * bodies, 14 * bodies)
 
 
-def corrections(t, blocks: np.ndarray, dt: float) -> tuple[int, np.ndarray, np.ndarray]:
+def corrections(t, blocks: np.ndarray, dt: float, closed: bool = False) -> tuple[int, np.ndarray, np.ndarray]:
     """Status, the change by blocks, and a residual."""
-    n = 14 * BODIES
+    n = 14 * len(blocks)
     found = modes.modes_of(t)
-    scratch = modes.mode_scratch(n) | block_tridiagonal.block_scratch(found.shape[1], BODIES)
+    scratch = modes.mode_scratch(n) | block_tridiagonal.block_scratch(found.shape[1], len(blocks), closed=closed)
     par = SimpleNamespace(given=blocks, newton_modes=found, **scratch)
     tab, nothing = stages.table(t), np.zeros(0)
     residual, change = np.cos(np.arange(t.stages * n) ** 1.3), np.empty(t.stages * n)
-    status = kernel(modes.prepare_modes, t)(np.zeros(n), dt, par, tab, nothing)
+    status = kernel(modes.prepare_modes, t, closed)(np.zeros(n), dt, par, tab, nothing)
     if status == 0:
-        kernel(modes.correct_modes, t)(residual, change, dt, par, tab, nothing)
+        kernel(modes.correct_modes, t, closed)(residual, change, dt, par, tab, nothing)
     return status, change, residual
 
 
-def defect(t, blocks: np.ndarray, dt: float, change: np.ndarray, residual: np.ndarray) -> float:
+def defect(t, blocks: np.ndarray, dt: float, change: np.ndarray, residual: np.ndarray, closed: bool = False) -> float:
     """How far the change is from solving the whole system."""
-    matrix = np.eye(len(residual)) - dt * np.kron(t.b[:, None] * t.mu, whole(blocks))
+    matrix = np.eye(len(residual)) - dt * np.kron(t.b[:, None] * t.mu, whole(blocks, closed))
     return float(np.abs(change - np.linalg.solve(matrix, residual)).max() / np.abs(change).max())
 
 
@@ -97,6 +107,25 @@ def test_every_block_counts(block):
     forgotten[2, block] = 0.0
     _, change, residual = corrections(gauss(3), forgotten, 0.3)
     assert defect(gauss(3), some_blocks(), 0.3, change, residual) > 1e-3
+
+
+@pytest.mark.parametrize("bodies", [3, 4, 7])
+def test_corrections_of_a_ring_solve_the_equations_of_all_bodies(bodies):
+    """As above; measured up to 3e-14."""
+    for dt in (0.01, 0.1, 0.5):
+        blocks = some_blocks(bodies=bodies)
+        status, change, residual = corrections(gauss(2), blocks, dt, closed=True)
+        assert status == 0
+        assert defect(gauss(2), blocks, dt, change, residual, closed=True) < 1e-11
+
+
+@pytest.mark.parametrize(("body", "block"), [(0, 4), (3, 5), (3, 4), (0, 2), (3, 2)])
+def test_every_block_beside_the_link_that_closes_a_ring_counts(body, block):
+    """The twin of the test above."""
+    forgotten = some_blocks()
+    forgotten[body, block] = 0.0
+    _, change, residual = corrections(gauss(2), forgotten, 0.3, closed=True)
+    assert defect(gauss(2), some_blocks(), 0.3, change, residual, closed=True) > 1e-3
 
 
 def test_a_singular_block_is_reported():

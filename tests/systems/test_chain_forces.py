@@ -28,12 +28,15 @@ def disc(count: int) -> ct.Body:
     return ct.Body.from_particles(positions, 1.0 + 0.1 * np.arange(count), types=types)
 
 
-def chain_of(counts: tuple[int, ...], potential: object = LJ) -> tuple[ct.Chain, np.ndarray]:
-    """A free chain far from the origin, its bodies turned; and r, q, p, y."""
+def chain_of(counts: tuple[int, ...], potential: object = LJ, *, closed: bool = False) -> tuple[ct.Chain, np.ndarray]:
+    """A free chain, or a ring, far from the origin, its bodies turned; and r, q, p, y."""
     n = len(counts)
-    chain = ct.Chain([disc(count) for count in counts], potential, ct.Free(), ct.Free())
+    how = {"closed": True} if closed else {"left": ct.Free(), "right": ct.Free()}
+    chain = ct.Chain([disc(count) for count in counts], potential, **how)
     random = np.random.default_rng(5)
     position = np.array([40.0, -30.0, 20.0]) + 1.1 * np.arange(n)[:, None] * [1.0, 0.1, 0.0]
+    if closed:
+        position[:, 1] += 0.8 * np.minimum(np.arange(n), n - np.arange(n))
     turned = random.normal(size=(n, 4)) * 0.1 + [1.0, 0.0, 0.0, 0.0]
     rest = np.zeros((n, 3))
     state = ct.State({
@@ -76,24 +79,30 @@ def expected(chain: ct.Chain, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     turns = np.array([rotations.to_matrix(q) for q in z[3 * n : 7 * n].reshape(n, 4)]).astype(np.longdouble)
     arms = [body.principal_particles.positions @ turn.T for body, turn in zip(chain.bodies, turns, strict=True)]
     out, due = np.zeros((2, n, 3), dtype=np.longdouble), np.zeros((2, n))
-    for j in range(n - 1):
+    for j, k in [(j, j + 1) for j in range(n - 1)] + [(n - 1, 0)] * chain.closed:
         for a, potentials in zip(arms[j], chain.interactions.between(j), strict=True):
-            for b, potential in zip(arms[j + 1], potentials, strict=True):
+            for b, potential in zip(arms[k], potentials, strict=True):
                 if potential is None:
                     continue
-                apart = r[j] - r[j + 1] + a - b
+                apart = r[j] - r[k] + a - b
                 distance = np.sqrt(apart @ apart)
                 u6 = (potential.sigma / distance) ** 6
                 inside = isinstance(potential, ct.LennardJones) or u6 > 0.5
                 force = inside * 24.0 * potential.epsilon * (2.0 * u6 * u6 - u6) / distance**2 * apart
                 size = float(48.0 * potential.epsilon * (u6 * u6 + u6) / distance) * inside
-                reach = float(np.linalg.norm(r[j] - r[j + 1]) + np.linalg.norm(a) + np.linalg.norm(b))
-                for i, arm, sign in ((j, a, 1.0), (j + 1, b, -1.0)):
+                reach = float(np.linalg.norm(r[j] - r[k]) + np.linalg.norm(a) + np.linalg.norm(b))
+                for i, arm, sign in ((j, a, 1.0), (k, b, -1.0)):
                     out[0, i] += sign * force
                     out[1, i] += turns[i].T @ np.cross(arm, sign * force)
                     rounding = EPS * size * (20.0 + 14.0 * reach / float(distance))
                     due[:, i] += rounding, rounding * reach
     return out, due
+
+
+RINGS = {
+    "equal": (EQUAL, LJ), "unequal": (UNEQUAL, LJ), "by types": (UNEQUAL, TABLE),
+    "one for each link": ((9, 4, 9), [LJ, ct.LennardJones(0.4, 0.7), ct.LennardJones(0.6, 1.7)]),
+}  # fmt: skip
 
 
 def worst(seen: np.ndarray, wanted: np.ndarray, due: np.ndarray) -> float:
@@ -111,6 +120,22 @@ def test_forces_and_torques_are_those_of_sums_over_all_pairs(case):
     """Within the rounding errors of the pairs; see `expected`."""
     chain, z = chain_of(*CASES[case])
     assert worst(found(chain, z), *expected(chain, z)) < 1.0
+
+
+@pytest.mark.parametrize("case", RINGS)
+def test_forces_and_torques_of_a_ring_are_those_of_sums_over_all_pairs(case):
+    chain, z = chain_of(*RINGS[case], closed=True)
+    assert worst(found(chain, z), *expected(chain, z)) < 1.0
+    force, moment = whole(chain, z, found(chain, z))
+    assert force < 2.0 and moment < 8.0
+
+
+@pytest.mark.parametrize(
+    "wrong", [("(g0, g1, g2)", "(g0, g1, 0.0)"), ("torque_in_body(z, n, int(0),", "torque_in_body(z, n, int(1),")]
+)
+def test_a_first_body_that_feels_something_else_of_the_last_is_seen(wrong):
+    chain, z = chain_of(*RINGS["equal"], closed=True)
+    assert worst(found(chain, z, wrong=wrong), *expected(chain, z)) > 1e6
 
 
 @pytest.mark.parametrize("case", ["equal", "unequal", "by types"])

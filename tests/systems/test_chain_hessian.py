@@ -22,6 +22,7 @@ def typed(kinds: str) -> ct.Body:
     return ct.Body.from_particles(ct.Body.tetrahedron().particles.positions, types=list(kinds))
 
 
+LOPSIDED_A = ct.Body.from_particles(LOPSIDED.particles.positions, types=list("abbab"))
 TABLE = ct.PairTable({("a", "a"): LJ, ("a", "b"): ct.Yukawa(2.0, 1.5), ("b", "b"): ct.Morse(5.0, 3.0, 1.1)})
 CHAINS = {
     "equal bodies, free": ct.Chain([ct.Body.tetrahedron()] * 3, LJ, left=ct.Free()),
@@ -30,11 +31,15 @@ CHAINS = {
         [ct.Body.tetrahedron(), LOPSIDED, ROD], ct.Harmonic(3.0, 1.2), left=ct.Displaced()
     ),
     "table of types": ct.Chain([typed("aabb"), typed("abab"), typed("bbba")], TABLE, left=ct.Free()),
+    "ring": ct.Chain([typed("aabb"), LOPSIDED_A, typed("abab"), typed("bbba")], TABLE, closed=True),
 }
 BONDED = {
     "rod": ct.Chain([ct.Body.tetrahedron(), LOPSIDED] * 2, ct.BendTwist(10.0, 2.0, 3.0, (1.1, 0.2, 0.3))),
     "uniaxial": ct.Chain([ct.Body.tetrahedron()] * 3, ct.GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0), left=ct.Free()),
     "both": ct.Chain([LOPSIDED] * 3, LJ + ct.BendTwist(10.0, 2.0, 3.0, (1.1, 0.2, 0.3)), left=ct.Free()),
+    "ring": ct.Chain(
+        [ct.Body.tetrahedron(), LOPSIDED, LOPSIDED], ct.BendTwist(10.0, 2.0, 3.0, (1.1, 0.2, 0.3)), closed=True
+    ),
 }
 
 
@@ -57,7 +62,7 @@ def assembled(chain: ct.Chain, blocks: np.ndarray) -> np.ndarray:
         x, m = place[j][:7], place[j][7:]
         parts = [(x, x), (x, m), (m, x), (m, m), (m, place[j - 1][:7]), (m, place[(j + 1) % n][:7])]
         for k, (rows, columns) in enumerate(parts):
-            if (k == 4 and j == 0) or (k == 5 and j == n - 1):
+            if not chain.closed and ((k == 4 and j == 0) or (k == 5 and j == n - 1)):
                 continue
             whole[np.ix_(rows, columns)] += blocks[j, k]
     return whole

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -17,46 +16,13 @@ from catena.engine.plain_python import interpreted
 from catena.kernels import fused, views
 from catena.kernels.views import View
 from catena.methods.rotors import lane_rotors
-from catena.methods.splitting.splitting import Splitting
 from catena.systems.chain import tile_kernels as chain_tile_kernels
 from catena.systems.chain import tile_text as chain_tile_text
 from catena.systems.chain import tiles as chain_tiles
+from tiled import difference, driven, fields, final, halves, program_of
 
 EPS = np.finfo(float).eps
 TETRAHEDRON = ct.Body.tetrahedron()
-
-
-def program_of(chain: ct.Chain, method: ct.Splitting, *, width: int | None = None, compiled: bool = False) -> Program:
-    """The program on tiles of this width; 0 for the plain view."""
-    with pytest.MonkeyPatch.context() as patch:
-        if width == 0:
-            patch.setattr(Splitting, "needs", ("split",))
-        elif width is not None:
-            patch.setattr(chain_tiles, "tile_width", lambda count: width)
-        program = build(chain, method, compiled=compiled)
-    assert program.view.name == ("split" if width == 0 else "tiles")
-    return program
-
-
-def driven(program: Program, start: ct.State, *, dt: float, steps: int) -> Driver:
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=steps)
-    driver.first_row()
-    assert driver.advance(steps).status == 0
-    return driver
-
-
-def fields(state: ct.State) -> np.ndarray:
-    return np.concatenate([array.ravel() for array in state.fields.values()])
-
-
-def final(program: Program, start: ct.State, *, dt: float, steps: int) -> np.ndarray:
-    return fields(program.view.unpack(driven(program, start, dt=dt, steps=steps).z, 0.0))
-
-
-def difference(chain: ct.Chain, start: ct.State, method: ct.Splitting, *, dt: float = 0.01, steps: int = 2) -> float:
-    """Between tiles and plain view, uncompiled."""
-    seen, wanted = (final(program_of(chain, method, width=w), start, dt=dt, steps=steps) for w in (8, 0))
-    return float(np.abs(seen - wanted).max())
 
 
 @pytest.fixture(scope="module")
@@ -285,22 +251,6 @@ def test_a_variable_names_its_body(helix):
     assert view.body_of(5) == 5
     assert view.body_of(rows * stride + 3 * stride + 1) == 9
     assert view.body_of(view.dimension - 1) == 9
-
-
-def halves(program: Program, start: ct.State, spoil: Callable[[np.ndarray], None] | None = None) -> tuple[Driver, ...]:
-    """Five steps, and two then three from what a checkpoint holds of the first."""
-    whole, first, second = (
-        Driver(program, program.view.pack(start), t0=0.0, dt=0.01, every=1) for _ in range(3)
-    )  # fmt: skip
-    whole.advance(5)
-    first.advance(2)
-    kept = {name: array.copy() for name, array in first.state().items()}
-    if spoil is not None:
-        spoil(kept["z"])
-    second.restore(2, kept)
-    assert spoil or second.record().rows.tobytes() == first.record().rows.tobytes()
-    second.advance(3)
-    return whole, second
 
 
 @pytest.mark.parametrize("method", [ct.Splitting(2), ct.Splitting(4, rotor=ct.DMV(10))], ids=str)

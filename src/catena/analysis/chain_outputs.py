@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..engine import cache, collector, headers
 from ..engine.plain_python import interpreted
@@ -16,10 +16,11 @@ from ..errors import InputError
 from ..kernels.marks import Filling, Numbers, Slot
 from ..systems.base import State
 from ..systems.chain import forces as chain_forces
-from ..systems.chain.chain import Chain
+from ..systems.chain.chain import DIRECTOR, Chain
 from ..systems.chain.observables import observe_chain
 from ..systems.chain.tearing import link_gaps, link_lengths
 from ..systems.chain.views import to_split
+from .linking import director_from, linking_number, twist, writhe
 
 if TYPE_CHECKING:
     import xarray
@@ -63,7 +64,7 @@ class ChainOutputs:
     @cached_property
     def link_length(self) -> xarray.DataArray:
         """Distances of neighbouring centres of mass."""
-        return self._array(lambda position, _: link_lengths(position), ("link",), "distance of centres of mass")
+        return self._array(lambda r, _: link_lengths(self.chain, r), ("link",), "distance of centres of mass")
 
     @cached_property
     def link_gap(self) -> xarray.DataArray:
@@ -73,7 +74,7 @@ class ChainOutputs:
     @cached_property
     def link_energy(self) -> xarray.DataArray:
         """Energy of the potential of each link."""
-        return self._sliced(slice(0, self.chain.count - 1), ("link",), "energy of a link")
+        return self._sliced(slice(0, self.chain.interactions.count), ("link",), "energy of a link")
 
     @cached_property
     def reaction_force(self) -> xarray.DataArray:
@@ -87,8 +88,22 @@ class ChainOutputs:
         held = np.array([not end.turns for end in (self.chain.left, self.chain.right)])
         return self._reaction(1, held, "torque on a clamped end, about the centre of mass")
 
+    def linking_number(self, director: ArrayLike = DIRECTOR) -> xarray.DataArray:
+        """Linking number of a closed chain; see `Chain.linking_number`."""
+        across = director_from(director)
+        return self._each(lambda r, q: linking_number(self.chain, r, q, across), "linking number")
+
+    def twist(self, director: ArrayLike = DIRECTOR) -> xarray.DataArray:
+        """Turns of a director about the polygon of the centres of mass."""
+        across = director_from(director)
+        return self._each(lambda r, q: twist(self.chain, r, q, across), "twist, in turns")
+
+    def writhe(self) -> xarray.DataArray:
+        """Writhe of the polygon of the centres of mass; its time grows with the square of the number of bodies."""
+        return self._each(lambda r, _: writhe(self.chain, r), "writhe")
+
     def dataset(self) -> xarray.Dataset:
-        """All of it."""
+        """Lengths, gaps and energies of links, and reactions."""
         import xarray
 
         names = ("link_length", "link_gap", "link_energy", "reaction_force", "reaction_torque")
@@ -106,6 +121,10 @@ class ChainOutputs:
     def _array(self, function: Callable[[Array, Array], Array], dims: tuple[str, ...], about: str) -> xarray.DataArray:
         return self._labelled(np.concatenate([function(*state) for state in self._blocks()]), dims, about)
 
+    def _each(self, function: Callable[[Array, Array], float], about: str) -> xarray.DataArray:
+        """A number for each sample."""
+        return self._array(lambda *states: np.array([function(*one) for one in zip(*states, strict=True)]), (), about)
+
     def _sliced(self, columns: slice, dims: tuple[str, ...], about: str) -> xarray.DataArray:
         return self._labelled(self._observed[:, columns], dims, about)
 
@@ -121,8 +140,8 @@ class ChainOutputs:
 
 
 def link_energies(chain: Chain, state: State) -> Array:
-    """Energy of the potential of each link, (n - 1,)."""
-    return _observed(chain, state.position[None], state.orientation[None])[0, : chain.count - 1]
+    """Energy of the potential of each link, (links,)."""
+    return _observed(chain, state.position[None], state.orientation[None])[0, : chain.interactions.count]
 
 
 def reactions(chain: Chain, state: State) -> Reactions:
@@ -134,7 +153,7 @@ def reactions(chain: Chain, state: State) -> Reactions:
 
 def _reactions(chain: Chain, observed: Array) -> tuple[Array, Array]:
     """Minus the forces and torques on the end bodies, (samples, 2, 3) each; without -0."""
-    ends = 0.0 - observed[:, chain.count - 1 :].reshape(-1, 2, 2, 3)
+    ends = 0.0 - observed[:, chain.interactions.count :].reshape(-1, 2, 2, 3)
     return ends[:, :, 0], ends[:, :, 1]
 
 
@@ -142,8 +161,9 @@ def _observed(chain: Chain, position: Array, orientation: Array) -> Array:
     """What `observe_chain` finds at states with a leading axis for samples."""
     states = np.stack([_stepped(chain, r, q) for r, q in zip(position, orientation, strict=True)])
     par = _par(chain)
-    pairs = len(states) * int((par["count"][:-1] * par["count"][1:]).sum())
-    out = np.zeros((len(states), chain.count - 1 + 12))
+    left, right = chain.interactions.sides
+    pairs = len(states) * int((par["count"][left] * par["count"][right]).sum())
+    out = np.zeros((len(states), chain.interactions.count + 12))
     module = _module(chain, compiled=pairs > WORTH_COMPILING)
     with np.errstate(all="ignore"):
         module.advance(states, module.Parameters(**par), out)

@@ -23,7 +23,7 @@ from .static_problem import EPS, Balance, StaticProblem, masked
 Array = NDArray[np.float64]
 
 MOST_MIXED = 20_000  # bodies: beyond it, the band of wrenches and displacements would take a gigabyte
-HALF_BAND = 17  # of wrenches and displacements in turn
+HALF_BAND, HALF_BAND_OF_RING = 17, 35  # of wrenches and displacements in turn
 
 
 class Compliance:
@@ -63,7 +63,7 @@ class Sweep(Compliance):
 
     def __init__(self, problem: StaticProblem, balance: Balance) -> None:
         super().__init__(problem, balance)
-        self.flexibility = np.linalg.inv(balance.values.stiffness)
+        self.flexibility = np.linalg.inv(balance.values.stiffness[: len(self.mass) - 1])
         poses = balance.poses
         self.position, self.matrices = poses.position - poses.position[0], poses.matrices
         self._from_end = poses.position - poses.position[-1]
@@ -136,6 +136,34 @@ class Sweep(Compliance):
         return x + np.einsum("mk,knc->mnc", found[:, k:], self._rigid)
 
 
+class RingSweep(Sweep):
+    """A ring of links without stress, cut open at its last link, whose wrench s is found so that the cut closes: A x_last + K_b^-1 s = 0.
+
+    The first body does not move: motions of the whole ring are taken out afterwards.
+    """
+
+    def _solve_ends(self) -> None:
+        poses, values = self.balance.poses, self.balance.values
+        self._carried = transports(poses.d[-1:], poses.q[-1:])[0]
+        self._last = np.linalg.inv(values.stiffness[-1])
+        pushes = np.zeros((6, *self.mass.shape))
+        pushes[:, -1] = self._carried
+        self._answers, _ = self._clamped(pushes)
+        opening = self._last + self._carried @ self._answers[:, -1].T
+        # forces and moments: of one size, or the smaller ones would lose their digits
+        size = np.sqrt(np.diag(opening))
+        self._closing = np.linalg.inv(opening / size[:, None] / size) / size[:, None] / size
+
+    def _balanced(self, f: Array) -> Array:
+        f, wrench = f.copy(), np.zeros((len(f), 6))
+        for _ in range(2):  # again for the rounding of the first time, with what the last link bears
+            x, _ = self._clamped(f)
+            missing = -(x[:, -1] @ self._carried.T + wrench @ self._last.T) @ self._closing.T
+            wrench += missing
+            f[:, -1] += missing @ self._carried
+        return x + np.einsum("mk,knc->mnc", missing, self._answers)
+
+
 class Mixed(Compliance):
     """Links under load: wrenches and displacements together, a band that is factorised with pivoting."""
 
@@ -150,18 +178,25 @@ class Mixed(Compliance):
         a = transports(poses.d, poses.q)
         kept = problem.gauge(poses).astype(float)
         self._kept = kept
-        band = np.zeros((3 * HALF_BAND + 1, 12 * n))
-        # unknowns of body j from 12 j on: the wrench of the link before it (for the first body none), then its displacement
-        bodies, links = np.arange(n), np.arange(1, n)
-        diagonal = np.concatenate([own, np.zeros((1, 6, 6))]) * kept[:, :, None] * kept[:, None]
+        self._half = HALF_BAND_OF_RING if poses.closed else HALF_BAND
+        band = np.zeros((3 * self._half + 1, 12 * n))
+        # unknowns of a body one after the other: the wrench of the link before it (for the first body of an open chain none), then its
+        # displacement; a ring is folded flat, so that both neighbours of a body are among the two before and the two behind it
+        bodies = np.arange(n)
+        self._at = at = 12 * (np.minimum(2 * bodies, 2 * (n - 1 - bodies) + 1) if poses.closed else bodies)
+        left, right = problem.sides
+        diagonal = np.zeros((n, 6, 6))
+        diagonal[left] = own
+        diagonal *= kept[:, :, None] * kept[:, None]
         diagonal[:, np.arange(6), np.arange(6)] += 1.0 - kept
-        _fill(band, 12 * bodies + 6, 12 * bodies + 6, diagonal)
-        _fill(band, np.array([0]), np.array([0]), np.eye(6)[None])
-        _fill(band, 12 * links, 12 * links, np.negative(np.linalg.inv(balance.values.stiffness)))
-        _both(band, 12 * links, 12 * links + 6, np.eye(6) * kept[1:, None])
-        _both(band, 12 * links, 12 * links - 6, -a * kept[:-1, None])
-        _both(band, 12 * links - 6, 12 * links + 6, beside * kept[:-1, :, None] * kept[1:, None])
-        self._factor, self._pivots, info = dgbtrf(band, HALF_BAND, HALF_BAND)
+        _fill(band, at + 6, at + 6, diagonal)
+        if not poses.closed:
+            _fill(band, at[:1], at[:1], np.eye(6)[None])
+        _fill(band, at[right], at[right], np.negative(np.linalg.inv(balance.values.stiffness)))
+        _both(band, at[right], at[right] + 6, np.eye(6) * kept[right, None])
+        _both(band, at[right], at[left] + 6, -a * kept[left, None])
+        _both(band, at[left] + 6, at[right] + 6, beside * kept[left, :, None] * kept[right, None])
+        self._factor, self._pivots, info = dgbtrf(band, self._half, self._half)
         if info > 0:
             raise np.linalg.LinAlgError("singular")
 
@@ -172,11 +207,11 @@ class Mixed(Compliance):
     def _balanced(self, f: Array) -> Array:
         from scipy.linalg.lapack import dgbtrs
 
-        rhs = np.zeros((len(f), *self.mass.shape[:1], 12))
-        rhs[:, :, 6:] = f * self._kept
-        columns = np.asfortranarray(rhs.reshape(len(f), -1).T)
-        found = dgbtrs(self._factor, HALF_BAND, HALF_BAND, columns, self._pivots)[0]
-        return found.T.reshape(rhs.shape)[:, :, 6:]
+        rows = self._at[:, None] + np.arange(6, 12)
+        rhs = np.zeros((len(f), 12 * len(self.mass)))
+        rhs[:, rows] = f * self._kept
+        found = dgbtrs(self._factor, self._half, self._half, np.asfortranarray(rhs.T), self._pivots)[0]
+        return found.T[:, rows]
 
 
 class Assembled(Compliance):
@@ -188,9 +223,7 @@ class Assembled(Compliance):
         super().__init__(problem, balance)
         self.shift = shift
         free = problem.gauge(balance.poses)
-        band = block_band.lower_band(*masked(*problem.blocks(balance), free))
-        band[0] += shift * (self.mass * free).ravel()
-        factor = block_band.cholesky(band)
+        factor = block_band.Band(*masked(*problem.blocks(balance), free)).factor(shift * (self.mass * free).ravel())
         if factor is None:
             raise np.linalg.LinAlgError("not positive definite")
         self._factor, self._kept = factor, free
@@ -200,7 +233,7 @@ class Assembled(Compliance):
 
     def _balanced(self, f: Array) -> Array:
         columns = np.asfortranarray((f * self._kept).reshape(len(f), -1).T)
-        return block_band.solve(self._factor, columns).T.reshape(f.shape)
+        return self._factor.solve(columns).T.reshape(f.shape)
 
 
 def orthonormal(motions: Array, mass: Array) -> Array:
@@ -215,9 +248,10 @@ def orthonormal(motions: Array, mass: Array) -> Array:
 
 def _fill(band: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], blocks: Array) -> None:
     """Add blocks (m, 6, 6) that begin at these rows and columns to a band as LAPACK keeps it for pivoting."""
+    diagonal = 2 * (len(band) // 3)
     for r in range(6):
         for c in range(6):
-            band[2 * HALF_BAND + (rows + r) - (columns + c), columns + c] += blocks[:, r, c]
+            band[diagonal + (rows + r) - (columns + c), columns + c] += blocks[:, r, c]
 
 
 def _both(band: Array, rows: NDArray[np.int64], columns: NDArray[np.int64], blocks: Array) -> None:

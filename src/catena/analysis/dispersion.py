@@ -27,7 +27,7 @@ from .equilibrium import Equilibrium
 from .poses import Poses
 from .screws import Screw, screw_of
 from .static_problem import constant_force
-from .uniform import pulled_link, relaxed, resting_poses
+from .uniform import pulled_link, relaxed, resting_links, resting_poses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,10 @@ class Dispersion:
 def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equilibrium | None = None) -> Dispersion:
     """See `Chain.dispersion`."""
     phases = np.atleast_1d(finite_numbers(np.atleast_1d(np.asarray(k, dtype=float)), (None,), where="dispersion.k"))
-    period = uniform_cell(chain, cell, at, "dispersion")
+    if at is None or not chain.closed:
+        period = uniform_cell(chain, cell, at, "dispersion")
+    else:
+        period = ring_cell(chain, cell, at)
     omega, velocity = branches(period, phases)
     screw = period.screw
     return Dispersion(phases, omega, velocity, screw.angle, screw.rise, cell)
@@ -107,18 +110,22 @@ def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equil
 
 def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where: str) -> Cell:
     """The uniform state of a chain: of its links at rest, or of those in the middle of a state, under the pull of its ends."""
-    links = chain.count - 1
+    links = chain.interactions.count
     if not isinstance(cell, (int, np.integer)) or isinstance(cell, bool) or not 1 <= cell <= links:
         raise InputError(f"cell = {cell!r}", where=f"{where}.cell", do=f"give a number of bodies from 1 to {links}")
     state = at.state if isinstance(at, Equilibrium) else at
-    poses = resting_poses(chain) if state is None else Poses.of_state(chain, state)
     first = (links - cell) // 2
     numbers = np.arange(first, first + cell)
     _check_period(chain, cell, where)
-    d, q = poses.d[numbers], poses.q[numbers]
     mechanics = LinkMechanics(chain)
-    forces = at.forces if isinstance(at, Equilibrium) else _end_forces(chain)
-    tension = _tension(forces, poses, d, q, first)
+    tension = 0.0
+    if state is None and chain.closed:
+        d, q = (part[numbers] for part in resting_links(chain))
+    else:
+        poses = resting_poses(chain) if state is None else Poses.of_state(chain, state)
+        d, q = poses.d[numbers], poses.q[numbers]
+        forces = at.forces if isinstance(at, Equilibrium) else _end_forces(chain)
+        tension = _tension(forces, poses, d, q, first)
     length = float(np.median(np.linalg.norm(d, axis=1)))
     if tension == 0.0:
         d, q, rests = relaxed(mechanics, numbers, d, q, length)
@@ -139,14 +146,42 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
         d, q = (part[None] for part in found)
     values = mechanics.values(d, q, numbers)
     wrench = values.gradient if tension else np.zeros_like(values.gradient)
-    mass = np.array([[body.mass] * 3 + body.moments.tolist() for body in chain.bodies[first + 1 : first + 1 + cell]])
-    return Cell(d, q, values.stiffness, wrench, np.where(mass > 0.0, mass, np.inf))
+    return Cell(d, q, values.stiffness, wrench, _masses(chain, first, cell))
+
+
+def ring_cell(chain: Chain, cell: int, at: State | Equilibrium) -> Cell:
+    """The first bodies of a ring that looks the same from each cell on, as it is, with its stress: its waves are those round the ring."""
+    if not isinstance(cell, (int, np.integer)) or isinstance(cell, bool) or not cell >= 1 or chain.count % cell:
+        raise InputError(
+            f"cell = {cell!r}", where="dispersion.cell", do=f"give a number that divides {chain.count} bodies"
+        )
+    _check_period(chain, cell, "dispersion")
+    poses = Poses.of_state(chain, at.state if isinstance(at, Equilibrium) else at)
+    size = np.linalg.norm(poses.d, axis=1).max()
+    later = [np.abs(part - np.roll(part, -cell, axis=0)).max() for part in (poses.d / size, poses.q)]
+    if max(later) > SAME_CELL:
+        raise InputError(
+            f"the ring does not repeat after {cell} bodies: its waves are not plain ones", where="dispersion.at",
+            do="give a uniform ring, or ask for normal_modes()",
+        )  # fmt: skip
+    numbers = np.arange(cell)
+    values = LinkMechanics(chain).values(poses.d[:cell], poses.q[:cell], numbers)
+    return Cell(poses.d[:cell], poses.q[:cell], values.stiffness, values.gradient, _masses(chain, 0, cell))
+
+
+def _masses(chain: Chain, first: int, cell: int) -> Array:
+    """Of the bodies at the right of some links, (cell, 6); infinite where there is no moment of inertia."""
+    bodies = [chain.bodies[(link + 1) % chain.count] for link in range(first, first + cell)]
+    mass = np.array([[body.mass] * 3 + body.moments.tolist() for body in bodies])
+    return np.where(mass > 0.0, mass, np.inf)
 
 
 def _check_period(chain: Chain, cell: int, where: str) -> None:
     """Bodies and potentials must repeat from cell to cell, those at the ends apart, which may be cut."""
     bodies, kinds = chain.alike.which, chain.interactions.alike_links[1]
-    if chain.count > cell + 3:
+    if chain.closed:
+        bodies, kinds = (np.concatenate([given, given[:cell]]) for given in (bodies, kinds))
+    elif chain.count > cell + 3:
         bodies, kinds = bodies[1:-1], kinds[1:-1]
     if (bodies[cell:] != bodies[:-cell]).any() or (kinds[cell:] != kinds[:-cell]).any():
         raise InputError(

@@ -209,7 +209,7 @@ class _Search:
 
     def _is_torn(self, *, surely: bool = False) -> bool:
         poses = self.balance.poses
-        if not surely and link_lengths(poses.position).max() < LENGTHENED * self.longest:
+        if not surely and link_lengths(self.problem.chain, poses.position).max() < LENGTHENED * self.longest:
             return False
         state = poses.state(self.problem.chain)
         return bool(torn_links(self.problem.chain, state.position, state.orientation).any())

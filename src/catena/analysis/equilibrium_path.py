@@ -313,8 +313,10 @@ def _solved(diagonal: Array, right: Array, sides: Array, border: Array | None = 
 
     n = len(diagonal)
     k = np.arange(6 * n).reshape(n, 6)
+    left = k[: len(right)]
+    beside = np.roll(k, -1, axis=0)[: len(right)]
     rows, columns, values = [], [], []
-    for a, b, blocks in ((k, k, diagonal), (k[:-1], k[1:], right), (k[1:], k[:-1], right.swapaxes(1, 2))):
+    for a, b, blocks in ((k, k, diagonal), (left, beside, right), (beside, left, right.swapaxes(1, 2))):
         rows.append(np.broadcast_to(a[:, :, None], blocks.shape).ravel())
         columns.append(np.broadcast_to(b[:, None], blocks.shape).ravel())
         values.append(blocks.ravel())

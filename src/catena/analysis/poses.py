@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Poses:
-    """Positions (n, 3) and principal rotations (n, 3, 3) of all bodies; d (n - 1, 3) and Q (n - 1, 3, 3) of all links."""
+    """Positions (n, 3) and principal rotations (n, 3, 3) of all bodies; d (links, 3) and Q (links, 3, 3) of all links."""
 
     position: Array
     matrices: Array
@@ -32,12 +32,17 @@ class Poses:
     @classmethod
     def of_state(cls, chain: Chain, state: State) -> Poses:
         """Where a state has them."""
-        return cls.of_bodies(state.position, principal_rotations(chain, state))
+        return cls.of_bodies(state.position, principal_rotations(chain, state), closed=chain.closed)
 
     @classmethod
-    def of_bodies(cls, position: Array, matrices: Array) -> Poses:
-        """Links from bodies."""
-        return cls(position, matrices, *relative_poses(position, matrices))
+    def of_bodies(cls, position: Array, matrices: Array, *, closed: bool = False) -> Poses:
+        """Links from bodies; with the one that closes a ring."""
+        return cls(position, matrices, *relative_poses(position, matrices, closed=closed))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the bodies form a ring."""
+        return len(self.d) == len(self.position)
 
     @classmethod
     def of_links(cls, d: Array, q: Array, position: Array, matrix: Array, *, root: int = 0) -> Poses:
@@ -60,8 +65,9 @@ class Poses:
         return State({**fields, "momentum": rest, "angular_momentum": rest.copy()}, time)
 
     def strains(self, xi: Array) -> Array:
-        """eta = xi_b - A xi_a of all links, (n - 1, 6), for displacements (n, 6)."""
-        return xi[1:] - np.einsum("nij,nj->ni", transports(self.d, self.q), xi[:-1])
+        """eta = xi_b - A xi_a of all links, (links, 6), for displacements (n, 6)."""
+        left, right = (xi, np.roll(xi, -1, axis=0)) if self.closed else (xi[:-1], xi[1:])
+        return right - np.einsum("nij,nj->ni", transports(self.d, self.q), left)
 
     def strained(self, xi: Array, *, root: int) -> Poses:
         """Each link by its strain; the root is displaced itself."""
@@ -76,9 +82,9 @@ class Poses:
         return Poses.of_links(d, q, place, matrix, root=root)
 
     def displaced(self, xi: Array) -> Poses:
-        """Each body by itself: for chains that are held at both ends, which a march would not meet."""
+        """Each body by itself: for rings, and for chains that are held at both ends, which a march would not meet."""
         position = self.position + np.einsum("nij,nj->ni", self.matrices, xi[:, :3])
-        return Poses.of_bodies(position, orthogonal(self.matrices @ turn_matrices(xi[:, 3:])))
+        return Poses.of_bodies(position, orthogonal(self.matrices @ turn_matrices(xi[:, 3:])), closed=self.closed)
 
     def with_last(self, position: Array, matrix: Array) -> Poses:
         """The last body at another place."""

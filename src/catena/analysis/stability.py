@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..systems.chain import block_band
-from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, Sweep
+from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, RingSweep, Sweep
 from .static_problem import EPS, Balance, StaticProblem, masked
 
 Array = NDArray[np.float64]
@@ -73,7 +73,8 @@ def weighted(problem: StaticProblem, balance: Balance) -> tuple[Array, Array]:
     diagonal = diagonal * scale[:, :, None] * scale[:, None]
     bodies, places = np.nonzero(~free)
     diagonal[bodies, places, places] = np.abs(diagonal).max()
-    return diagonal, right * scale[:-1, :, None] * scale[1:, None]
+    left, beside = problem.chain.interactions.sides
+    return diagonal, right * scale[left, :, None] * scale[beside, None]
 
 
 def round_off(diagonal: Array) -> float:
@@ -87,7 +88,7 @@ def count_negative(problem: StaticProblem, balance: Balance, diagonal: Array, ri
         sizes = np.linalg.eigvalsh(balance.values.stiffness)
         return int((sizes < -FLAT * sizes[:, -1:]).sum())
     shifted = diagonal + noise * np.eye(6)
-    if block_band.cholesky(block_band.lower_band(shifted, right)) is not None:
+    if block_band.Band(shifted, right).factor() is not None:
         return 0
     return block_band.negative_eigenvalues(shifted, right)
 
@@ -107,7 +108,7 @@ def compliance(problem: StaticProblem, balance: Balance) -> Compliance:
     sizes = np.linalg.eigvalsh(balance.values.stiffness)
     definite = bool((sizes[:, 0] > FLAT * sizes[:, -1]).all())
     if definite and can_sweep(problem) and is_unstressed(problem, balance):
-        return Sweep(problem, balance)
+        return (RingSweep if problem.chain.closed else Sweep)(problem, balance)
     if (np.abs(sizes).min(axis=1) > FLAT * sizes[:, -1]).all() and len(problem.mass) <= MOST_MIXED:
         return Mixed(problem, balance)
     return Assembled(problem, balance, shift=0.0 if definite else round_off(weighted(problem, balance)[0]))

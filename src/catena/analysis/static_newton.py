@@ -8,7 +8,7 @@ bounds on displacements make steps crawl, because displacements add up along the
   which the energy of links is a sum of separate terms;
 - link stiffnesses K_b are made positive one by one.
 
-Where both ends are held, the bodies themselves are moved, and K is the full one. Where that is not positive, a part of the stress is left
+Where both ends are held, and in a ring, the bodies themselves are moved, and K is the full one. Where that is not positive, a part of the stress is left
 out: without it K always is, and what softens a chain far from its equilibrium (a load that would buckle it if it were still straight) may
 stiffen it there. Shifts by the masses would have to be enormous: slender rods have hardly any moment of inertia about their axis.
 """
@@ -98,25 +98,22 @@ class Newton:
         held = problem.root is None
         wrench = balance.values.gradient if held else problem.wrenches(balance.poses)
         stiffness = positive(balance.values.stiffness)
-        band = np.zeros(0)
         for part in (None, *STRESS) if held else STRESS:
             blocks = problem.blocks(balance) if part is None else problem.blocks(
                 balance, stiffness=stiffness, wrench=part * wrench
             )  # fmt: skip
-            band = block_band.lower_band(*masked(*blocks, free))
-            factor = block_band.cholesky(band)
+            band = block_band.Band(*masked(*blocks, free))
+            factor = band.factor()
             if factor is not None:
-                return block_band.solve(factor, rhs.ravel()).reshape(-1, 6)
+                return factor.solve(rhs.ravel()).reshape(-1, 6)
         return self._shifted(band, rhs)
 
-    def _shifted(self, band: Array, rhs: Array) -> Array:
-        shift = FIRST_SHIFT * np.abs(band[0])
+    def _shifted(self, band: block_band.Band, rhs: Array) -> Array:
+        shift = FIRST_SHIFT * np.abs(band.diagonal)
         while True:
-            shifted = band.copy()
-            shifted[0] += shift
-            factor = block_band.cholesky(shifted)
+            factor = band.factor(shift)
             if factor is not None:
-                return block_band.solve(factor, rhs.ravel()).reshape(-1, 6)
+                return factor.solve(rhs.ravel()).reshape(-1, 6)
             shift *= 4.0
 
     def _strain(self, poses: Poses, p: Array) -> float:
@@ -125,7 +122,7 @@ class Newton:
         return float(max(np.abs(eta).max(), np.finfo(float).tiny))
 
     def moved(self, poses: Poses, xi: Array) -> Poses:
-        """Links by their strains, or bodies, where both ends are held."""
+        """Links by their strains; or bodies, in a ring or where both ends are held."""
         root = self.problem.root
         return poses.displaced(xi) if root is None else poses.strained(xi, root=root)
 

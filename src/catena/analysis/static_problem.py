@@ -59,6 +59,7 @@ class StaticProblem:
             lambda body: [body.mass] * 3 + np.where(body.moments > 0.0, body.moments, 1.0).tolist()
         )
         self.left_held, self.right_held = (not end.moves for end in (chain.left, chain.right))
+        self.sides = chain.interactions.sides
         self.forces = self._checked(forces)
 
     def under(self, forces: Array) -> StaticProblem:
@@ -72,8 +73,9 @@ class StaticProblem:
         total, size = forces.sum(axis=0), np.abs(forces).sum()
         if not (self.left_held or self.right_held) and np.abs(total).max() > BALANCED * size:
             raise InputError(
-                f"nothing holds the chain against the force {np.round(total, 12).tolist()}: it has no equilibrium",
-                where="Chain.left, Chain.right", do="clamp or displace an end, or balance the forces",
+                f"nothing holds the {'ring' if self.chain.closed else 'chain'} against the force {np.round(total, 12).tolist()}: "
+                "it has no equilibrium", where="equilibrium.load" if self.chain.closed else "Chain.left, Chain.right",
+                do="balance the forces" if self.chain.closed else "clamp or displace an end, or balance the forces",
             )  # fmt: skip
         return forces
 
@@ -84,8 +86,8 @@ class StaticProblem:
 
     @property
     def root(self) -> int | None:
-        """Where links are marched from: the body that is held; None where both ends are."""
-        if self.left_held and self.right_held:
+        """Where links are marched from: the body that is held; None where both ends are, and in a ring, which a march would not close."""
+        if self.chain.closed or (self.left_held and self.right_held):
             return None
         return -1 if self.right_held else 0
 
@@ -93,8 +95,8 @@ class StaticProblem:
         """Energy, gradient and residual there."""
         values = self.links.values(poses.d, poses.q)
         gradient = np.zeros((self.chain.count, 6))
-        gradient[1:] = values.gradient
-        gradient[:-1] -= np.einsum("nji,nj->ni", transports(poses.d, poses.q), values.gradient)
+        gradient[self.sides[1]] = values.gradient
+        gradient[self.sides[0]] -= np.einsum("nji,nj->ni", transports(poses.d, poses.q), values.gradient)
         gradient[:, :3] -= np.einsum("nji,nj->ni", poses.matrices, self.forces)
         work = self.forces * poses.position
         energy = float(values.energy.sum() - work.sum())
@@ -128,7 +130,8 @@ class StaticProblem:
         """K: second derivatives by all displacements; with another stiffness or other wrenches of the links where they are given."""
         values, poses = balance.values, balance.poses
         return assembled_blocks(
-            poses.d, poses.q, values.stiffness if stiffness is None else stiffness, values.gradient if wrench is None else wrench
+            poses.d, poses.q, values.stiffness if stiffness is None else stiffness,
+            values.gradient if wrench is None else wrench, closed=self.chain.closed,
         )  # fmt: skip
 
     def symmetries(self, poses: Poses) -> Array:
@@ -178,10 +181,11 @@ class StaticProblem:
 def masked(diagonal: Array, right: Array, free: Mask) -> tuple[Array, Array]:
     """The blocks with the rows and columns of coordinates that are not free replaced by those of the unit matrix."""
     kept = free.astype(float)
+    left = np.arange(len(right))
     diagonal = diagonal * kept[:, :, None] * kept[:, None]
     bodies, places = np.nonzero(~free)
     diagonal[bodies, places, places] = 1.0
-    return diagonal, right * kept[:-1, :, None] * kept[1:, None]
+    return diagonal, right * kept[left, :, None] * kept[(left + 1) % len(kept), None]
 
 
 def own_forces(chain: Chain) -> Array:

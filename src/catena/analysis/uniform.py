@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..systems.chain.chain import Chain
 from ..systems.chain.link_mechanics import LinkMechanics
+from ..systems.chain.ring_start import circle_frames
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of
 from .static_newton import MOST_STRAIN, positive
@@ -79,17 +80,43 @@ def relaxing_step(
 
 
 def resting_poses(chain: Chain) -> Poses:
-    """Every link in the deepest minimum of its energy that is found from many relative positions; the first body at the origin."""
+    """Every link in the deepest minimum of its energy that is found from many relative positions; the first body at the origin.
+
+    A ring whose links would not close in this way is wound about a circle.
+    """
     known = chain.resting_state()
     if known is not None:
         return Poses.of_state(chain, known)
+    d, q = resting_links(chain)
+    frame = chain.bodies[0].frame_matrix
+    if not chain.closed:
+        return Poses.of_links(d, q, np.zeros(3), frame)
+    laid = Poses.of_links(d, q, np.zeros(3), frame)
+    length = float(np.linalg.norm(d, axis=1).sum())
+    if np.linalg.norm(laid.position[-1]) < ALIKE * length and np.abs(laid.matrices[-1] - frame).max() < ALIKE:
+        return Poses.of_bodies(laid.position[:-1], laid.matrices[:-1], closed=True)
+    return _wound(chain, d, q)
+
+
+def resting_links(chain: Chain) -> tuple[Array, Array]:
+    """d and Q of every link, each in the deepest minimum of its own energy."""
     mechanics = LinkMechanics(chain)
     first, kind_of_link = chain.interactions.alike_links
     d, q, found = _said_to_rest(mechanics, first)
     for k in np.flatnonzero(~found).tolist():
         d[k], q[k] = resting_link(mechanics, int(first[k]))
-    frame = chain.bodies[0].frame_matrix
-    return Poses.of_links(d[kind_of_link], q[kind_of_link], np.zeros(3), frame)
+    return d[kind_of_link], q[kind_of_link]
+
+
+def _wound(chain: Chain, d: Array, q: Array) -> Poses:
+    """A ring of equal links: their screw line about a circle, with the whole number of turns that twists it least."""
+    screw = screw_of(d[0], q[0])
+    if len(chain.interactions.alike_links[0]) > 1 or screw.rise <= ALIKE * np.linalg.norm(d[0]):
+        raise InputError(
+            "links at rest do not close this ring", where="start", do="give a start, such as chain.ring(spacing)"
+        )
+    points, frames = circle_frames(chain.count, screw.rise, round(chain.count * screw.angle / (2.0 * np.pi)))
+    return Poses.of_bodies(points + screw.radius * frames[:, :, 1], frames @ screw.frame.T, closed=True)
 
 
 def _said_to_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -104,7 +131,7 @@ def _said_to_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array,
     if interactions.has_pairs:
         found &= np.array([interactions.pairs[j] is None for j in links.tolist()])
     d[found] = np.einsum("nji,nj->ni", frames[links[found]], d[found])
-    q[found] = frames[links[found]].swapaxes(1, 2) @ q[found] @ frames[links[found] + 1]
+    q[found] = frames[links[found]].swapaxes(1, 2) @ q[found] @ frames[interactions.sides[1][links[found]]]
     if found.any():
         length = float(np.median(np.linalg.norm(d[found], axis=1)))
         d[found], q[found], rests = relaxed(mechanics, links[found], d[found], q[found], length)
@@ -140,7 +167,7 @@ def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """Positions along 14 directions, each with the rotations of a cube and with these askew, at the distance with the least energy."""
     chain = mechanics.chain
     radii = [
-        np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.bodies[link : link + 2]
+        np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in chain.interactions.joined(link)
     ]
     lengths = [one.length for row in chain.interactions.between(link) for one in row if one is not None]
     known = np.linalg.norm(_known(mechanics, link)[0], axis=1)
@@ -162,7 +189,7 @@ def _tried(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
 def _known(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     """Where the parts of a link potential say that they rest."""
     bond = mechanics.chain.interactions.bonds[link]
-    left, right = mechanics.frames[link], mechanics.frames[link + 1]
+    left, right = mechanics.frames[link], mechanics.frames[(link + 1) % len(mechanics.frames)]
     parts = [] if bond is None else getattr(bond.of_link(link), "terms", (bond.of_link(link),))
     poses = [part.resting_pose for part in parts if part.resting_pose is not None]
     d = [left.T @ pose[0] for pose in poses]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .marks import Filling, Numbers, Slot, size, slot
+from .marks import Filling, Numbers, Slot, choice, size, slot
 
 if TYPE_CHECKING:
     pass
@@ -185,12 +185,18 @@ def jacobian(z, par, out):
     """Derivative of `field` at z, into out[i * n + j] = d field_i / d z_j."""
 
 
+@choice
+def is_closed():
+    """Whether bodies form a ring: the last one is the neighbour of the first."""
+    return 0
+
+
 @slot
 def block_jacobian(z, par, out):
     """Derivative of `field` at z for bodies that act on their neighbours only, into out (bodies, 6, 7, 7).
 
     For body j with positions x = (r, q) and momenta m = (p, g): dx'/dx, dx'/dm, dm'/dx, dm'/dm, and dm'/dx by the positions of
-    bodies j - 1 and j + 1. Nothing else is different from zero.
+    bodies j - 1 and j + 1, round the ring where `is_closed`. Nothing else is different from zero.
     """
 
 

@@ -100,7 +100,8 @@ class ManyBodyPictures(JointPictures):
             axes = given or self._strip(len(chosen), centres, across, up)
             for panel, r, q, index in zip(axes, centres, turned, chosen, strict=True):
                 if self._scene.links is not None:
-                    panel.plot(r[:, across], r[:, up], color="0.55", linewidth=0.8, zorder=1)
+                    line = np.concatenate([r, r[:1]]) if self._scene.links.closed else r
+                    panel.plot(line[:, across], line[:, up], color="0.55", linewidth=0.8, zorder=1)
                 for j, body in enumerate(self._scene.bodies):
                     _draw_body(panel, j, body, r[j], q[j], across, up)
                 panel.plot(r[:, across], r[:, up], **_dots(0, "0.2", 1.6))

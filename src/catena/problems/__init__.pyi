@@ -1,6 +1,6 @@
 """The ready-made problems, as type checkers see them and as `catena.problems` loads them."""
 
-from .chains import disc_chain, helix_chain, printed_chain
+from .chains import disc_chain, helix_chain, printed_chain, ring_chain
 from .classic import (
     galactic,
     harmonic,
@@ -45,6 +45,7 @@ __all__ = [
     "molecule",
     "pendulum",
     "printed_chain",
+    "ring_chain",
     "six_ring",
     "sleeping_top",
     "symmetric_top",

@@ -13,7 +13,7 @@ from ..running.plan import Problem
 from ..systems.body import Body
 from ..systems.chain.chain import Chain
 from ..systems.chain.ends import Clamped, Displaced, End, Force, Free
-from ..systems.chain.interactions import GivenPotentials
+from ..systems.chain.ring_start import circle_frames
 from ..systems.potentials.pair_potentials import LennardJones
 
 # Screw-symmetric minima of the pair energy of two tetrahedra, Lennard-Jones (5, 1), polished by Newton in 40 digits:
@@ -74,9 +74,34 @@ def helix_chain(
     j = np.arange(n)
     position = np.column_stack([rise * j, radius * np.cos(angle * j), radius * np.sin(angle * j)])
     turn = np.column_stack([np.cos(angle * j / 2), np.sin(angle * j / 2), np.zeros(n), np.zeros(n)])
+    chain = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F), gravity)
+    orientation = rotations.multiply(turn, np.array(q0))
+    return _started("helix_chain", chain, position, orientation, amp=amp, about=about)
+
+
+def ring_chain(n: int = 96, state: str = "zigzag", turns: int = 0, amp: float = 0.1) -> Problem[Chain]:
+    """The screw line of `helix_chain` bent into a closed ring, disturbed by velocities of size `amp`; nothing holds it.
+
+    Parameters
+    ----------
+    n : number of bodies
+    state : "helix", "near" or "zigzag"; the radius of the ring should be several times that of the screw
+    turns : of the screw round the ring, more than the whole number that twists it least; they are part of its linking number
+    amp : size of the starting velocities
+    """
+    if state not in SCREWS:
+        raise InputError(f"state = {state!r}", where="ring_chain.state", do=f"choose one of {', '.join(SCREWS)}")
+    angle, rise, radius, q0 = SCREWS[state]
+    about = (
+        f"Ring of {n} tetrahedra on a screw line, {state}, whose end is linked to its beginning. How often the bodies turn about "
+        "the ring on the way round cannot change while the links hold: twist can only become writhe, and writhe twist, so "
+        "that a ring with many turns leaves its plane and coils. Nothing holds it: momentum and angular momentum are kept."
+    )
+    points, frames = circle_frames(n, rise, round(n * angle / (2.0 * math.pi)) + turns)
+    position = points + radius * frames[:, :, 1]
+    orientation = rotations.multiply(rotations.from_matrix(frames), np.array(q0))
     return _started(
-        "helix_chain", [Body.tetrahedron()] * n, LennardJones(5.0, 1.0), position,
-        rotations.multiply(turn, np.array(q0)), ends=(left, right), force=F, amp=amp, gravity=gravity,
+        "ring_chain", Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), closed=True), position, orientation, amp=amp,
         about=about,
     )  # fmt: skip
 
@@ -99,10 +124,8 @@ def printed_chain(
     position = np.zeros((n, 3))
     position[:, 0] = spacing * (np.arange(n) + 1)
     orientation = np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
-    return _started(
-        "printed_chain", [Body.tetrahedron()] * n, LennardJones(5.0, 1.0), position, orientation,
-        ends=(left, right), force=F, amp=amp, gravity=(0.0, 0.0, 0.0), about=about,
-    )  # fmt: skip
+    chain = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F))
+    return _started("printed_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def disc_chain(
@@ -132,20 +155,15 @@ def disc_chain(
     orientation = rotations.multiply(np.full(4, 0.5), turn)
     position = np.zeros((n, 3))
     position[:, 0] = STACKS[n_p] * j
-    return _started(
-        "disc_chain", [body] * n, LennardJones(1.0 / n_p, 0.8), position, orientation, ends=(left, right), force=F,
-        amp=amp, gravity=(0.0, 0.0, 0.0), about=about,
-    )  # fmt: skip
+    chain = Chain([body] * n, LennardJones(1.0 / n_p, 0.8), _end(left, F), _end(right, F))
+    return _started("disc_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def _started(
-    name: str, bodies: list[Body], potential: GivenPotentials, position: np.ndarray, orientation: np.ndarray, *,
-    ends: tuple[str, str], force: Sequence[float], amp: float, gravity: Sequence[float], about: str,
-) -> Problem[Chain]:  # fmt: skip
+    name: str, chain: Chain, position: np.ndarray, orientation: np.ndarray, *, amp: float, about: str
+) -> Problem[Chain]:
     """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""
-    left, right = (_end(end, force) for end in ends)
-    chain = Chain(bodies, potential, left, right, gravity)
-    j = np.arange(len(bodies))
+    j = np.arange(chain.count)
     moves, turns = chain.held
     velocity = amp * np.column_stack([np.sin(j), np.sin(2 * j), np.cos(3 * j)]) * moves[:, None]
     spin = amp * np.column_stack([np.cos(j), np.cos(2 * j), np.sin(3 * j)]) * turns[:, None]

@@ -46,10 +46,19 @@ ENDS = get_args(OneEnd)
 AnyEnd: TypeAlias = Annotated[OneEnd, Field(discriminator="kind")]
 
 
-class ChainStart(StartTable):
-    """[start] of a chain: a row with equal spacing, or every body apart."""
+class RingTable(Table):
+    """Bodies on a circle, twisted evenly."""
 
-    straight: float | None = Field(None, gt=0, description="spacing of a row along x; or give position")
+    spacing: float = Field(gt=0, description="distance of neighbours")
+    linking_number: int = Field(0, description="turns of the bodies about the circle on the way round")
+    axis: Vector = Field([1.0, 0.0, 0.0], description="the direction in the bodies that lies along the circle")
+
+
+class ChainStart(StartTable):
+    """[start] of a chain: a row or a ring with equal spacing, or every body apart."""
+
+    straight: float | None = Field(None, gt=0, description="spacing of a row along x; or give ring or position")
+    ring: RingTable | None = Field(None, description="a circle of the bodies of a closed chain; or give position")
     position: list[Vector] | None = Field(None, description="centres of mass, one for each body")
     orientation: list[Orientation] | None = Field(None, description=ORIENTATIONS)
     velocity: list[Vector] | None = Field(None, description="in space; or give momentum")
@@ -64,9 +73,12 @@ class ChainStart(StartTable):
     def make(self, system: System) -> State:
         assert isinstance(system, Chain)
         arguments = self.given()
-        spacing = arguments.pop("straight", None)
+        spacing, ring = arguments.pop("straight", None), arguments.pop("ring", None)
         if spacing is not None:
             arguments = {"position": system.straight(spacing, check=False).position} | arguments
+        if ring is not None:
+            calm = system.ring(**ring, check=False)
+            arguments = {"position": calm.position, "orientation": calm.orientation} | arguments
         return system.start(arguments.pop("position", []), **arguments)
 
 
@@ -84,6 +96,7 @@ class ChainTable(SystemTable):
     gravity: Vector = Field([0.0, 0.0, 0.0], description="acceleration in space")
     form: Form = Field("quaternion", description="the equations that are stepped")
     J0: float = Field(1.0, gt=0, description="fourth inertia, of the multiplier form")
+    closed: bool = Field(False, description="true links the last body to the first; then there are no ends")
 
     def texts(self) -> Iterator[Text]:
         yield from texts_of(self.potential, ("potential",))
@@ -94,13 +107,20 @@ class ChainTable(SystemTable):
         return [f"{name}[{j},{k}]" for name, width in widths.items() for j in range(count) for k in range(width)]
 
     def make(self) -> Chain:
+        ends = {
+            side: end_from(getattr(self, side).given(), side)
+            for side in ("left", "right")
+            if side in self.model_fields_set
+        }
         return Chain(
-            make_bodies(self.bodies), make_potential(self.potential, "potential"), end_from(self.left.given(), "left"),
-            end_from(self.right.given(), "right"), self.gravity, self.form, J0=self.J0,
+            make_bodies(self.bodies), make_potential(self.potential, "potential"), gravity=self.gravity, form=self.form, J0=self.J0,
+            closed=self.closed, **ends,
         )  # fmt: skip
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:
         """As many bodies, held as they are."""
         assert isinstance(system, Chain)
+        if system.closed:
+            return {"n": system.count}
         return {"n": system.count} | {side: type(getattr(system, side)).__name__.lower() for side in ("left", "right")}

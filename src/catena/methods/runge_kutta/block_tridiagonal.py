@@ -9,10 +9,15 @@ and a block tridiagonal system with blocks of 7 x 7 is left for the positions:
 
     (1 - h J_xx - h E J_mx[j, j]) x_j - h E (J_mx[j, j-1] x_{j-1} + J_mx[j, j+1] x_{j+1}) = rho_x + E rho_m.
 
-It is factorised without exchange of bodies, but with pivoting inside the blocks. What is kept lies in par, because it is complex:
+It is factorised without exchange of bodies, but with pivoting inside the blocks. Where the bodies form a ring, the last one borders the system
+of the others, T x + C x_last = rho: with T Z = C, of seven columns, T y = rho and x = y - Z x_last,
+
+    (D - L Z_{n-2} - R Z_0) x_last = rho_last - L y_{n-2} - R y_0.
+
+What is kept lies in par, because it is complex:
 
 newton_matrices (modes, bodies, 6, 7, 7): N, E, inverse of the reduced diagonal block, block to the left, the inverse
-times the block to the right, scratch. newton_vectors (bodies, 21): x, m, scratch. newton_jacobian: J as `block_jacobian` gives it.
+times the block to the right (of the last body of a ring that block itself), scratch, and in a ring Z. newton_vectors (bodies, 21): x, m, scratch. newton_jacobian: J as `block_jacobian` gives it.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ import numpy as np
 
 from ...kernels.elimination import reciprocal
 from ...kernels.marks import Numbers
-from ...kernels.views import SINGULAR, block_entry, block_jacobian
+from ...kernels.views import SINGULAR, block_entry, block_jacobian, is_closed
 
 HALF = 7  # positions of a body, and momenta
 BLOCK = 14
@@ -51,7 +56,8 @@ def solve_blocks(c, h, x, par):
 
 def eliminate(h, slopes, kept):
     """The factors of 1 - h J into kept; 0, or 1 if a block is singular."""
-    for j in range(slopes.shape[0]):
+    n = slopes.shape[0]
+    for j in range(n):
         inverse = kept[j, 0]
         onto = kept[j, 1]
         own = kept[j, 2]
@@ -67,6 +73,8 @@ def eliminate(h, slopes, kept):
         subtract_product(h, onto, slopes[j, 4], left)
         one_minus(h, slopes[j, 0], scratch)
         subtract_product(h, onto, slopes[j, 2], scratch)
+        if is_closed() and j == n - 1:
+            return close_elimination(h, slopes, kept)
         if j > 0:
             subtract_product(1.0, left, kept[j - 1, 4], scratch)
         if invert(scratch, own) != 0:
@@ -78,39 +86,88 @@ def eliminate(h, slopes, kept):
     return 0
 
 
+def close_elimination(h, slopes, kept):
+    """Z of all bodies but the last, and the inverse of what is left for that one, whose block D lies in its scratch; 0 or 1."""
+    last = slopes.shape[0] - 1
+    for j in range(last):
+        z = kept[j, 6]
+        clear(z)
+        if j == 0:
+            subtract_product(-1.0, kept[j, 2], kept[j, 3], z)
+        else:
+            scratch = kept[j, 5]
+            clear(scratch)
+            subtract_product(1.0, kept[j, 3], kept[j - 1, 6], scratch)
+            subtract_product(-1.0, kept[j, 2], scratch, z)
+    add_block(kept[last - 1, 4], kept[last - 1, 6])
+    for i in range(last - 1):
+        j = last - 2 - i
+        subtract_product(1.0, kept[j, 4], kept[j + 1, 6], kept[j, 6])
+    right = kept[last, 4]
+    clear(right)
+    subtract_product(h, kept[last, 1], slopes[last, 5], right)
+    rest = kept[last, 5]
+    subtract_product(1.0, kept[last, 3], kept[last - 1, 6], rest)
+    subtract_product(1.0, right, kept[0, 6], rest)
+    return invert(rest, kept[last, 2])
+
+
 def substitute(h, slopes, kept, v):
     """v, positions and momenta of all bodies, becomes the solution of (1 - h J) v = v."""
     n = slopes.shape[0]
+    rows = n - is_closed()
     for j in range(n):
         for a in range(HALF):
             total = v[j, a]
             for c in range(HALF):
                 total += kept[j, 1, a, c] * v[j, HALF + c]
-            if j > 0:
+            if 0 < j < rows:
                 for c in range(HALF):
                     total -= kept[j, 3, a, c] * v[j - 1, c]
             v[j, BLOCK + a] = total
-        apply(kept[j, 2], v, j, 0)
-    for i in range(n - 1):
-        j = n - 2 - i
+        if j < rows:
+            apply(kept[j, 2], v, j, 0)
+    for i in range(rows - 1):
+        j = rows - 2 - i
         for a in range(HALF):
             total = v[j, a]
             for c in range(HALF):
                 total -= kept[j, 4, a, c] * v[j + 1, c]
             v[j, a] = total
+    if is_closed():
+        close_substitution(kept, v)
     for j in range(n):
+        before = j - 1 if j > 0 else n - 1
+        behind = j + 1 if j < n - 1 else 0
         for a in range(HALF):
             total = slopes[j, 2, a, 0] * v[j, 0]
             for c in range(1, HALF):
                 total += slopes[j, 2, a, c] * v[j, c]
-            if j > 0:
+            if is_closed() or j > 0:
                 for c in range(HALF):
-                    total += slopes[j, 4, a, c] * v[j - 1, c]
-            if j < n - 1:
+                    total += slopes[j, 4, a, c] * v[before, c]
+            if is_closed() or j < n - 1:
                 for c in range(HALF):
-                    total += slopes[j, 5, a, c] * v[j + 1, c]
+                    total += slopes[j, 5, a, c] * v[behind, c]
             v[j, BLOCK + a] = v[j, HALF + a] + h * total
         apply(kept[j, 0], v, j, HALF)
+
+
+def close_substitution(kept, v):
+    """The positions of the last body of a ring, whose right side is scratch of v, then those of the others: x = y - Z x_last."""
+    last = v.shape[0] - 1
+    for a in range(HALF):
+        total = v[last, BLOCK + a]
+        for c in range(HALF):
+            total -= kept[last, 3, a, c] * v[last - 1, c] + kept[last, 4, a, c] * v[0, c]
+        v[last, BLOCK + a] = total
+    apply(kept[last, 2], v, last, 0)
+    for j in range(last):
+        for a in range(HALF):
+            total = v[j, a]
+            for c in range(HALF):
+                total -= kept[j, 6, a, c] * v[last, c]
+            v[j, a] = total
 
 
 def apply(matrix, v, j, first):
@@ -128,6 +185,13 @@ def one_minus(h, a, out):
         for k in range(HALF):
             out[i, k] = -h * a[i, k]
         out[i, i] += 1.0
+
+
+def add_block(a, out):
+    """out += a."""
+    for i in range(HALF):
+        for k in range(HALF):
+            out[i, k] += a[i, k]
 
 
 def clear(out):
@@ -175,10 +239,10 @@ def invert(a, out):
     return 0
 
 
-def block_scratch(modes: int, bodies: int) -> dict[str, Numbers]:
+def block_scratch(modes: int, bodies: int, *, closed: bool) -> dict[str, Numbers]:
     """What the kernels here write into."""
     return {
-        "newton_matrices": np.zeros((modes, bodies, 6, HALF, HALF), dtype=complex),
+        "newton_matrices": np.zeros((modes, bodies, 7 if closed else 6, HALF, HALF), dtype=complex),
         "newton_vectors": np.zeros((bodies, BLOCK + HALF), dtype=complex),
         "newton_jacobian": np.zeros((bodies, 6, HALF, HALF)),
     }

@@ -31,6 +31,7 @@ from ...kernels.views import (
     View,
     dimension,
     factorise_shifted,
+    is_closed,
     linearise,
     rotate,
     solve_shifted,
@@ -213,7 +214,10 @@ def _linear_solver(view: View, t: Collocation) -> LinearSolver:
     fills: dict[Slot, Filling] = {prepare: prepare_modes, correct: correct_modes}
     if view.factors is None:
         fills |= {linearise: linearise_blocks, factorise_shifted: factorise_blocks, solve_shifted: solve_blocks}
-    factors = block_scratch(count, view.dimension // BLOCK) if view.factors is None else view.factors(count)
+    closed = bool(view.fills.get(is_closed, 0))
+    factors = (
+        block_scratch(count, view.dimension // BLOCK, closed=closed) if view.factors is None else view.factors(count)
+    )
     return LinearSolver(fills, 0, {"newton_modes": modes}, {**mode_scratch(view.dimension), **factors})
 
 

@@ -91,14 +91,14 @@ def appearance_of(system: System) -> Appearance:
     number, count = bodies.which, len(bodies.which)
     counts = bodies.each(lambda body: len(body.particles), np.int64)
     joints = tuple(_joint(joint, shapes, number) for joint in scene.joints or ())
-    neighbours = np.arange(0 if scene.links is None else count - 1)
+    linked = np.zeros((2, 0), dtype=np.int64) if scene.links is None else np.array(scene.links.sides)
     return Appearance(
         shapes=shapes,
         shape_of=number,
         particle_body=np.repeat(np.arange(count), counts),
         particle_at=_particles_of(bodies, counts),
         particle_size=np.repeat(bodies.each(_particle_size), counts),
-        links=np.column_stack([neighbours, neighbours + 1]),
+        links=linked.T,
         traced=_traced(system, count, shapes),
         joints=joints,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,8 @@ from .tension import MOST_PAIRS, link_forces, pairs_in
 
 if TYPE_CHECKING:
     import xarray
+
+    from ...systems.chain.interactions import Interactions
 
 Array = NDArray[np.float64]
 
@@ -71,21 +73,20 @@ def _of_bodies(system: System, frames: xarray.Dataset) -> Iterator[tuple[str, Ar
     pairwise = links is not None and not links.has_bonds  # by pairs of particles only
     if links and pairwise and pairs_in(links) * len(position) <= MOST_PAIRS and np.isfinite(kinetic).all():
         tension, energy = link_forces(links, position, orientation)
-        yield "energy, with half of its links", kinetic + 0.5 * _both_sides(energy, sum)
-        yield "tension, mean of its links", _both_sides(tension, _mean)
+        yield "energy, with half of its links", kinetic + 0.5 * _of_both_sides(links, energy)
+        yield (
+            "tension, mean of its links",
+            _of_both_sides(links, tension) / _of_both_sides(links, np.ones_like(tension)),
+        )
     yield "angular speed", np.linalg.norm(omega, axis=-1)
 
 
-def _both_sides(links: Array, combine: Callable[[Array, Array], Array]) -> Array:
-    """Numbers of links, combined for the bodies between them; an end has one link only."""
-    bodies = np.empty((len(links), links.shape[1] + 1))
-    bodies[:, 0], bodies[:, -1] = links[:, 0], links[:, -1]
-    bodies[:, 1:-1] = combine(links[:, :-1], links[:, 1:])
+def _of_both_sides(links: Interactions, values: Array) -> Array:
+    """The sum over the links of each body, (m, n), of numbers of the links (m, links); an end has one link only."""
+    bodies = np.zeros((len(values), len(links.bodies)))
+    for side in links.sides:
+        bodies[:, side] += values
     return bodies
-
-
-def _mean(left: Array, right: Array) -> Array:
-    return 0.5 * (left + right)
 
 
 def _of_coordinates(system: System, frames: xarray.Dataset) -> Iterator[tuple[str, Array]]:

@@ -28,13 +28,14 @@ Tables: TypeAlias = "dict[tuple[Pairwise, tuple[int, int]], tuple[Callable[[Arra
 def pairs_in(links: Interactions) -> int:
     """Pairs of particles in all links."""
     counts = links.alike.each(lambda body: len(body.particles))
-    return int((counts[:-1] * counts[1:]).sum())
+    left, right = links.sides
+    return int((counts[left] * counts[right]).sum())
 
 
 def link_forces(acting: Interactions, position: Array, orientation: Array) -> tuple[Array, Array]:
     """Tension and energy of each link.
 
-    The tension is the force with which body j + 1 pulls body j, along the line from centre to centre; it is negative
+    The tension is the force with which the next body pulls body j, along the line from centre to centre; it is negative
     where they push each other.
 
     Parameters
@@ -44,14 +45,14 @@ def link_forces(acting: Interactions, position: Array, orientation: Array) -> tu
 
     Returns
     -------
-    tension, energy : (m, n - 1)
+    tension, energy : (m, links)
     """
     tabulated: Tables = {}
-    tension, energy = (np.zeros((len(position), len(acting.bodies) - 1)) for _ in range(2))
+    tension, energy = (np.zeros((len(position), acting.count)) for _ in range(2))
     first, kind_of_link = acting.kinds
     for kind, j in enumerate(first.tolist()):
         links = np.flatnonzero(kind_of_link == kind)
-        pairs = len(position) * len(acting.bodies[j].particles) * len(acting.bodies[j + 1].particles)
+        pairs = len(position) * int(np.prod([len(body.particles) for body in acting.joined(j)]))
         at_once = max(1, AT_ONCE // max(1, pairs))
         for begin in range(0, len(links), at_once):
             block = links[begin : begin + at_once]
@@ -69,14 +70,14 @@ def _add_links(
     energy: Array,
 ) -> None:
     """Tension and energy of links between equal bodies with equal potentials."""
+    ends = [side[links] for side in acting.sides]
     left, right = (
-        position[:, links + k, None]
-        + rotations.rotate(orientation[:, links + k, None], acting.bodies[links[0] + k].particles.positions)
-        for k in (0, 1)
+        position[:, end, None] + rotations.rotate(orientation[:, end, None], body.particles.positions)
+        for end, body in zip(ends, acting.joined(int(links[0])), strict=True)
     )
     gap = right[:, :, None, :, :] - left[:, :, :, None, :]  # (m, links, particles, particles, 3)
     distance = np.linalg.norm(gap, axis=-1)
-    between = position[:, links + 1] - position[:, links]
+    between = position[:, ends[1]] - position[:, ends[0]]
     line = between / np.linalg.norm(between, axis=-1, keepdims=True)
     lean = np.einsum("mjkli,mji->mjkl", gap, line) / distance
     for potential, chosen in _distinct(acting.between(int(links[0]))):

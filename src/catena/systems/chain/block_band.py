@@ -1,52 +1,107 @@
-"""Symmetric block tridiagonal matrices of blocks 6 x 6: factors, solutions, the number of negative eigenvalues, the largest one.
+"""Symmetric block tridiagonal matrices of blocks 6 x 6, also round a ring: factors, solutions, negative eigenvalues, the largest one.
 
-They are kept as bands for LAPACK. Time and memory grow with the number of bodies.
+A matrix is given by the blocks of the bodies, (n, 6, 6), and those of body j by the next one: n - 1 of an open chain, n of a ring. A ring
+is folded flat: bodies 0 and n - 1, 1 and n - 2, ... taken together are neighbours of those before and behind them only, so that the matrix
+becomes one of an open chain, of blocks 12 x 12. Matrices are kept as bands for LAPACK. Time and memory grow with the number of bodies.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Array
 
-WIDTH = 12  # rows of the lower band: the diagonal and eleven below it
 CLOSE = 1e-13  # relative width at which the largest eigenvalue is known
 LANCZOS_STEPS = 24
 
 
-def lower_band(diagonal: Array, right: Array) -> Array:
-    """Blocks (n, 6, 6) and (n - 1, 6, 6) of block j by block j + 1 as the lower band of LAPACK, (12, 6 n)."""
-    n = len(diagonal)
-    band = np.zeros((WIDTH, n, 6))
-    for c in range(6):
-        for r in range(c, 6):
+class Band:
+    """A matrix as the lower band of LAPACK; see above for the blocks."""
+
+    def __init__(self, diagonal: Array, right: Array) -> None:
+        self.diagonal = np.einsum("nii->ni", diagonal).ravel()
+        self._places = _folded_places(len(diagonal)) if len(right) == len(diagonal) else None
+        if self._places is not None:
+            diagonal, right = folded(diagonal, right)
+        self._lower = _lower_band(diagonal, right)
+
+    def factor(self, shift: float | Array = 0.0) -> Factor | None:
+        """The Cholesky factor of the matrix with `shift` added to its diagonal, or None where that is not positive definite."""
+        from scipy.linalg.lapack import dpbtrf
+
+        lower = self._lower.copy()
+        lower[0, slice(None) if self._places is None else self._places] += shift
+        found, info = dpbtrf(lower, lower=1)
+        return Factor(found, self._places) if info == 0 else None
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A Cholesky factor, and where the coordinates of the bodies stand in it; None: one after the other."""
+
+    lower: Array
+    places: NDArray[np.int64] | None
+
+    def solve(self, x: Array) -> Array:
+        """The solution for right sides (6 n,) or (6 n, m)."""
+        from scipy.linalg.lapack import dpbtrs
+
+        if self.places is None:
+            return dpbtrs(self.lower, x, lower=1)[0]
+        sides = np.zeros((self.lower.shape[1], *x.shape[1:]))
+        sides[self.places] = x
+        return dpbtrs(self.lower, sides, lower=1)[0][self.places]
+
+
+def _lower_band(diagonal: Array, right: Array) -> Array:
+    """Blocks (n, b, b) and (n - 1, b, b) of block j by block j + 1 as the lower band of LAPACK, (2 b, b n)."""
+    n, b = diagonal.shape[:2]
+    band = np.zeros((2 * b, n, b))
+    for c in range(b):
+        for r in range(c, b):
             band[r - c, :, c] = diagonal[:, r, c]
-        for r in range(6):
-            band[6 + r - c, :-1, c] = right[:, c, r]
-    return band.reshape(WIDTH, 6 * n)
+        for r in range(b):
+            band[b + r - c, :-1, c] = right[:, c, r]
+    return band.reshape(2 * b, b * n)
 
 
-def cholesky(band: Array) -> Array | None:
-    """The factor of a lower band, or None where the matrix is not positive definite."""
-    from scipy.linalg.lapack import dpbtrf
+def folded(diagonal: Array, right: Array) -> tuple[Array, Array]:
+    """A ring as an open chain of pairs of bodies; beside the middle one of an odd number stands nothing, a unit matrix."""
+    n = len(diagonal)
+    m = (n + 1) // 2
+    whole, beside = np.zeros((m, 12, 12)), np.zeros((m - 1, 12, 12))
+    first, second = np.arange(m), n - 1 - np.arange(m)
+    whole[:, :6, :6], whole[:, 6:, 6:] = diagonal[first], diagonal[second]
+    whole[0, 6:, :6], whole[0, :6, 6:] = right[-1], right[-1].T
+    beside[:, :6, :6], beside[:, 6:, 6:] = right[first[:-1]], right[second[1:]].swapaxes(1, 2)
+    if n % 2:
+        whole[-1, 6:, 6:] = np.eye(6)
+        beside[-1, 6:, :6], beside[-1, 6:, 6:] = beside[-1, 6:, 6:].copy(), 0.0
+    else:
+        whole[-1, :6, 6:], whole[-1, 6:, :6] = right[m - 1], right[m - 1].T
+    return whole, beside
 
-    factor, info = dpbtrf(band, lower=1)
-    return factor if info == 0 else None
 
-
-def solve(factor: Array, x: Array) -> Array:
-    """The solution with a factor of `cholesky`; x (6 n,) or (6 n, m)."""
-    from scipy.linalg.lapack import dpbtrs
-
-    return dpbtrs(factor, x, lower=1)[0]
+def _folded_places(n: int) -> NDArray[np.int64]:
+    """Where the coordinates of the bodies of a ring stand in the folded matrix, (6 n,)."""
+    bodies = np.arange(n)
+    pair = np.minimum(bodies, n - 1 - bodies)
+    start = 12 * pair + np.where(bodies == pair, 0, 6)
+    return (start[:, None] + np.arange(6)).ravel()
 
 
 def product(diagonal: Array, right: Array, v: Array) -> Array:
     """The matrix of these blocks times a vector (n, 6)."""
+    n, links = len(diagonal), len(right)
     w = (diagonal @ v[:, :, None])[:, :, 0]
-    w[:-1] += (right @ v[1:, :, None])[:, :, 0]
-    w[1:] += np.einsum("nij,ni->nj", right, v[:-1])
+    w[: n - 1] += (right[: n - 1] @ v[1:, :, None])[:, :, 0]
+    w[1:] += np.einsum("nij,ni->nj", right[: n - 1], v[:-1])
+    if links == n:
+        w[-1] += right[-1] @ v[0]
+        w[0] += right[-1].T @ v[-1]
     return w
 
 
@@ -55,9 +110,11 @@ def assembled(diagonal: Array, right: Array) -> Array:
     n = len(diagonal)
     matrix = np.zeros((n, 6, n, 6))
     bodies = np.arange(n)
+    left = bodies[: len(right)]
+    beside = (left + 1) % n
     matrix[bodies, :, bodies] = diagonal
-    matrix[bodies[:-1], :, bodies[1:]] = right
-    matrix[bodies[1:], :, bodies[:-1]] = right.swapaxes(1, 2)
+    matrix[left, :, beside] = right
+    matrix[beside, :, left] = right.swapaxes(1, 2)
     return matrix.reshape(6 * n, 6 * n)
 
 
@@ -72,12 +129,10 @@ def largest_eigenvalue(diagonal: Array, right: Array) -> float:
         return 0.0
     low = _ritz_value(diagonal, right)
     width = 1e-4 * scale
-    band = -lower_band(diagonal, right)
+    band = Band(-diagonal, -right)
 
     def is_above(s: float) -> bool:
-        shifted = band.copy()
-        shifted[0] += s
-        return cholesky(shifted) is not None
+        return band.factor(s) is not None
 
     while not is_above(low + width):
         low, width = low + width, 4.0 * width
@@ -90,23 +145,22 @@ def largest_eigenvalue(diagonal: Array, right: Array) -> float:
 
 def extreme_vector(diagonal: Array, right: Array, eigenvalue: float) -> Array:
     """A unit vector (n, 6) of the largest eigenvalue, by inverse iteration."""
-    band = -lower_band(diagonal, right)
-    size = float(np.abs(band[0]).max())
-    shift = 1e-12 * size
+    band = Band(-diagonal, -right)
+    shift = 1e-12 * float(np.abs(band.diagonal).max())
     factor = None
     while factor is None:
-        shifted = band.copy()
-        shifted[0] += eigenvalue + shift
-        factor, shift = cholesky(shifted), 4.0 * shift
+        factor, shift = band.factor(eigenvalue + shift), 4.0 * shift
     v = _some_vector(len(diagonal)).ravel()
     for _ in range(4):
-        v = solve(factor, v)
+        v = factor.solve(v)
         v /= np.linalg.norm(v)
     return v.reshape(-1, 6)
 
 
 def negative_eigenvalues(diagonal: Array, right: Array) -> int:
     """How many there are [haynsworth1968]: those of the blocks that are left when one block after the other is eliminated."""
+    if len(right) == len(diagonal):
+        diagonal, right = folded(diagonal, right)
     count = 0
     left = diagonal[0]
     for j in range(len(diagonal)):

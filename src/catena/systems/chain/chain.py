@@ -27,6 +27,7 @@ from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
 from ..scene import Scene
+from . import ring_start as chain_ring
 from . import spectrum as chain_spectrum
 from . import start as chain_start
 from . import tearing as chain_tearing
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 Form = Literal["quaternion", "rotation", "multiplier"]
 CLAMPED, FREE = Clamped(), Free()
+LEAST_OF_A_RING = 3  # two bodies would be joined twice
+DIRECTOR = (0.0, 1.0, 0.0)  # across the links, where these are along the first or the third axis
 
 
 @register
@@ -66,6 +69,7 @@ class Chain(System):
         a fourth moment `J0`, for comparison only: off |q| = 1 it is no Hamiltonian system and unstable, so no method keeps
         |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
     J0 : fourth moment of the multiplier form; it does not change the exact motion
+    closed : True makes a ring of three bodies or more: the last link leads from the last body to the first, and there are no ends
 
     Examples
     --------
@@ -87,11 +91,16 @@ class Chain(System):
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
         form: Form = "quaternion",
         J0: float = 1.0,
+        *,
+        closed: bool = False,
     ) -> None:
         self.bodies = bodies_from(bodies, least=2, where="Chain.bodies")
+        self.closed = _checked_ring(closed, len(self.bodies), left, right)
+        if self.closed:
+            left = right = FREE
         self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
         self.gravity = vector(gravity, "Chain.gravity")
-        self.interactions = Interactions(self.bodies, potential)
+        self.interactions = Interactions(self.bodies, potential, closed=self.closed)
         if form not in get_args(Form):
             raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
         self.form = form
@@ -115,11 +124,12 @@ class Chain(System):
 
     @property
     def in_words(self) -> str:
-        return f"Chain of {self.count} rigid bodies"
+        return f"{'Ring' if self.closed else 'Chain'} of {self.count} rigid bodies"
 
     @property
     def title(self) -> str:
-        return "Chain" if self.form == "quaternion" else f"Chain ({self.form} form)"
+        name = "Closed chain" if self.closed else "Chain"
+        return name if self.form == "quaternion" else f"{name} ({self.form} form)"
 
     @property
     def potentials(self) -> tuple[Potential, ...]:
@@ -214,6 +224,58 @@ class Chain(System):
         position[:, 0] = spacing * np.arange(self.count)
         return self.start(position, check=check)
 
+    def ring(
+        self, spacing: float, linking_number: int = 0, *, axis: ArrayLike = (1.0, 0.0, 0.0), check: bool = True
+    ) -> State:
+        """All bodies of a closed chain on a circle about the origin in the plane of x and y, at rest, twisted evenly.
+
+        Parameters
+        ----------
+        spacing : distance of neighbours
+        linking_number : how often the bodies turn about the circle on the way round: the linking number of the start
+        axis : the direction in the bodies that lies along the circle
+        check : as for `start`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> ring = ct.Chain([ct.Body.box((1, 1, 1), 1.0)] * 24, ct.BendTwist(10.0, 2.0, 3.0, (0, 0, 1)), closed=True)
+        >>> start = ring.ring(1.0, linking_number=3, axis=(0, 0, 1))
+        >>> ring.linking_number(start), round(ring.twist(start), 12), round(abs(ring.writhe(start)), 12)
+        (3, 3.0, 0.0)
+        """
+        return chain_ring.ring_start(self, spacing, linking_number, axis, check=check)
+
+    def linking_number(self, state: State, director: ArrayLike = DIRECTOR) -> int:
+        """How often the two edges of a closed ribbon are linked: the polygon of the centres of mass, and the same a little along a director.
+
+        It is `twist` and `writhe` together, and an integer [calugareanu1959, white1969]. A motion keeps it until two links pass through each
+        other (then it changes by 2) or a director passes through the direction of a link (by 1).
+
+        Parameters
+        ----------
+        state : of a closed chain
+        director : a direction in the axes of the bodies, across the links; the second axis if nothing else is said
+        """
+        from ...analysis.linking import director_from, linking_number
+
+        return linking_number(self, state.position, state.orientation, director_from(director))
+
+    def twist(self, state: State, director: ArrayLike = DIRECTOR) -> float:
+        """Turns of a director about the polygon of the centres of mass; positive: right-handed. Of open chains, too."""
+        from ...analysis.linking import director_from, twist
+
+        return twist(self, state.position, state.orientation, director_from(director))
+
+    def writhe(self, state: State) -> float:
+        """How much the polygon of the centres of mass coils: its signed crossings, averaged over all directions of view.
+
+        Exact, by the solid angles of all pairs of links [klenin2000]: time grows with the square of the number of bodies. Of open chains, too.
+        """
+        from ...analysis.linking import writhe
+
+        return writhe(self, state.position)
+
     def resting_state(self) -> State | None:
         """Where the chain is known to rest without load; None: it has to be looked for."""
         return None
@@ -242,15 +304,15 @@ class Chain(System):
         return chain_start.placed_particles(self, state)
 
     def link_lengths(self, state: State) -> Array:
-        """Distances of neighbouring centres of mass, (n - 1,)."""
-        return chain_tearing.link_lengths(state.position)
+        """Distances of neighbouring centres of mass, (links,): n - 1 of an open chain, n of a ring."""
+        return chain_tearing.link_lengths(self, state.position)
 
     def link_gaps(self, state: State) -> Array:
-        """Shortest distance of two particles of neighbouring bodies, (n - 1,); inf where a body has none."""
+        """Shortest distance of two particles of neighbouring bodies, (links,); inf where a body has none."""
         return chain_tearing.link_gaps(self, state.position, state.orientation)
 
     def link_energies(self, state: State) -> Array:
-        """Energy of the potential of each link, (n - 1,)."""
+        """Energy of the potential of each link, (links,)."""
         from ...analysis.chain_outputs import link_energies
 
         return link_energies(self, state)
@@ -396,13 +458,14 @@ class Chain(System):
         return find_modes(self, at, count)
 
     def dispersion(self, k: ArrayLike, cell: int = 1, *, at: State | Equilibrium | None = None) -> Dispersion:
-        """Frequencies of waves along the infinite chain that repeats the middle of this one, by screws.
+        """Frequencies of waves along the infinite chain that repeats the middle of this one, by screws; or round a uniform ring.
 
         Parameters
         ----------
         k : phases from cell to cell, in radians, in the axes of the bodies: stretch and twist begin at 0, bending at the screw angle
         cell : bodies in a cell
-        at : a state of the chain whose middle is repeated; None: links at rest. The pull of an end is taken along
+        at : a state of the chain whose middle is repeated; None: links at rest. The pull of an end is taken along. A state of a ring is
+            taken as it is, with its stress: its normal modes are the waves with k = 2 pi m/n, m = 0 .. n - 1
 
         Examples
         --------
@@ -478,14 +541,35 @@ class Chain(System):
             "rotation": {"form": self.form},
             "multiplier": {"form": self.form, "J0": self.J0},
         }
+        ends = {"left": describe_end(self.left), "right": describe_end(self.right)}
         return {
             "kind": self.kind, "bodies": describe_bodies(self.alike), "potential": self.interactions.describe(),
-            "left": describe_end(self.left), "right": describe_end(self.right), "gravity": self.gravity.tolist(),
-            **forms[self.form],
+            **({"closed": True} if self.closed else ends), "gravity": self.gravity.tolist(), **forms[self.form],
         }  # fmt: skip
 
     def names(self) -> dict[str, str]:
         return component_names(self.fields)
 
     def __repr__(self) -> str:
-        return f"{self.title} of {self.count} bodies, left {self.left}, right {self.right}"
+        ends = "" if self.closed else f", left {self.left}, right {self.right}"
+        return f"{self.title} of {self.count} bodies{ends}"
+
+
+def _checked_ring(closed: object, bodies: int, left: object, right: object) -> bool:
+    """Whether a chain is closed; a ring has no ends, and a link for each of three bodies or more."""
+    if not isinstance(closed, (bool, np.bool_)):
+        raise InputError(f"closed = {closed!r}", where="Chain.closed", do="give True or False")
+    if not closed:
+        return False
+    if bodies < LEAST_OF_A_RING:
+        raise InputError(
+            f"{bodies} bodies make no ring", where="Chain.bodies", do=f"give {LEAST_OF_A_RING} or more, or closed=False"
+        )
+    # what is not given is the very object of the signature
+    given = [name for name, end, none in (("left", left, CLAMPED), ("right", right, FREE)) if end is not none]
+    if given:
+        raise InputError(
+            f"a closed chain has no ends, but {' and '.join(given)} {'is' if len(given) == 1 else 'are'} given",
+            where=f"Chain.{given[0]}", do="leave the ends out, or closed",
+        )  # fmt: skip
+    return True

@@ -15,8 +15,9 @@ space, then the forces on them; f and tau (n, 3), force in space and torque in t
 """
 
 from ...geometry.quaternion import normalised_rotation
+from ...geometry.vectors import add3
 from ...kernels.marks import size, slot, within
-from ...kernels.views import pair_energy, pair_force
+from ...kernels.views import is_closed, pair_energy, pair_force
 
 LANES = 8  # numbers of the widest registers
 FEW_PARTICLES = 3  # up to here they would be filled mostly with what is not counted
@@ -41,7 +42,7 @@ def add_link_forces(z, par):
 
 @slot
 def bond_energy(z, j, par):
-    """Energy of that potential between bodies j and j + 1."""
+    """Energy of that potential between body j and the next one."""
 
 
 def no_link_forces(z, par):
@@ -63,11 +64,25 @@ def rotation_of_quaternion(z, n, j):
     return normalised_rotation(z[3 * n + 4 * j : 3 * n + 4 * j + 4])
 
 
+@within
+def link_count(n):
+    """Links of n bodies: link j joins body j and the next one; in a ring the last link leads back to the first body."""
+    return n - 1 + is_closed()
+
+
+@within
+def after(j, par):
+    """The body at the other side of link j."""
+    if is_closed():
+        return j + 1 if j + 1 < par.mass.shape[0] else 0
+    return j + 1
+
+
 def potential_of(j, k, l, par):
-    """Number of the potential between particle k of body j and particle l of body j + 1."""
+    """Number of the potential between particle k of body j and particle l of the next one."""
     if is_uniform(par) == 1:
         return 0
-    return par.which[j, par.types[j, k], par.types[j + 1, l]]
+    return par.which[j, par.types[j, k], par.types[after(j, par), l]]
 
 
 @slot
@@ -153,6 +168,7 @@ def push_row(j, x, k0, y, l0, count, d0, d1, d2, constants, par):
 def push_body(j, d0, d1, d2, constants, par):
     """Force on body j by the next one, and torque about its centre of mass, in space."""
     m = lane_count(par)
+    other = after(j, par)
     f0 = 0.0
     f1 = 0.0
     f2 = 0.0
@@ -164,9 +180,9 @@ def push_body(j, d0, d1, d2, constants, par):
         k0 = m * (i - par.row[j])
         for k in range(3 * m, 6 * m):
             x[k] = 0.0
-        for o in range(par.row[j + 1], par.row[j + 2]):
-            l0 = m * (o - par.row[j + 1])
-            push_row(j, x, k0, par.x[o], l0, min(m, par.count[j + 1] - l0), d0, d1, d2, constants, par)
+        for o in range(par.row[other], par.row[other + 1]):
+            l0 = m * (o - par.row[other])
+            push_row(j, x, k0, par.x[o], l0, min(m, par.count[other] - l0), d0, d1, d2, constants, par)
         for k in range(min(m, par.count[j] - k0)):
             x0 = x[k]
             x1 = x[m + k]
@@ -205,10 +221,11 @@ def find_forces(z, par):
         d0 = 0.0
         d1 = 0.0
         d2 = 0.0
-        if j < n - 1:
-            d0 = z[3 * j] - z[3 * j + 3]
-            d1 = z[3 * j + 1] - z[3 * j + 4]
-            d2 = z[3 * j + 2] - z[3 * j + 5]
+        if j < link_count(n):
+            k = 3 * after(j, par)
+            d0 = z[3 * j] - z[k]
+            d1 = z[3 * j + 1] - z[k + 1]
+            d2 = z[3 * j + 2] - z[k + 2]
             f0, f1, f2, t0, t1, t2 = push_body(j, d0, d1, d2, constants, par)
         par.f[j, 0] = par.load[j, 0] + f0 + g0
         par.f[j, 1] = par.load[j, 1] + f1 + g1
@@ -216,30 +233,41 @@ def find_forces(z, par):
         u0 += t0
         u1 += t1
         u2 += t2
-        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
-        # a torque about an axis without moment of inertia is a rounding error
-        par.tau[j, 0] = a11 * u0 + a21 * u1 + a31 * u2 if par.inverse[j, 0] > 0.0 else 0.0
-        par.tau[j, 1] = a12 * u0 + a22 * u1 + a32 * u2 if par.inverse[j, 1] > 0.0 else 0.0
-        par.tau[j, 2] = a13 * u0 + a23 * u1 + a33 * u2 if par.inverse[j, 2] > 0.0 else 0.0
+        par.tau[j, 0], par.tau[j, 1], par.tau[j, 2] = torque_in_body(z, n, j, u0, u1, u2, par)
         g0 = -f0
         g1 = -f1
         g2 = -f2
         u0 = d2 * f1 - d1 * f2 - t0
         u1 = d0 * f2 - d2 * f0 - t1
         u2 = d1 * f0 - d0 * f1 - t2
+    if is_closed():
+        add3(par.f[0], 0, (g0, g1, g2))
+        add3(par.tau[0], 0, torque_in_body(z, n, 0, u0, u1, u2, par))
     add_link_forces(z, par)
 
 
+@within
+def torque_in_body(z, n, j, u0, u1, u2, par):
+    """R^T u of body j; about an axis without moment of inertia a torque is a rounding error."""
+    a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
+    return (
+        a11 * u0 + a21 * u1 + a31 * u2 if par.inverse[j, 0] > 0.0 else 0.0,
+        a12 * u0 + a22 * u1 + a32 * u2 if par.inverse[j, 1] > 0.0 else 0.0,
+        a13 * u0 + a23 * u1 + a33 * u2 if par.inverse[j, 2] > 0.0 else 0.0,
+    )
+
+
 def pair_energies(z, j, par):
-    """Energy of all pairs of bodies j and j + 1, whose particles are placed."""
+    """Energy of all pairs of body j and the next one, whose particles are placed."""
     total = 0.0
+    other = after(j, par)
     for k in range(par.count[j]):
         x0, x1, x2 = particle(par.x, j, k, par)
-        x0 += z[3 * j] - z[3 * j + 3]
-        x1 += z[3 * j + 1] - z[3 * j + 4]
-        x2 += z[3 * j + 2] - z[3 * j + 5]
-        for l in range(par.count[j + 1]):
-            y0, y1, y2 = particle(par.x, j + 1, l, par)
+        x0 += z[3 * j] - z[3 * other]
+        x1 += z[3 * j + 1] - z[3 * other + 1]
+        x2 += z[3 * j + 2] - z[3 * other + 2]
+        for l in range(par.count[other]):
+            y0, y1, y2 = particle(par.x, other, l, par)
             d0 = x0 - y0
             d1 = x1 - y1
             d2 = x2 - y2
@@ -253,7 +281,7 @@ def link_energies(z, par):
     place_particles(z, par)
     total = 0.0
     largest = 0.0
-    for j in range(n - 1):
+    for j in range(link_count(n)):
         pairs = pair_energies(z, j, par)
         bond = bond_energy(z, j, par)
         total += pairs + bond

@@ -7,7 +7,7 @@ pair of particles with D = x - y and the force A D on the first,
 
 and force and torque of body a change by J_a^T H dD, those of body b by -J_b^T H dD; and where a body turns under constant
 forces w, its torque a x w changes by (phi x a) x w. par.slopes[j, k] (6 x 6): force and torque of body j by position and turn
-of body j - 1 + k. Quaternions turn by phi = 2 E(q) dq/|q|^2, and -dV/dq = 2 E(q)^T t/|q|^2 with t the torque in space.
+of body j - 1 + k, round a ring. Quaternions turn by phi = 2 E(q) dq/|q|^2, and -dV/dq = 2 E(q)^T t/|q|^2 with t the torque in space.
 
 Scratch in par: arms (3, 3, 6), J_a, J_b and a sum over the particles of b; lift (bodies, 6, 7), dr and phi by (r, q).
 """
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.marks import slot
-from ...kernels.views import pair_force, pair_slope
-from .forces import body_rotation, find_forces, particle, potential_of
+from ...kernels.views import is_closed, pair_force, pair_slope
+from .forces import after, body_rotation, find_forces, link_count, particle, potential_of
 
 
 @slot
@@ -72,8 +72,10 @@ def chain_jacobian(z, par, out):
         add_slopes(j, j, 1, par, out[j, 2])
         if j > 0:
             add_slopes(j, j - 1, 0, par, out[j, 4])
-        if j < n - 1:
-            add_slopes(j, j + 1, 2, par, out[j, 5])
+        if j < link_count(n):
+            add_slopes(j, after(j, par), 2, par, out[j, 5])
+    if is_closed():
+        add_slopes(0, n - 1, 0, par, out[0, 4])
 
 
 # Forces by positions and turns ------------------------------------------------------------------------------------------
@@ -88,13 +90,14 @@ def find_slopes(z, par):
             for a in range(slopes.shape[2]):
                 for b in range(slopes.shape[3]):
                     slopes[j, k, a, b] = 0.0
-    for j in range(n - 1):
-        add_pairs(z, j, par, slopes[j, 1], slopes[j, 2], slopes[j + 1, 0], slopes[j + 1, 1])
+    for j in range(link_count(n)):
+        other = after(j, par)
+        add_pairs(z, j, other, par, slopes[j, 1], slopes[j, 2], slopes[other, 0], slopes[other, 1])
     add_link_slopes(z, par)
 
 
-def add_pairs(z, j, par, aa, ab, ba, bb):
-    """The pairs of bodies a = j and b = j + 1: J_a^T H J_a, -J_a^T H J_b, -J_b^T H J_a, J_b^T H J_b; and their own turns."""
+def add_pairs(z, j, beside, par, aa, ab, ba, bb):
+    """The pairs of bodies a = j and b = beside, the next one: J_a^T H J_a, -J_a^T H J_b, -J_b^T H J_a, J_b^T H J_b; and their own turns."""
     left = par.arms[0]
     right = par.arms[1]
     pushed = par.arms[2]  # the sum over b of H J_b; its first three columns are that of H
@@ -107,12 +110,12 @@ def add_pairs(z, j, par, aa, ab, ba, bb):
         for i in range(3):
             for c in range(6):
                 pushed[i, c] = 0.0
-        for l in range(par.count[j + 1]):
-            y0, y1, y2 = particle(par.x, j + 1, l, par)
+        for l in range(par.count[beside]):
+            y0, y1, y2 = particle(par.x, beside, l, par)
             turn_arm(right, y0, y1, y2)
-            d0 = x0 - y0 + (z[3 * j] - z[3 * j + 3])
-            d1 = x1 - y1 + (z[3 * j + 1] - z[3 * j + 4])
-            d2 = x2 - y2 + (z[3 * j + 2] - z[3 * j + 5])
+            d0 = x0 - y0 + (z[3 * j] - z[3 * beside])
+            d1 = x1 - y1 + (z[3 * j + 1] - z[3 * beside + 1])
+            d2 = x2 - y2 + (z[3 * j + 2] - z[3 * beside + 2])
             s = d0 * d0 + d1 * d1 + d2 * d2
             which = potential_of(j, k, l, par)
             a = pair_force(s, which, par)

@@ -43,6 +43,7 @@ class Interactions:
     ----------
     bodies : all bodies of the chain
     potential : of pairs of particles, of links, or a sum of both; or a list with one for each link
+    closed : whether the last body is linked to the first, by the last link
 
     Attributes
     ----------
@@ -51,10 +52,11 @@ class Interactions:
     bonds : the part that acts between bodies, for each link; None if there is none
     """
 
-    def __init__(self, bodies: Sequence[Body], potential: GivenPotentials) -> None:
+    def __init__(self, bodies: Sequence[Body], potential: GivenPotentials, *, closed: bool = False) -> None:
         self.bodies = tuple(bodies)
+        self.closed = closed
         self.alike = Alike(self.bodies)
-        links = len(self.bodies) - 1
+        links = self.count
         if isinstance(potential, Mapping) and "which" in potential:
             potential = alike_from(potential, _potential, "Chain.potential")
         if isinstance(potential, (list, tuple)):
@@ -93,7 +95,23 @@ class Interactions:
 
         A potential with constants for each link counts as one; `alike_links` tells its links apart.
         """
-        return alike_together(self.alike.which[:-1], self.alike.which[1:], self._acting.which)
+        left, right = self.sides
+        return alike_together(self.alike.which[left], self.alike.which[right], self._acting.which)
+
+    @property
+    def count(self) -> int:
+        """Number of links."""
+        return len(self.bodies) - (not self.closed)
+
+    @cached_property
+    def sides(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The bodies at the left and at the right of each link."""
+        left = np.arange(self.count)
+        return left, (left + 1) % len(self.bodies)
+
+    def joined(self, link: int) -> tuple[Body, Body]:
+        """The two bodies of a link."""
+        return self.bodies[link], self.bodies[(link + 1) % len(self.bodies)]
 
     @cached_property
     def alike_links(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -117,7 +135,7 @@ class Interactions:
 
     def between(self, link: int) -> list[list[Pairwise | None]]:
         """The potential between each particle of the left body and each of the right one."""
-        pairs, (left, right) = self.pairs[link], self.bodies[link : link + 2]
+        pairs, (left, right) = self.pairs[link], self.joined(link)
         if pairs is None:
             return [[None] * len(right.particles) for _ in left.particles.types]
         return [[pairs.between(a, b) for b in right.particles.types] for a in left.particles.types]
@@ -131,6 +149,7 @@ class Interactions:
             chain_forces.is_uniform: int(self._numbered[1] is None),
             chain_forces.lane_count: self._lanes,
             chain_forces.pair_constants: self._constants_kernel(),
+            views.is_closed: int(self.closed),
         }
         if not self.has_bonds:
             return filled | {
@@ -246,7 +265,7 @@ class Interactions:
         distinct: dict[Pairwise | None, int] = {}
         for kind, j in enumerate(first.tolist()):
             pairs = self.pairs[j]
-            left, right = (dict.fromkeys(body.particles.types) for body in self.bodies[j : j + 2])
+            left, right = (dict.fromkeys(body.particles.types) for body in self.joined(j))
             for a in left:
                 for b in right:
                     acting = None if pairs is None else pairs.between(a, b)
@@ -255,7 +274,7 @@ class Interactions:
         return PairSet(list(distinct)), which, bodies.each(row_of, np.int64)
 
     def _check_particles(self, link: int) -> None:
-        for j in (link, link + 1):
+        for j in (link, (link + 1) % len(self.bodies)):
             if len(self.bodies[j].particles) == 0:
                 raise InputError(
                     f"body {j} has no particles to interact with", where=f"Chain.bodies[{j}]",
@@ -269,7 +288,7 @@ class Interactions:
             q = rotations.to_matrix(rotations.from_euler(angles))
             found = bond.force(d, q)
             torques = (-q @ found[3:] - np.cross(d, found[:3]), found[3:])
-            for j, torque in zip((link, link + 1), torques, strict=True):
+            for j, torque in zip((link, (link + 1) % len(self.bodies)), torques, strict=True):
                 body = self.bodies[j]
                 fixed = body.frame_matrix[:, body.moments == 0.0]
                 if np.abs(torque @ fixed).max(initial=0.0) > HELD_TOLERANCE * np.linalg.norm(found):

@@ -101,7 +101,7 @@ class LinkMechanics:
         found: LinkValues,
     ) -> None:
         """Link potentials, in the axes in which the bodies were given: g_u = -Q^T f, g_t = -c."""
-        left, right = self.frames[links], self.frames[links + 1]
+        left, right = self.frames[links], self.frames[self.chain.interactions.sides[1][links]]
         given, turned = np.einsum("nij,nj->ni", left, d[rows]), left @ q[rows] @ right.swapaxes(1, 2)
         constants = bond.group.table[which - bond.group.first]
         to_right = np.zeros(
@@ -128,7 +128,7 @@ class Pairs:
 
     def add(self, link: int, rows: NDArray[np.int64], d: Array, q: Array, found: LinkValues) -> None:
         """To the rows, all of the kind of this link."""
-        x, y = (self.chain.bodies[link + k].principal_particles.positions for k in (0, 1))
+        x, y = (body.principal_particles.positions for body in self.chain.interactions.joined(link))
         arms = np.concatenate([np.broadcast_to(np.eye(3), (len(y), 3, 3)), -hat(y)], axis=-1)
         for some in self._blocks(rows, len(x) * len(y)):
             apart = ((x - d[some, None]) @ q[some])[:, :, None] - y  # (links, left, right, 3)
@@ -145,7 +145,7 @@ class Pairs:
         """V, A = -(dV/dr)/r and dA/ds for the squared distances s (rows, k, l) of all pairs of links of one kind."""
         which = np.zeros(s.shape[1:], dtype=np.int64)
         if not self._uniform:
-            left, right = self._types[link, : s.shape[1]], self._types[link + 1, : s.shape[2]]
+            left, right = self._types[link, : s.shape[1]], self._types[(link + 1) % len(self._types), : s.shape[2]]
             which = self._which[link, left[:, None], right[None, :]]
         found = [np.zeros(s.shape) for _ in self._kernels]
         for number in np.unique(which).tolist():
@@ -278,8 +278,10 @@ def principal_rotations(chain: Chain, state: State) -> Array:
     return rotations.to_matrix(rotations.multiply(state.orientation, frames))
 
 
-def relative_poses(position: Array, matrices: Array) -> tuple[Array, Array]:
-    """d and Q of all links, of positions (n, 3) and principal rotations (n, 3, 3)."""
+def relative_poses(position: Array, matrices: Array, *, closed: bool) -> tuple[Array, Array]:
+    """d and Q of all links, of positions (n, 3) and principal rotations (n, 3, 3); with the link that closes a ring."""
+    if closed:
+        position, matrices = (np.concatenate([given, given[:1]]) for given in (position, matrices))
     back = matrices[:-1].swapaxes(1, 2)
     return (back @ np.diff(position, axis=0)[:, :, None])[:, :, 0], back @ matrices[1:]
 
@@ -305,12 +307,14 @@ def geometric_blocks(d: Array, q: Array, wrench: Array) -> tuple[Array, Array]:
     return own, beside
 
 
-def assembled_blocks(d: Array, q: Array, stiffness: Array, wrench: Array) -> tuple[Array, Array]:
-    """B^T K_b B + G of all links, added up: blocks (n, 6, 6) of the bodies, and (n - 1, 6, 6) of body j by body j + 1."""
+def assembled_blocks(d: Array, q: Array, stiffness: Array, wrench: Array, *, closed: bool) -> tuple[Array, Array]:
+    """B^T K_b B + G of all links, added up: blocks (n, 6, 6) of the bodies, and (links, 6, 6) of body j by the next one."""
     a = transports(d, q)
     own, beside = geometric_blocks(d, q, wrench)
     pulled = a.swapaxes(1, 2) @ stiffness
-    diagonal = np.zeros((len(d) + 1, 6, 6))
-    diagonal[:-1] = pulled @ a + own
-    diagonal[1:] += stiffness
+    diagonal = np.zeros((len(d) + (not closed), 6, 6))
+    diagonal[: len(d)] = pulled @ a + own
+    diagonal[1:] += stiffness[: len(diagonal) - 1]
+    if closed:
+        diagonal[0] += stiffness[-1]
     return diagonal, beside - pulled

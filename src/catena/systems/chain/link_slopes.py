@@ -24,6 +24,7 @@ from ...geometry.vectors import (
     transposed_times,
     unit,
 )  # fmt: skip
+from .forces import after, link_count
 from .links import force_at, given_rotation, relative
 
 GAP = 1e-6  # relative to |d|, and in radians: half the digits for a difference, which is plenty for an iteration matrix
@@ -33,23 +34,24 @@ def add_slopes_of_links(z, par):
     """`add_link_slopes` for potentials of relative position and rotation."""
     n = par.mass.shape[0]
     b = given_rotation(z, n, 0, par)
-    for j in range(n - 1):
+    for j in range(link_count(n)):
         a = b
-        b = given_rotation(z, n, j + 1, par)
+        b = given_rotation(z, n, after(j, par), par)
         if par.link_which[j] >= 0:
             add_link(z, j, a, b, par)
 
 
 def add_link(z, j, a, b, par):
-    """The link between bodies j and j + 1 with rotations a and b."""
-    d, q = relative(z, j, a, b)
+    """The link between body j and the next one with rotations a and b."""
+    other = after(j, par)
+    d, q = relative(z, j, other, a, b)
     s = par.bond_slope
     which = par.link_which[j]
     write_slopes(which, d, q, par, s)
     f, c = force_at(which, d, q, par)
     force = times(a, f)
     torque = times(b, c)
-    between = subtract(load3(z, 3 * j + 3), load3(z, 3 * j))
+    between = subtract(load3(z, 3 * other), load3(z, 3 * j))
     for column in range(12):
         k = column % 6
         axis = unit(k % 3)
@@ -64,7 +66,7 @@ def add_link(z, j, a, b, par):
         torque_change = add(times(b, sloped(s, 3, dd, dt)), cross(right, torque))
         levered = add(torque_change, add(cross(moved, force), cross(between, force_change)))
         of_left = par.slopes[j, 1 if column < 6 else 2]
-        of_right = par.slopes[j + 1, 0 if column < 6 else 1]
+        of_right = par.slopes[other, 0 if column < 6 else 1]
         for i in range(3):
             of_left[i, k] -= force_change[i]
             of_left[3 + i, k] -= levered[i]

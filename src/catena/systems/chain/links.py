@@ -18,7 +18,7 @@ from ...geometry.vectors import (
     transposed_times,
 )  # fmt: skip
 from ...kernels.marks import slot
-from .forces import body_rotation
+from .forces import after, body_rotation, link_count
 
 
 @slot
@@ -44,22 +44,23 @@ def given_rotation(z, n, j, par):
     return product_transposed(body_rotation(z, n, j), rotation(par.frame[j]))
 
 
-def relative(z, j, a, b):
-    """d and Q of bodies j and j + 1 with rotations a and b."""
-    return transposed_times(a, subtract(load3(z, 3 * j + 3), load3(z, 3 * j))), transposed_product(a, b)
+def relative(z, j, other, a, b):
+    """d and Q of bodies j and `other` with rotations a and b."""
+    return transposed_times(a, subtract(load3(z, 3 * other), load3(z, 3 * j))), transposed_product(a, b)
 
 
 def add_forces_of_links(z, par):
     """Right body: force R_a f, torque c; left body: -R_a f and -Q c - d x f; added to par.f and par.tau."""
     n = par.mass.shape[0]
     b = given_rotation(z, n, 0, par)
-    for j in range(n - 1):
+    for j in range(link_count(n)):
+        other = after(j, par)
         a = b
-        b = given_rotation(z, n, j + 1, par)
+        b = given_rotation(z, n, other, par)
         which = par.link_which[j]
         if which < 0:
             continue
-        d, q = relative(z, j, a, b)
+        d, q = relative(z, j, other, a, b)
         f, c = force_at(which, d, q, par)
         s = times(a, f)
         t = cross(d, f)
@@ -70,15 +71,16 @@ def add_forces_of_links(z, par):
         )
         add3(par.f[j], 0, negative(s))
         add3(par.tau[j], 0, negative(to_body(par.frame[j], t[0], t[1], t[2])))
-        add3(par.f[j + 1], 0, s)
-        add3(par.tau[j + 1], 0, to_body(par.frame[j + 1], c[0], c[1], c[2]))
+        add3(par.f[other], 0, s)
+        add3(par.tau[other], 0, to_body(par.frame[other], c[0], c[1], c[2]))
 
 
 def energy_of_link(z, j, par):
-    """Energy of the potential between bodies j and j + 1."""
+    """Energy of the potential between body j and the next one."""
     n = par.mass.shape[0]
+    other = after(j, par)
     which = par.link_which[j]
     if which < 0:
         return 0.0
-    d, q = relative(z, j, given_rotation(z, n, j, par), given_rotation(z, n, j + 1, par))
+    d, q = relative(z, j, other, given_rotation(z, n, j, par), given_rotation(z, n, other, par))
     return link_energy(which, d[0], d[1], d[2], q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7], q[8], par)

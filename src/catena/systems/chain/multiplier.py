@@ -10,7 +10,7 @@ that of `chain_motion`, for every J0.
 
 from ...geometry.quaternion import load4
 from ...geometry.vectors import ZERO, add, add3, load3, negative, scaled, store3, subtract
-from .forces import particle, place_particles, potential_of, push
+from .forces import after, link_count, particle, place_particles, potential_of, push
 from .motion import (
     add_kinetic_energy,
     add_momenta,
@@ -54,16 +54,17 @@ def find_force_matrices(z, par):
         store3(par.f[j], 0, load3(par.load[j], 0))
         for a in range(3):
             store3(par.matrix[j, a], 0, ZERO)
-    for j in range(n - 1):
-        gap = subtract(load3(z, 3 * j), load3(z, 3 * j + 3))
+    for j in range(link_count(n)):
+        other = after(j, par)
+        gap = subtract(load3(z, 3 * j), load3(z, 3 * other))
         for k in range(par.count[j]):
             x = add(particle(par.x, j, k, par), gap)
             w = ZERO
-            for l in range(par.count[j + 1]):
-                y = particle(par.x, j + 1, l, par)
+            for l in range(par.count[other]):
+                y = particle(par.x, other, l, par)
                 p = push(x[0], x[1], x[2], y[0], y[1], y[2], potential_of(j, k, l, par), par)
                 w = add(w, p)
-                add_force(j + 1, l, negative(p), par)
+                add_force(other, l, negative(p), par)
             add_force(j, k, w, par)
 
 

@@ -1,7 +1,7 @@
 """What is asked of a chain besides its state: energies of the links, forces and torques on the end bodies."""
 
 from ...geometry.quaternion import to_space
-from .forces import bond_energy, find_forces, pair_energies
+from .forces import bond_energy, find_forces, link_count, pair_energies
 
 
 def observe_chain(states, par, out):
@@ -10,11 +10,11 @@ def observe_chain(states, par, out):
     for i in range(states.shape[0]):
         z = states[i]
         find_forces(z, par)
-        for j in range(n - 1):
+        for j in range(link_count(n)):
             out[i, j] = pair_energies(z, j, par) + bond_energy(z, j, par)
         for side in range(2):
             j = side * (n - 1)
-            k = n - 1 + 6 * side
+            k = link_count(n) + 6 * side
             q = 3 * n + 4 * j
             for a in range(3):
                 out[i, k + a] = par.f[j, a]

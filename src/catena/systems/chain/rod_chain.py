@@ -1,7 +1,8 @@
 """Rods as chains: `ct.Rod`, the chain of n bodies that tends to a given rod.
 
 Bodies stand at equal distances h = L/(n - 1) along their first axis, the first and the last at the very ends of the rod, where forces act.
-A body carries the mass and the rotary inertia of the length h about it; those at the ends have half of it, unless they are held.
+A body carries the mass and the rotary inertia of the length h about it; those at the ends have half of it, unless they are held. A closed
+rod has no ends, and h = L/n.
 Strains of a link are those of the middle between its bodies,
 
     gamma = (d + Q^T d)/(2 h) - e1,      w = 2 q_vector(Q),      q_k^2 = (1 + 2 Q_kk - tr Q)/4,
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ..base import State
@@ -39,6 +41,7 @@ TERMS = 40  # of the series for a rectangle: the first one left out is 1e-10 of 
 class Ends(TypedDict, total=False):
     """What the sections of a rod hand on to it."""
 
+    closed: bool
     left: End | str | Mapping[str, object]
     right: End | str | Mapping[str, object]
     shear_factor: float | Sequence[float]
@@ -62,6 +65,7 @@ class Rod(Chain):
     left, right : as of a chain; a force acts at the very end of the rod
     shear_factor : what part of the area resists shear; one number, or two, along axis 2 and axis 3
     gravity : acceleration
+    closed : True joins the two ends of the straight rod: a ring, which is under stress. `rod.ring()` is a circle of it
 
     Examples
     --------
@@ -90,27 +94,32 @@ class Rod(Chain):
         right: End | str | Mapping[str, object] = FREE,
         shear_factor: float | Sequence[float] = 5.0 / 6.0,
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
+        closed: bool = False,
     ) -> None:
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 2:
             raise InputError(f"n = {n!r}", where="Rod.n", do="give a number of bodies from 2 on")
         numbers = {"length": length, "E": E, "G": G, "area": area, "J": J, "density": density}
         self.length, e, g, a, j, rho = (checked(value, f"Rod.{name}", above=0.0) for name, value in numbers.items())
         second, factors = _two(I, "Rod.I"), _two(shear_factor, "Rod.shear_factor")
-        self.spacing = self.length / (n - 1)
-        self.stretch, self.twist = e * a, g * j
+        self.spacing = self.length / (n if closed else n - 1)
+        self.stretch, self.torsion = e * a, g * j
         self.bending = (e * second[0], e * second[1])
         self.shear = (factors[0] * g * a, factors[1] * g * a)
         self.mass_per_length = rho * a
         stiffnesses = {
             "h": self.spacing, "stretch": self.stretch, "shear2": self.shear[0], "shear3": self.shear[1],
-            "twist": self.twist, "bend2": self.bending[0], "bend3": self.bending[1],
+            "twist": self.torsion, "bend2": self.bending[0], "bend3": self.bending[1],
         }  # fmt: skip
         inertia = rho * np.array([sum(second), *second])
         whole, half = (Body(part * rho * a * self.spacing, part * self.spacing * inertia) for part in (1.0, 0.5))
+        potential = LinkPotential(TEXT, stiffnesses)
+        if closed:
+            super().__init__([whole] * n, potential, left, right, gravity, closed=True)
+            return
         ends = [end_from(left, "Rod.left"), end_from(right, "Rod.right")]
         first, last = (half if end.moves or end.turns else whole for end in ends)
         bodies = [first, *[whole] * (n - 2), last]
-        super().__init__(bodies, LinkPotential(TEXT, stiffnesses), ends[0], ends[1], gravity)
+        super().__init__(bodies, potential, ends[0], ends[1], gravity)
 
     @classmethod
     def circular(
@@ -171,11 +180,23 @@ class Rod(Chain):
         """The rod at rest, along x from the origin on."""
         return super().straight(self.spacing if spacing is None else spacing, check=check)
 
-    def resting_state(self) -> State:
-        return self.straight()
+    def ring(
+        self,
+        spacing: float | None = None,
+        linking_number: int = 0,
+        *,
+        axis: ArrayLike = (1.0, 0.0, 0.0),
+        check: bool = True,
+    ) -> State:
+        """A closed rod as a circle, twisted evenly; its links have their length at rest if no spacing is given."""
+        return super().ring(self.spacing if spacing is None else spacing, linking_number, axis=axis, check=check)
+
+    def resting_state(self) -> State | None:
+        return None if self.closed else self.straight()
 
     def __repr__(self) -> str:
-        return f"Rod of length {self.length:g}, {self.count} bodies, left {self.left}, right {self.right}"
+        ends = ", closed" if self.closed else f", left {self.left}, right {self.right}"
+        return f"Rod of length {self.length:g}, {self.count} bodies{ends}"
 
 
 def _two(value: float | Sequence[float], where: str) -> tuple[float, float]:

@@ -108,14 +108,15 @@ def scales_of(chain: Chain, length: float | None, mass: float | None, time: floa
     bodies = {body: _body(body, L, M) for body in dict.fromkeys(chain.bodies)}
     potentials = {potential: in_units(potential, L, energy) for potential in dict.fromkeys(chain.potentials)}
     scaled = [potentials[potential] for potential in chain.potentials]
+    ends = {} if chain.closed else {side: _end(getattr(chain, side), L, energy / L) for side in ("left", "right")}
     plain = type(chain)(
         [bodies[body] for body in chain.bodies],
         scaled[0] if len(potentials) == 1 else scaled,
-        _end(chain.left, L, energy / L),
-        _end(chain.right, L, energy / L),
-        (chain.gravity * (tau * tau / L)).tolist(),
-        chain.form,
-        chain.J0 / (M * L * L),
+        gravity=(chain.gravity * (tau * tau / L)).tolist(),
+        form=chain.form,
+        J0=chain.J0 / (M * L * L),
+        closed=chain.closed,
+        **ends,
     )
     return Scales(L, M, tau, plain)
 

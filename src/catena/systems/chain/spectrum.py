@@ -58,8 +58,8 @@ def frequency_bound(chain: Chain, state: State) -> float:
     diagonal, right = weighted_stiffness(chain, state)
     rows = np.linalg.norm(diagonal, 2, axis=(1, 2))
     between = np.linalg.norm(right, 2, axis=(1, 2))
-    rows[:-1] += between
-    rows[1:] += between
+    for side in chain.interactions.sides:
+        rows[side] += between
     return float(np.sqrt(rows.max()))
 
 
@@ -68,11 +68,12 @@ def rough_bound(chain: Chain, state: State) -> float:
 
     A pair with the stiffness -A - 2 A' D D^T adds at most its largest eigenvalue times |J M^-1/2|^2 of its two particles to the link, a
     body that turns under its forces what the trace and the norm of sum a w^T allow. Links of even numbers touch no body twice, so
-    that together they are no stiffer than the stiffest of them; neither are those of odd numbers.
+    that together they are no stiffer than the stiffest of them; neither are those of odd numbers. In a ring of an odd number of bodies
+    the last link touches the first one's body again, and counts by itself.
     """
     if chain.interactions.has_bonds:
         return np.inf
-    links, turned = np.zeros(chain.count - 1), np.zeros((chain.count, 3, 3))
+    links, turned = np.zeros(chain.interactions.count), np.zeros((chain.count, 3, 3))
     pairs = link_mechanics.Pairs(chain)
     mobility = [_mobility(body) for body in chain.alike.distinct]
     for block in _alike(chain):
@@ -80,14 +81,16 @@ def rough_bound(chain: Chain, state: State) -> float:
         s = np.einsum("nkli,nkli->nkl", d, d)
         _, a, b = pairs.at(int(block[0]), s)
         stiff = np.maximum(0.0, np.maximum(-a, -(a + 2.0 * b * s)))
-        left, right = (mobility[chain.alike.which[block[0] + k]] for k in (0, 1))
+        left, right = (mobility[chain.alike.which[side[block[0]]]] for side in chain.interactions.sides)
         links[block] = np.einsum("nkl,kl->n", stiff, left[:, None] + right)
         w = a[..., None] * d
         turned[block] += np.einsum("nki,nkj->nij", x, w.sum(axis=2))
-        turned[block + 1] -= np.einsum("nli,nlj->nij", y, w.sum(axis=1))
+        turned[chain.interactions.sides[1][block]] -= np.einsum("nli,nlj->nij", y, w.sum(axis=1))
     bodies = np.abs(np.trace(turned, axis1=1, axis2=2)) + np.linalg.norm(turned, axis=(1, 2))
     bodies *= chain.alike.each(lambda body: body.inverse_moments.max())
-    return float(np.sqrt(links[::2].max() + links[1::2].max(initial=0.0) + bodies.max()))
+    odd = links[len(links) - 1 :] if chain.closed and len(links) % 2 else links[:0]
+    paired = links[: len(links) - len(odd)]
+    return float(np.sqrt(paired[::2].max() + paired[1::2].max(initial=0.0) + odd.sum() + bodies.max()))
 
 
 def _mobility(body: Body) -> Array:
@@ -104,7 +107,7 @@ def fastest_spin(chain: Chain, state: State) -> float:
 
 
 def weighted_stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
-    """M^-1/2 K M^-1/2: its blocks (n, 6, 6) of the bodies, and those (n - 1, 6, 6) of body j by body j + 1."""
+    """M^-1/2 K M^-1/2: its blocks (n, 6, 6) of the bodies, and those (links, 6, 6) of body j by the next one."""
     diagonal, right = stiffness(chain, state)
     if not (np.isfinite(diagonal).all() and np.isfinite(right).all()):
         raise InputError(
@@ -112,7 +115,8 @@ def weighted_stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
             do="start away from singular points and inside the domain of every function",
         )  # fmt: skip
     weights = np.sqrt(mobilities(chain))
-    return diagonal * weights[:, :, None] * weights[:, None], right * weights[:-1, :, None] * weights[1:, None]
+    left, beside = chain.interactions.sides
+    return diagonal * weights[:, :, None] * weights[:, None], right * weights[left, :, None] * weights[beside, None]
 
 
 def mobilities(chain: Chain) -> Array:
@@ -123,20 +127,21 @@ def mobilities(chain: Chain) -> Array:
 
 
 def stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
-    """K by displacements in principal axes: its blocks (n, 6, 6) of the bodies, and those (n - 1, 6, 6) of body j by body j + 1."""
+    """K by displacements in principal axes: its blocks (n, 6, 6) of the bodies, and those (links, 6, 6) of body j by the next one."""
     matrices = link_mechanics.principal_rotations(chain, state)
-    d, q = link_mechanics.relative_poses(state.position, matrices)
+    d, q = link_mechanics.relative_poses(state.position, matrices, closed=chain.closed)
     values = link_mechanics.LinkMechanics(chain).values(d, q)
-    return link_mechanics.assembled_blocks(d, q, values.stiffness, values.gradient)
+    return link_mechanics.assembled_blocks(d, q, values.stiffness, values.gradient, closed=chain.closed)
 
 
 def _placed(chain: Chain, state: State, links: NDArray[np.int64]) -> tuple[Array, Array, Array]:
     """For links of one kind: the arms of the left and of the right particles, in space, and all x - y."""
+    sides, bodies = chain.interactions.sides, chain.interactions.joined(int(links[0]))
     left, right = (
-        rotations.rotate(state.orientation[links + k, None], chain.bodies[links[0] + k].particles.positions)
-        for k in (0, 1)
+        rotations.rotate(state.orientation[side[links], None], body.particles.positions)
+        for side, body in zip(sides, bodies, strict=True)
     )
-    x, y = state.position[links, None] + left, state.position[links + 1, None] + right
+    x, y = (state.position[side[links], None] + arms for side, arms in zip(sides, (left, right), strict=True))
     return left, right, x[:, :, None] - y[:, None]
 
 
@@ -147,7 +152,8 @@ def _alike(chain: Chain) -> Iterator[NDArray[np.int64]]:
         if chain.interactions.pairs[j] is None:
             continue
         links = np.flatnonzero(kind_of_link == kind)
-        at_once = max(1, MOST_PAIRS // (len(chain.bodies[j].particles) * len(chain.bodies[j + 1].particles)))
+        left, right = (len(body.particles) for body in chain.interactions.joined(j))
+        at_once = max(1, MOST_PAIRS // (left * right))
         for begin in range(0, len(links), at_once):
             yield links[begin : begin + at_once]
 

@@ -119,7 +119,7 @@ def _check_distances(chain: Chain, state: State) -> None:
         too_close = (nearest.distance < TOO_CLOSE * potential.length) | (nearest.distance == 0.0)
         close += [(nearest.at(k)[1], nearest.at(k), potential) for k in np.flatnonzero(too_close)[:1].tolist()]
     if close:
-        _refuse_too_close(*min(close, key=lambda one: one[0])[1:])
+        _refuse_too_close(chain, *min(close, key=lambda one: one[0])[1:])
     for potential, nearest in found:
         if 0.0 < potential.cohesion < np.inf:
             _warn_of_pressure(chain, state, potential, nearest)
@@ -145,10 +145,15 @@ def _acting(chain: Chain) -> Iterator[tuple[NDArray[np.int64], Pairwise, NDArray
             yield links, potential, np.array([[one == potential for one in row] for row in acting])
 
 
-def _refuse_too_close(found: tuple[float, int, int, int], potential: Pairwise) -> None:
+def _after(chain: Chain, link: int) -> int:
+    """The body at the right of a link."""
+    return int(chain.interactions.sides[1][link])
+
+
+def _refuse_too_close(chain: Chain, found: tuple[float, int, int, int], potential: Pairwise) -> None:
     distance, j, k, l = found
     raise InputError(
-        f"particle {k} of body {j} and particle {l} of body {j + 1} are {distance:.4g} apart, less than half of "
+        f"particle {k} of body {j} and particle {l} of body {_after(chain, j)} are {distance:.4g} apart, less than half of "
         f"{potential.length:.4g}", where=f"start.position[{j}]", do="move the bodies apart, or turn them; check=False takes them as they are",
     )  # fmt: skip
 
@@ -165,7 +170,7 @@ def _warn_of_pressure(chain: Chain, state: State, potential: Pairwise, nearest: 
         if np.linalg.norm(_net_force(chain, state, j)) > potential.cohesion:
             warn_once(
                 chain, "pressed",
-                f"particle {k} of body {j} and particle {l} of body {j + 1} repel with {forces[at]:.4g}, "
+                f"particle {k} of body {j} and particle {l} of body {_after(chain, j)} repel with {forces[at]:.4g}, "
                 f"{forces[at] / potential.cohesion:.3g} times the largest attraction of two particles: the chain starts far "
                 "from equilibrium and may tear",
             )  # fmt: skip
@@ -173,9 +178,9 @@ def _warn_of_pressure(chain: Chain, state: State, potential: Pairwise, nearest: 
 
 
 def _net_force(chain: Chain, state: State, j: int) -> Array:
-    """What the particles of body j + 1 do to body j."""
+    """What the particles of the next body do to body j."""
     total = np.zeros(3)
-    left, right = (placed_particles(chain, state, [k])[0] for k in (j, j + 1))
+    left, right = (placed_particles(chain, state, [k])[0] for k in (j, _after(chain, j)))
     for x, row in zip(left, chain.interactions.between(j), strict=True):
         for y, potential in zip(right, row, strict=True):
             if potential is not None:
@@ -197,12 +202,13 @@ def undefined_link(chain: Chain, state: State) -> str:
     """The first link whose energy is not defined in a state."""
     placed, matrices = placed_particles(chain, state), rotations.to_matrix(state.orientation)
     for j, bond in enumerate(chain.interactions.bonds):
+        other = _after(chain, j)
         if bond is not None:
-            d, q = matrices[j].T @ (state.position[j + 1] - state.position[j]), matrices[j].T @ matrices[j + 1]
+            d, q = matrices[j].T @ (state.position[other] - state.position[j]), matrices[j].T @ matrices[other]
             if not np.isfinite(bond.of_link(j).energy(d, q)):
                 return f"start, link {j}"
         for x, row in zip(placed[j], chain.interactions.between(j), strict=True):
-            for y, potential in zip(placed[j + 1], row, strict=True):
+            for y, potential in zip(placed[other], row, strict=True):
                 if potential is not None and not potential.is_defined(float(np.linalg.norm(x - y))):
                     return f"start, link {j}"
     return "start"

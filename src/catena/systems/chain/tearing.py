@@ -30,8 +30,10 @@ class Tear(NamedTuple):
     sample: int
 
 
-def link_lengths(position: Array) -> Array:
-    """Distances of neighbouring centres of mass, (..., n - 1), of positions (..., n, 3)."""
+def link_lengths(chain: Chain, position: Array) -> Array:
+    """Distances of neighbouring centres of mass, (..., links), of positions (..., n, 3)."""
+    if chain.closed:
+        position = np.concatenate([position, position[..., :1, :]], axis=-2)
     return np.linalg.norm(np.diff(position, axis=-2), axis=-1)
 
 
@@ -42,21 +44,21 @@ def distances_of(
 
     So many links come at once that arrays stay small.
     """
-    particles = [chain.bodies[links[0] + k].particles.positions for k in (0, 1)]
+    particles = [body.particles.positions for body in chain.interactions.joined(int(links[0]))]
     pairs = max(1, len(particles[0]) * len(particles[1])) * max(1, int(np.prod(position.shape[:-2])))
     at_once = max(1, MOST_PAIRS // pairs)
     for first in range(0, len(links), at_once):
         block = links[first : first + at_once]
         left, right = (
-            position[..., block + k, None, :] + rotations.rotate(orientation[..., block + k, None, :], particles[k])
-            for k in (0, 1)
+            position[..., side[block], None, :] + rotations.rotate(orientation[..., side[block], None, :], places)
+            for side, places in zip(chain.interactions.sides, particles, strict=True)
         )
         yield slice(first, first + at_once), np.linalg.norm(left[..., :, None, :] - right[..., None, :, :], axis=-1)
 
 
 def link_gaps(chain: Chain, position: Array, orientation: Array) -> Array:
-    """The shortest distance of two particles of each link, (..., n - 1); inf where a body has none."""
-    gaps = np.full((*position.shape[:-2], chain.count - 1), np.inf)
+    """The shortest distance of two particles of each link, (..., links); inf where a body has none."""
+    gaps = np.full((*position.shape[:-2], chain.interactions.count), np.inf)
     first, kind_of_link = chain.interactions.kinds
     for kind in range(len(first)):
         links = np.flatnonzero(kind_of_link == kind)
@@ -70,7 +72,7 @@ class _Reach:
 
     def __init__(self, chain: Chain, links: NDArray[np.int64]) -> None:
         self.chain, self.links = chain, links
-        bodies = chain.bodies[links[0] : links[0] + 2]
+        bodies = chain.interactions.joined(int(links[0]))
         rows = [
             [-np.inf if one is None or one.cohesion <= 0.0 else one.torn_distance for one in row]
             for row in chain.interactions.between(int(links[0]))
@@ -93,14 +95,14 @@ class _Reach:
 
     def excess(self, position: Array, orientation: Array, links: NDArray[np.int64]) -> Array:
         """Positive where some of the links, (..., links), are torn: by how much the last particles that attract are out of reach."""
-        found = link_lengths(position)[..., links] - self.bond
+        found = link_lengths(self.chain, position)[..., links] - self.bond
         for part, between in distances_of(self.chain, position, orientation, links):
             pairs = (between - self.pairs).min(axis=(-2, -1), initial=np.inf)
             found[..., part] = np.minimum(pairs, found[..., part])
         return found
 
     def suspects(self, lengths: Array) -> NDArray[np.int64]:
-        """Links that are long enough to be torn in one of the states with these lengths, (..., n - 1)."""
+        """Links that are long enough to be torn in one of the states with these lengths, (..., links)."""
         mine = lengths[..., self.links].reshape(-1, len(self.links))
         return self.links[(mine > self.surely_whole).any(axis=0)]
 
@@ -113,10 +115,10 @@ def _reaches(chain: Chain) -> list[_Reach]:
 
 
 def torn_links(chain: Chain, position: Array, orientation: Array) -> NDArray[np.bool_]:
-    """Which links are torn, (..., n - 1), in states (..., n, 3) and (..., n, 4)."""
-    torn = np.zeros((*position.shape[:-2], chain.count - 1), dtype=bool)
+    """Which links are torn, (..., links), in states (..., n, 3) and (..., n, 4)."""
+    torn = np.zeros((*position.shape[:-2], chain.interactions.count), dtype=bool)
     for reach in _reaches(chain):
-        links = reach.suspects(link_lengths(position))
+        links = reach.suspects(link_lengths(chain, position))
         if links.size:
             torn[..., links] = reach.excess(position, orientation, links) > 0.0
     return torn
@@ -135,7 +137,7 @@ def tears(chain: Chain, samples: Samples) -> Iterator[Tear]:
     for first in range(0, len(time) if reaches else 0, at_once):
         begin = max(first - 1, 0)  # the last of the block before
         position = np.asarray(samples["position"][begin : first + at_once])
-        lengths = link_lengths(position)
+        lengths = link_lengths(chain, position)
         suspects = [(reach, links) for reach in reaches if (links := reach.suspects(lengths)).size]
         if not suspects:
             continue

@@ -3,7 +3,8 @@
 A tile holds a number of bodies side by side: quantity c of body i stands at w[c * stride + i], so that a loop over i is one over
 lanes of vector registers. Everything that a sweep touches stands in one array, z, and lanes and stride are literals of the
 compiled code: so all distances are known and nothing can overlap. Column `lanes` of r and x repeats the first body of the next tile;
-column -1 of f and t, the last of the padding of the row before, is the last link of the tile before.
+column -1 of f and t, the last of the padding of the row before, is the last link of the tile before. In a ring the first body is repeated
+behind the last one, in a column that nothing else needs, and the last link of the last tile stands before the first body.
 
 Link i joins bodies i and i + 1. With d = r_i - r_{i+1} and a_k = x_k + d, the forces w_k = sum_l A (a_k - x'_l) give
 f = sum w_k and t = sum a_k x w_k: +f acts on body i, -f on body i + 1, the torques are s = t - d x f and -t, because the forces
@@ -15,7 +16,7 @@ the last kick of a step and the first of the next are one.
 
 from ...geometry.quaternion import HOLD, to_body
 from ...kernels.marks import apart, size, slot, within
-from ...kernels.views import multiply_add, rotate, rotate_lane
+from ...kernels.views import is_closed, multiply_add, rotate, rotate_lane
 from .motion import measure_split, publish_split
 
 PADDING = 8
@@ -191,8 +192,9 @@ def turn_alone(w, i, n, j, glide, par):
 
 
 @within
-def link_tile(z, t, tiles, pair):
+def link_tile(z, t, par):
     """Forces of the links of tile t, whose successor has its particles placed."""
+    tiles = par.lanes.shape[0]
     lanes = lane_count(z)
     n = stride_of(z)
     length = tile_size(z)
@@ -203,10 +205,30 @@ def link_tile(z, t, tiles, pair):
             w[(R + c) * n + lanes] = v[(R + c) * n]
         for c in range(3 * particle_count(z)):
             w[(X + c) * n + lanes] = v[(X + c) * n]
-    link_lanes(w, pair)
+    if is_closed() and t + 1 == tiles:
+        repeat_first(z, w, par.mass.shape[0] - t * lanes)
+    link_lanes(w, par.pair)
     if t + 1 < tiles:
         for c in range(6):
             v[(F + c) * n - 1] = w[(F + c) * n + lanes - 1]
+    if is_closed() and t + 1 == tiles:
+        close_ring(z, w, par.mass.shape[0] - t * lanes - 1)
+
+
+def repeat_first(z, w, i):
+    """The first body of a ring once more, in column i of the last tile w, behind the last body."""
+    n = stride_of(z)
+    for c in range(3):
+        w[(R + c) * n + i] = z[(R + c) * n]
+    for c in range(3 * particle_count(z)):
+        w[(X + c) * n + i] = z[(X + c) * n]
+
+
+def close_ring(z, w, i):
+    """The link of the last body, in column i of the last tile w, to where the first body looks for the link before it."""
+    n = stride_of(z)
+    for c in range(6):
+        z[(F + c) * n - 1] = w[(F + c) * n + i]
 
 
 @apart
@@ -223,7 +245,7 @@ def settle_tiles(z, par):
             w[spin_row(z) * n + k] = par.spin[t, k]
         place_lanes(w)
     for t in range(tiles):
-        link_tile(z, t, tiles, par.pair)
+        link_tile(z, t, par)
 
 
 def keep_tiles(z, par):
@@ -268,7 +290,7 @@ def sweep_tiles(z, e, push, glide, par):
                 if status != 0:
                     return status
         if t > 0:
-            link_tile(z, t - 1, tiles, par.pair)
+            link_tile(z, t - 1, par)
     return 0
 
 

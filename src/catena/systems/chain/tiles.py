@@ -68,7 +68,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         body_of=partial(body_of_variable, chain.count, shape, m), parameters={"lanes": body_lanes(chain, shape, m)},
         scratch=scratch, spread=partial(spin_lanes, shape=shape),
         fold=Fold(
-            X * chain.count + 1, partial(fold_tiles, chain.count, shape, m), partial(unfold_tiles, chain.count, shape, m)
+            X * chain.count + 1, partial(fold_tiles, chain.count, shape, m), partial(unfold_tiles, chain, shape, m)
         ),
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def body_lanes(chain: Chain, shape: tuple[int, int], m: int) -> Array:
     rows = table[: chain.count]
     rows[:, kernels.INVERSE_MASS] = par["moves"] / par["mass"]
     rows[:, kernels.MOVES], rows[:, kernels.TURNS] = par["moves"], par["turns"]
-    rows[:-1, kernels.LINKED] = 1.0
+    rows[: chain.interactions.count, kernels.LINKED] = 1.0
     rows[:, LOAD:PARTICLES] = par["load"]
     rows[:, PARTICLES:] = chain.alike.each(lambda body: body.principal_particles.positions.ravel())
     return as_lanes(table, shape)
@@ -124,7 +124,7 @@ def to_tiles(chain: Chain, shape: tuple[int, int], m: int, state: State) -> Arra
     kept = all_kept[:-1].reshape(X, n)
     kept[R:Q], kept[Q:X] = z[: 3 * n].reshape(n, 3).T, z[3 * n : 7 * n].reshape(n, 4).T
     kept[P:Y], kept[Y:LOW] = z[7 * n : 10 * n].reshape(n, 3).T, z[10 * n :].reshape(n, 3).T
-    return unfold_tiles(n, shape, m, all_kept)
+    return unfold_tiles(chain, shape, m, all_kept)
 
 
 def fold_tiles(count: int, shape: tuple[int, int], m: int, z: Array) -> Array:
@@ -136,9 +136,9 @@ def fold_tiles(count: int, shape: tuple[int, int], m: int, z: Array) -> Array:
     return kept
 
 
-def unfold_tiles(count: int, shape: tuple[int, int], m: int, kept: Array) -> Array:
+def unfold_tiles(chain: Chain, shape: tuple[int, int], m: int, kept: Array) -> Array:
     """The tiles again; constants, particles and forces are settled by the next step, which finds the same ones."""
-    tiles, lanes = shape
+    count, (tiles, lanes) = chain.count, shape
     table = np.zeros((X, tiles * lanes))
     table[:, :count] = kept[:-1].reshape(X, count)
     table[R:Q, count:] = table[R:Q, count - 1 : count]
@@ -149,6 +149,8 @@ def unfold_tiles(count: int, shape: tuple[int, int], m: int, kept: Array) -> Arr
     rows[:, :X, :lanes] = table.reshape(X, tiles, lanes).transpose(1, 0, 2)
     rows[-1, R:Q, lanes] = rows[-1, R:Q, lanes - 1] + FAR
     rows[1:, F - 1 : S - 1, -1] = rows[:-1, F:S, lanes - 1]  # the last link of the tile before, see `tile_kernels`
+    if chain.closed:
+        rows[0, F - 1 : S - 1, -1] = table[F:S, count - 1]
     z[-1] = kept[-1]
     return z
 
@@ -163,8 +165,8 @@ def from_tiles(chain: Chain, shape: tuple[int, int], m: int, z: Array, time: flo
 
     def change(upper: int, lower: int) -> Array:
         """Row `upper` of each link less row `lower` of the link before."""
-        before = np.zeros((n, 3))
-        before[1:] = of_bodies(lower, lower + 3)[:-1]
+        before = np.roll(of_bodies(lower, lower + 3), 1, axis=0)
+        before[0] *= chain.closed
         return of_bodies(upper, upper + 3) - before
 
     par = chain.parameter_arrays()
