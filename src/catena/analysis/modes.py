@@ -206,14 +206,20 @@ class _Solver:
         zero = len(self.problem.symmetries(self.balance.poses))
         values, vectors = self._from_stiffness(zero)
         flexible = self._flexible()
+        more = 0
         if not isinstance(flexible, Sweep):  # what is zero but for rounding is a motion that costs nothing, too
             flat = np.abs(values) <= round_off(self.diagonal)
-            values, vectors, zero = values[~flat], vectors[~flat], zero + int(flat.sum())
+            more = int(flat.sum())
+            values, vectors, zero = values[~flat], vectors[~flat], zero + more
         error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
         method = "dense"
         if flexible is not None and len(values) and (isinstance(flexible, Sweep) or values[0] > 0.0):
             inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
-            low = int((inverse > 1.0 / np.sqrt(self.largest / inverse[-1])).sum())
+            kept = np.argsort(np.abs(inverse))[
+                : len(inverse) - more
+            ]  # K^-1 is largest, of any sign, where nothing is resisted
+            inverse, modes = inverse[kept], modes[:, kept]
+            low = int((inverse > 1.0 / np.sqrt(self.largest / inverse.max())).sum())
             order = np.argsort(-inverse)[:low]
             values[:low] = 1.0 / inverse[order]
             vectors[:low] = (modes[:, order].T / np.sqrt(mass.ravel())).reshape(-1, *mass.shape)
@@ -221,8 +227,8 @@ class _Solver:
                 error[:low], flexible.error(values[:low], self.largest) + EPS * values[:low] / values[0]
             )
             method = flexible.name
-        kept = slice(0, count)
-        return self._made(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
+        first = slice(0, count)
+        return self._made(values[first], np.where(free, vectors[first], 0.0), method, error[first], zero)
 
     def _flexible(self) -> Compliance | None:
         """K^-1, unless it has a singular matrix to do with."""
