@@ -77,6 +77,29 @@ def _counted(index):
     return index
 """,
 }
+# What random numbers need: a product of integers that may use all bits. numba multiplies integers with `nsw`, that is, as if
+# none ever overflowed, and the compiler concludes what the sign must be.
+WIDE = {
+    CPU: """\
+from numba.extending import intrinsic
+@intrinsic
+def _wide_product(context, a, b):
+    def emit(context, builder, signature, numbers):
+        return builder.mul(*numbers)
+    return types.int64(types.int64, types.int64), emit
+""",
+    PYTHON: """\
+from catena.kernels.noise import wide_product as _wide_product
+""",
+    # in halves of a word, which never overflow
+    CUDA: """\
+@_fn
+def _wide_product(a, b):
+    low = a * (b & 0xFFFF)
+    high = a * (b >> 16) + (low >> 16)
+    return ((high >> 16) << 32) | ((high & 0xFFFF) << 16) | (low & 0xFFFF)
+""",
+}
 # numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie
 # side by side and slows others down, so it is switched on while such an entry is compiled, and only then.
 PACKED = """\
@@ -117,6 +140,8 @@ def module_text(
         parts = [bounds.checked(part, with_ground) for part in parts]
     if any(part.mark == "within" or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))
+    if any("_wide_product(" in part.text for part in parts):
+        header += next(more for base, more in WIDE.items() if header.startswith(base))
     listing = [f"# {title}", "# Parts, in order of definition:"]
     listing += [f"#   {part.name}: {part.origin}" for part in parts]
     # numba compares namedtuple types by their name: the name must differ wherever the text differs,
