@@ -7,7 +7,7 @@ one member on a card; nothing in it is needed from step to step, but it may begi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -35,15 +35,21 @@ def locked(array: AnyNumbers) -> AnyNumbers:
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """The arrays of `par`, by name; scratch as it is before the first step."""
+    """The arrays of `par`, by name; scratch as it is before the first step.
+
+    `timed` gives those of the parameters that depend on the step: dt -> arrays by name. Until a driver knows it they are those of
+    dt = 1.
+    """
 
     parameters: Mapping[str, Numbers]
     scratch: Mapping[str, Numbers]
+    timed: Callable[[float], Mapping[str, Numbers]] | None = None
 
     @classmethod
     def of(cls, system: System, view: View, stepper: Stepper) -> Arrays:
         """Those of the system, what its view adds to them, and what the method adds."""
-        parameters = {**system.parameter_arrays(), **view.parameters, **stepper.parameters}
+        timed = stepper.timed(1.0) if stepper.timed else {}
+        parameters = {**system.parameter_arrays(), **view.parameters, **stepper.parameters, **timed}
         scratch = {**view.scratch(), **stepper.scratch}
         for name in sorted(parameters.keys() & scratch.keys()):
             raise InputError(
@@ -52,7 +58,7 @@ class Arrays:
             )  # fmt: skip
         # compiled code takes rows of neighbours; what a method transposed does not come so
         rows = {name: array if array.flags.c_contiguous else array.copy() for name, array in parameters.items()}
-        return cls(rows, scratch)
+        return cls(rows, scratch, stepper.timed)
 
     @property
     def together(self) -> dict[str, Numbers]:
@@ -67,18 +73,32 @@ class Arrays:
     def named_in(self, parts: Sequence[Part]) -> Arrays:
         """Those that these functions name."""
         named = set(re.findall(r"\bpar\.(\w+)", "\n".join(part.text for part in parts)))
-        kinds = (self.parameters, self.scratch)
-        return Arrays(*({name: array for name, array in kind.items() if name in named} for kind in kinds))
+        parameters, scratch = (
+            {name: array for name, array in kind.items() if name in named} for kind in (self.parameters, self.scratch)
+        )
+        return Arrays(parameters, scratch, self.timed)
 
     def used_by(self, parts: Sequence[Part]) -> Arrays:
         """The same, but never none: what goes along. Each is seven more numbers in every call."""
         named = self.named_in(parts)
-        return named if named.together else Arrays(dict(list(self.parameters.items())[:1]), {})
+        return named if named.together else Arrays(dict(list(self.parameters.items())[:1]), {}, self.timed)
 
     def locked(self) -> Arrays:
         """The same with parameters that plain Python cannot write into."""
-        return Arrays({name: locked(array) for name, array in self.parameters.items()}, self.scratch)
+        timed = self.timed
 
-    def fresh(self) -> dict[str, Numbers]:
-        """All for one more driver: the parameters themselves, and scratch of its own."""
-        return {**self.parameters, **{name: array.copy() for name, array in self.scratch.items()}}
+        def locked_at(dt: float) -> dict[str, Numbers]:
+            assert timed is not None
+            return {name: locked(array) for name, array in timed(dt).items()}
+
+        parameters = {name: locked(array) for name, array in self.parameters.items()}
+        return Arrays(parameters, self.scratch, locked_at if timed else None)
+
+    def at(self, dt: float) -> dict[str, Numbers]:
+        """The parameters for steps of this length: the one place where dt reaches what a method keeps beside its kernels."""
+        timed = self.timed(dt) if self.timed else {}
+        return {name: timed.get(name, array) for name, array in self.parameters.items()}
+
+    def fresh(self, dt: float) -> dict[str, Numbers]:
+        """All for one more driver with this step: the parameters themselves, and scratch of its own."""
+        return {**self.at(dt), **{name: array.copy() for name, array in self.scratch.items()}}

@@ -53,14 +53,19 @@ class Program:
         """The compiled loop; see `catena.engine.loop.advance`."""
         return self.module.advance
 
-    def new_par(self) -> Parameters:
-        """`par` as the loop takes it, for one more driver: the parameters, which all share, and scratch of its own."""
-        return self.module.Parameters(**self.arrays.fresh())
+    def new_par(self, dt: float = 1.0) -> Parameters:
+        """`par` as the loop takes it, for one more driver with this step: the parameters, which all share, and scratch of its own."""
+        return self.module.Parameters(**self.arrays.fresh(dt))
+
+    @property
+    def defined_width(self) -> int:
+        """Numbers in a sample row that a state has: public fields, then invariants."""
+        return self.system.public_width + self.system.invariant_width
 
     @cached_property
     def width(self) -> int:
-        """Numbers in a sample row: public fields, then invariants."""
-        return self.system.public_width + self.system.invariant_width
+        """Numbers in a sample row: those, then what the method has added up since the last row."""
+        return self.defined_width + sum(field.width for field in self.stepper.accounts)
 
 
 def program_parts(
@@ -70,6 +75,8 @@ def program_parts(
     pairing = Pairing.of(system, method)
     view, stepper = pairing.view, pairing.stepper
     fills: dict[Slot, Filling] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
+    fills[views.account] = stepper.account or loop.account_nothing
+    fills[views.account_width] = pairing.account_width
     if view.literal:
         fills[views.dimension] = view.dimension
     if crossing is None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CapabilityError
-from ..kernels.views import NOT_FINITE, OK, View, measure, publish
+from ..kernels.views import NOT_FINITE, OK, View, account_width, measure, publish
 from ..log import say
 from ..methods.base import Method, Stepper
 from ..systems.base import System
@@ -76,7 +76,7 @@ def advance_member(
         z[:, k], e[:, k], t0[k], dt, first, counts[k], every, par, tab, work[:, k], carry[:, k],
         samples[:, :, k], scale[:, k], looks[:, :, k], idle, idle, idle, idle,
     )  # fmt: skip
-    width = samples.shape[1]
+    width = samples.shape[1] - account_width(carry)
     public = width - scale.shape[0]
     publish(z[:, k], par, now[:public, k])
     measure(z[:, k], par, now[public:width, k], now[width:, k])
@@ -93,7 +93,7 @@ def advance_member(
                     status = NOT_FINITE
     if status == OK:
         number = 1 + first // every
-        fold(samples[:, public:, k], rows, number, start[:, k], edges, worst[:, k], sums[:, :, k])
+        fold(samples[:, public:width, k], rows, number, start[:, k], edges, worst[:, k], sums[:, :, k])
     outcome[0, k] = status
     outcome[1, k] = made
 
@@ -126,9 +126,14 @@ class CudaProgram:
     kernel: CudaKernel
 
     @property
-    def width(self) -> int:
-        """Numbers in a sample row: public fields, then invariants."""
+    def defined_width(self) -> int:
+        """Numbers in a sample row that a state has: public fields, then invariants."""
         return self.system.public_width + self.system.invariant_width
+
+    @property
+    def width(self) -> int:
+        """Numbers in a sample row: those, then what the method has added up since the last row."""
+        return self.defined_width + sum(field.width for field in self.stepper.accounts)
 
 
 def build(system: System, method: Method) -> CudaProgram:
@@ -269,11 +274,20 @@ class MemberDriver:
     program : from `build`
     z : (m, n) stepped variables
     t0, dt, every : (m,) start times, step, steps between samples
+    first : number of the first of them in the whole ensemble
     edges : numbers of the samples at which the blocks of the audit begin and end
     """
 
     def __init__(
-        self, program: CudaProgram, z: Array, *, t0: Array, dt: float, every: int, edges: NDArray[np.int64]
+        self,
+        program: CudaProgram,
+        z: Array,
+        *,
+        t0: Array,
+        dt: float,
+        every: int,
+        edges: NDArray[np.int64],
+        first: int = 0,
     ) -> None:
         cuda = _card()
         self.program = program
@@ -291,11 +305,11 @@ class MemberDriver:
             return cuda.to_device(np.ascontiguousarray(array))
 
         stepper = program.stepper
-        carry = zeros(max(1, stepper.carry), m)  # a card refuses arrays without elements
+        carry = sent(_padded(np.array([stepper.first_carry(first + k) for k in range(m)]).T))
         self._state = {"z": sent(np.transpose(z)), "e": zeros(program.view.dimension, m), "carry": carry}
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
         self._t0 = sent(np.asarray(t0, dtype=float))
-        self._par = [sent(_padded(array)) for array in program.arrays.parameters.values()]
+        self._par = [sent(_padded(array)) for array in program.arrays.at(self.dt).values()]
         for array in map(_padded, program.arrays.scratch.values()):
             self._par.append(sent(np.broadcast_to(array[..., None], (*array.shape, m))))
         self._tab = sent(stepper.tab)
@@ -303,25 +317,27 @@ class MemberDriver:
         self._samples = cuda.device_array((self.most_rows, program.width, m))
         self._scale, self._start, self._worst = (zeros(invariants, m) for _ in range(3))
         self._looks = sent(np.repeat(unseen(invariants)[:, :, None], m, axis=2))
-        self._now = zeros(program.width + invariants, m)
+        self._now = zeros(program.defined_width + invariants, m)
         self._sums = zeros(len(edges) - 1, invariants, m)
         self._edges = sent(edges)
         self._outcome = zeros(2, m, dtype=np.int64)
         self._counts = zeros(m, dtype=np.int64)
 
     def first_rows(self) -> Array:
-        """(m, width) rows of the starts, from which deviations are counted; to be taken before the first step.
+        """(m, defined_width) rows of the starts, from which deviations are counted; to be taken before the first step.
 
         A member whose invariants are not defined at its start has failed.
         """
         self._launch(np.zeros(self.members, dtype=np.int64))
         self.status = self._outcome.copy_to_host()[0]
-        self._start.copy_to_device(self._now.copy_to_host()[self.program.system.public_width : self.program.width])
+        self._start.copy_to_device(
+            self._now.copy_to_host()[self.program.system.public_width : self.program.defined_width]
+        )
         return self.rows()
 
     def rows(self) -> Array:
-        """(m, width) rows of the states as they are."""
-        return self._now.copy_to_host()[: self.program.width].T
+        """(m, defined_width) rows of the states as they are."""
+        return self._now.copy_to_host()[: self.program.defined_width].T
 
     def advance(self, steps: int, *, keep: bool) -> Array:
         """Make steps with every member that has not failed; a failing one stays before the failing step.

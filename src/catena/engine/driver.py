@@ -30,9 +30,9 @@ class Chunk:
 
 
 class Driver:
-    """A run in progress. `step` counts the steps made; z + e is the state after them."""
+    """A run in progress. `step` counts the steps made; z + e is the state after them. `member`: its number in an ensemble."""
 
-    def __init__(self, program: Program, z: Array, *, t0: float, dt: float, every: int) -> None:
+    def __init__(self, program: Program, z: Array, *, t0: float, dt: float, every: int, member: int = 0) -> None:
         self.program = program
         self.t0, self.dt, self.every = float(t0), float(dt), every
         self.step = 0
@@ -44,12 +44,12 @@ class Driver:
                 f"z has the shape {self.z.shape}, the view {program.view.name} needs ({n},): use its `pack`"
             )
         self.e = np.zeros(n)
-        self.carry = np.zeros(stepper.carry)
+        self.carry = stepper.first_carry(member)
         self.scale = np.zeros(program.system.invariant_width)
         self.looks = unseen(program.system.invariant_width)
         self.marks = empty_marks(program)
         self._work = np.zeros(stepper.work)
-        self.par = program.new_par()
+        self.par = program.new_par(self.dt)
         self._copies = np.zeros(4 * n + program.width if watched else 0)
         self._spare = np.zeros(stepper.carry if watched else 0)
         # one step may cross every section and event once
@@ -94,7 +94,7 @@ class Driver:
         """The row of the state as it is."""
         rows = np.full((1, self.program.width), np.nan)
         status, _ = self._call(0, rows)
-        defined = status != NOT_FINITE and bool(np.isfinite(rows).all())
+        defined = status != NOT_FINITE and bool(np.isfinite(rows[:, : self.program.defined_width]).all())
         return Chunk(rows, self._no_crossings(), OK if defined else NOT_FINITE)
 
     def advance(self, steps: int) -> Chunk:

@@ -1,6 +1,16 @@
 """The one loop: steps, samples, looks between them, crossings."""
 
-from ..kernels.views import NOT_FINITE, dimension, measure, observe, publish, remember, step
+from ..kernels.views import (
+    NOT_FINITE,
+    account,
+    account_width,
+    dimension,
+    measure,
+    observe,
+    publish,
+    remember,
+    step,
+)
 from .looks import look_after, stride_at, take_look
 
 
@@ -10,19 +20,21 @@ def advance(
     """Make n_steps steps after step number `first`; returns (status, steps made).
 
     z, e, carry, scale, looks and marks are the state of the run; samples takes a row (public fields, then
-    invariants) after each multiple of `every`; time is t0 + k dt, by product. A state that is not finite
-    ends the loop: nothing undefined is ever recorded. n_steps = 0 records the state as it is, the start of a run.
+    invariants, then what the method has added up since the last row) after each multiple of `every`; time is t0 + k dt, by product.
+    A state that is not finite ends the loop: nothing undefined is ever recorded. n_steps = 0 records the state as it is, the start
+    of a run, and leaves the method's own part as it was given.
 
     Samples may keep step with a period of the motion and see it always in the same phase. So the invariants are
     looked at between them, too, at steps that keep step with nothing (`look_after`), and so are the terms that make
     them up: their largest magnitude along a run tells of its worst moment, their mean what is usual.
     """
     n = dimension(z)
-    width = samples.shape[1] - scale.shape[0]
+    end = samples.shape[1] - account_width(carry)
+    width = end - scale.shape[0]
     row = 0
     if n_steps == 0:
         publish(z, par, samples[0, :width])
-        measure(z, par, samples[0, width:], scale)
+        measure(z, par, samples[0, width:end], scale)
         return observe(z, e, t0 + first * dt, 0.0, par, tab, work, marks, copies, spare, crossings), 0
     due = (first // every + 1) * every
     look = look_after(first)
@@ -39,7 +51,8 @@ def advance(
                     if not abs(z[i]) < 1e300:
                         return NOT_FINITE, k
                 publish(z, par, samples[row, :width])
-                measure(z, par, samples[row, width:], scale)
+                measure(z, par, samples[row, width:end], scale)
+                account(par, carry, samples[row, end:])
                 row += 1
                 due += every
             if stop == look:
@@ -49,6 +62,10 @@ def advance(
         if status != 0:
             return status, k + 1
     return 0, n_steps
+
+
+def account_nothing(par, carry, row):
+    """The method adds nothing up."""
 
 
 def remember_nothing(z, e, copies):

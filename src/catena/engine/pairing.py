@@ -11,9 +11,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import CapabilityError
 from ..kernels import views
-from ..kernels.views import View
+from ..kernels.views import Field, View, cut
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
 from . import collector, headers
@@ -55,6 +58,20 @@ class Pairing:
     def promises(self) -> Promises:
         """What the method promises for this system: the one answer for tables, cases, stores, audits and documentation."""
         return promised_on(self.view, self.method, self.system.invariants)
+
+    @property
+    def account_width(self) -> int:
+        """Numbers in a sample row that the method has added up since the last one."""
+        return sum(field.width for field in self.stepper.accounts)
+
+    @property
+    def recorded(self) -> tuple[Field, ...]:
+        """What is recorded at each sample, in this order: fields and invariants of the system, what the method adds up."""
+        return (*self.system.fields, *self.system.invariants, *self.stepper.accounts)
+
+    def columns(self, rows: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+        """Rows of samples (m, width) cut into that, by name."""
+        return cut(rows, self.recorded)
 
     @property
     def limit(self) -> float:

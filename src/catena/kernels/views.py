@@ -11,7 +11,8 @@ Kernels allocate nothing and raise nothing; those that can fail return a status.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as _default
 from enum import StrEnum
@@ -55,6 +56,31 @@ class Flag(StrEnum):
     FREE = "free"  # nothing acts on it
     DAMPERS = "dampers"  # something takes energy away
     NEWTON_ON_DEMAND = "newton_on_demand"  # Newton's method takes long to compile: only for those who ask for it
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array that is recorded at each sample: its name, shape and the names of its dimensions."""
+
+    name: str
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+    about: str = ""
+
+    @property
+    def width(self) -> int:
+        """Numbers in it."""
+        return math.prod(self.shape)
+
+
+def cut(rows: NDArray[np.float64], fields: Sequence[Field]) -> dict[str, NDArray[np.float64]]:
+    """Rows of samples (m, width) cut into fields that stand one after the other, by name."""
+    parts: dict[str, NDArray[np.float64]] = {}
+    start = 0
+    for field_ in fields:
+        parts[field_.name] = rows[:, start : start + field_.width].reshape(len(rows), *field_.shape)
+        start += field_.width
+    return parts
 
 
 @dataclass(frozen=True)
@@ -387,6 +413,17 @@ def publish(z, par, row):
 @slot
 def measure(z, par, out, scale):
     """The invariants into out; scale keeps the largest magnitude of the terms each is made of."""
+
+
+@slot
+def account(par, carry, row):
+    """What the method has added up in carry since the last sample, into row; then it begins anew."""
+
+
+@size
+def account_width(carry):
+    """Numbers of that; always replaced by a literal."""
+    return carry.shape[0]
 
 
 # Sections and events -------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
 from ..kernels.marks import Kernel, Numbers
+from ..kernels.views import Field as Account
 from ..kernels.views import View
 from ..registry import Registry
 from ..text.markup import html_table
@@ -74,6 +75,7 @@ class Traits:
     nearly : order up to which a step that is not symplectic is so, if that is beyond its own order; else 0
     reflects : whether a step of length zero is near a reflection of some velocities instead of the identity; then only two
         steps in a row may be composed with others
+    random : whether it draws random numbers: its order is that of averages, not of paths, and no point lies between two steps
     """
 
     order: int
@@ -88,15 +90,18 @@ class Traits:
     poisson: bool = False
     nearly: int = 0
     reflects: bool = False
+    random: bool = False
 
     @property
     def has_order(self) -> bool:
-        """Whether errors fall with dt."""
-        return not (self.exact or self.adaptive)
+        """Whether the errors of a path fall with dt."""
+        return not (self.exact or self.adaptive or self.random)
 
     @property
     def order_word(self) -> str:
-        """The order as tables write it: "4", "exact" or "adaptive"."""
+        """The order as tables write it: "4", "exact", "adaptive", or "2 in law" for averages."""
+        if self.random:
+            return f"{self.order} in law" if self.order else "exact in law"
         return "exact" if self.exact else "adaptive" if self.adaptive else str(self.order)
 
     @property
@@ -124,6 +129,10 @@ class Stepper:
     driver has a copy of it. `packed` asks the compiler to pack straight-line code into vector instructions; the bits are the same. Where
     kernels are written from the field of the system, `recorded` does it: (stepper, field for a given math module, par, dimension) ->
     stepper. `rewind` fills the slot of that name, where zeros are not the best.
+
+    `timed` gives parameters that depend on the step: dt -> tables by name; the engine asks when a driver knows it. A method that
+    draws random numbers finds the number of its member in an ensemble at carry[`member_place`]. `account` fills the slot of that
+    name: `accounts` are what it records at each sample, one after the other.
     """
 
     kernel: Kernel
@@ -135,6 +144,17 @@ class Stepper:
     packed: bool = False
     recorded: Callable[..., Stepper] | None = None
     rewind: Any = None
+    timed: Callable[[float], Mapping[str, Numbers]] | None = None
+    member_place: int | None = None
+    account: Kernel | None = None
+    accounts: tuple[Account, ...] = ()
+
+    def first_carry(self, member: int = 0) -> NDArray[np.float64]:
+        """`carry` before the first step of a member of an ensemble; a run is member 0. Nothing else tells a step whose it is."""
+        carry = np.zeros(self.carry)
+        if self.member_place is not None:
+            carry[self.member_place] = member
+        return carry
 
 
 class Method:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..engine.build import Crossing, Program, build
 from ..engine.identity import program_digest
 from ..engine.pairing import Pairing
-from ..errors import CatenaWarning, InputError, warn_once
+from ..errors import CapabilityError, CatenaWarning, InputError, warn_once
 from ..methods.base import Method, method_from, stored_method
 from ..store.long_arrays import set_apart
 from ..systems.base import Moved, State, System, system_from
@@ -198,6 +198,7 @@ def make_plan(
             f"{method!r} is not a method", where="simulate.method",
             do="give one, such as ct.Gauss(3); ct.list_methods(system) and `catena methods` name them",
         )  # fmt: skip
+    _refuse_crossings_of_noise(method, sections, events)
     if dt is None and suggested is None and hasattr(system, "suggest_dt"):
         suggested = system.suggest_dt(method, start)
     given = dt is not None
@@ -228,6 +229,16 @@ def require_within_tables(plan: Plan, steps: int) -> None:
                 f"the run goes from t = {plan.t0:g} to {end:g}, but a table has values from {first:g} to {last:g} only",
                 where="Sampled.times", do="give a longer table, or end the run within it",
             )  # fmt: skip
+
+
+def _refuse_crossings_of_noise(method: Method, sections: Sequence[Section], events: Sequence[Event]) -> None:
+    """Crossings are located by stepping again over part of a step; with noise that is another path, and no such point is on this one."""
+    if method.traits.random and (sections or events):
+        named = "sections" if sections else "events"
+        raise CapabilityError(
+            f"{method} draws random numbers: between two steps its path is not defined, so no crossing can be located there",
+            where=f"simulate.{named}", do=f"leave out {named}, and look for crossings among samples with every=1",
+        )  # fmt: skip
 
 
 def _warn_of_kinks(system: System, method: Method, t0: float, dt: float) -> None:

@@ -40,7 +40,7 @@ class MemoryRecorder:
     @staticmethod
     def require_memory(plan: Plan, steps: int) -> None:
         """Refuse more samples than fit: their rows are there twice when they are put together, and then their times."""
-        rows, width = 1 + steps // plan.every, plan.system.public_width + plan.system.invariant_width
+        rows, width = 1 + steps // plan.every, sum(field.width for field in plan.pairing.recorded)
         needed = 8 * rows * (2 * width + 1)
         fewer = plan.every * math.ceil(needed / memory.allowed()) if memory.allowed() else steps
         memory.require(
@@ -109,7 +109,7 @@ class StoreRecorder:
         plan, count = self.plan, len(chunk.rows)
         last = driver.step // plan.every
         self.store.append("samples", {"time": plan.times(np.arange(last - count + 1, last + 1) * plan.every)}
-                          | plan.system.columns(chunk.rows))  # fmt: skip
+                          | plan.pairing.columns(chunk.rows))  # fmt: skip
         for name, columns in crossing_columns(plan, chunk.crossings).items():
             self.store.append(name, columns)
         if count and self.store.rows("samples") % self.store.rows_per_commit == 0:

@@ -285,7 +285,7 @@ class MemoryRun(Run[Moved]):
 
     def _samples(self) -> dict[str, np.ndarray]:
         times = self.plan.times(np.arange(len(self._rows)) * self.plan.every)
-        return {"time": times} | self.system.columns(self._rows)
+        return {"time": times} | self.plan.pairing.columns(self._rows)
 
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
         import xarray

@@ -13,7 +13,7 @@ def streams_of(plan: Plan) -> tuple[Stream, ...]:
     """The arrays of the store: the samples, the crossings of each section, the events."""
 
     def columns(prefix: str) -> tuple[Column, ...]:
-        parts = (*plan.system.fields, *plan.system.invariants)
+        parts = (*plan.system.fields, *plan.system.invariants) if prefix else plan.pairing.recorded
         time = Column(f"{prefix}time", (), (), told("time", "time"))
         return (time, *(Column(prefix + f.name, f.shape, f.dims, told(f.name, f.about)) for f in parts))
 

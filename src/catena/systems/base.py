@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.marks import Numbers, Parameters
-from ..kernels.views import View
+from ..kernels.views import Field as Field
+from ..kernels.views import View, cut
 from ..registry import Registry
 from ..text.markup import html_table
 from ..text.plain import Json
@@ -27,21 +28,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Samples: TypeAlias = "Mapping[str, Array] | xarray.Dataset"  # arrays along `time`, by name
 SHOWN = 12  # numbers of a field that a repr writes out
-
-
-@dataclass(frozen=True)
-class Field:
-    """A public array of the state: its name, shape and the names of its dimensions."""
-
-    name: str
-    shape: tuple[int, ...]
-    dims: tuple[str, ...]
-    about: str = ""
-
-    @property
-    def width(self) -> int:
-        """Numbers in it."""
-        return math.prod(self.shape)
 
 
 @dataclass(frozen=True)
@@ -219,12 +205,7 @@ class System:
 
     def columns(self, rows: Array) -> dict[str, Array]:
         """Rows of samples (m, width) cut into the public fields and the invariants, by name."""
-        cut: dict[str, Array] = {}
-        start = 0
-        for part in (*self.fields, *self.invariants):
-            cut[part.name] = rows[:, start : start + part.width].reshape(len(rows), *part.shape)
-            start += part.width
-        return cut
+        return cut(rows, (*self.fields, *self.invariants))
 
 
 if TYPE_CHECKING:  # Python 3.13 has it in typing

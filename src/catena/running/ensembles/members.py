@@ -159,7 +159,7 @@ class Batch:
         width = job.system.public_width + k
         first, last = np.empty((2, members, width))
         status, made = np.zeros((2, members), dtype=np.int64)
-        samples = np.full((members, job.kept_rows, width), np.nan)
+        samples = np.full((members, job.kept_rows, width + job.pairing.account_width), np.nan)
         worst, seen, lasting, drift, drift_error, jump, scale, usual = np.zeros((MEASURED, members, k))
         return cls(
             first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, samples
@@ -188,8 +188,8 @@ class Batch:
 
 def bytes_each(job: Job) -> int:
     """What comes out of one member, as `Batch` holds it."""
-    k = job.system.invariant_width
-    return 8 * ((2 + job.kept_rows) * (job.system.public_width + k) + 2 + MEASURED * k)
+    k, added_up = job.system.invariant_width, job.kept_rows * job.pairing.account_width
+    return 8 * ((2 + job.kept_rows) * (job.system.public_width + k) + added_up + 2 + MEASURED * k)
 
 
 def require_memory(job: Job, members: int, *, threads: int | None, stored: bool) -> None:
@@ -210,17 +210,18 @@ Batches = Generator[Batch]  # in the order of the members
 Show = Callable[[], None]  # how far they are
 
 
-def follow(job: Job, z: Array, times: Array) -> Batch:
-    """Members, one after the other, each as a single run would go."""
+def follow(job: Job, z: Array, times: Array, first: int = 0) -> Batch:
+    """Members, one after the other, each as a single run would go; `first` is the number of the first in the whole ensemble."""
     batch = Batch.empty(job, len(z))
     fold, edges, public = compiled_fold(), job.edges.astype(float), job.system.public_width
+    defined = public + job.system.invariant_width
     sums = np.zeros((len(z), BLOCKS, job.system.invariant_width))
     looks = np.empty((len(z), *unseen(job.system.invariant_width).shape))
     pace = Pace(FIRST_CHUNK, every=job.every, most=Pace.most_for(job.program.width, job.every))
     for i in range(len(z)):
-        driver = Driver(job.program, z[i], t0=times[i], dt=job.dt, every=job.every)
+        driver = Driver(job.program, z[i], t0=times[i], dt=job.dt, every=job.every, member=first + i)
         chunk = driver.first_row()
-        batch.start[i] = chunk.rows[0]
+        batch.start[i] = chunk.rows[0, :defined]
         batch.samples[i, :1] = chunk.rows
         while chunk.status == OK and driver.step < job.steps and not job.stop.is_set():
             began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
@@ -229,14 +230,14 @@ def follow(job: Job, z: Array, times: Array) -> Batch:
             count = len(chunk.rows)
             if job.kept_rows:
                 batch.samples[i, number : number + count] = chunk.rows
-            invariants = np.ascontiguousarray(chunk.rows[:, public:])
+            invariants = np.ascontiguousarray(chunk.rows[:, public:defined])
             fold(invariants, count, number, batch.start[i, public:], edges, batch.worst[i], sums[i])
             pace.took(driver.step - before, time.perf_counter() - began)
         batch.status[i], batch.made[i], batch.scale[i] = chunk.status, driver.step, driver.scale
         looks[i] = driver.looks
         job.tally.add(job.steps - driver.step, members=1, failed=int(chunk.status != OK))
         sampled = chunk.status == OK and driver.step % job.every == 0
-        batch.final[i] = chunk.rows[-1] if sampled else driver.first_row().rows[0]
+        batch.final[i] = (chunk.rows[-1] if sampled else driver.first_row().rows[0])[:defined]
     batch.fit(job, sums, looks)
     return batch
 
@@ -254,9 +255,12 @@ def _threads(given: int | None) -> int:
 
 
 def on_executor(
-    job: Job, z: Array, times: Array, workers: int, client: Client | None, show: Show | None = None
+    job: Job, z: Array, times: Array, workers: int, client: Client | None, show: Show | None = None, *, done: int = 0
 ) -> Batches:
-    """Batches of members, on threads of this process or wherever the client runs them; only so many wait as memory bears."""
+    """Batches of members, on threads of this process or wherever the client runs them; only so many wait as memory bears.
+
+    `done` is how many came before them in the ensemble.
+    """
     each = bytes_each(job)
     size = max(1, min(LARGEST_BATCH, BATCH_BYTES // each, -(-len(z) // (TASKS_PER_WORKER * workers))))
     most = max(2 * workers, WAITING_BYTES // (each * size))
@@ -272,7 +276,7 @@ def on_executor(
         for i in range(0, len(z), size):
             if len(waiting) == most:
                 yield first()
-            waiting.append(executor.submit(follow, job, z[i : i + size], times[i : i + size]))
+            waiting.append(executor.submit(follow, job, z[i : i + size], times[i : i + size], done + i))
         while waiting:
             yield first()
     if show is not None:
@@ -308,8 +312,8 @@ def _executor(job: Job, workers: int, client: Client | None) -> Iterator[Executo
             executor.shutdown(wait=False)  # there this cancels all that was submitted, at once
 
 
-def on_card(job: Job, z: Array, times: Array, show: Show | None = None) -> Batches:
-    """Batches of as many members as the card holds."""
+def on_card(job: Job, z: Array, times: Array, show: Show | None = None, *, done: int = 0) -> Batches:
+    """Batches of as many members as the card holds; `done` came before them."""
     from ...engine.cuda import MemberDriver, members_at_once
     from ...engine.cuda import build as build_for_card
 
@@ -317,11 +321,17 @@ def on_card(job: Job, z: Array, times: Array, show: Show | None = None) -> Batch
     size = members_at_once(program)
     for i in range(0, len(z), size):
         driver = MemberDriver(
-            program, z[i : i + size], t0=times[i : i + size], dt=job.dt, every=job.every, edges=job.edges
+            program,
+            z[i : i + size],
+            t0=times[i : i + size],
+            dt=job.dt,
+            every=job.every,
+            edges=job.edges,
+            first=done + i,
         )
         batch = Batch.empty(job, driver.members)
         batch.start[:] = driver.first_rows()
-        batch.samples[:, :1] = batch.start[:, None]
+        batch.samples[:, :1, : batch.start.shape[1]] = batch.start[:, None]
         pace = Pace(FIRST_CHUNK, every=job.every)
         while driver.step < job.steps and (driver.status == OK).any():
             began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every

@@ -36,13 +36,11 @@ OLDER = {"seen": "worst", "lasting": "worst", "usual": "scale"}  # what stores h
 def streams_of(job: Job) -> tuple[Stream, ...]:
     """The columns along `member`, and the times of the samples, if they are kept."""
     times = Column("time", attributes={"long_name": "time"})
-    fields = [
-        Column(f.name, f.shape, f.dims, {"long_name": f.about or f.name})
-        for f in (*job.system.fields, *job.system.invariants)
-    ]
+    recorded = [Column(f.name, f.shape, f.dims, {"long_name": f.about or f.name}) for f in job.pairing.recorded]
+    defined = recorded[: len(job.system.fields) + len(job.system.invariants)]  # of a state, whatever led there
 
     def named(prefix: str) -> list[Column]:
-        return [Column(prefix + c.name, c.shape, c.dims, c.attributes) for c in (times, *fields)]
+        return [Column(prefix + c.name, c.shape, c.dims, c.attributes) for c in (times, *defined)]
 
     columns = named("start_") + (named("final_") if job.keep != "nothing" else [])
     columns.append(Column("status", attributes={"long_name": "0, or the code of the failure"}))
@@ -62,7 +60,7 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
         )
     if not job.kept_rows:
         return (Stream("members", "member", tuple(columns)),)
-    columns += [Column(c.name, (job.rows, *c.shape), ("time", *c.dims), c.attributes) for c in fields]
+    columns += [Column(c.name, (job.rows, *c.shape), ("time", *c.dims), c.attributes) for c in recorded]
     return Stream("members", "member", tuple(columns)), Stream("times", "time", (times,), fixed=job.rows)
 
 
@@ -94,7 +92,7 @@ def columns_of(job: Job, times: Array, batch: Batch) -> dict[str, Array]:
             columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].max(axis=1)
     if job.kept_rows:
         rows = batch.samples.reshape(-1, batch.samples.shape[-1])
-        for name, values in system.columns(rows).items():
+        for name, values in job.pairing.columns(rows).items():
             columns[name] = values.reshape(len(batch), job.rows, *values.shape[1:])
     return columns
 
@@ -139,10 +137,10 @@ class Ensemble:
 
     @cached_property
     def data(self) -> xarray.Dataset:
-        """The samples, fields and invariants along `member` and `time`; nan where a member had failed."""
+        """The samples, fields and invariants along `member` and `time`, and what the method adds up; nan where a member had failed."""
         if self.keep != "samples":
             raise InputError("the samples were not kept", where="Ensemble.data", do='run it with keep="samples"')
-        return self._dataset({name: name for name in ("time", *self._names)})
+        return self._dataset({name: name for name in ("time", *(f.name for f in self._job.pairing.recorded))})
 
     @cached_property
     def failures(self) -> list[Failure]:

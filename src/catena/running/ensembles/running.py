@@ -193,7 +193,11 @@ def _followed(
     job.tally.add(done * job.steps, members=done)
     with members_reporter(progress, job.tally, members=len(z), steps=job.steps) as show:
         z, times = z[done:], times[done:]
-        batches = on_card(job, z, times, show) if workers is None else on_executor(job, z, times, workers, client, show)
+        batches = (
+            on_card(job, z, times, show, done=done)
+            if workers is None
+            else on_executor(job, z, times, workers, client, show, done=done)
+        )
         with closing(batches):
             yield batches
 
