@@ -20,6 +20,8 @@ from .errors import (
 from .methods.conserving.energy_momentum import EnergyMomentum
 from .methods.conserving.quat_em import QuatEM
 from .methods.conserving.rattle import Rattle
+from .methods.heat.friction import Friction
+from .methods.heat.langevin import Langevin
 from .methods.rotors.jacobi import Jacobi
 from .methods.rotors.lagrange import Lagrange
 from .methods.rotors.moser_veselov import DMV
@@ -119,6 +121,7 @@ __all__ = [
     "Force",
     "Free",
     "FreeBody",
+    "Friction",
     "Gauss",
     "GayBerne",
     "Gravity",
@@ -131,6 +134,7 @@ __all__ = [
     "Jacobi",
     "KernelError",
     "Lagrange",
+    "Langevin",
     "LennardJones",
     "LinkPotential",
     "Linkage",

@@ -256,9 +256,13 @@ def test_an_implicit_method_that_is_declared_explicit_is_seen():
     assert fails(harness.check_never_iterates, broken.IteratingEuler(), problem("kepler"))
 
 
-@pytest.mark.parametrize(("method", "of"), pairs(*SEPARABLE_AND_NOT, where=lambda m: not m.traits.adaptive))
+def repeats(method) -> bool:
+    return not (method.traits.adaptive or method.traits.random)
+
+
+@pytest.mark.parametrize(("method", "of"), pairs(*SEPARABLE_AND_NOT, where=repeats))
 def test_nothing_has_to_be_known_before_the_first_step(method, of):
-    """A carry of zeros gives the same step, in 50 digits; that of an adaptive method to its tolerance only."""
+    """A carry of zeros gives the same step, in 50 digits; that of an adaptive method to its tolerance only. Noise knows its step."""
     harness.check_cold_start(method, of)
 
 

@@ -72,7 +72,8 @@ def methods() -> str:
         ct.Rattle(),
         ct.QuatEM(),
     ]
-    others = [ct.Taylor(), ct.Nystrom4(), ct.Nystrom6(weak=True), ct.EnergyMomentum(level="both")]
+    warm = [ct.Langevin(1.0, 0.1, seed=7), ct.Langevin(1.0, ct.Friction(translation=0.1, rotation=(0.2, 0.2, 0.4)))]
+    others = [*warm, ct.Taylor(), ct.Nystrom4(), ct.Nystrom6(weak=True), ct.EnergyMomentum(level="both")]
     return f"{ct.__version__}: {runge_kutta} {symplectic} {rotors} {others} {ct.list_methods(linkage())}"
 
 

@@ -192,6 +192,11 @@ def check(system: System | Problem, method: Method, start: State | None = None, 
         )  # fmt: skip
     given = None if dt is None else positive_number(dt, "dt")
     found = Pairing.of(system, method).promises
+    if found.traits.random:
+        raise CapabilityError(
+            f"{method} draws random numbers: its steps are no map whose order and structure could be measured",
+            where="check.method", do="check the method without friction, Splitting(2), and compare averages of ensembles",
+        )  # fmt: skip
     begun = system.begun(start)
     return check_program(build(begun, method), start, found, dt=given, guess=guess or 0.1)
 

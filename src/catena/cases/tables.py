@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, reduce
 from importlib import import_module
 from operator import or_
@@ -255,7 +255,9 @@ def _in_case(hint: object) -> object:
 
 
 def _without_arrays(hint: Any) -> Any:
-    """A case has lists where Python takes arrays, too."""
+    """A case has lists where Python takes arrays, too, and tables for what is described by its fields."""
+    if is_dataclass(hint) and isinstance(hint, type) and not issubclass(hint, Method):
+        return table_of(hint)
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return reduce(or_, (_without_arrays(part) for part in parts if get_origin(part) is not np.ndarray))

@@ -29,6 +29,10 @@ class Promises:
     traits: Traits
     kept: Mapping[str, str]
 
+    def judged(self, invariants: Iterable[Invariant]) -> list[Invariant]:
+        """Those of which an audit tells: all of them, but in a heat bath only what is promised. It changes everything else."""
+        return [one for one in invariants if not (self.traits.random and self.kept[one.name] == "none")]
+
     def that_are(self, word: str) -> list[str]:
         """Names of the invariants for which this is promised."""
         return [name for name, promised in self.kept.items() if promised == word]
@@ -36,7 +40,7 @@ class Promises:
     def to_dict(self) -> dict[str, Json]:
         """Structure and what is kept as plain values for JSON.
 
-        `order` is a number, "exact" or "adaptive"; `symplectic` is true or false, "to order 10" or "Poisson".
+        `order` is a number, "exact", "adaptive" or "2 in law"; `symplectic` is true or false, "to order 10" or "Poisson".
         """
         t = self.traits
         return {

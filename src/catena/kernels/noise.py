@@ -12,7 +12,7 @@ rejects.
 
 import math
 
-from .marks import provided
+from .marks import provided, within
 
 LOW = 0xFFFFFFFF
 FIRST_FACTOR, SECOND_FACTOR = 0xD2511F53, 0xCD9E8D57
@@ -32,6 +32,7 @@ def wide_product(a: int, b: int) -> int:
     return a * b
 
 
+@within
 def philox(c0, c1, c2, c3, k0, k1):
     """Four random words of 32 bits from a counter of four words and a key of two."""
     for _ in range(10):
@@ -46,16 +47,19 @@ def philox(c0, c1, c2, c3, k0, k1):
     return c0, c1, c2, c3
 
 
+@within
 def words(seed0, seed1, member, step, body, stream):
     """The four words of a draw: seed0 and seed1 are the low and the high word of the seed; step < 2^56, stream < 256."""
     return philox(step & LOW, body, member, ((step >> 32) << 8) | stream, seed0, seed1)
 
 
+@within
 def unit_number(w0, w1):
     """A number between 0 and 1, never one of them, from 52 bits of two words; exact."""
     return (((w0 << 20) | (w1 >> 12)) + 0.5) * 2.0**-52
 
 
+@within
 def minus_log(u):
     """-log(u) for 2^-53 <= u < 1, to 2 units in the last place.
 
@@ -97,6 +101,7 @@ def minus_log(u):
     return n * LN2 - s * p
 
 
+@within
 def normal_pair(w0, w1, w2, w3):
     """Two independent standard normals from four random words, by the method of Box and Muller.
 
@@ -128,6 +133,7 @@ def normal_pair(w0, w1, w2, w3):
     return x, y
 
 
+@within
 def normals(seed0, seed1, member, step, body, stream):
     """Two independent standard normals: a draw of a body in a step of a member."""
     w0, w1, w2, w3 = words(seed0, seed1, member, step, body, stream)

@@ -84,6 +84,27 @@ def cut(rows: NDArray[np.float64], fields: Sequence[Field]) -> dict[str, NDArray
 
 
 @dataclass(frozen=True)
+class Inertia:
+    """The kinetic energy of a view, for who puts it into a heat bath: there its momenta are normal, with these variances times kT.
+
+    Attributes
+    ----------
+    variances : (parts, components) mass or moment of each momentum; 0 for one that is held or does not exist. Components of a body are
+        p in space (three, where it moves) and y along its true principal axes (three); a coordinate has one
+    names : of the components
+    part : what a part is: "body", or "dof"
+    matrix : (parts, parts) mass matrix, where the momenta of coordinates are coupled
+    frames : (parts, 4) quaternions that take principal axes to those in which a body was given
+    """
+
+    variances: NDArray[np.float64]
+    names: tuple[str, ...]
+    part: str
+    matrix: NDArray[np.float64] | None = None
+    frames: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
 class Fold:
     """What of the stepped variables must be kept for a run to go on, where that is less than all of them.
 
@@ -119,13 +140,14 @@ class View:
     unknowns : number of unknowns of a conserving step
     parameters : what the kernels of this view find in par beyond the parameters of the system, and never change
     scratch : () -> what they find there and write into, before the first step: each driver and member has its own
-    spread : (bodies, k) constants of bodies -> as `rotate_lane` finds them
+    spread : (bodies, k) constants of a rotor, and perhaps (bodies, 18) those of a bath (loss, stir, precision) -> as kernels on lanes find them
     withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds;
         "symplectic" where these are not canonical, or not those of a Hamiltonian
     needed : tags of invariants without which the motion makes no sense here, though nothing holds them
     held : tags of invariants that the stepped variables themselves keep, whatever the method
     factors : how many `factorise_shifted` are kept at a time -> scratch for them; None where there is no such kernel
     fold : what a checkpoint holds of z, without e; None if it holds all of both
+    inertia : () -> what its momenta are like in a heat bath; None if it has none
     """
 
     name: str
@@ -140,12 +162,13 @@ class View:
     unknowns: int = 0
     parameters: Mapping[str, Numbers] = _default(default_factory=dict)
     scratch: Callable[[], Mapping[str, Numbers]] = dict
-    spread: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    spread: Callable[..., NDArray[np.float64]] | None = None
     withdrawn: frozenset[str] = _default(default_factory=frozenset)
     needed: frozenset[str] = _default(default_factory=frozenset)
     held: frozenset[str] = _default(default_factory=frozenset)
     factors: Callable[[int], Mapping[str, Numbers]] | None = None
     fold: Fold | None = None
+    inertia: Callable[[], Inertia] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
@@ -290,6 +313,35 @@ def commutator_kick(z, e, s, par, out):
     """Flow over s of the commutator {V, {V, T}}, a function of positions, with the force `out` at z."""
 
 
+@slot
+def bath(z, e, par, member, step):
+    """Exact flow of friction and noise over a step, on all momenta: p += (E - 1) p + L xi, xi drawn for this member and step."""
+
+
+@slot
+def bath_of_components(z, e, par, member, step):
+    """`bath` for E and L without coupling: par.loss = E - 1 and par.stir = L, (parts, components)."""
+
+
+@slot
+def bath_of_bodies(z, e, par, member, step):
+    """`bath` with par.loss_matrix and par.stir_matrix, (parts, k, k): for bodies on (R^T p, y), momenta along principal axes."""
+
+
+@slot
+def tally(z, par, total, sums):
+    """Add the squares of the momenta over their variances (par.precision), and the sum of their squares, to sums.
+
+    sums[c * parts + j] is that of component c of part j; one row more is for the fourth moments. total[0] takes the square of the total
+    momentum, in units of its variance.
+    """
+
+
+@slot
+def tally_of_bodies(z, par, total, sums):
+    """`tally` where `bath_of_bodies` has matrices of coordinates: of par.whitening p, which are independent."""
+
+
 # View "tiles": the bodies of a chain side by side, each quantity in lanes; one pass over memory for each stage ----------
 
 
@@ -306,6 +358,11 @@ def settle(z, par):
 @slot
 def sweep(z, e, push, glide, par):
     """A kick over `push` with the forces that stand in z, free motion over `glide`, then the new forces; a status."""
+
+
+@slot
+def stirred_sweep(z, e, push, glide, par, member, step, total, sums):
+    """`sweep` with the bath, and the `tally` after it, in the middle: free motion over `glide` before and after."""
 
 
 @slot

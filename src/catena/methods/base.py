@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from dataclasses import field as _default
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,7 +271,11 @@ def method_from(description: Mapping[str, object]) -> Method:
             raise InputError(
                 f"{kind} has no parameter {argument!r}{nearest(argument, known)}", where=f"method.{argument}"
             )
-    return method(**{k: method_from(v) if isinstance(v, Mapping) else v for k, v in arguments.items()})
+    return method(**{k: method_from(v) if _is_method(v) else v for k, v in arguments.items()})
+
+
+def _is_method(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping) and "kind" in value
 
 
 def stored_method(description: Mapping[str, object]) -> Method:
@@ -288,7 +292,7 @@ def _renamed(description: Mapping[str, object]) -> dict[str, object]:
     method = find(description.get("kind"))
     old = bool(method.formerly) and not method.stated.keys() <= description.keys()
     return {
-        **{k: _renamed(v) if isinstance(v, Mapping) else v for k, v in description.items()},
+        **{k: _renamed(v) if _is_method(v) else v for k, v in description.items()},
         "kind": method.formerly if old else method.name,
     }
 

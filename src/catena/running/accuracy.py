@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CatenaWarning, InputError, StepFailure
+from ..errors import CapabilityError, CatenaWarning, InputError, StepFailure
 from ..text.named_rows import NamedRows
 
 if TYPE_CHECKING:
@@ -115,6 +115,11 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     ('asymptotic', '9e-06')
     """
     every, plan = run.plan.every, run.plan
+    if plan.pairing.promises.traits.random:
+        raise CapabilityError(
+            f"{plan.method} draws random numbers: with another step the path is another one, not a better one", where="error",
+            do="compare averages of ensembles with dt and dt/2",
+        )  # fmt: skip
     steps = run.steps
     if t_end is not None:
         if not isinstance(t_end, (int, float)) or not plan.t0 < t_end < inf:

@@ -154,17 +154,20 @@ class Run(Generic[Moved]):
         """
         time = self.data.time.values
         made = (len(time) - 1) * self.plan.every
-        promised = self.plan.pairing.promises.kept
+        promises = self.plan.pairing.promises
+        promised, judged = promises.kept, promises.judged(self.system.invariants)
         rows, doubtful, first = [], [], 0
         for invariant in self.system.invariants:
             part = slice(first, first + invariant.width)
             first += invariant.width
+            if invariant not in judged:
+                continue
             values = self.data[invariant.name].values.reshape(len(time), -1)
             sizes = self._sizes(values, part)
             row = assess(
                 invariant.name, time, values[:, 0] if invariant.shape == () else values, steps=made,
                 scale=float(self._scale[part].max()), promised=promised[invariant.name],
-                rows=len(self.system.invariants), continuous=invariant.continuous, sizes=sizes,
+                rows=len(judged), continuous=invariant.continuous, sizes=sizes,
             )  # fmt: skip
             rows.append(row)
             if invariant.continuous and row.verdict in ("too short", "bounded", "drifts") and sizes.doubtful:

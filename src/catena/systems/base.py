@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import CapabilityError
 from ..kernels.marks import Numbers, Parameters
 from ..kernels.views import Field as Field
-from ..kernels.views import View, cut
+from ..kernels.views import Inertia, View, cut
 from ..registry import Registry
 from ..text.markup import html_table
 from ..text.plain import Json
@@ -172,6 +173,10 @@ class System:
         """The system with all that it counts from its start, such as angles of joints, fixed there."""
         return self
 
+    def inertia(self) -> Inertia:
+        """What its momenta are like in a heat bath; CapabilityError if it has none."""
+        raise no_bath(self, "its kinetic energy has no constant masses")
+
     def phase_space(self, start: State) -> PhaseSpace:
         """Pairs of conjugate fields near a state of `begun(start)`, what of them may vary, and its constraints."""
         raise NotImplementedError
@@ -214,6 +219,14 @@ if TYPE_CHECKING:  # Python 3.13 has it in typing
     Moved = _TypeVar("Moved", bound=System, default=System, covariant=True)
 else:
     Moved = TypeVar("Moved", bound=System, covariant=True)
+
+
+def no_bath(system: System, why: str) -> CapabilityError:
+    """A system that cannot be put into a heat bath."""
+    return CapabilityError(
+        f"{system.title} has no temperature here: {why}",
+        do="use a chain, a top, a free body, or a Hamiltonian T(p) + V(q) with T quadratic in p and positive",
+    )
 
 
 SYSTEMS: Registry[type[System]] = Registry("system", group="catena.systems", home=__package__)

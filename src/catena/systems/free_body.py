@@ -13,7 +13,7 @@ from ..kernels.marks import Filling, Slot
 from ..kernels.views import Flag, View
 from ..text.plain import Json
 from .base import Invariant, State, register
-from .one_body import NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
+from .one_body import IN_A_BATH, NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
 from .scene import Scene
 
@@ -85,12 +85,13 @@ class FreeBody(OneBody):
             views.measure: measure_body,
             views.field_count: 2,
             views.field_end: body_field_end,
+            **IN_A_BATH,
         }
         moments = self.body.rotor_moments.reshape(1, 3)
         flags = {Flag.ROTOR} | ({Flag.LINEAR_BODIES} if self.body.kind == "linear" else set())
         return View(
             name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
-            withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
+            withdrawn=NOT_CANONICAL if name == "field" else frozenset(), inertia=self.inertia,
         )  # fmt: skip
 
     def phase_space(self, start: State) -> PhaseSpace:

@@ -20,9 +20,10 @@ from ..expressions.values import first_undefined
 from ..kernels import views
 from ..kernels.marks import Filling, Kernel, Numbers, Slot, Written
 from ..kernels.summation import add
-from ..kernels.views import Flag, View, dimension, momentum_rate, velocity
+from ..kernels.views import Flag, Inertia, View, dimension, momentum_rate, velocity
 from ..text.plain import Json
-from .base import Array, Field, Invariant, State, System, register
+from . import baths
+from .base import Array, Field, Invariant, State, System, no_bath, register
 from .derivation import Derived, derive
 from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
@@ -287,12 +288,45 @@ class Hamiltonian(System):
             flags |= {Flag.SEPARABLE}
         if self.quadratic_kinetic:
             kernels[views.commutator_kick] = self._written("commutator_kick")
+            kernels |= {
+                views.bath_of_components: baths.coordinate_bath, views.bath_of_bodies: baths.coupled_bath,
+                views.tally: baths.coordinate_tally, views.tally_of_bodies: baths.coupled_tally,
+            }  # fmt: skip
             flags |= {Flag.QUADRATIC_KINETIC, Flag.COMMUTATOR_KICK}
         offered = {"field", "canonical"} | ({"split"} if self.separable else set())
         if name not in offered:
             return None
         # loops take their sizes at run time, so that the same code serves any number of terms
-        return View(name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight)
+        inertia = self.inertia if self.quadratic_kinetic else None
+        return View(
+            name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight, inertia=inertia
+        )
+
+    def inertia(self) -> Inertia:
+        if not self.quadratic_kinetic:
+            raise no_bath(self, "its kinetic energy is not quadratic in the momenta")
+        inverse, at_rest = self._velocity_matrix()
+        if at_rest.any():
+            raise no_bath(self, "it moves without momenta: its kinetic energy has terms that are linear in them")
+        diagonal = np.diag(inverse)
+        if (diagonal <= 0.0).any():
+            k = int(np.argmin(diagonal))
+            raise no_bath(self, f"the kinetic energy does not grow with {self.p[k]}")
+        if np.array_equal(inverse, np.diag(diagonal)):
+            return Inertia((1.0 / diagonal)[:, None], ("p",), "dof")
+        inverse = 0.5 * (inverse + inverse.T)
+        if np.linalg.eigvalsh(inverse)[0] <= 0.0:
+            raise no_bath(self, "its kinetic energy is not positive for all momenta")
+        matrix = np.linalg.inv(inverse)
+        return Inertia(np.diag(matrix)[:, None].copy(), ("p",), "dof", matrix=0.5 * (matrix + matrix.T))
+
+    def _velocity_matrix(self) -> tuple[Array, Array]:
+        """B and b of dq/dt = B p + b, where the kinetic energy is quadratic."""
+        n, par = len(self.q), SimpleNamespace(**self.parameter_arrays())
+        rates = np.zeros((n + 1, 2 * n))
+        for k, momenta in enumerate([*np.eye(n), np.zeros(n)]):
+            self._interpreted("velocity")(np.concatenate([np.zeros(n), momenta]), par, rates[k])
+        return (rates[:n, :n] - rates[n, :n]).T, rates[n, :n]
 
     def lacks(self, name: str) -> str:
         if name == "split" and self._derived.kinetic_in_time:

@@ -15,6 +15,7 @@ from .body import Body
 from .numbers import finite_numbers
 from .phase_space import Pair, turning_axes
 
+MOMENTA_OF_BODIES = ("px", "py", "pz", "y1", "y2", "y3")  # in space, and along principal axes
 GivenBodies: TypeAlias = Iterable[Body | Mapping[str, object]] | Mapping[str, object]  # as a user or a case gives them
 
 

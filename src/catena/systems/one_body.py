@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..geometry.quaternion import to_space
+from ..kernels import views
+from ..kernels.marks import Filling, Slot
+from ..kernels.views import Inertia
+from . import baths
 from .base import Array, Field, State, System
 from .body import Body
 from .numbers import finite_number, finite_numbers
@@ -67,6 +71,11 @@ def publish_body(z, par, row):
     row[2] = q0 * c + q2 * a + q3 * b - q1 * d
     row[3] = q0 * d + q3 * a + q1 * c - q2 * b
     row[4], row[5], row[6] = to_space(f, z[4], z[5], z[6])
+
+
+IN_A_BATH: dict[Slot, Filling] = {
+    views.bath_of_components: baths.turning_bath, views.bath_of_bodies: baths.turning_bath_of_axes, views.tally: baths.turning_tally,
+}  # fmt: skip
 
 
 class OneBody(System):
@@ -127,6 +136,12 @@ class OneBody(System):
 
     def phase_space(self, start: State) -> PhaseSpace:
         return PhaseSpace((self._turning_pair(),))
+
+    def inertia(self) -> Inertia:
+        return Inertia(
+            np.array(self.body.moments, dtype=float).reshape(1, 3), ("y1", "y2", "y3"), "body",
+            frames=np.array(self.body.frame, dtype=float).reshape(1, 4),
+        )  # fmt: skip
 
     def _turning_pair(self) -> Pair:
         return Pair("orientation", "angular_momentum", [turning_axes(self.body)], turning=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError, InputError
-from ...kernels.marks import Kernel, bind
+from ...kernels.marks import Filling, Kernel, Slot, bind
 from ...kernels.views import Flag, View, rotate, rotate_lane
 from ..base import Bounded, Method, Stepper, Traits
 
@@ -96,13 +96,23 @@ def _for_each(moments: Array, row: Callable[[Array], Array]) -> Array:
 
 def with_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
     """A stepper whose sweeps turn bodies by this rotor, the fast ones among them one by one."""
+    assert view.spread is not None  # such a view has bodies
+    spin = view.spread(lane_table(rotor, view))
+    return turned_in_lanes(replace(stepper, parameters={**stepper.parameters, "spin": spin}), rotor, view)
+
+
+def lane_table(rotor: Method, view: View) -> Array:
+    """A row of constants for each body, to be spread over the lanes; CapabilityError if the rotor has none."""
     if not isinstance(rotor, Rotor):
         raise CapabilityError(f"{rotor} has no form for lanes")
-    assert view.spread is not None  # such a view has bodies
-    moments = moments_of(view)
-    kernel = bind(stepper.kernel, {rotate_lane: rotor.lane_kernel(moments), rotate: rotor.rotor_kernel()})
-    spin = view.spread(_for_each(moments, rotor.lane_row))
-    return with_table(replace(stepper, kernel=kernel, parameters={**stepper.parameters, "spin": spin}), rotor, view)
+    return _for_each(moments_of(view), rotor.lane_row)
+
+
+def turned_in_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
+    """The same for a stepper that has spread the constants of the rotor already."""
+    assert isinstance(rotor, Rotor)
+    fills: dict[Slot, Filling] = {rotate_lane: rotor.lane_kernel(moments_of(view)), rotate: rotor.rotor_kernel()}
+    return with_table(replace(stepper, kernel=bind(stepper.kernel, fills)), rotor, view)
 
 
 def with_rotor(stepper: Stepper, rotor: Method, view: View) -> Stepper:

@@ -167,9 +167,10 @@ class Ensemble:
         """Promised against measured, one row per invariant, over the members that did not fail."""
         sound = np.flatnonzero(self._column("status") == OK)
         steps = (self._job.rows - 1) * self.every
-        promised = self._job.pairing.promises.kept
+        promises = self._job.pairing.promises
+        promised, judged = promises.kept, promises.judged(self.system.invariants)
         rows = []
-        for invariant in self.system.invariants:
+        for invariant in judged:
             name, shape = invariant.name, (len(sound), invariant.width)
             of = {what: self._measured(name, what)[sound].reshape(shape) for what in MEASURED}
             scale, usual = (self._measured(name, what)[sound] for what in ("scale", "usual"))
@@ -177,7 +178,7 @@ class Ensemble:
                 assess_members(
                     name, sound, of["worst"], of["drift"], of["drift_error"], of["jump"],
                     samples=self._job.rows, steps=steps, duration=steps * self.dt, scale=scale,
-                    promised=promised[name], rows=len(self.system.invariants),
+                    promised=promised[name], rows=len(judged),
                     start=self._column(f"start_{name}")[sound].reshape(shape),
                     sizes=Sizes(of["seen"], usual[:, None], self.system.parts),
                     lasting=of["lasting"], continuous=invariant.continuous,

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import CapabilityError, InputError
 from ...kernels.marks import Numbers
-from ...kernels.views import View
+from ...kernels.views import Inertia, View
 from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, Samples, State, System, register
 from ..body import Body
-from ..many_bodies import GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, vector
+from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, vector
 from ..one_body import component_names
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
@@ -512,6 +512,12 @@ class Chain(System):
             "multiplier": chain_views.multiplier_view,
         }
         return offered[self.form](self, name)
+
+    def inertia(self) -> Inertia:
+        moves, turns = self.held
+        masses, moments = self.alike.each(lambda body: body.mass), self.alike.each(lambda body: body.moments)
+        variances = np.hstack([np.repeat((masses * moves)[:, None], 3, axis=1), moments * turns[:, None]])
+        return Inertia(variances, MOMENTA_OF_BODIES, "body", frames=self.alike.each(lambda body: body.frame))
 
     def parameter_arrays(self) -> dict[str, Numbers]:
         moves, turns = self.held

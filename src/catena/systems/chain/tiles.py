@@ -17,6 +17,7 @@ from ...kernels import fused, views
 from ...kernels.marks import Filling, Numbers, Slot
 from ...kernels.views import Fold, View
 from ..base import Array, State
+from . import bath as chain_bath
 from . import tile_kernels as kernels
 from .tile_kernels import LOAD, LOW, PADDING, PARTICLES, SPIN_ROWS, F, P, Q, R, S, T, X, Y
 from .tile_text import drift_text, link_text, place_text
@@ -54,7 +55,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         kernels.place_lanes: place_text(lanes, m), kernels.drift_lanes: drift_text(lanes, m),
         kernels.link_lanes: link_text(lanes, m, constants), views.multiply_add: fused.multiply_add,
         views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
-        views.sweep: kernels.sweep_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
+        views.sweep: kernels.sweep_tiles, views.stirred_sweep: chain_bath.stirred_sweep_of_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
     }  # fmt: skip
 
     def scratch() -> dict[str, Numbers]:
@@ -70,6 +71,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         fold=Fold(
             X * chain.count + 1, partial(fold_tiles, chain.count, shape, m), partial(unfold_tiles, chain, shape, m)
         ),
+        inertia=chain.inertia,
     )  # fmt: skip
 
 
@@ -102,11 +104,18 @@ def as_lanes(table: Array, shape: tuple[int, int]) -> Array:
     return side_by_side(table, shape).reshape(shape[0], -1)
 
 
-def spin_lanes(table: Array, shape: tuple[int, int]) -> Array:
-    """The same for constants of rotors, for which there are so many rows and no more."""
-    if table.shape[1] > SPIN_ROWS:
-        raise CapabilityError(f"tiles have room for {SPIN_ROWS} constants of a rotor, not for {table.shape[1]}")
-    return as_lanes(table, shape)
+def spin_lanes(table: Array, bath: Array | None = None, *, shape: tuple[int, int]) -> Array:
+    """The same for constants of rotors, for which there are so many rows and no more; a bath has the last of them."""
+    room = SPIN_ROWS if bath is None else chain_bath.BATH
+    if table.shape[1] > room:
+        beside = "" if bath is None else " beside those of a bath"
+        raise CapabilityError(f"tiles have room for {room} constants of a rotor{beside}, not for {table.shape[1]}")
+    if bath is None:
+        return as_lanes(table, shape)
+    both = np.zeros((len(table), SPIN_ROWS))
+    both[:, : table.shape[1]] = table
+    both[: len(bath), room:] = bath  # nothing for the bodies that fill up
+    return as_lanes(both, shape)
 
 
 def side_by_side(table: Array, shape: tuple[int, int]) -> Array:

@@ -19,6 +19,7 @@ from ...kernels.marks import Filling, Numbers, Slot
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
+from . import bath as chain_bath
 from . import forces as chain_forces
 from . import hessian as chain_hessian
 from . import motion as chain_motion
@@ -95,12 +96,14 @@ def _split_view(
     flags = frozenset({Flag.ROTOR, Flag.QUADRATIC_KINETIC, *_kinds_of_bodies(chain)})
     moving: dict[Slot, Filling] = {
         views.force: chain_motion.chain_force, views.kick: chain_motion.chain_kick, views.drift: chain_motion.chain_drift,
+        views.bath_of_components: chain_bath.chain_bath, views.bath_of_bodies: chain_bath.chain_bath_of_bodies,
+        views.tally: chain_bath.chain_tally,
     }  # fmt: skip
     fills = {**chain.interactions.fills(), **moving, **fills}
     body_of = partial(_body_of, chain.count, widths)
     return View(
         name, fills, sum(widths) * chain.count, partial(pack, chain), partial(unpack, chain), flags, False, moments, body_of,
-        scratch=chain.interactions.scratch,
+        scratch=chain.interactions.scratch, inertia=chain.inertia,
     )  # fmt: skip
 
 

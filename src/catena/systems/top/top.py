@@ -20,7 +20,7 @@ from ...kernels.views import Flag, View
 from ...text.plain import Json
 from ..base import Array, Invariant, State, register
 from ..body import Body
-from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, body_field_end, publish_body
+from ..one_body import IDENTITY, IN_A_BATH, NOT_CANONICAL, OneBody, body_field_end, publish_body
 from ..scene import Scene
 from . import invariants as top_invariants
 from . import motion as top_motion
@@ -216,7 +216,7 @@ class Top(OneBody):
     def _quaternion_view(self, name: str) -> View | None:
         flags = {Flag.LINEAR_BODIES} if self.body.kind == "linear" else set()
         if name in ("split", "field", "constrained", "quat_em"):
-            kernels = self._potential_kernels() | {
+            kernels = self._potential_kernels() | IN_A_BATH | {
                 views.field: top_motion.top_field, views.force: top_motion.top_force, views.kick: top_motion.top_kick,
                 views.drift: top_motion.top_drift, views.commutator_kick: top_motion.top_commutator_kick,
                 views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
@@ -226,7 +226,7 @@ class Top(OneBody):
             moments = self.body.rotor_moments.reshape(1, 3)
             return View(
                 name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
-                withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
+                withdrawn=NOT_CANONICAL if name == "field" else frozenset(), inertia=self.inertia,
             )  # fmt: skip
         if name == "symmetric":
             kernels = self._potential_kernels() | {

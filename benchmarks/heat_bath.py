@@ -1,0 +1,96 @@
+"""What a heat bath costs: steps of `Langevin` in units of steps of `Splitting(2)`, and normals against those of numpy.
+
+    python benchmarks/heat_bath.py [bodies ...]
+
+Runs of both are interleaved, and the best of many is taken of each, since other processes disturb them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import catena as ct
+from catena.engine.build import build, compiled_function
+from catena.engine.driver import Driver
+from catena.kernels.noise import normals
+from catena.running.plan import Problem
+
+ROUNDS = 25
+TARGETS = {8: 2.4, 64: 2.2, 1000: 2.2}
+
+
+def fill(counter, out):
+    """Pairs of normals, on lanes."""
+    seed0 = int(counter[0])
+    member = int(counter[1])
+    step = int(counter[2])
+    for i in range(out.shape[1]):
+        out[0, i], out[1, i] = normals(seed0, 0, member, step, i, 0)
+    return 0
+
+
+def best_of(tasks: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Seconds of processor time of each task, the best of many rounds."""
+    best = dict.fromkeys(tasks, float("inf"))
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            began = time.process_time_ns()
+            task()
+            best[name] = min(best[name], 1e-9 * (time.process_time_ns() - began))
+    return best
+
+
+def normals_against_numpy() -> tuple[float, float]:
+    """Nanoseconds of a normal: ours, and the ziggurat of numpy with PCG64."""
+    count, repeats = 4096, 20
+    out, flat = np.zeros((2, count)), np.zeros(2 * count)
+    kernel = compiled_function(fill, "types.int64", (1, 2), "normals on lanes")
+    generator = np.random.default_rng(1)
+    counter = np.array([1.0, 3.0, 5.0])
+    tasks: dict[str, Callable[[], object]] = {
+        "ours": lambda: [kernel(counter, out) for _ in range(repeats)],
+        "numpy": lambda: [generator.standard_normal(out=flat) for _ in range(repeats)],
+    }
+    best = best_of(tasks, 60)
+    return tuple(1e9 * best[name] / (repeats * 2 * count) for name in tasks)  # type: ignore[return-value]
+
+
+def steps_of(
+    problem: Problem, methods: dict[str, ct.Splitting | ct.Langevin], dt: float, steps: int
+) -> dict[str, float]:
+    """Seconds for so many steps of each method."""
+    tasks: dict[str, Callable[[], object]] = {}
+    for name, method in methods.items():
+        program = build(problem.system, method)
+        driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=dt, every=10**9)
+        driver.advance(10)
+        tasks[name] = lambda driver=driver: driver.attempt(steps)
+    return best_of(tasks, ROUNDS)
+
+
+def main() -> None:
+    """Print the table."""
+    ours, theirs = normals_against_numpy()
+    print(f"a normal: {ours:.2f} ns, numpy {theirs:.2f} ns, ratio {ours / theirs:.2f} (target 0.3)")
+    for count in map(int, sys.argv[1:] or TARGETS):
+        helix = ct.problems.helix_chain(count, amp=0.1)
+        steps = max(20, 64_000 // count)
+        best = steps_of(helix, {"plain": ct.Splitting(2), "bath": ct.Langevin(0.02, 0.5)}, 0.005, steps)
+        each = {name: 1e9 * value / (steps * count) for name, value in best.items()}
+        target = f" (target {TARGETS[count]})" if count in TARGETS else ""
+        print(
+            f"chain of {count}: {each['plain']:.1f} and {each['bath']:.1f} ns a body and step, ratio {best['bath'] / best['plain']:.2f}{target}"
+        )
+    top = ct.problems.kovalevskaya()
+    best = steps_of(top, {"plain": ct.Splitting(2), "bath": ct.Langevin(1.0, 1.0)}, 0.01, 20_000)
+    print(
+        f"top: {1e9 * best['plain'] / 2e4:.0f} and {1e9 * best['bath'] / 2e4:.0f} ns a step, ratio {best['bath'] / best['plain']:.2f} (target 3)"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Methods at a temperature: friction and noise, or accepted and rejected trajectories."""

@@ -1,0 +1,149 @@
+"""The constants of a heat bath over a step: E - 1 and L of p += (E - 1) p + L xi, and what makes sums of squares of their results.
+
+Rates are exact to the last digit on every machine: exponentials and roots are computed with 40 digits and rounded once. Resistances
+with axes of their own need eigenvectors, which are as exact as the linear algebra of the machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CapabilityError
+from ...kernels.marks import Numbers
+from ...kernels.views import Inertia
+from .friction import Friction, frames_of, principal_resistance
+
+Array = NDArray[np.float64]
+DIGITS = 40
+
+
+@cache
+def lost(rate: float, dt: float) -> float:
+    """exp(-rate dt) - 1, correctly rounded.
+
+    Examples
+    --------
+    >>> lost(1e-30, 0.5), lost(float("inf"), 0.5), lost(0.0, 0.5)
+    (-5e-31, -1.0, 0.0)
+    """
+    return -float(_lost(rate, dt)) if rate > 0.0 else 0.0
+
+
+def _lost(rate: float, dt: float) -> Decimal:
+    """1 - exp(-rate dt)."""
+    if rate == math.inf:
+        return Decimal(1)
+    exponent = Context(prec=120).multiply(Decimal(rate), Decimal(dt))
+    small = max(0, -exponent.adjusted())  # digits that the difference from 1 begins with
+    context = Context(prec=DIGITS + small)
+    return context.subtract(Decimal(1), context.exp(context.minus(exponent)))
+
+
+@cache
+def stirred(rate: float, dt: float, temperature: float, variance: float) -> float:
+    """sqrt((1 - exp(-2 rate dt)) kT M), correctly rounded.
+
+    Examples
+    --------
+    >>> stirred(float("inf"), 0.5, 2.0, 8.0), stirred(0.0, 0.5, 2.0, 8.0)
+    (4.0, 0.0)
+    """
+    if rate == 0.0 or temperature == 0.0 or variance == 0.0:
+        return 0.0
+    context = Context(prec=DIGITS)
+    gained = context.multiply(_lost(rate, 2.0 * dt), context.multiply(Decimal(temperature), Decimal(variance)))
+    return float(context.sqrt(gained))
+
+
+def temperatures_of(inertia: Inertia, temperature: float | Sequence[float]) -> Array:
+    """(parts,) kT of each."""
+    given = np.asarray(temperature, dtype=float)
+    parts = len(inertia.variances)
+    if given.ndim == 1 and len(given) != parts:
+        raise CapabilityError(
+            f"{len(given)} temperatures are given for {parts} {'bodies' if inertia.part == 'body' else 'coordinates'}",
+            do=f"give one, or {parts}",
+        )
+    return np.broadcast_to(given, (parts,))
+
+
+def precision_of(inertia: Inertia, temperatures: Array) -> Array:
+    """1/(M kT) of each momentum; 0 for one that is not there, or without a temperature."""
+    product = inertia.variances * temperatures[:, None]
+    return np.divide(1.0, product, out=np.zeros_like(product), where=product > 0.0)
+
+
+def total_precision_of(inertia: Inertia, temperatures: Array) -> Array:
+    """1 over the mean square of the total momentum, all axes together."""
+    width = inertia.variances.shape[1]
+    variance = float((inertia.variances * temperatures[:, None])[:, :3].sum()) if width == 6 else 0.0
+    return np.array([1.0 / variance if variance > 0.0 else 0.0])
+
+
+def of_components(inertia: Inertia, rates: Array, temperatures: Array, dt: float) -> dict[str, Numbers]:
+    """`loss` and `stir` (parts, components)."""
+    loss = np.array([[lost(rate, dt) for rate in row] for row in rates.tolist()])
+    kinds, which = np.unique(
+        np.stack(np.broadcast_arrays(rates, temperatures[:, None], inertia.variances), axis=-1).reshape(-1, 3),
+        axis=0, return_inverse=True,
+    )  # fmt: skip
+    stir = np.array([stirred(rate, dt, kT, variance) for rate, kT, variance in kinds.tolist()])[which]
+    return {"loss": np.where(inertia.variances > 0.0, loss, 0.0), "stir": stir.reshape(rates.shape)}
+
+
+def of_bodies(inertia: Inertia, friction: Friction, temperatures: Array, dt: float) -> dict[str, Numbers]:
+    """`loss_matrix` and `stir_matrix` (bodies, k, k): with A = M^-1/2 Z M^-1/2 = V w V^T, E = M^1/2 V exp(-w dt) V^T M^-1/2."""
+    loss, stir = [], []
+    for variances, frame, kT in zip(inertia.variances, frames_of(inertia), temperatures, strict=True):
+        z = _resistance_of(friction, variances, frame)
+        root = np.sqrt(variances)
+        inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
+        w, v = np.linalg.eigh(inverse[:, None] * z * inverse)
+        w = np.where(w > 1e-14 * max(1e-300, w.max()), w, 0.0)
+        outer = root[:, None] * v
+        loss.append((outer * np.expm1(-w * dt)) @ (v.T * inverse))
+        stir.append(math.sqrt(kT) * outer * np.sqrt(-np.expm1(-2.0 * w * dt)))
+    return {"loss_matrix": np.array(loss), "stir_matrix": np.array(stir)}
+
+
+def _resistance_of(friction: Friction, variances: Array, frame: Array) -> Array:
+    """Z of a body in its principal axes."""
+    if friction.resistance is not None:
+        return principal_resistance(friction.resistance, frame, len(variances))
+    translation, rotation = (
+        np.broadcast_to(np.asarray(rates, dtype=float), (3,)) for rates in (friction.translation, friction.rotation)
+    )
+    if not (np.isfinite(translation).all() and np.isfinite(rotation).all()):
+        raise CapabilityError(
+            "an infinite rate along one axis of a body that turns is not available",
+            do="give a large rate, or one for all",
+        )
+    z = np.zeros((6, 6))
+    z[:3, :3] = frame.T @ np.diag(variances[0] * translation) @ frame
+    z[3:, 3:] = np.diag(variances[3:] * rotation[np.abs(frame).argmax(axis=0)])
+    return z
+
+
+def of_coupled(
+    inertia: Inertia, rates: Array, temperatures: Array, dt: float
+) -> tuple[dict[str, Numbers], dict[str, Numbers]]:
+    """Of coupled coordinates, one rate: `loss`, `stir_matrix` (1, n, n), which depend on dt; and `whitening`, which does not."""
+    assert inertia.matrix is not None
+    if (rates != rates[0, 0]).any() or (temperatures != temperatures[0]).any():
+        raise CapabilityError(
+            "the momenta of these coordinates are coupled by the kinetic energy, so that all of them need the same bath",
+            do="give one rate and one temperature",
+        )
+    lower = np.linalg.cholesky(inertia.matrix)
+    kT = float(temperatures[0])
+    stir = stirred(float(rates[0, 0]), dt, kT, 1.0) * lower
+    white = np.linalg.inv(lower) / math.sqrt(kT) if kT > 0.0 else np.zeros_like(lower)
+    return {"loss": np.full((1, 1), lost(float(rates[0, 0]), dt)), "stir_matrix": stir[None]}, {
+        "whitening": white[None]
+    }

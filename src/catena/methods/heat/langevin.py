@@ -1,0 +1,412 @@
+"""Langevin dynamics: half kick, half drift, friction and noise, half drift, half kick.
+
+    B dt/2:  p += dt/2 f           A dt/2:  free motion           O dt:  p := E p + L xi           A dt/2           B dt/2
+
+The O part is the exact flow of friction and noise (`catena.systems.baths`), A and B are the drifts and kicks of splittings, so one force
+is computed for each step. Configurations have the smallest bias of all such schemes [leimkuhler2013]; of bodies it is "Langevin C" of
+[davidchack2015]. The momenta that have the right law are those right after O, inside the step: at the end of it a mode of frequency
+omega has (dt omega)^2/4 less. So squares are added up there, in carry, and recorded at each sample.
+
+carry: `Sums`, the sums of squares, then on "split" the force (n) and whether it is known. tab: how many numbers those two are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CapabilityError, InputError
+from ...kernels.marks import Filling, Numbers, Record, Slot, bind, slot, within
+from ...kernels.summation import put_back, save
+from ...kernels.views import (
+    Field,
+    Inertia,
+    View,
+    bath,
+    bath_of_bodies,
+    bath_of_components,
+    dimension,
+    drift,
+    force,
+    keep,
+    kick,
+    recall,
+    rotate,
+    settle,
+    stirred_sweep,
+    tally,
+    tally_of_bodies,
+)
+from ...text.plain import Json
+from ..base import Exact, Method, Stepper, Traits, register
+from ..rotors.rotations import SymmetricRotation
+from ..rotors.rotor import check_rotor, lane_table, moments_of, turned_in_lanes, with_rotor
+from ..splitting.splitting import Splitting, may_fail
+from . import constants
+from .friction import Friction, Rates, friction_from, listed, rates_of
+
+Array = NDArray[np.float64]
+Temperature: TypeAlias = float | Sequence[float]
+MOST_SEED = 2**64
+MOVING = 6  # components of bodies that move and turn; they have a total momentum
+
+
+class Sums(Record):
+    """What a bath remembers: steps made, member, steps since the last sample, the sum of squares of the total momentum over them."""
+
+    STEP = 1
+    MEMBER = 1
+    WINDOW = 1
+    TOTAL = 1
+
+
+@slot
+def tallied(z, par, total, sums):
+    """The `tally` of this bath."""
+
+
+def langevin_step(z, e, dt, par, tab, work, carry):
+    """One step. A failed drift leaves z and e as they were."""
+    n = dimension(z)
+    own = int(tab[0, 0])
+    forces = carry[own:]
+    save(z, e, work)
+    if forces[n] == 0.0:
+        force(z, par, forces)
+    forces[n] = 0.0
+    status = kick(z, e, 0.5 * dt, par, forces)
+    if status == 0:
+        status = drift(z, e, 0.5 * dt, par, work[2 * n :])
+    if status == 0:
+        bath(z, e, par, int(carry[Sums.MEMBER]), int(carry[Sums.STEP]))
+        tallied(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
+        status = drift(z, e, 0.5 * dt, par, work[2 * n :])
+    if status != 0:
+        put_back(z, e, work)
+        return status
+    count_step(carry)
+    force(z, par, forces)
+    forces[n] = 1.0
+    return kick(z, e, 0.5 * dt, par, forces)
+
+
+@within
+def langevin_sweep(z, e, dt, par, tab, work, carry):
+    """The same in tiles. z ends with: whether its forces are known, and the length of the kick left to the next step."""
+    n = dimension(z)
+    if may_fail(tab) == 1:
+        keep(z, par)
+    if z[n - 2] == 0.0:
+        settle(z, par)
+        z[n - 2] = 1.0
+    status = stirred_sweep(
+        z, e, z[n - 1] + 0.5 * dt, 0.5 * dt, par, int(carry[Sums.MEMBER]), int(carry[Sums.STEP]),
+        carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH :],
+    )  # fmt: skip
+    if status != 0:
+        recall(z, par)
+        z[n - 2] = 0.0
+        return status
+    count_step(carry)
+    z[n - 1] = 0.5 * dt
+    return 0
+
+
+@within
+def count_step(carry):
+    """One more step, in all and since the last sample."""
+    carry[Sums.STEP] += 1.0
+    carry[Sums.WINDOW] += 1.0
+
+
+def no_force(z, par, out):
+    """Nothing acts on a free body."""
+
+
+def no_kick(z, e, h, par, out):
+    """So nothing changes its momenta."""
+    return 0
+
+
+def free_drift(z, e, h, par, work):
+    """A free body turns."""
+    return rotate(z[4:7], z[0:4], e[4:7], e[0:4], par.inertia[0], h, par.rotor[0])
+
+
+def account_momenta(par, carry, row):
+    """Means since the last sample, then begin anew: squares by component over all parts, squares by part over all components, fourth
+    moments over 3, square of the total momentum, each in units of what it should be. Nothing is there of a part that is held."""
+    parts = par.precision.shape[0]
+    components = par.precision.shape[1]
+    stride = int(par.stride[0])
+    window = carry[Sums.WINDOW]
+    fourth = 0.0
+    all_of_them = 0.0
+    for c in range(components):
+        total = 0.0
+        count = 0.0
+        for j in range(parts):
+            if par.precision[j, c] != 0.0:
+                total += carry[Sums.WIDTH + c * stride + j]
+                count += 1.0
+        row[c] = total / (window * max(count, 1.0))
+        all_of_them += count
+    for j in range(parts):
+        total = 0.0
+        count = 0.0
+        for c in range(components):
+            if par.precision[j, c] != 0.0:
+                total += carry[Sums.WIDTH + c * stride + j]
+                count += 1.0
+        row[components + j] = total / (window * max(count, 1.0))
+        fourth += carry[Sums.WIDTH + components * stride + j]
+    row[components + parts] = fourth / (3.0 * window * max(all_of_them, 1.0))
+    if components == MOVING:
+        row[components + parts + 1] = carry[Sums.TOTAL] / window
+    for k in range(Sums.WINDOW, Sums.WIDTH + (components + 1) * stride):
+        carry[k] = 0.0
+
+
+def accounts_of(inertia: Inertia) -> tuple[Field, ...]:
+    """What is recorded of the momenta inside the steps, as `account_momenta` writes it."""
+    parts, components = inertia.variances.shape
+    inside = "over its value in the bath, after the noise of each step, mean since the last sample"
+    by_part = "body_temperature" if inertia.part == "body" else "coordinate_temperature"
+    always = (
+        Field("equipartition", (components,), ("component",), f"squares of {', '.join(inertia.names)} {inside}"),
+        Field(by_part, (parts,), (inertia.part,), f"squares of momenta {inside}"),
+        Field("fourth_moment", (), (), f"fourth powers of momenta {inside}"),
+    )
+    total = Field("total_momentum_square", (), (), f"square of the total momentum {inside}")
+    return (*always, total) if components == MOVING else always
+
+
+class InBath(Method):
+    """Base of the methods at a temperature."""
+
+    temperature: float | Sequence[float]
+    seed: int
+
+    def _check_bath(self) -> None:
+        """The temperatures as numbers, the seed as one of 64 bits."""
+        object.__setattr__(self, "temperature", _temperatures(self.temperature, f"{type(self).__name__}.temperature"))
+        check_seed(self.seed, f"{type(self).__name__}.seed")
+
+    def _inertia(self, view: View) -> Inertia:
+        if view.inertia is None:
+            raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")
+        return view.inertia()
+
+    def describe(self) -> dict[str, Json]:
+        return {name: _as_json(value) for name, value in super().describe().items()}
+
+
+@register
+@dataclass(frozen=True)
+class Langevin(InBath):
+    """Langevin dynamics in a heat bath: half kick, half drift, friction and noise, half drift, half kick (BAOAB).
+
+    dp = f dt - gamma p dt + sqrt(2 gamma m kT) dW, and likewise for angular momenta about the principal axes of bodies. Averages of
+    configurations have errors of order dt^2, some 50 times smaller than with noise at the ends of the step; keep dt times the highest
+    frequency below 0.6. One force evaluation for each step. Noise is a function of seed, member, step and body: runs repeat to the bit, and
+    so does `resume`. The law of the momenta holds inside the step: the run records their mean squares there (`equipartition`,
+    `body_temperature`, `fourth_moment`, `total_momentum_square`, in units of what they should be), while the momenta of its samples are
+    smaller by (dt omega)^2/4. Choose `HybridMonteCarlo` for averages without any bias.
+
+    Parameters
+    ----------
+    temperature : kT, in units of energy: a number, or one for each body
+    friction : rate gamma at which momenta decay: a number; one for each body, 0 for those outside of the bath; or a `Friction`. With 0
+        for all it is `Splitting(2)`; with inf each step begins with fresh momenta, the overdamped limit
+    seed : of the noise, below 2^64
+    rotor : how bodies turn freely; `SymmetricRotation()` by default
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> spring = ct.Hamiltonian("p**2/2 + q**2/2")
+    >>> run = ct.simulate(spring, spring.start(q=0.0, p=0.0), ct.Langevin(2.0, friction=1.0, seed=7), dt=0.5, steps=20_000, every=100)
+    >>> bool(abs(run.data.q.values[20:].var() / 2.0 - 1.0) < 0.2)
+    True
+
+    References
+    ----------
+    [leimkuhler2013], [davidchack2015], [salmon2011], [box1958]
+    """
+
+    needs = ("tiles", "split", "rotor")
+    temperature: float | Sequence[float]
+    friction: float | Literal["inf"] | Sequence[float] | Friction
+    seed: int = 0
+    rotor: Method | None = None
+
+    def __post_init__(self) -> None:
+        self._check_bath()
+        object.__setattr__(self, "friction", friction_from(self.friction))
+        if self.rotor is not None:
+            check_rotor(self.rotor, order=2, where="Langevin.rotor")
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether there is no friction at all."""
+        return self.friction.is_nothing if isinstance(self.friction, Friction) else not np.any(self.friction)
+
+    @property
+    def _turning(self) -> Method:
+        return self.rotor or SymmetricRotation()
+
+    def stepper(self, view: View) -> Stepper:
+        inertia = self._inertia(view)
+        if self._is_free:
+            return self._turning.stepper(view) if view.name == "rotor" else Splitting(2, self.rotor).stepper(view)
+        assert self.friction != "inf"  # it is a number since it was checked
+        bath_ = Bath.of(inertia, self.temperature, self.friction)
+        if view.name == "tiles":
+            return self._in_tiles(view, bath_)
+        parts, components = inertia.variances.shape
+        own, n = Sums.WIDTH + parts * (components + 1), view.dimension
+        fills: dict[Slot, Filling] = {bath: bath_.slot, tallied: bath_.tally}
+        if view.name == "rotor":
+            fills |= {force: no_force, kick: no_kick, drift: free_drift}
+        stepper = Stepper(bind(langevin_step, fills), np.full((1, 1), float(own)), 3 * n, own + n + 1)
+        return with_rotor(self._recorded(stepper, bath_, parts), self._turning, view)
+
+    def _recorded(self, stepper: Stepper, bath_: Bath, stride: int) -> Stepper:
+        """With constants and noise, and with what it records."""
+        seed = np.array([self.seed % 2**32, self.seed >> 32], dtype=np.int64)
+        parameters: dict[str, Numbers] = {**bath_.parameters, "seed": seed, "stride": np.array([float(stride)])}
+        return replace(
+            stepper, parameters={**stepper.parameters, **parameters}, scratch={**stepper.scratch, **bath_.scratch},
+            timed=bath_.timed, member_place=Sums.MEMBER, account=account_momenta, accounts=accounts_of(bath_.inertia),
+        )  # fmt: skip
+
+    def _in_tiles(self, view: View, bath_: Bath) -> Stepper:
+        if bath_.slot is not bath_of_components:
+            raise CapabilityError(f"{self} has no form for lanes")
+        rotor = self._turning
+        lanes, bodies = lane_table(rotor, view), len(moments_of(view))
+        kernel = bind(langevin_sweep, {may_fail: int(not rotor.traits.explicit)})
+        stepper = Stepper(kernel, np.zeros((1, 1)), 0, Sums.WIDTH + 7 * bodies)
+        recorded = self._recorded(stepper, bath_, bodies)
+        timed = partial(_in_lanes, view, lanes, bath_)
+        timed(1.0)  # CapabilityError if there is no room
+        return turned_in_lanes(replace(recorded, timed=timed), rotor, view)
+
+    @property
+    def traits(self) -> Traits:
+        return self._traits(Splitting(2, self.rotor).traits)
+
+    def traits_on(self, view: View) -> Traits:
+        return self._traits(Splitting(2, self.rotor).traits_on(view))
+
+    def _traits(self, without: Traits) -> Traits:
+        if self._is_free:
+            return without
+        cite = ("leimkuhler2013", "davidchack2015", "salmon2011", "box1958")
+        return Traits(2, False, False, True, (Exact("unit"),), cite, without.stability, random=True)
+
+    @property
+    def program(self) -> str:
+        return f"Langevin({'' if self.rotor is None else self.rotor})"
+
+    @property
+    def reach(self) -> float:
+        return 2.0 * self._turning.reach
+
+    def advice(self) -> str:
+        return "use a smaller dt; a close approach at this temperature needs one far below the limit of small motions"
+
+    @classmethod
+    def examples(cls) -> tuple[Method, ...]:
+        return (cls(1.0, 1.0),)
+
+
+@dataclass(frozen=True, eq=False)
+class Bath:
+    """A bath on the momenta of a view: which kernels do it, and with which constants.
+
+    Attributes
+    ----------
+    inertia : of the view
+    slot, tally : what fills `bath` and `tallied`
+    timed : dt -> constants by name
+    parameters, scratch : what else its kernels find in par
+    """
+
+    inertia: Inertia
+    slot: Slot
+    tally: Slot
+    timed: Callable[[float], Mapping[str, Numbers]]
+    parameters: Mapping[str, Numbers]
+    scratch: Mapping[str, Numbers]
+
+    @classmethod
+    def of(cls, inertia: Inertia, temperature: Temperature, friction: Rates | Friction) -> Bath:
+        """The plainest that does what is asked."""
+        kT = constants.temperatures_of(inertia, temperature)
+        rates = rates_of(inertia, friction)
+        shared: dict[str, Numbers] = {
+            "precision": constants.precision_of(inertia, kT),
+            "total_precision": constants.total_precision_of(inertia, kT),
+        }
+        if inertia.matrix is not None:
+            assert rates is not None
+            shared |= constants.of_coupled(inertia, rates, kT, 1.0)[1]
+            scratch: dict[str, Numbers] = {"drawn": np.zeros(len(kT) + 1)}
+            timed = partial(_first_of_coupled, inertia, rates, kT)
+            return cls(inertia, bath_of_bodies, tally_of_bodies, timed, shared, scratch)
+        if rates is None:
+            assert isinstance(friction, Friction)
+            constants.of_bodies(inertia, friction, kT, 1.0)  # what it refuses is refused here
+            timed_of_bodies = partial(constants.of_bodies, inertia, friction, kT)
+            return cls(inertia, bath_of_bodies, tally, timed_of_bodies, shared, {})
+        return cls(inertia, bath_of_components, tally, partial(constants.of_components, inertia, rates, kT), shared, {})
+
+
+def _first_of_coupled(inertia: Inertia, rates: Array, kT: Array, dt: float) -> dict[str, Numbers]:
+    return constants.of_coupled(inertia, rates, kT, dt)[0]
+
+
+def _in_lanes(view: View, rotor: Array, bath_: Bath, dt: float) -> dict[str, Numbers]:
+    """The rotor's constants with those of the bath, as tiles take both."""
+    assert view.spread is not None
+    made = bath_.timed(dt)
+    return {"spin": view.spread(rotor, np.hstack([made["loss"], made["stir"], bath_.parameters["precision"]]))}
+
+
+def _as_json(value: object) -> Json:
+    """A parameter as a case writes it."""
+    if isinstance(value, Friction):
+        return value.describe()
+    return listed(value) if isinstance(value, (float, tuple)) else value  # type: ignore[return-value]
+
+
+def _temperatures(given: object, where: str) -> float | tuple[float, ...]:
+    if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str) and np.ndim(given) == 1:
+        return tuple(_temperature(one, f"{where}[{k}]") for k, one in enumerate(given))
+    return _temperature(given, where)
+
+
+def _temperature(given: object, where: str) -> float:
+    if (
+        isinstance(given, bool)
+        or not isinstance(given, (int, float, np.integer, np.floating))
+        or not 0.0 <= given < np.inf
+    ):
+        raise InputError(
+            f"temperature = {given!r}",
+            where=where,
+            do="give kT in units of energy: a finite number that is not below zero",
+        )
+    return float(given)
+
+
+def check_seed(seed: object, where: str) -> None:
+    """A whole number of 64 bits."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < MOST_SEED:
+        raise InputError(f"seed = {seed!r}", where=where, do="give a whole number from 0 to 2^64 - 1")

@@ -1,0 +1,244 @@
+"""A heat bath for the bodies of a chain, one by one, and in tiles.
+
+`catena.systems.baths` has what happens to a body. In tiles the constants of the bath stand below those of the rotor, in the same array as
+all else that a sweep touches; the sums that it leaves stand apart, body by body as in the other views.
+"""
+
+from __future__ import annotations
+
+from ...kernels.marks import Record, apart, within
+from ...kernels.noise import MOMENTA, normals
+from ..baths import disturb_along_body, disturb_body, tally_component
+from .forces import body_rotation
+from .motion import momentum_place
+from .tile_kernels import (
+    LOW_P,
+    LOW_Y,
+    SPIN_ROWS,
+    P,
+    Y,
+    constants_row,
+    drift_lanes,
+    drift_with_fast_bodies,
+    gain,
+    is_fast,
+    kick_lanes,
+    lane_count,
+    link_tile,
+    shift_lane,
+    spin_row,
+    stride_of,
+    tile_size,
+    turn_alone,
+    turn_lane,
+)
+
+COMPONENTS = 6  # of a body: p in space, y along its principal axes
+
+
+class BathRows(Record):
+    """Rows of constants for a bath in tiles."""
+
+    LOSS = 6
+    STIR = 6
+    PRECISION = 6
+
+
+BATH = SPIN_ROWS - BathRows.WIDTH  # the first of them, among the rows of the rotor
+
+
+# One by one -------------------------------------------------------------------------------------------------------------
+
+
+def chain_bath(z, e, par, member, step):
+    """`bath_of_components` for all bodies."""
+    n = par.mass.shape[0]
+    for j in range(n):
+        p = momentum_place(n, j)
+        disturb_body(z, e, j, p, p + 3 * n, par, member, step)
+
+
+def chain_bath_of_bodies(z, e, par, member, step):
+    """`bath_of_bodies` for all bodies that move or turn."""
+    n = par.mass.shape[0]
+    for j in range(n):
+        if par.moves[j] + par.turns[j] != 0.0:
+            p = momentum_place(n, j)
+            disturb_along_body(z, e, j, p, p + 3 * n, body_rotation(z, n, j), par, member, step)
+
+
+def chain_tally(z, par, total, sums):
+    """`tally` for all bodies."""
+    n = par.mass.shape[0]
+    p1 = 0.0
+    p2 = 0.0
+    p3 = 0.0
+    for j in range(n):
+        p = momentum_place(n, j)
+        p1 += z[p]
+        p2 += z[p + 1]
+        p3 += z[p + 2]
+        fourth = 0.0
+        for c in range(3):
+            fourth += tally_component(par.precision[j, c] * (z[p + c] * z[p + c]), c * n + j, sums)
+        for c in range(3):
+            y = z[p + 3 * n + c]
+            fourth += tally_component(par.precision[j, 3 + c] * (y * y), (3 + c) * n + j, sums)
+        sums[COMPONENTS * n + j] += fourth
+    total[0] += par.total_precision[0] * (p1 * p1 + p2 * p2 + p3 * p3)
+
+
+# In tiles ------------------------------------------------------------------------------------------------------------------
+
+
+@within
+def stir_lane(w, high, low, at, n, x):
+    """w[high] += loss w[high] + stir x."""
+    gain(w, high, low, w[at] * w[high] + w[at + (BathRows.STIR - BathRows.LOSS) * n] * x)
+
+
+@within
+def first_pair(w, i, n, at, seed0, seed1, member, step, j):
+    """Friction and noise on p1 and p2 of body j, lane i of its tile."""
+    a, b = normals(seed0, seed1, member, step, j, MOMENTA)
+    stir_lane(w, P * n + i, LOW_P * n + i, at + i, n, a)
+    stir_lane(w, (P + 1) * n + i, (LOW_P + 1) * n + i, at + n + i, n, b)
+
+
+def rest_of_bath(w, first, seed0, seed1, member, step):
+    """The second and the third pair of all bodies of a tile, `first` the number of its first one."""
+    n = stride_of(w)
+    at = (spin_row(w) + BATH) * n
+    for i in range(lane_count(w)):
+        a, b = normals(seed0, seed1, member, step, first + i, MOMENTA + 1)
+        stir_lane(w, (P + 2) * n + i, (LOW_P + 2) * n + i, at + 2 * n + i, n, a)
+        stir_lane(w, Y * n + i, LOW_Y * n + i, at + 3 * n + i, n, b)
+    for i in range(lane_count(w)):
+        a, b = normals(seed0, seed1, member, step, first + i, MOMENTA + 2)
+        stir_lane(w, (Y + 1) * n + i, (LOW_Y + 1) * n + i, at + 4 * n + i, n, a)
+        stir_lane(w, (Y + 2) * n + i, (LOW_Y + 2) * n + i, at + 5 * n + i, n, b)
+
+
+def half_drift_lanes(w, glide, first, seed0, seed1, member, step):
+    """Free motion without placing particles, then the first pair of the bath.
+
+    In one loop: eight lanes of shift and rotation alone would be unrolled, and never become vectors.
+    """
+    n = stride_of(w)
+    fixed = constants_row(w) * n
+    spin = spin_row(w) * n
+    at = (spin_row(w) + BATH) * n
+    for i in range(lane_count(w)):
+        shift_lane(w, i, n, fixed, glide)
+        turn_lane(w, i, n, fixed, spin, glide)
+        first_pair(w, i, n, at, seed0, seed1, member, step, first + i)
+
+
+@apart
+def half_drift_with_fast_bodies(w, t, glide, par, seed0, seed1, member, step):
+    """The same where some bodies are too fast for `rotate_lane`."""
+    n = stride_of(w)
+    fixed = constants_row(w) * n
+    spin = spin_row(w) * n
+    at = (spin_row(w) + BATH) * n
+    for i in range(lane_count(w)):
+        j = t * lane_count(w) + i
+        shift_lane(w, i, n, fixed, glide)
+        if is_fast(w, i, n, spin, glide):
+            status = turn_alone(w, i, n, j, glide, par)
+            if status != 0:
+                return status
+        else:
+            turn_lane(w, i, n, fixed, spin, glide)
+        first_pair(w, i, n, at, seed0, seed1, member, step, j)
+    return 0
+
+
+def count_fast(w, glide):
+    """How many bodies of a tile are too fast for `rotate_lane`: the bath has changed them."""
+    n = stride_of(w)
+    spin = spin_row(w) * n
+    fast = 0
+    for i in range(lane_count(w)):
+        fast += int(is_fast(w, i, n, spin, glide))
+    return fast
+
+
+def tally_lanes(w, first, parts, sums):
+    """The squares of the momenta of a tile, body by body; `parts` are all lanes of all tiles."""
+    n = stride_of(w)
+    at = (spin_row(w) + BATH + BathRows.PRECISION) * n
+    for i in range(lane_count(w)):
+        j = first + i
+        p1 = w[P * n + i]
+        p2 = w[(P + 1) * n + i]
+        p3 = w[(P + 2) * n + i]
+        y1 = w[Y * n + i]
+        y2 = w[(Y + 1) * n + i]
+        y3 = w[(Y + 2) * n + i]
+        p1 = w[at + i] * (p1 * p1)
+        p2 = w[at + n + i] * (p2 * p2)
+        p3 = w[at + 2 * n + i] * (p3 * p3)
+        y1 = w[at + 3 * n + i] * (y1 * y1)
+        y2 = w[at + 4 * n + i] * (y2 * y2)
+        y3 = w[at + 5 * n + i] * (y3 * y3)
+        sums[j] += p1
+        sums[parts + j] += p2
+        sums[2 * parts + j] += p3
+        sums[3 * parts + j] += y1
+        sums[4 * parts + j] += y2
+        sums[5 * parts + j] += y3
+        sums[6 * parts + j] += p1 * p1 + p2 * p2 + p3 * p3 + y1 * y1 + y2 * y2 + y3 * y3
+
+
+@within
+def momentum_of_tile(w, p1, p2, p3):
+    """The momenta of a tile, added to those before it in the order of the bodies."""
+    n = stride_of(w)
+    for i in range(lane_count(w)):
+        p1 += w[P * n + i]
+        p2 += w[(P + 1) * n + i]
+        p3 += w[(P + 2) * n + i]
+    return p1, p2, p3
+
+
+def half_move(w, t, push, glide, par, member, step):
+    """Kick, free motion over `glide` and bath of a tile; a status."""
+    seed0 = int(par.seed[0])
+    seed1 = int(par.seed[1])
+    first = t * lane_count(w)
+    if kick_lanes(w, push, glide) == 0:
+        half_drift_lanes(w, glide, first, seed0, seed1, member, step)
+    else:
+        status = half_drift_with_fast_bodies(w, t, glide, par, seed0, seed1, member, step)
+        if status != 0:
+            return status
+    rest_of_bath(w, first, seed0, seed1, member, step)
+    return 0
+
+
+@within
+def stirred_sweep_of_tiles(z, e, push, glide, par, member, step, total, sums):
+    """All tiles in turn, as `sweep_tiles`."""
+    length = tile_size(z)
+    tiles = par.lanes.shape[0]
+    p1 = 0.0
+    p2 = 0.0
+    p3 = 0.0
+    for t in range(tiles + 1):
+        if t < tiles:
+            w = z[t * length : (t + 1) * length]
+            status = half_move(w, t, push, glide, par, member, step)
+            if status == 0:
+                tally_lanes(w, t * lane_count(w), tiles * lane_count(w), sums)
+                p1, p2, p3 = momentum_of_tile(w, p1, p2, p3)
+                if count_fast(w, glide) == 0:
+                    drift_lanes(w, glide)
+                else:
+                    status = drift_with_fast_bodies(w, t, glide, par)
+            if status != 0:
+                return status
+        if t > 0:
+            link_tile(z, t - 1, tiles, par.pair)
+    total[0] += par.total_precision[0] * (p1 * p1 + p2 * p2 + p3 * p3)
+    return 0
