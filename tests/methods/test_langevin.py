@@ -336,6 +336,7 @@ TILTED = ct.FreeBody(ct.Body.from_inertia(1.0, [[1.0, 0.2, 0.0], [0.2, 1.5, 0.1]
         (PENDULUM.system, ct.Langevin(1.0, 1.0), "it needs the view"),
         (ct.Hamiltonian("p**4 + q**2"), ct.Langevin(1.0, 1.0), "quadratic in the momenta"),
         (ct.Hamiltonian("p**2/2 + p + q**2"), ct.Langevin(1.0, 1.0), "linear in them"),
+        (ct.Hamiltonian("p**2/2 + (q - t)**2"), ct.Langevin(1.0, 1.0), "it is driven by the time"),
         (NOT_POSITIVE, ct.Langevin(1.0, 1.0), "does not grow with p2"), (MASSLESS, ct.Langevin(1.0, 1.0), "does not grow with p2"),
         (ct.problems.double_pendulum().system, ct.Langevin(1.0, 1.0), "it needs the view"),
         (SPRING, ct.Langevin(1.0, (1.0, 2.0)), "2 rates are given for 1 coordinates"),

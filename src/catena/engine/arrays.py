@@ -99,6 +99,6 @@ class Arrays:
         timed = self.timed(dt) if self.timed else {}
         return {name: timed.get(name, array) for name, array in self.parameters.items()}
 
-    def fresh(self, dt: float) -> dict[str, Numbers]:
+    def fresh(self, dt: float = 1.0) -> dict[str, Numbers]:
         """All for one more driver with this step: the parameters themselves, and scratch of its own."""
         return {**self.at(dt), **{name: array.copy() for name, array in self.scratch.items()}}

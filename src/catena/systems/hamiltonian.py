@@ -305,6 +305,8 @@ class Hamiltonian(System):
     def inertia(self) -> Inertia:
         if not self.quadratic_kinetic:
             raise no_bath(self, "its kinetic energy is not quadratic in the momenta")
+        if self.driven:
+            raise no_bath(self, "it is driven by the time, which would get noise as well")
         inverse, at_rest = self._velocity_matrix()
         if at_rest.any():
             raise no_bath(self, "it moves without momenta: its kinetic energy has terms that are linear in them")

@@ -72,8 +72,8 @@ class Rotor(Method):
         raise CapabilityError(f"{self} has no form for lanes")
 
     def lane_row(self, moments: Array) -> Array:
-        """The constants for a body with these moments there."""
-        raise NotImplementedError
+        """The constants for a body with these moments there; CapabilityError if there is none."""
+        raise CapabilityError(f"{self} has no form for lanes")
 
     def stepper(self, view: View) -> Stepper:
         kernel = bind(rotate_free_body, {rotate: self.rotor_kernel()})
