@@ -174,6 +174,20 @@ def test_the_tension_of_a_link_is_the_slope_of_its_energy() -> None:
     assert tension[0, 2] > 1.0, "a link that was drawn out pulls"
 
 
+@pytest.mark.parametrize("place", [-1e300, 1e308, 0.0, np.inf, np.nan])
+def test_bodies_that_a_store_puts_anywhere_are_drawn(place: float) -> None:
+    """All in one point, or so far apart that their distances overflow: a page has colours for what can be told, and no traceback."""
+    problem = ct.problems.helix_chain(n=4)
+    position = np.repeat(problem.start.position[None], 3, axis=0)
+    position[1] = place
+    position[2, ::2] = place
+    with np.errstate(all="ignore"):
+        tension, energy = link_forces(
+            problem.system.interactions, position, np.repeat(problem.start.orientation[None], 3, axis=0)
+        )
+    assert np.isfinite(tension[0]).all() and np.isfinite(energy[0]).all()
+
+
 def test_a_chain_in_equilibrium_is_not_under_tension() -> None:
     """The helix is the minimum of the energy of each link. 16 pairs, and tables with steps of 2e-4: 1e-3 allowed."""
     problem = ct.problems.helix_chain(12)

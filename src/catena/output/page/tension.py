@@ -18,6 +18,7 @@ from ...systems.potentials.pair_potentials import Pairwise
 Array = NDArray[np.float64]
 
 NODES = 4096  # of the table of a potential: a hundred times finer than 256 colours can show
+FARTHEST = 1000  # octaves from 1: what a power of two can say
 CLOSEST = 1e-6  # of the largest distance: below it, a potential counts as constant
 MOST_PAIRS = 5e7  # of particles, in all frames: a few seconds
 AT_ONCE = 2**18  # pairs in one array
@@ -100,9 +101,10 @@ def _tables(potential: Pairwise, r: Array, known: Tables) -> tuple[Callable[[Arr
 
     Potentials are evaluated one number at a time; there may be millions here, and they only become colours.
     """
-    high = float(r.max())
-    low = max(float(r.min()), CLOSEST * high)
-    octave = (int(np.floor(np.log2(low))), int(np.ceil(np.log2(high))))
+    seen = r[np.isfinite(r) & (r > 0.0)]  # a store may say that bodies are anywhere
+    high = float(seen.max()) if seen.size else 1.0
+    low = max(float(seen.min()) if seen.size else 1.0, CLOSEST * high)
+    octave = (max(int(np.floor(np.log2(low))), -FARTHEST), min(int(np.ceil(np.log2(high))), FARTHEST))
     if (potential, octave) not in known:
         nodes = np.geomspace(2.0 ** octave[0], 2.0 ** max(octave[1], octave[0] + 1), NODES)
         force, energy = potential.force(nodes), potential.energy(nodes)
