@@ -239,6 +239,6 @@ def stirred_sweep_of_tiles(z, e, push, glide, par, member, step, total, sums):
             if status != 0:
                 return status
         if t > 0:
-            link_tile(z, t - 1, tiles, par.pair)
+            link_tile(z, t - 1, par)
     total[0] += par.total_precision[0] * (p1 * p1 + p2 * p2 + p3 * p3)
     return 0
