@@ -190,8 +190,8 @@ REFUSED = {
         "the local name plug_f hides what f becomes",
     ),
     "a local name that hides math": (
-        "from math import sin\ndef kernel(x, par):\n    math = 1.0\n    return math * sin(x)  # HERE",
-        "the local name math hides what sin becomes",
+        "from math import sqrt\ndef kernel(x, par):\n    math = 1.0\n    return math * sqrt(x)  # HERE",
+        "the local name math hides what sqrt becomes",
     ),
     "a slot that nothing fills": (
         "from catena.kernels.marks import slot\n@slot  # HERE\ndef open_slot(x):\n    pass\ndef kernel(x, par):\n    return open_slot(x)",

@@ -319,10 +319,8 @@ def everything(q, e, y, ey, out, steps):
 def test_kernels_compile_to_the_bits_of_plain_python():
     """All of them through the collector and the strict header of the compiled loop, which allows no allocation."""
     parts = collector.collect(everything, {})
-    text = "\n".join(
-        [headers.CPU, *(f"@_fn\n{part.text}" for part in parts[:-1]), f"@njit(**_strict)\n{parts[-1].text}"]
-    )
-    namespace: dict = {}
+    text = headers.module_text("quaternions", parts, (), header=headers.CPU, entry="@njit(**_strict)")
+    namespace: dict = {"__name__": "quaternions"}
     exec(text, namespace)
 
     def result(function):
@@ -331,4 +329,4 @@ def test_kernels_compile_to_the_bits_of_plain_python():
         function(q, e, y, ey, out, 50)
         return np.concatenate([q, e, y, ey, out])
 
-    np.testing.assert_array_equal(result(namespace[parts[-1].name]), result(everything))
+    np.testing.assert_array_equal(result(namespace["advance"]), result(everything))

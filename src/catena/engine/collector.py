@@ -13,6 +13,7 @@ import inspect
 import itertools
 import linecache
 import math
+import re
 import sys
 import textwrap
 import types
@@ -21,7 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
-from ..kernels.marks import Bound, Filling, Kernel, Record, Slot, Written
+from ..kernels.elementary import FUNCTIONS
+from ..kernels.marks import Bound, Filling, Kernel, Record, Slot, Table, Written
 
 BUILTINS = {"range", "len", "abs", "min", "max", "int", "float", "bool", "divmod"}
 FOREIGN = set(sys.stdlib_module_names) | {"numpy", "scipy", "numba", "sympy"}
@@ -34,6 +36,7 @@ REFUSED = {
     ast.Starred: "a star", ast.List: "a list", ast.Dict: "a dict", ast.Set: "a set", ast.Delete: "del",
     ast.NamedExpr: "a walrus",
 }  # fmt: skip
+OF_MATH = re.compile(r"\bmath\.(\w+)\b")
 
 Fills = dict[Slot, Filling]
 Key = tuple[Filling, frozenset[tuple[object, ...]]]  # a kernel, and what its slots are filled with
@@ -45,7 +48,7 @@ class Part:
     """One function of the generated module, and the kernel that it was made from (the text knows no files and lines)."""
 
     name: str
-    mark: str  # "fn", "apart", "inline" or "within"
+    mark: str  # "fn", "apart", "inline" or "within"; "table" of a constant array
     origin: str
     text: str
     kernel: Kernel | None = field(default=None, compare=False, repr=False)
@@ -104,7 +107,7 @@ class _Collector:
         if mark == "provided":
             return f"_{kernel.__name__}"
         read = _read(kernel)
-        stem = f"{kernel.__module__.split('.', 1)[-1].replace('.', '_').strip('_')}_{kernel.__name__}"
+        stem = stem_of(kernel)
         origin = f"{kernel.__module__}.{kernel.__name__}"
         if mark == "size" and kernel in fills:
             literal = _literal(fills[kernel])
@@ -120,7 +123,7 @@ class _Collector:
         stem = f"{written.origin.split('.', 1)[-1].replace('.', '_')}_{written.name}"
         mark = "inline" if written.inline else "fn"
         origin = f"{written.origin}.{written.name}, written"
-        text = self._rewritten(read, fills) if isinstance(read, _Read) else read
+        text = self._rewritten(read, fills) if isinstance(read, _Read) else OF_MATH.sub(self._named, read)
         return self._name(written, stem, mark, origin, text)
 
     def _rewritten(self, read: _Read, fills: Fills) -> str:
@@ -130,15 +133,16 @@ class _Collector:
             read.texts[found] = read.with_names(dict(zip(read.references, found, strict=True)))
         return read.texts[found]
 
-    def _name(self, kernel: Kernel, stem: str, mark: str, origin: str, text: str) -> str:
-        """The name of a function with this text, a new one unless the same text is there."""
+    def _name(self, kernel: Kernel | None, stem: str, mark: str, origin: str, text: str) -> str:
+        """The name of a function (or table) with this text, a new one unless the same text is there."""
         key = (stem, mark, text)
         if key not in self.names:
             taken = set(self.names.values())  # a kernel may be called foo_2, too
             wanted = itertools.chain([stem], (f"{stem}_{k}" for k in itertools.count(2)))
             name = next(candidate for candidate in wanted if candidate not in taken)
             self.names[key] = name
-            self.parts.append(Part(name, mark, origin, text.replace("def _(", f"def {name}(", 1), kernel))
+            text = f"{name} = {text}" if mark == "table" else text.replace("def _(", f"def {name}(", 1)
+            self.parts.append(Part(name, mark, origin, text, kernel))
         return self.names[key]
 
     def _resolve(self, function: types.FunctionType, node: ast.AST, path: Path, fills: Fills) -> str:
@@ -160,7 +164,9 @@ class _Collector:
             self.used.append((names, attribute, value))
         own_name = getattr(value, "__name__", "")
         if own_name and getattr(math, own_name, None) is value:
-            return f"math.{own_name}"
+            return self._function_of_math(own_name)
+        if isinstance(value, Table):
+            return self._table(dotted, value)
         if getattr(value, "__mark__", None) == "choice":
             value = fills.get(value, value())
             if _literal(value) is None:
@@ -180,6 +186,18 @@ class _Collector:
             "ufunc": "use math",
         }.get(type(value).__name__, "only numbers, tuples of numbers and functions can be used")
         raise _refusal(function, f"{dotted} is a {type(value).__name__}; {hint}", node)
+
+    def _named(self, found: re.Match[str]) -> str:
+        return self._function_of_math(found[1])
+
+    def _function_of_math(self, name: str) -> str:
+        """A function of `math`: one of our own in its place, unless it is exact on every machine."""
+        return self.name_of(FUNCTIONS[name], {}) if name in FUNCTIONS else f"math.{name}"
+
+    def _table(self, dotted: str, values: Table[int] | Table[float]) -> str:
+        """The name of a constant array."""
+        stem = f"table_{dotted.rpartition('.')[2].lower()}"
+        return self._name(None, stem, "table", dotted, f"_table({_literal(values)})")
 
 
 # Reading and rewriting source takes far longer than a look. Whatever is looked up may be replaced, and put back later.
@@ -283,6 +301,11 @@ def _refusal(function: object, wrong: str, node: ast.AST | None = None) -> Input
     line = code.co_firstlineno + (getattr(node, "lineno", 1) - 1)
     name = f"{plain.__module__}.{code.co_qualname}"
     return InputError(f"kernel {name}: {wrong}", where=f"{code.co_filename}:{line}")
+
+
+def stem_of(kernel: Callable[..., object]) -> str:
+    """What the name of a kernel in a generated module begins with; the whole of it unless there are several."""
+    return f"{kernel.__module__.split('.', 1)[-1].replace('.', '_').strip('_')}_{kernel.__name__}"
 
 
 def _plain_function(kernel: object) -> types.FunctionType:

@@ -41,7 +41,8 @@ from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
 _apart = _inline = _fn
 """
-# What kernels on lanes need: functions that always become part of the loop around them, fused multiply-adds, indices without sign.
+# What kernels on lanes and elementary functions need: functions that always become part of the loop around them, fused multiply-adds,
+# the bits of numbers, tables, indices without sign.
 LANES = {
     CPU: """\
 from numba.extending import intrinsic
@@ -56,18 +57,41 @@ def _counted(context, index):
     def emit(context, builder, signature, numbers):
         return numbers[0]
     return types.uint64(types.int64), emit
+@intrinsic
+def _as_integer(context, x):
+    def emit(context, builder, signature, numbers):
+        return builder.bitcast(numbers[0], context.get_value_type(types.int64))
+    return types.int64(types.float64), emit
+@intrinsic
+def _as_double(context, bits):
+    def emit(context, builder, signature, numbers):
+        return builder.bitcast(numbers[0], context.get_value_type(types.float64))
+    return types.float64(types.int64), emit
 _held = namedtuple("_held", ("pair",))
+from numpy import array as _table
 """,
     PYTHON: """\
+from catena.kernels.fused import as_double as _as_double, as_integer as _as_integer
 from catena.kernels.fused import counted as _counted, held as _held, multiply_add as _multiply_add
 _within = _fn
+_table = tuple
 """,
     CUDA: """\
 from numba import config
-if config.ENABLE_CUDASIM:  # whose fma rounds twice
+if config.ENABLE_CUDASIM:  # whose fma rounds twice, and which has no bits of numbers
+    from catena.kernels.fused import as_double as _as_double, as_integer as _as_integer
     from catena.kernels.fused import held as _held, multiply_add as _multiply_add
+    _table = tuple
 else:
+    from numba.cuda import libdevice
+    from numpy import array as _table
     _held = namedtuple("_held", ("pair",))
+    @_fn
+    def _as_integer(x):
+        return libdevice.double_as_longlong(x)
+    @_fn
+    def _as_double(bits):
+        return libdevice.longlong_as_double(bits)
     @_fn
     def _multiply_add(a, b, c):
         return cuda.fma(a, b, c)  # numba knows it by this name only, not by another
@@ -138,7 +162,7 @@ def module_text(
         # what is checked is compiled apart: all in one function takes minutes
         header = base + CHECKS[base] + header.removeprefix(base).replace(INLINED, "")
         parts = [bounds.checked(part, with_ground) for part in parts]
-    if any(part.mark == "within" or "_multiply_add(" in part.text for part in parts):
+    if any(part.mark in ("within", "table") or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))
     if any("_wide_product(" in part.text for part in parts):
         header += next(more for base, more in WIDE.items() if header.startswith(base))
@@ -151,7 +175,8 @@ def module_text(
     lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", {fields})']
     lines += [f"Parameters = Parameters_{unique}"]
     for part in parts[:-1]:
-        lines += ["", f"# {part.origin}", f"@_{part.mark}", part.text]
+        mark = [] if part.mark == "table" else [f"@_{part.mark}"]
+        lines += ["", f"# {part.origin}", *mark, part.text]
     last = parts[-1]
     lines += ["", f"# {last.origin}", entry.replace("Parameters", f"Parameters_{unique}")]
     lines += [last.text.replace(f"def {last.name}(", "def advance(", 1), ""]

@@ -56,14 +56,16 @@ def program_digest(
 
 
 def parts_digest(parts: Sequence[Part]) -> str:
-    """Digest of collected functions, which is that of the last of them: the others are in it where they are called."""
+    """Digest of collected functions and tables, which is that of the last of them: the others are in it where they are called."""
 
     def made() -> str:
         known: dict[str, str] = {}
         for part in parts:
             definition = ast.parse(part.text).body[0]
-            assert isinstance(definition, ast.FunctionDef)
-            known[part.name] = _definition_digest(definition, known)
+            if isinstance(definition, ast.FunctionDef):
+                known[part.name] = _definition_digest(definition, known)
+            else:  # a table, without its name
+                known[part.name] = _sha256(part.text.removeprefix(part.name))
         return known[parts[-1].name]
 
     return remembered("\n".join(part.text for part in parts), made)  # a tenth of a second, for long texts

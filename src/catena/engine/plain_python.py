@@ -7,6 +7,9 @@ import types
 from functools import lru_cache
 from typing import TypeAlias
 
+from ..kernels.elementary import FUNCTIONS
+from .collector import stem_of
+
 MathModule: TypeAlias = types.ModuleType | types.SimpleNamespace  # its functions are called in place of those of `math`
 
 
@@ -14,6 +17,10 @@ def interpreted(text: str, math_module: MathModule = math) -> types.ModuleType:
     """A generated text as a module of plain Python functions, with another `math` if wanted."""
     module = types.ModuleType("catena_interpreted")
     exec(_bytecode(text), module.__dict__)
+    if math_module is not math:
+        # its functions are called in place of our own, too; one that it lacks cannot be called
+        own = {stem_of(kernel): getattr(math_module, name, None) for name, kernel in FUNCTIONS.items()}
+        module.__dict__.update({name: function for name, function in own.items() if name in module.__dict__})
     module.__dict__["math"] = math_module
     return module
 

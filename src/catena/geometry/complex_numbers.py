@@ -3,7 +3,7 @@
 Plain functions that the engine collects.
 """
 
-import math
+from ..kernels import elementary as math
 
 
 def turn(angle):

@@ -4,7 +4,7 @@ Near a separatrix k^2 rounds to 1 and everything is in k'^2, so that no function
 engine collects. Integrals by duplication [carlson1995], functions by the arithmetic-geometric mean [Bulirsch 1965].
 """
 
-import math
+from ..kernels import elementary as math
 
 MOST_DUPLICATIONS = 40
 MOST_LEVELS = 16  # of the arithmetic-geometric mean; 12 for k' = 1e-140

@@ -20,8 +20,7 @@ with x3 = k3 dn, N = c2/k3^2 = 1 - c1 k'^2. Legendre's textbook form has the cha
 for a nearly symmetric body that circulates about an axis of the nearly equal pair.
 """
 
-import math
-
+from ..kernels import elementary as math
 from ..kernels.views import NOT_FINITE, UNRESOLVED
 from . import elliptic
 from .double_double import exact_sum, pair_product, put_product, two_product, two_sum

@@ -14,8 +14,7 @@ same functions of the complementary nome. The spherical pendulum is c = 0. `prep
 the rest. Plain functions that the engine collects.
 """
 
-import math
-
+from ..kernels import elementary as math
 from ..kernels.views import NOT_FINITE, UNRESOLVED
 from . import lagrange_roots
 from .complex_numbers import conjugate_times, difference, direction, scaled, square, times, turn

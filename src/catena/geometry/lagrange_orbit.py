@@ -6,8 +6,7 @@
 Both nomes are at most 0.0432, so nothing above 1e-17 is left out. Plain functions that the engine collects.
 """
 
-import math
-
+from ..kernels import elementary as math
 from ..kernels.marks import Record
 
 # The kinds of motion.

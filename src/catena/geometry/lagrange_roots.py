@@ -9,8 +9,7 @@ almost all digits, and all that follows depends on their difference: so everythi
 the start as it was given, and a difference is never formed of two rounded roots. Plain functions that the engine collects.
 """
 
-import math
-
+from ..kernels import elementary as math
 from ..kernels.marks import Record
 from .double_double import (
     pair_difference,

@@ -5,8 +5,7 @@ what q cannot: it is turned by increments, q += q * (rho - 1), whose rounding er
 no digits, and a long motion keeps its direction [hairer2006, section VIII.5].
 """
 
-import math
-
+from ..kernels import elementary as math
 from ..kernels.marks import within
 from ..kernels.summation import add
 

@@ -6,7 +6,9 @@ width and on every machine, in hardware where there is such an instruction.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from struct import Struct
 from types import SimpleNamespace
 
 from .marks import provided
@@ -21,9 +23,60 @@ def multiply_add(a: float, b: float, c: float) -> float:
     >>> multiply_add(1.0 + 2.0**-52, 1.0 - 2.0**-52, -1.0) == -(2.0**-104)
     True
     """
-    if a == 0.0 or b == 0.0 or not abs(a * b + c) < 1e300:
-        return a * b + c  # signs of zeros, and what is not finite
-    return float(Fraction(a) * Fraction(b) + Fraction(c))
+    product = a * b
+    rough = abs(product + c)
+    if not (1e-120 < abs(a) < 1e120 and 1e-120 < abs(b) < 1e120 and (c == 0.0 or 1e-200 < abs(c) < 1e250)):
+        if a == 0.0 or b == 0.0 or not rough < 1e300:
+            return product + c  # signs of zeros, and what is not finite
+        return float(Fraction(a) * Fraction(b) + Fraction(c))
+    # a b = product + rest and c + rest = u + v, exactly; then product + u = s + t, and t + v, rounded to odd, decides how s is rounded:
+    # S. Boldo and G. Melquiond, IEEE Trans. Comput. 57 (2008) 462, algorithm 5
+    rest = _rest_of_product(a, b, product)
+    u = c + rest
+    w = u - c
+    v = (c - (u - w)) + (rest - w)
+    s = product + u
+    w = s - product
+    t = (product - (s - w)) + (u - w)
+    return s + _sum_to_odd(t, v)
+
+
+SPLITTER = 2.0**27 + 1.0
+
+
+def _rest_of_product(a: float, b: float, product: float) -> float:
+    """a b - product, exactly (Dekker)."""
+    large = SPLITTER * a
+    a1 = large - (large - a)
+    large = SPLITTER * b
+    b1 = large - (large - b)
+    a2, b2 = a - a1, b - b1
+    return ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def _sum_to_odd(a: float, b: float) -> float:
+    """a + b; if that is no double, the neighbour of it whose last bit is 1."""
+    total = a + b
+    w = total - a
+    error = (a - (total - w)) + (b - w)
+    if error == 0.0 or as_integer(total) & 1:
+        return total
+    return math.nextafter(total, math.inf if error > 0.0 else -math.inf)
+
+
+@provided
+def as_integer(x: float) -> int:
+    """The 64 bits of a double as a whole number with sign."""
+    return int(INTEGER.unpack(DOUBLE.pack(x))[0])
+
+
+@provided
+def as_double(bits: int) -> float:
+    """The double with these 64 bits."""
+    return float(DOUBLE.unpack(INTEGER.pack(bits))[0])
+
+
+INTEGER, DOUBLE = Struct("<q"), Struct("<d")
 
 
 @provided

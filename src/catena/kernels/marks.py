@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Number = TypeVar("Number", int, float)
 Slot: TypeAlias = Callable[..., object]  # what is filled: a slot, or a size
 Kernel: TypeAlias = "Callable[..., object] | Bound | Written"
 Filling: TypeAlias = "Kernel | int"  # an int is that of a size
@@ -104,6 +105,15 @@ class Record(metaclass=_Fixed):
             setattr(cls, name, place)
             place += width
         cls.WIDTH = place
+
+
+class Table(tuple[Number, ...]):
+    """Numbers, or whole numbers, that kernels look up by an index computed on the way; a constant array of the compiled code.
+
+    The index must be from 0 to the length, exclusive: nobody asks.
+    """
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..expressions import parse
 from ..expressions.terms import evaluated
 from ..expressions.values import first_undefined
-from ..kernels import views
+from ..kernels import elementary, views
 from ..kernels.marks import Filling, Kernel, Numbers, Slot, Written
 from ..kernels.summation import add
 from ..kernels.views import Flag, Inertia, View, dimension, momentum_rate, velocity
@@ -388,7 +388,7 @@ class Hamiltonian(System):
         return Written(name, text, __name__, tuple((word, use) for word, use in uses.items() if word in called))
 
     def _interpreted(self, name: str) -> FunctionType:
-        namespace: dict[str, object] = {"math": math, **dict(SPLINES)}
+        namespace: dict[str, object] = {"math": elementary, **dict(SPLINES)}
         for part, text in self._derived.kernels.items():
             if part == name or part.startswith(f"{name}_"):
                 exec(text, namespace)

@@ -11,13 +11,12 @@ both ends, the energy is kept exactly; so are Q l and k without moments. lambda 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ...geometry.quaternion import cayley, hold_length, to_body, turn_right
 from ...geometry.vectors import ZERO, cross, diagonal_times, dot, largest, load3, scaled, store3, subtract
 from ...geometry.vectors import add as sum3
+from ...kernels import elementary as math
 from ...kernels.marks import bind, size
 from ...kernels.summation import add
 from ...kernels.views import NOT_CONVERGED, Flag, View

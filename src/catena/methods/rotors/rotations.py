@@ -5,7 +5,6 @@ T = y1^2/(2 I1) + y2^2/(2 I2) + y3^2/(2 I3). Each part turns the body about a fi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ import numpy as np
 from ...errors import CapabilityError
 from ...geometry.inertia import EQUAL_MOMENTS
 from ...geometry.quaternion import cosine_less_one, exponential, hold_length, turn_about_axis
+from ...kernels import elementary as math
 from ...kernels.marks import Kernel, bind
 from ...kernels.summation import add
 from ...kernels.views import Flag, View

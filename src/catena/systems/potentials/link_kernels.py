@@ -6,7 +6,7 @@ M = Q^T V_Q that is c = (M23 - M32, M31 - M13, M12 - M21).
 
 from __future__ import annotations
 
-import math
+from ...kernels import elementary as math
 
 
 def bend_twist_energy(d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, at, par):

@@ -6,7 +6,7 @@ With V' and V'' by r, dA/ds = -(V'' + A)/(2 s).
 
 from __future__ import annotations
 
-import math
+from ...kernels import elementary as math
 
 
 def lennard_jones_energy(s, at, par):

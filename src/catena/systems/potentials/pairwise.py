@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, nearest
+from ...kernels import elementary
 from ...kernels.marks import Filling, Kernel, Written
 from ...registry import Registry
 from ...text.plain import Json
@@ -224,7 +225,7 @@ class PotentialSum(Pairwise):
         return functools.reduce(operator.add, map(made_from, terms))
 
 
-def interpreted(kernel: Filling, functions: ModuleType = math) -> FunctionType:
+def interpreted(kernel: Filling, functions: ModuleType = elementary) -> FunctionType:
     """A kernel as a plain Python function: the text of a written one run as it stands.
 
     With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last place.
@@ -237,7 +238,7 @@ def interpreted(kernel: Filling, functions: ModuleType = math) -> FunctionType:
         assert isinstance(made, FunctionType)
         return made
     assert isinstance(kernel, FunctionType)
-    if functions is math:
+    if functions is elementary:
         return kernel
     known = kernel.__globals__
     called = [name for name in kernel.__code__.co_names if isinstance(known.get(name), FunctionType)]

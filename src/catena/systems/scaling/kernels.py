@@ -10,10 +10,9 @@ where forces f at points rho give F = sum f, M = sum rho x R^T f, c = sum rho.R^
 
 from __future__ import annotations
 
-import math
-
 from ...geometry.free_rotation import evaluate, prepare
 from ...geometry.quaternion import multiply_right, to_body, to_space
+from ...kernels import elementary as math
 from ...kernels.marks import size
 from ...kernels.views import NOT_FINITE
 

@@ -1,8 +1,7 @@
 """Torsions of hinges in the increments of joints: a part of `recursion`."""
 
-import math
-
 from ....geometry.vectors import ZERO, add, cross, dot, load3, scaled, subtract
+from ....kernels import elementary as math
 from ....kernels.marks import slot
 from ..layout import Joint, Link, Sweep
 from .blocks import torsion_mean

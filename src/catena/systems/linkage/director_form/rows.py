@@ -15,8 +15,6 @@ ds = Abar.dB + Bbar.dA, where sbar is the mean of the end values of s [gonzalez1
 A pair of bodies at one node is a `Pair`.
 """
 
-import math
-
 from ....geometry.vectors import (
     ZERO,
     add,
@@ -34,6 +32,7 @@ from ....geometry.vectors import (
     times,
     transposed_times,
 )
+from ....kernels import elementary as math
 from ....kernels.marks import within
 from ..joints import PLANE, POINT, SCREW
 from ..layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench

@@ -18,10 +18,9 @@ numbers without unit; par.tree_chart = [rank, rows kept, rates solved for]. Scra
 
 from __future__ import annotations
 
-import math
-
 from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import along_axis, dot, load3, sum_from
+from ....kernels import elementary as math
 from ....kernels.marks import Record
 from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step

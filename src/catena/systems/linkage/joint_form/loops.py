@@ -10,9 +10,8 @@ par.tree_applied[i] (forces on the nodes).
 
 from __future__ import annotations
 
-import math
-
 from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
+from ....kernels import elementary as math
 from ....kernels.marks import Record
 from ..joints import DOT, PLANE, POINT, SCREW
 from .kernels import respond

@@ -7,8 +7,6 @@ par.tree_nodes has a row of scratch for each node, the ground first.
 
 from __future__ import annotations
 
-import math
-
 from ....geometry.quaternion import load4, normalised_rotation, product, store4, with_vector
 from ....geometry.vectors import (
     ZERO,
@@ -25,6 +23,7 @@ from ....geometry.vectors import (
     times,
     unit,
 )  # fmt: skip
+from ....kernels import elementary as math
 from ....kernels.marks import Record, within
 
 SINGLE = 0

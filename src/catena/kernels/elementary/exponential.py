@@ -1,0 +1,58 @@
+"""exp."""
+
+import math
+
+from ..fused import as_double, as_integer, counted, multiply_add
+from . import coefficients as c
+from .polynomials import four
+
+SHIFT = 1.5 * 2.0**52  # added to a number, it leaves a whole one in the last bits
+SHIFT_BITS = as_integer(SHIFT)
+PLAIN = 700.0  # exp of what is smaller is neither near infinity nor near the smallest number
+
+
+def power_of_e(x, rest):
+    """exp(x + rest) = a (1 + change) 2^k, a in [1, 2), change small; |x| < 2^30, rest small beside it.
+
+    x = (64 k + j) log(2)/64 + r, and exp(r) = 1 + r + r^2 (...).
+    """
+    shifted = multiply_add(x, c.EXP_STEPS, SHIFT)
+    steps = shifted - SHIFT
+    whole = as_integer(shifted) - SHIFT_BITS
+    r = multiply_add(-steps, c.EXP_STEP_1, x) + multiply_add(-steps, c.EXP_STEP_2, rest)
+    j = counted(whole & 63)
+    r2 = r * r
+    tail = four(r, r2, c.EXP_0, c.EXP_1, c.EXP_2, c.EXP_3)
+    return c.EXP_FIRST[j], multiply_add(r2, tail, r + c.EXP_SECOND[j]), whole >> 6
+
+
+def times_two_to(a, k):
+    """a 2^k, 1 <= a < 2, -1022 <= k <= 1023."""
+    return as_double(as_integer(a) + (k << 52))
+
+
+def scaled(x, k):
+    """x 2^k, rounded once, though 2^k be no number: -2044 <= k <= 2046."""
+    half = k >> 1
+    return x * times_two_to(1.0, half) * times_two_to(1.0, k - half)
+
+
+def exp(x):
+    """e^x."""
+    if abs(x) < PLAIN:
+        a, change, k = power_of_e(x, 0.0)
+        scale = times_two_to(a, k)
+        return multiply_add(scale, change, scale)
+    return extreme_exp(x)
+
+
+def extreme_exp(x):
+    """e^x where it is very large, very small, or nothing."""
+    if x > 710.0:
+        return math.inf
+    if x < -746.0:
+        return 0.0
+    if x != x:
+        return x
+    a, change, k = power_of_e(x, 0.0)
+    return scaled(multiply_add(a, change, a), k)

@@ -1,0 +1,78 @@
+"""sin, cos, tan."""
+
+from ..fused import as_integer, multiply_add
+from . import coefficients as c
+from .exponential import SHIFT, SHIFT_BITS
+from .huge_angles import remainder_of_huge
+from .polynomials import four
+
+NEAR = 2.0**30  # beyond it three parts of pi/2 are too few
+
+
+def quadrant(x):
+    """x = n pi/2 + r + rest: n modulo 4, r, rest; |r| is not above pi/4 by more than a rounding error."""
+    if not abs(x) < NEAR:
+        return remainder_of_huge(x)
+    shifted = multiply_add(x, c.TWO_OVER_PI, SHIFT)
+    n = shifted - SHIFT
+    exact = multiply_add(-n, c.HALF_PI_1, x)  # the difference of multiples of 2^-53 is one, and below 1
+    second = n * c.HALF_PI_2
+    r = exact - second
+    rest = ((exact - r) - second) + multiply_add(-n, c.HALF_PI_3, multiply_add(-n, c.HALF_PI_2, second))
+    return (as_integer(shifted) - SHIFT_BITS) & 3, r, rest
+
+
+def small_sine(r, rest):
+    """What sin(r + rest) is more than r."""
+    z = r * r
+    z2 = z * z
+    high = multiply_add(z2, c.SIN_6, multiply_add(z, c.SIN_5, c.SIN_4))
+    tail = multiply_add(z2 * z2, high, four(z, z2, c.SIN_0, c.SIN_1, c.SIN_2, c.SIN_3))
+    return multiply_add(z * r, tail, multiply_add(-0.5 * z, rest, rest))
+
+
+def small_cosine(r, rest):
+    """cos(r + rest) as a sum: 1 - z/2, and what remains."""
+    z = r * r
+    z2 = z * z
+    half = 0.5 * z
+    first = 1.0 - half
+    high = multiply_add(z2, c.COS_6, multiply_add(z, c.COS_5, c.COS_4))
+    tail = multiply_add(z2 * z2, high, four(z, z2, c.COS_0, c.COS_1, c.COS_2, c.COS_3))
+    return first, ((1.0 - first) - half) + multiply_add(z2, tail, multiply_add(-r, rest, -0.5 * multiply_add(r, r, -z)))
+
+
+def sin(x):
+    """The sine."""
+    n, r, rest = quadrant(x)
+    first, second = small_cosine(r, rest)
+    # both are computed: nobody foretells the quadrant
+    value = first + second if n & 1 else r + small_sine(r, rest)
+    return (-value if n & 2 else value) if x != 0.0 else x
+
+
+def cos(x):
+    """The cosine."""
+    n, r, rest = quadrant(x)
+    first, second = small_cosine(r, rest)
+    value = r + small_sine(r, rest) if n & 1 else first + second
+    return -value if (n + 1) & 2 else value
+
+
+def tan(x):
+    """The tangent: a quotient of two sums."""
+    n, r, rest = quadrant(x)
+    more = small_sine(r, rest)
+    first, second = small_cosine(r, rest)
+    sine = r + more
+    more = (r - sine) + more
+    cosine = first + second
+    second = (first - cosine) + second
+    if n & 1:
+        over, over_rest, under, under_rest = -cosine, -second, sine, more
+    else:
+        over, over_rest, under, under_rest = sine, more, cosine, second
+    inverse = 1.0 / under
+    quotient = over * inverse
+    left = multiply_add(-quotient, under, over) + multiply_add(-quotient, under_rest, over_rest)
+    return multiply_add(left, inverse, quotient) if x != 0.0 else x
