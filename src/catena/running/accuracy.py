@@ -120,23 +120,7 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
             f"{plan.method} draws random numbers: with another step the path is another one, not a better one", where="error",
             do="compare averages of ensembles with dt and dt/2",
         )  # fmt: skip
-    steps = run.steps
-    if t_end is not None:
-        if not isinstance(t_end, (int, float)) or not plan.t0 < t_end < inf:
-            raise InputError(f"t_end = {t_end!r}", where="error.t_end", do=f"give a time after the start, {plan.t0:g}")
-        steps = int((t_end - plan.t0) / plan.dt * (1.0 + 1e-9))
-    if steps > run.steps:
-        raise InputError(
-            f"t_end = {t_end:g} is beyond the end of the run, {float(plan.times(run.steps)):g}", where="error.t_end",
-            do="leave it out, or continue the run first",
-        )  # fmt: skip
-    samples = steps // every
-    if samples < 2:
-        raise InputError(
-            f"there are {samples} samples after the start",
-            where="error",
-            do="look at a longer part, or sample more often",
-        )
+    samples = _samples_until(run, t_end)
     names = [field.name for field in plan.system.fields]
     here = {name: np.asarray(run._samples()[name][: samples + 1]) for name in names}
     fine = _again(plan, plan.dt / 2, 2 * every, 2 * samples * every)
@@ -160,6 +144,28 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
         unit = "rad" if name == "orientation" else ""
         rows.append(FieldError(name, factor * float(d[-1]), factor * float(d.max()), unit))
     return PathError(tuple(rows), float(plan.times(samples * every)), regime, order, measured)
+
+
+def _samples_until(run: Run, t_end: float | None) -> int:
+    """How many samples after the start are looked at."""
+    plan, steps = run.plan, run.steps
+    if t_end is not None:
+        if not isinstance(t_end, (int, float)) or not plan.t0 < t_end < inf:
+            raise InputError(f"t_end = {t_end!r}", where="error.t_end", do=f"give a time after the start, {plan.t0:g}")
+        steps = int((t_end - plan.t0) / plan.dt * (1.0 + 1e-9))
+    if steps > run.steps:
+        raise InputError(
+            f"t_end = {t_end:g} is beyond the end of the run, {float(plan.times(run.steps)):g}", where="error.t_end",
+            do="leave it out, or continue the run first",
+        )  # fmt: skip
+    samples = steps // plan.every
+    if samples < 2:
+        raise InputError(
+            f"there are {samples} samples after the start",
+            where="error",
+            do="look at a longer part, or sample more often",
+        )
+    return samples
 
 
 def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | None:

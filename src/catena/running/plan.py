@@ -183,13 +183,7 @@ def make_plan(
             f"start = {start!r} is not a state", where="simulate.start", do="make one with system.start(...)"
         )
     start = checked_start(system, start)
-    watched = (("sections", sections, Section), ("events", events, Event))
-    for name, given_ones, kind_of_it in watched:
-        if not isinstance(given_ones, Sequence) or not all(isinstance(one, kind_of_it) for one in given_ones):
-            raise InputError(
-                f"{name} = {given_ones!r}", where=f"simulate.{name}",
-                do=f'give a list, such as [ct.{kind_of_it.__name__}("name", "q")]',
-            )  # fmt: skip
+    _check_watched(sections, events)
     if method is None:
         kind, arguments = system.default_method
         method = method_from({"kind": kind, **arguments})
@@ -216,6 +210,18 @@ def make_plan(
     require_within_tables(plan, count)
     _check_stability(plan)
     return plan, count
+
+
+def _check_watched(sections: Sequence[Section], events: Sequence[Event]) -> None:
+    """Refuse what is no list of sections, or of events."""
+    watched = (("sections", sections, Section), ("events", events, Event))
+    for name, given, kind in watched:
+        if not isinstance(given, Sequence) or not all(isinstance(one, kind) for one in given):
+            raise InputError(
+                f"{name} = {given!r}",
+                where=f"simulate.{name}",
+                do=f'give a list, such as [ct.{kind.__name__}("name", "q")]',
+            )
 
 
 def require_within_tables(plan: Plan, steps: int) -> None:
