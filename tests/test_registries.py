@@ -22,6 +22,7 @@ from catena.systems.base import SYSTEMS, system_from
 from catena.systems.linkage.joint_forces import FORCES
 from catena.systems.linkage.joints import JOINTS
 from catena.systems.potentials.pairwise import POTENTIALS
+from processes import run_python
 
 REGISTRIES: dict[str, Registry[Any]] = {
     registry.group.removeprefix("catena."): registry for registry in (SYSTEMS, METHODS, POTENTIALS, JOINTS, FORCES)
@@ -266,3 +267,13 @@ def test_a_potential_a_joint_and_a_force_of_other_packages_stand_in_cases(instal
         for one in (named, plain)
     ]
     assert ends[0].tobytes() == ends[1].tobytes()
+
+
+def test_the_order_of_methods_does_not_depend_on_what_was_imported_first() -> None:
+    """Lists in messages and tables are the same whatever a script used before."""
+    asked = "from catena.methods.base import registered; print([kind.name for kind in registered()])"
+    first, *others = (
+        run_python(f"{before}; {asked}")[0]
+        for before in ("pass", "import catena; catena.RK4", "import catena.methods.conserving.rattle")
+    )
+    assert all(other == first for other in others)

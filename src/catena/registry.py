@@ -63,7 +63,7 @@ class Registry(Generic[Kind]):
         """The kind of this name."""
         self._load()
         if not isinstance(name, str) or name not in self._kinds:
-            known = list(self._kinds)
+            known = self.names()
             raise InputError(
                 f"there is no {self.what} {name!r}{nearest(str(name), known)}", where=f"{self.what}.kind",
                 do=self._do or f"choose one of {', '.join(known)}",
@@ -71,9 +71,9 @@ class Registry(Generic[Kind]):
         return self._kinds[name]
 
     def __iter__(self) -> Iterator[Kind]:
-        """All kinds, in the order of registration; those of installed packages last."""
+        """All kinds, those of installed packages last. The order does not depend on what was imported first."""
         self._load()
-        return iter(tuple(self._kinds.values()))
+        return iter(sorted(self._kinds.values(), key=self._place))
 
     def __contains__(self, name: object) -> bool:
         self._load()
@@ -86,6 +86,11 @@ class Registry(Generic[Kind]):
     def of_others(self) -> list[Kind]:
         """Those that are not part of catena."""
         return [kind for kind in self if not self._is_own(kind)]
+
+    def _place(self, kind: type[Any]) -> tuple[bool, str, str]:
+        """By module, whatever room it is in; kinds of one module, and those of others, as they were registered."""
+        module = kind.__module__
+        return (False, module.rpartition(".")[2], module) if self._is_own(kind) else (True, "", "")
 
     def _is_own(self, kind: type[Any]) -> bool:
         return kind.__module__.startswith(f"{__package__}.")
@@ -113,7 +118,7 @@ class Registry(Generic[Kind]):
         try:
             inner = getattr(importlib.import_module(self._home), "__path__", ())  # a single module has none
             found = [module.name for module in walk_packages(inner, f"{self._home}.")]
-            for module in sorted(found, key=lambda name: name.rpartition(".")[2]):  # whatever room it is in
+            for module in found:
                 importlib.import_module(module)
         finally:
             self._loading_own = False
