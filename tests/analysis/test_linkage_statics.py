@@ -517,3 +517,32 @@ def test_large_linkages_compile_and_agree(monkeypatch):
     plain = linkage.normal_modes().omega
     monkeypatch.setattr(module, "PLAIN", 0)
     assert (linkage.normal_modes().omega == plain).all()
+
+
+# On a page -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["helix", "four_bar"])
+def test_a_mode_oscillates_on_a_page(name, tmp_path):
+    """Frames begin at the equilibrium, go as far to both sides, and come back; no joint of a loop comes apart on the way."""
+    if name == "helix":
+        helix = ct.problems.helix_chain(5, amp=0.0)
+        modes: ct.Modes = helix.system.normal_modes(helix.start)
+    else:
+        bars = ct.problems.four_bar()
+        modes = bars.system.normal_modes(bars.system.equilibrium(bars.start))
+    size = modes.visible_amplitude(0)
+    position, orientation = modes.displaced(0, size * np.array([0.0, 1.0, -1.0, 1e-5]))
+    assert np.abs(position[0] - modes.state.position).max() < 1e-14
+    moved = np.linalg.norm(position[1:3] - position[0], axis=2).max(axis=1)
+    assert moved[0] == pytest.approx(moved[1], rel=0.2)
+    along = modes.displacement(0).position
+    assert np.abs((position[3] - position[0]) / (1e-5 * size) - along).max() < 1e-3 * np.abs(along).max()
+    if isinstance(modes.system, ct.Linkage):
+        modes.system.start(position[1], orientation[1])  # which refuses what does not fit
+    page = modes.view(tmp_path / "mode.html", mode=0)
+    text = (tmp_path / "mode.html").read_text(encoding="utf-8")
+    assert text == page.html and f"Mode 0: omega = {modes.omega[0]:.10g}" in text and "Frequencies" in text
+    for mode in (-1, len(modes.omega), 0.5, True):
+        with pytest.raises(ct.InputError, match="there is no mode"):
+            modes.view(mode=mode)

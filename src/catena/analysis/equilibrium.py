@@ -83,27 +83,36 @@ class Equilibrium:
 
         return None if self.converged else limit_of_load(self.chain, self.forces, self.start)
 
-    def __repr__(self) -> str:
-        lines = report(self)
+    def report(self) -> list[tuple[str, str]]:
+        """What is said of it: names and values."""
+        rows = common_report(self)
         if self.soft:
-            lines.append(
-                f"  soft      links {', '.join(map(str, self.soft[:12]))}{' ...' if len(self.soft) > 12 else ''}"
-            )
-        return "\n".join(lines)
+            shown = ", ".join(map(str, self.soft[:12])) + (" ..." if len(self.soft) > 12 else "")
+            rows.append(("soft", f"links {shown}"))
+        return rows
+
+    def __repr__(self) -> str:
+        return in_lines(self.report())
 
 
-def report(found: Equilibrium | LinkageEquilibrium) -> list[str]:
-    """What is said of every equilibrium, line by line."""
-    lines = [
-        f"Equilibrium: {found.status} after {found.iterations} iterations",
-        f"  energy    {found.energy:.15g}",
-        f"  residual  {found.residual:.2g} (asked for {found.tol:.2g})",
-        f"  lowest    omega^2 = {found.lowest:.10g}; {found.negative} negative, {found.flat} that cost nothing",
-        f"  moved     {found.moved:.6g}",
+def common_report(found: Equilibrium | LinkageEquilibrium) -> list[tuple[str, str]]:
+    """What is said of every equilibrium."""
+    rows = [
+        ("status", f"{found.status} after {found.iterations} iterations"),
+        ("energy", f"{found.energy:.15g}"),
+        ("residual", f"{found.residual:.2g} (asked for {found.tol:.2g})"),
+        ("lowest", f"omega^2 = {found.lowest:.10g}; {found.negative} negative, {found.flat} that cost nothing"),
+        ("moved", f"{found.moved:.6g}"),
     ]
     if found.saddles:
-        lines.append(f"  left      unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in found.saddles)}")
-    return lines
+        rows.append(("left", f"unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in found.saddles)}"))
+    return rows
+
+
+def in_lines(rows: list[tuple[str, str]]) -> str:
+    """A report as text, the status in its first line."""
+    (_, status), *rest = rows
+    return "\n".join([f"Equilibrium: {status}", *(f"  {name:9} {value}" for name, value in rest)])
 
 
 def find_equilibrium(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -26,6 +27,8 @@ from .static_problem import Balance, StaticProblem, load_array, masked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..output.page.page import Page
 
 Array = NDArray[np.float64]
 
@@ -84,6 +87,21 @@ class EquilibriumPath:
         from ..output.static_plots import draw_path
 
         return draw_path(self, ax)
+
+    def view(self, path: str | Path | None = None, *, title: str | None = None) -> Page:
+        """A page that goes through the equilibria, for a browser or a notebook.
+
+        Parameters
+        ----------
+        path : HTML file to write; None: only the page is returned, which a notebook shows
+        title : heading
+        """
+        from ..output.page.pose_pages import path_page
+
+        page = path_page(self, title)
+        if path is not None:
+            page.save(path)
+        return page
 
     def __repr__(self) -> str:
         ends = f"load {self.load[0]:.6g} .. {self.load[-1]:.6g}, extension {self.extension[0]:.6g} .. {self.extension[-1]:.6g}"

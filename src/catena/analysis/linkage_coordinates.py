@@ -72,10 +72,10 @@ def describe_motion(y: Array, names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
 
 
-def listed(motions: Sequence[str], label: str) -> list[str]:
-    """Lines of a report that name motions, the first of them with a label in front."""
+def listed(motions: Sequence[str], name: str) -> list[tuple[str, str]]:
+    """Rows of a report that name motions; the first of them has the name of the row."""
     shown = [*motions[:SHOWN], *([f"and {len(motions) - SHOWN} more"] if len(motions) > SHOWN else [])]
-    return [f"{label if k == 0 else ' ' * len(label)}{motion}" for k, motion in enumerate(shown)]
+    return [(name if k == 0 else "", motion) for k, motion in enumerate(shown)]
 
 
 def simplest(space: Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..systems.base import State
 from ..systems.linkage.linkage import Linkage
 from ..systems.potentials.pairwise import checked
-from .equilibrium import Status, report
+from .equilibrium import Status, common_report, in_lines
 from .linkage_coordinates import describe_motion, listed, simplest
 from .linkage_loads import refuse_fall, with_load
 from .linkage_problem import LinkageBalance, LinkageProblem
@@ -70,8 +70,12 @@ class LinkageEquilibrium:
         """Whether this is a stable equilibrium."""
         return self.status == "converged"
 
+    def report(self) -> list[tuple[str, str]]:
+        """What is said of it: names and values."""
+        return [*common_report(self), *listed(self.flat_motions, "flat")]
+
     def __repr__(self) -> str:
-        return "\n".join([*report(self), *listed(self.flat_motions, "  flat      ")])
+        return in_lines(self.report())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
@@ -49,9 +49,26 @@ class LinkageModes(Modes):
     joint_vectors: Array = field(repr=False)
     zero_motions: tuple[str, ...] = field(repr=False)
     damping: Array = field(repr=False)
+    problem: LinkageProblem = field(repr=False)
+    balance: LinkageBalance = field(repr=False)
+
+    def displaced(self, mode: int, amplitudes: ArrayLike) -> tuple[Array, Array]:
+        """Positions (m, n, 3) and orientations (m, n, 4) of the bodies, displaced by amplitudes (m,) along a mode; no joint comes apart."""
+        y = self.joint_vectors[mode][self.balance.free]
+        states = []
+        for size in np.asarray(amplitudes, dtype=float):
+            z = self.problem.moved(self.balance, size * y)
+            if z is None:
+                raise InputError(
+                    f"the loops cannot be closed at the amplitude {size:.3g}",
+                    where="displaced.amplitudes",
+                    do="give smaller ones",
+                )
+            states.append(self.problem.state(z))
+        return np.array([state.position for state in states]), np.array([state.orientation for state in states])
 
     def __repr__(self) -> str:
-        lines = [super().__repr__(), *listed(self.zero_motions, "  free    ")]
+        lines = [super().__repr__(), *(f"  {name:7} {motion}" for name, motion in listed(self.zero_motions, "free"))]
         if self.damping.any():
             lines.append(
                 f"  damping up to {self.damping.max():.3g} of the critical one, left out of the frequencies: see linearise(state).eigenvalues()"
@@ -104,5 +121,5 @@ def _modes(problem: LinkageProblem, balance: LinkageBalance, stable: LinkageStab
     motions = flat_motions(problem, balance, stable)
     return LinkageModes(
         problem.linkage, state, omega, given, len(motions), "dense", 0.5 * stable.noise[kept] / np.abs(values) / ROUND_OFFS,
-        tuple(coordinate.name for coordinate in problem.coordinates), whole, motions, taken,
+        tuple(coordinate.name for coordinate in problem.coordinates), whole, motions, taken, problem, balance,
     )  # fmt: skip

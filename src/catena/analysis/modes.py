@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..systems.base import State
 from ..systems.chain import block_band
 from ..systems.chain.chain import Chain
 from ..systems.numbers import finite_numbers
+from ..systems.potentials.pairwise import checked
 from .compliance import Assembled, Compliance, Sweep
 from .equilibrium import Equilibrium, find_equilibrium
 from .poses import Poses
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+    from ..output.page.page import Page
     from ..output.style import Panels
     from ..running.runs import Run
     from ..systems.linkage.linkage import Linkage
@@ -38,6 +41,8 @@ Array = NDArray[np.float64]
 
 DENSE = 1500  # coordinates up to which all modes are computed
 USUAL = 20  # modes of a longer chain
+VISIBLE = 0.1  # of the size of all: a displacement that is well seen
+TURNED = 0.3  # between neighbours, in radians
 NOT_AT_REST = 1e-7  # of stiffness times length: forces beyond which frequencies mean nothing
 
 
@@ -124,6 +129,61 @@ class Modes:
         values = 0.5 * (rate**2 + np.sign(self.omega) * self.omega**2 * place**2)
         coords = {"time": run.data.time.values, "mode": np.arange(len(self.omega)), "omega": ("mode", self.omega)}
         return xarray.DataArray(values, coords, ("time", "mode"), "mode_energy", {"long_name": "energy of a mode"})
+
+    def displaced(self, mode: int, amplitudes: ArrayLike) -> tuple[Array, Array]:
+        """Positions (m, n, 3) and orientations (m, n, 4) of the bodies, displaced by amplitudes (m,) along a mode.
+
+        Links of an open chain are strained, so that a large amplitude bends them and does not draw them out.
+        """
+        assert isinstance(self.system, Chain)
+        poses, frames = Poses.of_state(self.system, self.state), self.system.alike.each(lambda body: body.frame_matrix)
+        parts = [np.einsum("nji,nj->ni", frames, part) for part in np.split(self.vectors[mode], 2, axis=1)]
+        xi, left, right = np.concatenate(parts, axis=1), self.system.left.moves, self.system.right.moves
+        open_ended = (left or right) and not getattr(self.system, "closed", False)
+        made = [
+            poses.strained(size * xi, root=-1 if left and not right else 0)
+            if open_ended
+            else poses.displaced(size * xi)
+            for size in np.asarray(amplitudes, dtype=float)
+        ]
+        states = [one.state(self.system) for one in made]
+        return np.array([state.position for state in states]), np.array([state.orientation for state in states])
+
+    def visible_amplitude(self, mode: int) -> float:
+        """An amplitude that is well seen: a tenth of the size of all in displacement, or a third of a radian between neighbours."""
+        moved = self.displacement(mode)
+        extent = float(np.ptp(self.state.position, axis=0).max()) or 1.0
+        apart = np.diff(np.concatenate([np.zeros((1, 3)), moved.turn]), axis=0)
+        sizes = [
+            np.linalg.norm(moved.position, axis=1).max() / (VISIBLE * extent),
+            np.linalg.norm(apart, axis=1).max() / TURNED,
+        ]
+        return float(1.0 / (max(sizes) or 1.0))
+
+    def view(
+        self, path: str | Path | None = None, *, mode: int = 0, amplitude: float | None = None, title: str | None = None
+    ) -> Page:
+        """A page in which a mode oscillates, for a browser or a notebook.
+
+        Parameters
+        ----------
+        path : HTML file to write; None: only the page is returned, which a notebook shows
+        mode : which one, from 0
+        amplitude : of the modal displacement; None: as much as is well seen
+        title : heading; by default the mode with its frequency
+        """
+        from ..output.page.pose_pages import mode_page
+
+        if isinstance(mode, bool) or not isinstance(mode, (int, np.integer)) or not 0 <= mode < len(self.omega):
+            raise InputError(
+                f"there is no mode {mode!r}", where="Modes.view.mode", do=f"choose from 0 to {len(self.omega) - 1}"
+            )
+        if amplitude is not None:
+            amplitude = checked(amplitude, "Modes.view.amplitude", above=0.0)
+        page = mode_page(self, int(mode), amplitude, title)
+        if path is not None:
+            page.save(path)
+        return page
 
     def plot(self, modes: Sequence[int] = (0, 1, 2, 3), ax: Sequence[Axes] | None = None) -> Panels:
         """All frequencies, and how far the bodies move and turn in some modes."""

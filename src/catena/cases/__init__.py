@@ -5,8 +5,18 @@
 """
 
 from .mistakes import CaseError, Mistake
-from .reading import Case, read_case
+from .reading import Case, read_case, read_system
 from .tables import case_schema
 from .templates import default_case, template, template_names
 
-__all__ = ["Case", "CaseError", "Mistake", "case_schema", "default_case", "read_case", "template", "template_names"]
+__all__ = [
+    "Case",
+    "CaseError",
+    "Mistake",
+    "case_schema",
+    "default_case",
+    "read_case",
+    "read_system",
+    "template",
+    "template_names",
+]

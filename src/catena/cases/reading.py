@@ -63,6 +63,24 @@ def read_case(file: str | FilePath | None, *, text: str = "", label: str = "", o
     return _Reading(source).case()
 
 
+def read_system(file: str | FilePath, *, overrides: Sequence[str] = ()) -> tuple[System, State | None]:
+    """The system of a case, and its start if there is one: what statics needs. Other tables are checked, and may be missing.
+
+    Raises
+    ------
+    CaseError : with every mistake that can be told
+    """
+    reading = _Reading(Source.read(file, overrides), optional=True)
+    tables = reading.tables()
+    if tables.system is None and not reading.mistakes:
+        reading.mistakes.append(reading.source.mistake((), "the case has no [system]", "add it; catena new shows how"))
+    system = reading.system(tables.system) if isinstance(tables.system, SystemTable) else None
+    start = reading.start(tables.start, system)
+    if reading.mistakes or system is None:
+        raise CaseError(reading.mistakes)
+    return system, start
+
+
 class _Tables(NamedTuple):
     """The tables of a case; None for those that do not fit."""
 
@@ -82,8 +100,8 @@ class _Tables(NamedTuple):
 class _Reading:
     """Collects mistakes on the way from tables to objects; what does not need what failed is still checked."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, source: Source, *, optional: bool = False) -> None:
+        self.source, self.optional = source, optional  # whether any table may be missing
         self.mistakes: list[Mistake] = []
         self.pairing: Pairing | None = None  # held until the plan asks for it
         self.misspelt: set[str | int] = set()  # tables with unknown keys: what they seem to lack may be among these
@@ -97,7 +115,7 @@ class _Reading:
     def tables(self) -> _Tables:
         """The tables that fit their models, None in place of those that do not; unknown keys are reported and left out."""
         kind = self.kind()
-        model, data = case_table(kind), self.source.data
+        model, data = case_table(kind, optional=self.optional), self.source.data
         try:
             return _Tables.of(model.model_validate(data))
         except ValidationError as error:
@@ -134,9 +152,7 @@ class _Reading:
         """The case, None if something is wrong."""
         described, given, run = tables.system, tables.start, tables.run
         system = self.system(described) if isinstance(described, SystemTable) else None
-        start = None
-        if system is not None and isinstance(given, StartTable):
-            start = self.attempt(("start",), lambda: given.make(system))
+        start = self.start(given, system)
         method = self.method(tables.method, system)
         names = self.watched_names(described, system, tables) if isinstance(described, SystemTable) else None
         sections = self.watched(Section, "section", tables.section, names)
@@ -172,6 +188,11 @@ class _Reading:
         for path, text, names, many_terms in table.texts():
             self.expression(("system", *path), text, names, many_terms=many_terms)
         return self.attempt(("system",), table.make) if len(self.mistakes) == before else None
+
+    def start(self, given: object, system: System | None) -> State | None:
+        if system is None or not isinstance(given, StartTable):
+            return None
+        return self.attempt(("start",), lambda: given.make(system))
 
     def method(self, table: Table | None, system: System | None) -> Method | None:
         if table is None:

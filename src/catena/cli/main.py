@@ -7,6 +7,7 @@ import platform
 import signal
 import sys
 import warnings
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,7 @@ from typer.core import TyperGroup
 from ..errors import CatenaError, CatenaWarning, InputError, StepFailure, StoreError
 from ..text.controls import escape_controls
 from ..version import __version__
-from . import codes, describing, knowing, pictures, reproducing, running, viewing
+from . import codes, describing, knowing, pictures, reproducing, running, statics, viewing
 from .terminal import complain, error_console
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ app = typer.Typer(
     cls=Commands,
     name="catena",
     help="Hamiltonian dynamics with integrators that keep what mechanics keeps, and that prove it for every run.",
-    epilog="Exit codes: 0 done, 1 a bug, 2 a mistake in what was given, 3 a step failed, 4 the store, 130 stopped.",
+    epilog="Exit codes: 0 done, 1 a bug, 2 a mistake in what was given, 3 a step failed or no equilibrium was found, 4 the store, 130 stopped.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -127,13 +128,15 @@ def common(
     pass
 
 
-for group, commands in {
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (running.run, running.resume),
+    "Rest and small motions": (statics.equilibrium, statics.modes),
     "Write a case": (describing.new, describing.check, describing.schema),
     "Look": (pictures.plot, viewing.view, viewing.export),
     "Know": (knowing.info, knowing.methods, knowing.cite),
     "Compute in advance, compute again": (reproducing.warmup, reproducing.reproduce, reproducing.bench),
-}.items():
+}
+for group, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=group)(command)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
@@ -88,20 +89,59 @@ def page_of(run: Run, *, title: str | None = None, frames: int | None = None) ->
     for note in notes:
         say(note)
     heading = _title(run) if title is None else title
-    description, arrays = _description(run, shown, drawn, coloured, heading)
+    description, arrays = describe(run.system, shown, float(run.data.time.values[-1]), drawn, coloured, heading)
+    listed = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(run, samples=shown.samples)
+    )
+    sections = (
+        section("Audit", f'<div class="table">{_audit(run.audit())}</div>')
+        + f'\n<div class="columns">\n  {section("Run", f"<dl>{listed}</dl>")}\n  '
+        + section("To cite", _citation(run.method.traits.cite))
+        + "\n</div>"
+    )
+    return assemble(
+        heading, _subtitle(run), about=run.plan.about, notes=notes, charted="Invariants, from their start", sections=sections, time_name="t",
+        time_unit=run.plan.units.get("time", ""), description=description, arrays=arrays,
+    )  # fmt: skip
+
+
+def section(title: str, inside: str) -> str:
+    """A part of the page below the charts."""
+    return f'<section class="card padded"><h2>{title}</h2>{inside}</section>'
+
+
+def assemble(
+    heading: str,
+    subtitle: str,
+    *,
+    about: str,
+    notes: Sequence[str],
+    charted: str,
+    sections: str,
+    time_name: str,
+    time_unit: object,
+    description: dict[str, Json],
+    arrays: dict[str, str],
+) -> Page:
+    """The page of a motion.
+
+    Parameters
+    ----------
+    charted : title of the charts
+    sections : HTML of all that stands below them
+    time_name, time_unit : what the clock shows
+    description, arrays : what the script on the page reads
+    """
     text = Template(_part("template.html")).substitute(
         title=escape(heading),
-        subtitle=escape(_subtitle(run)),
-        about=f'<p class="about">{escape(run.plan.about)}</p>' if run.plan.about else "",
+        subtitle=escape(subtitle),
+        about=f'<p class="about">{escape(about)}</p>' if about else "",
         style=_part("viewer.min.css"),
-        time_name="t",
-        time_unit=escape(f" {run.plan.units['time']}" if run.plan.units.get("time") else ""),
+        time_name=escape(time_name),
+        time_unit=escape(f" {time_unit}" if time_unit else ""),
         notes="".join(f"<p>{escape(note)}</p>" for note in notes),
-        audit=_audit(run.audit()),
-        facts="".join(
-            f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(run, samples=shown.samples)
-        ),
-        citation=_citation(run.method.traits.cite),
+        charted=escape(charted),
+        sections=sections,
         footer=f"catena {escape(__version__)}",
         description=json.dumps(description, allow_nan=False).replace("<", "\\u003c"),
         arrays="\n".join(
@@ -159,16 +199,22 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _description(
-    run: Run, shown: Frames, drawn: list[dict[str, Json]], coloured: list[Scalar], heading: str
-) -> tuple[dict[str, Json], dict[str, str]]:
-    """What the script on the page reads: JSON, and arrays by name."""
+def describe(
+    system: System, shown: Frames, last: float, drawn: list[dict[str, Json]], coloured: list[Scalar], heading: str,
+    first: Sequence[str] = (),
+) -> tuple[dict[str, Json], dict[str, str]]:  # fmt: skip
+    """What the script on the page reads: JSON, and arrays by name.
+
+    Parameters
+    ----------
+    last : time of the last sample
+    first : names of scalars that bodies are coloured by before all others
+    """
     reading, arrays = encoded(shown)
-    looks = appearance_of(run.system) if has_bodies(run.system) else None
+    looks = appearance_of(system) if has_bodies(system) else None
     single = looks is not None and looks.count == 1
     names = [scalar.name for scalar in coloured]
-    preferred = next((names.index(name) for name in PREFERRED if name in names), -1)
-    last = float(run.data.time.values[-1])
+    preferred = next((names.index(name) for name in (*first, *PREFERRED) if name in names), -1)
     description: dict[str, Json] = {
         "file": "".join(c if c.isalnum() or c in "-_" else "-" for c in heading)[:60] or "catena",
         "time": shown.data.time.values.tolist(),
@@ -192,7 +238,7 @@ def _description(
         if "scale" in shown.data:
             arrays["scale"] = text_of(shown.data["scale"].values.reshape(len(shown.position), -1), "<f4")
         reaches = np.array([shape.reach for shape in looks.shapes])
-        bodies = _bodies(looks, shown, _upwards(run.system))
+        bodies = _bodies(looks, shown, _upwards(system))
         description |= {"bodies": bodies, "reach": reaches[looks.shape_of].tolist(), "size": 1.0}
         if single:
             description["arrows"], arrays["spin"] = _arrows(looks, shown)
