@@ -143,14 +143,14 @@ def _draw_errors(ax: Axes, found: RodComparison, errors: dict[str, Array]) -> No
     for number, (name, values) in enumerate(errors.items()):
         ax.loglog(found.sizes, values, marker="o", markersize=3.5, label=name, **line_style(number))
     for order, name in ((1, "without half a link"), (2, "rod")):
-        guide = 0.6 * errors[name][-1] * (found.sizes[-1] / found.sizes) ** order
+        guide = 0.4 * errors[name][-1] * (found.sizes[-1] / found.sizes) ** order
         ax.loglog(found.sizes, guide, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
         ax.annotate(
             f"order {order}",
-            (found.sizes[0], guide[0]),
-            (2, -3),
+            (found.sizes[-1], guide[-1]),
+            (-6, 1),
             textcoords="offset points",
-            ha="left",
+            ha="right",
             va="top",
             fontsize=8,
             color="0.35",
