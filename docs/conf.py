@@ -52,8 +52,8 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples/tutorial",
-    "gallery_dirs": "tutorial",
+    "examples_dirs": ["../examples/tutorial", "../examples/gallery"],
+    "gallery_dirs": ["tutorial", "gallery"],
     "filename_pattern": r"/\d",
     "within_subsection_order": FileNameSortKey,
     "download_all_examples": False,
@@ -62,6 +62,6 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
-    "capture_repr": (),
+    "capture_repr": ("_repr_html_",),  # of pages that can be turned and played
 }
 suppress_warnings = ["config.cache"]

@@ -34,5 +34,13 @@ run.plot.link_lengths()
 print(chain.reactions(run.final).force[0])
 
 # %%
+# Where the chain rests under that pull, whether that is stable, and how it oscillates about it:
+rest = chain.equilibrium(start)
+print(rest)
+modes = chain.normal_modes(rest, count=6)
+print(modes)
+modes.plot(modes=(0, 2, 4))
+
+# %%
 # With ``out="pull.zarr"`` the samples are streamed into a store and the run can be resumed; ``run.view("pull.html")`` writes a page in
 # which the chain moves; ``run.export("pull.gsd")`` writes for OVITO and others.

@@ -35,3 +35,7 @@ run.plot.residuals()
 # %%
 # Energy goes to and fro between motion and height:
 run.plot.energy_parts()
+
+# %%
+# Where it hangs at rest, and the frequencies of small motions about that. Nothing resists the spin of the lower box:
+print(pendulum.normal_modes(pendulum.equilibrium(start)))

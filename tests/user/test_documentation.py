@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("theory/*.md"), ROOT / "src/catena/reproduce/errata.md"])
 TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]_*.py"))
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("[0-9]*_*.py"))
 LOOPS_OF_THEIR_OWN = {"3_linkage", "4_potential"}  # 12 to 25 seconds of compiling each
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -97,6 +98,19 @@ def test_a_script_of_the_tutorial_runs_and_its_audits_are_fine(script: Path, wor
         wrong = {row.quantity for row in run.audit().contradictions}
         # the published step of linkages is shown for what it loses
         assert wrong == ({"joint_velocity_residual"} if "position" in str(run.method) else set()), run.audit()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", GALLERY, ids=[script.stem for script in GALLERY])
+def test_a_script_of_the_gallery_runs_and_writes_no_file(script: Path, workplace: Path):
+    import matplotlib.pyplot as plt
+
+    names = runpy.run_path(str(script))
+    drawn = plt.get_fignums()
+    plt.close("all")
+    assert drawn and not list(workplace.iterdir())
+    rested = [value for value in names.values() if isinstance(value, ct.Equilibrium)]
+    assert all(found.converged for found in rested)
 
 
 # Commands --------------------------------------------------------------------------------------------------------
@@ -262,6 +276,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_the_pages_are_built_without_a_warning(built: Path):
     assert (built / "index.html").exists() and (built / "tutorial" / "1_body.html").exists()
+    assert (built / "gallery" / "1_cantilever.html").exists()
 
 
 OVERLAPS = """() => [...document.querySelectorAll("div.math")].filter(math => {

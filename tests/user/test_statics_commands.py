@@ -103,7 +103,7 @@ def test_modes_of_a_chain_as_table_files_and_page(case):
 def test_modes_of_a_linkage_without_start_and_run(case):
     """Only [system] is needed; what costs nothing is named, and what dampers take has a column."""
     shown = call("modes", "linkage.toml").stdout
-    assert "damping" in shown.splitlines()[0] and "1 motions cost nothing: body 0 turn 3" in shown
+    assert "damping" in shown.splitlines()[0] and "1 motion costs nothing: body 0 turn 3" in shown
     found = json.loads(call("modes", "linkage.toml", "--json").stdout)
     assert found["zero"] == 1 and len(found["modes"]) == 2 and found["equilibrium"]["flat_motions"] == ["body 0 turn 3"]
     assert found["modes"][0]["omega"] == pytest.approx(np.sqrt(9.81 / (2.0 / 12.0 * 1.01 + 0.5)), rel=1e-12)

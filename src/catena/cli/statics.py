@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Rest = Equilibrium | LinkageEquilibrium
 
 USUAL = 12  # modes that are listed
+NAMED = 6  # motions that cost nothing
 DIGITS = {"omega": ".12g", "frequency": ".9g", "period": ".9g", "error": ".1e", "damping": ".3g"}
 CaseFile = Annotated[
     Path,
@@ -162,7 +163,9 @@ class ModeTable:
             lines.append(f"{more} more: --count {len(self.modes.omega)} lists all")
         if self.modes.zero:
             named = getattr(self.modes, "zero_motions", ())
-            lines.append(f"{self.modes.zero} motions cost nothing" + (": " + "; ".join(named[:6]) if named else ""))
+            free = "1 motion costs nothing" if self.modes.zero == 1 else f"{self.modes.zero} motions cost nothing"
+            more_named = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
+            lines.append(free + (": " + "; ".join(named[:NAMED]) + more_named if named else ""))
         if self._damping is not None:
             lines.append("damping: a part of the critical one; it is left out of the frequencies")
         return lines

@@ -81,9 +81,10 @@ def draw_dispersion(waves: Dispersion, ax: Axes | None) -> Axes:
         ax.plot(waves.k[order], waves.omega[order], **line_style(0) | {"linewidth": 1.0})
         if waves.k.min() <= waves.angle <= waves.k.max():
             ax.axvline(waves.angle, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)))
+            left = waves.angle < 0.9 * waves.k.max()  # of the room beside the mark
             ax.annotate(
-                r"$k=\theta$", (waves.angle, 1.0), (2, -2), xycoords=ax.get_xaxis_transform(), textcoords="offset points",
-                ha="left", va="top", fontsize=8, color="0.35",
+                r"$k=\theta$", (waves.angle, 1.0), (2 if left else -2, -2), xycoords=ax.get_xaxis_transform(),
+                textcoords="offset points", ha="left" if left else "right", va="top", fontsize=8, color="0.35",
             )  # fmt: skip
         ax.set_xlabel(r"phase per " + ("body" if waves.cell == 1 else "cell") + r"  $k$")
         ax.set_ylabel(r"$\omega$")
