@@ -43,7 +43,7 @@ def disturbed(chain: ct.Chain, start: ct.State, size: float, seed: int) -> ct.St
 def energy_at(problem: StaticProblem, poses: Poses, xi: np.ndarray) -> float:
     """By displacements (n, 6) of the bodies."""
     position = poses.position + np.einsum("nij,nj->ni", poses.matrices, xi[:, :3])
-    moved = Poses.of_bodies(position, poses.matrices @ turn_matrices(xi[:, 3:]))
+    moved = Poses.of_bodies(position, poses.matrices @ turn_matrices(xi[:, 3:]), closed=poses.closed)
     return problem.balance(moved).energy
 
 
@@ -51,6 +51,6 @@ def slope_at(problem: StaticProblem, poses: Poses, xi: np.ndarray, t: float) -> 
     """dE/dt at t along r + t R u, R exp(t hat theta), from the gradient there."""
     turned = turn_matrices(t * xi[:, 3:])
     position = poses.position + t * np.einsum("nij,nj->ni", poses.matrices, xi[:, :3])
-    gradient = problem.balance(Poses.of_bodies(position, poses.matrices @ turned)).gradient
+    gradient = problem.balance(Poses.of_bodies(position, poses.matrices @ turned, closed=poses.closed)).gradient
     velocity = np.concatenate([np.einsum("nji,nj->ni", turned, xi[:, :3]), xi[:, 3:]], axis=1)
     return float((gradient * velocity).sum())

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import catena as ct
+import statics
+from catena.analysis.compliance import Assembled, Mixed, RingSweep
 from catena.analysis.poses import Poses
-from catena.analysis.stability import stability
+from catena.analysis.stability import lowest_modes, stability
 from catena.analysis.static_problem import StaticProblem
+from catena.systems.chain import block_band
 from closed import circle_of, twisted_rod
 
 TORSION = 1.5  # C/B
@@ -68,3 +72,158 @@ def test_a_twisted_circle_has_two_ways_down_for_each_wave_that_its_linking_numbe
     assert balance.residual <= problem.attainable(balance)
     unstable = sum(math.sqrt(m * m - 1.0) < TORSION * abs(linking_number) for m in range(2, 10))
     assert stability(problem, balance).negative == 2 * unstable
+
+
+# The matrices -----------------------------------------------------------------------------------------------------------
+
+MIXED = ct.Chain(
+    list(statics.MIXED.bodies), [*statics.MIXED.potentials, ct.BendTwist(10.0, 2.0, 3.0, (1.0, -0.2, 0.1))], closed=True
+)
+
+
+def some_ring(chain: ct.Chain) -> Poses:
+    """Bodies on a circle, displaced and turned by chance."""
+    calm = chain.ring(1.6, check=False)
+    return Poses.of_state(chain, statics.disturbed(chain, calm, 0.1, seed=3))
+
+
+def test_gradient_and_second_derivatives_of_a_ring_are_those_of_its_energy():
+    """Against differences of fourth order of the energy and of the gradient: 1e-8 and 1e-9 are left of them."""
+    problem, poses = StaticProblem.of(MIXED, None, "test"), some_ring(MIXED)
+    balance = problem.balance(poses)
+    matrix = block_band.assembled(*problem.blocks(balance))
+    chance, h = np.random.default_rng(8), 2e-4
+    for _ in range(4):
+        xi = chance.normal(size=(MIXED.count, 6))
+        near, far = (
+            statics.energy_at(problem, poses, k * h * xi) - statics.energy_at(problem, poses, -k * h * xi)
+            for k in (1, 2)
+        )
+        slope = (8.0 * near - far) / (12.0 * h)
+        assert slope == pytest.approx(float((balance.gradient * xi).sum()), rel=1e-8)
+        near, far = (
+            statics.slope_at(problem, poses, xi, k * h) - statics.slope_at(problem, poses, xi, -k * h) for k in (1, 2)
+        )
+        curvature = (8.0 * near - far) / (12.0 * h)
+        size = 1e-9 * np.abs(matrix).max() * (xi**2).sum()
+        assert curvature == pytest.approx(float(xi.ravel() @ matrix @ xi.ravel()), abs=size)
+
+
+@pytest.mark.parametrize("n", [3, 4, 7, 10])
+def test_a_cyclic_matrix_folded_flat_is_still_itself(n):
+    """Product, solution, largest eigenvalue and the number of negative ones against the dense matrix: round-off."""
+    chance = np.random.default_rng(n)
+    diagonal, right = chance.normal(size=(2, n, 6, 6))
+    diagonal = diagonal + diagonal.swapaxes(1, 2)
+    dense, v = block_band.assembled(diagonal, right), chance.normal(size=(n, 6))
+    eigenvalues = np.linalg.eigvalsh(dense)
+    assert np.abs(dense - dense.T).max() == 0.0
+    assert block_band.product(diagonal, right, v).ravel() == pytest.approx(dense @ v.ravel(), abs=1e-12)
+    assert block_band.negative_eigenvalues(diagonal, right) == (eigenvalues < 0.0).sum()
+    assert block_band.largest_eigenvalue(diagonal, right) == pytest.approx(eigenvalues[-1], rel=1e-11)
+    band, shift = block_band.Band(diagonal, right), 1.0 - eigenvalues[0]
+    factor = band.factor(shift)
+    assert band.factor() is None and factor is not None
+    assert factor.solve(v.ravel()) == pytest.approx(
+        np.linalg.solve(dense + shift * np.eye(6 * n), v.ravel()), abs=1e-11
+    )
+
+
+def test_a_corner_that_is_forgotten_is_seen():
+    """The twin of the test above."""
+    chance = np.random.default_rng(4)
+    diagonal, right = chance.normal(size=(2, 4, 6, 6))
+    diagonal = diagonal + diagonal.swapaxes(1, 2) + 20.0 * np.eye(6)
+    factor, side = block_band.Band(diagonal, right[:-1]).factor(), np.ones(24)
+    assert factor is not None
+    assert np.abs(factor.solve(side) - np.linalg.solve(block_band.assembled(diagonal, right), side)).max() > 1e-3
+
+
+# Modes ------------------------------------------------------------------------------------------------------------------
+
+
+def waves_round(chain: ct.Chain, state: ct.State) -> np.ndarray:
+    """All frequencies of a uniform ring, ascending, from six by six matrices."""
+    k = 2.0 * math.pi * np.arange(chain.count) / chain.count
+    return np.sort(chain.dispersion(k, at=state).omega.ravel())
+
+
+def curved_ring(n: int) -> tuple[ct.Chain, ct.State]:
+    """Links that rest in a circle of n bodies, without stress."""
+    link = ct.Elastic(
+        np.diag([2.0, 3.0, 4.0, 300.0, 200.0, 250.0]), ([0.0, 0.0, 2.0 * math.pi / n], [1.0, 0.0, 0.0]), "exponential", "middle"
+    )  # fmt: skip
+    chain = ct.Chain([ct.Body(1.0, (0.4, 0.3, 0.5))] * n, link, closed=True)
+    return chain, chain.ring(1.0)
+
+
+def test_modes_of_a_ring_without_stress_are_the_waves_that_fit_into_it():
+    """By the sweep, cut open and closed again, and by small Hermitian matrices: 1e-11 of the lowest, which is 1e-4 of the highest."""
+    chain, state = curved_ring(24)
+    modes, waves = chain.normal_modes(state), waves_round(chain, state)
+    assert modes.method == "sweep" and modes.zero == 6
+    assert modes.omega == pytest.approx(waves[6:], rel=1e-9)
+    assert np.abs(waves[:6]).max() < 1e-5
+
+
+def test_modes_of_a_ring_under_stress_are_the_waves_that_fit_into_it():
+    """Wrenches and displacements together; an isotropic rod can be rolled about its axis at no cost: a seventh zero."""
+    chain = closed_rod(24, slender=50.0)
+    state = circle_of(chain)
+    modes, waves = chain.normal_modes(state), waves_round(chain, state)
+    assert modes.method == "mixed" and modes.zero == 7
+    assert modes.omega == pytest.approx(waves[7:], rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", [RingSweep, Mixed, Assembled])
+def test_the_lowest_modes_of_a_ring_come_out_alike_in_every_way(kind):
+    """A ring of 40: what the assembled matrix loses, eps times the ratio of the largest to the lowest."""
+    chain, state = curved_ring(40)
+    problem = StaticProblem.of(chain, None, "test")
+    balance = problem.balance(Poses.of_state(chain, state))
+    values, _ = lowest_modes(kind(problem, balance), 6)
+    waves = waves_round(chain, state)[6:12]
+    assert np.sqrt(values) == pytest.approx(waves, rel=1e-7)
+
+
+# Equilibria -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_ring_of_links_that_rest_in_a_circle_is_found_without_a_start():
+    chain, _ = curved_ring(12)
+    found = chain.equilibrium()
+    assert found.converged and found.energy < 1e-25 and found.flat == 6
+    assert chain.link_lengths(found.state) == pytest.approx(np.ones(12), rel=1e-12)
+
+
+def test_a_screw_line_is_wound_into_a_ring_without_a_start():
+    """The twist that is left over is less than half a turn, and both ends meet."""
+    link = ct.BendTwist(60.0, 30.0, 20.0, (0.0, 0.0, 1.0), (math.cos(0.3), 0.0, 0.0, math.sin(0.3)))
+    chain = ct.Chain([ct.Body(1.0, (0.4, 0.3, 0.5))] * 40, link, closed=True)
+    found = chain.equilibrium()
+    assert (
+        found.converged and found.flat == 7 and chain.linking_number(found.state) == round(40 * 0.6 / (2.0 * math.pi))
+    )
+
+
+def test_a_circle_that_is_twisted_too_far_is_left_for_a_state_of_less_energy():
+    """Lk = 2 of a rod with C/B = 1.5 is beyond Michell's point, Lk = 1 is not. The way down leads through the ring itself: by even numbers."""
+    chain = closed_rod(32, slender=50.0)
+    calm, twisted = (chain.equilibrium(circle_of(chain, k)) for k in (1, 2))
+    assert calm.converged and not calm.saddles and abs(chain.writhe(calm.state)) < 1e-9
+    assert twisted.converged and twisted.saddles and twisted.negative == 0
+    bent = 2.0 * math.pi**2  # the energy of a circle without twist
+    assert twisted.energy == pytest.approx(bent, rel=0.01) and chain.linking_number(twisted.state) % 2 == 0
+    assert calm.energy == pytest.approx(bent + 0.5 * TORSION * (2.0 * math.pi) ** 2, rel=0.01)
+
+
+def test_a_ring_cannot_rest_under_a_force_that_nothing_balances():
+    chain, state = curved_ring(6)
+    with pytest.raises(ct.InputError, match="nothing holds the ring"):
+        chain.equilibrium(state, load=(1.0, 0.0, 0.0))
+    loads = np.zeros((6, 3))
+    loads[0], loads[3] = (0.0, -0.5, 0.0), (0.0, 0.5, 0.0)
+    pulled = chain.equilibrium(state, load=loads)
+    assert pulled.converged and np.ptp(pulled.state.position[:, 1]) > np.ptp(state.position[:, 1])
+    path = chain.equilibrium_path(loads, to=1.0, start=state)
+    assert path.complete and path.states[-1].position == pytest.approx(pulled.state.position, abs=1e-7)

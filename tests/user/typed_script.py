@@ -97,6 +97,15 @@ def statics(chain: ct.Chain) -> tuple[ct.Equilibrium, ct.EquilibriumPath, ct.Mod
     )
 
 
+def rings() -> tuple[int, float]:
+    ring = ct.Chain([ct.Body.box((1.0, 1.0, 1.0), 1.0)] * 12, ct.BendTwist(9.0, 2.0, 3.0, (1.0, 0.0, 0.0)), closed=True)
+    start = ring.ring(1.0, linking_number=2, axis=(1.0, 0.0, 0.0))
+    run = ct.simulate(ring, start, dt=0.01, steps=10)
+    assert_type(ring.closed, bool)
+    print(ring.outputs(run).linking_number().values, ct.problems.ring_chain(turns=1).system)
+    return ring.linking_number(start), ring.twist(start, director=(0.0, 0.0, 1.0)) + ring.writhe(start)
+
+
 def study(problem: ct.Problem, start: ct.State) -> float:
     crossings = [ct.Section("through", "q1", direction=+1)]
     try:

@@ -36,6 +36,11 @@ class Compliance:
         self.free, self.mass = problem.free, problem.mass
         self.zero = orthonormal(problem.symmetries(balance.poses), self.mass)
 
+    def leave_out(self, motions: Array) -> None:
+        """Motions (k, n, 6) that cost nothing but for rounding, too: K^-1 of them would drown all others."""
+        if len(motions):
+            self.zero = orthonormal(np.concatenate([self.zero, motions]), self.mass)
+
     def solve(self, f: Array) -> Array:
         """x (m, n, 6) for f (m, n, 6), by displacements in principal axes."""
         f = np.where(self.free, f, 0.0)

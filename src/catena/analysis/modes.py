@@ -258,6 +258,10 @@ class _Solver:
         if shift > 0.0:
             found = Assembled(self.problem, self.balance, shift)
         values, vectors = lowest_modes(found, count)
+        flat = np.abs(values) <= round_off(self.diagonal) / np.sqrt(len(self.problem.mass))
+        if flat.any() and not isinstance(found, Sweep):
+            found.leave_out(vectors[flat])
+            values, vectors = lowest_modes(found, count)
         return self._made(values, vectors, found.name, found.error(values, self.largest), len(found.zero))
 
     def _all(self, count: int | None) -> Modes:
@@ -266,20 +270,14 @@ class _Solver:
         zero = len(self.problem.symmetries(self.balance.poses))
         values, vectors = self._from_stiffness(zero)
         flexible = self._flexible()
-        more = 0
         if not isinstance(flexible, Sweep):  # what is zero but for rounding is a motion that costs nothing, too
             flat = np.abs(values) <= round_off(self.diagonal)
-            more = int(flat.sum())
-            values, vectors, zero = values[~flat], vectors[~flat], zero + more
+            values, vectors, zero = values[~flat], vectors[~flat], zero + int(flat.sum())
         error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
         method = "dense"
         if flexible is not None and len(values) and (isinstance(flexible, Sweep) or values[0] > 0.0):
-            inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
-            kept = np.argsort(np.abs(inverse))[
-                : len(inverse) - more
-            ]  # K^-1 is largest, of any sign, where nothing is resisted
-            inverse, modes = inverse[kept], modes[:, kept]
-            low = int((inverse > 1.0 / np.sqrt(self.largest / inverse.max())).sum())
+            inverse, modes = self._inverse(flexible)
+            low = int((inverse > 1.0 / np.sqrt(self.largest / inverse[-1])).sum())
             order = np.argsort(-inverse)[:low]
             values[:low] = 1.0 / inverse[order]
             vectors[:low] = (modes[:, order].T / np.sqrt(mass.ravel())).reshape(-1, *mass.shape)
@@ -287,8 +285,18 @@ class _Solver:
                 error[:low], flexible.error(values[:low], self.largest) + EPS * values[:low] / values[0]
             )
             method = flexible.name
-        first = slice(0, count)
-        return self._made(values[first], np.where(free, vectors[first], 0.0), method, error[first], zero)
+        kept = slice(0, count)
+        return self._made(values[kept], np.where(free, vectors[kept], 0.0), method, error[kept], zero)
+
+    def _inverse(self, flexible: Compliance) -> tuple[Array, Array]:
+        """Eigenvalues and vectors of M^1/2 K^-1 M^1/2; without motions that cost nothing but for rounding, beside which they have no digits."""
+        mass = self.problem.mass
+        inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
+        flat = np.abs(inverse) * round_off(self.diagonal) >= 1.0
+        if flat.any() and not isinstance(flexible, Sweep):
+            flexible.leave_out((modes[:, flat].T / np.sqrt(mass.ravel())).reshape(-1, *mass.shape))
+            inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
+        return inverse, modes
 
     def _flexible(self) -> Compliance | None:
         """K^-1, unless it has a singular matrix to do with."""

@@ -62,15 +62,15 @@ def half_solid_angle(r1, r2, r3, r4):
 
 def twist_of(vertices: Array, directors: Array, *, closed: bool) -> float:
     """Tw of a polygon with vertices (n, 3) and directors (n, 3), in turns."""
-    ends = np.roll(vertices, -1, axis=0) - vertices
-    beside = np.roll(directors, -1, axis=0)
-    tangents = ends / np.linalg.norm(ends, axis=1, keepdims=True)
-    along = angles(tangents, across(directors, tangents), across(beside, tangents))
-    before = np.roll(tangents, 1, axis=0)
-    carried = transported(across(directors, before), before, tangents)
-    at_corners = angles(tangents, carried, across(directors, tangents))
-    if not closed:
-        along, at_corners = along[:-1], at_corners[1:-1]
+    if closed:
+        vertices, directors = (np.concatenate([given, given[:1]]) for given in (vertices, directors))
+    edges = np.diff(vertices, axis=0)
+    tangents = edges / np.linalg.norm(edges, axis=1, keepdims=True)
+    along = angles(tangents, across(directors[:-1], tangents), across(directors[1:], tangents))
+    before, behind, corners = tangents[:-1], tangents[1:], directors[1:-1]
+    if closed:
+        before, behind, corners = tangents, np.roll(tangents, -1, axis=0), directors[1:]
+    at_corners = angles(behind, transported(across(corners, before), before, behind), across(corners, behind))
     return float((along.sum() + at_corners.sum()) / TURN)
 
 
