@@ -213,6 +213,11 @@ def bend_twist() -> Any:
     return ct.BendTwist(stretch=30.0, bend=4.0, twist=3.0, d0=(2.2, 0.0, 0.0))
 
 
+def elastic() -> Any:
+    stiffness = [[(30.0 if i == j else 0.5) for j in range(6)] for i in range(6)]
+    return ct.Elastic(stiffness, ([0.1, 0.0, 0.2], [2.2, 0.0, 0.1]), "exponential", "middle")
+
+
 tile = chain(24, lennard_jones)
 small = chain(3, lennard_jones)
 for title, made, method in (
@@ -223,6 +228,7 @@ for title, made, method in (
     ("mixed bodies, Strang", chain(9, lennard_jones, mixed=True), lambda: ct.Splitting(2)),
     ("text, Strang", chain(6, text_potential), lambda: ct.Splitting(2)),
     ("bend and twist, Strang", chain(6, bend_twist), lambda: ct.Splitting(2)),
+    ("elastic, Strang", chain(9, elastic), lambda: ct.Splitting(2)),
     ("bend and twist, Gauss 2 by Newton", chain(6, bend_twist), lambda: ct.Gauss(2, solver="newton")),
     ("Gauss 3", small, lambda: ct.Gauss(3)),
     ("RK4", small, lambda: ct.RK4()),

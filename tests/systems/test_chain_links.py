@@ -29,6 +29,7 @@ BERNE = ct.GayBerne(2.0, 0.9, 1.8, 2.5, 1.5, 0.7)
 TEXT = ct.LinkPotential(
     "k*((d1 - 0.2)**2 + d2**2*Q11 + (d3 - 1)**2)/2 + b*(1 - Q33)*exp(-Q12*d2)", {"k": 4.0, "b": 1.5}
 )
+SPRING = np.diag([3.0, 2.0, 5.0, 40.0, 30.0, 60.0]) + 1.0
 TABLE = ct.PairTable({("a", "a"): LJ, ("a", "b"): ct.Morse(4.0, 2.0, 1.2), ("b", "b"): None})
 POTENTIALS = {
     "LennardJones": (SKEW, LJ),
@@ -43,6 +44,11 @@ POTENTIALS = {
     "BendTwist": (TILTED, BEND),
     "GayBerne": (TILTED, BERNE),
     "LinkPotential": (TILTED, TEXT),
+    "Elastic": (TILTED, ct.Elastic(SPRING, ([0.3, -0.2, 0.6], [0.2, -0.1, 1.1]), "exponential", "middle")),
+    "Elastic, one for each link": (
+        TILTED,
+        ct.Elastic([SPRING, 2 * SPRING, SPRING], ([0.3, -0.2, 0.6], [0.2, -0.1, 1.1])),
+    ),
     "LinkSum": (TILTED, BEND + TEXT),
     "MixedPotential": (SKEW, LJ + BEND),
     "one for each link": (SKEW, [LJ + BERNE, BEND, ct.Morse(5.0, 3.0, 1.1)]),

@@ -23,6 +23,7 @@ from tiled import difference, driven, fields, final, halves, program_of
 
 EPS = np.finfo(float).eps
 TETRAHEDRON = ct.Body.tetrahedron()
+LINK = ct.BendTwist(1.0, 1.0, 1.0, (1.0, 0.0, 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +55,10 @@ def test_a_chain_of_small_equal_bodies_is_swept_in_tiles(helix):
         ct.problems.disc_chain(3, n_p=12).system,
         ct.Chain([TETRAHEDRON, ct.Body.from_particles(np.eye(3))], ct.LennardJones(5.0, 1.0)),
         ct.Chain([TETRAHEDRON] * 3, [ct.LennardJones(5.0, 1.0), ct.LennardJones(4.0, 1.0)]),
-        ct.Chain([TETRAHEDRON] * 3, ct.LennardJones(5.0, 1.0) + ct.BendTwist(1.0, 1.0, 1.0, (1.0, 0.0, 0.0))),
+        ct.Chain([TETRAHEDRON] * 3, [ct.LennardJones(5.0, 1.0), LINK]),
+        ct.Chain([TETRAHEDRON] * 3, [LINK, ct.GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0)]),
     ],
-    ids=["many particles", "other numbers", "two potentials", "link potential"],
+    ids=["many particles", "other numbers", "two potentials", "a link potential at some links", "two link potentials"],
 )
 def test_other_chains_keep_the_plain_view(chain):
     assert build(chain, ct.Splitting(2), compiled=False).view.name == "split"
@@ -150,8 +152,8 @@ def test_a_torque_about_the_wrong_centre_is_seen(helix, monkeypatch):
     """The twin: s = t instead of t - d x f."""
     right = chain_tile_text.link_text
 
-    def wrong(lanes: int, particles: int, constants: int):
-        written = right(lanes, particles, constants)
+    def wrong(lanes: int, shape: chain_tile_text.Shape):
+        written = right(lanes, shape)
         text = "\n".join(
             line.split(" = ")[0] + f" = t{line.strip()[1]}" if line.strip().startswith("s") else line
             for line in written.text.split("\n")
@@ -246,7 +248,7 @@ def test_a_tile_is_as_wide_as_costs_least():
 def test_a_variable_names_its_body(helix):
     view = chain_tiles.tiles_view(helix.system, 8)
     assert isinstance(view, View) and view.body_of is not None
-    rows = chain_tiles.row_count(4)
+    rows = chain_tiles.row_count(chain_tile_text.Shape(particles=4, pair=3, bond=0, has_bonds=False))
     stride = 8 + chain_tile_kernels.PADDING
     assert view.body_of(5) == 5
     assert view.body_of(rows * stride + 3 * stride + 1) == 9

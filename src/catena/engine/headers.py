@@ -68,11 +68,12 @@ def _as_double(context, bits):
         return builder.bitcast(numbers[0], context.get_value_type(types.float64))
     return types.float64(types.int64), emit
 _held = namedtuple("_held", ("pair",))
+_linked = namedtuple("_linked", ("link",))
 from numpy import array as _table
 """,
     PYTHON: """\
 from catena.kernels.fused import as_double as _as_double, as_integer as _as_integer
-from catena.kernels.fused import counted as _counted, held as _held, multiply_add as _multiply_add
+from catena.kernels.fused import counted as _counted, held as _held, linked as _linked, multiply_add as _multiply_add
 _within = _fn
 _table = tuple
 """,
@@ -80,12 +81,13 @@ _table = tuple
 from numba import config
 if config.ENABLE_CUDASIM:  # whose fma rounds twice, and which has no bits of numbers
     from catena.kernels.fused import as_double as _as_double, as_integer as _as_integer
-    from catena.kernels.fused import held as _held, multiply_add as _multiply_add
+    from catena.kernels.fused import held as _held, linked as _linked, multiply_add as _multiply_add
     _table = tuple
 else:
     from numba.cuda import libdevice
     from numpy import array as _table
     _held = namedtuple("_held", ("pair",))
+    _linked = namedtuple("_linked", ("link",))
     @_fn
     def _as_integer(x):
         return libdevice.double_as_longlong(x)

@@ -92,3 +92,9 @@ def counted(index: int) -> int:
 def held(pair: tuple[float, ...]) -> SimpleNamespace:
     """What `par` is to a kernel of a pair potential: an object with its constants, here in registers."""
     return SimpleNamespace(pair=pair)
+
+
+@provided
+def linked(link: tuple[float, ...]) -> SimpleNamespace:
+    """The same for a kernel of a link potential."""
+    return SimpleNamespace(link=link)

@@ -130,8 +130,8 @@ class Interactions:
 
     @property
     def is_one_pair_potential(self) -> bool:
-        """Whether the same potential acts between all particles, and nothing else."""
-        return self.has_pairs and not self.has_bonds and self._numbered[1] is None
+        """Whether the same potential acts between all particles of all links."""
+        return self.has_pairs and self._numbered[1] is None
 
     def between(self, link: int) -> list[list[Pairwise | None]]:
         """The potential between each particle of the left body and each of the right one."""

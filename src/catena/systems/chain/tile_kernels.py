@@ -24,9 +24,9 @@ PADDING = 8
 # it reads from neighbouring columns: the compiler would fear that it reads what it has just written.
 P, Y, LOW, F, T, S, R, Q, X = 0, 3, 6, 19, 22, 25, 28, 31, 35
 LOW_P, LOW_Y, LOW_R, LOW_Q = 6, 9, 12, 15
-# After x, what stays: inverse mass, whether the body moves, turns and has a next one, load, the particles in the body; then the
-# rotor's constants.
-INVERSE_MASS, MOVES, TURNS, LINKED, LOAD, PARTICLES = 0, 1, 2, 3, 4, 7
+# After x, what stays: inverse mass, whether the body moves, turns and has a next one, load, its shape (particles, axes), the constants of
+# the link to the next one; then the rotor's constants.
+INVERSE_MASS, MOVES, TURNS, LINKED, LOAD, SHAPE = 0, 1, 2, 3, 4, 7
 SPIN_ROWS = 33
 
 
@@ -37,14 +37,20 @@ def lane_count(w):
 
 
 @size
-def particle_count(w):
-    """Particles of a body; always replaced by a literal."""
+def placed_count(w):
+    """Rows of x: what is placed for the links, of the particles and of the axes of a body; always replaced by a literal."""
+    return w.shape[0]
+
+
+@size
+def shape_count(w):
+    """Rows of constants from which x is placed, and of the link potential; always replaced by a literal."""
     return w.shape[0]
 
 
 @slot
 def place_lanes(w):
-    """x = R X, the particles of all bodies of a tile less their centres."""
+    """x = R X, the particles of all bodies of a tile less their centres; and the axes in which bodies were given."""
 
 
 @slot
@@ -64,12 +70,12 @@ def stride_of(w):
 
 def constants_row(w):
     """Where the constants of the bodies begin."""
-    return X + 3 * particle_count(w)
+    return X + placed_count(w)
 
 
 def spin_row(w):
     """Where the constants of the rotor begin."""
-    return constants_row(w) + PARTICLES + 3 * particle_count(w)
+    return constants_row(w) + SHAPE + shape_count(w)
 
 
 def tile_size(w):
@@ -203,7 +209,7 @@ def link_tile(z, t, par):
     if t + 1 < tiles:
         for c in range(3):
             w[(R + c) * n + lanes] = v[(R + c) * n]
-        for c in range(3 * particle_count(z)):
+        for c in range(placed_count(z)):
             w[(X + c) * n + lanes] = v[(X + c) * n]
     if is_closed() and t + 1 == tiles:
         repeat_first(z, w, par.mass.shape[0] - t * lanes)
@@ -220,7 +226,7 @@ def repeat_first(z, w, i):
     n = stride_of(z)
     for c in range(3):
         w[(R + c) * n + i] = z[(R + c) * n]
-    for c in range(3 * particle_count(z)):
+    for c in range(placed_count(z)):
         w[(X + c) * n + i] = z[(X + c) * n]
 
 

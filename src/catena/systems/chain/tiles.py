@@ -1,7 +1,7 @@
 """A chain in tiles: the view in which splittings run at the speed of vector registers.
 
-Bodies lie side by side in tiles (`chain_tile_kernels` has the layout). Offered to chains whose bodies have the same, small number
-of particles and whose links have one pair potential.
+Bodies lie side by side in tiles (`chain_tile_kernels` has the layout). Offered to chains whose links have one pair potential, between bodies of
+the same, small number of particles, or link potentials of one kernel, or both.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import CapabilityError
+from ...geometry import rotations
 from ...geometry.quaternion import to_body
 from ...kernels import fused, views
 from ...kernels.marks import Filling, Numbers, Slot
 from ...kernels.views import Fold, View
 from ..base import Array, State
 from . import bath as chain_bath
+from . import tile_bonds
 from . import tile_kernels as kernels
-from .tile_kernels import LOAD, LOW, PADDING, PARTICLES, SPIN_ROWS, F, P, Q, R, S, T, X, Y
-from .tile_text import drift_text, link_text, place_text
+from .tile_kernels import LOAD, LOW, PADDING, SHAPE, SPIN_ROWS, F, P, Q, R, S, T, X, Y
+from .tile_text import Shape, drift_text, link_text, place_text
 from .views import from_split, quaternion_view, to_split
 
 if TYPE_CHECKING:
@@ -38,25 +40,40 @@ def tile_width(count: int) -> int:
     return WIDE if wide <= NARROW_COST * narrow else NARROW
 
 
+def shape_of(chain: Chain) -> Shape | None:
+    """What is placed and read for the links of a chain; None where links differ in more than constants, or have too many particles."""
+    acting = chain.interactions
+    particles = {len(body.particles) for body in chain.alike.distinct} if acting.has_pairs else {0}
+    if len(particles) > 1 or max(particles) > MOST_PARTICLES or (acting.has_pairs and not acting.is_one_pair_potential):
+        return None
+    bond = 0
+    if acting.has_bonds:
+        whole = (acting.arrays["link_which"] >= 0).all() and all(body.moments.all() for body in chain.alike.distinct)
+        if not whole or len(acting.bond_set.groups) > 1:
+            return None
+        bond = acting.bond_set.groups[0].table.shape[1]
+    return Shape(max(particles), len(acting.arrays["pair"]), bond, acting.has_bonds)
+
+
 def tiles_view(chain: Chain, width: int | None = None) -> View | None:
     """The view, with tiles of so many bodies; None where it does not fit the chain."""
-    split = quaternion_view(chain, "split")
-    particles = {len(body.particles) for body in chain.alike.distinct}
-    if len(particles) > 1 or max(particles) > MOST_PARTICLES or not chain.interactions.is_one_pair_potential:
+    m = shape_of(chain)
+    if m is None:
         return None
+    split = quaternion_view(chain, "split")
     assert split is not None and split.moments is not None
-    m = max(particles)
     lanes = width or tile_width(chain.count)
     shape = -(-chain.count // lanes), lanes
-    constants = len(chain.interactions.arrays["pair"])
     fills: dict[Slot, Filling] = {
         **split.fills,
-        kernels.lane_count: lanes, kernels.particle_count: m,
+        kernels.lane_count: lanes, kernels.placed_count: m.placed, kernels.shape_count: m.constants,
         kernels.place_lanes: place_text(lanes, m), kernels.drift_lanes: drift_text(lanes, m),
-        kernels.link_lanes: link_text(lanes, m, constants), views.multiply_add: fused.multiply_add,
+        kernels.link_lanes: link_text(lanes, m), views.multiply_add: fused.multiply_add,
         views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
         views.sweep: kernels.sweep_tiles, views.stirred_sweep: chain_bath.stirred_sweep_of_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
     }  # fmt: skip
+    if m.has_bonds:
+        fills[tile_bonds.bond_force] = chain.interactions.bond_set.groups[0].force
 
     def scratch() -> dict[str, Numbers]:
         kept = np.zeros((shape[0], (F + X - R) * (lanes + PADDING)))
@@ -75,27 +92,32 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
     )  # fmt: skip
 
 
-def body_of_variable(count: int, shape: tuple[int, int], m: int, variable: int) -> int:
+def body_of_variable(count: int, shape: tuple[int, int], m: Shape, variable: int) -> int:
     """The body to which a variable belongs; what stands beside the bodies counts to the last."""
     tile, rest = divmod(variable, row_count(m) * (shape[1] + PADDING))
     return min(tile * shape[1] + rest % (shape[1] + PADDING), count - 1)
 
 
-def row_count(particles: int) -> int:
+def row_count(m: Shape) -> int:
     """Rows of a tile."""
-    return X + 3 * particles + PARTICLES + 3 * particles + SPIN_ROWS
+    return X + m.placed + SHAPE + m.constants + SPIN_ROWS
 
 
-def body_lanes(chain: Chain, shape: tuple[int, int], m: int) -> Array:
-    """What stays: masses, what is held, loads and particles; nothing for the bodies that fill up."""
+def body_lanes(chain: Chain, shape: tuple[int, int], m: Shape) -> Array:
+    """What stays: masses, what is held, loads, particles, axes and links; nothing for the bodies that fill up."""
     par = chain.parameter_arrays()
-    table = np.zeros((shape[0] * shape[1], PARTICLES + 3 * m))
+    table = np.zeros((shape[0] * shape[1], SHAPE + m.constants))
     rows = table[: chain.count]
     rows[:, kernels.INVERSE_MASS] = par["moves"] / par["mass"]
     rows[:, kernels.MOVES], rows[:, kernels.TURNS] = par["moves"], par["turns"]
     rows[: chain.interactions.count, kernels.LINKED] = 1.0
-    rows[:, LOAD:PARTICLES] = par["load"]
-    rows[:, PARTICLES:] = chain.alike.each(lambda body: body.principal_particles.positions.ravel())
+    rows[:, LOAD:SHAPE] = par["load"]
+    axes, links = SHAPE + 3 * m.particles, SHAPE + m.placed
+    if m.particles:
+        rows[:, SHAPE:axes] = chain.alike.each(lambda body: body.principal_particles.positions.ravel())
+    if m.has_bonds:
+        rows[:, axes:links] = rotations.conjugate(par["frame"])
+        rows[: chain.interactions.count, links:] = chain.interactions.bond_set.groups[0].table[par["link_which"]]
     return as_lanes(table, shape)
 
 
@@ -126,7 +148,7 @@ def side_by_side(table: Array, shape: tuple[int, int]) -> Array:
     return out
 
 
-def to_tiles(chain: Chain, shape: tuple[int, int], m: int, state: State) -> Array:
+def to_tiles(chain: Chain, shape: tuple[int, int], m: Shape, state: State) -> Array:
     """r, q, p, y in tiles; nothing known of the forces, no kick pending."""
     n, z = chain.count, to_split(chain, state)
     all_kept = np.zeros(X * n + 1)
@@ -136,7 +158,7 @@ def to_tiles(chain: Chain, shape: tuple[int, int], m: int, state: State) -> Arra
     return unfold_tiles(chain, shape, m, all_kept)
 
 
-def fold_tiles(count: int, shape: tuple[int, int], m: int, z: Array) -> Array:
+def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
     """What a chain goes on from, row by row for all bodies: all that moves, and the forces, with which the pending kick is made."""
     rows = z[:-2].reshape(shape[0], row_count(m), shape[1] + PADDING)
     kept = np.empty(X * count + 1)
@@ -145,7 +167,7 @@ def fold_tiles(count: int, shape: tuple[int, int], m: int, z: Array) -> Array:
     return kept
 
 
-def unfold_tiles(chain: Chain, shape: tuple[int, int], m: int, kept: Array) -> Array:
+def unfold_tiles(chain: Chain, shape: tuple[int, int], m: Shape, kept: Array) -> Array:
     """The tiles again; constants, particles and forces are settled by the next step, which finds the same ones."""
     count, (tiles, lanes) = chain.count, shape
     table = np.zeros((X, tiles * lanes))
@@ -164,7 +186,7 @@ def unfold_tiles(chain: Chain, shape: tuple[int, int], m: int, kept: Array) -> A
     return z
 
 
-def from_tiles(chain: Chain, shape: tuple[int, int], m: int, z: Array, time: float) -> State:
+def from_tiles(chain: Chain, shape: tuple[int, int], m: Shape, z: Array, time: float) -> State:
     """The public state, with the pending kick made as `gather` makes it."""
     n, (tiles, lanes) = chain.count, shape
     rows = z[:-2].reshape(tiles, row_count(m), lanes + PADDING)

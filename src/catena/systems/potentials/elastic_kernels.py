@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 
 from ...geometry.vectors import add, cross, dot, negative, scaled, subtract
-from ...kernels.marks import Record
+from ...kernels.marks import Record, within
 
 TERMS = 21
 ARC = tuple(math.factorial(n) / math.prod(range(1, 2 * n + 2, 2)) for n in range(TERMS))  # n!/(2n + 1)!!
@@ -36,6 +36,7 @@ class ElasticRow(Record):
     STIFFNESS = 21
 
 
+@within
 def half_turn(q11, q12, q13, q21, q22, q23, q31, q32, q33):
     """w and v of Q, without cancellation.
 
@@ -50,12 +51,14 @@ def half_turn(q11, q12, q13, q21, q22, q23, q31, q32, q33):
     return w, (x / w, y / w, z / w)
 
 
+@within
 def cayley_factors(w):
     """G = 1/w and E = 1/w^2."""
     g = 1.0 / w
     return g, g * g
 
 
+@within
 def exponential_factors(w):
     """G and E of rotation vectors by the series of arccos(c)/sqrt(1 - c^2) = sum k!/(2k + 1)!! (1 - c)^k at half the angle.
 
@@ -69,6 +72,7 @@ def exponential_factors(w):
     return g, 0.25 * (g + slope) / (c * c)
 
 
+@within
 def arc_series(u):
     """P(u) = sum k!/(2k + 1)!! u^k, and its derivative."""
     p = (
@@ -86,22 +90,26 @@ def arc_series(u):
     return p, slope
 
 
+@within
 def first_translation(w, v, d):
     """d itself."""
     return d
 
 
+@within
 def middle_translation(w, v, d):
     """t = H^T d."""
     across = cross(v, d)
     return add(subtract(d, across), scaled(1.0 / (1.0 + w), cross(v, across)))
 
 
+@within
 def first_force(w, v, t, m):
     """f and c for m = dV/dt in the first frame."""
     return negative(m), (0.0, 0.0, 0.0)
 
 
+@within
 def middle_force(w, v, t, m):
     """f = -H m and c = -(p - b v x p)/2, p = m x t."""
     b = 1.0 / (1.0 + w)
@@ -113,6 +121,7 @@ def middle_force(w, v, t, m):
     )
 
 
+@within
 def strain(g, v, t, at, par):
     """2 G v and t, less what they are at rest."""
     p = par.link
@@ -124,6 +133,7 @@ def strain(g, v, t, at, par):
     )  # fmt: skip
 
 
+@within
 def stress(y, at, par):
     """K y, rotation first."""
     p = par.link
@@ -146,11 +156,13 @@ def strain_energy(y, at, par):
     return 0.5 * (m1 * y1 + m2 * y2 + m3 * y3 + m4 * y4 + m5 * y5 + m6 * y6)
 
 
+@within
 def turning(w, v, g, e, m):
     """-(G (w m - v x m) + E (v.m) v): the torque of m = dV/dx."""
     return subtract(scaled(g, subtract(cross(v, m), scaled(w, m))), scaled(e * dot(v, m), v))
 
 
+@within
 def six(f, c, more):
     """f and c + more as six numbers."""
     return f[0], f[1], f[2], c[0] + more[0], c[1] + more[1], c[2] + more[2]
