@@ -23,6 +23,8 @@ def systems() -> list[ct.Run]:
     bend = ct.BendTwist(stretch=10.0, bend=1.0, twist=1.0, d0=(0, 0, 1))
     elastic = ct.Elastic(np.eye(6), rest=([0.0, 0.0, 0.5], [0.0, 0.0, 1.0]), coordinates="cayley", frame="middle")
     print(elastic.converted(frame="first").components(*elastic.resting_pose), elastic.links, elastic.of_link(0).energy)
+    elastic.write("links.csv")
+    print(ct.Elastic.read("links.csv", coordinates="cayley", angle_unit=1.0).links)
     text = ct.LinkPotential("k*(1 - Q33)", parameters={"k": 1.0})
     chain = ct.Chain([tetrahedron] * 4, ct.LennardJones(5.0, 1.0) + text, left=ct.Clamped(), right=ct.Force((3, 0, 0)))
     ends = (ct.Displaced(position=(1.0, 0.0, 0.0)), ct.Free())

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -183,6 +184,33 @@ class Elastic(Linkwise):
         change = slopes_of(self._rest, *given) @ np.linalg.inv(slopes_of(x, *wanted))
         stiffness = np.swapaxes(change, -1, -2) @ self.stiffness @ change
         return Elastic(0.5 * (stiffness + np.swapaxes(stiffness, -1, -2)), (x[..., :3], x[..., 3:]), *wanted)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        coordinates: Coordinates | None = None,
+        frame: Frame | None = None,
+        angle_unit: float | None = None,
+    ) -> Elastic:
+        """Links from a table, .npz or .csv, as `write` writes it; the page on chains says what may stand in one.
+
+        Parameters
+        ----------
+        path : the file
+        coordinates, frame : the convention of a table that does not say its own
+        angle_unit : radians in the unit of its rotation coordinates, such as pi/180; 1 where nobody says it
+        """
+        from .elastic_tables import read_table
+
+        return read_table(Path(path), {"coordinates": coordinates, "frame": frame, "angle_unit": angle_unit})
+
+    def write(self, path: str | Path) -> None:
+        """A table of rest shapes and stiffnesses, .npz or .csv, with its convention, and all digits."""
+        from .elastic_tables import write_table
+
+        write_table(self, Path(path))
 
     def describe(self) -> dict[str, Json]:
         return {
