@@ -288,6 +288,9 @@ def test_sums_and_pairs_go_with_one_for_each_link():
     start = chain.start(plain.equilibrium().state.position * 1.6, plain.equilibrium().state.orientation)
     parts = [ct.Chain([tetrahedron] * 4, part).link_energies(start) for part in (both.pairs, *both.links.terms)]
     assert np.abs(chain.link_energies(start) - sum(parts)).max() < 1e-13
+    bonds = ct.Chain([tetrahedron] * 4, both.links)
+    rest = bonds.equilibrium()
+    assert rest.converged and rest.energy > 0.1  # the two do not rest at one place
     assert system_from(chain.describe()).describe() == chain.describe()
 
 

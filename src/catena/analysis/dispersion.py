@@ -27,7 +27,7 @@ from .equilibrium import Equilibrium
 from .poses import Poses
 from .screws import Screw, screw_of
 from .static_problem import constant_force
-from .uniform import pulled_link, relaxed, resting_links, resting_poses
+from .uniform import link_length, pulled_link, relaxed, resting_links, resting_poses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
         d, q = poses.d[numbers], poses.q[numbers]
         forces = at.forces if isinstance(at, Equilibrium) else _end_forces(chain)
         tension = _tension(forces, poses, d, q, first)
-    length = float(np.median(np.linalg.norm(d, axis=1)))
+    length = link_length(chain, d)
     if tension == 0.0:
         d, q, rests = relaxed(mechanics, numbers, d, q, length)
         if not rests.all():

@@ -17,7 +17,7 @@ from .poses import Poses
 from .stability import Stability, stability
 from .static_newton import Newton
 from .static_problem import Balance, StaticProblem
-from .uniform import pulled_start, relaxing_step, resting_poses
+from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
@@ -148,8 +148,7 @@ class _Search:
     def __init__(self, problem: StaticProblem, poses: Poses, tol: float | None) -> None:
         self.problem, self.given, self.begin = problem, tol, poses
         self.balance = problem.balance(poses)
-        lengths = np.linalg.norm(poses.d, axis=1)
-        self.length, self.longest = float(np.median(lengths)), float(lengths.max())
+        self.length, self.longest = link_length(problem.chain, poses.d), float(np.linalg.norm(poses.d, axis=1).max())
         self.newton = Newton(problem, self.length)
         self.iterations = 0
         self.saddles: list[float] = []
@@ -166,7 +165,8 @@ class _Search:
     def descend(self) -> Status:
         """Until nothing pulls any more."""
         while not self.balance.residual <= self.tol:
-            if self.iterations == MOST_ITERATIONS or not np.isfinite(self.balance.energy):
+            nothing_resists = not self.balance.values.stiffness.any() and not self.balance.values.gradient.any()
+            if self.iterations == MOST_ITERATIONS or nothing_resists or not np.isfinite(self.balance.energy):
                 return "torn" if self._is_torn(surely=True) else "not_converged"
             found = self._step()
             if found is None:

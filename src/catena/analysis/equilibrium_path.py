@@ -358,7 +358,11 @@ class _Path:
         """To the end that was asked for, or until stability ends."""
         control = self.control
         first = control.corrected(None, 0.0)
-        assert first is not None
+        if first is None:
+            raise InputError(
+                "something of the chain moves at no cost: no load makes a path of equilibria",
+                where="equilibrium_path", do="hold it, or give its links stiffness",
+            )  # fmt: skip
         self.points.append(first)
         step, limit = FIRST_STEP * control.unit, None
         while len(self.points) < MOST_POINTS and step > SHORTEST_STEP * control.unit:

@@ -31,6 +31,7 @@ from ..systems.chain.link_mechanics import hat
 from .dispersion import Cell, uniform_cell
 from .equilibrium import Equilibrium
 from .screws import Screw
+from .static_newton import positive
 
 if TYPE_CHECKING:
     from .rod_comparison import RodComparison
@@ -183,6 +184,11 @@ def rod_of(chain: Chain, cell: Cell) -> RodLimit:
         raise InputError(
             "the chain turns in a circle: it has no axis", where="rod_limit", do="give a chain that goes on"
         )
+    if (positive(cell.stiffness) != cell.stiffness).any():
+        raise InputError(
+            "the links do not resist some of the strains: there is no rod that does", where="rod_limit",
+            do="give them stiffness against all six",
+        )  # fmt: skip
     compliance, inertia = link_compliance(cell, screw), cell_inertia(cell, screw)
     mean, harmonics = _harmonics(compliance, screw.angle, screw.rise)
     kind = "exact"

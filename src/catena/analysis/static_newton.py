@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 MOST_STRAIN = 0.4  # in a step: of a link's length, and in radians
 FLOOR = 2e-3  # of the diagonal: the least that is made of an eigenvalue of a link
 SINGULAR = 1e-12  # of the diagonal: no eigenvalue
+NONE = 1e-150  # no stiffness at all
 ENOUGH = 1e-4  # of the predicted decrease of the energy
 HALVINGS = 25
 CORRECTIONS = 2
@@ -134,9 +135,8 @@ def positive(stiffness: Array) -> Array:
     10 000 times more easily than it stretches.
     """
     size = np.abs(np.einsum("nii->ni", stiffness))
-    size = np.maximum(
-        size, SINGULAR * np.maximum(size.max(axis=1, keepdims=True), 1e-150)
-    )  # a line has nothing to turn it about itself
+    largest = np.maximum(size.max(axis=1, keepdims=True), NONE)
+    size = np.where(size > SINGULAR * largest, size, largest)  # a line has nothing to turn it about itself
     unit = np.sqrt(size[:, :, None] * size[:, None])
     scaled = stiffness / unit
     try:

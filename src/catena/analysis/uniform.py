@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..systems.chain.chain import Chain
 from ..systems.chain.link_mechanics import LinkMechanics
+from ..systems.potentials.link_potentials import Linkwise
 from ..systems.chain.ring_start import circle_frames
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of
@@ -31,6 +32,15 @@ ALIKE = 1e-6  # relative positions and rotations that are taken for equal
 DISTANCES = 16  # tried along each direction
 KEPT = 256  # of the starts that are relaxed
 ASKEW = (0.7, -0.4, 0.9)  # a turn that leaves nothing as it was
+
+
+def link_length(chain: Chain, d: Array) -> float:
+    """In which strains are measured: the usual length of a link; where all centres coincide, the radius of gyration of a body."""
+    lengths = np.linalg.norm(d, axis=1)
+    some = lengths[lengths > 0.0]
+    if len(some):
+        return float(np.median(some))
+    return max(float(np.sqrt(body.moments.max() / body.mass)) for body in chain.alike.distinct) or 1.0
 
 
 def relaxed(
@@ -122,22 +132,29 @@ def _wound(chain: Chain, d: Array, q: Array) -> Poses:
 def _said_to_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
     """d and Q where potentials of links say that they rest, and for which of the links that is a stable place; all at once."""
     interactions, frames = mechanics.chain.interactions, mechanics.frames
-    poses = [potential.resting_pose for potential in interactions.distinct_bonds]
-    unknown = np.full((1, 3), np.nan), np.eye(3)[None]
-    said = [unknown if pose is None else (pose[0].reshape(-1, 3), pose[1].reshape(-1, 3, 3)) for pose in poses]
+    said = [_said_by(potential) for potential in interactions.distinct_bonds]
     which = interactions.arrays["link_which"][links]  # -1, where there is none: the last row
-    d, q = (np.concatenate([*(pose[part] for pose in said), unknown[part]])[which] for part in (0, 1))
+    d, q = (np.concatenate([*(pose[part] for pose in said), _said_by(None)[part]])[which] for part in (0, 1))
     found = np.isfinite(d[:, 0])
     if interactions.has_pairs:
         found &= np.array([interactions.pairs[j] is None for j in links.tolist()])
     d[found] = np.einsum("nji,nj->ni", frames[links[found]], d[found])
     q[found] = frames[links[found]].swapaxes(1, 2) @ q[found] @ frames[interactions.sides[1][links[found]]]
     if found.any():
-        length = float(np.median(np.linalg.norm(d[found], axis=1)))
+        length = link_length(mechanics.chain, d[found])
         d[found], q[found], rests = relaxed(mechanics, links[found], d[found], q[found], length)
         stiffness = mechanics.values(d[found], q[found], links[found]).stiffness
         found[found] = rests & (np.linalg.eigvalsh(stiffness)[:, 0] > -1e-9)
     return d, q, found
+
+
+def _said_by(potential: Linkwise | None) -> tuple[Array, Array]:
+    """Where a link potential says that it rests, a row for each of its numbers; d is nan where it does not say."""
+    count = 1 if potential is None else potential.links or 1
+    pose = None if potential is None else potential.resting_pose
+    if pose is None:
+        return np.full((count, 3), np.nan), np.tile(np.eye(3), (count, 1, 1))
+    return pose[0].reshape(-1, 3), pose[1].reshape(-1, 3, 3)
 
 
 def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
@@ -148,7 +165,7 @@ def resting_link(mechanics: LinkMechanics, link: int) -> tuple[Array, Array]:
     values = mechanics.values(d, q, np.full(len(d), link))
     energy = np.where(np.isfinite(values.energy), values.energy, np.inf)
     best = np.argsort(energy, kind="stable")[:KEPT]
-    length = float(np.median(np.linalg.norm(d[best], axis=1)))
+    length = link_length(mechanics.chain, d[best])
     d, q, rests = relaxed(mechanics, np.full(len(best), link), d[best], q[best], length)
     energy = np.where(rests, mechanics.values(d, q, np.full(len(best), link)).energy, np.inf)
     stable = np.linalg.eigvalsh(mechanics.values(d, q, np.full(len(best), link)).stiffness)[:, 0] > -1e-9

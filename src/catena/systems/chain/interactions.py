@@ -85,7 +85,7 @@ class Interactions:
             if self.pairs[j] is not None:
                 self._check_particles(j)
             bond = self.bonds[j]
-            if bond is not None and not all(body.moments.all() for body in self.bodies[j : j + 2]):
+            if bond is not None and not all(body.moments.all() for body in self.joined(j)):
                 for link in [j] if bond.links is None else np.flatnonzero(self.kinds[1] == self.kinds[1][j]).tolist():
                     self._check_torques(link, bond.of_link(link))
 
