@@ -6,16 +6,17 @@ import time
 
 import numpy as np
 import pytest
-from test_chain_tiles import difference, driven, fields, program_of
 from test_elastic import CONVENTIONS, TILTED, disturbed, row_of_links
 
 import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
+from catena.geometry import rotations
 from catena.geometry.quaternion import conjugate, product, rotation
 from catena.geometry.vectors import negative, times, transposed_times
 from catena.systems.chain import tile_text
 from catena.systems.chain.tile_bonds import bond_force
+from tiled import difference, driven, fields, program_of
 
 TETRAHEDRON = ct.Body.tetrahedron()
 ROW = row_of_links(9)
@@ -45,6 +46,16 @@ def test_every_link_potential_moves_bodies_as_in_the_plain_view(name, start):
     assert difference(chain, start, ct.Splitting(2), steps=2) < 2e-14
 
 
+def test_a_ring_is_closed_by_the_last_of_its_links(start):
+    """Ten bodies, ten links: the first body once more behind the last, in a tile that is not full."""
+    ring = ct.Chain([TILTED] * 10, row_of_links(10), closed=True)
+    angle = 2.0 * np.pi * np.arange(10) / 10
+    place = 1.6 * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(10)])
+    turned = rotations.from_vector(np.column_stack([0.0 * angle, 0.0 * angle, angle]))
+    moving = ring.start(place, turned, momentum=start.momentum, angular_momentum=start.angular_momentum)
+    assert difference(ring, moving, ct.Splitting(2)) < 2e-13
+
+
 def test_links_and_pairs_act_together(start):
     both = ct.LennardJones(1.0, 0.5) + ROW
     chain = ct.Chain([TETRAHEDRON] * 10, both, ct.Free())
@@ -72,16 +83,19 @@ def test_a_torque_in_the_wrong_axes_is_seen(start, monkeypatch):
     assert difference(ct.Chain([TILTED] * 10, ROW, ct.Free()), start, ct.Splitting(2), steps=1) > 1e-3
 
 
-def test_the_bits_do_not_depend_on_the_tile_nor_on_the_compiler(start):
+@pytest.mark.parametrize(
+    "names", [CONVENTIONS[0], *(pytest.param(names, marks=pytest.mark.slow) for names in CONVENTIONS[1:])], ids=" ".join
+)
+def test_the_bits_do_not_depend_on_the_tile_nor_on_the_compiler(start, names):
     """Tiles of 8 in vector registers against one of 64, number by number in Python."""
-    chain = ct.Chain([TILTED] * 10, ROW, ct.Free())
+    chain = ct.Chain([TILTED] * 10, row_of_links(9, *names), ct.Free())
     programs = program_of(chain, ct.Splitting(2), width=8, compiled=True), program_of(chain, ct.Splitting(2), width=64)
     first, second = (fields(p.view.unpack(driven(p, start, dt=0.01, steps=2).z, 0.0)) for p in programs)
     assert first.tobytes() == second.tobytes()
     data = ct.simulate(chain, start, method=ct.Splitting(2), dt=0.005, steps=400, every=40).data
     for name, scale in (("total_momentum", 10.0), ("total_angular_momentum", 100.0)):
         assert float(np.abs(data[name] - data[name][0]).max()) < 50 * np.finfo(float).eps * 20.0 * scale, name
-    other = ct.Chain([TILTED] * 10, row_of_links(9).converted(), ct.Free())
+    other = ct.Chain([TILTED] * 10, row_of_links(9, *CONVENTIONS[3]).converted(*names), ct.Free())
     assert build(other, ct.Splitting(2), compiled=False).text == build(chain, ct.Splitting(2), compiled=False).text
 
 
