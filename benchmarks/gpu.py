@@ -4,7 +4,7 @@
 
 writes DIR/gpu.json and DIR/gpu.txt. For each pair of problem and method: time per step and member on the card for several
 numbers of members, time per step on one core, time to compile, and how far the states at the end are from those of the
-processor, in a sample of members: without functions of libm they should be the same to the bit. Then: what fused
+processor, in a sample of members: they should be the same to the bit. Then: what fused
 multiply-adds would change, what the size of a block changes, what a whole `ensemble` costs, and how threads scale.
 
 Times are the least of several. A case that fails is reported, and the others go on. `--simulate` runs all of it, tiny, under

@@ -6,11 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
-
-from catena.kernels.elementary import FUNCTIONS
 
 Array = NDArray[np.float64]
 TWO = {"atan2", "pow", "hypot"}  # of two arguments
@@ -33,8 +30,12 @@ EDGES = {
 LIKE = {"cos": "sin", "acos": "asin", "cosh": "sinh"}
 ALL_BITS = {"sin", "cos", "tan", "atan", "asinh", "tanh", "hypot", "atan2", "pow", "log"}  # defined over all magnitudes
 
-REFERENCES: dict[str, Callable[..., Any]] = {name: getattr(gmpy2, name) for name in FUNCTIONS if name not in TWO}
-REFERENCES |= {"atan2": gmpy2.atan2, "hypot": gmpy2.hypot, "pow": lambda x, y: gmpy2.mpfr(x) ** gmpy2.mpfr(y)}
+
+def reference(name: str) -> Callable[..., Any]:
+    """The function of MPFR; a GPU machine without it takes the arguments only."""
+    import gmpy2
+
+    return getattr(gmpy2, name) if name != "pow" else lambda x, y: gmpy2.mpfr(x) ** gmpy2.mpfr(y)
 
 
 def arguments(name: str, count: int, seed: int = 1) -> tuple[Array, Array]:
@@ -78,13 +79,15 @@ def units_off(name: str, values: Array, x: Array, y: Array) -> Array:
 
     Infinite where one is a number and the other is not.
     """
-    off = np.full(len(x), 0.5)
+    import gmpy2
+
+    function, off = reference(name), np.full(len(x), 0.5)
     arrays = (x.tolist(), y.tolist()) if name in TWO else (x.tolist(),)
     with gmpy2.context(precision=130):
-        nearest = np.array(list(map(float, map(REFERENCES[name], *arrays))))
+        nearest = np.array(list(map(float, map(function, *arrays))))
         wrong = ~((values == nearest) | (np.isnan(values) & np.isnan(nearest)))
         for k in np.flatnonzero(wrong).tolist():
-            exact, found = REFERENCES[name](*(array[k] for array in arrays)), float(values[k])
+            exact, found = function(*(array[k] for array in arrays)), float(values[k])
             both = math.isfinite(found) and not gmpy2.is_nan(exact)
             off[k] = float(abs(exact - found) / math.ulp(float(nearest[k]))) if both else math.inf
             if math.isinf(found) and abs(float(nearest[k])) == LARGEST:

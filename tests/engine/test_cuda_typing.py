@@ -21,7 +21,7 @@ members._card = lambda: cuda
 texts = []
 members._loaded = lambda text, title: texts.append(text)
 problem, method = eval(sys.argv[1], {"ct": ct})
-members.build(problem.system, method)
+members.build(getattr(problem, "system", problem), method)
 [text] = texts
 entry = re.search(r"@cuda.jit\\((types.void\\(.*?\\)), fastmath=False, \\*\\*_options\\)\\n(?=def advance_members)", text, re.S)
 text = text.replace(entry[0], "")
@@ -41,6 +41,7 @@ FINE = {"DynamicLibNotFoundError", "compiled"}
 PAIRS = {
     "tiles": "(ct.problems.helix_chain(8), ct.Splitting(2))",
     "rattle": "(ct.problems.helix_chain(8), ct.Rattle())",
+    "sine": "(ct.Hamiltonian('p**2/2 - cos(q) + exp(-q*q) + (1 + q*q)**1.3 + atan2(q, 2)'), ct.RK4())",
     "hinges": "(ct.problems.triple_pendulum(), ct.EnergyMomentum())",
 }
 

@@ -5,7 +5,7 @@ neighbouring threads touch neighbouring numbers; member k sees the strided views
 parameters; scratch has the member last, too. Sample rows stay on the card: each launch folds the deviations of the
 invariants into running sums, and only what is asked for travels.
 
-Multiplications and additions are not fused: without functions of libm the bits are those of the processor.
+Multiplications and additions are not fused, and elementary functions are our own: the bits are those of the processor.
 """
 
 from __future__ import annotations
