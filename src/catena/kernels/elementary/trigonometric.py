@@ -6,11 +6,14 @@ from .exponential import SHIFT, SHIFT_BITS
 from .huge_angles import remainder_of_huge
 from .polynomials import four
 
+SMALL = 0.785  # below pi/4: nothing to take away, which is the common case of steps that turn a little
 NEAR = 2.0**30  # beyond it three parts of pi/2 are too few
 
 
 def quadrant(x):
     """x = n pi/2 + r + rest: n modulo 4, r, rest; |r| is not above pi/4 by more than a rounding error."""
+    if abs(x) < SMALL:
+        return 0, x, 0.0
     if not abs(x) < NEAR:
         return remainder_of_huge(x)
     shifted = multiply_add(x, c.TWO_OVER_PI, SHIFT)
