@@ -21,6 +21,7 @@ from .methods.conserving.energy_momentum import EnergyMomentum
 from .methods.conserving.quat_em import QuatEM
 from .methods.conserving.rattle import Rattle
 from .methods.heat.friction import Friction
+from .methods.heat.hybrid_monte_carlo import HybridMonteCarlo
 from .methods.heat.langevin import Langevin
 from .methods.rotors.jacobi import Jacobi
 from .methods.rotors.lagrange import Lagrange
@@ -127,6 +128,7 @@ __all__ = [
     "Gravity",
     "Hamiltonian",
     "Harmonic",
+    "HybridMonteCarlo",
     "ImplicitEuler",
     "ImplicitMidpoint",
     "InputError",

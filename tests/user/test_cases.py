@@ -309,6 +309,50 @@ def test_windows_line_ends_and_a_byte_order_mark_change_no_position():
     assert mistakes("\ufeff" + SIX_MISTAKES.replace("\n", "\r\n")) == mistakes(SIX_MISTAKES)
 
 
+WARM = """\
+[system]
+kind = "Top"
+body = { moments = [1.0, 0.8, 0.5] }
+potential = { kind = "Gravity", strength = 1.5, center = [0, 0, 1] }
+[start]
+orientation = [0.6, 0.8, 0.0, 0.0]
+temperature = 0.5
+seed = 3
+[method]
+kind = "Langevin"
+temperature = 0.5
+friction = { rotation = [0.2, 0.2, 0.4] }
+seed = 7
+[run]
+dt = 0.1
+steps = 10
+"""
+
+
+def test_a_start_at_a_temperature_and_a_bath_are_those_of_python():
+    case = read(WARM)
+    rest = case.plan.system.start((0.6, 0.8, 0.0, 0.0), angular_momentum=(0.0, 0.0, 0.0))
+    wanted = case.plan.system.maxwell(rest, 0.5, seed=3)
+    assert np.array_equal(case.plan.start.angular_momentum, wanted.angular_momentum) and wanted.angular_momentum.all()
+    assert case.plan.method == ct.Langevin(0.5, ct.Friction(rotation=(0.2, 0.2, 0.4)), seed=7)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("temperature = 0.5\nseed = 3", "temperature = -0.5\nseed = 3", "temperature = -0.5"),
+        ("seed = 3", "seed = -3", "seed = -3"),
+        ("friction = { rotation", "friction = { spin", "spin"),
+        ('friction = { rotation = [0.2, 0.2, 0.4] }', "friction = -1.0", "friction = -1.0"),
+        ("seed = 7", "seed = -7", "seed = -7"),
+    ],
+)  # fmt: skip
+def test_mistakes_about_a_temperature_are_placed(before, after, said):
+    text = WARM.replace(before, after, 1)
+    found = mistakes(text)
+    assert len(found) == 1 and said in str(found[0]), found
+
+
 def test_the_models_have_the_names_and_defaults_of_python():
     """A case uses the Python names and arguments, nothing else."""
     for kind, table in system_tables().items():
@@ -318,7 +362,8 @@ def test_the_models_have_the_names_and_defaults_of_python():
         required = {name for name, field in table.model_fields.items() if field.is_required()} - {"kind"}
         assert required == {n for n, p in signature.items() if p.default is p.empty and n != "self"}
         ways = {name for name in table.start.model_fields if hasattr(system, name)}  # chain.straight(spacing)
-        assert set(table.start.model_fields) - ways == set(inspect.signature(system.start).parameters) - {"self"}
+        own = set(table.start.model_fields) - {"temperature", "seed"}  # those of system.maxwell
+        assert own - ways == set(inspect.signature(system.start).parameters) - {"self"}
     simulate = inspect.signature(ct.simulate).parameters
     assert {name: field.default for name, field in RunTable.model_fields.items()} == {
         name: simulate[name].default for name in ("dt", "steps", "t_end", "every", "out")

@@ -35,7 +35,7 @@ def systems() -> list[ct.Run]:
         (shaken, shaken.start(q=1.0, p=0.0)),
         (top, top.start(**ct.euler_angles((0.0, 0.5, 0.0), rates=(0.1, 0.0, 20.0)))),
         (ct.FreeBody(body), ct.FreeBody(body).start(angular_momentum=np.array([1.0, 2.0, 3.0]))),
-        (chain, chain.straight(2.1)),
+        (chain, chain.maxwell(chain.straight(2.1), 0.5, seed=3)),
         (scaling, scaling.start(angular_velocity=(1.0, 0.0, 0.0))),
     ]
     return [ct.simulate(system, start, dt=0.01, steps=100, every=10) for system, start in starts]
@@ -75,7 +75,14 @@ def methods() -> str:
         ct.QuatEM(),
     ]
     warm = [ct.Langevin(1.0, 0.1, seed=7), ct.Langevin(1.0, ct.Friction(translation=0.1, rotation=(0.2, 0.2, 0.4)))]
-    others = [*warm, ct.Taylor(), ct.Nystrom4(), ct.Nystrom6(weak=True), ct.EnergyMomentum(level="both")]
+    others = [
+        *warm,
+        ct.HybridMonteCarlo(1.0, substeps=8),
+        ct.Taylor(),
+        ct.Nystrom4(),
+        ct.Nystrom6(weak=True),
+        ct.EnergyMomentum(level="both"),
+    ]
     return f"{ct.__version__}: {runge_kutta} {symplectic} {rotors} {others} {ct.list_methods(linkage())}"
 
 

@@ -192,7 +192,7 @@ class _Reading:
     def start(self, given: object, system: System | None) -> State | None:
         if system is None or not isinstance(given, StartTable):
             return None
-        return self.attempt(("start",), lambda: given.make(system))
+        return self.attempt(("start",), lambda: given.drawn(system))
 
     def method(self, table: Table | None, system: System | None) -> Method | None:
         if table is None:

@@ -58,6 +58,8 @@ from .positions import Path
 if TYPE_CHECKING:
     pass
 
+DRAWN = ("temperature", "seed")  # keys of a start that say how momenta are drawn
+TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or something else
 OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key is called so
 
 
@@ -90,11 +92,22 @@ AnyTable = TypeVar("AnyTable", bound="Table")
 
 
 class StartTable(Table):
-    """[start]: the arguments of the system's `start`."""
+    """[start]: the arguments of the system's `start`, and a temperature at which momenta are drawn (`system.maxwell`)."""
+
+    temperature: float | None = Field(None, ge=0, description="kT at which momenta are drawn, in place of those given")
+    seed: int = Field(0, ge=0, lt=2**64, description="of that draw")
+
+    def given(self) -> dict[str, Any]:
+        return {name: value for name, value in super().given().items() if name not in DRAWN}
 
     def make(self, system: System) -> State:
         """The start of a system."""
         return system.start(**self.given())
+
+    def drawn(self, system: System) -> State:
+        """That, with momenta of the temperature, if one is given."""
+        start = self.make(system)
+        return start if self.temperature is None else system.maxwell(start, self.temperature, seed=self.seed)
 
 
 @contextmanager
@@ -256,12 +269,24 @@ def _in_case(hint: object) -> object:
 
 def _without_arrays(hint: Any) -> Any:
     """A case has lists where Python takes arrays, too, and tables for what is described by its fields."""
-    if is_dataclass(hint) and isinstance(hint, type) and not issubclass(hint, Method):
-        return table_of(hint)
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
+        described = [part for part in parts if _is_described(part)]
+        if described:
+            others = reduce(or_, (part for part in parts if part not in described))
+            value = Annotated[_without_arrays(others), Tag(VALUE)]  # type: ignore[valid-type]
+            return Annotated[Annotated[table_of(described[0]), Tag(TABLE)] | value, Discriminator(_table_or_value)]
         return reduce(or_, (_without_arrays(part) for part in parts if get_origin(part) is not np.ndarray))
     return GenericAlias(Sequence, (_without_arrays(parts[0]),)) if origin is Sequence else hint
+
+
+def _is_described(hint: object) -> bool:
+    """Whether it is an object that its fields describe, and no method."""
+    return is_dataclass(hint) and isinstance(hint, type) and not issubclass(hint, Method)
+
+
+def _table_or_value(given: object) -> str:
+    return TABLE if isinstance(given, dict) else VALUE
 
 
 def _title(described: Callable[..., object]) -> str:

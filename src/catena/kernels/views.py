@@ -148,6 +148,7 @@ class View:
     factors : how many `factorise_shifted` are kept at a time -> scratch for them; None where there is no such kernel
     fold : what a checkpoint holds of z, without e; None if it holds all of both
     inertia : () -> what its momenta are like in a heat bath; None if it has none
+    measures : how many numbers `measure` gives, the energy first, where a method asks for it
     """
 
     name: str
@@ -169,6 +170,7 @@ class View:
     factors: Callable[[int], Mapping[str, Numbers]] | None = None
     fold: Fold | None = None
     inertia: Callable[[], Inertia] | None = None
+    measures: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
@@ -326,6 +328,11 @@ def bath_of_components(z, e, par, member, step):
 @slot
 def bath_of_bodies(z, e, par, member, step):
     """`bath` with par.loss_matrix and par.stir_matrix, (parts, k, k): for bodies on (R^T p, y), momenta along principal axes."""
+
+
+@slot
+def reverse(z, e, par):
+    """Turn all momenta round."""
 
 
 @slot

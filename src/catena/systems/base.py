@@ -177,6 +177,32 @@ class System:
         """What its momenta are like in a heat bath; CapabilityError if it has none."""
         raise no_bath(self, "its kinetic energy has no constant masses")
 
+    def maxwell(self, state: State, temperature: float, *, seed: int = 0, member: int = 0) -> State:
+        """The state with momenta drawn at a temperature; positions stay, and what is held or does not exist gets none.
+
+        Parameters
+        ----------
+        state : from which positions, orientations and time are taken
+        temperature : kT, in units of energy
+        seed : below 2^64
+        member : number of the start, for the many of an ensemble; each has its own momenta
+
+        Raises
+        ------
+        CapabilityError : the kinetic energy is not quadratic in the momenta, with constant masses
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> top = ct.Top(ct.Body(moments=(1.0, 1.0, 0.5)), ct.Gravity(1.5, (0, 0, 1)))
+        >>> rest = top.start((0.96, 0.28, 0, 0), angular_momentum=(0, 0, 0))
+        >>> top.maxwell(rest, temperature=0.5, seed=3).angular_momentum.round(6).tolist()
+        [0.245717, 0.604993, 0.494766]
+        """
+        from .maxwell import with_momenta
+
+        return with_momenta(self.inertia(), state, temperature, seed, member)
+
     def phase_space(self, start: State) -> PhaseSpace:
         """Pairs of conjugate fields near a state of `begun(start)`, what of them may vary, and its constraints."""
         raise NotImplementedError

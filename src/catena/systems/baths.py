@@ -73,6 +73,13 @@ def tally_component(square, place, sums):
     return square * square
 
 
+def turn_round(z, e, first, last):
+    """Momenta and their compensations with other signs."""
+    for k in range(first, last):
+        z[k] = -z[k]
+        e[k] = -e[k]
+
+
 # One body: z = (q, y) ---------------------------------------------------------------------------------------------------
 
 
@@ -100,6 +107,11 @@ def turning_tally(z, par, total, sums):
     for c in range(3):
         fourth += tally_component(par.precision[0, c] * (z[4 + c] * z[4 + c]), c, sums)
     sums[3] += fourth
+
+
+def turning_reverse(z, e, par):
+    """`reverse` of a body that turns."""
+    turn_round(z, e, 4, 7)
 
 
 # Coordinates: z = (q, p) -----------------------------------------------------------------------------------------------
@@ -146,3 +158,8 @@ def coupled_tally(z, par, total, sums):
         for l in range(k + 1):
             x += par.whitening[0, k, l] * z[n + l]
         sums[n + k] += tally_component(x * x, k, sums)
+
+
+def coordinate_reverse(z, e, par):
+    """`reverse` of coordinates."""
+    turn_round(z, e, dimension(z) // 2, dimension(z))

@@ -291,6 +291,7 @@ class Hamiltonian(System):
             kernels |= {
                 views.bath_of_components: baths.coordinate_bath, views.bath_of_bodies: baths.coupled_bath,
                 views.tally: baths.coordinate_tally, views.tally_of_bodies: baths.coupled_tally,
+                views.reverse: baths.coordinate_reverse,
             }  # fmt: skip
             flags |= {Flag.QUADRATIC_KINETIC, Flag.COMMUTATOR_KICK}
         offered = {"field", "canonical"} | ({"split"} if self.separable else set())
@@ -299,7 +300,15 @@ class Hamiltonian(System):
         # loops take their sizes at run time, so that the same code serves any number of terms
         inertia = self.inertia if self.quadratic_kinetic else None
         return View(
-            name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight, inertia=inertia
+            name,
+            kernels,
+            n,
+            self.to_stepped,
+            self.from_stepped,
+            frozenset(flags),
+            literal=straight,
+            inertia=inertia,
+            measures=self.invariant_width,
         )
 
     def inertia(self) -> Inertia:

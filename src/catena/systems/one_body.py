@@ -75,6 +75,7 @@ def publish_body(z, par, row):
 
 IN_A_BATH: dict[Slot, Filling] = {
     views.bath_of_components: baths.turning_bath, views.bath_of_bodies: baths.turning_bath_of_axes, views.tally: baths.turning_tally,
+    views.reverse: baths.turning_reverse,
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,10 @@ class AttitudeStart(StartTable):
     angular_velocity: Vector | None = Field(None, description="in the body's axes; or give angular_momentum")
     angular_momentum: Vector | None = Field(None, description="in the body's axes")
     time: float = Field(0.0, description="time of the start")
+
+    def given(self) -> dict[str, Any]:
+        at_rest = self.temperature is not None and self.angular_velocity is self.angular_momentum is None
+        return super().given() | ({"angular_momentum": [0.0, 0.0, 0.0]} if at_rest else {})
 
 
 class AttitudeTable(SystemTable):

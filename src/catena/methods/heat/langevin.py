@@ -57,10 +57,12 @@ MOVING = 6  # components of bodies that move and turn; they have a total momentu
 
 
 class Sums(Record):
-    """What a bath remembers: steps made, member, steps since the last sample, the sum of squares of the total momentum over them."""
+    """What a bath remembers: steps made, member, trajectories accepted, steps since the last sample, and the sum of squares of the total
+    momentum over them."""
 
     STEP = 1
     MEMBER = 1
+    ACCEPTED = 1
     WINDOW = 1
     TOTAL = 1
 
@@ -278,8 +280,8 @@ class Langevin(InBath):
 
     def _recorded(self, stepper: Stepper, bath_: Bath, stride: int) -> Stepper:
         """With constants and noise, and with what it records."""
-        seed = np.array([self.seed % 2**32, self.seed >> 32], dtype=np.int64)
-        parameters: dict[str, Numbers] = {**bath_.parameters, "seed": seed, "stride": np.array([float(stride)])}
+        noise: dict[str, Numbers] = {"seed": seed_words(self.seed), "stride": np.array([float(stride)])}
+        parameters = {**bath_.parameters, **noise}
         return replace(
             stepper, parameters={**stepper.parameters, **parameters}, scratch={**stepper.scratch, **bath_.scratch},
             timed=bath_.timed, member_place=Sums.MEMBER, account=account_momenta, accounts=accounts_of(bath_.inertia),
@@ -377,6 +379,11 @@ def _in_lanes(view: View, rotor: Array, bath_: Bath, dt: float) -> dict[str, Num
     assert view.spread is not None
     made = bath_.timed(dt)
     return {"spin": view.spread(rotor, np.hstack([made["loss"], made["stir"], bath_.parameters["precision"]]))}
+
+
+def seed_words(seed: int) -> NDArray[np.int64]:
+    """The two words of a seed."""
+    return np.array([seed % 2**32, seed >> 32], dtype=np.int64)
 
 
 def _as_json(value: object) -> Json:

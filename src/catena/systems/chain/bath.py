@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...kernels.marks import Record, apart, within
 from ...kernels.noise import MOMENTA, normals
-from ..baths import disturb_along_body, disturb_body, tally_component
+from ..baths import disturb_along_body, disturb_body, tally_component, turn_round
 from .forces import body_rotation
 from .motion import momentum_place
 from .tile_kernels import (
@@ -86,6 +86,12 @@ def chain_tally(z, par, total, sums):
             fourth += tally_component(par.precision[j, 3 + c] * (y * y), (3 + c) * n + j, sums)
         sums[COMPONENTS * n + j] += fourth
     total[0] += par.total_precision[0] * (p1 * p1 + p2 * p2 + p3 * p3)
+
+
+def chain_reverse(z, e, par):
+    """`reverse` for all bodies."""
+    n = par.mass.shape[0]
+    turn_round(z, e, momentum_place(n, 0), momentum_place(n, 2 * n))
 
 
 # In tiles ------------------------------------------------------------------------------------------------------------------

@@ -97,13 +97,13 @@ def _split_view(
     moving: dict[Slot, Filling] = {
         views.force: chain_motion.chain_force, views.kick: chain_motion.chain_kick, views.drift: chain_motion.chain_drift,
         views.bath_of_components: chain_bath.chain_bath, views.bath_of_bodies: chain_bath.chain_bath_of_bodies,
-        views.tally: chain_bath.chain_tally,
+        views.tally: chain_bath.chain_tally, views.reverse: chain_bath.chain_reverse,
     }  # fmt: skip
     fills = {**chain.interactions.fills(), **moving, **fills}
     body_of = partial(_body_of, chain.count, widths)
     return View(
         name, fills, sum(widths) * chain.count, partial(pack, chain), partial(unpack, chain), flags, False, moments, body_of,
-        scratch=chain.interactions.scratch, inertia=chain.inertia,
+        scratch=chain.interactions.scratch, inertia=chain.inertia, measures=chain.invariant_width,
     )  # fmt: skip
 
 

@@ -226,7 +226,7 @@ class Top(OneBody):
             moments = self.body.rotor_moments.reshape(1, 3)
             return View(
                 name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
-                withdrawn=NOT_CANONICAL if name == "field" else frozenset(), inertia=self.inertia,
+                withdrawn=NOT_CANONICAL if name == "field" else frozenset(), inertia=self.inertia, measures=self.invariant_width,
             )  # fmt: skip
         if name == "symmetric":
             kernels = self._potential_kernels() | {

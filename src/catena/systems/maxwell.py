@@ -1,0 +1,68 @@
+"""Momenta of a temperature, after Maxwell and Boltzmann: normal, with masses and moments times kT for variances."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..errors import InputError
+from ..geometry import rotations
+from ..kernels.noise import STARTS, normals
+from ..kernels.views import Inertia
+from .base import Array, State
+from .numbers import finite_number
+
+MOVING, TURNING = 6, 3  # components of bodies that move and turn, or only turn
+
+
+def with_momenta(inertia: Inertia, state: State, temperature: float, seed: int, member: int) -> State:
+    """The state with other momenta; each is a function of seed, member and body, as the noise of steps is."""
+    kT = finite_number(temperature, "maxwell.temperature")
+    if kT < 0.0:
+        raise InputError(
+            f"temperature = {temperature!r}", where="maxwell.temperature", do="give kT: a number that is not below zero"
+        )
+    seed, member = _whole(seed, 2**64, "seed"), _whole(member, 2**32, "member")
+    drawn = math.sqrt(kT) * (_of_coordinates if inertia.part == "dof" else _of_bodies)(inertia, seed, member)
+    return State({**state.fields, **_fields(inertia, drawn)}, state.time)
+
+
+def _whole(value: object, most: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < most:
+        raise InputError(
+            f"{name} = {value!r}",
+            where=f"maxwell.{name}",
+            do=f"give a whole number from 0 to 2^{most.bit_length() - 1} - 1",
+        )
+    return int(value)
+
+
+def _of_bodies(inertia: Inertia, seed: int, member: int) -> Array:
+    """(bodies, components) momenta at kT = 1, along principal axes; streams 200 to 202."""
+    components = inertia.variances.shape[1]
+    words = seed % 2**32, seed >> 32, member, 0
+    drawn = np.array(
+        [[x for k in range(3) for x in normals(*words, j, STARTS + k)] for j in range(len(inertia.variances))]
+    )
+    return np.sqrt(inertia.variances) * drawn[:, MOVING - components :]
+
+
+def _of_coordinates(inertia: Inertia, seed: int, member: int) -> Array:
+    """(coordinates,) momenta at kT = 1."""
+    n = len(inertia.variances)
+    words = seed % 2**32, seed >> 32, member, 0
+    drawn = np.array([x for i in range(-(-n // 2)) for x in normals(*words, i, STARTS)])[:n]
+    if inertia.matrix is not None:
+        return np.asarray(np.linalg.cholesky(inertia.matrix) @ drawn)
+    return np.sqrt(inertia.variances[:, 0]) * drawn
+
+
+def _fields(inertia: Inertia, drawn: Array) -> dict[str, Array]:
+    """As the public fields of a state, angular momenta in the axes in which bodies were given."""
+    if inertia.frames is None:
+        return {"p": drawn}
+    turning = rotations.rotate(inertia.frames, drawn[:, -TURNING:])
+    if drawn.shape[1] == TURNING:
+        return {"angular_momentum": turning[0]}
+    return {"momentum": drawn[:, :3].copy(), "angular_momentum": turning}
