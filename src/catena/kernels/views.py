@@ -140,7 +140,7 @@ class View:
     unknowns : number of unknowns of a conserving step
     parameters : what the kernels of this view find in par beyond the parameters of the system, and never change
     scratch : () -> what they find there and write into, before the first step: each driver and member has its own
-    spread : (bodies, k) constants of a rotor, and perhaps (bodies, 18) those of a bath (loss, stir, precision) -> as kernels on lanes find them
+    spread : (bodies, k) constants of a rotor, and perhaps (bodies, 18) those of a bath (loss, stir, precision), which is alike for p along all axes, -> as kernels on lanes find them
     withdrawn : tags of invariants that are not such functions of the stepped variables here, so that no promise holds;
         "symplectic" where these are not canonical, or not those of a Hamiltonian
     needed : tags of invariants without which the motion makes no sense here, though nothing holds them
@@ -340,7 +340,7 @@ def tally(z, par, total, sums):
     """Add the squares of the momenta over their variances (par.precision), and the sum of their squares, to sums.
 
     sums[c * parts + j] is that of component c of part j; one row more is for the fourth moments. total[0] takes the square of the total
-    momentum, in units of its variance.
+    momentum, in units of its variance; 24 numbers behind it are room for partial sums.
     """
 
 

@@ -58,13 +58,13 @@ MOVING = 6  # components of bodies that move and turn; they have a total momentu
 
 class Sums(Record):
     """What a bath remembers: steps made, member, trajectories accepted, steps since the last sample, and the sum of squares of the total
-    momentum over them."""
+    momentum over them, with room for partial sums."""
 
     STEP = 1
     MEMBER = 1
     ACCEPTED = 1
     WINDOW = 1
-    TOTAL = 1
+    TOTAL = 25
 
 
 @slot

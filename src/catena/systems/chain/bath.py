@@ -33,15 +33,16 @@ from .tile_kernels import (
     turn_lane,
 )
 
+PARTIAL = 8  # partial sums of the total momentum; tiles have a multiple of so many bodies
 COMPONENTS = 6  # of a body: p in space, y along its principal axes
 
 
 class BathRows(Record):
-    """Rows of constants for a bath in tiles."""
+    """Rows of constants for a bath in tiles: each for p, which is alike along all axes, and for y1, y2, y3."""
 
-    LOSS = 6
-    STIR = 6
-    PRECISION = 6
+    LOSS = 4
+    STIR = 4
+    PRECISION = 4
 
 
 BATH = SPIN_ROWS - BathRows.WIDTH  # the first of them, among the rows of the rotor
@@ -70,14 +71,11 @@ def chain_bath_of_bodies(z, e, par, member, step):
 def chain_tally(z, par, total, sums):
     """`tally` for all bodies."""
     n = par.mass.shape[0]
-    p1 = 0.0
-    p2 = 0.0
-    p3 = 0.0
+    begin_total(total)
     for j in range(n):
         p = momentum_place(n, j)
-        p1 += z[p]
-        p2 += z[p + 1]
-        p3 += z[p + 2]
+        for c in range(3):
+            total[1 + PARTIAL * c + j % PARTIAL] += z[p + c]
         fourth = 0.0
         for c in range(3):
             fourth += tally_component(par.precision[j, c] * (z[p + c] * z[p + c]), c * n + j, sums)
@@ -85,7 +83,24 @@ def chain_tally(z, par, total, sums):
             y = z[p + 3 * n + c]
             fourth += tally_component(par.precision[j, 3 + c] * (y * y), (3 + c) * n + j, sums)
         sums[COMPONENTS * n + j] += fourth
-    total[0] += par.total_precision[0] * (p1 * p1 + p2 * p2 + p3 * p3)
+    end_total(par, total)
+
+
+def begin_total(total):
+    """The total momentum, before the first body: for each axis in partial sums over every eighth body, which lanes can add up."""
+    for k in range(1, 1 + 3 * PARTIAL):
+        total[k] = 0.0
+
+
+def end_total(par, total):
+    """Count its square."""
+    square = 0.0
+    for c in range(3):
+        p = 0.0
+        for k in range(PARTIAL):
+            p += total[1 + PARTIAL * c + k]
+        square += p * p
+    total[0] += par.total_precision[0] * square
 
 
 def chain_reverse(z, e, par):
@@ -108,7 +123,7 @@ def first_pair(w, i, n, at, seed0, seed1, member, step, j):
     """Friction and noise on p1 and p2 of body j, lane i of its tile."""
     a, b = normals(seed0, seed1, member, step, j, MOMENTA)
     stir_lane(w, P * n + i, LOW_P * n + i, at + i, n, a)
-    stir_lane(w, (P + 1) * n + i, (LOW_P + 1) * n + i, at + n + i, n, b)
+    stir_lane(w, (P + 1) * n + i, (LOW_P + 1) * n + i, at + i, n, b)
 
 
 def rest_of_bath(w, first, seed0, seed1, member, step):
@@ -117,12 +132,12 @@ def rest_of_bath(w, first, seed0, seed1, member, step):
     at = (spin_row(w) + BATH) * n
     for i in range(lane_count(w)):
         a, b = normals(seed0, seed1, member, step, first + i, MOMENTA + 1)
-        stir_lane(w, (P + 2) * n + i, (LOW_P + 2) * n + i, at + 2 * n + i, n, a)
-        stir_lane(w, Y * n + i, LOW_Y * n + i, at + 3 * n + i, n, b)
+        stir_lane(w, (P + 2) * n + i, (LOW_P + 2) * n + i, at + i, n, a)
+        stir_lane(w, Y * n + i, LOW_Y * n + i, at + n + i, n, b)
     for i in range(lane_count(w)):
         a, b = normals(seed0, seed1, member, step, first + i, MOMENTA + 2)
-        stir_lane(w, (Y + 1) * n + i, (LOW_Y + 1) * n + i, at + 4 * n + i, n, a)
-        stir_lane(w, (Y + 2) * n + i, (LOW_Y + 2) * n + i, at + 5 * n + i, n, b)
+        stir_lane(w, (Y + 1) * n + i, (LOW_Y + 1) * n + i, at + 2 * n + i, n, a)
+        stir_lane(w, (Y + 2) * n + i, (LOW_Y + 2) * n + i, at + 3 * n + i, n, b)
 
 
 def half_drift_lanes(w, glide, first, seed0, seed1, member, step):
@@ -183,11 +198,11 @@ def tally_lanes(w, first, parts, sums):
         y2 = w[(Y + 1) * n + i]
         y3 = w[(Y + 2) * n + i]
         p1 = w[at + i] * (p1 * p1)
-        p2 = w[at + n + i] * (p2 * p2)
-        p3 = w[at + 2 * n + i] * (p3 * p3)
-        y1 = w[at + 3 * n + i] * (y1 * y1)
-        y2 = w[at + 4 * n + i] * (y2 * y2)
-        y3 = w[at + 5 * n + i] * (y3 * y3)
+        p2 = w[at + i] * (p2 * p2)
+        p3 = w[at + i] * (p3 * p3)
+        y1 = w[at + n + i] * (y1 * y1)
+        y2 = w[at + 2 * n + i] * (y2 * y2)
+        y3 = w[at + 3 * n + i] * (y3 * y3)
         sums[j] += p1
         sums[parts + j] += p2
         sums[2 * parts + j] += p3
@@ -197,15 +212,14 @@ def tally_lanes(w, first, parts, sums):
         sums[6 * parts + j] += p1 * p1 + p2 * p2 + p3 * p3 + y1 * y1 + y2 * y2 + y3 * y3
 
 
-@within
-def momentum_of_tile(w, p1, p2, p3):
-    """The momenta of a tile, added to those before it in the order of the bodies."""
+def add_momenta(w, total):
+    """The momenta of a tile, added to those before it."""
     n = stride_of(w)
-    for i in range(lane_count(w)):
-        p1 += w[P * n + i]
-        p2 += w[(P + 1) * n + i]
-        p3 += w[(P + 2) * n + i]
-    return p1, p2, p3
+    for g in range(lane_count(w) // PARTIAL):
+        for k in range(PARTIAL):
+            total[1 + k] += w[P * n + PARTIAL * g + k]
+            total[1 + PARTIAL + k] += w[(P + 1) * n + PARTIAL * g + k]
+            total[1 + 2 * PARTIAL + k] += w[(P + 2) * n + PARTIAL * g + k]
 
 
 def half_move(w, t, push, glide, par, member, step):
@@ -228,16 +242,14 @@ def stirred_sweep_of_tiles(z, e, push, glide, par, member, step, total, sums):
     """All tiles in turn, as `sweep_tiles`."""
     length = tile_size(z)
     tiles = par.lanes.shape[0]
-    p1 = 0.0
-    p2 = 0.0
-    p3 = 0.0
+    begin_total(total)
     for t in range(tiles + 1):
         if t < tiles:
             w = z[t * length : (t + 1) * length]
             status = half_move(w, t, push, glide, par, member, step)
             if status == 0:
                 tally_lanes(w, t * lane_count(w), tiles * lane_count(w), sums)
-                p1, p2, p3 = momentum_of_tile(w, p1, p2, p3)
+                add_momenta(w, total)
                 if count_fast(w, glide) == 0:
                     drift_lanes(w, glide)
                 else:
@@ -246,5 +258,5 @@ def stirred_sweep_of_tiles(z, e, push, glide, par, member, step, total, sums):
                 return status
         if t > 0:
             link_tile(z, t - 1, par)
-    total[0] += par.total_precision[0] * (p1 * p1 + p2 * p2 + p3 * p3)
+    end_total(par, total)
     return 0

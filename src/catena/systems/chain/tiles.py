@@ -136,7 +136,8 @@ def spin_lanes(table: Array, bath: Array | None = None, *, shape: tuple[int, int
         return as_lanes(table, shape)
     both = np.zeros((len(table), SPIN_ROWS))
     both[:, : table.shape[1]] = table
-    both[: len(bath), room:] = bath  # nothing for the bodies that fill up
+    alike = np.delete(bath, [1, 2, 7, 8, 13, 14], axis=1)  # p2 and p3 are as p1
+    both[: len(bath), room:] = alike  # nothing for the bodies that fill up
     return as_lanes(both, shape)
 
 
