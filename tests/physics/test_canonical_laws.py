@@ -159,7 +159,7 @@ def test_a_top_with_a_wrong_bath_is_seen(fault: str) -> None:
 def test_the_height_of_a_top_extrapolated_and_the_order_of_its_bias() -> None:
     """Bias of cos +51e-4 at dt = 0.4, +12.5e-4 at 0.2: factor 3.5 to 4.5."""
     long, short = (
-        averages(TOP, TOP_START, WARM, OF_TOP, dt=dt, steps=round(400_000 / dt), every=4, members=16)
+        averages(TOP, TOP_START, WARM, OF_TOP, dt=dt, steps=round(4_000_000 / dt), every=4, members=16)
         for dt in (0.4, 0.2)
     )
     law = LAWS_OF_TOP["cos"]
@@ -221,7 +221,7 @@ def test_a_chain_of_bending_links_at_two_steps() -> None:
     """
     chain, start = linked(3, 4.0, 3.0)
     found = {
-        dt: averages(chain, start, WARM, OF_LINKS, dt=dt, steps=round(60_000 / dt), members=16, settle=8000) for dt in (0.1, 0.05)
+        dt: averages(chain, start, WARM, OF_LINKS, dt=dt, steps=round(30_000 / dt), members=16, settle=4000) for dt in (0.1, 0.05)
     }  # fmt: skip
     c = bending(4.0, 3.0)
     laws = {"T33": c, "R^2": 2 * 1.03 + 2 * c, "stretch": 1.0, "fourth": 1.0, "total": 1.0} | {
@@ -255,7 +255,7 @@ def test_a_dead_force_stretches_free_links_by_the_langevin_function() -> None:
     chain, start = linked(4, 0.0, 0.0, force=2.0)
     of: Averages = {"extension": lambda c: 0.5 * (c["position"][:, 3, 2] - c["position"][:, 1, 2])}
     long, short = (
-        averages(chain, start, WARM, of, dt=dt, steps=round(40_000 / dt), members=16, settle=8000) for dt in (0.1, 0.05)
+        averages(chain, start, WARM, of, dt=dt, steps=round(10_000 / dt), members=16, settle=4000) for dt in (0.1, 0.05)
     )
     mean = extrapolated(long["extension"], short["extension"])
     law = langevin_function(2.0) + 2.0 / 100.0
