@@ -76,6 +76,7 @@ class Traits:
     reflects : whether a step of length zero is near a reflection of some velocities instead of the identity; then only two
         steps in a row may be composed with others
     random : whether it draws random numbers: its order is that of averages, not of paths, and no point lies between two steps
+    unbiased : whether its averages have no error but that of chance, at any dt
     """
 
     order: int
@@ -91,6 +92,7 @@ class Traits:
     nearly: int = 0
     reflects: bool = False
     random: bool = False
+    unbiased: bool = False
 
     @property
     def has_order(self) -> bool:
@@ -101,7 +103,7 @@ class Traits:
     def order_word(self) -> str:
         """The order as tables write it: "4", "exact", "adaptive", or "2 in law" for averages."""
         if self.random:
-            return f"{self.order} in law" if self.order else "exact in law"
+            return "exact in law" if self.unbiased else f"{self.order} in law"
         return "exact" if self.exact else "adaptive" if self.adaptive else str(self.order)
 
     @property

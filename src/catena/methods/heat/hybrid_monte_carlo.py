@@ -234,7 +234,8 @@ class HybridMonteCarlo(InBath):
     def _traits(self, base: Traits) -> Traits:
         cite = ("duane1987", "horowitz1991", "salmon2011", "box1958")
         return Traits(
-            0, False, False, base.explicit, (Exact("unit"),), cite, self.substeps * base.stability, random=True
+            base.order, False, False, base.explicit, (Exact("unit"),), cite, self.substeps * base.stability, random=True,
+            unbiased=True,
         )  # fmt: skip
 
     @property
