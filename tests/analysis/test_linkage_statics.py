@@ -344,6 +344,18 @@ def test_a_rigid_motion_of_three_coordinates_is_one_motion():
     assert modes.zero == 1 and "turn 1" in modes.zero_motions[0] and "turn 3" in modes.zero_motions[0]
 
 
+def test_a_spring_without_direction_is_no_equilibrium():
+    """At the tip of a cone the kernels have no force, and the slopes none of its own: 1.5 of energy would be called the least."""
+    body = ct.Body.box((0.1, 0.2, 1.0), mass=2.0)
+    pressed = ct.Linkage([body], [], [ct.Spring(-1, 0, k=3.0, length=1.0)], gravity=(0, 0, 0))
+    with pytest.raises(ct.InputError, match=r"points of a force coincide(.|\n)*forces\[0\]"):
+        pressed.equilibrium()
+    found = pressed.equilibrium(pressed.start(position=[(0.0, 0.0, 1e-3)]))
+    assert found.converged and abs(found.energy) < 1e-25
+    loose = ct.Linkage([body], [], [ct.Spring(-1, 0, k=3.0)], gravity=(0, 0, 0))
+    assert loose.equilibrium().converged  # a parabola: nothing pulls there
+
+
 def test_loads_torques_and_torsions():
     """A pendulum pulled aside by f hangs at atan(f/mg); a torque on a hinge, at asin(t/mgl); torsions count from the start."""
     rod = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)

@@ -192,6 +192,8 @@ class _Search:
     def report(self, status: Status, stable: LinkageStability | None) -> LinkageEquilibrium:
         """What was found."""
         problem, state = self.problem, self.problem.state(self.balance.z)
+        if problem.without_direction(state) is not None:
+            status = "not_converged"
         lowest, negative = np.nan, 0
         motions: tuple[str, ...] = ()
         if stable is not None:

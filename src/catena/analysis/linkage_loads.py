@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
-from ..systems.linkage.joint_forces import Damper, JointForce, Load, SitePair, Spring, Torsion
+from ..systems.linkage.joint_forces import BetweenPoints, Damper, JointForce, Load, SitePair, Spring, Torsion
 from ..systems.linkage.joint_form.motion import Link
 from ..systems.linkage.joint_form.motion import Node as NodeRow
 from ..systems.linkage.joint_form.nodes import BALL
+from ..systems.linkage.joints import GROUND
 from ..systems.linkage.linkage import Linkage
+from ..systems.linkage.start import turned
 from ..systems.numbers import finite_numbers
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+COINCIDE = 1e-12  # of the size of the linkage: points that are so near are one
 PARALLEL = 1e-12  # directions that differ by less are one
 STATIC = (Spring, SitePair, Torsion, Damper, Load)  # forces with a potential, and those that vanish at rest
 
@@ -40,6 +43,26 @@ def check_forces(linkage: Linkage) -> None:
                 "a load that is given as text in t changes with time: there is no equilibrium to look for", where=where,
                 do="give it as numbers",
             )  # fmt: skip
+
+
+def without_direction(linkage: Linkage, position: Array, orientation: Array, extent: float) -> int | None:
+    """The first force between two points that coincide, although it does not vanish there: its energy has a kink, and no slope."""
+    for number, force in enumerate(linkage.forces):
+        if isinstance(force, SitePair) or (isinstance(force, Spring) and force.length > 0.0 and force.k > 0.0):
+            first, second = (
+                turned(orientation, body, point) + (0.0 if body == GROUND else position[body])
+                for body, point in zip((force.i, force.j), force.at, strict=True)
+            )
+            if np.linalg.norm(second - first) <= COINCIDE * extent:
+                return number
+    return None
+
+
+def reach_of_forces(linkage: Linkage) -> float:
+    """The longest arm of a point on which something acts, and the longest natural length of a spring."""
+    arms = [np.linalg.norm(point) for f in linkage.forces if isinstance(f, BetweenPoints) for point in f.at]
+    lengths = [force.length for force in linkage.forces if isinstance(force, Spring)]
+    return float(max([*arms, *lengths], default=0.0))
 
 
 def with_load(linkage: Linkage, load: ArrayLike | None, where: str) -> Linkage:

@@ -36,7 +36,7 @@ from ..systems.linkage.joint_form.motion import Node as NodeRow
 from ..systems.linkage.joint_form.nodes import BALL, Node
 from ..systems.linkage.linkage import Linkage
 from .linkage_coordinates import Coordinate, coordinates_of
-from .linkage_loads import check_forces, load_energy, torque_weights
+from .linkage_loads import check_forces, load_energy, reach_of_forces, torque_weights, without_direction
 
 Array = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class LinkageProblem:
     ----------
     linkage : the same with all images fixed
     begin : the start in joint form, at rest
-    extent : size of the linkage
+    extent : size of the linkage, and of the springs that hold it
     coordinates : of its joints
     """
 
@@ -107,8 +107,13 @@ class LinkageProblem:
         self.par = SimpleNamespace(**self._kernels.arrays)
         self.coordinates: tuple[Coordinate, ...] = coordinates_of(self.layout)
         self.begin = self.position(start)
-        self.extent = starts.extent(self.linkage, start.position)
+        self.extent = max(starts.extent(self.linkage, start.position), reach_of_forces(self.linkage))
         self._torques = torque_weights(self, self.begin)
+        if (number := self.without_direction(start)) is not None:
+            raise InputError(
+                "the points of a force coincide: it has no direction there", where=f"start, Linkage.forces[{number}]",
+                do="start with these points apart",
+            )  # fmt: skip
 
     @property
     def count(self) -> int:
@@ -158,6 +163,10 @@ class LinkageProblem:
         out = np.zeros((2, self.count, self.count))
         self._function(statics.find_motion, (1, PAR, 3), compiled=self.count > PLAIN)(z, out)
         return out
+
+    def without_direction(self, state: State) -> int | None:
+        """A force that has no direction in a state; what seems balanced there is not."""
+        return without_direction(self.linkage, state.position, state.orientation, self.extent)
 
     def units(self, balance: LinkageBalance) -> Array:
         """(d,): what the free coordinates are measured in: radians, and the size of the linkage."""

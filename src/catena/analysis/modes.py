@@ -139,7 +139,7 @@ class Modes:
         poses, frames = Poses.of_state(self.system, self.state), self.system.alike.each(lambda body: body.frame_matrix)
         parts = [np.einsum("nji,nj->ni", frames, part) for part in np.split(self.vectors[mode], 2, axis=1)]
         xi, left, right = np.concatenate(parts, axis=1), self.system.left.moves, self.system.right.moves
-        open_ended = (left or right) and not getattr(self.system, "closed", False)
+        open_ended = (left or right) and not self.system.closed
         made = [
             poses.strained(size * xi, root=-1 if left and not right else 0)
             if open_ended
