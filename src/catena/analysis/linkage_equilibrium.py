@@ -111,17 +111,40 @@ def linkage_stability(problem: LinkageProblem, balance: LinkageBalance) -> Linka
     """Of an equilibrium, or of a position near one."""
     stiffness, damping = problem.matrices(balance)
     mass = problem.mass(balance.z, balance.tangent)
-    # rows and columns of unit mass: a thin body turns about itself with hardly any, and may not spoil the others
-    unit = 1.0 / np.sqrt(np.diag(mass))
-    root = np.linalg.cholesky(mass * unit[:, None] * unit)
-    scaled = np.linalg.solve(root, np.linalg.solve(root, stiffness * unit[:, None] * unit).T)
-    values, turned = np.linalg.eigh(0.5 * (scaled + scaled.T))
-    vectors = unit[:, None] * np.linalg.solve(root.T, turned)
+    values, vectors = _eigen(stiffness, mass)
     turns = np.array([problem.coordinates[k].turns for k in balance.free], dtype=bool)
     size = np.maximum(np.abs(np.diag(stiffness)), np.where(turns, balance.gross, 0.0))
     largest = np.abs(values).max(initial=0.0)  # the eigensolver has that error
     noise = ROUND_OFFS * EPS * np.maximum((np.abs(vectors).T @ np.sqrt(size)) ** 2, largest)
+    if len(values) and (values > noise).all():
+        low = _refine_lowest(stiffness, mass, values, vectors)
+        noise[:low] = ROUND_OFFS * EPS * values[:low] ** 2 / values[0]
     return LinkageStability(stiffness, damping, mass, values, vectors, noise)
+
+
+def _eigen(matrix: Array, metric: Array) -> tuple[Array, Array]:
+    """values and columns v of A v = value B v, ascending, v^T B v = 1.
+
+    B gets a diagonal of ones first: a thin body turns about itself with hardly any mass, and may not spoil the others.
+    """
+    unit = 1.0 / np.sqrt(np.diag(metric))
+    root = np.linalg.cholesky(metric * unit[:, None] * unit)
+    scaled = np.linalg.solve(root, np.linalg.solve(root, matrix * unit[:, None] * unit).T)
+    values, turned = np.linalg.eigh(0.5 * (scaled + scaled.T))
+    return values, unit[:, None] * np.linalg.solve(root.T, turned)
+
+
+def _refine_lowest(stiffness: Array, mass: Array, values: Array, vectors: Array) -> int:
+    """Put those of the lower half, on a logarithmic scale, from M v = omega^-2 K v in their place; returns how many.
+
+    An eigensolver has an error of the largest value: this one of omega^-2, so that the lowest frequencies have all their digits.
+    """
+    inverse, found = _eigen(mass, stiffness)
+    inverse, found = inverse[::-1], found[:, ::-1]
+    low = int((inverse > 1.0 / np.sqrt(values[-1] / inverse[0])).sum())
+    values[:low] = 1.0 / inverse[:low]
+    vectors[:, :low] = found[:, :low] / np.sqrt(inverse[:low])
+    return low
 
 
 def find_linkage_equilibrium(

@@ -50,7 +50,7 @@ class SingleKernels:
         """
         parts = collector.collect(kernel, self._fills)
         used = self._found.used_by(parts)
-        title = f"{parts[-1].name} of {self._title}"
+        title = f"{self._title}, {getattr(kernel, '__name__', 'kernel').replace('_', ' ')}"
         if compiled:
             arguments = [headers.parameters_type(used.types) if d == PAR else headers.array_type(d) for d in dimensions]
             entry = headers.cpu_function("types.void", arguments)
