@@ -212,7 +212,7 @@ def test_drag_coefficients_are_rates_times_masses(given: str) -> None:
     zeta = np.diag([1.0, 1.0, 1.0, 0.2, 0.4, 0.8])
     chosen = friction if given == "rates" else ct.Friction(resistance=zeta.tolist())
     body = ct.Body(mass=2.0, moments=(1.0, 1.0, 1.0))
-    chain = ct.Chain([body, body], ct.BendTwist(1.0, 0.0, 0.0, (0, 0, 1)))
+    chain = ct.Chain([body, body], ct.BendTwist(1.0, 0.0, 0.0, (0, 0, 1)), form="rotation")
     stepper = Pairing.of(chain, ct.Langevin(0.5, chosen)).stepper
     assert stepper.timed is not None
     made = stepper.timed(0.1)

@@ -60,9 +60,9 @@ def without_direction(linkage: Linkage, position: Array, orientation: Array, ext
 
 def reach_of_forces(linkage: Linkage) -> float:
     """The longest arm of a point on which something acts, and the longest natural length of a spring."""
-    arms = [np.linalg.norm(point) for f in linkage.forces if isinstance(f, BetweenPoints) for point in f.at]
+    arms = [float(np.linalg.norm(point)) for f in linkage.forces if isinstance(f, BetweenPoints) for point in f.at]
     lengths = [force.length for force in linkage.forces if isinstance(force, Spring)]
-    return float(max([*arms, *lengths], default=0.0))
+    return max([*arms, *lengths], default=0.0)
 
 
 def with_load(linkage: Linkage, load: ArrayLike | None, where: str) -> Linkage:

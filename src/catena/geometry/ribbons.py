@@ -15,11 +15,10 @@ edges pass through each other.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels import elementary as math
 from .vectors import cross, dot, load3, subtract
 
 Array = NDArray[np.float64]

@@ -36,17 +36,18 @@ Array = NDArray[np.float64]
 
 LARGEST = 2**30  # bytes of a table, and of what is unpacked from it: some millions of links
 CONVENTION = ("coordinates", "frame", "angle_unit")
+ANGLE_UNIT = 1.0  # radians
 NAME = "name"  # of a column for people, which is not read
 
 
 def write_table(links: Elastic, path: Path) -> None:
     """All digits, so that reading gives the same links."""
-    convention = {"coordinates": links.coordinates, "frame": links.frame, "angle_unit": 1.0}
+    convention = {"coordinates": links.coordinates, "frame": links.frame, "angle_unit": ANGLE_UNIT}
     if _kind(path) == ".npz":
         turn, shift = links.rest
         np.savez(
             path, rotation=turn, translation=shift, stiffness=links.stiffness, components=np.array(COMPONENTS),
-            **{name: np.array(value) for name, value in convention.items()},
+            coordinates=np.array(links.coordinates), frame=np.array(links.frame), angle_unit=np.array(ANGLE_UNIT),
         )  # fmt: skip
         return
     heads = [*COMPONENTS, *(_head(COMPONENTS[a], COMPONENTS[b]) for a, b in zip(*UPPER, strict=True))]
@@ -144,8 +145,9 @@ def _from_csv(data: bytes, where: str) -> tuple[dict[str, object], Array, Array,
             raise InputError(f"there is no column {_head(a, b)}", where=where, do="give all elements of the stiffness")
         stiffness[:, i, j] = column
     turn, shift = (np.column_stack([table[name] for name in part]) for part in (COMPONENTS[:3], COMPONENTS[3:]))
-    one = len(stiffness) == 1
-    return _said_above(above, where), *((part[0] if one else part) for part in (turn, shift, stiffness))
+    if len(stiffness) == 1:
+        turn, shift, stiffness = turn[0], shift[0], stiffness[0]
+    return _said_above(above, where), turn, shift, stiffness
 
 
 def _numbers(rows: Sequence[Sequence[str]], heads: Sequence[str], first: int, where: str) -> dict[str, Array]:
