@@ -157,6 +157,24 @@ def test_links_join_the_centres_of_neighbours(opened: Opened, run: ct.Run) -> No
     assert abs(np.linalg.det(drawn[0, :3, :3])) > 0.0
 
 
+@pytest.mark.slow
+def test_pages_of_modes_and_paths_show_their_poses(browser: Any, tmp_path: Path) -> None:
+    """A quarter of a period from the equilibrium a body is where the mode has it; a path holds each of its equilibria for some frames."""
+    helix = ct.problems.helix_chain(5, amp=0.0)
+    modes = helix.system.normal_modes(helix.start)
+    modes.view(tmp_path / "mode.html", mode=1)
+    path = helix.system.equilibrium_path((1.0, 0.0, 0.0), to=3.0, start=helix.start)
+    path.view(tmp_path / "path.html")
+    position, _ = modes.displaced(1, [modes.visible_amplitude(1)])
+    for name, frame, wanted in (("mode", 30, position[0]), ("path", -1, path.states[-1].position)):
+        shown = Opened(browser, tmp_path / f"{name}.html")
+        shown.page.evaluate(f"catena.player.seek({frame} < 0 ? catena.page.samples - 1 : {frame})")
+        pose = shown.page.evaluate("catena.pose(4)")
+        np.testing.assert_allclose(pose["position"], wanted[4], rtol=0, atol=1e-6)
+        assert shown.complaints == [] and shown.requests == [shown.address] and shown.colours() > 50
+        shown.context.close()
+
+
 def test_play_and_pause(opened: Opened) -> None:
     opened.page.evaluate("catena.player.seek(0)")
     opened.page.click("#play")
