@@ -240,6 +240,16 @@ for title, made, method in (
 ):  # fmt: skip
     add(f"chain, {title}", made, method)
 add("helix, default method", built_in("helix_chain"), lambda: None)
+
+
+def ring() -> tuple[Any, Any, float]:
+    """Six bodies with the energy of a rod, on a twisted circle."""
+    system = ct.Chain([ct.Body.box((0.6, 0.8, 1.0), mass=1.0)] * 6, bend_twist(), closed=True)
+    return system, system.ring(2.1, linking_number=1), 0.02
+
+
+add("ring, tiles, Strang", built_in("ring_chain"), lambda: ct.Splitting(2))
+add("ring, bend and twist, Gauss 2 by Newton", ring, lambda: ct.Gauss(2, solver="newton"))
 add("discs, Gauss 2", built_in("disc_chain"), lambda: ct.Gauss(2), steps=10)
 
 
