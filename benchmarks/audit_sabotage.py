@@ -77,10 +77,10 @@ class Sabotage:
 def with_another_step(module: Any, size: float) -> Any:
     """A compiled module whose steps are longer by this part of themselves."""
 
-    def advance(z: Any, e: Any, t0: float, dt: float, *more: Any) -> tuple[int, int]:
-        return module.advance(z, e, t0, dt * (1.0 + size), *more)
+    def advance_members(z: Any, e: Any, t0: Any, dt: Any, *more: Any) -> None:
+        module.advance_members(z, e, t0, dt * (1.0 + size), *more)
 
-    return SimpleNamespace(advance=advance, Parameters=module.Parameters)
+    return SimpleNamespace(advance_members=advance_members, Parameters=module.Parameters)
 
 
 KEPLER, BOOK, TOP, LINKS = ct.problems.kepler, ct.problems.book, ct.problems.kovalevskaya, ct.problems.double_pendulum

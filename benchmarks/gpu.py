@@ -35,6 +35,7 @@ import numpy as np
 
 import catena as ct
 from catena.engine import cuda
+from catena.engine.block import Members
 from catena.kernels.views import OK
 from catena.output.files import write_text
 from catena.running.ensembles import Batch, Job, ensemble, follow
@@ -83,7 +84,8 @@ def least(measure: Callable[[], float]) -> float:
 def on_card(program: cuda.CudaProgram, z: np.ndarray, dt: float, *, steps: int, every: int) -> cuda.MemberDriver:
     """Members on the card, started; blocks of the audit for all launches that may follow."""
     edges = Job(program.system, ct.RK4(), dt, steps * (REPEATS + 1), every, "final").edges
-    driver = cuda.MemberDriver(program, z, t0=np.zeros(len(z)), dt=dt, every=every, edges=edges)
+    members = Members.alike(program, z, np.zeros(len(z)), dt)
+    driver = cuda.MemberDriver(program, members, every=every, edges=edges)
     driver.first_rows()
     return driver
 
@@ -117,12 +119,13 @@ def one_core(name: str, method: Any, sizes: Sizes) -> tuple[float, Batch, float]
     _ = job.program
     compiling = time.perf_counter() - began
     z = starts(name, sizes.usual)[: sizes.sample]
-    reached = follow(job, z, np.zeros(len(z)))
+    members = Members.alike(job.pairing, z, np.zeros(len(z)), problem.dt)
+    reached = follow(job, members)
     long = Job(problem.system, method, problem.dt, sizes.cpu_steps, sizes.cpu_steps, "final")
 
     def seconds() -> float:
         began = time.perf_counter()
-        made = follow(long, z[:4], np.zeros(4)).made.sum()
+        made = follow(long, members.part(slice(4))).made.sum()
         return (time.perf_counter() - began) / max(1, made)
 
     return 1e9 * least(seconds), reached, compiling

@@ -37,6 +37,7 @@ import numpy as np
 
 import catena as ct
 from catena.engine import cuda
+from catena.engine.block import Members
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.kernels.views import OK
@@ -174,7 +175,8 @@ def nanoseconds_alone(program: Any, z: np.ndarray, of: Problem, steps: int) -> f
 def driver_on_card(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int) -> cuda.MemberDriver:
     """Members on the card, started."""
     edges = Job(of.system, ct.RK4(), of.dt, steps * (REPEATS + 1), steps, "final").edges
-    driver = cuda.MemberDriver(made, z, t0=np.full(len(z), of.start.time), dt=of.dt, every=steps, edges=edges)
+    members = Members.alike(made, z, np.full(len(z), of.start.time), of.dt)
+    driver = cuda.MemberDriver(made, members, every=steps, edges=edges)
     driver.first_rows()
     return driver
 

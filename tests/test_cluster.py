@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, WorkerPlugin
 
 import catena as ct
 from catena.errors import InputError
@@ -113,6 +117,93 @@ def test_an_interrupt_is_not_kept_waiting_by_a_cluster(client: Client, monkeypat
     assert sum(executed(client)) < before + 150
     many = ct.ensemble(RUNAWAY, {"q": [0.01, 2.0], "p": [0.0, 0.0]}, ct.RK4(), dt=0.05, steps=60, client=client)
     assert [failure.member for failure in many.failures] == [1]
+
+
+def killing_at(client: Client, done: int, killed: list[int]) -> Any:
+    """A report of progress that ends a worker process, once, when so many members are done."""
+
+    def progress(steps: int, all_steps: int, members_done: int, failed: int) -> None:
+        if members_done >= done and not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    return progress
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_time(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its pid, in the middle; its tasks are done again. Tasks of two members, so that some are under way on it."""
+    monkeypatch.setenv(ROWS_VARIABLE, "8")
+    monkeypatch.setattr(members, "LARGEST_BATCH", 2)
+    starts, killed = kepler_starts(60), []
+    options: dict[str, Any] = {"dt": 0.0005, "steps": 20_000, "every": 2000}
+    ct.ensemble(KEPLER, starts, ct.Splitting(6), **options, out=tmp_path / "here.zarr")
+    many = ct.ensemble(
+        KEPLER, starts, ct.Splitting(6), **options, out=tmp_path / "there.zarr", client=client, progress=killing_at(client, 10, killed)
+    )  # fmt: skip
+    assert len(killed) == 1 and killed[0] not in client.run(os.getpid).values()
+    assert many.finished and not many.failures
+    assert contents(tmp_path / "there.zarr") == contents(tmp_path / "here.zarr")
+
+
+class Deadly(WorkerPlugin):
+    """Has each worker of a cluster, those that come later included, end itself when it follows member 7."""
+
+    def setup(self, worker: Any) -> None:
+        from catena.running.ensembles import cluster, following
+
+        def follow(job: Any, of: Any) -> Any:
+            if 7 in of.numbers:
+                os._exit(1)
+            return following.follow(job, of)
+
+        cluster.follow = follow  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_a_member_that_ends_every_worker_is_named_and_stops_no_other() -> None:
+    """Three workers die on the task with it, then three on the member alone; the others have the bits of threads."""
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    starts = kepler_starts(12)
+    here = ct.ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250)
+    with (
+        dask.config.set({**PATIENT, "distributed.scheduler.allowed-failures": 2}),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs="CRITICAL") as cluster,
+        Client(cluster, timeout=300) as connected,
+    ):
+        connected.register_plugin(Deadly())
+        there = ct.ensemble(KEPLER, starts, ct.Splitting(6), dt=0.05, steps=250, client=connected)
+    assert [(member, failure.wrong.partition(" (")[0]) for member, failure in there.failures] == [
+        (7, "every worker of the cluster that followed it died")
+    ]
+    others = [k for k in range(12) if k != 7]
+    np.testing.assert_array_equal(there.final.q[others], here.final.q[others])
+    assert np.isnan(there.final.q[7]).all()
+
+
+@pytest.mark.slow
+def test_ten_thousand_chains_survive_a_killed_worker_and_take_little_longer_than_threads(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte, with commits of equally many members; the ratio of both times is told, for who has two free cores."""
+    monkeypatch.setenv(ROWS_VARIABLE, "500")
+    chain = ct.problems.helix_chain(8)
+    push = 1 + 0.01 * np.random.default_rng(3).standard_normal((10_000, 1, 1))
+    starts = {name: np.repeat(array[None], 10_000, axis=0) for name, array in chain.start.fields.items()}
+    starts["momentum"] = starts["momentum"] * push
+    options: dict[str, Any] = {"dt": chain.dt, "steps": 1000, "every": 100}
+    killed: list[int] = []
+    began = time.perf_counter()
+    ct.ensemble(chain.system, starts, ct.Splitting(2), **options, out=tmp_path / "here.zarr", threads=2)
+    threads, began = time.perf_counter() - began, time.perf_counter()
+    ct.ensemble(
+        chain.system, starts, ct.Splitting(2), **options, out=tmp_path / "there.zarr", client=client, progress=killing_at(client, 4000, killed)
+    )  # fmt: skip
+    cluster = time.perf_counter() - began
+    print(f"two threads {threads:.1f} s, two workers {cluster:.1f} s, ratio {cluster / threads:.2f}")
+    assert len(killed) == 1
+    assert contents(tmp_path / "there.zarr") == contents(tmp_path / "here.zarr")
 
 
 def test_a_client_that_is_none_is_refused() -> None:

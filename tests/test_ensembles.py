@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.engine.block import Members
 from catena.engine.folding import compiled_fold, fold
 from catena.engine.looks import unseen
 from catena.errors import InputError, StepFailure
 from catena.kernels.views import NOT_FINITE, View
 from catena.running.auditing import BLOCKS, EPS, Sizes, assess
-from catena.running.ensembles import Batch, Ensemble, Job, ensemble, members, running
+from catena.running.ensembles import Batch, Ensemble, Job, batch, ensemble, following, members, running
 from catena.running.ensembles.auditing import measured_in
 from catena.systems.base import Field, Invariant, System
 from processes import run_python
@@ -38,7 +39,7 @@ def single(method: ct.Gauss, starts: dict[str, np.ndarray], i: int, **options: f
 @pytest.mark.parametrize("method", [ct.Gauss(3), ct.Splitting(6)], ids=str)
 def test_members_are_single_runs_to_the_bit(method, monkeypatch):
     """7 does not divide 500, and chunks differ from those of a single run: nothing may depend on either."""
-    monkeypatch.setattr(members, "FIRST_CHUNK", 33)
+    monkeypatch.setattr(following, "FIRST_CHUNK", 33)
     starts = kepler_starts(11)
     many = ensemble(KEPLER, starts, method, dt=0.03, steps=500, every=7, keep="samples", threads=2)
     for i in range(11):
@@ -160,7 +161,13 @@ def test_the_audit_needs_no_samples():
     with pytest.raises(InputError, match="not kept"):
         _ = kept["final"].data
     short, long = (Job(KEPLER, ct.RK4(), 0.1, steps, 1, "final") for steps in (10, 10**9))
-    assert members.bytes_each(short) == members.bytes_each(long)
+    assert batch.bytes_each(short) == batch.bytes_each(long)
+
+
+def unmoved(count: int, dt: float) -> Members:
+    """Members of which nothing matters but their number and their step."""
+    none, kinds = np.zeros((count, 0)), np.zeros(count, dtype=np.int64)
+    return Members(none, np.zeros(count), np.full(count, dt), {}, np.zeros((1, 0, 0)), kinds, np.arange(count))
 
 
 class Recorded(System):
@@ -200,6 +207,7 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
     batch = Batch.empty(job, len(series))
     batch.start[:], batch.scale[:] = 0.0, 1.0
     unlooked = np.stack([unseen(4)] * len(series))
+    whose = unmoved(len(series), 0.1)
     sums = np.zeros((len(series), BLOCKS, 4))
     for i, deviation in enumerate(series):
         number, again = 1, (np.zeros(4), np.zeros((BLOCKS, 4)))
@@ -211,8 +219,8 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
             fold(deviation[1:], rows - 1, 1, np.zeros(4), job.edges, *again)
             np.testing.assert_array_equal(again[1], sums[i])
             np.testing.assert_array_equal(again[0], batch.worst[i])
-    batch.fit(job, sums, unlooked)
-    audit = Ensemble.of(job, np.zeros(len(series)), batch).audit()
+    batch.fit(job, whose.dt, sums, unlooked)
+    audit = Ensemble.of(job, whose, batch).audit()
     seen = set()
     for row, part in zip(audit, (slice(0, 1), slice(1, 4)), strict=True):
         singles = [
@@ -241,8 +249,8 @@ def test_verdicts_from_folded_deviations_are_those_of_the_series(rows):
             alone = measured_in(sums[i : i + 1], batch.worst[i : i + 1], job.edges, 0.1, job.system.invariants)
             together = batch.drift, batch.drift_error, batch.jump
             np.testing.assert_array_equal(alone, [measured[i : i + 1] for measured in together])
-        batch.fit(job, np.roll(sums, 1, axis=1), unlooked)
-        assert str(Ensemble.of(job, np.zeros(len(series)), batch).audit()) != str(audit)
+        batch.fit(job, whose.dt, np.roll(sums, 1, axis=1), unlooked)
+        assert str(Ensemble.of(job, whose, batch).audit()) != str(audit)
 
 
 ENDLESS = {"method": ct.Splitting(6), "dt": 1e-6, "steps": 10**10, "every": 10**5, "keep": "nothing", "threads": 2}
@@ -294,12 +302,12 @@ def test_an_interrupt_between_two_results_ends_the_threads_too(monkeypatch):
         ({"threads": 0}, "threads = 0"),
         ({"steps": 0}, "steps = 0"),
         ({"dt": -1.0}, "dt = -1.0"),
-        ({"system": "kepler"}, "'kepler' is not a system"),
+        ({"systems": "kepler"}, "'kepler' is not a system"),
         ({"device": "cuda", "threads": 2}, "threads = 2 means nothing on a card"),
     ],
 )
 def test_mistakes_are_explained(change, message):
-    arguments = {"system": KEPLER, "starts": kepler_starts(2), "method": ct.Gauss(3), "dt": 0.1, "steps": 10} | change
+    arguments = {"systems": KEPLER, "starts": kepler_starts(2), "method": ct.Gauss(3), "dt": 0.1, "steps": 10} | change
     with pytest.raises(InputError, match=message) as caught:
         ensemble(**arguments)
     assert len(str(caught.value).splitlines()) <= 4

@@ -14,8 +14,9 @@ import catena as ct
 from catena import memory
 from catena.errors import InputError
 from catena.running import simulation
-from catena.running.ensembles import ensemble, members
-from catena.running.ensembles.members import Batch, Job, bytes_each
+from catena.running.ensembles import ensemble, job
+from catena.running.ensembles.batch import Batch, bytes_each
+from catena.running.ensembles.job import Job
 from catena.running.plan import Plan
 from many_terms import chain, chain_start
 
@@ -29,7 +30,7 @@ def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a run was begun")
 
     monkeypatch.setattr(simulation, "_driver", never)
-    monkeypatch.setattr(members, "build", never)
+    monkeypatch.setattr(job, "build", never)
 
 
 @pytest.mark.usefixtures("nothing_compiled")
@@ -102,7 +103,7 @@ def test_the_samples_of_an_ensemble_are_asked_for(
 
 
 @pytest.mark.parametrize("keep", ["final", "samples", "nothing"])
-def test_the_size_of_a_member_is_that_of_its_arrays(keep: members.Keep) -> None:
+def test_the_size_of_a_member_is_that_of_its_arrays(keep: job.Keep) -> None:
     job = Job(ct.problems.kepler().system, ct.Splitting(6), 0.1, 1000, 7, keep)
     assert bytes_each(job) == sum(array.nbytes for array in vars(Batch.empty(job, 1)).values())
 

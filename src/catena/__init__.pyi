@@ -7,6 +7,7 @@ from .analysis.equilibrium_path import EquilibriumPath
 from .analysis.modes import Modes
 from .analysis.rod import RodLimit
 from .analysis.structure_check import check
+from .cases.sweeping import sweep
 from .errors import (
     CapabilityError,
     CatenaError,
@@ -43,6 +44,7 @@ from .methods.taylor.taylor import Taylor
 from .running.catalogue import list_methods
 from .running.crossings import Event, Section
 from .running.ensembles import ensemble
+from .running.ensembles.reductions import Custom, Extremes, Histogram, LastCrossing, Mean
 from .running.opening import open, resume
 from .running.plan import Problem
 from .running.runs import Run
@@ -107,6 +109,7 @@ __all__ = [
     "Chain",
     "Clamped",
     "Composition",
+    "Custom",
     "Cylindrical",
     "Damper",
     "Dispersion",
@@ -119,6 +122,7 @@ __all__ = [
     "EulerB",
     "Event",
     "ExplicitEuler",
+    "Extremes",
     "Force",
     "Free",
     "FreeBody",
@@ -129,6 +133,7 @@ __all__ = [
     "Hamiltonian",
     "Harmonic",
     "HybridMonteCarlo",
+    "Histogram",
     "ImplicitEuler",
     "ImplicitMidpoint",
     "InputError",
@@ -137,10 +142,12 @@ __all__ = [
     "KernelError",
     "Lagrange",
     "Langevin",
+    "LastCrossing",
     "LennardJones",
     "LinkPotential",
     "Linkage",
     "Load",
+    "Mean",
     "Modes",
     "Morse",
     "Nystrom4",
@@ -188,4 +195,5 @@ __all__ = [
     "problems",
     "resume",
     "simulate",
+    "sweep",
 ]

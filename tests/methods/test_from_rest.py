@@ -232,7 +232,7 @@ def missing(
     `correct` makes of the kernel of corrections another one.
     """
     program = build(linkage, method, compiled=False)
-    names = program.advance.__globals__
+    names = program.advance_members.__globals__
     accepting, correcting = (
         next(name for name in names if name.startswith("systems_linkage") and name.endswith(end))
         for end in ("_accept", "_correct")

@@ -50,7 +50,7 @@ def prepare() -> None:
     from catena.engine import build, cache
     from catena.engine.machine_code import identity_of
     from catena.running import plan
-    from catena.running.ensembles import members
+    from catena.running.ensembles import job
 
     load, made, building = cache.load, build.build, Building()
 
@@ -73,7 +73,7 @@ def prepare() -> None:
             building.now = False
 
     cache.load = load_only
-    for module in (plan, members):
+    for module in (plan, job):
         module.build = build_cheaply  # type: ignore[attr-defined]
     os.fsync = lambda descriptor: None  # type: ignore[assignment]
 

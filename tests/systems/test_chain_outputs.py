@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.engine.block import Members
 from catena.errors import CatenaWarning
 from catena.geometry import rotations
-from catena.running.ensembles.members import Batch, Job
+from catena.running.ensembles.batch import Batch
+from catena.running.ensembles.job import Job
 from catena.running.ensembles.results import Ensemble
 from chains import Plain, disturbed_helix, quiet_start
 from uncompiled import simulate
@@ -179,13 +181,14 @@ def test_members_that_tear_stand_in_the_audit_of_an_ensemble():
     final = np.array([simulated_row(chain, start) for start in starts])
     first = np.array([simulated_row(chain, start, steps=0) for start in starts])
     batch = Batch.empty(job, 3)
+    whose = Members.alike(job.pairing, np.zeros((3, job.pairing.view.dimension)), np.zeros(3), job.dt)
     batch.start[:], batch.final[:] = first, final
-    audit = Ensemble.of(job, np.zeros(3), batch).audit()
+    audit = Ensemble.of(job, whose, batch).audit()
     assert audit.damaged == (1,)
     assert not audit.ok
     assert str(audit).endswith("3 members, 1 torn: 1")
     silent = Job(chain, Plain(2), 0.005, 100, 1, "nothing")
-    assert Ensemble.of(silent, np.zeros(3), batch).audit().damaged == ()
+    assert Ensemble.of(silent, whose, batch).audit().damaged == ()
 
 
 def simulated_row(chain: ct.Chain, start: ct.State, steps: int = 100) -> np.ndarray:

@@ -88,7 +88,7 @@ def corrections(
     """Sizes of the corrections in one step, with new derivatives for each; `wrong`: with a wrong sign in these."""
     program = build(linkage, method, compiled=False)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
-    names = program.advance.__globals__
+    names = program.advance_members.__globals__
     correct, turn = (
         names[f"systems_linkage_director_form_{name}"] for name in ("recursion_correct", "recursion_tables_turn_arm")
     )

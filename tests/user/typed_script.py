@@ -115,6 +115,19 @@ def rings() -> tuple[int, float]:
     return ring.linking_number(start), ring.twist(start, director=(0.0, 0.0, 1.0)) + ring.writhe(start)
 
 
+def largest(value: float, t: float, kept: NDArray[np.float64]) -> None:
+    kept[0] = max(kept[0], value)
+
+
+REDUCE: dict[str, ct.Mean | ct.Extremes | ct.Histogram | ct.LastCrossing | ct.Custom] = {
+    "height": ct.Mean("q1"),
+    "width": ct.Extremes("q2"),
+    "where": ct.Histogram("q1", -1.0, 1.0, bins=10),
+    "last": ct.LastCrossing("q2", direction=1),
+    "largest": ct.Custom("q1", largest, (0.0,)),
+}
+
+
 def study(problem: ct.Problem, start: ct.State) -> float:
     crossings = [ct.Section("through", "q1", direction=+1)]
     try:
@@ -124,7 +137,8 @@ def study(problem: ct.Problem, start: ct.State) -> float:
     except ct.Interrupted:
         run = ct.resume("run.zarr", t_end=10.0)
     audit = ct.open("run.zarr").audit()
-    many = ct.ensemble(problem, [start] * 10, steps=100, keep="samples")
+    many = ct.ensemble(problem, [start] * 10, steps=100, keep="samples", reduce=REDUCE)
+    assert_type(ct.sweep("case.toml", {"force": ("system.right.force.0", [1.0, 2.0])}, keep="final"), xarray.Dataset)
     print(
         many.audit(),
         ct.check(problem, ct.Gauss(2)),

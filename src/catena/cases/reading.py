@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path as FilePath
 from typing import NamedTuple, TypeVar
@@ -21,7 +21,7 @@ from ..systems.base import State, System
 from .mistakes import CaseError, Mistake
 from .positions import Path
 from .source import Source
-from .tables import RunTable, StartTable, SystemTable, Table, case_table, system_tables
+from .tables import RunTable, StartTable, SweepTable, SystemTable, Table, case_table, system_tables
 from .wording import refusals, shown
 
 T = TypeVar("T")
@@ -39,11 +39,13 @@ class Case:
     ----------
     plan, steps : what is run, and how far
     out : directory of the stored run, if the case names one
+    sweep : its [sweep] table, None if it has none
     """
 
     plan: Plan
     steps: int
     out: str | None = None
+    sweep: SweepTable | None = None
 
 
 def read_case(file: str | FilePath | None, *, text: str = "", label: str = "", overrides: Sequence[str] = ()) -> Case:
@@ -91,6 +93,7 @@ class _Tables(NamedTuple):
     section: Sequence[Table | None]
     event: Sequence[Table | None]
     units: Table
+    sweep: SweepTable | None
 
     @classmethod
     def of(cls, case: Table) -> _Tables:
@@ -168,7 +171,8 @@ class _Reading:
             [section for section in sections if section is not None],
             [event for event in events if event is not None],
         )
-        return self.attempt(("run",), lambda: _case(system, start, method, run, *wanted, tables.units))
+        made = self.attempt(("run",), lambda: _case(system, start, method, run, *wanted, tables.units))
+        return made if made is None else replace(made, sweep=tables.sweep)
 
     def watched_names(self, described: SystemTable, system: System | None, tables: _Tables) -> list[str] | None:
         """What sections and events may be written in; None if there are none, or if a system that was refused has too many."""

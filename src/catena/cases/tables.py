@@ -43,6 +43,7 @@ from pydantic import (
     Tag,
     TypeAdapter,
     create_model,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -51,6 +52,8 @@ from ..errors import InputError
 from ..methods.base import Method, registered
 from ..registry import Registry
 from ..running.crossings import Event, Section
+from ..running.ensembles.job import Keep
+from ..running.ensembles.reductions import KINDS, Reduction, reduction_from
 from ..systems.base import SYSTEMS, State, System
 from ..text.plain import Json
 from .positions import Path
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 
 DRAWN = ("temperature", "seed")  # keys of a start that say how momenta are drawn
 TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or something else
+MOST_POINTS = 1_000_000  # of an axis
 OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key is called so
 
 
@@ -293,6 +297,49 @@ def _title(described: Callable[..., object]) -> str:
     return (inspect.getdoc(described) or described.__name__).splitlines()[0]
 
 
+class AxisTable(Table):
+    """[[sweep.axis]]: a key of the case and its values, listed or equally far apart."""
+
+    key: Filled = Field(description="key of the case, such as system.right.force.0")
+    name: Filled | None = Field(None, description="name of the dimension; the key if left out")
+    values: list[object] | None = Field(None, min_length=1, description="or give first, last and count")
+    first: float | None = None
+    last: float | None = None
+    count: int | None = Field(None, gt=0, le=MOST_POINTS)
+
+    @model_validator(mode="after")
+    def _one_way(self) -> AxisTable:
+        apart = [self.first, self.last, self.count]
+        if (self.values is None) == (None in apart) or (self.values is not None and apart != [None] * 3):
+            raise ValueError("give values, or first, last and count")
+        return self
+
+    def row(self) -> list[object]:
+        """The values."""
+        if self.values is not None:
+            return self.values
+        assert self.first is not None and self.last is not None and self.count is not None
+        return [*np.linspace(self.first, self.last, self.count).tolist()]
+
+
+AnyReduction: Any = Annotated[
+    reduce(or_, (table_of(kind, kind=(Literal[name], ...)) for name, kind in KINDS.items())), Field(discriminator="kind")
+]  # fmt: skip
+
+
+class SweepTable(Table):
+    """[sweep]: every combination of the values of its axes is run, each a member of one ensemble."""
+
+    axis: list[AxisTable] = Field([], description="the dimensions, the last one fastest")
+    repeats: int = Field(1, gt=0, description="members at each point")
+    keep: Keep = Field("final", description="states at the end, all samples, or nothing but the audit")
+    reduce: dict[str, AnyReduction] = Field({}, description="what else is kept of the samples, by name")
+
+    def reductions(self) -> dict[str, Reduction]:
+        """The reductions, by name."""
+        return {name: reduction_from(table.given()) for name, table in self.reduce.items()}
+
+
 @cache
 def method_tables() -> Any:
     """A method of the registry: a table with its `kind` and its parameters."""
@@ -367,6 +414,7 @@ def case_table(kind: str | None, *, optional: bool = False) -> type[Table]:
         "section": (list[section], []),
         "event": (list[event], []),
         "units": (UnitsTable, UnitsTable()),
+        "sweep": (SweepTable | None, Field(None, description="the points of `catena sweep`")),
     }
     return _model(f"{kind or 'Any'}Case", Table, "A case of catena.", tables)
 

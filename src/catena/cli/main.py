@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from ..errors import CatenaError, CatenaWarning, InputError, StepFailure, StoreError
 from ..text.controls import escape_controls
 from ..version import __version__
-from . import codes, describing, knowing, pictures, reproducing, running, statics, viewing
+from . import codes, describing, knowing, many, pictures, reproducing, running, statics, viewing
 from .terminal import complain, error_console
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def common(
 
 
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Run": (running.run, running.resume),
+    "Run": (running.run, running.resume, many.sweep, many.ensemble),
     "Rest and small motions": (statics.equilibrium, statics.modes),
     "Write a case": (describing.new, describing.check, describing.schema),
     "Look": (pictures.plot, viewing.view, viewing.export),

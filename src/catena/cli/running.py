@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Interrupted, StepFailure
+from ..errors import InputError, Interrupted, StepFailure
 from . import codes
 from .keeping import Place
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
@@ -81,9 +81,21 @@ def resume(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Continue a stored run that was stopped, or extend a finished one."""
+    """Continue a stored run that was stopped, or extend a finished one; or follow the members that a sweep or an ensemble still lacks."""
     be(quiet=quiet)
     from ..running.runs import read_run_spec
+    from ..store import read_spec
+
+    if "ensemble" in read_spec(path):
+        from .many import go_on
+
+        for name, value in {"--t-end": t_end, "--steps": steps, "--plots": plots, "--page": page}.items():
+            if value is not None:
+                raise InputError(
+                    f"{name} {value}", where=str(path), do="leave it out: this is a stored ensemble, not a run"
+                )
+        go_on(path, anyway=anyway, quiet=quiet, as_json=as_json)
+        return
     from ..running.simulation import StoppedRun
 
     read_run_spec(path)

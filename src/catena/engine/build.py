@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..kernels import summation, views
 from ..kernels.marks import Filling, Kernel, Parameters, Slot
 from ..methods.base import Method, Stepper
 from ..systems.base import System
-from . import bounds, cache, collector, headers, loop, own_lines, sections
+from . import bounds, cache, collector, headers, loop, member_loop, own_lines, sections
 from .arrays import Arrays, locked
 from .pairing import Pairing
 from .plain_python import interpreted
@@ -49,9 +49,9 @@ class Program:
     arrays: Arrays
 
     @property
-    def advance(self) -> Callable[..., tuple[int, int]]:
-        """The compiled loop; see `catena.engine.loop.advance`."""
-        return self.module.advance
+    def advance_members(self) -> Callable[..., None]:
+        """The compiled loop over members, see `catena.engine.member_loop`; a run is one of them."""
+        return self.module.advance_members
 
     def new_par(self, dt: float = 1.0) -> Parameters:
         """`par` as the loop takes it, for one more driver with this step: the parameters, which all share, and scratch of its own."""
@@ -111,26 +111,26 @@ def build(
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     kind = f"{system.kind} x {method.program}"  # the text names no coordinates: whatever they are called, it is compiled once
     arrays = Arrays.of(system, view, stepper).used_by(parts)
-    ground = system.with_ground
+    write = partial(
+        headers.module_text, kind, parts, arrays.types, checked=checked, with_ground=system.with_ground
+    )  # fmt: skip
+    entry = member_loop.member_loop(arrays.types, compiled=compiled, packed=stepper.packed)
     if compiled:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
-        entry = headers.cpu_entry(arrays.types, packed=stepper.packed)
-        text = headers.module_text(
-            kind, parts, arrays.types, header=header, entry=entry, checked=checked, with_ground=ground
-        )
+        text = write(header=header, entry="@_apart") + entry
         module = cache.load(text, title)
     else:
         arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
-        text = headers.module_text(
-            kind, parts, arrays.types, header=headers.PYTHON, entry="@_fn", checked=checked, with_ground=ground
-        )
+        text = write(header=headers.PYTHON, entry="@_fn") + entry
         module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
     return Program(title, system, method, view, stepper, text, module, crossing, arrays)
 
 
-def compiled_function(kernel: Kernel, result: str, dimensions: Sequence[int], title: str) -> Callable[..., int]:
-    """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number."""
-    arguments = ", ".join(f"types.float64[{':, ' * (d - 1)}::1]" if d else "types.int64" for d in dimensions)
+def compiled_function(kernel: Kernel, result: str, dimensions: Sequence[int | str], title: str) -> Callable[..., int]:
+    """A kernel on its own, compiled for float64 arrays with these numbers of dimensions; 0 is a whole number, a text a type."""
+    arguments = ", ".join(
+        d if isinstance(d, str) else headers.array_type(d) if d else "types.int64" for d in dimensions
+    )  # fmt: skip
     entry = headers.cpu_function(result, [arguments])
     parts = collector.collect(kernel, {})
     checked = bounds.are_wanted()

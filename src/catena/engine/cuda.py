@@ -1,8 +1,8 @@
 """Many members of an ensemble on a CUDA card: the loop of one run, one thread per member.
 
 The functions are those of the processor, collected with another header. Arrays are (component, member), so that
-neighbouring threads touch neighbouring numbers; member k sees the strided views `z[:, k]`. All members share the
-parameters; scratch has the member last, too. Sample rows stay on the card: each launch folds the deviations of the
+neighbouring threads touch neighbouring numbers; member k sees the strided views `z[:, k]`. Parameters have a row that all members
+share, or one for each; scratch has the member last, too. Sample rows stay on the card: each launch folds the deviations of the
 invariants into running sums, and only what is asked for travels.
 
 Multiplications and additions are not fused, and elementary functions are our own: the bits are those of the processor.
@@ -29,11 +29,13 @@ from ..methods.base import Method, Stepper
 from ..systems.base import System
 from . import bounds, headers
 from .arrays import Arrays
+from .block import Members
 from .build import program_parts
 from .driver import LARGEST
 from .folding import fold
 from .looks import unseen
 from .loop import advance
+from .member_loop import of_member
 
 Array = NDArray[np.float64]
 
@@ -73,7 +75,7 @@ def advance_member(
     """
     idle = tab[0]  # no section looks: what `advance` hands on for them is never read
     status, made = advance(
-        z[:, k], e[:, k], t0[k], dt, first, counts[k], every, par, tab, work[:, k], carry[:, k],
+        z[:, k], e[:, k], t0[k], dt[k], first, counts[k], every, par, tab, work[:, k], carry[:, k],
         samples[:, :, k], scale[:, k], looks[:, :, k], idle, idle, idle, idle,
     )  # fmt: skip
     width = samples.shape[1] - account_width(carry)
@@ -155,14 +157,12 @@ def kernel_text(arrays: Arrays) -> str:
         return f"types.{dtype}[{':, ' * (dimensions - 1)}::1]"
 
     before = {
-        "z": array(2), "e": array(2), "t0": array(1), "dt": "types.float64", "first": "types.int64",
-        "counts": array(1, "int64"), "every": "types.int64",
+        "z": array(2), "e": array(2), "t0": array(1), "dt": array(1), "first": "types.int64",
+        "counts": array(1, "int64"), "every": "types.int64", "kinds": array(1, "int64"),
     }  # fmt: skip
-    gathered = {
-        f"par_{name}": array(dimensions + (name in arrays.scratch), dtype) for name, dimensions, dtype in arrays.types
-    }
+    gathered = {f"par_{name}": array(dimensions + 1, dtype) for name, dimensions, dtype in arrays.types}
     after = {
-        "tab": array(2), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "looks": array(3),
+        "tab": array(3), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "looks": array(3),
         "now": array(2), "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"), "outcome": array(2, "int64"),
     }  # fmt: skip
     arguments = {**before, **gathered, **after}
@@ -176,16 +176,17 @@ def advance_members({", ".join(arguments)}):
     k = cuda.grid(1)
     if k < z.shape[1] and counts[k] > {SKIP}:
         par = Parameters({", ".join(_seen(name, arrays) for name in arrays.together)})
-        advance(k, {", ".join(before)}, par, {", ".join(after)})
+        advance(k, {", ".join(name for name in before if name != "kinds")}, par, {of_member("tab")}, {", ".join(name for name in after if name != "tab")})
 """
 
 
 def _seen(name: str, arrays: Arrays) -> str:
-    """How the kernel hands an array on: without the element that stands for none, and of scratch what is this member's."""
+    """How the kernel hands an array on: without the element that stands for none; of scratch, which has the member last, what is this
+    member's, and of parameters its row or the one that all share."""
     places = ["0:0" if length == 0 else ":" for length in arrays.together[name].shape]
     if name in arrays.scratch:
-        places.append("k")
-    return f"par_{name}[{', '.join(places)}]" if places.count(":") < len(places) else f"par_{name}"
+        return f"par_{name}[{', '.join([*places, 'k'])}]"
+    return of_member(f"par_{name}", *(places if "0:0" in places else ()))
 
 
 def _padded(array: np.ndarray) -> np.ndarray:
@@ -272,27 +273,16 @@ class MemberDriver:
     Parameters
     ----------
     program : from `build`
-    z : (m, n) stepped variables
-    t0, dt, every : (m,) start times, step, steps between samples
-    first : number of the first of them in the whole ensemble
+    members : what they are, and where they start
+    every : steps between samples
     edges : numbers of the samples at which the blocks of the audit begin and end
     """
 
-    def __init__(
-        self,
-        program: CudaProgram,
-        z: Array,
-        *,
-        t0: Array,
-        dt: float,
-        every: int,
-        edges: NDArray[np.int64],
-        first: int = 0,
-    ) -> None:
+    def __init__(self, program: CudaProgram, members: Members, *, every: int, edges: NDArray[np.int64]) -> None:
         cuda = _card()
-        self.program = program
-        self.dt, self.every, self.step = float(dt), every, 0
-        m = self.members = len(z)
+        self.program, self._members = program, members
+        self.every, self.step = every, 0
+        m = self.members = len(members)
         self.status = np.zeros(m, dtype=np.int64)
         self.made = np.zeros(m, dtype=np.int64)
         invariants = program.system.invariant_width
@@ -305,14 +295,15 @@ class MemberDriver:
             return cuda.to_device(np.ascontiguousarray(array))
 
         stepper = program.stepper
-        carry = sent(_padded(np.array([stepper.first_carry(first + k) for k in range(m)]).T))
-        self._state = {"z": sent(np.transpose(z)), "e": zeros(program.view.dimension, m), "carry": carry}
+        carry = sent(_padded(stepper.first_carries(members.numbers).T))
+        self._state = {"z": sent(np.transpose(members.z)), "e": zeros(program.view.dimension, m), "carry": carry}
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
-        self._t0 = sent(np.asarray(t0, dtype=float))
-        self._par = [sent(_padded(array)) for array in program.arrays.at(self.dt).values()]
-        for array in map(_padded, program.arrays.scratch.values()):
-            self._par.append(sent(np.broadcast_to(array[..., None], (*array.shape, m))))
-        self._tab = sent(stepper.tab)
+        self._t0, self._dt, self._tab = sent(members.t0), sent(members.dt), sent(members.tab)
+        self._par = [sent(_padded(members.par[name])) for name in program.arrays.parameters]
+        for rows in (_padded(members.par[name]) for name in program.arrays.scratch):
+            own = rows[members.kinds] if len(rows) > 1 else np.broadcast_to(rows, (m, *rows.shape[1:]))
+            self._par.append(sent(np.moveaxis(own, 0, -1)))
+        self._kinds = sent(members.kinds)
         self._work = cuda.device_array((max(1, stepper.work), m))
         self._samples = cuda.device_array((self.most_rows, program.width, m))
         self._scale, self._start, self._worst = (zeros(invariants, m) for _ in range(3))
@@ -378,8 +369,7 @@ class MemberDriver:
         """
         before = {name: array.copy_to_host()[:, which] for name, array in self._before.items()}
         part = MemberDriver(
-            self.program, before["z"].T, t0=self._t0.copy_to_host()[which], dt=self.dt, every=self.every,
-            edges=self._edges.copy_to_host(),
+            self.program, self._members.part(which), every=self.every, edges=self._edges.copy_to_host()
         )  # fmt: skip
         part.step = self.step
         sound, lost = np.zeros(part.members, dtype=np.int64), np.full(part.members, steps)
@@ -406,7 +396,7 @@ class MemberDriver:
         block = min(BLOCK, self.members)
         state = self._state
         arguments = (
-            state["z"], state["e"], self._t0, self.dt, self.step, self._counts, self.every, *self._par, self._tab,
+            state["z"], state["e"], self._t0, self._dt, self.step, self._counts, self.every, self._kinds, *self._par, self._tab,
             self._work, state["carry"], self._samples, self._scale, self._looks, self._now, self._start, self._worst,
             self._sums, self._edges, self._outcome,
         )  # fmt: skip

@@ -187,15 +187,19 @@ class Driver:
         return np.empty((0, self.program.width + 2))
 
     def _call(self, steps: int, rows: Array) -> tuple[int, int]:
-        program = self.program
+        """One call of the loop over members, with this run as the only one."""
+        outcome = np.zeros((1, 2), dtype=np.int64)
+        t0, dt, counts, kinds = np.array([self.t0]), np.array([self.dt]), np.array([steps]), np.array([0])
+        par = [getattr(self.par, name)[None] for name in self.program.arrays.together]
         try:
             with np.errstate(all="ignore"):
-                return program.advance(
-                    self.z, self.e, self.t0, self.dt, self.step, steps, self.every, self.par, program.stepper.tab,
-                    self._work, self.carry, rows, self.scale, self.looks, self.marks, self._copies, self._spare,
-                    self._crossings,
+                self.program.advance_members(
+                    self.z[None], self.e[None], t0, dt, self.step, counts, self.every, kinds, *par,
+                    self.program.stepper.tab[None], self._work, self.carry[None], rows[None], self.scale[None],
+                    self.looks[None], self.marks, self._copies, self._spare, self._crossings, outcome,
                 )  # fmt: skip
         except (ArithmeticError, ValueError) as fault:
             if LOCKED in str(fault):
                 raise written_into_parameter(self, fault) from fault
             return NOT_FINITE, 0  # Python's floats raise where compiled code goes on with inf or nan
+        return int(outcome[0, 0]), int(outcome[0, 1])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 
+from ..kernels.views import NOT_FINITE, OK
 from .build import compiled_function
+from .headers import array_type
 
 
 def fold(rows, count, number, start, edges, worst, sums):
@@ -21,6 +24,32 @@ def fold(rows, count, number, start, edges, worst, sums):
             while number + row >= edges[block + 1]:
                 block += 1
             sums[block, i] += deviation
+
+
+def all_finite(rows):
+    """Whether no number is inf or nan; all are counted, for a loop that may end at each of them takes longer."""
+    wrong = 0
+    for row in range(rows.shape[0]):
+        for i in range(rows.shape[1]):
+            wrong += 0 if abs(rows[row, i]) < math.inf else 1
+    return wrong == 0
+
+
+def fold_members(rows, number, public, start, edges, worst, sums, status):
+    """The same for rows (members, samples, width) of members that have not failed; status is NOT_FINITE where a row is not finite."""
+    for k in range(rows.shape[0]):
+        if status[k] == OK and not all_finite(rows[k]):
+            status[k] = NOT_FINITE
+        if status[k] == OK:
+            defined = public + worst.shape[1]
+            fold(rows[k, :, public:defined], rows.shape[1], number, start[k, public:], edges, worst[k], sums[k])
+
+
+@cache
+def compiled_fold_members() -> Callable[..., object]:
+    """`fold_members` for the processor, which holds no lock of the interpreter; edges are float64, too."""
+    types = (3, 0, 0, 2, 1, 2, 3, array_type(1, "int64"))
+    return compiled_function(fold_members, "types.void", types, "sums of the audits of members")
 
 
 @cache

@@ -185,18 +185,6 @@ def module_text(
     return "\n".join(lines)
 
 
-def cpu_entry(par: Sequence[ArrayType], *, packed: bool = False) -> str:
-    """Decorator of `engine.loop.advance` for the processor: one explicit signature, compiled at import."""
-    array = array_type
-    arguments = [
-        array(1), array(1), "types.float64", "types.float64", "types.int64", "types.int64", "types.int64",
-        parameters_type(par), array(2), array(1), array(1), array(2), array(1), array(2),
-        array(1), array(1), array(1), array(2),
-    ]  # fmt: skip
-    entry = cpu_function("types.Tuple((types.int64, types.int64))", arguments)
-    return f"@_packed({entry.removeprefix('@')})" if packed else entry
-
-
 def cpu_function(result: str, arguments: Sequence[str]) -> str:
     """Decorator of an entry with these types."""
     return f"@njit({result}({', '.join(arguments)}), nogil=True, cache=_known, no_cfunc_wrapper=True, **_strict)"

@@ -33,6 +33,7 @@ NOT_FINITE = 3  # the state overflowed or became undefined
 STEP_TOO_LONG = 5  # a rotation over the step is beyond the reach of the rotor
 UNRESOLVED = 6  # a start too near the unstable axis of a free body to tell when it leaves it
 LOOP_LOST = 7  # a closed loop cannot be followed: its freedoms change, or the step is too long for it
+WORKER_LOST = 8  # not of a step: every process that followed a member died
 NOT_LOCATED = 4  # a crossing could not be stepped to
 BUFFER_FULL = -1  # not a failure: the caller must empty the crossings and go on
 STOPPED = -2  # not a failure: an event asked to stop
@@ -149,6 +150,7 @@ class View:
     fold : what a checkpoint holds of z, without e; None if it holds all of both
     inertia : () -> what its momenta are like in a heat bath; None if it has none
     measures : how many numbers `measure` gives, the energy first, where a method asks for it
+    packs_many : whether `pack` takes fields with leading axes, to the same bits, and gives z with the same ones
     """
 
     name: str
@@ -171,9 +173,19 @@ class View:
     fold: Fold | None = None
     inertia: Callable[[], Inertia] | None = None
     measures: int = 0
+    packs_many: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
+
+    def pack_members(
+        self, state: Callable[..., Any], fields: Mapping[str, NDArray[np.float64]], times: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Stepped variables (m, n) of members whose fields and times have a leading axis; `state` makes states of such parts."""
+        if self.packs_many:
+            return np.ascontiguousarray(self.pack(state(fields, times)))
+        states = (state({name: array[k] for name, array in fields.items()}, float(t)) for k, t in enumerate(times))
+        return np.array([self.pack(one) for one in states])
 
     @property
     def kept_sizes(self) -> tuple[int, int]:

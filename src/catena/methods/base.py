@@ -158,6 +158,13 @@ class Stepper:
             carry[self.member_place] = member
         return carry
 
+    def first_carries(self, members: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same of many members, by their numbers: (members, carry)."""
+        carries = np.repeat(self.first_carry()[None], len(members), axis=0)
+        if self.member_place is not None:
+            carries[:, self.member_place] = members
+        return carries
+
 
 class Method:
     """Base of all methods, which are frozen dataclasses."""

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import InputError
 from ..store import read_spec
 from .ensembles import StoredEnsemble, resume_ensemble
+from .ensembles.cluster import Client
 from .runs import Run, open_run
 from .simulation import StoppedRun, require_same_names
 
@@ -35,6 +36,7 @@ def resume(
     steps: int | None = None,
     progress: bool | Callable[..., None] | None = None,
     anyway: bool = False,
+    client: Client | None = None,
 ) -> Run | Any:
     """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
@@ -45,6 +47,7 @@ def resume(
     progress : as for `simulate`, or for `ensemble`
     anyway : go on although another program computed it: another version of catena, or other kernels. The store then says from
         which step on. The same program is never refused, wherever it was moved to
+    client : of an ensemble, as for `ensemble`; it need not be the one with which it was begun
 
     Raises
     ------
@@ -59,5 +62,7 @@ def resume(
             raise InputError(
                 "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
             )
-        return resume_ensemble(path, progress=progress, anyway=anyway)
+        return resume_ensemble(path, progress=progress, anyway=anyway, client=client)
+    if client is not None:
+        raise InputError("a run has one member", where="resume.client", do="leave it out")
     return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway)

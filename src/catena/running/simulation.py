@@ -27,6 +27,7 @@ from ..kernels.views import (
     STEP_TOO_LONG,
     STOPPED,
     UNRESOLVED,
+    WORKER_LOST,
 )
 from ..methods.base import Method, is_renamed, stored_method
 from ..store import Checkpoint, Store, read_spec, require_free
@@ -54,6 +55,7 @@ FAILURES = {
     UNRESOLVED: "the start is too near the unstable axis to tell when the body leaves it",
     LOOP_LOST: "a closed loop cannot be followed through this step",
     NOT_LOCATED: "a crossing could not be located",
+    WORKER_LOST: "every worker of the cluster that followed it died",
 }
 
 

@@ -91,7 +91,7 @@ class FreeBody(OneBody):
         flags = {Flag.ROTOR} | ({Flag.LINEAR_BODIES} if self.body.kind == "linear" else set())
         return View(
             name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
-            withdrawn=NOT_CANONICAL if name == "field" else frozenset(), inertia=self.inertia,
+            withdrawn=NOT_CANONICAL if name == "field" else frozenset(), inertia=self.inertia, packs_many=True,
         )  # fmt: skip
 
     def phase_space(self, start: State) -> PhaseSpace:

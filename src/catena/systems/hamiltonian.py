@@ -300,16 +300,9 @@ class Hamiltonian(System):
         # loops take their sizes at run time, so that the same code serves any number of terms
         inertia = self.inertia if self.quadratic_kinetic else None
         return View(
-            name,
-            kernels,
-            n,
-            self.to_stepped,
-            self.from_stepped,
-            frozenset(flags),
-            literal=straight,
-            inertia=inertia,
-            measures=self.invariant_width,
-        )
+            name, kernels, n, self.to_stepped, self.from_stepped, frozenset(flags), literal=straight, inertia=inertia,
+            measures=self.invariant_width, packs_many=True,
+        )  # fmt: skip
 
     def inertia(self) -> Inertia:
         if not self.quadratic_kinetic:
@@ -357,8 +350,9 @@ class Hamiltonian(System):
     def to_stepped(self, state: State) -> Array:
         """z = (q, p), or (q, t, p, 0) if the energy depends on t."""
         if self.driven:
-            return np.concatenate([state.q, [state.time], state.p, [0.0]])
-        return np.concatenate([state.q, state.p])
+            time = np.asarray(state.time, dtype=float)[..., None]
+            return np.concatenate([state.q, time, state.p, np.zeros_like(time)], axis=-1)
+        return np.concatenate([state.q, state.p], axis=-1)
 
     def from_stepped(self, z: Array, time: float) -> State:
         """The state of z."""

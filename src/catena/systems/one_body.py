@@ -160,10 +160,12 @@ class OneBody(System):
             q, y = state.orientation, state.angular_momentum + 0.0
         else:
             q = rotations.multiply(state.orientation, self.body.frame)
-            y = self.body.frame_matrix.T @ state.angular_momentum
+            turned = self.body.frame_matrix.T  # one by one: a product with many vectors may round in another order
+            many = state.angular_momentum.reshape(-1, 3)
+            y = np.array([turned @ one for one in many]).reshape(state.angular_momentum.shape)
         if self.body.kind == "linear":
-            y[int(np.argmin(self.body.moments))] = 0.0
-        return np.concatenate([q, y])
+            y[..., int(np.argmin(self.body.moments))] = 0.0
+        return np.concatenate([q, y], axis=-1)
 
     def from_stepped(self, z: Array, time: float) -> State:
         """The state of z = (q, y)."""

@@ -273,7 +273,7 @@ def judge(
     *,
     samples: int,
     steps: int,
-    duration: float,
+    duration: float | Floats,
     scale: float | Floats,
     promise: Promise,
     level: float,
@@ -287,7 +287,7 @@ def judge(
     ----------
     worst, drift, drift_error, jump : (..., k) of the k components of a quantity: largest deviation, nan if one is not finite; drift
         and its error, nan where they were not fitted; size of the largest jump, 0 if there is none
-    samples, steps, duration : of the whole run
+    samples, steps, duration : of the whole run; the last a number, or an array that broadcasts with them
     scale : a number, or an array that broadcasts with them
     promise : what the method promised
     level : allowed probability of a false alarm in each component, see `alarm_level`
@@ -299,7 +299,7 @@ def judge(
     significant = np.zeros(worst.shape, dtype=bool)
     if samples >= FEWEST_SAMPLES:
         significant = np.abs(drift) >= significant_ratio(level) * drift_error
-    resolved = np.abs(drift) * abs(duration) > np.maximum(rounding, worst / BEAT)
+    resolved = np.abs(drift) * np.abs(duration) > np.maximum(rounding, worst / BEAT)
     rules: list[tuple[Verdict, NDArray[np.bool_]]] = [  # the first that holds
         ("broken", ~np.isfinite(seen + scale) | (seen > promise.broken_beyond(limit))),
         ("too short", np.full(worst.shape, samples < FEWEST_SAMPLES)),

@@ -160,7 +160,7 @@ def assess_members(
     *,
     samples: int,
     steps: int,
-    duration: float,
+    duration: float | Array,
     scale: Array,
     promised: str,
     rows: int,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...engine.block import Members
 from ...errors import StoreError
 from ...kernels.views import OK
 from ...store import Checkpoint, Store, read_given, read_layout
@@ -23,7 +25,8 @@ from ..trust import (
     require_usable,
     whole_description,
 )
-from .members import Array, Job, Keep, job_from
+from .job import Array, Job, Keep, job_from, varied_in
+from .kinds import Kinds
 from .recording import STARTS
 from .results import older_streams_of, streams_of
 
@@ -47,7 +50,14 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
             if value not in known:
                 raise ValueError(f"{name} = {shown(value)} is not one of {', '.join(known)}")
         members = whole(spec["members"], "members", least=1)
+        for name, kind in {"varied": dict, "reduce": list, "sweep": dict}.items():
+            if not isinstance(told.get(name, kind()), kind):
+                raise ValueError(f"{name} = {shown(told[name])}")
+        for described in varied_in(told).descriptions() if "varied" in told else ():
+            check_described({**told, "system": described}, layout.streams)
         job = job_from(told)
+        if job.grid is not None and len(job.grid) != members:
+            raise ValueError(f"the sweep has {len(job.grid)} points, but there are {members} members")
         require_usable(job, job.describe(apart={}))
         columns = {column.name for stream in layout.streams for column in stream.columns}
         older = not any(f"{invariant.name}_seen" in columns for invariant in job.system.invariants)
@@ -66,17 +76,33 @@ def check_members(path: str | Path, members: int, checkpoint: Checkpoint) -> Non
             )
 
 
-def starts_of(path: str | Path, store: Store, job: Job, members: int) -> tuple[Array, Array]:
-    """The stepped variables and times that all members of a stored ensemble start from."""
-    all_given = store.given()
-    given: dict[str, Any] = {name: all_given[name] for name in STARTS if name in all_given}
+def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
+    """All members of a stored ensemble."""
+    given = store.given()
+    numbers = {name: given[name] for name in STARTS if name in given and name != "kinds"}
     with described_in(path, "given"):
-        check_arrays(given, {"z": (members, job.pairing.view.dimension), "times": (members,)})
-        for name, array in given.items():
+        shapes = {"z": (count, job.pairing.view.dimension), "times": (count,)}
+        check_arrays(numbers, shapes | ({"dt": (count,)} if job.own_dt else {}))
+        for name, array in numbers.items():
             require_finite(array, name)
-        if job.kept_rows and (given["times"] != given["times"][0]).any():
+        if job.kept_rows and (numbers["times"] != numbers["times"][0]).any():
             raise ValueError("times differ between members whose samples are kept")
-    return given["z"], given["times"]
+        if job.own_dt and not (numbers["dt"] > 0).all():
+            raise ValueError("a step is not above zero")
+        kinds = _checked_kinds(given.get("kinds"), job, count)
+        shared = Kinds.of(job.kinds or (job.system,), job.method)
+    return shared.members(numbers["z"], numbers["times"], kinds=kinds, dt=numbers.get("dt", job.dt))
+
+
+def _checked_kinds(kinds: np.ndarray | None, job: Job, count: int) -> NDArray[np.int64] | None:
+    """Which system each member has; ValueError for one that there is not."""
+    if (kinds is None) != (not job.kinds):
+        raise ValueError(f"kinds are {'missing' if kinds is None else 'given, but there is one system'}")
+    if kinds is None:
+        return None
+    if kinds.dtype != np.int64 or kinds.shape != (count,) or (kinds < 0).any() or (kinds >= len(job.kinds)).any():
+        raise ValueError(f"kinds are not numbers of the {len(job.kinds)} systems")
+    return kinds
 
 
 def checked_column(path: str | Path, job: Job, name: str, values: Array) -> Array:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...engine.driver import Driver
+import numpy as np
+
+from ...engine.block import Members
 from ...engine.folding import fold
 from ...engine.identity import program_digest
 from ...store import Store
@@ -17,15 +19,16 @@ from ..origin import Origin, head_of
 from ..plan import Plan
 from ..recording import commit_rows, store_attributes
 from .auditing import measured_in
-from .members import Array, Batch, Job, bytes_each
+from .batch import Batch, bytes_each
+from .job import Job
 from .results import columns_of, sample_times, streams_of
 
-STARTS = ("z", "times")  # arrays that all members start from
+STARTS = ("z", "times", "kinds", "dt")  # what members start from, and in what they differ, if they do
 LARGEST_COMMIT = 2**26  # bytes of members between commits, whatever the speed; each writes many files
 
 
-def create_store(path: str | Path, job: Job, plan: Plan, z: Array, times: Array, *, workers: int | None) -> Store:
-    """A new store for members with these starts; its directory must not exist.
+def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, workers: int | None) -> Store:
+    """A new store for these members; its directory must not exist.
 
     Parameters
     ----------
@@ -33,19 +36,22 @@ def create_store(path: str | Path, job: Job, plan: Plan, z: Array, times: Array,
     workers : how many follow members at the same time; None on a card, where commits are as large as they may be
     """
     origin = origin_here(job, on_card=workers is None)
-    given: dict[str, Array] = {}
+    given: dict[str, np.ndarray] = {}
     described = job.describe(apart=given)
-    driver = Driver(job.program, z[0], t0=times[0], dt=job.dt, every=job.every) if workers else None
+    driver = members.driver(job.program, 0, every=job.every) if workers else None
+    starts: dict[str, np.ndarray] = {"z": members.z, "times": members.t0}
+    starts |= {"kinds": members.kinds} if job.kinds else {}
+    starts |= {"dt": members.dt} if job.own_dt else {}
     return Store.create(
         path,
-        spec={"ensemble": described, "members": len(z), "device": "cpu" if workers else "cuda"},
+        spec={"ensemble": described, "members": len(members), "device": "cpu" if workers else "cuda"},
         attributes=store_attributes(plan, origin, described),
         streams=streams_of(job),
         rows_per_commit=commit_rows(
             driver, steps=job.steps / (workers or 1), most=max(1, LARGEST_COMMIT // bytes_each(job))
         ),
-        fixed={"time": sample_times(job, times)} if job.kept_rows else {},
-        given={**given, **{name: array for name, array in zip(STARTS, (z, times), strict=True)}},
+        fixed={"time": sample_times(job, members.t0)} if job.kept_rows else {},
+        given={**given, **starts},
     )
 
 
@@ -53,15 +59,16 @@ def origin_here(job: Job, *, on_card: bool, step: int = 0) -> Origin:
     """What computes members here, after so many of them: with the loop what the audit keeps, which is stored, too."""
     formulas = (measured_in,)
     if not on_card:
-        return Origin.here(program_digest(job.system, job.method, kernels=(fold,), formulas=formulas), step=step)
+        kernels = (fold, *((job.reductions.kernel(job.system),) if job.reductions.named else ()))
+        return Origin.here(program_digest(job.system, job.method, kernels=kernels, formulas=formulas), step=step)
     from ...engine.cuda import advance_member, card_name
 
     digest = program_digest(job.system, job.method, entry=advance_member, formulas=formulas)
     return Origin.here(digest, step=step, processor=card_name())
 
 
-def record(store: Store, job: Job, times: Array, batches: Iterable[Batch], origins: Sequence[Origin] = ()) -> None:
-    """Append members, the next ones of the store, and commit where it is due; times are those of all members."""
+def record(store: Store, job: Job, members: Members, batches: Iterable[Batch], origins: Sequence[Origin] = ()) -> None:
+    """Append members, the next ones of the store, and commit where it is due; `members` are all of them."""
     made = store.rows("members")
     known = {column.name for stream in store.streams for column in stream.columns}  # an older store lacks some
     for batch in batches:
@@ -69,8 +76,8 @@ def record(store: Store, job: Job, times: Array, batches: Iterable[Batch], origi
         while taken < len(batch):
             count = min(len(batch) - taken, store.rows_per_commit - made % store.rows_per_commit)
             part = batch.part(slice(taken, taken + count))
-            columns = columns_of(job, times[made : made + count], part)
+            columns = columns_of(job, members.part(slice(made, made + count)), part)
             store.append("members", {name: values for name, values in columns.items() if name in known})
             taken, made = taken + count, made + count
-            if made == len(times) or made % store.rows_per_commit == 0:
-                store.commit(step=made, head=head_of(origins), arrays={}, finished=made == len(times))
+            if made == len(members) or made % store.rows_per_commit == 0:
+                store.commit(step=made, head=head_of(origins), arrays={}, finished=made == len(members))

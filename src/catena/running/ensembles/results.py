@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.block import Members
 from ...errors import InputError, StepFailure
 from ...kernels.views import OK
 from ...store import Column, Stream, read_attributes
+from ...systems.base import System
 from ..auditing import Sizes
 from ..origin import Origin, changes, origins_in
 from ..runs import read_store
 from ..simulation import explained
 from .auditing import EnsembleAudit, assess_members
-from .members import Batch, Job
+from .batch import Batch
+from .grids import Grid
+from .job import Job
 
 if TYPE_CHECKING:
     import xarray
@@ -45,6 +49,8 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
     columns = named("start_") + (named("final_") if job.keep != "nothing" else [])
     columns.append(Column("status", attributes={"long_name": "0, or the code of the failure"}))
     columns.append(Column("steps", attributes={"long_name": "steps made"}))
+    columns += [Column(name, attributes={"long_name": about}) for name, about in _differing(job).items()]
+    columns += reduced_columns(job)
     for f in job.system.invariants:
         for what, about in (
             ("worst", "largest deviation in the samples"), ("seen", "largest deviation in the samples or between them"),
@@ -64,6 +70,21 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
     return Stream("members", "member", tuple(columns)), Stream("times", "time", (times,), fixed=job.rows)
 
 
+def _differing(job: Job) -> dict[str, str]:
+    """Columns that tell in what members differ beside their starts."""
+    found = {"kind": "number of the system, see `systems`"} if job.kinds else {}
+    return found | ({"dt": "step"} if job.own_dt else {})
+
+
+def reduced_columns(job: Job) -> list[Column]:
+    """What the reductions make."""
+    made = job.reductions.columns(job.reductions.first()[None])
+    return [
+        Column(name, values.shape[1:], tuple(f"{name}_{axis}" for axis in ("bin",) * (values.ndim - 1)), {"long_name": name})
+        for name, values in made.items()
+    ]  # fmt: skip
+
+
 def older_streams_of(job: Job) -> tuple[Stream, ...]:
     """The same without what stores that were written earlier lack."""
     lacks = {f"{invariant.name}_{what}" for invariant in job.system.invariants for what in OLDER}
@@ -73,15 +94,17 @@ def older_streams_of(job: Job) -> tuple[Stream, ...]:
     )
 
 
-def columns_of(job: Job, times: Array, batch: Batch) -> dict[str, Array]:
-    """The columns along `member` of a batch whose members start at these times."""
-    system = job.system
+def columns_of(job: Job, members: Members, batch: Batch) -> dict[str, Array]:
+    """The columns along `member` of a batch of these members."""
+    system, times = job.system, members.t0
     columns = {f"start_{name}": values for name, values in system.columns(batch.start).items()}
     columns["start_time"] = times
     if job.keep != "nothing":
         columns |= {f"final_{name}": values for name, values in system.columns(batch.final).items()}
-        columns["final_time"] = times + batch.made * job.dt
+        columns["final_time"] = times + batch.made * members.dt
     columns["status"], columns["steps"] = batch.status.astype(float), batch.made.astype(float)
+    differing = {"kind": members.kinds.astype(float), "dt": members.dt}
+    columns |= {name: differing[name] for name in _differing(job)} | job.reductions.columns(batch.reduced)
     first = 0
     for f in system.invariants:
         part = slice(first, first + f.width)
@@ -120,10 +143,10 @@ class Ensemble:
         self._job, self._columns = job, columns
 
     @classmethod
-    def of(cls, job: Job, times: Array, batch: Batch) -> Ensemble:
-        """The ensemble in memory whose members started at these times."""
-        columns = columns_of(job, times, batch)
-        return cls(job, columns | {"time": sample_times(job, times)} if job.kept_rows else columns)
+    def of(cls, job: Job, members: Members, batch: Batch) -> Ensemble:
+        """The ensemble in memory of these members."""
+        columns = columns_of(job, members, batch)
+        return cls(job, columns | {"time": sample_times(job, members.t0)} if job.kept_rows else columns)
 
     def __len__(self) -> int:
         return len(self._column("status"))
@@ -143,15 +166,38 @@ class Ensemble:
         return self._dataset({name: name for name in ("time", *(f.name for f in self._job.pairing.recorded))})
 
     @cached_property
+    def reduced(self) -> xarray.Dataset:
+        """What the reductions made of the samples, along `member`; nan for a member that failed."""
+        if not self._job.reductions.named:
+            raise InputError(
+                "nothing was reduced", where="Ensemble.reduced", do='run it with reduce={"name": ct.Mean("q1")}, for example'
+            )  # fmt: skip
+        return self._dataset({column.name: column.name for column in reduced_columns(self._job)})
+
+    @cached_property
+    def study(self) -> xarray.Dataset:
+        """All that was kept of each member, with a dimension for each parameter of the sweep: states at the end (or samples), reductions, `status`,
+        `steps` and `failure`, the cause, empty where there is none."""
+        from .studies import study_of
+
+        return study_of(self)
+
+    @property
+    def grid(self) -> Grid | None:
+        """The axes of the sweep of which these members are the points; None if they are of none."""
+        return self._job.grid
+
+    @cached_property
     def failures(self) -> list[Failure]:
         """The members that failed, in their order."""
         status, made, started = (self._column(name) for name in ("status", "steps", "start_time"))
+        dt = self._steps_of_members
         return [
             Failure(
                 int(i),
                 StepFailure(
-                    explained(int(status[i]), self.method, self.dt),
-                    step=int(made[i]) + 1, time=float(started[i] + made[i] * self.dt),
+                    explained(int(status[i]), self.method, float(dt[i])),
+                    step=int(made[i]) + 1, time=float(started[i] + made[i] * dt[i]),
                     do=self.method.advice(), where=f"member {i}",
                 ),
             )
@@ -169,6 +215,7 @@ class Ensemble:
         steps = (self._job.rows - 1) * self.every
         promises = self._job.pairing.promises
         promised, judged = promises.kept, promises.judged(self.system.invariants)
+        duration = steps * (self._steps_of_members[sound][:, None] if self._job.own_dt else self.dt)
         rows = []
         for invariant in judged:
             name, shape = invariant.name, (len(sound), invariant.width)
@@ -177,7 +224,7 @@ class Ensemble:
             rows.append(
                 assess_members(
                     name, sound, of["worst"], of["drift"], of["drift_error"], of["jump"],
-                    samples=self._job.rows, steps=steps, duration=steps * self.dt, scale=scale,
+                    samples=self._job.rows, steps=steps, duration=duration, scale=scale,
                     promised=promised[name], rows=len(judged),
                     start=self._column(f"start_{name}")[sound].reshape(shape),
                     sizes=Sizes(of["seen"], usual[:, None], self.system.parts),
@@ -198,12 +245,25 @@ class Ensemble:
         """The members that were whole at the start and are not at the end; none are known if the states were not kept."""
         if self.keep == "nothing":
             return ()
-        fields = [f.name for f in self.system.fields]
-        before, after = (
-            self.system.damaged({name: self._column(prefix + name) for name in fields})
-            for prefix in ("start_", "final_")
-        )
-        return tuple(np.flatnonzero(after & ~before).tolist())
+        kind = self._column("kind") if self._job.kinds else np.zeros(len(self))
+        lost = np.zeros(len(self), dtype=bool)
+        for number, system in enumerate(self.systems):
+            these = kind == number
+            before, after = (
+                system.damaged({f.name: self._column(prefix + f.name)[these] for f in system.fields})
+                for prefix in ("start_", "final_")
+            )
+            lost[these] = after & ~before
+        return tuple(np.flatnonzero(lost).tolist())
+
+    @property
+    def systems(self) -> tuple[System, ...]:
+        """The different systems; the column `kind` tells which is whose, if there is more than one."""
+        return self._job.kinds or (self.system,)
+
+    @property
+    def _steps_of_members(self) -> Array:
+        return self._column("dt") if self._job.own_dt else np.full(len(self), self.dt)
 
     @property
     def _names(self) -> list[str]:

@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
-import numpy as np
+from numpy.typing import ArrayLike
 
+from ...engine.block import Members
 from ...errors import InputError, Interrupted, nearest
 from ...methods.base import Method
 from ...store import Store, require_free
 from ...systems.base import State, System
 from ..origin import Origin, going_on, origins_in
-from ..plan import Problem, make_plan, require_resolved
-from .checking import check_members, job_of, starts_of
-from .members import Array, Batch, Batches, Client, Job, Keep, on_card, on_executor, require_memory, workers_for
+from .asking import Asked, Drawn, Systems, asked
+from .batch import Batch
+from .checking import check_members, job_of, members_of
+from .cluster import Client
+from .grids import Grid
+from .job import Job, Keep
+from .members import Batches, on_card, on_executor, require_memory, workers_for
 from .recording import create_store, origin_here, record
-from .results import Ensemble, StoredEnsemble
-from .starts import Starts, stacked
-
-if TYPE_CHECKING:
-    pass
+from .reductions import Reduction
+from .results import Ensemble, StoredEnsemble, streams_of
+from .starts import Starts
 
 Progress = Callable[[int, int, int, int], None]
 Shown: TypeAlias = bool | Progress | None
 
 
 def ensemble(
-    system: System | Problem,
-    starts: Starts,
+    systems: Systems,
+    starts: Starts | Drawn | None = None,
     method: Method | None = None,
     *,
     steps: int,
-    dt: float | None = None,
+    dt: ArrayLike | None = None,
     every: int = 1,
     keep: Keep = "final",
+    members: int | None = None,
+    seed: int | None = None,
+    reduce: Mapping[str, Reduction] | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     threads: int | None = None,
     client: Client | None = None,
     out: str | Path | None = None,
     progress: bool | Progress | None = None,
 ) -> Ensemble:
-    """Run a system from many starts.
+    """Run a system, or systems that differ in numbers, from many starts.
 
     Parameters
     ----------
-    system : a System, or a Problem, which brings dt
+    systems : a System, or a Problem, which brings dt; or one for each member, as long as they differ in numbers only (parameters,
+        masses, moments, forces), so that one program steps them all
     starts : a list of states; or the fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n)
-        and perhaps `time`), a State or a Dataset, such as the `final` of another ensemble
+        and perhaps `time`), a State or a Dataset, such as the `final` of another ensemble; or one State for all; or a function that
+        draws a state with the numpy Generator of its member; those of the problems if None
     method : the system's default if None
     steps : number of steps of each member
-    dt : step size; the problem's or the system's suggestion if None
+    dt : step size, or one for each member; the problem's or the system's suggestion if None
     every : the invariants are looked at, and a sample is taken, every so many steps
     keep : "final", the states at the end; "samples", these and all samples, in memory; "nothing", the audit alone
+    members : how many there are, where one start serves all or starts are drawn
+    seed : of the starts that are drawn, 0 if None; that of member k is (seed, k), whoever follows it
+    reduce : what else is kept of the samples, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own;
+        computed in the loop, so that no sample is kept for it
     device : "cpu" or "cuda"
     threads : number of threads; as many as there are cores if None
     client : a `dask.distributed.Client`, on whose workers the members run; catena must be installed there
@@ -85,37 +98,73 @@ def ensemble(
     >>> many.audit()["angular_momentum"].verdicts
     {'exact': 3}
     """
-    bare = system.system if isinstance(system, Problem) else system
-    if not isinstance(bare, System):
-        raise InputError(f"{bare!r} is not a system", where="ensemble, first argument", do="give a System or a Problem")
-    _check_choices(keep=(keep, get_args(Keep)), device=(device, ("cpu", "cuda")))
-    if not (out is None or isinstance(out, (str, Path))):
-        raise InputError(f"{out!r} is not a path", where="ensemble.out", do="give a new directory, such as many.zarr")
-    if out is not None:
-        require_free(Path(out))  # before something is compiled
-    fields, times = stacked(bare, starts)
-    if keep == "samples" and (times != times[0]).any():
-        raise InputError(
-            f"the starts have different times, {times.min():g} to {times.max():g}", where="ensemble.starts",
-            do='start all members at one time, or use keep="final"',
-        )  # fmt: skip
-    states = (State({name: array[i] for name, array in fields.items()}, float(t)) for i, t in enumerate(times))
-    first = next(states)
-    plan, count = make_plan(system, first, method, dt=dt, steps=steps, t_end=None, every=every)
-    require_resolved(plan.dt, float(times[np.abs(times).argmax()]), count)
-    job = Job(bare, plan.method, plan.dt, count, plan.every, keep)
-    require_memory(job, len(times), threads=threads, stored=out is not None)
-    pack = job.pairing.view.pack
-    z = np.array([pack(first), *map(pack, states)])
-    if device == "cuda":
-        _check_card(threads=threads, client=client)
-    _check_client(client)
-    workers = None if device == "cuda" else workers_for(job, threads)
-    if out is not None:
-        store = create_store(out, job, plan, z, times, workers=workers)
-        return _stored(store, out, job, z, times, workers, client, progress)
-    with _followed(job, z, times, workers, client, progress) as batches:
-        return Ensemble.of(job, times, _gathered(job, len(z), batches))
+    how = How(device, threads, client, out, progress)
+    how.check(keep=keep, reduce=reduce)
+    wanted = asked(
+        systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=members, seed=seed, reduce=reduce
+    )  # fmt: skip
+    return _follow(wanted, how)
+
+
+def follow_grid(
+    grid: Grid,
+    systems: Sequence[System],
+    starts: Sequence[State],
+    method: Method | None,
+    how: How,
+    *,
+    steps: int,
+    dt: ArrayLike | None,
+    every: int,
+    keep: Keep,
+    reduce: Mapping[str, Reduction] | None,
+) -> Ensemble:
+    """A system and a start at each point of a grid; the rest as for `ensemble`."""
+    how.check(keep=keep, reduce=reduce)
+    wanted = asked(
+        systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=None, seed=None, reduce=reduce
+    )  # fmt: skip
+    job = replace(wanted.job, grid=grid)
+    columns = {column.name.removeprefix("final_") for stream in streams_of(job) for column in stream.columns}
+    for name in grid.axes.keys() & {*columns, "failure"}:
+        raise InputError(f"the axis {name} has the name of what comes out", where="sweep.grid", do="call it otherwise")
+    return _follow(replace(wanted, job=job), how)
+
+
+@dataclass(frozen=True)
+class How:
+    """Where members are followed, where they go, and who is told: arguments of `ensemble`."""
+
+    device: str
+    threads: int | None
+    client: Client | None
+    out: str | Path | None
+    progress: Shown
+
+    def check(self, *, keep: str, reduce: object) -> None:
+        """InputError for what cannot be meant, before anything is compiled."""
+        _check_choices(keep=(keep, get_args(Keep)), device=(self.device, ("cpu", "cuda")))
+        if not (self.out is None or isinstance(self.out, (str, Path))):
+            raise InputError(
+                f"{self.out!r} is not a path", where="ensemble.out", do="give a new directory, such as many.zarr"
+            )
+        if self.out is not None:
+            require_free(Path(self.out))
+        _check_client(self.client)
+        if self.device == "cuda":
+            _check_card(threads=self.threads, client=self.client, reduce=reduce)
+
+
+def _follow(wanted: Asked, how: How) -> Ensemble:
+    """The members that were asked for, in memory or stored."""
+    job, members = wanted.job, wanted.members
+    require_memory(job, len(members), threads=how.threads, stored=how.out is not None)
+    workers = None if how.device == "cuda" else workers_for(job, how.threads)
+    if how.out is not None:
+        store = create_store(how.out, job, wanted.plan, members, workers=workers)
+        return _stored(store, how.out, job, members, workers, how.client, how.progress)
+    with _followed(job, members, workers, how.client, how.progress) as batches:
+        return Ensemble.of(job, members, _gathered(job, len(members), batches))
 
 
 def resume_ensemble(
@@ -150,19 +199,18 @@ def resume_ensemble(
         now = origin_here(job, on_card=device == "cuda", step=store.rows("members"))
         origins = going_on(known, now, path=path, anyway=anyway)
         workers = None if device == "cuda" else workers_for(job, threads)
-        z, times = starts_of(path, store, job, members)
+        followed = members_of(path, store, job, members)
     except BaseException:
         store.close()
         raise
-    return _stored(store, path, job, z, times, workers, client, progress, origins)
+    return _stored(store, path, job, followed, workers, client, progress, origins)
 
 
 def _stored(
     store: Store,
     path: str | Path,
     job: Job,
-    z: Array,
-    times: Array,
+    members: Members,
     workers: int | None,
     client: Client | None,
     progress: Shown,
@@ -171,13 +219,13 @@ def _stored(
     """Follow the members that the store does not hold yet."""
     done = store.rows("members")
     try:
-        with store, _followed(job, z, times, workers, client, progress, done=done) as batches:
-            record(store, job, times, batches, origins)
+        with store, _followed(job, members, workers, client, progress, done=done) as batches:
+            record(store, job, members, batches, origins)
     except KeyboardInterrupt:
         store.require_in_place()
         made = store.committed("members")
         raise Interrupted(
-            f'stopped after {made} of {len(z)} members; continue with ct.resume("{path}")',
+            f'stopped after {made} of {len(members)} members; continue with ct.resume("{path}")',
             StoredEnsemble(path) if made else None,
         ) from None
     return StoredEnsemble(path)
@@ -185,19 +233,15 @@ def _stored(
 
 @contextmanager
 def _followed(
-    job: Job, z: Array, times: Array, workers: int | None, client: Client | None, progress: Shown, *, done: int = 0
+    job: Job, members: Members, workers: int | None, client: Client | None, progress: Shown, *, done: int = 0
 ) -> Iterator[Batches]:
     """The members, in batches, after those that are done; without workers on a card. An interrupt reaches threads at once."""
     from ..progress import members_reporter
 
     job.tally.add(done * job.steps, members=done)
-    with members_reporter(progress, job.tally, members=len(z), steps=job.steps) as show:
-        z, times = z[done:], times[done:]
-        batches = (
-            on_card(job, z, times, show, done=done)
-            if workers is None
-            else on_executor(job, z, times, workers, client, show, done=done)
-        )
+    with members_reporter(progress, job.tally, members=len(members), steps=job.steps) as show:
+        left = members.part(slice(done, None))
+        batches = on_card(job, left, show) if workers is None else on_executor(job, left, workers, client, show)
         with closing(batches):
             yield batches
 
@@ -222,7 +266,7 @@ def _check_choices(**choices: tuple[str, Sequence[str]]) -> None:
 
 
 def _check_client(client: object) -> None:
-    if not (client is None or hasattr(client, "get_executor")):
+    if not (client is None or hasattr(client, "submit")):
         raise InputError(
             f"client = {client!r} is not a client",
             where="ensemble.client",

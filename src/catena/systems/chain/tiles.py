@@ -89,6 +89,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
             X * chain.count + 1, partial(fold_tiles, chain.count, shape, m), partial(unfold_tiles, chain, shape, m)
         ),
         inertia=chain.inertia,
+        packs_many=True,
     )  # fmt: skip
 
 
@@ -152,11 +153,11 @@ def side_by_side(table: Array, shape: tuple[int, int]) -> Array:
 def to_tiles(chain: Chain, shape: tuple[int, int], m: Shape, state: State) -> Array:
     """r, q, p, y in tiles; nothing known of the forces, no kick pending."""
     n, z = chain.count, to_split(chain, state)
-    all_kept = np.zeros(X * n + 1)
-    kept = all_kept[:-1].reshape(X, n)
-    kept[R:Q], kept[Q:X] = z[: 3 * n].reshape(n, 3).T, z[3 * n : 7 * n].reshape(n, 4).T
-    kept[P:Y], kept[Y:LOW] = z[7 * n : 10 * n].reshape(n, 3).T, z[10 * n :].reshape(n, 3).T
-    return unfold_tiles(chain, shape, m, all_kept)
+    many = z.shape[:-1]
+    kept = np.zeros((*many, X, n))
+    for rows, first, width in ((slice(R, Q), 0, 3), (slice(Q, X), 3, 4), (slice(P, Y), 7, 3), (slice(Y, LOW), 10, 3)):
+        kept[..., rows, :] = z[..., first * n : (first + width) * n].reshape(*many, n, width).swapaxes(-1, -2)
+    return unfold_tiles(chain, shape, m, np.concatenate([kept.reshape(*many, X * n), np.zeros((*many, 1))], axis=-1))
 
 
 def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
@@ -170,20 +171,22 @@ def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
 
 def unfold_tiles(chain: Chain, shape: tuple[int, int], m: Shape, kept: Array) -> Array:
     """The tiles again; constants, particles and forces are settled by the next step, which finds the same ones."""
-    count, (tiles, lanes) = chain.count, shape
-    table = np.zeros((X, tiles * lanes))
-    table[:, :count] = kept[:-1].reshape(X, count)
-    table[R:Q, count:] = table[R:Q, count - 1 : count]
-    table[R, count:] += FAR * np.arange(1, tiles * lanes - count + 1)
-    table[Q, count:] = 1.0
-    z = np.zeros(tiles * row_count(m) * (lanes + PADDING) + 2)
-    rows = z[:-2].reshape(tiles, row_count(m), lanes + PADDING)
-    rows[:, :X, :lanes] = table.reshape(X, tiles, lanes).transpose(1, 0, 2)
-    rows[-1, R:Q, lanes] = rows[-1, R:Q, lanes - 1] + FAR
-    rows[1:, F - 1 : S - 1, -1] = rows[:-1, F:S, lanes - 1]  # the last link of the tile before, see `tile_kernels`
+    count, (tiles, lanes), many = chain.count, shape, kept.shape[:-1]
+    table = np.zeros((*many, X, tiles * lanes))
+    table[..., :count] = kept[..., :-1].reshape(*many, X, count)
+    table[..., R:Q, count:] = table[..., R:Q, count - 1 : count]
+    table[..., R, count:] += FAR * np.arange(1, tiles * lanes - count + 1)
+    table[..., Q, count:] = 1.0
+    z = np.zeros((*many, tiles * row_count(m) * (lanes + PADDING) + 2))
+    rows = z[..., :-2].reshape(*many, tiles, row_count(m), lanes + PADDING)
+    rows[..., :X, :lanes] = np.moveaxis(table.reshape(*many, X, tiles, lanes), -3, -2)
+    rows[..., -1, R:Q, lanes] = rows[..., -1, R:Q, lanes - 1] + FAR
+    # the last link of the tile before, see `tile_kernels`
+    rows[..., 1:, F - 1 : S - 1, -1] = rows[..., :-1, F:S, lanes - 1]
     if chain.closed:
-        rows[0, F - 1 : S - 1, -1] = table[F:S, count - 1]
-    z[-1] = kept[-1]
+        rows[..., 0, F - 1 : S - 1, -1] = table[..., F:S, count - 1]
+    z[..., -1] = kept[..., -1]
+    z[..., :-2] = rows.reshape(*many, -1)
     return z
 
 

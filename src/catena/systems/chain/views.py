@@ -104,6 +104,7 @@ def _split_view(
     return View(
         name, fills, sum(widths) * chain.count, partial(pack, chain), partial(unpack, chain), flags, False, moments, body_of,
         scratch=chain.interactions.scratch, inertia=chain.inertia, measures=chain.invariant_width,
+        packs_many=True,
     )  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def _canonical_view(chain: Chain, name: str, fills: dict[Slot, Filling], *flags:
     pack, unpack = partial(to_canonical, chain), partial(from_canonical, chain)
     flags_of_all = frozenset({*flags, *_kinds_of_bodies(chain)})
     body_of = partial(_body_of, chain.count, (3, 4, 3, 4))
-    return View(name, fills, 14 * chain.count, pack, unpack, flags_of_all, False, body_of=body_of)
+    return View(name, fills, 14 * chain.count, pack, unpack, flags_of_all, False, body_of=body_of, packs_many=True)
 
 
 def _body_of(bodies: int, widths: tuple[int, ...], variable: int) -> int:
@@ -141,8 +142,13 @@ def to_split(chain: Chain, state: State) -> Array:
     """r, q, p, y; the momentum along the line of a linear body is zero."""
     q = rotations.multiply(state.orientation, _frames(chain))
     y = rotations.rotate(rotations.conjugate(_frames(chain)), state.angular_momentum)
-    y[chain.alike.each(lambda body: body.moments == 0.0, np.bool_)] = 0.0
-    return np.concatenate([state.position.ravel(), q.ravel(), state.momentum.ravel(), y.ravel()])
+    y[..., chain.alike.each(lambda body: body.moments == 0.0, np.bool_)] = 0.0
+    return in_a_row(state.position, q, state.momentum, y)
+
+
+def in_a_row(*fields: Array) -> Array:
+    """Fields (..., bodies, width) one after the other: (..., bodies * all widths)."""
+    return np.concatenate([field.reshape(*field.shape[:-2], -1) for field in fields], axis=-1)
 
 
 def from_split(chain: Chain, z: Array, time: float) -> State:
@@ -158,9 +164,10 @@ def to_canonical(chain: Chain, state: State) -> Array:
     """r, q, p, g = 2 G(q)^T y."""
     n = chain.count
     z = to_split(chain, state)
-    y = np.hstack([np.zeros((n, 1)), z[10 * n :].reshape(n, 3)])
-    g = 2.0 * rotations.multiply(z[3 * n : 7 * n].reshape(n, 4), y)
-    return np.concatenate([z[: 10 * n], g.ravel()])
+    many = z.shape[:-1]
+    y = np.concatenate([np.zeros((*many, n, 1)), z[..., 10 * n :].reshape(*many, n, 3)], axis=-1)
+    g = 2.0 * rotations.multiply(z[..., 3 * n : 7 * n].reshape(*many, n, 4), y)
+    return np.concatenate([z[..., : 10 * n], in_a_row(g)], axis=-1)
 
 
 def from_canonical(chain: Chain, z: Array, time: float) -> State:
@@ -175,8 +182,9 @@ def to_matrices(chain: Chain, state: State) -> Array:
     """r, R, p, y."""
     n = chain.count
     z = to_split(chain, state)
-    matrices = rotations.to_matrix(rotations.normalise(z[3 * n : 7 * n].reshape(n, 4)))
-    return np.concatenate([z[: 3 * n], matrices.ravel(), z[7 * n :]])
+    many = z.shape[:-1]
+    matrices = rotations.to_matrix(rotations.normalise(z[..., 3 * n : 7 * n].reshape(*many, n, 4)))
+    return np.concatenate([z[..., : 3 * n], matrices.reshape(*many, 9 * n), z[..., 7 * n :]], axis=-1)
 
 
 def from_matrices(chain: Chain, z: Array, time: float) -> State:

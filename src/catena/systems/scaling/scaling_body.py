@@ -268,7 +268,7 @@ class ScalingBody(OneBody):
         return View(
             name, fills, kernels.DIMENSION, self.to_stepped, self.from_stepped, frozenset(flags),
             withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
-            scratch=(lambda: {"orbit": np.zeros(ORBIT)}) if name == "flow" else dict,
+            scratch=(lambda: {"orbit": np.zeros(ORBIT)}) if name == "flow" else dict, packs_many=True,
         )  # fmt: skip
 
     def parameter_arrays(self) -> dict[str, Array]:
@@ -289,8 +289,8 @@ class ScalingBody(OneBody):
     def to_stepped(self, state: State) -> Array:
         """z = (r, q, p, l, s, nu), in principal axes."""
         turning = super().to_stepped(state)
-        size = [float(state.scale), float(state.scale_rate)]
-        return np.concatenate([state.position, turning[:4], state.momentum, turning[4:], size])
+        size = np.stack([state.scale, state.scale_rate], axis=-1)
+        return np.concatenate([state.position, turning[..., :4], state.momentum, turning[..., 4:], size], axis=-1)
 
     def from_stepped(self, z: Array, time: float) -> State:
         """The state of z."""

@@ -227,20 +227,23 @@ class Top(OneBody):
             return View(
                 name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), True, moments,
                 withdrawn=NOT_CANONICAL if name == "field" else frozenset(), inertia=self.inertia, measures=self.invariant_width,
+                packs_many=True,
             )  # fmt: skip
         if name == "symmetric":
             kernels = self._potential_kernels() | {
                 views.publish: publish_body, views.measure: top_invariants.measure_top, views.field_end: body_field_end,
             }  # fmt: skip
             parameters = {"symmetric": self._symmetry()}
-            return View(name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), parameters=parameters)
+            return View(
+                name, kernels, 7, self.to_stepped, self.from_stepped, frozenset(flags), parameters=parameters, packs_many=True
+            )  # fmt: skip
         if name == "canonical":
             kernels = self._potential_kernels() | {
                 views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,
                 views.momentum_rate: top_motion.quaternion_force, views.publish: top_invariants.publish_quaternion,
                 views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
             }  # fmt: skip
-            return View(name, kernels, 8, self.to_canonical, self.from_canonical, frozenset(flags))
+            return View(name, kernels, 8, self.to_canonical, self.from_canonical, frozenset(flags), packs_many=True)
         return None
 
     def _multiplier_view(self, name: str) -> View | None:
@@ -252,7 +255,7 @@ class Top(OneBody):
             views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
         }  # fmt: skip
         # off the unit sphere these equations are not those of a Hamiltonian
-        return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL)
+        return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL, packs_many=True)
 
     def _potential_kernels(self) -> dict[Slot, Filling]:
         return {
@@ -272,7 +275,8 @@ class Top(OneBody):
     def to_canonical(self, state: State) -> Array:
         """z = (q, g) with g = 2 G(q)^T y, so that q.g = 0."""
         z = self.to_stepped(state)
-        return np.concatenate([z[:4], 2.0 * rotations.multiply(z[:4], np.concatenate([[0.0], z[4:]]))])
+        q, y = z[..., :4], np.concatenate([np.zeros((*z.shape[:-1], 1)), z[..., 4:]], axis=-1)
+        return np.concatenate([q, 2.0 * rotations.multiply(q, y)], axis=-1)
 
     def from_canonical(self, z: Array, time: float) -> State:
         """The state of z = (q, g)."""

@@ -1,0 +1,238 @@
+"""`sweep`: a case, or a function that makes problems, at every point of a grid; one Dataset with a dimension for each parameter."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, TypeGuard
+
+import numpy as np
+
+from ..errors import InputError
+from ..methods.base import Method
+from ..running.ensembles.grids import Grid
+from ..running.ensembles.job import Keep
+from ..running.ensembles.reductions import Reduction
+from ..running.ensembles.running import How, follow_grid
+from ..running.plan import Problem
+from ..systems.base import State, System
+from .reading import Case, read_case
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ..running.ensembles.cluster import Client
+    from ..running.ensembles.results import Ensemble
+
+Makes: TypeAlias = Callable[..., "Problem | tuple[System, State]"]
+Progress: TypeAlias = "bool | Callable[[int, int, int, int], None] | None"
+
+
+def sweep(
+    case: str | Path | Makes,
+    grid: Mapping[str, object] | None = None,
+    repeats: int | None = None,
+    seed: int | None = None,
+    *,
+    method: Method | None = None,
+    steps: int | None = None,
+    dt: float | None = None,
+    every: int | None = None,
+    keep: Keep | None = None,
+    reduce: Mapping[str, Reduction] | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
+    threads: int | None = None,
+    client: Client | None = None,
+    out: str | Path | None = None,
+    progress: Progress = None,
+) -> xarray.Dataset:
+    """Run a case, or what a function makes, at every point of a grid.
+
+    Parameters
+    ----------
+    case : path of a case; or a function that takes the names of the grid, and perhaps `rng`, and gives a Problem, or a system with its start
+    grid : values by name, a dimension each. For a case a name is a key, such as "run.dt" or "system.right.force.0", or it stands for one:
+        {"force": ("system.right.force.0", [1, 2, 3])}; None takes the axes of the case's [sweep] table
+    repeats : members at each point, 1 if None; they differ in their `rng`, a numpy Generator that depends on the seed and the number of the member alone
+    seed : of these; 0 if None
+    method, steps, dt, every, keep, reduce : as for `ensemble`; those of the case if None
+    device, threads, client, out, progress : as for `ensemble`. What is stored survives being killed: `ct.resume(path).study` is the same Dataset
+
+    Returns
+    -------
+    xarray.Dataset
+        Along the names of the grid (and `repeat`): fields and invariants at the end, reductions, `status`, `steps`, `failure`.
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> def pendulum(height, push):
+    ...     problem = ct.problems.pendulum()
+    ...     return problem.system, problem.system.start(q=height, p=push)
+    >>> study = ct.sweep(pendulum, {"height": [0.1, 0.5, 0.9], "push": [0.0, 0.2]}, dt=0.1, steps=100)
+    >>> study.q.dims, float(study.q.sel(height=0.5, push=0.2).time)
+    (('height', 'push', 'dof'), 10.0)
+    """
+    points = _of_function(case, grid, repeats or 1, seed) if callable(case) else points_of_case(case, grid, repeats)
+    options = points.options.copy()
+    if method is not None:
+        options["method"] = method
+    if steps is not None:
+        options["steps"] = steps
+    if dt is not None:
+        options["dt"] = dt
+    if every is not None:
+        options["every"] = every
+    if keep is not None:
+        options["keep"] = keep
+    if reduce is not None:
+        options["reduce"] = reduce
+    return run_points(replace(points, options=options), How(device, threads, client, out, progress)).study
+
+
+class Options(TypedDict, total=False):
+    """Arguments of `ensemble` that a case, or a problem, may bring."""
+
+    method: Method | None
+    steps: int
+    dt: float | list[float]
+    every: int
+    keep: Keep
+    reduce: Mapping[str, Reduction]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What moves at all points, in the order of the grid, and what the case says of how it is run.
+
+    Attributes
+    ----------
+    grid : the axes
+    systems, starts : one for each member
+    options : arguments of `ensemble`
+    """
+
+    grid: Grid
+    systems: Sequence[System]
+    starts: Sequence[State]
+    options: Options
+
+
+def run_points(points: Points, how: How) -> Ensemble:
+    """The ensemble of all points; systems that are described alike are one."""
+    options = points.options
+    if "steps" not in options:
+        raise InputError("steps is missing", where="sweep.steps", do="say how many steps each member makes")
+    known: dict[str, System] = {}
+    same: dict[int, System] = {}
+    for one in points.systems:
+        if id(one) not in same:
+            same[id(one)] = known.setdefault(json.dumps(one.describe(), sort_keys=True, default=_plain), one)
+    systems = [same[id(one)] for one in points.systems]
+    return follow_grid(
+        points.grid, systems, points.starts, options.get("method"), how, steps=options["steps"], dt=options.get("dt"),
+        every=options.get("every", 1), keep=options.get("keep", "final"), reduce=options.get("reduce"),
+    )  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    return value.tolist() if isinstance(value, np.ndarray) else repr(value)
+
+
+def _of_function(make: Makes, given: Mapping[str, object] | None, repeats: int, seed: int | None) -> Points:
+    grid = Grid.of(given, repeats)
+    taken = inspect.signature(make).parameters
+    draws = "rng" in taken
+    unknown = [name for name in grid.axes if name not in taken]
+    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values()):
+        raise InputError(
+            f"the function takes {', '.join(taken) or 'nothing'}, not {unknown[0]}", where="sweep.grid",
+            do="name the axes like its arguments",
+        )  # fmt: skip
+    if repeats > 1 and not draws:
+        raise InputError(
+            f"repeats = {repeats}, but the function takes no rng: all would be the same", where="sweep.repeats",
+            do="give it an argument rng, a numpy Generator",
+        )  # fmt: skip
+    made: list[Problem | tuple[System, State]] = []
+    for point in grid.points():
+        for _ in range(grid.repeats):
+            more = {"rng": np.random.default_rng([seed or 0, len(made)])} if draws else {}
+            made.append(_checked(make(**point, **more), point))
+    systems, starts = zip(*((one.system, one.start) if isinstance(one, Problem) else one for one in made), strict=True)
+    dts = [one.dt for one in made if isinstance(one, Problem)]
+    return Points(grid, systems, starts, {"dt": _one_or_all(dts)} if len(dts) == len(made) else {})
+
+
+def _one_or_all(values: Sequence[float]) -> float | list[float]:
+    return values[0] if all(value == values[0] for value in values) else list(values)
+
+
+def _checked(made: object, point: Mapping[str, object]) -> Problem | tuple[System, State]:
+    if isinstance(made, Problem):
+        return made
+    if isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], System) and isinstance(made[1], State):
+        return made
+    raise InputError(
+        f"the function gave {made!r} at {dict(point)}", where="sweep", do="return a Problem, or a system and its start"
+    )  # fmt: skip
+
+
+def points_of_case(
+    case: str | Path, given: Mapping[str, object] | None, repeats: int | None, *, overrides: Sequence[str] = ()
+) -> Points:
+    """The points of a case: each is read with its values, as if --set had given them after the overrides."""
+    first = read_case(case, overrides=overrides)
+    keys, grid = _axes(first, given, repeats)
+    cases = [
+        read_case(case, overrides=[*overrides, *(f"{keys[name]}={json.dumps(value)}" for name, value in point.items())])
+        for point in grid.points()
+    ]
+    for name, values in (("steps", [one.steps for one in cases]), ("every", [one.plan.every for one in cases])):
+        if any(value != values[0] for value in values):
+            raise InputError(
+                f"the points make from {min(values)} to {max(values)} {name}", where="sweep", do=f"give [run] {name}, the same for all"
+            )  # fmt: skip
+    if any(one.plan.method != cases[0].plan.method for one in cases):
+        raise InputError("the points have different methods", where="sweep", do="sweep each method apart")
+    plans = [one.plan for one in cases for _ in range(grid.repeats)]
+    table = first.sweep
+    options: Options = {
+        "method": plans[0].method, "steps": cases[0].steps, "every": plans[0].every, "dt": _one_or_all([plan.dt for plan in plans]),
+    }  # fmt: skip
+    if table is not None:
+        options["keep"], options["reduce"] = table.keep, table.reductions()
+    return Points(grid, [plan.system for plan in plans], [plan.start for plan in plans], options)
+
+
+def _axes(case: Case, given: Mapping[str, object] | None, repeats: int | None) -> tuple[dict[str, str], Grid]:
+    """The key of the case that each axis stands for, and the grid."""
+    table = case.sweep
+    if given is None and (table is None or not table.axis):
+        raise InputError(
+            "the case has no axes to sweep", where="[sweep]", do='write [[sweep.axis]] with key and values, or give a grid'
+        )  # fmt: skip
+    if given is None:
+        assert table is not None
+        keys = {axis.name or axis.key: axis.key for axis in table.axis}
+        values: dict[str, object] = {axis.name or axis.key: axis.row() for axis in table.axis}
+    else:
+        keyed = {name: value if _is_keyed(value) else (name, value) for name, value in given.items()}
+        keys = {name: key for name, (key, _) in keyed.items()}
+        values = {name: row for name, (_, row) in keyed.items()}
+    if repeats is None:
+        repeats = 1 if table is None else table.repeats
+    if repeats > 1 and getattr(case.plan.pairing.stepper, "member_place", None) is None:
+        raise InputError(
+            f"repeats = {repeats}, but nothing is drawn in this case: all would be the same", where="sweep.repeats",
+            do="leave it out, or sweep a key of [start]",
+        )  # fmt: skip
+    return keys, Grid.of(values, repeats)
+
+
+def _is_keyed(value: object) -> TypeGuard[tuple[str, object]]:
+    """Whether an axis is given as (key, values)."""
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and np.iterable(value[1])

@@ -1,0 +1,134 @@
+"""catena sweep, catena ensemble: many members at once."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import InputError, Interrupted
+from . import codes
+from .keeping import free_names
+from .options import Json, Quiet, Sets
+from .terminal import be, error_console, facts, show, show_json, talk
+
+if TYPE_CHECKING:
+    from ..running.ensembles import Ensemble
+    from ..running.ensembles.starts import Starts
+    from ..text.plain import Json as JsonValue
+
+LISTED_FAILURES = 5
+
+CaseFile = Annotated[Path, typer.Argument(metavar="CASE.TOML", help="The case.", show_default=False)]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", metavar="NAME.ZARR", help="Store the members here; by default CASE.zarr, or the next free name."),
+]  # fmt: skip
+Threads = Annotated[
+    int | None, typer.Option("--threads", help="Number of threads; as many as there are cores by default.")
+]
+
+
+def sweep(
+    case: CaseFile, out: Out = None, sets: Sets = None, threads: Threads = None, quiet: Quiet = False, as_json: Json = False
+) -> None:  # fmt: skip
+    """Run a case at every point of its [sweep] table; one store, a member for each point.
+
+    It survives being stopped or killed: `catena resume` follows the members that are missing, to the same bytes.
+    """
+    be(quiet=quiet)
+    from ..cases.sweeping import points_of_case, run_points
+    from ..running.ensembles.running import How
+
+    points = points_of_case(case, None, None, overrides=sets or ())
+    path = out or next(free_names(case.stem))
+    shape = " x ".join(f"{length} {name}" for name, length in zip(points.grid.dims, points.grid.shape, strict=True))
+    talk(str(case), style="bold")
+    facts([("members", f"{len(points.grid)}: {shape}"), ("store", str(path))])
+    how = How("cpu", threads, None, path, False if quiet else None)
+    _finish(lambda: run_points(points, how), path, as_json=as_json)
+
+
+def ensemble(
+    case: CaseFile,
+    starts: Annotated[
+        Path,
+        typer.Option(
+            "--starts", metavar="FILE", show_default=False,
+            help="Starts of all members: a .npz with the fields, leading axis member; or a stored ensemble, whose final states are taken.",
+        ),
+    ],
+    out: Out = None,
+    sets: Sets = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Run the system of a case from many starts, with its method, step and length."""
+    be(quiet=quiet)
+    from ..cases import read_case
+    from ..running.ensembles import ensemble as follow
+
+    described = read_case(case, overrides=sets or ())
+    plan, path = described.plan, out or next(free_names(case.stem))
+    given = _read_starts(starts)
+    talk(str(case), style="bold")
+    facts([("starts", str(starts)), ("store", str(path))])
+    _finish(
+        lambda: follow(
+            plan.system, given, plan.method, steps=described.steps, dt=plan.dt, every=plan.every, threads=threads, out=path,
+            progress=False if quiet else None,
+        ),
+        path, as_json=as_json,
+    )  # fmt: skip
+
+
+def go_on(path: Path, *, anyway: bool, quiet: bool, as_json: bool) -> None:
+    """Follow the members that a stored ensemble lacks."""
+    from ..running.ensembles import resume_ensemble
+
+    talk(f"resuming {path}", style="bold")
+    _finish(
+        lambda: resume_ensemble(path, anyway=anyway, progress=False if quiet else None), path, as_json=as_json
+    )  # fmt: skip
+
+
+def _read_starts(path: Path) -> Starts:
+    """The fields of a file of starts, every mistake explained."""
+    import numpy as np
+
+    from ..running.ensembles import StoredEnsemble
+
+    if path.is_dir():
+        return StoredEnsemble(path).final
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, AttributeError) as wrong:
+        raise InputError(
+            f"the starts cannot be read: {wrong}", where=str(path), do="give a .npz of numpy.savez, or a stored ensemble"
+        ) from None  # fmt: skip
+
+
+def _finish(execute: Callable[[], Ensemble], path: Path, *, as_json: bool) -> None:
+    """Follow the members, then show what came out."""
+    try:
+        many = execute()
+    except Interrupted as stop:
+        error_console().print(str(stop).partition(";")[0], style="bold", markup=False)
+        error_console().print(f"resume with: catena resume {shlex.quote(str(path))}", markup=False)
+        raise typer.Exit(codes.STOPPED) from None
+    audit, failures = many.audit(), many.failures
+    if as_json:
+        told: list[JsonValue] = [{"member": i, "step": failure.step, "wrong": failure.wrong} for i, failure in failures]
+        show_json({"members": len(many), "failures": told, "audit": audit.to_dict(), "ok": audit.ok, "out": str(path)})
+    else:
+        show(audit)
+    for member, failure in failures[:LISTED_FAILURES]:
+        talk(f"member {member}: {failure.wrong}, step {failure.step}")
+    if len(failures) > LISTED_FAILURES:
+        talk(f"and {len(failures) - LISTED_FAILURES} more")
+    talk(f"stored in {path}", style="dim")

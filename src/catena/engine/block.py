@@ -1,0 +1,184 @@
+"""Members of an ensemble on the processor: a block of them, each with its row of every array, many advanced by one call.
+
+Nothing of Python happens between two members of a call, and the loop holds no lock of the interpreter: threads with a block each do
+not wait for each other. The bits of a member are those of a single run (`catena.engine.driver`): it is the same loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.marks import Numbers
+from ..kernels.views import NOT_FINITE, OK, View
+from ..methods.base import Stepper
+from ..systems.base import System
+from .arrays import Arrays
+from .build import Program
+from .driver import LARGEST, Driver
+from .looks import unseen
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Paired(Protocol):
+    """A system with a method: a pairing, or a program that was made of one."""
+
+    @property
+    def system(self) -> System: ...
+
+    @property
+    def view(self) -> View: ...
+
+    @property
+    def stepper(self) -> Stepper: ...
+
+
+SKIP = -1  # count of a member that has failed: nothing is done with it
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """What members are and where they start, leading axis member.
+
+    Attributes
+    ----------
+    z, t0, dt : stepped variables (m, n), times of the starts (m,), steps (m,)
+    par : arrays of `par`, parameters and scratch, by name; with a row for each kind of member, or one that all share
+    tab : tables of the method, alike
+    kinds : (m,) the row of each member
+    numbers : (m,) which members of the ensemble they are
+    """
+
+    z: Array
+    t0: Array
+    dt: Array
+    par: Mapping[str, Numbers]
+    tab: Array
+    kinds: Integers
+    numbers: Integers
+
+    @classmethod
+    def alike(cls, pairing: Paired, z: Array, t0: Array, dt: float) -> Members:
+        """Members of one system with one step."""
+        arrays = Arrays.of(pairing.system, pairing.view, pairing.stepper)
+        par = {name: array[None] for name, array in {**arrays.at(dt), **arrays.scratch}.items()}
+        m = len(z)
+        return cls(
+            z, np.array(t0), np.full(m, dt), par, pairing.stepper.tab[None], np.zeros(m, dtype=np.int64), np.arange(m)
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.z)
+
+    def part(self, members: slice | NDArray[np.bool_]) -> Members:
+        """Some of them."""
+        own = {name: getattr(self, name)[members] for name in ("z", "t0", "dt", "kinds", "numbers")}
+        return replace(self, **own)
+
+    def compact(self) -> Members:
+        """The same without the rows of kinds that none of them has, for those who travel."""
+        used, kinds = np.unique(self.kinds, return_inverse=True)
+
+        def rows(array: np.ndarray) -> np.ndarray:
+            return array[used] if len(array) > 1 else array
+
+        par = {name: rows(array) for name, array in self.par.items()}
+        return replace(self, par=par, tab=rows(self.tab), kinds=kinds.astype(np.int64))
+
+    def program(self, program: Program, k: int) -> Program:
+        """That of member k: the same code with its own parameters."""
+        kind = self.kinds[k]
+
+        def row(rows: np.ndarray) -> np.ndarray:
+            return rows[kind if len(rows) > 1 else 0]
+
+        parameters, scratch = (
+            {name: row(self.par[name]) for name in part} for part in (program.arrays.parameters, program.arrays.scratch)
+        )
+        arrays = Arrays(parameters, scratch)
+        return replace(program, arrays=arrays, stepper=replace(program.stepper, tab=row(self.tab)))
+
+    def driver(self, program: Program, k: int, *, every: int) -> Driver:
+        """Member k as a single run."""
+        own = self.program(program, k)
+        of = {"t0": float(self.t0[k]), "dt": float(self.dt[k])}
+        return Driver(own, self.z[k], **of, every=every, member=int(self.numbers[k]))
+
+
+class MemberBlock:
+    """Members in progress. Each has its own state; work and scratch are used by one after the other.
+
+    Parameters
+    ----------
+    program : from `catena.engine.build.build`, without sections
+    members : theirs is the number by which a member is known, whatever block it is in
+    every : steps between samples
+    """
+
+    def __init__(self, program: Program, members: Members, *, every: int) -> None:
+        m, invariants, stepper = len(members), program.system.invariant_width, program.stepper
+        self.program, self.members, self.every = program, members, every
+        self.z = np.array(members.z, dtype=float, order="C")
+        if self.z.shape != (m, program.view.dimension):  # compiled code would read and write beyond it
+            raise ValueError(f"z has the shape {self.z.shape}, {m} members need {(m, program.view.dimension)}")
+        self.e = np.zeros_like(self.z)
+        self.carry = stepper.first_carries(members.numbers)
+        self.scale = np.zeros((m, invariants))
+        self.looks = np.repeat(unseen(invariants)[None], m, axis=0)
+        self._work = np.zeros(stepper.work)
+        self._par = {
+            name: members.par[name].copy() if name in program.arrays.scratch else members.par[name]
+            for name in program.arrays.together
+        }  # fmt: skip
+        self._rows = np.empty(0)
+        none = np.zeros(0)
+        self._unwatched = np.zeros(1), none, none, np.zeros((0, 2 + program.width))
+
+    def record(self, part: slice) -> Array:
+        """The rows (members, defined_width) of states as they are; nan where one is not defined. At the start they begin the scales."""
+        rows = np.full((len(self.z[part]), 1, self.program.width), np.nan)
+        outcome = self._call(part, 0, np.zeros(len(rows), dtype=np.int64), rows, self.scale[part])
+        rows[outcome[:, 0] == NOT_FINITE] = np.nan
+        return rows[:, 0, : self.program.defined_width]
+
+    def advance(self, part: slice, first: int, steps: int, running: NDArray[np.bool_]) -> tuple[Array, Array, Integers]:
+        """Make steps after step `first` with the members of a part that are running.
+
+        Returns the sample rows (members, samples, width), valid until the next call, those of the states reached (members, defined_width), and
+        how each ended: OK, or why not, somewhere in these steps.
+        """
+        samples, defined = (first + steps) // self.every - first // self.every, self.program.defined_width
+        rows = self._room(len(running), samples)
+        outcome = self._call(part, first, np.where(running, steps, SKIP), rows, self.scale[part])
+        status = outcome[:, 0]
+        if samples and (first + steps) % self.every == 0:
+            return rows, rows[:, -1, :defined], status
+        scale = self.scale[part].copy()  # a look at a state that is not sampled leaves no trace
+        now = np.full((len(running), 1, self.program.width), np.nan)
+        self._call(part, first + steps, np.where(running, 0, SKIP), now, scale)
+        reached = now[:, 0, :defined]
+        sound = np.isfinite(reached).all(axis=1) & (np.abs(self.z[part]).max(axis=1) < LARGEST)
+        return rows, reached, np.where(running & (status == OK) & ~sound, NOT_FINITE, status)
+
+    def _room(self, members: int, rows: int) -> Array:
+        """A place for sample rows, the same one again where it is large enough."""
+        size = members * rows * self.program.width
+        if len(self._rows) < size:
+            self._rows = np.empty(size)
+        return self._rows[:size].reshape(members, rows, self.program.width)
+
+    def _call(self, part: slice, first: int, counts: Integers, rows: Array, scale: Array) -> Integers:
+        members = self.members
+        outcome = np.zeros((len(counts), 2), dtype=np.int64)
+        with np.errstate(all="ignore"):
+            self.program.advance_members(
+                self.z[part], self.e[part], members.t0[part], members.dt[part], first, counts, self.every,
+                members.kinds[part], *self._par.values(), members.tab, self._work, self.carry[part], rows, scale, self.looks[part], *self._unwatched, outcome,
+            )  # fmt: skip
+        return outcome

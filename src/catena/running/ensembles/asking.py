@@ -1,0 +1,210 @@
+"""What a user asked for: which systems, from which starts, how far; every mistake explained before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...engine.block import Members
+from ...errors import InputError
+from ...methods.base import Method
+from ...systems.base import State, System
+from ...systems.numbers import finite_numbers
+from ..plan import Plan, Problem, make_plan, positive_integer, require_resolved
+from .job import Job, Keep
+from .kinds import Kinds
+from .reductions import Reduction, Reductions
+from .results import reduced_columns, streams_of
+from .starts import Starts, stacked
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Systems: TypeAlias = "System | Problem | Sequence[System | Problem]"
+Drawn: TypeAlias = "Callable[[np.random.Generator], State]"
+WHERE = "ensemble, first argument"
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """An ensemble that can be followed: what all members share, the plan of the first one, and the members."""
+
+    job: Job
+    plan: Plan
+    members: Members
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The different systems or problems, in the order in which they first appear, and which of them each member has (None: one for all)."""
+
+    distinct: tuple[System | Problem, ...]
+    kinds: Integers | None
+
+    @classmethod
+    def of(cls, systems: object) -> Given:
+        """From one, or one for each member; those that are one object are one kind."""
+        if isinstance(systems, (System, Problem)):
+            return cls((systems,), None)
+        if not isinstance(systems, Sequence) or isinstance(systems, str) or not len(systems):
+            raise InputError(
+                f"{systems!r} is not a system", where=WHERE, do="give a System or a Problem, or one for each member"
+            )
+        numbers: dict[int, int] = {}
+        distinct: list[System | Problem] = []
+        kinds = np.zeros(len(systems), dtype=np.int64)
+        for k, one in enumerate(systems):
+            if not isinstance(one, (System, Problem)):
+                raise InputError(f"{one!r} is not a system", where=f"{WHERE}[{k}]", do="give a System or a Problem")
+            if id(one) not in numbers:
+                numbers[id(one)] = len(distinct)
+                distinct.append(one)
+            kinds[k] = numbers[id(one)]
+        return cls(tuple(distinct), kinds)
+
+    @property
+    def systems(self) -> tuple[System, ...]:
+        """The bare systems."""
+        return tuple(one.system if isinstance(one, Problem) else one for one in self.distinct)
+
+
+def asked(
+    systems: Systems,
+    starts: Starts | Drawn | None,
+    method: Method | None,
+    *,
+    steps: int,
+    dt: ArrayLike | None,
+    every: int,
+    keep: Keep,
+    members: int | None,
+    seed: int | None,
+    reduce: Mapping[str, Reduction] | None,
+) -> Asked:
+    """The ensemble that the arguments of `catena.ensemble` describe."""
+    given = Given.of(systems)
+    first = given.systems[0]
+    _require_alike_states(given.systems)
+    fields, times = stacked(first, _starts(given, starts, members, seed))
+    count = len(times)
+    if given.kinds is not None and len(given.kinds) != count:
+        raise InputError(
+            f"{len(given.kinds)} systems, but {count} starts", where="ensemble.systems, ensemble.starts",
+            do="give one system for each start, or one for all",
+        )  # fmt: skip
+    kinds = np.zeros(count, dtype=np.int64) if given.kinds is None else given.kinds
+    own_dt = (
+        None if dt is None or np.ndim(dt) == 0 else finite_numbers(dt, (count,), where="ensemble.dt", rows="member")
+    )
+    plans = []
+    for number, one in enumerate(given.distinct):
+        k = int(np.argmax(kinds == number))
+        step = dt if own_dt is None else float(own_dt[k])
+        start = State({name: array[k] for name, array in fields.items()}, float(times[k]))
+        plan, made = make_plan(one, start, method, dt=step, steps=steps, t_end=None, every=every)  # type: ignore[arg-type]
+        plans.append(plan)
+        method = plan.method  # that of the first, where none is given
+    each = np.array([plan.dt for plan in plans])[kinds] if own_dt is None else own_dt
+    _require_times(times, each, made, keep=keep)
+    differ = bool((each != each[0]).any())
+    varied = given.systems if len(given.systems) > 1 else ()
+    job = Job(
+        first, plans[0].method, float(each[0]), made, plans[0].every, keep, varied, differ, Reductions(dict(reduce or {}))
+    )  # fmt: skip
+    if job.reductions.named:
+        _check_reductions(job)
+    shared = Kinds.of(given.systems, job.method)
+    z = _packed(shared, kinds, fields, times)
+    followed = shared.members(z, times, kinds=kinds if varied else None, dt=each)
+    return Asked(job, replace(plans[0], dt=job.dt), followed)
+
+
+def _check_reductions(job: Job) -> None:
+    """Every text can be read, and no name is that of another column."""
+    job.reductions.kernel(job.system)
+    names = [column.name for stream in streams_of(job) for column in stream.columns]
+    for column in reduced_columns(job):
+        if names.count(column.name) > 1 or column.name in ("failure", "time"):
+            raise InputError(
+                f"the reduction {column.name} has the name of what comes out anyway", where="ensemble.reduce", do="call it otherwise"
+            )  # fmt: skip
+
+
+def _require_alike_states(systems: Sequence[System]) -> None:
+    """All systems have the same fields and invariants."""
+    first = systems[0]
+    for number, other in enumerate(systems[1:], 1):
+        if (other.kind, other.fields, other.invariants) != (first.kind, first.fields, first.invariants):
+            raise InputError(
+                f"system {number}, {other.title}, has other states than system 0, {first.title}", where="ensemble.systems",
+                do="give systems of one kind that differ in numbers only; others make an ensemble of their own",
+            )  # fmt: skip
+
+
+def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, seed: int | None) -> Starts:
+    """The starts of all members: as given, those of the problems, one for all, or drawn one by one."""
+    if seed is not None and not callable(starts):
+        raise InputError(
+            f"seed = {seed!r}, but nothing is drawn", where="ensemble.seed", do="leave it out, or give starts as a function"
+        )  # fmt: skip
+    if callable(starts):
+        count = positive_integer(members if members is not None else _count(given), "members")
+        return [starts(np.random.default_rng([seed or 0, k])) for k in range(count)]
+    if starts is None:
+        if not all(isinstance(one, Problem) for one in given.distinct):
+            raise InputError(
+                "there are no starts", where="ensemble.starts", do="give them, or problems, which have one"
+            )
+        begins = [one.start for one in given.distinct if isinstance(one, Problem)]
+        which = np.zeros(members or 1, dtype=int) if given.kinds is None else given.kinds
+        starts = [begins[k] for k in which]
+    elif isinstance(starts, State) and (members is not None or given.kinds is not None):
+        one = starts
+        if _is_one(one, given.systems[0]):
+            starts = [one] * positive_integer(members if members is not None else _count(given), "members")
+    if members is not None and isinstance(starts, Sequence) and len(starts) != members:
+        raise InputError(
+            f"members = {members}, but {len(starts)} starts", where="ensemble.members", do="leave members out"
+        )  # fmt: skip
+    return starts
+
+
+def _count(given: Given) -> int:
+    if given.kinds is None:
+        raise InputError("members is missing", where="ensemble.members", do="say how many there are to be")
+    return len(given.kinds)
+
+
+def _is_one(state: State, system: System) -> bool:
+    """Whether it is the state of one member, without a leading axis."""
+    return all(f.name in state.fields and np.shape(state.fields[f.name]) == f.shape for f in system.fields)
+
+
+def _require_times(times: Array, dt: Array, steps: int, *, keep: Keep) -> None:
+    """Refuse times that cannot be told apart, and samples at times that differ between members."""
+    late = int(np.abs(times).argmax())
+    require_resolved(float(dt.min()), float(times[late]), steps)
+    if keep != "samples":
+        return
+    for name, values in (("times", times), ("steps", dt)):
+        if (values != values[0]).any():
+            raise InputError(
+                f"the starts have different {name}, {values.min():g} to {values.max():g}", where="ensemble.starts",
+                do='start all members at one time, with one dt, or use keep="final"',
+            )  # fmt: skip
+
+
+def _packed(shared: Kinds, kinds: Integers, fields: Mapping[str, Array], times: Array) -> Array:
+    """Stepped variables (m, n): those of members of one kind at once."""
+    if len(shared.pairings) == 1:
+        return shared.pairings[0].view.pack_members(State, fields, times)
+    z = np.empty((len(times), shared.pairings[0].view.dimension))
+    order = np.argsort(kinds, kind="stable")
+    for pairing, some in zip(
+        shared.pairings, np.split(order, np.searchsorted(kinds[order], np.arange(1, len(shared.pairings)))), strict=True
+    ):
+        z[some] = pairing.view.pack_members(State, {name: array[some] for name, array in fields.items()}, times[some])
+    return z

@@ -1,0 +1,89 @@
+"""What came out of some members, as whole arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.looks import seen_deviation, usual_size
+from ...kernels.views import OK
+from ..auditing import lasting_of_blocks
+from .auditing import measured_in
+from .job import Array, Job
+
+MEASURED = 8  # arrays of a batch that have a number for each of the invariants
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What came out of some members, leading axis member.
+
+    start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, seen, lasting,
+    drift, drift_error, jump, scale, usual : of the invariants, nan for a member that failed; reduced : numbers kept for the
+    reductions; samples : all rows, none if they are not kept
+    """
+
+    start: Array
+    final: Array
+    status: NDArray[np.int64]
+    made: NDArray[np.int64]
+    worst: Array
+    seen: Array
+    lasting: Array
+    drift: Array
+    drift_error: Array
+    jump: Array
+    scale: Array
+    usual: Array
+    reduced: Array
+    samples: Array
+
+    @classmethod
+    def empty(cls, job: Job, members: int) -> Batch:
+        """Room for so many members; a sample that is not made is nan."""
+        k = job.system.invariant_width
+        width = job.system.public_width + k
+        first, last = np.empty((2, members, width))
+        status, made = np.zeros((2, members), dtype=np.int64)
+        samples = np.full((members, job.kept_rows, width + job.pairing.account_width), np.nan)
+        worst, seen, lasting, drift, drift_error, jump, scale, usual = np.zeros((MEASURED, members, k))
+        reduced = np.repeat(job.reductions.first()[None], members, axis=0)
+        return cls(
+            first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, reduced, samples
+        )  # fmt: skip
+
+    def fit(self, job: Job, dt: Array, sums: Array, looks: Array) -> None:
+        """Fill in what the block sums (members, blocks, k) and the looks (members, 6, k) tell; nothing is known of members that failed.
+
+        dt : (members,) their steps; those with the same one are fitted together
+        """
+        for step in np.unique(dt):
+            some = dt == step
+            self.drift[some], self.drift_error[some], self.jump[some] = measured_in(
+                sums[some], self.worst[some], job.edges, job.every * float(step), job.system.invariants
+            )
+        self.seen[:] = seen_deviation(self.worst, self.start[:, job.system.public_width :], looks)
+        self.lasting[:] = lasting_of_blocks(sums, job.rows)
+        self.usual[:] = usual_size(looks, self.scale)
+        for measured in (
+            self.worst, self.seen, self.lasting, self.drift, self.drift_error, self.jump, self.scale, self.usual,
+            self.reduced,
+        ):  # fmt: skip
+            measured[self.status != OK] = np.nan
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def part(self, members: slice) -> Batch:
+        """Some of its members."""
+        return Batch(*(array[members] for array in vars(self).values()))
+
+
+def bytes_each(job: Job) -> int:
+    """What comes out of one member, as `Batch` holds it."""
+    k, added_up = job.system.invariant_width, job.kept_rows * job.pairing.account_width
+    return 8 * (
+        (2 + job.kept_rows) * (job.system.public_width + k) + added_up + 2 + MEASURED * k + len(job.reductions.first())
+    )

@@ -1,0 +1,136 @@
+"""Following members: blocks of them by compiled code, and those that fail once more, one by one.
+
+The audit needs no samples to be kept: the deviations of the invariants are folded, as they come, into their largest magnitude and
+their sums over the 40 blocks from which the drift is fitted, so that memory does not grow with the length of the runs.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...engine.block import MemberBlock, Members
+from ...engine.folding import compiled_fold, compiled_fold_members
+from ...engine.looks import unseen
+from ...engine.pace import Pace
+from ...kernels.views import NOT_FINITE, OK
+from ..auditing import BLOCKS
+from .batch import Batch
+from .job import Array, Job
+
+FIRST_CHUNK = 256  # steps
+ROWS_BYTES = 2**20  # of the sample rows of a call: they are folded while they are near
+
+
+@dataclass(frozen=True, eq=False)
+class Following:
+    """Members on their way, and what is known of them so far."""
+
+    job: Job
+    members: Members
+    batch: Batch
+    sums: Array  # (members, blocks, invariants) deviations
+    looks: Array  # (members, 6, invariants)
+
+    @classmethod
+    def of(cls, job: Job, members: Members) -> Following:
+        """None has made a step."""
+        count, k = len(members), job.system.invariant_width
+        looks = np.repeat(unseen(k)[None], count, axis=0)
+        return cls(job, members, Batch.empty(job, count), np.zeros((count, BLOCKS, k)), looks)
+
+    def reduce(self, part: slice, rows: Array, number: int) -> None:
+        """Take the rows (members, samples, width) of some members into their reductions; the first is sample `number`."""
+        if self.job.reducer is not None:
+            of, batch = self.members, self.batch
+            self.job.reducer(
+                rows, number, of.t0[part], of.dt[part], self.job.every, of.kinds[part], batch.status[part], of.par,
+                batch.reduced[part],
+            )  # fmt: skip
+
+
+def follow(job: Job, members: Members) -> Batch:
+    """Members from their starts to their ends, each with the bits of a single run."""
+    following = Following.of(job, members)
+    block = MemberBlock(job.program, members, every=job.every)
+    most = max(1, ROWS_BYTES // (8 * job.program.width)) * job.every
+    pace = Pace(FIRST_CHUNK, every=job.every, most=most)
+    first = 0
+    while first < len(members) and not job.stop.is_set():
+        part = slice(first, min(len(members), first + _together(job, pace)))
+        try:
+            _follow_block(following, block, part, pace)
+        except (ArithmeticError, ValueError, IndexError):  # of plain Python, or of code that checks its subscripts
+            following.batch.status[part] = NOT_FINITE
+        for k in np.flatnonzero(following.batch.status[part] != OK) + first:
+            _follow_alone(following, int(k))
+        failed = int((following.batch.status[part] != OK).sum())
+        job.tally.add(0, members=part.stop - first, failed=failed)
+        first = part.stop
+    following.batch.fit(job, members.dt, following.sums, following.looks)
+    return following.batch
+
+
+def _together(job: Job, pace: Pace) -> int:
+    """How many members one call follows to their ends: one, if a chunk of steps is less than that."""
+    room = ROWS_BYTES // (8 * job.program.width * job.rows)
+    return max(1, min(pace.steps // job.steps, room))
+
+
+def _follow_block(following: Following, block: MemberBlock, part: slice, pace: Pace) -> None:
+    """Some members, all at the same step; of those that fail only the status is right afterwards."""
+    job, batch, public = following.job, following.batch, following.job.system.public_width
+    start, status = batch.start[part], batch.status[part]
+    start[:] = block.record(part)
+    status[~np.isfinite(start).all(axis=1)] = NOT_FINITE
+    batch.samples[part, :1, : start.shape[1]] = start[:, None]
+    following.reduce(part, start[:, None], 0)
+    fold, edges = compiled_fold_members(), job.edges.astype(float)
+    step = 0
+    while step < job.steps and (status == OK).any() and not job.stop.is_set():
+        began, count, number = time.perf_counter(), pace.after(step, job.steps - step), 1 + step // job.every
+        rows, now, ended = block.advance(part, step, count, status == OK)
+        status[status == OK] = ended[status == OK]
+        if job.kept_rows:
+            batch.samples[part, number : number + rows.shape[1]] = rows
+        fold(
+            rows, number, public, start, edges, batch.worst[part], following.sums[part], status
+        )  # fmt: skip
+        following.reduce(part, rows, number)
+        step += count
+        batch.final[part] = now
+        job.tally.add(count * len(status))
+        pace.took(count * len(status), time.perf_counter() - began)
+    job.tally.add((job.steps - step) * len(status))
+    batch.made[part], batch.scale[part], following.looks[part] = step, block.scale[part], block.looks[part]
+
+
+def _follow_alone(following: Following, k: int) -> None:
+    """A member as a single run goes, up to the step that it cannot make."""
+    job, batch, fold = following.job, following.batch, compiled_fold()
+    edges, public = job.edges.astype(float), job.system.public_width
+    driver = following.members.driver(job.program, k, every=job.every)
+    pace = Pace(FIRST_CHUNK, every=job.every, most=Pace.most_for(job.program.width, job.every))
+    chunk = driver.first_row()
+    defined = job.program.defined_width
+    batch.start[k], batch.worst[k], following.sums[k] = chunk.rows[0, :defined], 0.0, 0.0
+    batch.samples[k] = np.nan
+    batch.samples[k, :1] = chunk.rows
+    batch.status[k], batch.reduced[k] = chunk.status, job.reductions.first()
+    following.reduce(slice(k, k + 1), chunk.rows[None], 0)
+    while chunk.status == OK and driver.step < job.steps and not job.stop.is_set():
+        began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
+        chunk = driver.advance(pace.after(driver.step, job.steps - driver.step))
+        count = len(chunk.rows)
+        if job.kept_rows:
+            batch.samples[k, number : number + count] = chunk.rows
+        following.reduce(slice(k, k + 1), chunk.rows[None], number)
+        invariants = np.ascontiguousarray(chunk.rows[:, public:defined])
+        fold(invariants, count, number, batch.start[k, public:], edges, batch.worst[k], following.sums[k])
+        pace.took(driver.step - before, time.perf_counter() - began)
+    batch.status[k], batch.made[k], batch.scale[k] = chunk.status, driver.step, driver.scale
+    following.looks[k] = driver.looks
+    sampled = chunk.status == OK and driver.step % job.every == 0
+    batch.final[k] = (chunk.rows[-1] if sampled else driver.first_row().rows[0])[:defined]

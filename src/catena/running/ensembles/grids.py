@@ -1,0 +1,97 @@
+"""Points of a sweep: named axes, every combination of their values, each repeated; members are numbered in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from ...errors import InputError
+from ...text.plain import Json
+from ..plan import positive_integer
+
+REPEAT = "repeat"  # the axis of members with the same values
+RESERVED = (REPEAT, "member", "time", "rng")
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The axes of a sweep, in their order.
+
+    Parameters
+    ----------
+    axes : values by name; each a row of numbers, of texts, or of whatever the function takes
+    repeats : members at each point
+    """
+
+    axes: Mapping[str, tuple[object, ...]]
+    repeats: int = 1
+
+    @classmethod
+    def of(cls, given: object, repeats: object = 1) -> Grid:
+        """From a dictionary of rows of values, every mistake explained."""
+        if not isinstance(given, Mapping) or not given:
+            raise InputError(
+                f"grid = {given!r}", where="sweep.grid", do='give values by name, such as {"force": [1.0, 2.0, 3.0]}'
+            )  # fmt: skip
+        axes = {name: cls._values(name, values) for name, values in given.items()}
+        return cls(axes, positive_integer(repeats, "repeats"))
+
+    @staticmethod
+    def _values(name: object, values: object) -> tuple[object, ...]:
+        if not isinstance(name, str) or not name or name in RESERVED:
+            raise InputError(
+                f"{name!r} cannot name an axis", where="sweep.grid", do=f"use a word other than {', '.join(RESERVED)}"
+            )  # fmt: skip
+        if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+            raise InputError(
+                f"{name} = {values!r} is not a row of values", where="sweep.grid", do="give a list or an array"
+            )
+        row = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+        if not row:
+            raise InputError(f"{name} has no values", where="sweep.grid", do="give one at least")
+        return row
+
+    def __len__(self) -> int:
+        return prod(len(values) for values in self.axes.values()) * self.repeats
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes, that of the repeats last if there is more than one."""
+        return (*(len(values) for values in self.axes.values()), *((self.repeats,) if self.repeats > 1 else ()))
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes, in that order."""
+        return (*self.axes, *((REPEAT,) if self.repeats > 1 else ()))
+
+    def points(self) -> Iterator[dict[str, object]]:
+        """The values at each point, the last axis fastest; each point once, however often it is repeated."""
+        for values in product(*self.axes.values()):
+            yield dict(zip(self.axes, values, strict=True))
+
+    def coordinates(self) -> dict[str, np.ndarray]:
+        """Values along each axis; the places of those that are neither numbers nor texts."""
+        return {name: _coordinate(values) for name, values in self.axes.items()}
+
+    def describe(self) -> dict[str, Json]:
+        """As JSON: what the coordinates are."""
+        return {
+            "axes": [{"name": name, "values": values.tolist()} for name, values in self.coordinates().items()],
+            "repeats": self.repeats,
+        }  # fmt: skip
+
+
+def grid_from(axes: Sequence[Mapping[str, object]], repeats: object) -> Grid:
+    """The grid that `Grid.describe` wrote down."""
+    return Grid.of({axis["name"]: axis["values"] for axis in axes}, repeats)
+
+
+def _coordinate(values: tuple[object, ...]) -> np.ndarray:
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    if numbers or all(isinstance(value, str) for value in values):
+        return np.array(values)
+    return np.arange(len(values))

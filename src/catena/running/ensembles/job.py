@@ -1,0 +1,153 @@
+"""What all members of an ensemble have in common, and how far they are."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.arrays import Arrays
+from ...engine.build import Program, build
+from ...engine.reducing import Reducer
+from ...methods.base import Method, stored_method
+from ...store.long_arrays import set_apart
+from ...systems.base import System, system_from
+from ...text.plain import Json
+from ..auditing import block_edges
+from ..plan import Stepping
+from .grids import Grid, grid_from
+from .kinds import Varied
+from .reductions import Reductions
+
+Array = NDArray[np.float64]
+Keep = Literal["final", "samples", "nothing"]
+
+
+class Tally:
+    """How far the members of an ensemble are: threads add to it, and who waits for them looks at it.
+
+    Attributes
+    ----------
+    steps : steps that are made, or that a member which failed will never make
+    members, failed : how many are done, and how many of these failed
+    """
+
+    def __init__(self) -> None:
+        self.steps = self.members = self.failed = 0
+        self._lock = threading.Lock()
+
+    def add(self, steps: int, *, members: int = 0, failed: int = 0) -> None:
+        """Count further ones."""
+        with self._lock:
+            self.steps += steps
+            self.members += members
+            self.failed += failed
+
+
+@dataclass(frozen=True)
+class Job(Stepping):
+    """What all members have in common: a plan without a start; it can be sent to another process.
+
+    kinds : the different systems, if there is more than one; `system` is the first. own_dt : whether the steps of members differ; dt is
+    that of the first. reductions : what is kept of the samples. grid : of which sweep they are the points, if they are
+    """
+
+    system: System
+    method: Method
+    dt: float
+    steps: int
+    every: int
+    keep: Keep
+    kinds: tuple[System, ...] = ()
+    own_dt: bool = False
+    reductions: Reductions = field(default_factory=Reductions)
+    grid: Grid | None = None
+    stop: threading.Event = field(default_factory=threading.Event, compare=False)
+    tally: Tally = field(default_factory=Tally, compare=False)
+
+    @cached_property
+    def program(self) -> Program:
+        """The compiled loop."""
+        return build(self.system, self.method)
+
+    @cached_property
+    def reducer(self) -> Reducer | None:
+        """What takes samples into the reductions; None if there are none."""
+        if not self.reductions.named:
+            return None
+        pairing = self.pairing
+        arrays = Arrays.of(pairing.system, pairing.view, pairing.stepper).parameters
+        return Reducer(self.reductions.kernel(self.system), {name: array[None] for name, array in arrays.items()})
+
+    @property
+    def rows(self) -> int:
+        """Samples of a member that does not fail, the start among them."""
+        return self.rows_after(self.steps)
+
+    @property
+    def kept_rows(self) -> int:
+        """Samples that are kept of each member."""
+        return self.rows if self.keep == "samples" else 0
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """Numbers of the samples between which the blocks of the audit lie."""
+        return block_edges(self.rows)
+
+    def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Json]:
+        """The job as JSON, from which `job_from` makes it again; `apart` as for a `Plan`."""
+        run: dict[str, Json] = {"dt": self.dt, "every": self.every, "steps": self.steps, "keep": self.keep}
+        if self.own_dt:
+            run["own_dt"] = True
+        described: dict[str, Json] = {
+            "system": self.system.describe(), "method": self.method.describe(), "run": run,
+        }  # fmt: skip
+        if self.kinds:
+            varied = Varied.of(self.kinds)
+            described["varied"] = {"places": list(varied.places), "numbers": varied.numbers.tolist()}
+        if self.reductions.named:
+            described["reduce"] = self.reductions.describe()
+        if self.grid is not None:
+            described["sweep"] = self.grid.describe()
+        return described if apart is None else set_apart(described, apart)
+
+    def __reduce__(self) -> tuple[type[Job], tuple[object, ...]]:
+        # without the other kinds: what is stepped by their parameters is sent with the members
+        return Job, (
+            self.system,
+            self.method,
+            self.dt,
+            self.steps,
+            self.every,
+            self.keep,
+            (),
+            self.own_dt,
+            self.reductions,
+        )
+
+
+def job_from(described: Mapping[str, Any]) -> Job:
+    """The job that `Job.describe` wrote down."""
+    run = described["run"]
+    system, method = system_from(described["system"]), stored_method(described["method"])
+    kinds = varied_in(described).systems() if "varied" in described else ()
+    reductions = Reductions.made_from(described.get("reduce", ()))
+    own_dt = bool(run.get("own_dt", False))
+    grid = grid_from(**described["sweep"]) if "sweep" in described else None
+    return Job(system, method, run["dt"], run["steps"], run["every"], run["keep"], kinds, own_dt, reductions, grid)
+
+
+def varied_in(described: Mapping[str, Any]) -> Varied:
+    """The systems that differ from the one described."""
+    varied = described["varied"]
+    numbers = np.array(varied["numbers"], dtype=float)
+    if numbers.ndim != 2 or numbers.shape[1] != len(varied["places"]) or not np.isfinite(numbers).all():
+        raise ValueError(
+            f"varied.numbers have the shape {numbers.shape} for {len(varied['places'])} places, or are not finite"
+        )
+    return Varied(described["system"], tuple(map(str, varied["places"])), numbers)

@@ -1,0 +1,165 @@
+"""Systems that differ in numbers only: one program for all of them, a row of parameters for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.arrays import Arrays
+from ...engine.block import Members
+from ...engine.build import program_parts
+from ...engine.pairing import Pairing
+from ...errors import InputError
+from ...kernels.marks import Numbers
+from ...methods.base import Method
+from ...systems.base import System, system_from
+from ...text.plain import Json
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+WHERE = "ensemble.systems"
+ROWS = (list, tuple, np.ndarray)
+NUMBERS = (int, float, np.integer, np.floating)
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """The different systems of an ensemble, and what compiled code sees of them: a row for each, or one where all are equal.
+
+    Attributes
+    ----------
+    pairings : each system with the method
+    arrays : parameters and scratch of each
+    tab : tables of the method, leading axis kind
+    """
+
+    pairings: tuple[Pairing, ...]
+    arrays: tuple[Arrays, ...]
+    tab: Array
+
+    @classmethod
+    def of(cls, systems: Sequence[System], method: Method) -> Kinds:
+        """InputError unless all of them share a program."""
+        pairings = tuple(Pairing.of(system, method) for system in systems)
+        first, *others = pairings
+        for number, other in enumerate(others, 1):
+            _require_one_program(first, other, number)
+        arrays = tuple(Arrays.of(one.system, one.view, one.stepper) for one in pairings)
+        return cls(pairings, arrays, _rows([one.stepper.tab for one in pairings], "the tables of the method"))
+
+    def members(self, z: Array, times: Array, *, kinds: Integers | None, dt: Array | float) -> Members:
+        """Members with these stepped variables (m, n), times of the starts, kinds (None: all the first) and steps."""
+        count = len(z)
+        which = np.zeros(count, dtype=np.int64) if kinds is None else kinds
+        steps = np.array(np.broadcast_to(np.asarray(dt, dtype=float), (count,)))
+        return Members(z, np.array(times, dtype=float), steps, self._par(steps), self.tab, which, np.arange(count))
+
+    def _par(self, dt: Array) -> dict[str, Numbers]:
+        """Parameters and scratch by name, leading axis kind."""
+        method = self.pairings[0].method
+        if self.arrays[0].timed is not None and (dt != dt[0]).any():
+            raise InputError(
+                f"{method} has tables for one step, but dt is {dt.min():g} to {dt.max():g}", where="ensemble.dt",
+                do="give all members one dt; an ensemble for each dt is as fast",
+            )  # fmt: skip
+        each = [{**arrays.at(float(dt[0])), **arrays.scratch} for arrays in self.arrays]
+        return {name: _rows([one[name] for one in each], f"par.{name}") for name in each[0]}
+
+
+def _rows(arrays: Sequence[np.ndarray], what: str) -> np.ndarray:
+    """A row for each kind, or one if all are the same."""
+    first = arrays[0]
+    if all(array is first or np.array_equal(array, first) for array in arrays):
+        return first[None]
+    for number, array in enumerate(arrays):
+        if array.shape != first.shape:
+            raise InputError(
+                f"system {number} has {array.shape} numbers in {what}, system 0 has {first.shape}", where=WHERE,
+                do="give systems that differ in the values of their numbers only; others make an ensemble of their own",
+            )  # fmt: skip
+    return np.stack(arrays)
+
+
+def _require_one_program(first: Pairing, other: Pairing, number: int) -> None:
+    """InputError if two pairs are stepped by different code."""
+
+    def told(pairing: Pairing) -> list[str]:
+        _, stepper, parts = program_parts(pairing.system, pairing.method)
+        return [pairing.view.name, str((stepper.work, stepper.carry)), *(part.text for part in parts)]
+
+    def quickly(pairing: Pairing) -> tuple[object, ...]:  # most kernels are the same objects
+        view, stepper = pairing.view, pairing.stepper
+        return view.name, view.dimension, dict(view.fills), stepper.kernel, stepper.work, stepper.carry, stepper.rewind
+
+    if quickly(first) != quickly(other) and told(first) != told(other):
+        raise InputError(
+            f"system {number}, {other.system.title}, is stepped by other code than system 0, {first.system.title}",
+            where=WHERE, do="give systems that differ in numbers only; others make an ensemble of their own",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Varied:
+    """Descriptions of systems that differ in numbers: one of them, the places where they differ, and the numbers there (kinds, places)."""
+
+    base: Mapping[str, Json]
+    places: tuple[str, ...]
+    numbers: Array
+
+    @classmethod
+    def of(cls, systems: Sequence[System]) -> Varied:
+        """InputError if they differ in anything else."""
+        described = [system.describe() for system in systems]
+        found: dict[str, list[float]] = {}
+        _compare(described, "", found)
+        return cls(described[0], tuple(found), np.array(list(found.values()), dtype=float).T.reshape(len(systems), -1))
+
+    def descriptions(self) -> Iterator[dict[str, Json]]:
+        """That of each system."""
+        for row in self.numbers.tolist():
+            numbers = dict(zip(self.places, row, strict=True))
+            yield {name: _placed(value, numbers, name) for name, value in self.base.items()}
+
+    def systems(self) -> tuple[System, ...]:
+        """All of them again."""
+        return tuple(map(system_from, self.descriptions()))
+
+
+def _compare(values: Sequence[object], place: str, found: dict[str, list[float]]) -> None:
+    first = values[0]
+    tables = [
+        value for value in values if isinstance(value, Mapping) and value.keys() == getattr(first, "keys", dict)()
+    ]
+    rows = [
+        value for value in values if isinstance(value, ROWS) and isinstance(first, ROWS) and len(value) == len(first)
+    ]
+    if len(tables) == len(values):
+        for name in tables[0]:
+            _compare([table[name] for table in tables], f"{place}.{name}" if place else name, found)
+    elif len(rows) == len(values):
+        for number in range(len(rows[0])):
+            _compare([row[number] for row in rows], f"{place}[{number}]", found)
+    elif any(value != first for value in values):
+        numbers = [value for value in values if isinstance(value, NUMBERS) and not isinstance(value, bool)]
+        if len(numbers) < len(values):
+            number = next(k for k, value in enumerate(values) if value != first)
+            raise InputError(
+                f"{place or 'the description'} of system {number} is {values[number]!r}, that of system 0 is {first!r}",
+                where=WHERE, do="give systems that differ in numbers only; others make an ensemble of their own",
+            )  # fmt: skip
+        found[place] = list(map(float, numbers))
+
+
+def _placed(described: Json, numbers: Mapping[str, float], place: str) -> Json:
+    """A description with other numbers in some places; a whole number stays one."""
+    if isinstance(described, Mapping):
+        return {name: _placed(value, numbers, f"{place}.{name}") for name, value in described.items()}
+    if isinstance(described, ROWS):
+        return [_placed(value, numbers, f"{place}[{number}]") for number, value in enumerate(described)]
+    if place not in numbers:
+        return described
+    number = numbers[place]
+    return int(number) if isinstance(described, int) and number == int(number) else number
