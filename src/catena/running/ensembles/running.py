@@ -90,9 +90,8 @@ def ensemble(
     Examples
     --------
     >>> import catena as ct
-    >>> from catena.running.ensembles import ensemble
     >>> starts = {"q": [[0.4, 0.0], [0.7, 0.0], [1.0, 0.0]], "p": [[0.0, 2.0], [0.0, 1.4], [0.0, 1.0]]}
-    >>> many = ensemble(ct.problems.kepler(), starts, steps=400)
+    >>> many = ct.ensemble(ct.problems.kepler(), starts, steps=400)
     >>> many.final.q.shape
     (3, 2)
     >>> many.audit()["angular_momentum"].verdicts
