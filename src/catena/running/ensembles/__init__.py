@@ -1,6 +1,8 @@
-"""Ensembles: one system, one method, many starts.
+"""Ensembles: one program, many members.
 
-`running` asks and answers, `members` follows them, `results` is what came out, `auditing` judges it, `recording` stores it.
+`asking` makes members of what a user gave (`starts`, `kinds` of systems, `grids` of sweeps), `running` begins and goes on, `members` hands them to threads, a
+`cluster` or a card, `following` follows them, `reductions` and `batch` are what is kept of them, `results` and `studies` what came out,
+`auditing` judges it, `recording` stores it, `checking` reads it again.
 """
 
 from catena.running.ensembles.batch import Batch

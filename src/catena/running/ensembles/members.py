@@ -24,7 +24,10 @@ from .job import Job
 
 LARGEST_BATCH = 4096  # members that a task takes
 BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
-TASKS_PER_WORKER = 8  # so that all workers end at about the same time
+TASKS_PER_WORKER = (
+    4  # into which what is left is divided: tasks become smaller, so that all workers end at the same time ...
+)
+MOST_TASKS = 64  # ... but not smaller than makes so many for each worker of all members
 WAITING_BYTES = 2**25  # of batches that wait for one before them
 SHOWN_SECONDS = 0.2  # between two looks at how far the members are
 
@@ -70,18 +73,28 @@ def on_executor(job: Job, members: Members, workers: int, client: Client | None,
             if batch is not None:
                 yield batch
         return
-    size = max(1, min(LARGEST_BATCH, BATCH_BYTES // each, -(-len(members) // (TASKS_PER_WORKER * workers))))
-    most = max(2 * workers, WAITING_BYTES // (each * size))
+    largest = max(1, min(LARGEST_BATCH, BATCH_BYTES // each))
+    most = max(2 * workers, WAITING_BYTES // (each * largest))
     waiting: deque[Future[Batch]] = deque()
     with _threads_of(job, workers) as executor:
-        for i in range(0, len(members), size):
+        for part in _parts(len(members), workers, largest):
             if len(waiting) == most:
                 yield _awaited(waiting.popleft(), show)
-            waiting.append(executor.submit(follow, job, members.part(slice(i, i + size))))
+            waiting.append(executor.submit(follow, job, members.part(part)))
         while waiting:
             yield _awaited(waiting.popleft(), show)
     if show is not None:
         show()
+
+
+def _parts(members: int, workers: int, largest: int) -> Iterator[slice]:
+    """Tasks for so many members, large ones first."""
+    least, first = max(1, members // (MOST_TASKS * workers)), 0
+    while first < members:
+        size = max(least, -(-(members - first) // (TASKS_PER_WORKER * workers)))
+        part = slice(first, min(members, first + min(size, largest)))
+        yield part
+        first = part.stop
 
 
 def _awaited(future: Future[Batch], show: Show | None) -> Batch:
