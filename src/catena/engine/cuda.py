@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,8 +145,10 @@ def build(system: System, method: Method) -> CudaProgram:
     view, stepper, parts = program_parts(system, method, entry=advance_member)
     arrays = Arrays.of(system, view, stepper).used_by(parts)
     kind = f"{system.kind} x {method.program} on CUDA"
-    checks: dict[str, Any] = dict(checked=bounds.are_wanted() and _simulated(), with_ground=system.with_ground)
-    text = headers.module_text(kind, parts, arrays.types, header=headers.CUDA, entry="@_fn", **checks)
+    text = headers.module_text(
+        kind, parts, arrays.types, header=headers.CUDA, entry="@_fn", checked=bounds.are_wanted() and _simulated(),
+        with_ground=system.with_ground,
+    )  # fmt: skip
     return CudaProgram(system, view, stepper, arrays, _loaded(text + kernel_text(arrays), title))
 
 
