@@ -52,7 +52,7 @@ from .running.simulation import simulate
 from .systems.base import State
 from .systems.body import Body
 from .systems.chain.chain import Chain
-from .systems.chain.ends import Clamped, Displaced, Force, Free
+from .systems.chain.ends import Clamped, Displaced, Force, Free, Moved, Torque, Tweezers
 from .systems.chain.rod_chain import Rod
 from .systems.free_body import FreeBody
 from .systems.hamiltonian import Hamiltonian
@@ -150,6 +150,7 @@ __all__ = [
     "Mean",
     "Modes",
     "Morse",
+    "Moved",
     "Nystrom4",
     "Nystrom6",
     "PairPotential",
@@ -183,7 +184,9 @@ __all__ = [
     "Taylor",
     "ThreeRotations",
     "Top",
+    "Torque",
     "Torsion",
+    "Tweezers",
     "Universal",
     "Yukawa",
     "__version__",

@@ -17,10 +17,12 @@ from ..kernels.marks import Filling, Numbers, Slot
 from ..systems.base import State
 from ..systems.chain import forces as chain_forces
 from ..systems.chain.chain import DIRECTOR, Chain
+from ..systems.chain.driving import force_fills
 from ..systems.chain.observables import observe_chain
 from ..systems.chain.tearing import link_gaps, link_lengths
 from ..systems.chain.views import to_split
 from .linking import director_from, linking_number, twist, writhe
+from .load_outputs import Doing, doings, sources
 
 if TYPE_CHECKING:
     import xarray
@@ -102,16 +104,55 @@ class ChainOutputs:
         """Writhe of the polygon of the centres of mass; its time grows with the square of the number of bodies."""
         return self._each(lambda r, _: writhe(self.chain, r), "writhe")
 
+    @cached_property
+    def extension(self) -> xarray.DataArray:
+        """Distance of the centres of mass of the first and the last body."""
+        apart = self._data.position.values[:, -1] - self._data.position.values[:, 0]
+        return self._labelled(np.linalg.norm(apart, axis=1), (), "distance of the ends")
+
+    @property
+    def force(self) -> xarray.DataArray:
+        """Force of each end and load on its body, in space: of what pulls, holds or moves it."""
+        return self._doing("force", ("source", "xyz"), "force on the body")
+
+    @property
+    def torque(self) -> xarray.DataArray:
+        """Torque of each end and load on its body, about its centre of mass, in space."""
+        return self._doing("torque", ("source", "xyz"), "torque on the body, about its centre of mass")
+
+    @property
+    def power(self) -> xarray.DataArray:
+        """Power of each end and load: what it gives to the chain per time."""
+        return self._doing("power", ("source",), "power given to the chain")
+
+    @property
+    def work(self) -> xarray.DataArray:
+        """Work of each end and load since the start, as the run has taken it up step by step; not a sum over samples."""
+        return self._doing("work", ("source",), "work done on the chain")
+
+    @cached_property
+    def _doings(self) -> list[Doing]:
+        return doings(self.chain, self._data, _reactions(self.chain, self._observed))
+
+    def _doing(self, what: str, dims: tuple[str, ...], about: str) -> xarray.DataArray:
+        values = np.stack([getattr(doing, what) for doing in self._doings], axis=1)
+        return self._labelled(values, dims, about)
+
     def dataset(self) -> xarray.Dataset:
         """Lengths, gaps and energies of links, and reactions."""
         import xarray
 
-        names = ("link_length", "link_gap", "link_energy", "reaction_force", "reaction_torque")
+        links = ["link_length", "link_gap", "link_energy"]
+        names = [*links, "reaction_force", "reaction_torque", "extension", "force", "torque", "power", "work"]
         return xarray.Dataset({name: getattr(self, name) for name in names})
 
     @cached_property
     def _observed(self) -> Array:
-        return np.concatenate([_observed(self.chain, *state) for state in self._blocks()])
+        times = self._data.time.values
+        blocks = enumerate(self._blocks())
+        return np.concatenate(
+            [_observed(self.chain, *state, times[SAMPLES * k : SAMPLES * (k + 1)]) for k, state in blocks]
+        )
 
     def _blocks(self) -> Iterator[tuple[Array, Array]]:
         for first in range(0, self._data.sizes["time"], SAMPLES):
@@ -136,17 +177,18 @@ class ChainOutputs:
         import xarray
 
         coords = {"time": self._data.time.values} | ({"end": ["left", "right"]} if "end" in dims else {})
+        coords |= {"source": sources(self.chain)} if "source" in dims else {}
         return xarray.DataArray(values, coords, ("time", *dims), attrs={"long_name": about})
 
 
 def link_energies(chain: Chain, state: State) -> Array:
     """Energy of the potential of each link, (links,)."""
-    return _observed(chain, state.position[None], state.orientation[None])[0, : chain.interactions.count]
+    return _of_state(chain, state)[0, : chain.interactions.count]
 
 
 def reactions(chain: Chain, state: State) -> Reactions:
     """What holds the ends in a state."""
-    force, torque = _reactions(chain, _observed(chain, state.position[None], state.orientation[None]))
+    force, torque = _reactions(chain, _of_state(chain, state))
     held = [[not end.moves, not end.turns] for end in (chain.left, chain.right)]
     return Reactions(force[0] * np.array(held)[:, :1], torque[0] * np.array(held)[:, 1:])
 
@@ -157,9 +199,16 @@ def _reactions(chain: Chain, observed: Array) -> tuple[Array, Array]:
     return ends[:, :, 0], ends[:, :, 1]
 
 
-def _observed(chain: Chain, position: Array, orientation: Array) -> Array:
+def _of_state(chain: Chain, state: State) -> Array:
+    return _observed(chain, state.position[None], state.orientation[None], np.array([state.time]))
+
+
+def _observed(chain: Chain, position: Array, orientation: Array, times: Array) -> Array:
     """What `observe_chain` finds at states with a leading axis for samples."""
     states = np.stack([_stepped(chain, r, q) for r, q in zip(position, orientation, strict=True)])
+    if chain.drives:
+        clocks = np.repeat(times[:, None], len(chain.drives), axis=1)
+        states = np.concatenate([states, clocks, 0.0 * clocks], axis=1)
     par = _par(chain)
     left, right = chain.interactions.sides
     pairs = len(states) * int((par["count"][left] * par["count"][right]).sum())
@@ -172,7 +221,8 @@ def _observed(chain: Chain, position: Array, orientation: Array) -> Array:
 
 def _par(chain: Chain) -> dict[str, Numbers]:
     """What `observe_chain` sees as `par`."""
-    return chain.parameter_arrays() | chain.interactions.scratch()
+    drives = chain.drives.scratch() if chain.drives else {}
+    return chain.parameter_arrays() | chain.interactions.scratch() | drives
 
 
 def _stepped(chain: Chain, position: Array, orientation: Array) -> Array:
@@ -188,6 +238,8 @@ def _module(chain: Chain, *, compiled: bool) -> ModuleType:
         **chain.interactions.fills(),
         chain_forces.body_rotation: chain_forces.rotation_of_quaternion,
     }
+    if chain.drives:
+        fills |= force_fills(chain.drives, fills)
     parts = collector.collect(observe_chain, fills)
     par = [(name, array.ndim, array.dtype.name) for name, array in _par(chain).items()]
     title = f"outputs of {chain.title}"

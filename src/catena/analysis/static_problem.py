@@ -191,7 +191,11 @@ def masked(diagonal: Array, right: Array, free: Mask) -> tuple[Array, Array]:
 def own_forces(chain: Chain) -> Array:
     """Gravity, and the forces of the ends, (n, 3); an end that is not at rest, or has no potential, is refused."""
     forces = chain.alike.each(lambda body: body.mass)[:, None] * np.asarray(chain.gravity, dtype=float)
-    for j, end in ((0, chain.left), (-1, chain.right)):
+    if "gravity" in chain.drives.names:
+        raise CapabilityError(
+            "gravity changes with time: there is no equilibrium to look for", where="Chain.gravity", do="give numbers"
+        )
+    for j, end in ((0, chain.left), (-1, chain.right), *chain.loads):
         if isinstance(end, Force):
             forces[j] += constant_force(end)
         elif not isinstance(end, (Clamped, Displaced, Free)):
@@ -204,13 +208,12 @@ def own_forces(chain: Chain) -> Array:
 
 def constant_force(end: Force) -> Array:
     """The force of an end, if it is one that does not change."""
-    force = np.asarray(end.force, dtype=object)
-    if any(isinstance(part, str) for part in force.ravel()):
+    if not end.constant:
         raise CapabilityError(
-            f"{end} changes with time: there is no equilibrium to look for", where="Chain.left, Chain.right",
-            do="pull by a constant force",
+            f"{end} changes with time, or acts off the centre of mass: no equilibrium is looked for with it",
+            where="Chain.left, Chain.right, Chain.loads", do="pull at the centre of mass by a constant force",
         )  # fmt: skip
-    return force.astype(float)
+    return np.array(end.force, dtype=float)
 
 
 def load_array(chain: Chain, load: ArrayLike | None, where: str) -> Array:

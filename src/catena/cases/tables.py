@@ -88,6 +88,8 @@ def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
+InTime: TypeAlias = float | str | SampledTable
+InTimeVector = Annotated[list[InTime], Field(min_length=3, max_length=3)]
 Numbers = Annotated[list[float], BeforeValidator(_listed, json_schema_input_type=float | list[float])]
 Names = Annotated[list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str])]
 Filled = Annotated[str, Field(min_length=1)]

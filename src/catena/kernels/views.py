@@ -217,6 +217,12 @@ def field_end(b, par):
     """Index in z where field b ends."""
 
 
+@choice
+def has_clock():
+    """1 if the time is among the stepped variables, so that forces may come up from nothing within a step; else 0."""
+    return 0
+
+
 # The method ------------------------------------------------------------------------------------
 
 

@@ -202,7 +202,7 @@ def make_plan(
     count = step_count(step, start.time, steps=steps, t_end=t_end, adjust=not given)
     if not given and t_end is not None:
         step = (t_end - start.time) / count
-    _warn_of_kinks(system, method, start.time, step)
+    _warn_of_kinks(system, method, start.time, step, count)
     plan = Plan(
         system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events), units or {},
         name=called, about=about,
@@ -247,12 +247,13 @@ def _refuse_crossings_of_noise(method: Method, sections: Sequence[Section], even
         )  # fmt: skip
 
 
-def _warn_of_kinks(system: System, method: Method, t0: float, dt: float) -> None:
+def _warn_of_kinks(system: System, method: Method, t0: float, dt: float, steps: int) -> None:
     """A motion through a kink in a derivative of order k + 1 is followed with order k + 1 at most."""
     supported = system.smoothness + 1
     if method.traits.order <= supported or not method.traits.has_order:
         return
-    between = [knot for table in system.time_tables for knot in table.inner_knots if _is_inside(knot, t0, dt)]
+    knots = [knot for table in system.time_tables for knot in table.inner_knots]
+    between = [knot for knot in knots if _is_inside(knot, t0, dt, steps)]
     if between:
         warnings.warn(
             f"{method} has order {method.traits.order}, but a table in t is a cubic spline with {SMOOTHNESS} continuous derivatives: expect order "
@@ -267,10 +268,10 @@ def _warn_of_kinks(system: System, method: Method, t0: float, dt: float) -> None
         )  # fmt: skip
 
 
-def _is_inside(knot: float, t0: float, dt: float) -> bool:
-    """Whether a time lies within a step, not at an end."""
-    steps = (knot - t0) / dt
-    return steps > 0.0 and abs(steps - round(steps)) > 1e-9 * max(1.0, abs(steps))
+def _is_inside(knot: float, t0: float, dt: float, steps: int) -> bool:
+    """Whether a time lies within one of these steps, not at an end."""
+    number = (knot - t0) / dt
+    return 0.0 < number < steps and abs(number - round(number)) > 1e-9 * max(1.0, number)
 
 
 def _check_stability(plan: Plan) -> None:

@@ -275,6 +275,8 @@ class Hamiltonian(System):
         kernels: dict[Slot, Filling] = {getattr(views, name): self._written(name) for name in names}
         publish = copy_driven_state if self.driven else copy_state
         kernels |= {views.publish: publish, views.field_count: 4 if self.driven else 2}
+        if self.driven:
+            kernels[views.has_clock] = 1
         flags = {Flag.JACOBIAN}
         if straight:
             kernels[views.registers] = self._written("registers")

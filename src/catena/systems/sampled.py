@@ -116,6 +116,18 @@ def in_time(given: object, where: str, names: Sequence[str] = ()) -> InTime:
     return float(finite_numbers(given, (), where=where, do="give a number, a text in t, or Sampled(times, values)"))
 
 
+def components(given: Sequence[object] | Array, count: int, where: str) -> tuple[InTime, ...]:
+    """So many numbers, texts in t or tables."""
+    if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != count:
+        raise InputError(f"{given!r}", where=where, do=f"give {count} numbers, texts in t, or tables")
+    return tuple(in_time(one, f"{where}[{k}]") for k, one in enumerate(given))
+
+
+def depends_on_time(given: object) -> bool:
+    """Whether it is no number."""
+    return isinstance(given, (str, Sampled))
+
+
 def describe_in_time(given: InTime) -> Json:
     """As a case writes it."""
     return given.describe() if isinstance(given, Sampled) else given

@@ -12,7 +12,8 @@ from ...systems.chain.chain import Chain, Form
 from ...systems.chain.ends import end_from
 from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
 from ..potentials import Potentials, make_potential, texts_of
-from ..tables import StartTable, SystemTable, Table, Text, register
+from ...systems.sampled import TIME
+from ..tables import InTime, InTimeVector, Path, StartTable, SystemTable, Table, Text, register
 
 
 class FreeTable(Table):
@@ -28,10 +29,58 @@ class ClampedTable(Table):
 
 
 class ForceTable(Table):
-    """A constant force pulls the end body."""
+    """A force on a point of the body."""
 
     kind: Literal["Force"]
-    force: Vector
+    force: InTimeVector = Field(description="in space; numbers, texts in t, or tables")
+    at: Vector = Field([0.0, 0.0, 0.0], description="where it acts, in the body's axes")
+
+
+class TweezersTable(Table):
+    """A spring from a point of the body to a point that may move."""
+
+    kind: Literal["Tweezers"]
+    k: float = Field(ge=0, description="stiffness")
+    anchor: InTimeVector = Field(description="in space; numbers, texts in t, or tables")
+    at: Vector = Field([0.0, 0.0, 0.0], description="the point, in the body's axes")
+
+
+class TorqueTable(Table):
+    """A torque on the body."""
+
+    kind: Literal["Torque"]
+    torque: InTimeVector = Field(description="in space; numbers, texts in t, or tables")
+
+
+class MovedTable(Table):
+    """The end body moves as it is told."""
+
+    kind: Literal["Moved"]
+    position: InTimeVector | None = Field(None, description="of its centre of mass; it stays if left out")
+    orientation: list[InTime] | None = Field(
+        None, min_length=4, max_length=4, description="a quaternion, scalar first; not turned if left out"
+    )
+
+
+class LoadedForce(ForceTable):
+    """A force on a body of the chain."""
+
+    body: int = Field(description="number of the body; -1 is the last")
+
+
+class LoadedTweezers(TweezersTable):
+    """Tweezers on a body of the chain."""
+
+    body: int = Field(description="number of the body; -1 is the last")
+
+
+class LoadedTorque(TorqueTable):
+    """A torque on a body of the chain."""
+
+    body: int = Field(description="number of the body; -1 is the last")
+
+
+AnyChainLoad: TypeAlias = Annotated[LoadedForce | LoadedTweezers | LoadedTorque, Field(discriminator="kind")]
 
 
 class DisplacedTable(Table):
@@ -41,7 +90,7 @@ class DisplacedTable(Table):
     position: Vector | None = Field(None, description="where it is held; where it starts if left out")
 
 
-OneEnd: TypeAlias = FreeTable | ClampedTable | ForceTable | DisplacedTable
+OneEnd: TypeAlias = FreeTable | ClampedTable | ForceTable | DisplacedTable | MovedTable | TweezersTable | TorqueTable
 ENDS = get_args(OneEnd)
 AnyEnd: TypeAlias = Annotated[OneEnd, Field(discriminator="kind")]
 
@@ -82,6 +131,14 @@ class ChainStart(StartTable):
         return system.start(arguments.pop("position", []), **arguments)
 
 
+def in_time_texts(table: Table, path: Path) -> Iterator[Text]:
+    """The texts in t of an end or a load."""
+    for name, value in table:
+        for k, part in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(part, str):
+                yield Text((*path, name, k), part, [TIME])
+
+
 @register
 class ChainTable(SystemTable):
     """A chain of rigid bodies whose neighbours interact."""
@@ -93,13 +150,21 @@ class ChainTable(SystemTable):
     potential: Potentials = Field(description="one for all links, or a list with one for each")
     left: AnyEnd = Field(ClampedTable(kind="Clamped"), description="what holds or pulls the first body")
     right: AnyEnd = Field(FreeTable(kind="Free"), description="what holds or pulls the last body")
-    gravity: Vector = Field([0.0, 0.0, 0.0], description="acceleration in space")
+    gravity: InTimeVector = Field([0.0, 0.0, 0.0], description="acceleration in space; numbers, texts in t, or tables")
     form: Form = Field("quaternion", description="the equations that are stepped")
     J0: float = Field(1.0, gt=0, description="fourth inertia, of the multiplier form")
     closed: bool = Field(False, description="true links the last body to the first; then there are no ends")
+    loads: list[AnyChainLoad] = Field([], description="what acts on bodies besides: Force, Tweezers, Torque")
 
     def texts(self) -> Iterator[Text]:
         yield from texts_of(self.potential, ("potential",))
+        for name in ("left", "right"):
+            yield from in_time_texts(getattr(self, name), (name,))
+        for number, load in enumerate(self.loads):
+            yield from in_time_texts(load, ("loads", number))
+        for k, part in enumerate(self.gravity):
+            if isinstance(part, str):
+                yield Text(("gravity", k), part, [TIME])
 
     def watched_names(self) -> list[str]:
         count = len(self.bodies) if isinstance(self.bodies, list) else self.bodies.count
@@ -112,9 +177,10 @@ class ChainTable(SystemTable):
             for side in ("left", "right")
             if side in self.model_fields_set
         }
+        given = self.given()
         return Chain(
-            make_bodies(self.bodies), make_potential(self.potential, "potential"), gravity=self.gravity, form=self.form, J0=self.J0,
-            closed=self.closed, **ends,
+            make_bodies(self.bodies), make_potential(self.potential, "potential"), form=self.form, J0=self.J0,
+            gravity=given.get("gravity", (0.0, 0.0, 0.0)), loads=given.get("loads", ()), closed=self.closed, **ends,
         )  # fmt: skip
 
     @classmethod

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...systems.hamiltonian import Hamiltonian
 from ...systems.sampled import TIME
-from ..tables import Filled, Names, Numbers, SampledTable, StartTable, SystemTable, Text, register
+from ..tables import Filled, InTime, Names, Numbers, SampledTable, StartTable, SystemTable, Text, register
 
 
 class HamiltonianStart(StartTable):
@@ -30,7 +30,7 @@ class HamiltonianTable(SystemTable):
     energy: Filled = Field(description="H as text in the names of q, p and parameters")
     q: Names = Field(["q"], description="names of the coordinates")
     p: Names = Field(["p"], description="names of their momenta")
-    parameters: dict[str, float | str | SampledTable] = Field(
+    parameters: dict[str, InTime] = Field(
         {}, description="name -> value: a number, a text in t and the other parameters, or a table of times and values"
     )
     invariants: dict[str, str] = Field({}, description="name -> text of further conserved quantities")

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from ...errors import CapabilityError
 from ...kernels import views
 from ...kernels.marks import Filling, Slot, Written, bind, inline, size, slot
-from ...kernels.views import View, dimension, field, field_count, field_end, momentum_rate, velocity
+from ...kernels.views import View, dimension, field, field_count, field_end, has_clock, momentum_rate, velocity
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
 NOTHING = 1e-140  # a field smaller than this is taken for zero: changes in units of it would overflow
+OUT_OF_SCALE = 1e3  # a change in units of a magnitude that was none
 REMEMBERED = 8  # changes of the last sweeps, for the message where a step fails
 LONGEST_STRAIGHT = 400  # lines of the field, all stages together, beyond which compiling them in a row takes too long
 
@@ -151,6 +152,11 @@ def relative(b, change, z, tab, work):
     here = (2 * dimension(z) + 1) * lane_count(tab) + 2 * dimension(z) + b
     if work[here] == 0.0 and change > 0.0:
         work[here] = 1.0 / change
+    if has_clock() == 1:
+        # from rest the first evaluation, before any clock moves, may see nothing but rounding errors
+        misjudged = change * work[here] > OUT_OF_SCALE
+        if misjudged:
+            work[here] = 1.0 / change
     return change * work[here]
 
 

@@ -7,6 +7,7 @@ without multiplier or projection.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -21,11 +22,12 @@ from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, Samples, State, System, register
 from ..body import Body
-from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, vector
+from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of
 from ..one_body import component_names
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
+from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time, describe_in_time
 from ..scene import Scene
 from . import ring_start as chain_ring
 from . import spectrum as chain_spectrum
@@ -33,7 +35,20 @@ from . import start as chain_start
 from . import tearing as chain_tearing
 from . import tiles as chain_tiles
 from . import views as chain_views
-from .ends import Clamped, End, Force, Free, describe_end, end_from
+from .driven_tiles import driven_tiles
+from .driving import Drives, driven_view
+from .ends import (
+    Clamped,
+    End,
+    Force,
+    Free,
+    GivenLoad,
+    Torque,
+    Tweezers,
+    describe_end,
+    end_from,
+    loads_from,
+)
 from .interactions import GivenPotentials, Interactions
 
 if TYPE_CHECKING:
@@ -62,14 +77,16 @@ class Chain(System):
     bodies : list of Body, two or more; those between which a pair potential acts are made of particles
     potential : a pair potential, a `PairTable` by particle types, a link potential, or a sum of these; or a list with one for
         each link
-    left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`
-    gravity : acceleration in space
+    left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`,
+        `Moved(position, orientation)`, `Tweezers(k, anchor)`, `Torque(torque)`
+    gravity : acceleration in space: three numbers, texts in t, or tables
     form : the equations that are stepped. "quaternion": canonical, every structure kept, for all methods but those that need
         matrices. "rotation": rotation matrices, for `Rattle` and splittings. "multiplier": quaternions with a multiplier and
         a fourth moment `J0`, for comparison only: off |q| = 1 it is no Hamiltonian system and unstable, so no method keeps
         |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
     J0 : fourth moment of the multiplier form; it does not change the exact motion
     closed : True makes a ring of three bodies or more: the last link leads from the last body to the first, and there are no ends
+    loads : what acts on bodies besides, as pairs of the number of a body (-1: the last) and a `Force`, `Tweezers` or `Torque`
 
     Examples
     --------
@@ -88,24 +105,46 @@ class Chain(System):
         potential: GivenPotentials,
         left: End | str | Mapping[str, object] = CLAMPED,
         right: End | str | Mapping[str, object] = FREE,
-        gravity: Sequence[float] = (0.0, 0.0, 0.0),
+        gravity: Sequence[GivenInTime] | Array = (0.0, 0.0, 0.0),
         form: Form = "quaternion",
         J0: float = 1.0,
         *,
         closed: bool = False,
+        loads: Sequence[GivenLoad] = (),
     ) -> None:
         self.bodies = bodies_from(bodies, least=2, where="Chain.bodies")
         self.closed = _checked_ring(closed, len(self.bodies), left, right)
         if self.closed:
             left = right = FREE
         self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
-        self.gravity = vector(gravity, "Chain.gravity")
+        self.loads = loads_from(loads, len(self.bodies))
+        self._given_gravity = components(gravity, 3, "Chain.gravity")
+        in_time = any(map(depends_on_time, self._given_gravity))  # then it is one of the drives
+        self.gravity = np.zeros(3) if in_time else np.array(self._given_gravity, dtype=float)
         self.interactions = Interactions(self.bodies, potential, closed=self.closed)
         if form not in get_args(Form):
             raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
         self.form = form
         self.J0 = checked(J0, "Chain.J0", above=0.0)
+        self.drives = Drives(self, self._given_gravity)
         self._check_form()
+        self._check_points()
+
+    def _check_points(self) -> None:
+        """A point has no other place to pull at than its centre, and nothing turns it."""
+        for acting in self.drives.acting:
+            body, source = self.bodies[acting.body], acting.source
+            if isinstance(source, Torque) and body.kind == "point":
+                raise InputError(
+                    f"body {acting.body} is a point: a torque does nothing",
+                    where=f"Chain.{acting.name}",
+                    do="leave it out",
+                )
+            if isinstance(source, (Force, Tweezers)) and np.any(source.at) and body.kind == "point":
+                raise InputError(
+                    f"body {acting.body} is a point, and at = {list(source.at)} is not in it",
+                    where=f"Chain.{acting.name}.at", do="leave it out",
+                )  # fmt: skip
 
     def _check_form(self) -> None:
         if self.form == "multiplier":
@@ -114,6 +153,11 @@ class Chain(System):
                 raise CapabilityError(
                     "link potentials are functions of rotations; the multiplier form leaves them", where="Chain.form",
                     do='use form="quaternion"',
+                )  # fmt: skip
+            if self.drives:
+                raise CapabilityError(
+                    f"{self.drives.names[0]} depends on time or acts off the centre of mass, which the multiplier form does not know",
+                    where="Chain.form", do='use form="quaternion"',
                 )  # fmt: skip
         for j, body in zip(self.alike.first.tolist(), self.alike.distinct, strict=True):
             if self.form == "rotation" and body.kind == "linear":
@@ -158,11 +202,16 @@ class Chain(System):
     @property
     def is_isolated(self) -> bool:
         """Whether momentum and angular momentum are kept: nothing outside acts on the chain."""
-        return isinstance(self.left, Free) and isinstance(self.right, Free) and not self.gravity.any()
+        ends = isinstance(self.left, Free) and isinstance(self.right, Free)
+        return ends and not self.loads and not self.drives and not self.gravity.any()
 
     @property
     def smoothness(self) -> float:
-        return self.interactions.smoothness
+        return min(self.interactions.smoothness, SMOOTHNESS if self.time_tables else math.inf)
+
+    @property
+    def time_tables(self) -> tuple[Sampled, ...]:
+        return self.drives.tables
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -176,7 +225,8 @@ class Chain(System):
             promised = frozenset() if self.form == "multiplier" else frozenset(tags)
             return Invariant(name, shape, dims, about, promised)
 
-        found = [invariant("energy", "energy, with the work of the load", "energy")]
+        about = "energy, less the work of what depends on time" if self.drives else "energy, with the work of the load"
+        found = [invariant("energy", about, "energy")]
         if self.form == "rotation":
             found.append(invariant("orthogonality_residual", "R^T R - 1, the worst element", "unit"))
         else:
@@ -185,6 +235,9 @@ class Chain(System):
         if self.is_isolated:
             found.append(invariant("total_momentum", "momentum", "linear", "bilinear", "quadratic"))
             found.append(invariant("total_angular_momentum", "angular momentum", "bilinear", "quadratic"))
+        if self.drives:
+            about = f"work of {', '.join(self.drives.names)}"
+            found.append(Invariant("work", (len(self.drives),), ("source",), about, frozenset({"work"})))
         return tuple(found)
 
     def start(
@@ -504,6 +557,14 @@ class Chain(System):
         return omega if omega > threshold else None
 
     def view(self, name: str) -> View | None:
+        if not self.drives:
+            return self._own_view(name)
+        if name == "tiles":
+            return driven_tiles(self, self._own_view(name))
+        return driven_view(self, self._own_view(name))
+
+    def _own_view(self, name: str) -> View | None:
+        """The view of the chain without what drives it."""
         if name == "tiles":
             return chain_tiles.tiles_view(self) if self.form == "quaternion" else None
         offered = {
@@ -524,8 +585,8 @@ class Chain(System):
         each = self.alike.each
         masses = each(lambda body: body.mass)
         load = masses[:, None] * self.gravity
-        for j, end in ((0, self.left), (-1, self.right)):
-            if isinstance(end, Force):
+        for j, end in ((0, self.left), (-1, self.right), *self.loads):
+            if isinstance(end, Force) and end.constant:
                 load[j] += end.force
         return {
             "mass": masses,
@@ -536,6 +597,7 @@ class Chain(System):
             "turns": turns.astype(float),
             "load": load,
             **self.interactions.arrays,
+            **(self.drives.arrays if self.drives else {}),
         }
 
     def scene(self) -> Scene:
@@ -550,7 +612,9 @@ class Chain(System):
         ends = {"left": describe_end(self.left), "right": describe_end(self.right)}
         return {
             "kind": self.kind, "bodies": describe_bodies(self.alike), "potential": self.interactions.describe(),
-            **({"closed": True} if self.closed else ends), "gravity": self.gravity.tolist(), **forms[self.form],
+            **({"closed": True} if self.closed else ends), **forms[self.form],
+            "gravity": [describe_in_time(part) for part in self._given_gravity],
+            **({"loads": [{"body": body, **describe_end(load)} for body, load in self.loads]} if self.loads else {}),
         }  # fmt: skip
 
     def names(self) -> dict[str, str]:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import numpy as np
 
 from ...errors import InputError, nearest
 from ...text.plain import Json
 from ..many_bodies import vector
+from ..potentials.pairwise import checked
+from ..sampled import GivenInTime, components, depends_on_time, describe_in_time
+
+ORIGIN = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -28,20 +35,100 @@ class Clamped:
 
 @dataclass(frozen=True)
 class Force:
-    """A constant force acts on the centre of mass of the end body.
+    """A force acts on a point of a body: constant, or a function of time.
 
     Parameters
     ----------
-    force : three numbers, in space
+    force : three components in space, each a number, a text in t such as "3*sin(t)", or `Sampled(times, values)`
+    at : where it acts, in the coordinates of the body; its centre of mass if left out
     """
 
-    force: Sequence[float]
+    force: Sequence[GivenInTime]
+    at: Sequence[float] = ORIGIN
 
     moves = True
     turns = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "force", tuple(vector(self.force, "Force.force").tolist()))
+        object.__setattr__(self, "force", components(self.force, 3, "Force.force"))
+        object.__setattr__(self, "at", tuple(vector(self.at, "Force.at").tolist()))
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is the same force on the centre of mass at all times."""
+        return self.at == ORIGIN and not any(map(depends_on_time, self.force))
+
+
+@dataclass(frozen=True)
+class Torque:
+    """A torque acts on a body: constant in space, or a function of time. It has no potential; its work is recorded.
+
+    Parameters
+    ----------
+    torque : three components in space, each a number, a text in t, or `Sampled(times, values)`
+    """
+
+    torque: Sequence[GivenInTime]
+
+    moves = True
+    turns = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "torque", components(self.torque, 3, "Torque.torque"))
+
+
+@dataclass(frozen=True)
+class Tweezers:
+    """A spring from a point of a body to a point that stands or moves, as of optical tweezers: V = k/2 |x - anchor|^2.
+
+    Parameters
+    ----------
+    k : stiffness
+    anchor : three components in space, each a number, a text in t such as "12 + 0.1*t", or `Sampled(times, values)`
+    at : the point, in the coordinates of the body; its centre of mass if left out
+    """
+
+    k: float
+    anchor: Sequence[GivenInTime]
+    at: Sequence[float] = ORIGIN
+
+    moves = True
+    turns = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", checked(self.k, "Tweezers.k", least=0.0))
+        object.__setattr__(self, "anchor", components(self.anchor, 3, "Tweezers.anchor"))
+        object.__setattr__(self, "at", tuple(vector(self.at, "Tweezers.at").tolist()))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The end body moves as it is told. Its motion is prescribed, so its kinetic energy is not part of that of the chain.
+
+    Parameters
+    ----------
+    position : of its centre of mass, three components in space, each a number, a text in t, or `Sampled(times, values)`; None:
+        it stays where it starts
+    orientation : four components of a quaternion, scalar first, in the same ways; it is normalised. None: it is not turned
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> ct.Moved(position=("10 + t/5", 0, 0), orientation=("cos(t/2)", "sin(t/2)", 0, 0)).moves
+    False
+    """
+
+    position: Sequence[GivenInTime] | None = None
+    orientation: Sequence[GivenInTime] | None = None
+
+    moves = False
+    turns = False
+
+    def __post_init__(self) -> None:
+        for name, count in (("position", 3), ("orientation", 4)):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, components(given, count, f"Moved.{name}"))
 
 
 @dataclass(frozen=True)
@@ -63,28 +150,67 @@ class Displaced:
             object.__setattr__(self, "position", tuple(vector(self.position, "Displaced.position").tolist()))
 
 
-End = Free | Clamped | Force | Displaced
-KINDS: dict[str, type[End]] = {kind.__name__: kind for kind in (Free, Clamped, Force, Displaced)}
+End = Free | Clamped | Force | Displaced | Moved | Tweezers | Torque
+Loading = Force | Tweezers | Torque
+KINDS: dict[str, type[End]] = {
+    kind.__name__: kind for kind in (Free, Clamped, Force, Displaced, Moved, Tweezers, Torque)
+}
+LOADS: dict[str, type[Loading]] = {kind.__name__: kind for kind in (Force, Tweezers, Torque)}
+GivenLoad: TypeAlias = "tuple[int, Loading] | Mapping[str, object]"
 
 
 def describe_end(end: End) -> dict[str, Json]:
-    """An end as a case writes it."""
-    values = {name: list(value) for name, value in vars(end).items() if value is not None}
-    return {"kind": type(end).__name__, **values}
+    """An end, or a load, as a case writes it."""
+    left_out = end.at == ORIGIN if isinstance(end, (Force, Tweezers)) else False
+    values = {name: value for name, value in vars(end).items() if value is not None and not (name == "at" and left_out)}
+    return {"kind": type(end).__name__} | {
+        name: value if isinstance(value, float) else [describe_in_time(part) for part in value]
+        for name, value in values.items()
+    }
 
 
 def end_from(given: object, where: str) -> End:
     """An end, or the one that a case describes."""
-    if isinstance(given, (Free, Clamped, Force, Displaced)):
-        return given
+    return _made(given, KINDS, "an end of a chain", where)
+
+
+def loads_from(given: Sequence[GivenLoad], bodies: int) -> tuple[tuple[int, Loading], ...]:
+    """Loads on bodies by their numbers, as pairs, or as a case describes them; -1 is the last body."""
+    found = []
+    for number, one in enumerate(given):
+        where = f"Chain.loads[{number}]"
+        body: object
+        what: object
+        if isinstance(one, Mapping):
+            body, what = one.get("body"), {name: value for name, value in one.items() if name != "body"}
+        elif isinstance(one, (tuple, list)) and len(one) == 2:
+            body, what = one
+        else:
+            raise InputError(
+                f"{one!r} is no load", where=where, do='give (body, load), as in (3, ct.Force(("t", 0, 0)))'
+            )
+        if isinstance(body, bool) or not isinstance(body, (int, np.integer)) or not -bodies <= body < bodies:
+            raise InputError(f"body = {body!r}", where=f"{where}.body", do=f"give the number of one of {bodies} bodies")
+        found.append((int(body) % bodies, _made(what, LOADS, "a load on a body", where)))
+    return tuple(found)
+
+
+AnyEnd = TypeVar("AnyEnd", bound=End)
+
+
+def _made(given: object, kinds: Mapping[str, type[AnyEnd]], what: str, where: str) -> AnyEnd:
+    for known in kinds.values():
+        if isinstance(given, known):
+            return given
     arguments = dict(given) if isinstance(given, Mapping) else {}
     kind = arguments.pop("kind", given)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in kinds:
         raise InputError(
-            f"{kind!r} is not an end of a chain{nearest(str(kind), list(KINDS))}", where=where,
-            do=f"choose one of {', '.join(KINDS)}",
-        )  # fmt: skip
+            f"{kind!r} is not {what}{nearest(str(kind), list(kinds))}",
+            where=where,
+            do=f"choose one of {', '.join(kinds)}",
+        )
     try:
-        return KINDS[kind](**arguments)
+        return kinds[kind](**arguments)
     except TypeError:
         raise InputError(f"{kind} does not take {', '.join(arguments) or 'no argument'}", where=where) from None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import CapabilityError, InputError
 from ...expressions import parse, to_sympy
 from ..base import State
 from ..body import Body
@@ -109,6 +109,12 @@ def scales_of(chain: Chain, length: float | None, mass: float | None, time: floa
     potentials = {potential: in_units(potential, L, energy) for potential in dict.fromkeys(chain.potentials)}
     scaled = [potentials[potential] for potential in chain.potentials]
     ends = {} if chain.closed else {side: _end(getattr(chain, side), L, energy / L) for side in ("left", "right")}
+    if chain.drives or chain.loads:
+        raise CapabilityError(
+            f"{(*chain.drives.names, 'loads')[0]} has units of its own",
+            where="scales",
+            do="take it away, and scale it by hand",
+        )
     plain = type(chain)(
         [bodies[body] for body in chain.bodies],
         scaled[0] if len(potentials) == 1 else scaled,

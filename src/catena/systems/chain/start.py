@@ -15,7 +15,8 @@ from ..many_bodies import start_array
 from ..numbers import finite_number
 from ..orientations import orientations
 from ..potentials.pairwise import Pairwise
-from .ends import Displaced
+from .drive_kernels import Now
+from .ends import Displaced, Moved
 from .tearing import distances_of
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def make_start(
     state = State(
         {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
     )
+    state = _told(chain, state)
     if check:
         _check_distances(chain, state)
     return state
@@ -83,6 +85,44 @@ def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:
                 f"body {j} starts at {r[j].tolist()}, but its end is displaced to {list(end.position)}",
                 where=f"start.position[{j}]", do="start it there",
             )  # fmt: skip
+
+
+def _told(chain: Chain, state: State) -> State:
+    """A state whose moved bodies are where they are told to be at its time; InputError if that is nowhere."""
+    if not chain.drives:
+        return state
+    fields = {name: values.copy() for name, values in state.fields.items()}
+    now = chain.drives.at(np.array([state.time]))[0]
+    for acting, row in zip(chain.drives.acting, now, strict=True):
+        where, j = f"Chain.{acting.name}", acting.body
+        if not np.isfinite(row).all():
+            raise InputError(
+                f"{acting.source or 'gravity'} is not defined at t = {state.time:g}", where=where,
+                do="give functions that have a value and two derivatives along the run",
+            )  # fmt: skip
+        if isinstance(acting.source, Moved):
+            turned = row[Now.QUATERNION : Now.SLOPE]
+            if not np.linalg.norm(turned) > 0.0:
+                raise InputError(
+                    f"the orientation is 0 at t = {state.time:g}", where=f"{where}.orientation", do="give a quaternion"
+                )
+            if acting.source.position is not None:
+                _require_near(fields["position"][j], row[Now.VALUE : Now.QUATERNION], j, "position", where)
+                fields["position"][j] = row[Now.VALUE : Now.QUATERNION]
+            if acting.source.orientation is not None:
+                _require_near(fields["orientation"][j], turned / np.linalg.norm(turned), j, "orientation", where)
+                fields["orientation"][j] = turned / np.linalg.norm(turned)
+    return State(fields, state.time)
+
+
+def _require_near(given: Array, told: Array, j: int, what: str, where: str) -> None:
+    """A start away from a prescribed motion would be a jump."""
+    away = min(np.abs(given - told).max(), np.abs(given + told).max() if what == "orientation" else np.inf)
+    if away > 1e-6 * max(1.0, float(np.abs(told).max())):
+        raise InputError(
+            f"body {j} starts with {what} {given.tolist()}, but it is moved from {told.tolist()}",
+            where=f"start.{what}[{j}]", do=f"start it there, or let {where} begin where it starts",
+        )  # fmt: skip
 
 
 def _check_lines(chain: Chain, y: Array) -> None:

@@ -1,0 +1,291 @@
+"""What drives a chain, as its views see it: the drives in their order, their arrays, and each view with clocks and works behind it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...geometry import rotations
+from ...geometry.quaternion import rotation, store4
+from ...geometry.vectors import store9
+from ...kernels import views
+from ...kernels.marks import Filling, Numbers, Slot, Written, bind
+from ...kernels.views import Flag, View
+from ..base import Array, State
+from ..one_body import NOT_CANONICAL
+from ..sampled import SPLINES, TIME, InTime, Sampled, depends_on_time, spline_arrays
+from . import drive_kernels as kernels
+from . import forces as chain_forces
+from . import hessian as chain_hessian
+from . import motion as chain_motion
+from .drive_kernels import FORCE, GRAVITY, MOVED, TORQUE, TWEEZERS, Drive, Now
+from .drive_slopes import add_drive_slopes, slopes_below
+from .ends import End, Force, Moved, Torque, Tweezers
+
+if TYPE_CHECKING:
+    from .chain import Chain
+
+WIDTH = Now.SLOPE - Now.VALUE  # components of a drive
+BLOCK = 14  # variables of a body in the canonical equations
+
+
+@dataclass(frozen=True)
+class Acting:
+    """One drive: what it is called, its kind among the kernels, its body, and the end or load that it comes from."""
+
+    name: str
+    sort: int
+    body: int
+    source: End | None
+    components: tuple[InTime, ...]
+
+
+class Drives:
+    """All that drives a chain; empty where nothing depends on time, or acts elsewhere than on the centre of mass.
+
+    Parameters
+    ----------
+    chain : with its ends and loads
+    gravity : as it was given
+    """
+
+    def __init__(self, chain: Chain, gravity: Sequence[InTime]) -> None:
+        self.chain = chain
+        last = chain.count - 1
+        found: list[Acting] = []
+        if any(map(depends_on_time, gravity)):
+            found.append(Acting("gravity", GRAVITY, 0, None, tuple(gravity)))
+        sources: list[tuple[str, int, End]] = [("left", 0, chain.left), ("right", last, chain.right)]
+        sources += [(f"loads[{number}]", body, load) for number, (body, load) in enumerate(chain.loads)]
+        found += [acting for source in sources if (acting := _acting(*source)) is not None]
+        self.acting = tuple(found)
+
+    def __len__(self) -> int:
+        return len(self.acting)
+
+    @property
+    def names(self) -> list[str]:
+        """What each is called: gravity, left, right, loads[0], ..."""
+        return [acting.name for acting in self.acting]
+
+    @property
+    def tables(self) -> tuple[Sampled, ...]:
+        """Those of all components."""
+        return tuple(part for acting in self.acting for part in acting.components if isinstance(part, Sampled))
+
+    @property
+    def has_potential(self) -> bool:
+        """Whether all that acts has one."""
+        return all(acting.sort != TORQUE for acting in self.acting)
+
+    @cached_property
+    def arrays(self) -> dict[str, Numbers]:
+        """What the kernels find in par."""
+        table = np.zeros((len(self), Drive.WIDTH))
+        constants = np.zeros((len(self), WIDTH))
+        for row, numbers, acting in zip(table, constants, self.acting, strict=True):
+            source = acting.source
+            if isinstance(source, (Force, Tweezers)):
+                row[Drive.AT : Drive.STIFFNESS] = self.chain.bodies[acting.body].frame_matrix.T @ np.array(source.at)
+            if isinstance(source, Tweezers):
+                row[Drive.STIFFNESS] = source.k
+            if isinstance(source, Moved):
+                row[Drive.POSITION] = source.position is not None
+                row[Drive.ORIENTATION] = source.orientation is not None
+            numbers[: len(acting.components)] = [c if isinstance(c, float) else 0.0 for c in acting.components]
+        return {
+            "drive": table,
+            "drive_constant": constants,
+            "drive_sort": np.array([acting.sort for acting in self.acting], dtype=np.int64),
+            "drive_body": np.array([acting.body for acting in self.acting], dtype=np.int64),
+            **(spline_arrays(self.tables) if self.tables else {}),
+        }
+
+    def scratch(self) -> dict[str, Numbers]:
+        """What they write into."""
+        k = len(self)
+        return {
+            "drive_now": np.zeros((k, Now.WIDTH)), "drive_rate": np.zeros(k), "drive_push": np.zeros((k, 3)),
+            "drive_spin": np.zeros((k, 3)),
+        }  # fmt: skip
+
+    @cached_property
+    def values(self) -> Written:
+        """`drive_values`: numbers from par, texts and splines written out with their first and second derivatives."""
+        lines = [
+            "def drive_values(t, which, par, out):", f"    for k in range({Now.WIDTH}):", "        out[k] = 0.0",
+            f"    for k in range({WIDTH}):", "        out[k] = par.drive_constant[which, k]",
+        ]  # fmt: skip
+        number = 0
+        for which, acting in enumerate(self.acting):
+            for place, component in enumerate(acting.components):
+                if not depends_on_time(component):
+                    continue
+                lines.append(f"    if which == {which}:")
+                outputs = [f"out[{place + WIDTH * order}]" for order in range(3)]
+                if isinstance(component, Sampled):
+                    rows = f"par.spline_first[{number}], par.spline_first[{number + 1}], par.spline"
+                    lines += [
+                        f"        {out} = {name}(t, {rows})" for out, (name, _) in zip(outputs, SPLINES, strict=True)
+                    ]
+                    number += 1
+                else:
+                    lines += [f"        {line}" for line in _derived_lines(str(component), outputs)]
+        return Written("drive_values", "\n".join(lines), __name__, SPLINES)
+
+    def at(self, times: Array) -> Array:
+        """(times, drives, Now.WIDTH): components and derivatives, outside of kernels."""
+        from types import SimpleNamespace
+
+        namespace: dict[str, Any] = {"math": math, **dict(SPLINES)}
+        exec(self.values.text, namespace)
+        par, out = SimpleNamespace(**self.arrays), np.zeros((len(times), len(self), Now.WIDTH))
+        for row, t in zip(out, np.asarray(times, dtype=float).tolist(), strict=True):
+            for which in range(len(self)):
+                try:
+                    namespace["drive_values"](t, which, par, row[which])
+                except (ArithmeticError, ValueError):
+                    row[which] = np.nan
+        return out
+
+
+def _acting(name: str, body: int, source: End) -> Acting | None:
+    """The drive of an end or a load, if it is one."""
+    if isinstance(source, Force) and not source.constant:
+        return Acting(name, FORCE, body, source, tuple(source.force))  # type: ignore[arg-type]
+    if isinstance(source, Tweezers):
+        return Acting(name, TWEEZERS, body, source, tuple(source.anchor))  # type: ignore[arg-type]
+    if isinstance(source, Torque):
+        return Acting(name, TORQUE, body, source, tuple(source.torque))  # type: ignore[arg-type]
+    if isinstance(source, Moved):
+        parts = (*(source.position or (0.0,) * 3), *(source.orientation or (1.0, 0.0, 0.0, 0.0)))
+        return Acting(name, MOVED, body, source, parts)  # type: ignore[arg-type]
+    return None
+
+
+def _derived_lines(text: str, outputs: Sequence[str]) -> list[str]:
+    """Code of a text in t and of its first and second derivatives."""
+    from ...expressions import jacobian, parse, to_sympy, write_lines
+
+    value = to_sympy(parse(text, [TIME]))
+    slope = jacobian([value], [TIME])[0][0]
+    curvature = jacobian([slope], [TIME])[0][0]
+    return write_lines(list(zip(outputs, (value, slope, curvature), strict=True)), {TIME: "t"})
+
+
+# Views -------------------------------------------------------------------------------------------------------------
+
+
+def orient_quaternion(z, n, j, q):
+    """`set_orientation` for quaternions."""
+    store4(z, 3 * n + 4 * j, q)
+
+
+def orient_matrix(z, n, j, q):
+    """`set_orientation` for rotation matrices."""
+    store9(z, 3 * n + 9 * j, rotation(q))
+
+
+def driven_view(chain: Chain, view: View | None) -> View | None:
+    """A view of the chain alone, with a clock and a work for each drive behind its variables.
+
+    The momenta of clocks would have to stand behind half of the variables to be canonical as a whole, so there is the field only.
+    """
+    if view is None or view.name == "canonical":
+        return None
+    drives, below = chain.drives, view.fills
+    fills: dict[Slot, Filling] = {
+        **below,
+        **force_fills(drives, below),
+        views.publish: bind(kernels.publish_driven, {kernels.publish_below: below[views.publish]}),
+        views.measure: bind(kernels.measure_driven, {kernels.measure_below: below[views.measure]}),
+    }
+    fills |= _field_fills(drives, below) if view.name == "field" else _split_fills(below)
+    lost = frozenset() if drives.has_potential else NOT_CANONICAL
+    flags = view.flags - ({Flag.BLOCK_JACOBIAN} if 2 * len(drives) >= BLOCK else set())
+    return replace(
+        view, fills=fills, dimension=view.dimension + 2 * len(drives), flags=flags, withdrawn=view.withdrawn | lost,
+        pack=lambda state: packed(chain, view, state),
+        unpack=lambda z, time: told_momenta(chain, view.unpack(z[: view.dimension], time)),
+        scratch=lambda: {**view.scratch(), **drives.scratch()}, body_of=lambda variable: body_of(chain, view, variable),
+    )  # fmt: skip
+
+
+def force_fills(drives: Drives, below: Any) -> dict[Slot, Filling]:
+    """The forces of the chain with those of its drives."""
+    return {
+        kernels.drive_values: drives.values,
+        chain_forces.add_link_forces: bind(
+            kernels.add_drives, {kernels.links_below: below[chain_forces.add_link_forces]}
+        ),
+    }
+
+
+def _split_fills(below: Any) -> dict[Slot, Filling]:
+    matrices = chain_motion.orientation_width in below
+    return {
+        kernels.set_orientation: orient_matrix if matrices else orient_quaternion,
+        views.force: bind(kernels.driven_force, {kernels.force_below: below[views.force]}),
+        views.kick: bind(kernels.driven_kick, {kernels.kick_below: below[views.kick]}),
+        views.drift: bind(kernels.driven_drift, {kernels.drift_below: below[views.drift]}),
+    }
+
+
+def _field_fills(drives: Drives, below: Any) -> dict[Slot, Filling]:
+    moved = any(acting.sort == MOVED for acting in drives.acting)
+    return {
+        kernels.set_orientation: orient_quaternion,
+        views.field: bind(kernels.driven_field, {kernels.field_below: below[views.field]}),
+        views.field_count: 6,
+        views.has_clock: 1,
+        views.field_end: kernels.driven_field_end,
+        chain_hessian.add_link_slopes: bind(
+            add_drive_slopes, {slopes_below: below[chain_hessian.add_link_slopes]}
+        ),
+        **({views.step: kernels.driven_step} if moved else {}),
+    }  # fmt: skip
+
+
+def packed(chain: Chain, view: View, state: State) -> Array:
+    """The variables of the chain alone, without momenta of moved bodies, then the time for each clock, and no work."""
+    count = len(chain.drives)
+    return np.concatenate([view.pack(at_rest(chain, state)), np.full(count, state.time), np.zeros(count)])
+
+
+def at_rest(chain: Chain, state: State) -> State:
+    """The state without momenta of moved bodies: their motion is prescribed."""
+    fields = {name: values.copy() for name, values in state.fields.items()}
+    for acting in chain.drives.acting:
+        if acting.sort == MOVED:
+            fields["momentum"][acting.body] = 0.0
+            fields["angular_momentum"][acting.body] = 0.0
+    return State(fields, state.time)
+
+
+def told_momenta(chain: Chain, state: State) -> State:
+    """The state with the momenta of moved bodies, from their motion."""
+    if all(acting.sort != MOVED for acting in chain.drives.acting):
+        return state
+    for acting, row in zip(chain.drives.acting, chain.drives.at(np.array([state.time]))[0], strict=True):
+        if isinstance(acting.source, Moved):
+            body = chain.bodies[acting.body]
+            if acting.source.position is not None:
+                state.momentum[acting.body] = body.mass * row[Now.SLOPE : Now.QUATERNION_SLOPE]
+            if acting.source.orientation is not None:
+                u, rate = row[Now.QUATERNION : Now.SLOPE], row[Now.QUATERNION_SLOPE : Now.CURVATURE]
+                spin = 2.0 * rotations.multiply(rotations.conjugate(u), rate)[1:] / (u @ u)
+                state.angular_momentum[acting.body] = body.tensor @ spin
+    return state
+
+
+def body_of(chain: Chain, view: View, variable: int) -> int:
+    """The body of a variable; clocks and works belong to the body that is driven."""
+    if variable >= view.dimension:
+        return chain.drives.acting[(variable - view.dimension) % len(chain.drives)].body
+    assert view.body_of is not None
+    return view.body_of(variable)
