@@ -10,10 +10,11 @@ from pydantic import Field
 from ...systems.base import State, System
 from ...systems.chain.chain import Chain, Form
 from ...systems.chain.ends import end_from
-from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
-from ..potentials import Potentials, make_potential, texts_of
 from ...systems.sampled import TIME
-from ..tables import InTime, InTimeVector, Path, StartTable, SystemTable, Table, Text, register
+from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
+from ..positions import Path
+from ..potentials import Potentials, make_potential, texts_of
+from ..tables import InTime, InTimeVector, StartTable, SystemTable, Table, Text, register
 
 
 class FreeTable(Table):
