@@ -294,3 +294,16 @@ def test_a_driven_chain_is_made_again_from_its_description():
 
     chain = everything()[0]
     assert system_from(chain.describe()).describe() == chain.describe()
+
+
+def test_a_chain_is_pulled_in_a_bath():
+    """Without friction and heat the bath is a Strang splitting, bit by bit; with friction alone it takes energy, and the work is still told."""
+    chain, start = everything(loads=(), left=ct.Clamped())
+    quiet = uncompiled.simulate(chain, start, ct.Langevin(temperature=0.0, friction=0.0, seed=1), dt=0.025, steps=20)
+    plain = uncompiled.simulate(chain, start, Plain(2), dt=0.025, steps=20)
+    assert quiet.final.position.tobytes() == plain.final.position.tobytes()
+    assert quiet.data.work.values.tobytes() == plain.data.work.values.tobytes()
+    rub = ct.Friction(translation=0.5, rotation=0.2)
+    damped = uncompiled.simulate(chain, start, ct.Langevin(temperature=0.0, friction=rub, seed=1), dt=0.025, steps=20)
+    lost = np.diff(damped.data.energy.values)
+    assert lost[-1] < 0.0 and damped.data.energy.values[-1] < plain.data.energy.values[-1] - 1e-3

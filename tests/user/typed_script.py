@@ -27,7 +27,12 @@ def systems() -> list[ct.Run]:
     print(ct.Elastic.read("links.csv", coordinates="cayley", angle_unit=1.0).links)
     text = ct.LinkPotential("k*(1 - Q33)", parameters={"k": 1.0})
     chain = ct.Chain([tetrahedron] * 4, ct.LennardJones(5.0, 1.0) + text, left=ct.Clamped(), right=ct.Force((3, 0, 0)))
-    ends = (ct.Displaced(position=(1.0, 0.0, 0.0)), ct.Free(), ct.Moved(position=("1 + t", 0, 0)), ct.Torque((1, "t", 0)))
+    ends = (
+        ct.Displaced(position=(1.0, 0.0, 0.0)),
+        ct.Free(),
+        ct.Moved(position=("1 + t", 0, 0)),
+        ct.Torque((1, "t", 0)),
+    )
     pulled = ct.Chain([tetrahedron] * 4, ct.LennardJones(5.0, 1.0), loads=[(-1, ct.Tweezers(9.0, ("6.3 + t", 0, 0)))])
     print(pulled.drives.names)
     print(pairs, others, bend, ct.GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0), ends, chain.suggest_dt(ct.Splitting(4)))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import FunctionType, SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ...kernels.marks import Filling, Numbers, Slot, Written, bind
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
-from ..sampled import SPLINES, TIME, InTime, Sampled, depends_on_time, spline_arrays
+from ..sampled import SPLINES, TIME, InTime, Sampled, components, depends_on_time, spline_arrays
 from . import drive_kernels as kernels
 from . import forces as chain_forces
 from . import hessian as chain_hessian
@@ -140,15 +141,15 @@ class Drives:
 
     def at(self, times: Array) -> Array:
         """(times, drives, Now.WIDTH): components and derivatives, outside of kernels."""
-        from types import SimpleNamespace
-
-        namespace: dict[str, Any] = {"math": math, **dict(SPLINES)}
+        namespace: dict[str, object] = {"math": math, **dict(SPLINES)}
         exec(self.values.text, namespace)
+        values = namespace["drive_values"]
+        assert isinstance(values, FunctionType)
         par, out = SimpleNamespace(**self.arrays), np.zeros((len(times), len(self), Now.WIDTH))
         for row, t in zip(out, np.asarray(times, dtype=float).tolist(), strict=True):
             for which in range(len(self)):
                 try:
-                    namespace["drive_values"](t, which, par, row[which])
+                    values(t, which, par, row[which])
                 except (ArithmeticError, ValueError):
                     row[which] = np.nan
         return out
@@ -157,14 +158,14 @@ class Drives:
 def _acting(name: str, body: int, source: End) -> Acting | None:
     """The drive of an end or a load, if it is one."""
     if isinstance(source, Force) and not source.constant:
-        return Acting(name, FORCE, body, source, tuple(source.force))  # type: ignore[arg-type]
+        return Acting(name, FORCE, body, source, components(source.force, 3, name))
     if isinstance(source, Tweezers):
-        return Acting(name, TWEEZERS, body, source, tuple(source.anchor))  # type: ignore[arg-type]
+        return Acting(name, TWEEZERS, body, source, components(source.anchor, 3, name))
     if isinstance(source, Torque):
-        return Acting(name, TORQUE, body, source, tuple(source.torque))  # type: ignore[arg-type]
+        return Acting(name, TORQUE, body, source, components(source.torque, 3, name))
     if isinstance(source, Moved):
         parts = (*(source.position or (0.0,) * 3), *(source.orientation or (1.0, 0.0, 0.0, 0.0)))
-        return Acting(name, MOVED, body, source, parts)  # type: ignore[arg-type]
+        return Acting(name, MOVED, body, source, components(parts, 7, name))
     return None
 
 
@@ -216,7 +217,7 @@ def driven_view(chain: Chain, view: View | None) -> View | None:
     )  # fmt: skip
 
 
-def force_fills(drives: Drives, below: Any) -> dict[Slot, Filling]:
+def force_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
     """The forces of the chain with those of its drives."""
     return {
         kernels.drive_values: drives.values,
@@ -226,7 +227,7 @@ def force_fills(drives: Drives, below: Any) -> dict[Slot, Filling]:
     }
 
 
-def _split_fills(below: Any) -> dict[Slot, Filling]:
+def _split_fills(below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
     matrices = chain_motion.orientation_width in below
     return {
         kernels.set_orientation: orient_matrix if matrices else orient_quaternion,
@@ -236,7 +237,7 @@ def _split_fills(below: Any) -> dict[Slot, Filling]:
     }
 
 
-def _field_fills(drives: Drives, below: Any) -> dict[Slot, Filling]:
+def _field_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
     moved = any(acting.sort == MOVED for acting in drives.acting)
     return {
         kernels.set_orientation: orient_quaternion,

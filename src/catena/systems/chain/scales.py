@@ -122,6 +122,7 @@ def scales_of(chain: Chain, length: float | None, mass: float | None, time: floa
         form=chain.form,
         J0=chain.J0 / (M * L * L),
         closed=chain.closed,
+        loads=(),
         **ends,
     )
     return Scales(L, M, tau, plain)
