@@ -194,8 +194,8 @@ REFUSED = {
         "the local name math hides what sqrt becomes",
     ),
     "a slot that nothing fills": (
-        "from catena.kernels.marks import slot\n@slot  # HERE\ndef open_slot(x):\n    pass\ndef kernel(x, par):\n    return open_slot(x)",
-        "the slot is not filled",
+        "from catena.kernels.marks import slot\n@slot\ndef open_slot(x):\n    '''What turns.'''\ndef kernel(x, par):\n    return open_slot(x)  # HERE",
+        "calls the slot open_slot, which nothing fills: What turns.",
     ),
 }  # fmt: skip
 

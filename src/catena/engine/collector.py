@@ -37,6 +37,7 @@ REFUSED = {
     ast.NamedExpr: "a walrus",
 }  # fmt: skip
 OF_MATH = re.compile(r"\bmath\.(\w+)\b")
+FILL = "fill it in the view of the system, or bind it in the stepper of the method"
 
 Fills = dict[Slot, Filling]
 Key = tuple[Filling, frozenset[tuple[object, ...]]]  # a kernel, and what its slots are filled with
@@ -98,8 +99,8 @@ class _Collector:
             return self._enter_written(kernel, fills)
         mark = getattr(kernel, "__mark__", None)
         if mark == "slot" and callable(kernel):
-            if kernel not in fills:
-                raise _refusal(kernel, "the slot is not filled; give the view that holds it, or bind it to a kernel")
+            if _is_open(kernel, fills):  # the entry itself; a caller would have been named
+                raise _refusal(kernel, f"nothing fills this slot: {_purpose(kernel)}", do=FILL)
             _check_contract(kernel, fills[kernel])
             outside = {k: v for k, v in fills.items() if k is not kernel}  # a filling never sees itself
             return self.name_of(fills[kernel], outside)
@@ -179,6 +180,10 @@ class _Collector:
         if isinstance(value, types.FunctionType):
             if value.__module__.split(".")[0] in FOREIGN:
                 raise _refusal(function, f"{dotted} comes from {value.__module__}; use kernels and math only", node)
+            if _is_open(value, fills):
+                raise _refusal(
+                    function, f"calls the slot {dotted}, which nothing fills: {_purpose(value)}", node, do=FILL
+                )
             return self.name_of(value, fills)
         hint = {
             "ndarray": "pass arrays through par or tab, or make it a tuple",
@@ -293,14 +298,24 @@ class _Rewrite(ast.NodeTransformer):
         return expression
 
 
-def _refusal(function: object, wrong: str, node: ast.AST | None = None) -> InputError:
+def _is_open(kernel: Kernel, fills: Fills) -> bool:
+    """Whether it is a slot that nothing fills."""
+    return getattr(kernel, "__mark__", None) == "slot" and kernel not in fills
+
+
+def _purpose(slot: object) -> str:
+    """What a slot is for: the first line of its docstring."""
+    return (inspect.getdoc(slot) or "it has no docstring").partition("\n")[0]
+
+
+def _refusal(function: object, wrong: str, node: ast.AST | None = None, *, do: str = "") -> InputError:
     plain = getattr(function, "py_func", getattr(function, "func", function))  # of numba, of functools.partial
     code = getattr(plain, "__code__", None)
     if code is None:
-        return InputError(f"kernel {function!r}: {wrong}")
+        return InputError(f"kernel {function!r}: {wrong}", do=do)
     line = code.co_firstlineno + (getattr(node, "lineno", 1) - 1)
     name = f"{plain.__module__}.{code.co_qualname}"
-    return InputError(f"kernel {name}: {wrong}", where=f"{code.co_filename}:{line}")
+    return InputError(f"kernel {name}: {wrong}", where=f"{code.co_filename}:{line}", do=do)
 
 
 def stem_of(kernel: Callable[..., object]) -> str:

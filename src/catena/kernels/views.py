@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .marks import Filling, Numbers, Slot, choice, size, slot
+from .marks import Filling, Numbers, Slot, Written, choice, size, slot
 
 if TYPE_CHECKING:
     pass
@@ -177,6 +177,8 @@ class View:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
+        if field in self.fills and field_end not in self.fills:
+            object.__setattr__(self, "fills", {**_one_field(self.dimension), **self.fills})
 
     def pack_members(
         self, state: Callable[..., Any], fields: Mapping[str, NDArray[np.float64]], times: NDArray[np.float64]
@@ -197,6 +199,14 @@ class View:
         return kept if self.fold is None or kept.shape == (self.dimension,) else self.fold.unfold(kept)
 
 
+def _one_field(dimension: int) -> dict[Slot, Filling]:
+    """What `field_count` and `field_end` are for a system that says nothing of them: all variables are of one magnitude."""
+    return {
+        field_count: 1,
+        field_end: Written("field_end", f"def field_end(b, par):\n    return {dimension}", __name__),
+    }
+
+
 # Sizes -----------------------------------------------------------------------------------------
 
 
@@ -208,7 +218,7 @@ def dimension(z):
 
 @size
 def field_count(par):
-    """Number of fields in z whose magnitudes differ (q and p; positions, quaternions, ...)."""
+    """Number of fields in z whose magnitudes differ (q and p; positions, quaternions, ...): one, unless the view says more."""
     return par.field_ends.shape[0]
 
 

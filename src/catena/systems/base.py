@@ -82,6 +82,11 @@ class System:
         frozenset()
     )  # arrays of par whose last row kernels call number -1: the ground
 
+    @classmethod
+    def examples(cls) -> tuple[tuple[System, State, float], ...]:
+        """Systems, each with a start and a dt of its motion, that stand for the kind in tests; nothing vanishes by symmetry in them."""
+        return ()
+
     @property
     def title(self) -> str:
         """Names the system in messages; free of parameter values."""
@@ -205,7 +210,9 @@ class System:
 
     def phase_space(self, start: State) -> PhaseSpace:
         """Pairs of conjugate fields near a state of `begun(start)`, what of them may vary, and its constraints."""
-        raise NotImplementedError
+        raise CapabilityError(
+            f"{self.title} does not say which of its fields are conjugate", do="give the system a phase_space()"
+        )
 
     def angular_speed(self, state: State) -> float | None:
         """|omega| of the fastest body, for messages; None if no body turns."""
