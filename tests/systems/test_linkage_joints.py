@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import tomllib
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
+from catena.systems.linkage.joints import JOINTS, from_description
 from linked import ANGULAR, KINDS, SPRING, difference, independent_motion, two_bodies
 from uncompiled import simulate
 
@@ -212,3 +214,15 @@ def test_every_joint_is_held_over_ten_thousand_steps(kind) -> None:
     assert worst(run, "vertical_momentum") < 1e-10
     assert worst(run, "joint_position_residual") < 1e-12
     assert worst(run, "joint_velocity_residual") < 1e-11
+
+
+@pytest.mark.parametrize("kind", list(JOINTS), ids=lambda kind: kind.__name__)
+def test_a_joint_made_from_its_description_is_the_same_to_the_last_bit(kind: Any) -> None:
+    """A resumed run has the axes and images of the run that was stored: dividing by the length twice gives other digits in one of three."""
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        given = {"axis": random.normal(size=3)} if kind.has_axis else {}
+        if hasattr(kind, "image"):
+            given["image"] = rotations.normalise(random.normal(size=4))
+        joint = kind(-1, 0, **given)
+        assert from_description(json.loads(json.dumps(joint.describe())), JOINTS) == joint

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     pass
 
 GROUND = -1
+UNIT_ROUNDING = 4 * float(np.finfo(float).eps)  # what is off by less has been divided by its length before
 POINT, DOT, PLANE, SCREW = 0, 1, 2, 3  # kinds of rows
 AXIS, SECOND, THIRD = 0, 1, 2  # directions of the triad of a joint
 Row = tuple[int, int, int]
@@ -130,7 +131,7 @@ class Turned(Joint):
         q = finite_numbers(self.image, (4,), where=where, do="give a unit quaternion, scalar first")
         if not abs(np.linalg.norm(q) - 1.0) <= UNIT_TOLERANCE:
             raise InputError(f"image has length {np.linalg.norm(q):.9g}", where=where, do="give a unit quaternion")
-        object.__setattr__(self, "image", tuple(rotations.normalise(q).tolist()))
+        object.__setattr__(self, "image", tuple((q if _is_unit(q) else rotations.normalise(q)).tolist()))
 
 
 @JOINTS.register
@@ -163,7 +164,10 @@ class AboutAxis(Turned):
             raise InputError(
                 f"the axis of the joint of body {self.child} is zero", where=where, do="give a direction in the parent"
             )
-        object.__setattr__(self, "axis", tuple((axis / length).tolist()))
+        if not _is_unit(axis):
+            axis = axis / length
+            axis = axis / np.linalg.norm(axis)  # the first quotient may be off by two roundings
+        object.__setattr__(self, "axis", tuple(axis.tolist()))
 
     @property
     def triad(self) -> Array:
@@ -261,6 +265,11 @@ def from_description(given: Mapping[str, Any], registry: Registry[Any]) -> Any:
         if f.name not in arguments and f.default is MISSING and f.default_factory is MISSING:
             raise InputError(f"a {what} needs {f.name}", where=f"{what}.{f.name}", do="add it")
     return found(**arguments)
+
+
+def _is_unit(vector: Array) -> bool:
+    """Whether it is of length one up to rounding. It stays as it is then, so that a joint made from its description is the same to the last bit."""
+    return abs(float(np.linalg.norm(vector)) - 1.0) <= UNIT_ROUNDING
 
 
 def _plain(value: Json) -> Json:

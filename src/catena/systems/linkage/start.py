@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import InputError
-from ...expressions import parse
-from ...expressions.values import first_undefined
 from ...geometry import rotations
 from ...log import say
 from ..base import Array, State
-from .joint_forces import SitePair, Torsion
+from .joint_forces import OfDistance, OnAngle
 from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
 
 if TYPE_CHECKING:
@@ -44,7 +42,9 @@ def begun(linkage: Linkage, start: State) -> Linkage:
     """The linkage with the image of every joint where it is at a start: its angles count from there, wherever it is later."""
     images = images_of(linkage, start.orientation)
     joints = [
-        replace(joint, image=tuple(image.tolist())) if isinstance(joint, Turned) else joint
+        replace(joint, image=tuple(rotations.normalise(image).tolist()))
+        if isinstance(joint, Turned) and joint.image is None
+        else joint
         for joint, image in zip(linkage.joints, images, strict=True)
     ]
     return type(linkage)(linkage.bodies, joints, linkage.forces, linkage.gravity, linkage.form)
@@ -369,10 +369,9 @@ def undefined_force(linkage: Linkage, state: State) -> str:
     """The first force whose energy is not defined in a state, and why."""
     for k, force in enumerate(linkage.forces):
         reason = ""
-        if isinstance(force, Torsion):
-            values = {"theta": float(linkage.angles(state)[force.joint]), **force.parameters}
-            reason = first_undefined(parse(force.potential, list(values)), values)
-        elif isinstance(force, SitePair):
+        if isinstance(force, OnAngle):
+            reason = force.undefined_at(float(linkage.angles(state)[force.joint]))
+        elif isinstance(force, OfDistance):
             distance = _distance(force, state)
             reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
         if reason:
@@ -380,7 +379,7 @@ def undefined_force(linkage: Linkage, state: State) -> str:
     return "start"
 
 
-def _distance(force: SitePair, state: State) -> float:
+def _distance(force: OfDistance, state: State) -> float:
     """How far the points of a force are apart."""
     ends = []
     for body, point in zip((force.i, force.j), map(np.array, force.at), strict=True):
