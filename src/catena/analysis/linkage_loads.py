@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
-from ..systems.linkage.joint_forces import BetweenPoints, Damper, JointForce, Load, SitePair, Spring, Torsion
+from ..systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, Spring
 from ..systems.linkage.joint_form.motion import Link
 from ..systems.linkage.joint_form.motion import Node as NodeRow
 from ..systems.linkage.joint_form.nodes import BALL
@@ -26,18 +26,12 @@ Array = NDArray[np.float64]
 
 COINCIDE = 1e-12  # of the size of the linkage: points that are so near are one
 PARALLEL = 1e-12  # directions that differ by less are one
-STATIC = (Spring, SitePair, Torsion, Damper, Load)  # forces with a potential, and those that vanish at rest
 
 
 def check_forces(linkage: Linkage) -> None:
-    """Refuse forces that change with time, or of which nothing is known at rest."""
+    """Refuse loads that change with time; all other forces have a potential, or vanish at rest."""
     for number, force in enumerate(linkage.forces):
         where = f"Linkage.forces[{number}]"
-        if not isinstance(force, STATIC):
-            raise CapabilityError(
-                f"{type(force).__name__} has no potential that statics knows of", where=where,
-                do="leave it out, or put a Spring, a Torsion or a constant Load in its place",
-            )  # fmt: skip
         if isinstance(force, Load) and any(isinstance(part, str) for part in (*force.force, *force.torque)):
             raise CapabilityError(
                 "a load that is given as text in t changes with time: there is no equilibrium to look for", where=where,
@@ -48,7 +42,7 @@ def check_forces(linkage: Linkage) -> None:
 def without_direction(linkage: Linkage, position: Array, orientation: Array, extent: float) -> int | None:
     """The first force between two points that coincide, although it does not vanish there: its energy has a kink, and no slope."""
     for number, force in enumerate(linkage.forces):
-        if isinstance(force, SitePair) or (isinstance(force, Spring) and force.length > 0.0 and force.k > 0.0):
+        if isinstance(force, OfDistance) or (isinstance(force, Spring) and force.length > 0.0 and force.k > 0.0):
             first, second = (
                 turned(orientation, body, point) + (0.0 if body == GROUND else position[body])
                 for body, point in zip((force.i, force.j), force.at, strict=True)

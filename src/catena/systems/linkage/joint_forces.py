@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, write_lines
-from ...kernels.marks import Written
+from ...expressions.values import first_undefined
+from ...kernels.marks import Kernel, Written
 from ...registry import Registry
 from ...text.plain import Json
 from ..base import Array
@@ -21,10 +24,11 @@ from ..many_bodies import vector
 from ..numbers import Vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pair_table import pair_potential_from
-from ..potentials.pairwise import Pairwise, checked
+from ..potentials.pairwise import Pairwise, checked, interpreted
 from .joints import GROUND, from_description
 
 ORIGIN = (0.0, 0.0, 0.0)
+AngleQuantity = Literal["torsion_energy", "torsion_slope", "torsion_curvature"]
 
 
 class OnBodies:
@@ -86,9 +90,18 @@ class Damper(BetweenPoints):
         object.__setattr__(self, "c", checked(self.c, "Damper.c", least=0.0))
 
 
+class OfDistance(BetweenPoints):
+    """Base of the forces with a potential of the distance between two points: a new one says which, as `pair`."""
+
+    @property
+    def pair(self) -> Pairwise:
+        """The potential."""
+        raise NotImplementedError
+
+
 @FORCES.register
 @dataclass(frozen=True)
-class SitePair(BetweenPoints):
+class SitePair(OfDistance):
     """A pair potential V(r) between two points: `LennardJones`, `PairPotential("text in r")`, ..."""
 
     potential: Pairwise | Mapping[str, object] | None = None
@@ -105,48 +118,91 @@ class SitePair(BetweenPoints):
 
     @property
     def pair(self) -> Pairwise:
-        """The potential, however it was given."""
+        """However it was given."""
         assert isinstance(self.potential, Pairwise)
         return self.potential
 
 
+@dataclass(frozen=True)
+class OnAngle(OnBodies):
+    """Base of the forces on the angle of a joint: a potential V(theta), and damping in proportion to the rate.
+
+    A new one gives `constants` and the kernels that read them; parameters change constants, never kernels.
+
+    Parameters
+    ----------
+    joint : number of a joint with an angle: Revolute, Cylindrical, Planar or Screw
+    """
+
+    joint: int
+
+    def __post_init__(self) -> None:
+        number = self.joint
+        if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < 0:
+            where = f"{type(self).__name__}.joint"
+            raise InputError(f"joint = {number!r}", where=where, do="give the number of a joint")
+
+    @property
+    def damping(self) -> float:
+        """Torque per angular velocity."""
+        return 0.0
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """What the kernels read from par.torsion."""
+        raise NotImplementedError
+
+    def kernel(self, quantity: AngleQuantity) -> Kernel:
+        """Kernel (theta, at, par): V, dV/dtheta or its second derivative; its constants stand in par.torsion from `at` on."""
+        raise NotImplementedError
+
+    def value(self, quantity: AngleQuantity, theta: float) -> float:
+        """V or a derivative at an angle; nan where it is not defined."""
+        try:
+            return float(interpreted(self.kernel(quantity))(theta, 0, SimpleNamespace(torsion=self.constants)))
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return math.nan
+
+    def undefined_at(self, theta: float) -> str:
+        """Why V has no value at an angle; empty if it has one."""
+        return "" if math.isfinite(self.value("torsion_energy", theta)) else f"no finite energy at angle {theta:g}"
+
+
 @FORCES.register
 @dataclass(frozen=True)
-class Torsion(OnBodies):
+class Torsion(OnAngle):
     """A potential V(theta) of the angle of a joint, counted from where the joint's `image` puts zero (the start).
 
     Full turns count: V need not be periodic. `damping` adds the torque -damping * dtheta/dt.
 
     Parameters
     ----------
-    joint : number of a joint with an angle: Revolute, Cylindrical, Planar or Screw
+    joint : number of a joint with an angle
     potential : text in theta and the parameters, for example "k*(1 - cos(3*theta))"
     parameters : name -> value
     damping : torque per angular velocity
     """
 
-    joint: int
     potential: str = "0"
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     damping: float = 0.0
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.joint, (bool, np.timedelta64))
-            or not isinstance(self.joint, int | np.integer)
-            or self.joint < 0
-        ):
-            raise InputError(f"joint = {self.joint!r}", where="Torsion.joint", do="give the number of a joint")
+        super().__post_init__()
         parameters = checked_parameters(self.parameters, ("theta",), "Torsion")
         parse(self.potential, ["theta", *parameters], what="torsion")
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "damping", checked(self.damping, "Torsion.damping", least=0.0))
 
-    def kernel(self, quantity: str) -> Written:
-        """torsion_energy(theta, at, par) -> V, torsion_slope -> dV/dtheta, torsion_curvature -> its second derivative.
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return tuple(self.parameters.values())
 
-        Parameters stand in par.torsion from `at` on.
-        """
+    def undefined_at(self, theta: float) -> str:
+        values = {"theta": theta, **self.parameters}
+        return first_undefined(parse(self.potential, list(values)), values)
+
+    def kernel(self, quantity: AngleQuantity) -> Written:
         return Written(f"derived_{quantity}", self._texts[quantity], __name__)
 
     @cached_property
@@ -208,13 +264,18 @@ class Load(OnBodies):
         return tuple(c if isinstance(c, str) else repr(c) for c in (*self.force, *self.torque))
 
 
-JointForce = Spring | Damper | SitePair | Torsion | Load
+JointForce = Spring | Damper | OfDistance | OnAngle | Load  # what kernels know how to treat
 
 
 def force_from(given: object) -> JointForce:
     """The force itself, or the one that `describe_force` (or a case) wrote down."""
-    if isinstance(given, Spring | Damper | SitePair | Torsion | Load):
+    if isinstance(given, JointForce):
         return given
+    if isinstance(given, OnBodies):
+        raise InputError(
+            f"{given!r} says nothing of what it does", where="Linkage.forces",
+            do="derive the class from OnAngle or OfDistance, which ask for a potential, or from Spring, Damper or Load",
+        )  # fmt: skip
     if not isinstance(given, Mapping):
         raise InputError(f"{given!r} is no force", where="Linkage.forces", do="give Spring(...), Load(...), ...")
     return from_description(given, FORCES)

@@ -27,7 +27,7 @@ from ..orientations import orientations
 from ..phase_space import PhaseSpace
 from ..scene import Scene
 from . import start as starts
-from .joint_forces import JointForce, Load, OnBodies, Torsion, describe_force, force_from
+from .joint_forces import JointForce, Load, OnAngle, OnBodies, describe_force, force_from
 from .joints import Joint, joint_from
 from .layout import Scratch
 from .tree import Tree, tree_of
@@ -113,7 +113,7 @@ class Linkage(System):
     def _check_forces(self) -> None:
         for number, force in enumerate(self.forces):
             where = f"Linkage.forces[{number}]"
-            if isinstance(force, Torsion):
+            if isinstance(force, OnAngle):
                 if force.joint >= len(self.joints):
                     raise InputError(
                         f"there is no joint {force.joint}; there are {len(self.joints)}", where=f"{where}.joint",

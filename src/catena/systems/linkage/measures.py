@@ -14,7 +14,7 @@ from .director_form.blocks import torsion_energy, values_of
 from .director_form.forces import between_points, point_energy
 from .director_form.rows import pair_at
 from .director_form.steps import axes, set_node, time_place
-from .joint_forces import Damper, Load, Torsion
+from .joint_forces import Damper, Load, OnAngle
 from .joints import GROUND, Spherical
 from .layout import Joint, Link, Node, Pair, Scratch, Space, Values
 
@@ -52,7 +52,7 @@ def invariants_of(linkage: Linkage) -> tuple[Invariant, ...]:
 def does_work(linkage: Linkage) -> bool:
     """Whether anything acts that has no potential."""
     return any(
-        isinstance(force, Damper | Load) or (isinstance(force, Torsion) and force.damping > 0.0)
+        isinstance(force, Damper | Load) or (isinstance(force, OnAngle) and force.damping > 0.0)
         for force in linkage.forces
     )
 
@@ -67,7 +67,7 @@ def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
     for force in linkage.forces:
         if isinstance(force, Load):
             return 0, np.zeros(3), up
-        if not isinstance(force, Torsion) and GROUND in (force.i, force.j):
+        if not isinstance(force, OnAngle) and GROUND in (force.i, force.j):
             held.append((force.at[0 if force.i == GROUND else 1], True))
     if not held:
         return (2 if strength == 0.0 else 1), np.zeros(3), up

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from ...kernels.marks import Written
 from ..base import Array, State
 from ..potentials.pairwise import interpreted
 from . import start as starts
-from .joint_forces import BetweenPoints, Damper, Load, SitePair, Spring, Torsion
+from .joint_forces import BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
 from .joints import DOT, GROUND, POINT, SCREW
 
 if TYPE_CHECKING:
@@ -135,11 +134,10 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
             for number, arm, sign in ((force.i, ends[0], -1.0), (force.j, ends[1], 1.0)):
                 made[number, 0] += sign * pull
                 made[number, 1] += sign * np.cross(arm, pull)
-        elif isinstance(force, Torsion):
+        elif isinstance(force, OnAngle):
             joint = linkage.joints[force.joint]
             axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
-            par = SimpleNamespace(torsion=tuple(force.parameters.values()))
-            slope = interpreted(force.kernel("torsion_slope"))(float(angles[force.joint]), 0, par)
+            slope = force.value("torsion_slope", float(angles[force.joint]))
             rate = float(axis @ (moving[joint.child, 1] - moving[joint.parent, 1]))
             made[joint.child, 1] -= (slope + force.damping * rate) * axis
             made[joint.parent, 1] += (slope + force.damping * rate) * axis
@@ -158,7 +156,7 @@ def _along(force: BetweenPoints, length: float, rate: float) -> float:
         return -force.k * (length - force.length)
     if isinstance(force, Damper):
         return -force.c * rate
-    assert isinstance(force, SitePair)
+    assert isinstance(force, OfDistance)
     return float(force.pair.force(length))
 
 

@@ -36,7 +36,7 @@ from .director_form import recursion_tables as tables
 from .director_form import solver as linkage_solver
 from .director_form import steps as linkage_steps
 from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
-from .joint_forces import BetweenPoints, Damper, Load, SitePair, Spring, Torsion
+from .joint_forces import AngleQuantity, BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
 from .joints import DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
 from .tree import Tree
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Arrays = dict[str, Numbers]
 Scratch = Callable[[], Arrays]
 
-KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, SitePair: linkage_forces.SITE_PAIR}
+KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, OfDistance: linkage_forces.SITE_PAIR}
 
 MOMENTUM = (linkage_measures.no_momentum, linkage_measures.vertical_momentum, linkage_measures.total_momentum)
 
@@ -126,7 +126,7 @@ def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> d
 def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Filling]:
     """A conserving step in the joints' increments."""
     angles = _has_angle(linkage)
-    acting = any(not isinstance(force, Torsion) for force in linkage.forces)
+    acting = any(not isinstance(force, OnAngle) for force in linkage.forces)
     return forces | {
         views.begin_increment: linkage_recursion.begin,
         views.guess_increment: linkage_recursion.guess,
@@ -184,7 +184,7 @@ def _has_angle(linkage: Linkage) -> bool:
 
 
 def _has_dampers(linkage: Linkage) -> bool:
-    return any(isinstance(f, Damper) or (isinstance(f, Torsion) and f.damping > 0.0) for f in linkage.forces)
+    return any(isinstance(f, Damper) or (isinstance(f, OnAngle) and f.damping > 0.0) for f in linkage.forces)
 
 
 def unknown_count(linkage: Linkage, *, both: bool) -> int:
@@ -303,8 +303,8 @@ def _arm(linkage: Linkage) -> float:
     return max((float(np.linalg.norm(point)) for point in points), default=0.0)
 
 
-def _torsions_of(linkage: Linkage) -> list[Torsion]:
-    return [force for force in linkage.forces if isinstance(force, Torsion)]
+def _torsions_of(linkage: Linkage) -> list[OnAngle]:
+    return [force for force in linkage.forces if isinstance(force, OnAngle)]
 
 
 def _force_arrays(
@@ -316,7 +316,7 @@ def _force_arrays(
         np.zeros((len(forces), at.Force.WIDTH)),
         np.full((len(forces), at.ForceSort.WIDTH), -1, dtype=np.int64),
     )
-    potentials = [force.pair for force in forces if isinstance(force, SitePair)]
+    potentials = [force.pair for force in forces if isinstance(force, OfDistance)]
     pairs = iter(range(len(potentials)))
     for f, force in enumerate(forces):
         values[f, : at.Force.STIFFNESS] = *inside(force.i, force.at[0]), *inside(force.j, force.at[1])
@@ -344,7 +344,7 @@ def _force_arrays(
         "load": load,
         "load_next": load_next,
         "pair": np.array(PairSet(potentials).values, dtype=float),
-        "torsion": np.array([v for t in _torsions_of(linkage) for v in t.parameters.values()] or [0.0], dtype=float),
+        "torsion": np.array([v for t in _torsions_of(linkage) for v in t.constants] or [0.0], dtype=float),
     }
 
 
@@ -370,16 +370,16 @@ def _scratch(linkage: Linkage, rows: int) -> Arrays:
 
 
 def _pairs(linkage: Linkage) -> PairSet:
-    return PairSet([force.pair for force in linkage.forces if isinstance(force, SitePair)])
+    return PairSet([force.pair for force in linkage.forces if isinstance(force, OfDistance)])
 
 
-def _torsions(linkage: Linkage, quantity: str) -> Written:
+def _torsions(linkage: Linkage, quantity: AngleQuantity) -> Written:
     """torsion_energy, torsion_slope or torsion_curvature: one function for all torsions, told by a number which of them acts."""
     lines, uses, at = [f"def {quantity}(theta, which, par):"], [], 0
-    for number, torsion in enumerate(force for force in linkage.forces if isinstance(force, Torsion)):
+    for number, torsion in enumerate(_torsions_of(linkage)):
         uses.append((f"part{number}", torsion.kernel(quantity)))
         lines += [f"    if which == {number}:", f"        return part{number}(theta, {at}, par)"]
-        at += len(torsion.parameters)
+        at += len(torsion.constants)
     return Written(quantity, "\n".join([*lines, "    return 0.0"]), __name__, tuple(uses))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..joint_forces import Load, Torsion
+from ..joint_forces import Load, OnAngle
 from ..joints import Screw
 from ..measures import does_work
 from . import motion as motion
@@ -121,7 +121,7 @@ def _loops(linkage: Linkage, nodes: tuple[Node | None, ...]) -> tuple[tuple[int,
 
 def _closing(linkage: Linkage, rates: int) -> list[Place]:
     """What joints that close loops need: their images, the angle where something depends on it, the chart."""
-    twisted = {force.joint for force in linkage.forces if isinstance(force, Torsion)}
+    twisted = {force.joint for force in linkage.forces if isinstance(force, OnAngle)}
     screws = {k for k in linkage.tree.loops if isinstance(linkage.joints[k], Screw)}
     found: list[Place] = [("image", k, 4) for k in linkage.tree.loops]
     found += [("angle", k, 1) for k in linkage.tree.loops if k in twisted | screws]
