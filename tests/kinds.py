@@ -6,12 +6,12 @@ Nothing vanishes by symmetry in them, unless the kind is one of symmetry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import catena as ct
 from catena.running.plan import Problem
-from catena.systems.base import State, System
+from catena.systems.base import SYSTEMS, State, System
 
 TURNED = (0.7, 0.5, -0.1, 0.5)  # a unit quaternion
 
@@ -114,6 +114,11 @@ KINDS: dict[str, Callable[[], Problem]] = {
     "loaded scaling body": lambda: _scaling("none", loaded=True),
     "scaling body of fixed size": lambda: _scaling("equality"),
     "scaling body with impacts": lambda: _scaling("unilateral"),
+}
+KINDS |= {  # those that bring their own
+    f"{kind.__name__} {number}": partial(_problem, f"{kind.__name__} {number}", *example)
+    for kind in SYSTEMS
+    for number, example in enumerate(kind.examples())
 }
 
 

@@ -47,11 +47,11 @@ class Registry(Generic[Kind]):
     def register(self, kind: Decorated) -> Decorated:
         """Make a class known under its name."""
         name = kind.__name__
-        if not self._is_own(kind):
+        if not self.is_own(kind):
             self._load_own()
         taken: Any = self._kinds.get(name)
         if taken is not None and (taken.__module__, taken.__qualname__) != (kind.__module__, kind.__qualname__):
-            whose = "catena" if self._is_own(taken) else f"the package {taken.__module__.partition('.')[0]}"
+            whose = "catena" if self.is_own(taken) else f"the package {taken.__module__.partition('.')[0]}"
             raise InputError(
                 f"{name} is a {self.what} of {whose}", where=f"{kind.__module__}.{kind.__qualname__}",
                 do="give the class another name",
@@ -85,14 +85,15 @@ class Registry(Generic[Kind]):
 
     def of_others(self) -> list[Kind]:
         """Those that are not part of catena."""
-        return [kind for kind in self if not self._is_own(kind)]
+        return [kind for kind in self if not self.is_own(kind)]
 
     def _place(self, kind: type[Any]) -> tuple[bool, str, str]:
         """By module, whatever room it is in; kinds of one module, and those of others, as they were registered."""
         module = kind.__module__
-        return (False, module.rpartition(".")[2], module) if self._is_own(kind) else (True, "", "")
+        return (False, module.rpartition(".")[2], module) if self.is_own(kind) else (True, "", "")
 
-    def _is_own(self, kind: type[Any]) -> bool:
+    def is_own(self, kind: type[Any]) -> bool:
+        """Whether it is part of catena."""
         return kind.__module__.startswith(f"{__package__}.")
 
     def _load(self) -> None:

@@ -33,6 +33,7 @@ from typing import (
 )
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -40,6 +41,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PydanticSchemaGenerationError,
     Tag,
     TypeAdapter,
     create_model,
@@ -61,6 +63,8 @@ from .positions import Path
 if TYPE_CHECKING:
     pass
 
+ARRAY_LIKE = set(get_args(ArrayLike))
+Nested: TypeAlias = float | list[float] | list[list[float]] | list[list[list[float]]]  # what it is in a case
 DRAWN = ("temperature", "seed")  # keys of a start that say how momenta are drawn
 TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or something else
 MOST_POINTS = 1_000_000  # of an axis
@@ -206,19 +210,20 @@ def system_tables() -> dict[str, type[SystemTable]]:
 
     for module in iter_modules(kinds.__path__):
         import_module(f"{kinds.__name__}.{module.name}")
-    for system in SYSTEMS.of_others():
-        _systems.setdefault(system.kind, plain_system_table(system))
+    for system in SYSTEMS:
+        if system.kind not in _systems:
+            _systems[system.kind] = plain_system_table(system)
     return dict(sorted(_systems.items()))
 
 
 def plain_system_table(system: type[System]) -> type[SystemTable]:
-    """The table of a system of another package: the arguments of its class, and of its `start`."""
+    """The table of a system for which none is written: the arguments of its class, and of its `start`."""
     made: Any = system
 
     class Plain(SystemTable):
         """[system]: the arguments of the class."""
 
-        start: ClassVar[type[StartTable]] = create_model("Start", __base__=StartTable, **_arguments(made.start))
+        start: ClassVar[type[StartTable]] = _model("Start", StartTable, StartTable.__doc__ or "", _plainly(made.start))
 
         def watched_names(self) -> list[str]:
             return list(self.make().names())
@@ -226,8 +231,8 @@ def plain_system_table(system: type[System]) -> type[SystemTable]:
         def make(self) -> System:
             return system(**{name: value for name, value in self.given().items() if name != "kind"})
 
-    keys: dict[str, Any] = {"kind": (Literal[system.kind], ...)} | _arguments(system.__init__)
-    return create_model(system.__name__, __base__=Plain, __doc__=_title(system), **keys)
+    kind: dict[str, Key] = {"kind": (Literal[system.kind], ...)}
+    return _model(system.__name__, Plain, _title(system), kind | _plainly(system.__init__))
 
 
 def _arguments(function: Any) -> dict[str, Any]:
@@ -241,6 +246,22 @@ def _arguments(function: Any) -> dict[str, Any]:
         for parameter in inspect.signature(function).parameters.values()
         if parameter.name != "self"
     }
+
+
+def _plainly(function: Callable[..., object]) -> dict[str, Key]:
+    """`_arguments` in lists of numbers where arrays are taken; what no table can check is left to the function itself."""
+    return {
+        name: (_checkable(_without_arrays(hint)), default) for name, (hint, default) in _arguments(function).items()
+    }
+
+
+def _checkable(hint: Any) -> object:
+    """The type, or any, where pydantic has no check for it."""
+    try:
+        TypeAdapter(hint)
+    except PydanticSchemaGenerationError:
+        return Any
+    return hint
 
 
 def tables_of(registry: Registry[Any], written: Sequence[type[Table]]) -> tuple[type[Table], ...]:
@@ -277,6 +298,8 @@ def _without_arrays(hint: Any) -> Any:
     """A case has lists where Python takes arrays, too, and tables for what is described by its fields."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
+        if set(parts) >= ARRAY_LIKE:
+            parts = (*(part for part in parts if part not in ARRAY_LIKE), *get_args(Nested))
         described = [part for part in parts if _is_described(part)]
         if described:
             others = reduce(or_, (part for part in parts if part not in described))
