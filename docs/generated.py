@@ -13,11 +13,18 @@ from docutils.parsers.rst import Directive
 
 import catena as ct
 from catena.running.catalogue import HEADINGS, MethodTable, dashed
-from catena.methods.base import registered
+from catena.methods.base import METHODS
+from catena.systems.base import SYSTEMS
+from catena.systems.linkage.joint_forces import FORCES
+from catena.systems.linkage.joints import JOINTS
+from catena.systems.potentials.pairwise import POTENTIALS
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 MEMBERS = 65536  # of the ensembles that are compared
-EVERY_METHOD = "<!-- every method -->"  # where the reference lists them
+OTHERS = {  # where the reference lists what is registered and stands nowhere in it
+    "<!-- every method -->": METHODS, "<!-- every other system -->": SYSTEMS, "<!-- every other potential -->": POTENTIALS,
+    "<!-- every other joint -->": JOINTS, "<!-- every other force -->": FORCES,
+}  # fmt: skip
 TILES = "tiles, fused multiply-adds"  # how chains of equal bodies are stepped
 
 
@@ -77,11 +84,20 @@ def decision_table(problem: Mapping[str, Any], methods: MethodTable) -> tuple[li
     return headings, rows
 
 
+def with_others(page: str) -> str:
+    """The reference with all public kinds of the registries in their places."""
+    for place, registry in OTHERS.items():
+        named = set(re.findall(r"^\.\. autoclass:: catena\.(\w+)$", page, re.MULTILINE))
+        missing = sorted(name for name in registry.names() if name in ct.__all__ and name not in named)
+        found = [f".. autoclass:: catena.{name}" for name in missing]
+        page = page.replace(place, "\n".join(["```{eval-rst}", *found, "```"]) if found else "")
+    return page
+
+
 def fill_page(app: Any, docname: str, source: list[str]) -> None:
     """Lists that nobody keeps by hand: every registered method in the reference, every race at the end of the benchmarks."""
     if docname == "api":
-        known = [f".. autoclass:: catena.{kind.name}" for kind in registered() if hasattr(ct, kind.name)]
-        source[0] = source[0].replace(EVERY_METHOD, "\n".join(["```{eval-rst}", *sorted(known), "```"]))
+        source[0] = with_others(source[0])
     if docname == "benchmarks":
         races = [file.name for file in sorted(RESULTS.glob("*.md")) if file.stem != "methods"]
         shown = [f"```{{include}} ../benchmarks/results/{name}\n:heading-offset: 1\n```" for name in races]
