@@ -48,8 +48,11 @@ def {ENTRY}({", ".join(arguments)}):
 
 
 def of_member(name: str, *places: str) -> str:
-    """What a member sees of an array: the row of its kind, or the one that all share; of that these places, or all of it."""
-    return f"{name}[{', '.join([f'kinds[k] if {name}.shape[0] > 1 else 0', *places])}]"
+    """What a member sees of an array: the row of its kind, or the one that all share; of that these places, or all of it.
+
+    Without `if`: numba takes no control flow within a call of more than thirty arguments, which many systems have.
+    """
+    return f"{name}[{', '.join([f'min(kinds[k], {name}.shape[0] - 1)', *places])}]"
 
 
 def _decorator(arguments: Sequence[str], *, packed: bool) -> str:
