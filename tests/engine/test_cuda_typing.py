@@ -41,6 +41,9 @@ FINE = {"DynamicLibNotFoundError", "compiled"}
 PAIRS = {
     "tiles": "(ct.problems.helix_chain(8), ct.Splitting(2))",
     "rattle": "(ct.problems.helix_chain(8), ct.Rattle())",
+    "links": "(ct.Problem('links', *(lambda chain: (chain, chain.straight(1.0)))(ct.Chain([ct.Body.tetrahedron()] * 8, "
+    "ct.Elastic([[float(i == j) for j in range(6)] for i in range(6)], ([0, 0, 0.1], [1, 0, 0]), 'exponential', 'middle'))), "
+    "0.01), ct.Splitting(2))",
     "sine": "(ct.Hamiltonian('p**2/2 - cos(q) + exp(-q*q) + (1 + q*q)**1.3 + atan2(q, 2)'), ct.RK4())",
     "hinges": "(ct.problems.triple_pendulum(), ct.EnergyMomentum())",
 }

@@ -94,6 +94,23 @@ def test_every_potential_is_written_in_a_case_as_it_describes_itself(potential):
     assert make_potential(table, "potential") == potential
 
 
+def test_elastic_links_stand_in_a_case_as_python_takes_them():
+    """One for all, or one for each of three links, with rotations as coordinates, quaternion or matrix; a row too short has its place."""
+    rows, unit = toml(np.eye(6).tolist()), toml(np.eye(3).tolist())
+    for rotation in ("[0.0, 0.0, 0.1]", "[1.0, 0.0, 0.0, 0.05]", unit):
+        table = f'{{ kind = "Elastic", stiffness = {rows}, rest = [{rotation}, [0.0, 0.0, 1.0]], frame = "middle" }}'
+        chain = read(with_start(CHAIN.replace(toml(LJ.describe()), table), "straight = 2.1")).plan.system
+        assert chain.potentials[0].frame == "middle" and chain.potentials[0].links is None
+    each = f'{{ kind = "Elastic", stiffness = {rows}, rest = [[{", ".join(["[0.0, 0.0, 0.1]"] * 3)}], [{", ".join(["[0, 0, 1]"] * 3)}]] }}'
+    chain = read(with_start(CHAIN.replace(toml(LJ.describe()), each), "straight = 2.1")).plan.system
+    assert chain.potentials[0].links == 3
+    short = CHAIN.replace(
+        toml(LJ.describe()), each.replace("[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]", "[1.0, 0.0, 0.0, 0.0, 0.0]")
+    )
+    ((line, column, wrong),) = mistakes(with_start(short, "straight = 2.1"))
+    assert (line, column, wrong) == (4, 46, "stiffness[0] = [...] is not a list of 6")
+
+
 def test_cases_know_every_potential_and_every_end():
     kinds = {table.model_fields["kind"].annotation.__args__[0]: table for table in TABLES}
     assert set(kinds) == set(pairwise.POTENTIALS.names())
