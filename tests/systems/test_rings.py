@@ -67,8 +67,7 @@ def apart(one: ct.State, other: ct.State) -> float:
 
 @pytest.mark.parametrize(
     ("make", "method"), [(small_ring, ct.StormerVerlet()), (small_ring, ct.RK4()), (small_ring, ct.Gauss(2, solver="newton")),
-                         (rod_ring, Plain(2)), (rod_ring, ct.Gauss(1, solver="newton"))],
-    ids=lambda value: getattr(value, "__name__", None) or str(value),
+                         (rod_ring, Plain(2)), (rod_ring, ct.Gauss(1, solver="newton"))], ids=lambda given: getattr(given, "__name__", str(given)),
 )  # fmt: skip
 def test_a_ring_moves_alike_whichever_body_is_called_the_first(make, method):
     """Forces are added up in another order: round-off of a few steps, measured up to 4e-15; stages are converged to the same."""
