@@ -337,6 +337,11 @@ def test_what_nothing_resists_is_named():
     )
     with pytest.raises(ct.InputError, match="nothing holds body 0"):
         ct.Linkage(free.bodies, free.joints).equilibrium()
+    slide = ct.Prismatic(-1, 0, axis=(0, 0.6, 0.8))
+    with pytest.raises(ct.InputError, match=r"nothing holds joint 0 shift against the force -15\.696"):
+        ct.Linkage([ct.Body.box((1, 2, 3), mass=2.0)], [slide]).equilibrium()
+    level = ct.Linkage([ct.Body.box((1, 2, 3), mass=2.0)], [ct.Prismatic(-1, 0, axis=(1, 0, 0))]).equilibrium()
+    assert level.converged and level.flat_motions == ("joint 0 shift",)
     tied = ct.Linkage(free.bodies, free.joints, [ct.Spring(-1, 0, k=5.0)], gravity=(0, 0, -1))
     assert tied.equilibrium().state.position[0] == pytest.approx([0.0, 0.0, -0.4], abs=1e-12)
 

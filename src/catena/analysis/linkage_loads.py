@@ -131,3 +131,19 @@ def refuse_fall(problem: LinkageProblem, balance: LinkageBalance, stiffness: Arr
                 f"nothing holds body {body} and what hangs on it against the force {np.round(force, 12).tolist()}: it has no equilibrium",
                 where="Linkage.joints", do="join it to the ground, hold it by springs, or balance the forces",
             )  # fmt: skip
+    _refuse_slide(problem, balance, stiffness)
+
+
+def _refuse_slide(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array) -> None:
+    """An error where a joint slides under constant forces alone, for ever: no spring and no turn of another joint holds it."""
+    if any(isinstance(force, Spring | SitePair) for force in problem.linkage.forces):
+        return
+    size = np.abs(stiffness).max(initial=0.0)
+    for k, number in enumerate(balance.free):
+        coordinate, force = problem.coordinates[number], -float(balance.gradient[k])
+        held = np.abs(stiffness[:, k]).max() > PARALLEL * size
+        if not coordinate.turns and not held and abs(force) > PARALLEL * balance.gross[k]:
+            raise InputError(
+                f"nothing holds {coordinate.name} against the force {force:.6g}: it has no equilibrium", where="Linkage.joints",
+                do="hold it by a spring, or take a joint that does not slide",
+            )  # fmt: skip
