@@ -185,6 +185,7 @@ def test_hanging_masses_oscillate_at_the_zeros_of_laguerre_polynomials(n):
     assert modes.zero == 0 and (np.abs(modes.omega / np.sqrt(np.repeat(zeros, 2)) - 1.0) < modes.error).all()
 
 
+@pytest.mark.slow
 def test_the_lowest_frequencies_would_lose_digits_from_the_stiffness_alone(monkeypatch):
     """The twin: the error of the highest eigenvalue, here 10^3 of the lowest."""
     lowest = point_masses(20).normal_modes().omega[0]
@@ -548,7 +549,7 @@ def test_large_linkages_compile_and_agree(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["helix", "four_bar"])
-def test_a_mode_oscillates_on_a_page(name, tmp_path):
+def test_a_mode_oscillates_on_a_page(name, tmp_path, monkeypatch):
     """Frames begin at the equilibrium, go as far to both sides, and come back; no joint of a loop comes apart on the way."""
     if name == "helix":
         helix = ct.problems.helix_chain(5, amp=0.0)
@@ -565,6 +566,7 @@ def test_a_mode_oscillates_on_a_page(name, tmp_path):
     assert np.abs((position[3] - position[0]) / (1e-5 * size) - along).max() < 1e-3 * np.abs(along).max()
     if isinstance(modes.system, ct.Linkage):
         modes.system.start(position[1], orientation[1])  # which refuses what does not fit
+    monkeypatch.setattr("catena.output.page.pose_pages.FRAMES", 12)
     page = modes.view(tmp_path / "mode.html", mode=0)
     text = (tmp_path / "mode.html").read_text(encoding="utf-8")
     assert text == page.html and f"Mode 0: omega = {modes.omega[0]:.10g}" in text and "Frequencies" in text
