@@ -194,7 +194,11 @@ class Modes:
     def __repr__(self) -> str:
         shown = ", ".join(f"{w:.10g}" for w in self.omega[:6]) + (", ..." if len(self.omega) > 6 else "")
         lines = [f"Modes: {len(self.omega)} of {self.system}", f"  omega   {shown}"]
-        lines.append(f"  zero    {self.zero} motions that cost nothing")
+        lines.append(
+            "  zero    1 motion that costs nothing"
+            if self.zero == 1
+            else f"  zero    {self.zero} motions that cost nothing"
+        )
         if self.unstable:
             lines.append(f"  growing {self.unstable}: this is no stable equilibrium")
         lines.append(f"  method  {self.method}, relative error below {self.error.max(initial=0.0):.1g}")
