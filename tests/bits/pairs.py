@@ -373,6 +373,16 @@ def shaken(problem: Callable[[], tuple[Any, Any, float]], name: str) -> Callable
     return starts
 
 
+# In a heat bath
+
+add("Henon-Heiles, Langevin", henon_heiles, lambda: ct.Langevin(0.01, 1.0, seed=7), options={"every": 5})
+add("helix, Langevin", built_in("helix_chain"), lambda: ct.Langevin(0.3, 0.5, seed=7), options={"every": 5})
+add(
+    "top, Langevin, resistance", skew,
+    lambda: ct.Langevin(0.5, ct.Friction(resistance=((1.0, 0.2, 0.0), (0.2, 0.8, 0.1), (0.0, 0.1, 0.5))), seed=7),
+)  # fmt: skip
+add("Henon-Heiles, hybrid Monte Carlo", henon_heiles, lambda: ct.HybridMonteCarlo(0.01, substeps=4, seed=7))
+
 add("ensemble of Henon-Heiles", henon_heiles, lambda: ct.Splitting(6), many=shaken(henon_heiles, "p"))
 add("ensemble of free bodies", free_body, lambda: ct.DMV(10), many=shaken(free_body, "angular_momentum"))
 add(
