@@ -250,18 +250,15 @@ def _arguments(function: Any) -> dict[str, Any]:
 
 def _plainly(function: Callable[..., object]) -> dict[str, Key]:
     """`_arguments` in lists of numbers where arrays are taken; what no table can check is left to the function itself."""
-    return {
-        name: (_checkable(_without_arrays(hint)), default) for name, (hint, default) in _arguments(function).items()
-    }
-
-
-def _checkable(hint: Any) -> object:
-    """The type, or any, where pydantic has no check for it."""
-    try:
-        TypeAdapter(hint)
-    except PydanticSchemaGenerationError:
-        return Any
-    return hint
+    made: dict[str, Key] = {}
+    for name, (hint, default) in _arguments(function).items():
+        plain = _without_arrays(hint)
+        try:
+            TypeAdapter(plain)
+        except PydanticSchemaGenerationError:
+            plain = object
+        made[name] = (plain, default)
+    return made
 
 
 def tables_of(registry: Registry[Any], written: Sequence[type[Table]]) -> tuple[type[Table], ...]:
