@@ -67,16 +67,17 @@ def test_the_order_is_the_one_declared(method, name):
 
 def halved_commutator(z, e, s, par, out):
     """Half of the commutator."""
-    top_motion.top_commutator_kick(z, e, 0.5 * s, par, out)
+    return top_motion.top_commutator_kick(z, e, 0.5 * s, par, out)
 
 
 def no_commutator(z, e, s, par, out):
     """None of it."""
+    return 0
 
 
 def reversed_commutator(z, e, s, par, out):
     """The wrong sign, as printed in [vilmart2015]."""
-    top_motion.top_commutator_kick(z, e, -s, par, out)
+    return top_motion.top_commutator_kick(z, e, -s, par, out)
 
 
 def commutator_without_the_group(z, e, s, par, out):
@@ -91,6 +92,7 @@ def commutator_without_the_group(z, e, s, par, out):
     z[4] += 2.0 * s * (a2 * t3 - a3 * t2)
     z[5] += 2.0 * s * (a3 * t1 - a1 * t3)
     z[6] += 2.0 * s * (a1 * t2 - a2 * t1)
+    return 0
 
 
 @dataclass(frozen=True)

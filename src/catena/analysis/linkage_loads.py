@@ -136,7 +136,7 @@ def refuse_fall(problem: LinkageProblem, balance: LinkageBalance, stiffness: Arr
 
 def _refuse_slide(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array) -> None:
     """An error where a joint slides under constant forces alone, for ever: no spring and no turn of another joint holds it."""
-    if any(isinstance(force, Spring | SitePair) for force in problem.linkage.forces):
+    if any(isinstance(force, Spring | OfDistance) for force in problem.linkage.forces):
         return
     size = np.abs(stiffness).max(initial=0.0)
     for k, number in enumerate(balance.free):

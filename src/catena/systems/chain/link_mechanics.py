@@ -18,9 +18,9 @@ equilibrium there is no choice.) A pair of particles at X of a and Y of b, with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,11 +164,11 @@ class Pairs:
             yield rows[begin : begin + many]
 
 
-def _or_nan(kernel: Any, *arguments: Any) -> float:
+def _or_nan(kernel: Callable[..., object], *arguments: object) -> float:
     return _numbers_or_nan(kernel, 1, *arguments)[0]
 
 
-def _numbers_or_nan(kernel: Any, count: int, *arguments: Any) -> tuple[float, ...]:
+def _numbers_or_nan(kernel: Callable[..., object], count: int, *arguments: object) -> tuple[float, ...]:
     """What a kernel returns, one number or several; nan where it is not defined."""
     try:
         found = kernel(*arguments)
@@ -206,7 +206,14 @@ class Bond:
         """(f, c) by (dd, dtheta), (links, 6, 6)."""
         return self._imaginary(d, q, constants) if self.analytic else self._differences(d, q, constants)
 
-    def _at(self, kernel: tuple[Any, Any], width: int, d: Array, q: Array, constants: Array) -> Array:
+    def _at(
+        self,
+        kernel: tuple[Callable[..., object], Callable[..., object]],
+        width: int,
+        d: Array,
+        q: Array,
+        constants: Array,
+    ) -> Array:
         """What a kernel gives, (links, width): by one call, or link by link where it takes one number at a time."""
         found = self._at_once(kernel[0], d, q, constants)
         if found is not None:
@@ -216,7 +223,7 @@ class Bond:
         each = [_numbers_or_nan(kernel[1], width, *row, 0, par) for row, par in zip(arguments, pars, strict=True)]
         return np.array(each, dtype=float).reshape(-1, width)
 
-    def _at_once(self, kernel: Any, d: Array, q: Array, constants: Array) -> Array | None:
+    def _at_once(self, kernel: Callable[..., object], d: Array, q: Array, constants: Array) -> Array | None:
         try:
             with np.errstate(all="ignore"):
                 found = kernel(*d.T, *q.reshape(-1, 9).T, 0, SimpleNamespace(link=constants.T))
