@@ -192,3 +192,33 @@ def test_a_free_body_at_rest_stays(method) -> None:
     final = simulate(body, body.start(turn, angular_momentum=(0.0, 0.0, 0.0)), method, dt=0.1, steps=2).final
     assert not final.angular_momentum.any()
     assert np.abs(final.orientation - turn).max() < 1e-15
+
+
+# Driven from rest ------------------------------------------------------------------------------------------------------
+
+
+def hanging(force: str) -> tuple[ct.Linkage, ct.State]:
+    """A pendulum that hangs straight but for a rounding error, and is pushed aside."""
+    joint = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+    push = ct.Load(0, force=(0.0, force, 0.0))
+    linkage = ct.Linkage([ct.Body.box((0.1, 0.1, 1.0), mass=1.0)], [joint], gravity=(0, 0, -9.81), forces=[push])
+    a = 1e-13
+    turned = [[np.cos(a / 2), np.sin(a / 2), 0, 0]]
+    return linkage, linkage.start(position=[[0, 0.5 * np.sin(a), -0.5 * np.cos(a)]], orientation=turned)
+
+
+def nearly_resting(force: str) -> tuple[ct.Hamiltonian, ct.State]:
+    system = ct.Hamiltonian(f"p**2/2 - cos(q) - q*({force})")
+    return system, system.start(q=1e-13, p=0.0)
+
+
+@pytest.mark.parametrize("made", [hanging, nearly_resting])
+@pytest.mark.parametrize("method", [ct.Gauss(2), ct.RadauIIA(2)], ids=str)
+def test_a_force_that_comes_up_from_nothing_is_followed(made, method):
+    """Before a clock moves, the first sweep sees rounding errors of 1e-13; taken for the size of the motion, they let every change look like a flight."""
+    system, start = made("sin(3*t)")
+    run = simulate(system, start, method, dt=0.01, steps=3)
+    push = 3 * 0.03**2 / 2  # momentum; the torque of half a length, and the moment about the end
+    size = run.final.momentum[0, 1] if made is hanging else run.final.p[0]
+    expected = push * 0.25 / (0.01 / 12 + 1 / 12 + 0.25) if made is hanging else push
+    assert size == pytest.approx(expected, rel=0.01)

@@ -132,6 +132,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         elimination.quotient: elimination.complex_quotient,
         views.factorise_shifted: newton.factorise_tree,
         views.solve_shifted: newton.solve_tree,
+        views.has_clock: int(layout.time >= 0),
         slopes.respond_to_change: slopes.respond_freely,
         slopes.note_forces: force_slopes.note_all_forces if linkage.forces else force_slopes.note_nothing,
         slopes.change_forces: force_slopes.change_all_forces if linkage.forces else force_slopes.change_nothing,
