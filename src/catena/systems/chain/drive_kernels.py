@@ -335,7 +335,7 @@ def measure_driven(z, par, out, scale):
     set_drives(z, par)
     for k in range(count):
         stored = drive_energy(z, k, par)
-        work = -z[work_place(z, k, par)]
+        work = 0.0 - z[work_place(z, k, par)]
         out[0] += stored - work
         out[last + k] = work
         scale[0] = max(scale[0], max(abs(stored), abs(work)))

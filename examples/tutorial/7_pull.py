@@ -1,0 +1,49 @@
+"""
+Pull a chain
+============
+
+An end of a chain need not stand still. `Force`, `Torque`, `Tweezers` and `Moved` take texts in t, or tables `ct.Sampled(times, values)`, and act on the ends
+or, as `loads`, on any body. Here optical tweezers take a helix by its last body and pull at constant speed.
+"""
+
+# sphinx_gallery_thumbnail_number = 1
+
+import matplotlib.pyplot as plt
+
+import catena as ct
+
+helix = ct.problems.helix_chain(16)
+x, y, z = helix.start.position[-1].tolist()
+trap = ct.Tweezers(k=20.0, anchor=(f"{x} + 0.02*t", y, z))
+
+# %%
+# Force over extension takes three lines: the chain, the run, and what the run tells about its ends.
+
+chain = ct.Chain(helix.system.bodies, helix.system.potentials[0], right=trap)
+run = ct.simulate(chain, helix.start, dt=0.02, t_end=50.0, every=10)
+pull = chain.outputs(run)
+
+plt.plot(pull.extension, pull.force.sel(source="right", xyz=0))
+plt.xlabel("extension")
+plt.ylabel("force of the tweezers along x")
+plt.show()
+
+# %%
+# The energy of a pulled chain is not kept; energy less work is, and that is what the audit looks at. `run.data.work` is what moving the
+# trap has cost; a part of it is still in its spring, and `pull.work` is what has reached the chain.
+
+print(run.audit())
+
+# %%
+
+fig, axes = plt.subplots()
+axes.plot(run.data.time, run.data.work, label="work of moving the trap")
+axes.plot(run.data.time, pull.work.sel(source="right"), label="work done on the chain")
+axes.set_xlabel("time")
+axes.set_ylabel("work")
+axes.legend()
+plt.show()
+
+# %%
+# A body that moves exactly as it is told, whatever that takes, is `ct.Moved(position=..., orientation=...)`; then `pull.force` and `pull.torque`
+# are what it takes. Pulled in a heat bath, by `method=ct.Langevin(temperature=0.1, friction=0.5)`, the same chain gives a noisy curve.
