@@ -37,13 +37,15 @@ from elementary_arguments import TWO, arguments
 
 BLOCK = 256
 KERNEL = """
-@cuda.jit(fastmath=False)
+_options = {{}} if config.ENABLE_CUDASIM else {{"lto": False}}  # code that is finished by the linker would fuse again
+
+@cuda.jit(fastmath=False, **_options)
 def over_all(x, y, out):
     i = cuda.grid(1)
     if i < len(x):
         advance(i, x, y, out)
 
-@cuda.jit(fastmath=False)
+@cuda.jit(fastmath=False, **_options)
 def of_library(x, y, out):
     i = cuda.grid(1)
     if i < len(x):

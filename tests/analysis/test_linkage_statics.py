@@ -466,6 +466,7 @@ def test_random_starts_give_no_false_equilibrium(count):
 # In motion -----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_small_motions_oscillate_at_the_frequencies_of_their_modes():
     """EnergyMomentum, as the midpoint rule, oscillates at (2/dt) arctan(w dt/2); beyond it 1e-9 was measured at this amplitude."""
     chain = ct.problems.hanging_chain("revolute", 4)

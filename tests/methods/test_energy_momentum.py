@@ -98,7 +98,8 @@ def test_the_published_step_keeps_energy_but_loses_the_velocities(joint, steps, 
     assert worst(run, "joint_velocity_residual") > lost
 
 
-@pytest.mark.parametrize("joint", LONG)
+@pytest.mark.slow
+@pytest.mark.parametrize("joint", JOINTS)
 def test_a_large_step_is_halved_where_it_has_no_near_root(joint) -> None:
     """dt = 0.1 moves the tip by a metre per step; 500 s complete, the joints hold, and energy stays at round-off."""
     run = ct.simulate(ct.problems.hanging_chain(joint), method=ct.EnergyMomentum(), dt=0.1, steps=5000, every=20)

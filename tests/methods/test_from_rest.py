@@ -307,8 +307,9 @@ def test_directors_and_increments_take_the_same_first_step(kind) -> None:
     linkage = tree(kind, (), grounded=True, gravity=True)
     start = linkage.start()
     ours, other = (simulate(linkage, start, m, dt=0.05, steps=1).final for m in (LEVELS["position"], DIRECTORS))
-    assert np.abs(ours.momentum - other.momentum).max() < 2e-14
-    assert np.abs(ours.angular_momentum - other.angular_momentum).max() < 2e-14
+    # momenta of about 0.3 from 48 unknowns, divided by dt = 0.05: measured up to 2.6e-14
+    assert np.abs(ours.momentum - other.momentum).max() < 4e-14
+    assert np.abs(ours.angular_momentum - other.angular_momentum).max() < 4e-14
 
 
 # Long runs --------------------------------------------------------------------------------------------------------------

@@ -314,7 +314,14 @@ def _one_step(moments, y0, tab, y, q) -> float:
 # In runs ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("moments", [MOMENTS, (1.0, 1.0, 0.4), (0.5, 0.7, 1.2)], ids=["solid", "symmetric", "flat"])
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param(MOMENTS, id="solid"),
+        pytest.param((1.0, 1.0, 0.4), id="symmetric", marks=pytest.mark.slow),
+        pytest.param((0.5, 0.7, 1.2), id="flat", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("method", ALL, ids=str)
 def test_no_run_contradicts_what_its_method_promises(method, moments):
     """2000 steps; exact: 50 eps sqrt(steps) of the terms, bounded: no drift."""

@@ -175,7 +175,13 @@ def test_the_energy_error_of_a_long_run_does_not_drift(method, of):
     harness.check_promises(method, of, dt=0.05, steps=100_000, every=20, compiled=True)
 
 
-@pytest.mark.parametrize(("method", "of"), pairs("pendulum", where=lambda m: Bounded("energy") in m.traits.keeps))
+@pytest.mark.parametrize(
+    ("method", "of"),
+    slow_where(
+        pairs("pendulum", where=lambda m: Bounded("energy") in m.traits.keeps),
+        lambda method, of: method not in (ct.ImplicitMidpoint(), ct.StormerVerlet(), ct.EulerA()),
+    ),
+)
 def test_the_energy_error_does_not_drift_where_h_is_not_separable(method, of):
     harness.check_promises(method, of, dt=0.1, steps=1000)
 

@@ -94,6 +94,7 @@ def test_orientations_at_rest_do_not_make_up_for_positions_that_bounce(monkeypat
 # Newton -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dt", ITERATIONS)
 def test_newton_takes_as_many_iterations_as_the_dense_one(dt):
     run = driver(ct.Gauss(3), dt, newton=True)

@@ -20,6 +20,7 @@ def spherical():
     return hanging_steps.study(hanging_steps.EXAMPLES[1], 10, compiled=False)
 
 
+@pytest.mark.slow
 def test_the_published_equations_keep_what_they_should_and_are_the_step_of_the_library(spherical):
     rows = hanging_steps._rows(spherical)
     assert all(row.agrees for row in rows), [row.cells() for row in rows if not row.agrees]

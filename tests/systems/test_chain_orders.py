@@ -66,7 +66,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "method", "order", "dts"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
+@pytest.mark.parametrize(
+    ("name", "method", "order", "dts"),
+    [pytest.param(*c, id=f"{c[0]}-{c[1]}", marks=pytest.mark.slow if c[0] == "tet" else ()) for c in CASES],
+)
 def test_a_splitting_has_its_order_unless_its_rotor_has_not(name, method, order, dts, exact):
     """Within 0.15, from two steps in the asymptotic range."""
     problem = chain_of(name)

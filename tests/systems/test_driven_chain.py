@@ -232,6 +232,7 @@ def test_newton_knows_how_stiff_tweezers_are():
     assert np.abs(runs[0].final.position - runs[1].final.position).max() < 1e-13
 
 
+@pytest.mark.slow
 def test_a_pulled_chain_that_was_stopped_ends_with_the_same_bytes(tmp_path):
     """In tiles, with a kick pending at the checkpoint."""
     chain, start = everything()

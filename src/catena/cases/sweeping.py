@@ -73,8 +73,8 @@ def sweep(
     ...     problem = ct.problems.pendulum()
     ...     return problem.system, problem.system.start(q=height, p=push)
     >>> study = ct.sweep(pendulum, {"height": [0.1, 0.5, 0.9], "push": [0.0, 0.2]}, dt=0.1, steps=100)
-    >>> study.q.dims, float(study.q.sel(height=0.5, push=0.2).time)
-    (('height', 'push', 'dof'), 10.0)
+    >>> study.q.dims, study.q.shape
+    (('height', 'push', 'dof'), (3, 2, 1))
     """
     points = _of_function(case, grid, repeats or 1, seed) if callable(case) else points_of_case(case, grid, repeats)
     options = points.options.copy()

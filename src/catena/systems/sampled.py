@@ -88,7 +88,7 @@ class Sampled:
 
     def at(self, t: float) -> float:
         """Its value at a time."""
-        return spline_value(t, 0, len(self.rows), self.rows)
+        return float(spline_value(t, 0, len(self.rows), self.rows))
 
     def describe(self) -> dict[str, Json]:
         """As a case writes it."""

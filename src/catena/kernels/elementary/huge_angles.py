@@ -22,7 +22,7 @@ def remainder_of_huge(x):
     if bits >= 2047 << 52:
         return 0, math.nan, math.nan
     n, fraction, beyond = quarters((bits & FRACTION) | (1 << 52), (bits >> 52) - 1075)
-    first = fraction * c.HALF_PI_1
+    first = multiply_add(fraction, c.HALF_PI_1, 0.0)  # a product that no compiler of a GPU fuses with the sums below
     second = multiply_add(fraction, c.HALF_PI_1, -first)
     second += multiply_add(fraction, c.HALF_PI_2, beyond * c.HALF_PI_1)
     r = first + second

@@ -119,7 +119,8 @@ def asked(
     shared = Kinds.of(given.systems, job.method)
     z = _packed(shared, kinds, fields, times)
     followed = shared.members(z, times, kinds=kinds if varied else None, dt=each)
-    return Asked(job, replace(plans[0], dt=job.dt), followed)
+    plan = plans[0]  # it holds the pairing, so that nobody makes it again
+    return Asked(job, plan if plan.dt == job.dt else replace(plan, dt=job.dt), followed)
 
 
 def _check_reductions(job: Job) -> None:

@@ -27,6 +27,7 @@ from ...geometry.vectors import (
     times,
     transposed_times,
 )
+from ...kernels import elementary as math
 from ...kernels import summation
 from ...kernels.marks import Record, slot
 from ...kernels.views import method_step
@@ -200,7 +201,7 @@ def told_quaternion(k, par):
     square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2] + u[3] * u[3]
     turn = product(v, (u[0], -u[1], -u[2], -u[3]))
     f = 2.0 / square
-    length = square**0.5
+    length = math.sqrt(square)
     return (u[0] / length, u[1] / length, u[2] / length, u[3] / length), (f * turn[1], f * turn[2], f * turn[3])
 
 
