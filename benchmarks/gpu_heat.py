@@ -1,0 +1,82 @@
+"""Members in a heat bath on a CUDA GPU: the bits of the processor, and what a step of a member costs.
+
+    python benchmarks/gpu_heat.py --out DIR
+
+writes DIR/gpu_heat.json. For each system: whether 64 members that differ by their noise end with the bits of the processor after 200
+steps, and the time of a whole `ensemble` of 65 536 members and 1000 steps beside that of one core. `--simulate` runs all of it, tiny,
+under numba's simulator.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+os.environ.setdefault("CATENA_CACHE_DIR", tempfile.mkdtemp(prefix="catena-gpu-"))
+if "--simulate" in sys.argv:
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # before numba is imported
+
+import numpy as np
+
+import catena as ct
+from catena.engine import cuda
+from catena.output.files import write_text
+
+PROBLEMS = {
+    "chain of 8": (lambda: ct.problems.helix_chain(8), 0.1),
+    "chain of 64": (lambda: ct.problems.helix_chain(64), 0.1),
+    "heavy top": (ct.problems.lagrange_top, 0.1),
+    "free body": (ct.problems.book, 0.1),
+    "Henon-Heiles": (ct.problems.henon_heiles, 0.01),
+}
+FRICTION = 0.5
+
+
+def measure(problem: Any, temperature: float, *, simulate: bool) -> dict[str, Any]:
+    """Bits and times of one system."""
+    method = ct.Langevin(temperature, FRICTION, seed=7)
+    few, many, short, long = (3, 4, 2, 2) if simulate else (64, 65_536, 200, 1000)
+
+    def follow(members: int, steps: int, **options: Any) -> tuple[float, ct.Ensemble]:
+        began = time.perf_counter()
+        found = ct.ensemble(
+            problem, problem.start, method, members=members, steps=steps, every=steps, progress=False, **options
+        )
+        return time.perf_counter() - began, found
+
+    (_, here), (_, there) = follow(few, short), follow(few, short, device="cuda")
+    columns = [(np.asarray(here.final[name]), np.asarray(there.final[name])) for name in here.final.data_vars]
+    follow(many, long, device="cuda")
+    gpu = follow(many, long, device="cuda")[0] / many / long
+    alone = max(2, many // 512)
+    core = follow(alone, long, threads=1)[0] / alone / long
+    return {
+        "compared": few, "bit_equal": all(bool((a == b).all()) for a, b in columns), "members": many, "steps": long,
+        "gpu_ns_per_member_step": 1e9 * gpu, "core_ns_per_step": 1e9 * core, "core_over_gpu": core / gpu,
+    }  # fmt: skip
+
+
+def main() -> int:
+    """Measure all; 1 if some bits differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of gpu_heat.json")
+    parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"card": "simulator" if options.simulate else cuda.card_name(), "systems": {}}
+    for name, (problem, temperature) in PROBLEMS.items():
+        found["systems"][name] = measure(problem(), temperature, simulate=options.simulate)
+        print(name, json.dumps(found["systems"][name]), flush=True)
+        write_text(options.out / "gpu_heat.json", json.dumps(found, indent=1))
+    return int(not all(row["bit_equal"] for row in found["systems"].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
