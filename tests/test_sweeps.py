@@ -231,3 +231,24 @@ def test_the_points_of_a_grid_have_an_order() -> None:
     grid = Grid.of({"a": [1, 2], "b": ["x", "y", "z"]}, 2)
     assert len(grid) == 12 and grid.shape == (2, 3, 2) and grid.dims == ("a", "b", "repeat")
     assert list(grid.points())[:2] == [{"a": 1, "b": "x"}, {"a": 1, "b": "y"}]
+
+
+def test_a_misspelt_parameter_is_refused(case: Path) -> None:
+    """It would be one more parameter that no text uses, and all points would be the same."""
+    with pytest.raises(InputError, match="there is no parameter 'stiffnes'"):
+        ct.sweep(case, {"system.parameters.stiffnes": [1.0, 2.0]})
+
+
+def test_members_that_differ_by_noise_are_repeats() -> None:
+    spring = ct.Hamiltonian("p**2/2 + q**2/2")
+
+    def warm(begin: float) -> tuple[ct.Hamiltonian, ct.State]:
+        return spring, spring.start(q=begin, p=0.0)
+
+    found = ct.sweep(warm, {"begin": [0.0, 1.0]}, repeats=2, method=ct.Langevin(1.0, 1.0), dt=0.1, steps=3)
+    assert (found.p.sel(repeat=0) != found.p.sel(repeat=1)).all()
+    for wrong in (0, -1, 1.5):
+        with pytest.raises(InputError, match="repeats"):
+            ct.sweep(warm, {"begin": [0.0]}, repeats=wrong, dt=0.1, steps=3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the method draws nothing"):
+        ct.sweep(warm, {"begin": [0.0]}, repeats=2, dt=0.1, steps=3)

@@ -151,3 +151,11 @@ def test_a_kinetic_energy_that_depends_on_time_has_no_splitting():
     with pytest.raises(ct.CapabilityError, match="kinetic energy depends on t"):
         uncompiled.simulate(system, system.start(q=0.4, p=0.0), ct.Splitting(4), dt=0.1, steps=60)
     assert can_treat(system, ct.Gauss(3))
+
+
+@pytest.mark.parametrize("t", [-0.1, 4.1, float("nan"), "now", [1.0, 2.0]])
+def test_a_table_has_no_values_beyond_its_ends(t: object) -> None:
+    table = ct.Sampled([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 8.0, 27.0, 64.0])
+    assert table.at(4.0) == pytest.approx(64.0)
+    with pytest.raises(ct.InputError, match=r"Sampled\.at"):
+        table.at(t)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, TypeGuard
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, nearest
 from ..methods.base import Method
 from ..running.ensembles.grids import Grid
 from ..running.ensembles.job import Keep
@@ -76,7 +76,7 @@ def sweep(
     >>> study.q.dims, study.q.shape
     (('height', 'push', 'dof'), (3, 2, 1))
     """
-    points = _of_function(case, grid, repeats or 1, seed) if callable(case) else points_of_case(case, grid, repeats)
+    points = _of_function(case, grid, repeats, seed, method) if callable(case) else points_of_case(case, grid, repeats)
     options = points.options.copy()
     if method is not None:
         options["method"] = method
@@ -142,8 +142,10 @@ def _plain(value: object) -> object:
     return value.tolist() if isinstance(value, np.ndarray) else repr(value)
 
 
-def _of_function(make: Makes, given: Mapping[str, object] | None, repeats: int, seed: int | None) -> Points:
-    grid = Grid.of(given, repeats)
+def _of_function(
+    make: Makes, given: Mapping[str, object] | None, repeats: int | None, seed: int | None, method: Method | None
+) -> Points:
+    grid = Grid.of(given, 1 if repeats is None else repeats)
     taken = inspect.signature(make).parameters
     draws = "rng" in taken
     unknown = [name for name in grid.axes if name not in taken]
@@ -152,9 +154,9 @@ def _of_function(make: Makes, given: Mapping[str, object] | None, repeats: int, 
             f"the function takes {', '.join(taken) or 'nothing'}, not {unknown[0]}", where="sweep.grid",
             do="name the axes like its arguments",
         )  # fmt: skip
-    if repeats > 1 and not draws:
+    if grid.repeats > 1 and not draws and not (method is not None and method.traits.random):
         raise InputError(
-            f"repeats = {repeats}, but the function takes no rng: all would be the same", where="sweep.repeats",
+            f"repeats = {repeats}, but the method draws nothing, and the function takes no rng: all would be the same", where="sweep.repeats",
             do="give it an argument rng, a numpy Generator",
         )  # fmt: skip
     made: list[Problem | tuple[System, State]] = []
@@ -230,7 +232,20 @@ def _axes(case: Case, given: Mapping[str, object] | None, repeats: int | None) -
             f"repeats = {repeats}, but nothing is drawn in this case: all would be the same", where="sweep.repeats",
             do="leave it out, or sweep a key of [start]",
         )  # fmt: skip
+    _require_parameters(case, keys)
     return keys, Grid.of(values, repeats)
+
+
+def _require_parameters(case: Case, keys: Mapping[str, str]) -> None:
+    """Parameters of a Hamiltonian go by any name, so that a misspelt one would be swept without a word."""
+    known = list(getattr(case.plan.system, "given", ()))
+    for key in keys.values():
+        name = key.removeprefix("system.parameters.")
+        if name != key and name not in known:
+            raise InputError(
+                f"there is no parameter {name!r}{nearest(name, known)}", where=f"sweep, {key}",
+                do=f"choose among {', '.join(known) or 'none'}",
+            )  # fmt: skip
 
 
 def _is_keyed(value: object) -> TypeGuard[tuple[str, object]]:

@@ -35,7 +35,7 @@ Threads = Annotated[
 def sweep(
     case: CaseFile, out: Out = None, sets: Sets = None, threads: Threads = None, quiet: Quiet = False, as_json: Json = False
 ) -> None:  # fmt: skip
-    """Run a case at every point of its [sweep] table; one store, a member for each point.
+    """Run a case at every point of its \\[sweep] table; one store, a member for each point.
 
     It survives being stopped or killed: `catena resume` follows the members that are missing, to the same bytes.
     """

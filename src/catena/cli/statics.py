@@ -33,7 +33,9 @@ NAMED = 6  # motions that cost nothing
 DIGITS = {"omega": ".12g", "frequency": ".9g", "period": ".9g", "error": ".1e", "damping": ".3g"}
 CaseFile = Annotated[
     Path,
-    typer.Argument(metavar="CASE.TOML", help="The case; of it only [system] and [start] are used.", show_default=False),
+    typer.Argument(
+        metavar="CASE.TOML", help="The case; of it only \\[system] and \\[start] are used.", show_default=False
+    ),
 ]
 Load = Annotated[
     str | None,
@@ -51,7 +53,9 @@ def equilibrium(
     tol: Tol = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write the state: .toml, a [start] for a case; .npz, arrays."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Write the state: .toml, a \\[start] for a case; .npz, arrays."
+        ),
     ] = None,
     sets: Sets = None,
     quiet: Quiet = False,

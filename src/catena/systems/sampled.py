@@ -17,7 +17,7 @@ from ..expressions.values import value_at
 from ..kernels.marks import Numbers, within
 from ..text.plain import Json
 from .base import Array
-from .numbers import finite_numbers
+from .numbers import finite_number, finite_numbers
 
 TIME = "t"
 KNOT, CUBIC, SQUARE, LINEAR, CONSTANT = 0, 1, 2, 3, 4  # columns of par.spline
@@ -87,7 +87,13 @@ class Sampled:
         return np.column_stack([self.knots[:-1], spline.c.T])
 
     def at(self, t: float) -> float:
-        """Its value at a time."""
+        """Its value at a time within the table."""
+        t = finite_number(t, "Sampled.at, t")
+        if not self.knots[0] <= t <= self.knots[-1]:
+            raise InputError(
+                f"t = {t:g}, but the table has values from {self.knots[0]:g} to {self.knots[-1]:g} only", where="Sampled.at",
+                do="ask for a time within the table",
+            )  # fmt: skip
         return float(spline_value(t, 0, len(self.rows), self.rows))
 
     def describe(self) -> dict[str, Json]:
