@@ -60,7 +60,12 @@ class Registry(Generic[Kind]):
         return kind
 
     def find(self, name: Any) -> Kind:
-        """The kind of this name."""
+        """The kind of this name. Most are public names of catena: of these only their own module is imported."""
+        if isinstance(name, str) and name not in self._kinds:
+            getattr(importlib.import_module(__package__), name, None)
+        own = self._kinds.get(name) if isinstance(name, str) else None
+        if own is not None and self.is_own(own):
+            return own
         self._load()
         if not isinstance(name, str) or name not in self._kinds:
             known = self.names()

@@ -122,6 +122,7 @@ def test_with_a_wrong_jacobian_it_takes_more(monkeypatch):
     assert run.program.method.counts(run.carry)["sweeps"] > right + 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dt", [0.02, 0.1, 0.4])
 def test_newton_keeps_quaternions_and_their_momenta_as_well_as_the_fixed_point(dt):
     """|q|^2 - 1 and q.g are quadratic; measured 5e-16 and 7e-15."""

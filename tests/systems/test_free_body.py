@@ -38,7 +38,9 @@ def steps_for(method: ct.Composition, case: dict) -> int:
 # Reference motions ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [f"B{k}" for k in range(1, 10)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(f"B{k}", marks=pytest.mark.slow if k in (2, 3, 6, 7) else ()) for k in range(1, 10)]
+)
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_integrators_reach_the_reference_motion(method, name):
     """Solid, flat (B8), symmetric (B5, B6), spherical (B7), on the separatrix (B9), backwards in time (B4)."""

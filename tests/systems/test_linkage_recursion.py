@@ -58,7 +58,9 @@ TREES = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize(
+    "tree", [pytest.param(tree, marks=() if "forces" in tree else pytest.mark.slow) for tree in TREES]
+)
 def test_joints_increments_give_the_step_of_all_unknowns(tree, method, monkeypatch) -> None:
     """Two codes of the same equations, one with multipliers; momenta reach 20, and the published step turns errors around."""
     kinds, floating, forces = TREES[tree]
