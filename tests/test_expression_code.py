@@ -247,6 +247,7 @@ def test_the_deepest_accepted_nesting_needs_no_deep_stack(pattern):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.slow
 def test_the_largest_accepted_expression_is_derived_in_about_a_second(family):
     """Largest of its family by bisection; 2 s of processor time, as the machine may be busy."""
     names = ["x", "y", *(f"x{i}" for i in range(80))]

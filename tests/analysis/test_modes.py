@@ -165,6 +165,7 @@ def measured(values: np.ndarray, omega: float, dt: float) -> float:
     return float(np.arccos((ahead + behind) @ here / (2.0 * here @ here)) / (lag * dt))
 
 
+@pytest.mark.slow
 def test_small_motions_oscillate_at_the_frequencies_of_their_modes():
     """Verlet's frequency is (2/dt) arcsin(w dt/2); beyond it 4e-9 was measured at this amplitude, in proportion to it."""
     problem = helix(8)

@@ -104,6 +104,7 @@ def band() -> np.ndarray:
     ("n", "energy"),
     [(100, 0.786161426513), (1000, 0.664604480428), (10_000, -0.452237405319), (100_000, -1.013888888369)],
 )
+@pytest.mark.slow
 def test_radau_lets_the_pendulum_die(dissipation, n, energy):
     """Twelve digits, kept over the whole run: the motion is damped, so round-off is too."""
     assert dissipation[n] == pytest.approx(energy, abs=2e-12)

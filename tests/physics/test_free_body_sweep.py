@@ -102,6 +102,7 @@ def differences(seed: int, count: int, *, misprint: float = 0.0, moved: float = 
     return np.concatenate(found)
 
 
+@pytest.mark.slow
 def test_twenty_thousand_bodies_move_the_same():
     """Measured worst of two million: 1.7e-14, a needle. The bound leaves room for the twelfth order at 0.1 and for separatrices."""
     worst = differences(12, AT_ONCE).max()

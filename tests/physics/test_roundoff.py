@@ -67,6 +67,7 @@ def check_walks_without_drift(errors: np.ndarray) -> None:
 
 @long_double
 @pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.slow
 def test_the_energy_of_eight_long_runs_walks_without_drift(offset):
     check_walks_without_drift(relative_errors(ct.Gauss(6), offset))
 

@@ -101,6 +101,7 @@ def test_lagranges_top_nutates_between_its_limits_and_returns_after_its_period()
     assert turned[-1] - turned[0] == pytest.approx(NUTATION["azimuth"], abs=1e-13)
 
 
+@pytest.mark.slow
 def test_turning_points_are_found_by_a_section():
     """The nutation rate vanishes at both limits, half a period apart: sections of n x omega, located to the method's accuracy."""
     of = ct.problems.lagrange_top()

@@ -10,6 +10,7 @@ import pytest
 from catena.reproduce import linked, scaling
 
 
+@pytest.mark.slow
 def test_the_scaling_body_is_reproduced(tmp_path: Path) -> None:
     report = scaling.reproduce(tmp_path, quick=True)
     assert report.ok, report

@@ -29,6 +29,7 @@ def report(tmp_path_factory):
     return vilmart.reproduce(tmp_path_factory.mktemp("vilmart"), quick=True)
 
 
+@pytest.mark.slow
 def test_every_row_agrees_or_says_why_it_cannot_and_every_picture_has_ink(report):
     assert report.ok, str(report)
     assert all(row.agrees is not None or row.remark for row in report.rows), str(report)

@@ -127,6 +127,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.slow
 def test_the_kills_find_a_broken_protocol(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every seventh boundary is enough to find each of these; the first find ends the search."""
     count = len(boundaries(partial(toy_run.run, tmp_path / "whole.zarr")))

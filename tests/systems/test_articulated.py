@@ -49,6 +49,7 @@ PARENTS = [-2, 0, 1, 2, 3, -1, 5, 6, 7, 2]
 
 
 @pytest.mark.parametrize("case", DATA["chain"], ids=lambda case: case["name"])
+@pytest.mark.slow
 def test_hanging_chains_move_as_they_should(case: dict[str, Any]) -> None:
     """Steps of 0.01 are at round-off for Gauss(6): measured 4e-15 at both times."""
     chain, start = linkages.box_chain(getattr(joints, case["joint"]), [np.pi * turn for turn in case["turns"]])

@@ -81,6 +81,7 @@ def test_a_free_chain_keeps_momentum_and_angular_momentum_over_a_million_steps()
     ],
     ids=str,
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_killed_chain_resumes_to_the_same_bytes(form, method, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Killed at boundaries between changes of the disk, from the first commit to the last."""
     monkeypatch.setenv(ROWS_VARIABLE, "16")

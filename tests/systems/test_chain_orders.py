@@ -70,6 +70,7 @@ CASES = [
     ("name", "method", "order", "dts"),
     [pytest.param(*c, id=f"{c[0]}-{c[1]}", marks=pytest.mark.slow if c[0] == "tet" else ()) for c in CASES],
 )
+@pytest.mark.slow
 def test_a_splitting_has_its_order_unless_its_rotor_has_not(name, method, order, dts, exact):
     """Within 0.15, from two steps in the asymptotic range."""
     problem = chain_of(name)

@@ -86,6 +86,7 @@ def test_a_torque_in_the_wrong_axes_is_seen(start, monkeypatch):
 @pytest.mark.parametrize(
     "names", [CONVENTIONS[0], *(pytest.param(names, marks=pytest.mark.slow) for names in CONVENTIONS[1:])], ids=" ".join
 )
+@pytest.mark.slow
 def test_the_bits_do_not_depend_on_the_tile_nor_on_the_compiler(start, names):
     """Tiles of 8 in vector registers against one of 64, number by number in Python."""
     chain = ct.Chain([TILTED] * 10, row_of_links(9, *names), ct.Free())

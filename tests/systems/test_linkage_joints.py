@@ -82,6 +82,7 @@ def test_every_joint_is_held_and_its_motion_converges_with_order_two(kind, metho
 
 
 @pytest.mark.parametrize(("kind", "method"), with_methods(ANGULAR))
+@pytest.mark.slow
 def test_springs_pair_potentials_and_torsions_are_conservative_for_every_joint_with_an_angle(kind, method) -> None:
     forces = (*ALL_FORCES, ct.Torsion(1, "k*(1 - cos(3*theta)) + theta**2/5", {"k": 3.0}))
     linkage, start = two_bodies(kind, forces)

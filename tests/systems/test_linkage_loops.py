@@ -53,6 +53,7 @@ def test_the_four_bar_starts_with_its_energy() -> None:
     assert float(run.data["energy"][0]) == pytest.approx(FOUR_BAR["energy"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_motion_of_a_loop_is_that_of_an_independent_integrator() -> None:
     problem = ct.problems.bricard()
     reference = independent_motion(problem.system, problem.start, 0.1)
