@@ -71,6 +71,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(config.stash[cache_folder], ignore_errors=True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_functions() -> None:
+    """Sines of programs in plain Python are compiled ones: the same bits (`test_elementary.py`), fifty times as fast."""
+    from quick_functions import all_functions
+
+    from catena.engine import plain_python
+
+    plain_python.quick = all_functions()
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str | None:
     """The command of the browser that the page is tested in."""

@@ -1,0 +1,28 @@
+"""Elementary functions for programs that are run as plain Python: compiled, each when it is called for the first time."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+
+from catena.engine.build import compiled_function
+from catena.engine.collector import stem_of
+from catena.kernels.elementary import FUNCTIONS
+
+
+def all_functions() -> dict[str, Callable[..., float]]:
+    """Name in generated texts -> the compiled function."""
+    return {stem_of(kernel): _quick(kernel) for kernel in FUNCTIONS.values()}
+
+
+def _quick(kernel: Callable[..., float]) -> Callable[..., float]:
+    @cache
+    def compiled() -> Callable[..., float]:
+        numbers = ["types.float64"] * len(inspect.signature(kernel).parameters)
+        return compiled_function(kernel, "types.float64", numbers, kernel.__name__)
+
+    def function(*numbers: float) -> float:
+        return compiled()(*numbers)
+
+    return function
