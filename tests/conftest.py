@@ -72,13 +72,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_functions() -> None:
+def quick_sines() -> None:
     """Sines of programs in plain Python are compiled ones: the same bits (`test_elementary.py`), fifty times as fast."""
-    from quick_functions import all_functions
-
     from catena.engine import plain_python
+    from quick_functions import quick_functions
 
-    plain_python.quick = all_functions()
+    plain_python.quick = quick_functions()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from catena.engine import cache, headers, numba_private
+from catena.engine import cache, headers, numba_private, sharing
 from processes import run_python
 
 TEXT = (
@@ -30,6 +30,12 @@ def advance(x):
     return tenth(x) - square(0.3 * x)
 """
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test compiles all functions itself."""
+    monkeypatch.setattr(sharing, "_made", {})
 
 
 @pytest.fixture
@@ -54,6 +60,7 @@ def test_parts_are_not_finished_and_the_bits_stay(finished, tmp_path: Path, monk
     for number, spared in enumerate((numba_private.sparing, lambda text: contextlib.nullcontext())):
         monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / str(number)))
         monkeypatch.setattr(cache, "sparing", spared)
+        sharing._made.clear()
         finished.clear()
         module = cache.load(f"{TEXT}# {number}", "a test")
         values.append(module.advance(0.7))
@@ -147,6 +154,7 @@ def test_rules_are_asked_once_for_each_operation(tmp_path: Path, monkeypatch) ->
     for number, spared in enumerate((numba_private.sparing, lambda text: contextlib.nullcontext())):
         monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / str(number)))
         monkeypatch.setattr(cache, "sparing", spared)
+        sharing._made.clear()
         asked.clear()
         cache.load(f"{TEXT}# asked {number}", "a test")
         repeated.append(len(asked) - len(set(asked)))

@@ -298,8 +298,8 @@ def test_a_third_party_method_that_boasts_is_caught(plugin):
 def test_a_suite_that_compiles_too_much_fails(tmp_path, monkeypatch, count, code):
     """The plug-in of this folder, in a session that pretends to have compiled so many combinations."""
     monkeypatch.delenv("CATENA_TEST_CACHE", raising=False)
-    conftest = Path(harness.__file__).with_name("conftest.py").read_text()
-    (tmp_path / "conftest.py").write_text(conftest)
+    for name in ("conftest.py", "quick_functions.py"):
+        (tmp_path / name).write_text(Path(harness.__file__).with_name(name).read_text())
     (tmp_path / "test_pretence.py").write_text(
         "import os, pathlib\n"
         "def test_pretend():\n"

@@ -17,6 +17,7 @@ from ..log import say
 from ..version import __version__
 from .machine_code import MachineCode, identity_of
 from .numba_private import PREFIX, kept_by, sparing
+from .sharing import without_compiling
 
 MILLISECONDS_EACH = 0.2  # to compile a character of generated text
 
@@ -40,7 +41,7 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
     found = disk_cache.find("code", identity)
     if found is not None:
         program, machine = marshal.loads(found)
-        return _executed(name, program, MachineCode(machine), contextlib.nullcontext())
+        return _executed(name, program, MachineCode(machine), without_compiling())
     say(f"compiling {title} (once for this machine, about {seconds_to_compile(text)} s)")
     file = f"<{name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # for errors that show lines

@@ -17,17 +17,17 @@ STRICT = 'error_model="numpy", fastmath=False'  # strict IEEE: nothing else of h
 # and spares the reference counting of slices; callees without wrappers compile faster.
 CPU = f"""\
 import math
-from collections import namedtuple
+from catena.engine.sharing import namedtuple, shared
 from numba import njit, types, version_info
 _known = version_info[:2] == {KNOWN}
 _strict = dict({STRICT}, _nrt=False) if _known else dict({STRICT})
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_fn = _apart = njit(**_strict, **_inner)
-_inline = njit(inline="always", **_strict, **_inner)
+_fn = _apart = shared(njit(**_strict, **_inner), "fn")
+_inline = shared(njit(inline="always", **_strict, **_inner), "inline")
 """
 # A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
 INLINED = """\
-_fn = njit(forceinline=True, **_strict, **_inner)
+_fn = shared(njit(forceinline=True, **_strict, **_inner), "within")
 """
 PYTHON = """\
 import math
@@ -36,7 +36,7 @@ _fn = _apart = _inline = lambda function: function
 """
 CUDA = """\
 import math
-from collections import namedtuple
+from catena.engine.sharing import namedtuple
 from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
 _apart = _inline = _fn
@@ -46,7 +46,8 @@ _apart = _inline = _fn
 LANES = {
     CPU: """\
 from numba.extending import intrinsic
-_within = njit(forceinline=True, **_strict, **_inner)
+intrinsic = shared(intrinsic, "intrinsic")
+_within = shared(njit(forceinline=True, **_strict, **_inner), "within")
 @intrinsic
 def _multiply_add(context, a, b, c):
     def emit(context, builder, signature, numbers):
@@ -108,6 +109,7 @@ def _counted(index):
 WIDE = {
     CPU: """\
 from numba.extending import intrinsic
+intrinsic = shared(intrinsic, "intrinsic")
 @intrinsic
 def _wide_product(context, a, b):
     def emit(context, builder, signature, numbers):
@@ -170,9 +172,9 @@ def module_text(
         header += next(more for base, more in WIDE.items() if header.startswith(base))
     listing = [f"# {title}", "# Parts, in order of definition:"]
     listing += [f"#   {part.name}: {part.origin}" for part in parts]
-    # numba compares namedtuple types by their name: the name must differ wherever the text differs,
-    # and the class must be a global of that very name, or it is pickled by value and never found in the cache.
-    unique = hashlib.sha256("\n".join([title, header, entry, repr(par), *map(repr, parts)]).encode()).hexdigest()[:12]
+    # numba compares namedtuple types by their name: the name must differ wherever the arrays differ, and only there, so that
+    # functions of several modules can be the same
+    unique = hashlib.sha256(repr(par).encode()).hexdigest()[:12]
     fields = tuple(name for name, _, _ in par)
     lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", {fields})']
     lines += [f"Parameters = Parameters_{unique}"]

@@ -196,10 +196,14 @@ def kept_by(code: Keeper) -> Iterator[None]:
 
 
 def bytes_of(compiled: Any) -> bytes:
-    """A compiled function as bytes."""
+    """A compiled function as bytes.
+
+    Without the environments of its parts: they hold Python objects, which no kernel has, and name the module in which a part stood first.
+    """
     from numba.core.serialize import dumps
 
-    made: bytes = dumps(compiled._reduce())
+    *needed, _ = compiled._reduce()
+    made: bytes = dumps((*needed, ()))
     return made
 
 

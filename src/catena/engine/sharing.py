@@ -1,0 +1,89 @@
+"""Functions that several generated modules have in common: compiled once in a process.
+
+Methods step the same system, systems use the same elementary functions, and every module has the same loop. Numba takes some 50 ms for
+each small function, most of it to find types, whatever has been compiled before. So a function that is met again, with the same
+operations, the same constants and the same functions that it calls, stays the one it was.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import contextlib
+import dis
+from collections.abc import Callable, Hashable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import TypeAlias
+
+import numpy as np
+
+Decorator: TypeAlias = Callable[[FunctionType], object]
+
+_made: dict[
+    Hashable, tuple[object, list[object]]
+] = {}  # what a function became, and what it refers to, which must stay
+_tuples: dict[Hashable, type] = {}
+_code_is_there = False
+
+
+def namedtuple(name: str, fields: tuple[str, ...]) -> type:
+    """The class of that name with these fields, the same for all modules: numba takes those of two modules for two types.
+
+    The class is a global of that very name here, or it would be pickled by value, and code that takes it would not be found again.
+    """
+    if (name, fields) not in _tuples:
+        made = collections.namedtuple(name, fields, module=__name__)  # type: ignore[misc]
+        globals()[name] = _tuples[name, fields] = made
+    return _tuples[name, fields]
+
+
+def shared(decorate: Decorator, how: str) -> Decorator:
+    """`decorate`, but a function that was met before is what it became then; `how` tells one decoration from another."""
+
+    def found(function: FunctionType) -> object:
+        if _code_is_there:
+            return function
+        meant = _meant_by(function)
+        if meant is None:
+            return decorate(function)
+        key = how, function.__name__, function.__defaults__, _operations(function.__code__), *map(_meaning, meant)
+        if key not in _made:
+            _made[key] = decorate(function), meant
+        return _made[key][0]
+
+    return found
+
+
+@contextlib.contextmanager
+def without_compiling() -> Iterator[None]:
+    """Make the module of an entry whose code is there: nobody asks for its parts, so they stay plain functions."""
+    global _code_is_there
+    _code_is_there = True
+    try:
+        yield
+    finally:
+        _code_is_there = False
+
+
+def _meant_by(function: FunctionType) -> list[object] | None:
+    """The globals that a function reads; None if one is not there yet, so that nobody knows what it will be."""
+    steps = dis.get_instructions(function.__code__)
+    names = sorted({step.argval for step in steps if step.opname == "LOAD_GLOBAL"})
+    known = function.__globals__
+    if any(name not in known and not hasattr(builtins, name) for name in names):
+        return None
+    return [known[name] for name in names if name in known]
+
+
+def _meaning(thing: object) -> Hashable:
+    """What tells a global apart from another of the same name; things that are shared are the same object."""
+    if isinstance(thing, bool | int | float | str):
+        return repr(thing)
+    if isinstance(thing, np.ndarray):
+        return thing.dtype.str, thing.shape, thing.tobytes()
+    return thing if isinstance(thing, type | ModuleType) else id(thing)
+
+
+def _operations(code: CodeType) -> Hashable:
+    constants = [_operations(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return code.co_code, *constants, code.co_names, code.co_varnames, code.co_freevars, code.co_exceptiontable
