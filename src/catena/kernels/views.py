@@ -96,6 +96,8 @@ class Inertia:
     part : what a part is: "body", or "dof"
     matrix : (parts, parts) mass matrix, where the momenta of coordinates are coupled
     frames : (parts, 4) quaternions that take principal axes to those in which a body was given
+    freedoms : (parts,) of the joint that carries each body, where joints hold them: only so many of the momenta are free
+    looped : whether joints close loops, so that freedoms are not those of single joints
     """
 
     variances: NDArray[np.float64]
@@ -103,6 +105,8 @@ class Inertia:
     part: str
     matrix: NDArray[np.float64] | None = None
     frames: NDArray[np.float64] | None = None
+    freedoms: NDArray[np.int64] | None = None
+    looped: bool = False
 
 
 @dataclass(frozen=True)
@@ -487,6 +491,21 @@ def correct_increment(z, h, par, x):
 @slot
 def accept_increment(z, e, h, par, x):
     """The state after the step, z and e in place; a status (z and e are untouched if it is not OK)."""
+
+
+@slot
+def share_forces(par, first, last):
+    """Which parts of the forces act at the start of the increments to come, and at their end; all of them is 1."""
+
+
+@slot
+def bath_of_links(z, e, par, member, step):
+    """`bath` where joints hold the bodies: par.loss and par.stir (bodies, 6) are those of one rate; a status."""
+
+
+@slot
+def tally_of_links(z, par, total, sums):
+    """`tally` right after it: for each body the momentum on the velocity of the joint that carries it (par.precision, (bodies, 1))."""
 
 
 @slot

@@ -79,6 +79,28 @@ def precision_of(inertia: Inertia, temperatures: Array) -> Array:
     return np.divide(1.0, product, out=np.zeros_like(product), where=product > 0.0)
 
 
+def one_rate(inertia: Inertia, rates: Array | None, temperatures: Array) -> Array:
+    """The rates of linked bodies, whose joints are trees, if they are all the same."""
+    if inertia.looped:
+        raise CapabilityError(
+            "its joints close loops, and a bath is for trees of joints",
+            do="replace the joint that closes a loop by a stiff Spring between its points",
+        )
+    if rates is None or (rates != rates[0, 0]).any() or (temperatures != temperatures[0]).any():
+        raise CapabilityError(
+            "joints couple the momenta of all bodies, so that all of them need the same bath",
+            do="give one rate and one temperature",
+        )
+    return rates
+
+
+def precision_of_joints(inertia: Inertia, temperatures: Array) -> Array:
+    """(bodies, 1): one over the mean of momentum times velocity of the joint that carries a body; 0 where that is rigid."""
+    assert inertia.freedoms is not None
+    product = (inertia.freedoms * temperatures)[:, None]
+    return np.divide(1.0, product, out=np.zeros_like(product), where=product > 0.0)
+
+
 def total_precision_of(inertia: Inertia, temperatures: Array) -> Array:
     """1 over the mean square of the total momentum, all axes together."""
     width = inertia.variances.shape[1]

@@ -39,7 +39,8 @@ from ..base import Exact, Method, Stepper, Traits, register
 from ..rotors.rotor import check_rotor
 from ..splitting.splitting import Splitting
 from . import constants
-from .langevin import InBath, Sums, account_momenta, accounts_of, seed_words, tallied
+from .langevin import InBath, seed_words, tallied
+from .sums import Sums, account_momenta, accounts_of
 
 Array = NDArray[np.float64]
 

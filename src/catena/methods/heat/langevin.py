@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError, InputError
-from ...kernels.marks import Filling, Numbers, Record, Slot, bind, slot, within
+from ...kernels.marks import Filling, Numbers, Slot, bind, slot, within
 from ...kernels.summation import put_back, save
 from ...kernels.views import (
-    Field,
     Inertia,
     View,
     bath,
     bath_of_bodies,
     bath_of_components,
+    bath_of_links,
     dimension,
     drift,
     force,
@@ -41,30 +41,23 @@ from ...kernels.views import (
     stirred_sweep,
     tally,
     tally_of_bodies,
+    tally_of_links,
 )
 from ...text.plain import Json
 from ..base import Exact, Method, Stepper, Traits, register
+from ..conserving.rattle import Rattle
 from ..rotors.rotations import SymmetricRotation
 from ..rotors.rotor import check_rotor, lane_table, moments_of, turned_in_lanes, with_rotor
 from ..splitting.splitting import Splitting, may_fail
 from . import constants
 from .friction import Friction, Rates, friction_from, listed, rates_of
+from .linked import linked_stepper
+from .sums import Sums, account_momenta, accounts_of, count_step
 
 Array = NDArray[np.float64]
 Temperature: TypeAlias = float | Sequence[float]
 MOST_SEED = 2**64
-MOVING = 6  # components of bodies that move and turn; they have a total momentum
-
-
-class Sums(Record):
-    """What a bath remembers: steps made, member, trajectories accepted, steps since the last sample, and the sum of squares of the total
-    momentum over them, with room for partial sums."""
-
-    STEP = 1
-    MEMBER = 1
-    ACCEPTED = 1
-    WINDOW = 1
-    TOTAL = 25
+HELD = (Exact("joint_position"), Exact("joint_velocity"))  # by joints
 
 
 @slot
@@ -119,13 +112,6 @@ def langevin_sweep(z, e, dt, par, tab, work, carry):
     return 0
 
 
-@within
-def count_step(carry):
-    """One more step, in all and since the last sample."""
-    carry[Sums.STEP] += 1.0
-    carry[Sums.WINDOW] += 1.0
-
-
 def no_force(z, par, out):
     """Nothing acts on a free body."""
 
@@ -138,54 +124,6 @@ def no_kick(z, e, h, par, out):
 def free_drift(z, e, h, par, work):
     """A free body turns."""
     return rotate(z[4:7], z[0:4], e[4:7], e[0:4], par.inertia[0], h, par.rotor[0])
-
-
-def account_momenta(par, carry, row):
-    """Means since the last sample, then begin anew: squares by component over all parts, squares by part over all components, fourth
-    moments over 3, square of the total momentum, each in units of what it should be. Nothing is there of a part that is held."""
-    parts = par.precision.shape[0]
-    components = par.precision.shape[1]
-    stride = int(par.stride[0])
-    window = carry[Sums.WINDOW]
-    fourth = 0.0
-    all_of_them = 0.0
-    for c in range(components):
-        total = 0.0
-        count = 0.0
-        for j in range(parts):
-            if par.precision[j, c] != 0.0:
-                total += carry[Sums.WIDTH + c * stride + j]
-                count += 1.0
-        row[c] = total / (window * max(count, 1.0))
-        all_of_them += count
-    for j in range(parts):
-        total = 0.0
-        count = 0.0
-        for c in range(components):
-            if par.precision[j, c] != 0.0:
-                total += carry[Sums.WIDTH + c * stride + j]
-                count += 1.0
-        row[components + j] = total / (window * max(count, 1.0))
-        fourth += carry[Sums.WIDTH + components * stride + j]
-    row[components + parts] = fourth / (3.0 * window * max(all_of_them, 1.0))
-    if components == MOVING:
-        row[components + parts + 1] = carry[Sums.TOTAL] / window
-    for k in range(Sums.WINDOW, Sums.WIDTH + (components + 1) * stride):
-        carry[k] = 0.0
-
-
-def accounts_of(inertia: Inertia) -> tuple[Field, ...]:
-    """What is recorded of the momenta inside the steps, as `account_momenta` writes it."""
-    parts, components = inertia.variances.shape
-    inside = "over its value in the bath, after the noise of each step, mean since the last sample"
-    by_part = "body_temperature" if inertia.part == "body" else "coordinate_temperature"
-    always = (
-        Field("equipartition", (components,), ("component",), f"squares of {', '.join(inertia.names)} {inside}"),
-        Field(by_part, (parts,), (inertia.part,), f"squares of momenta {inside}"),
-        Field("fourth_moment", (), (), f"fourth powers of momenta {inside}"),
-    )
-    total = Field("total_momentum_square", (), (), f"square of the total momentum {inside}")
-    return (*always, total) if components == MOVING else always
 
 
 class InBath(Method):
@@ -218,7 +156,8 @@ class Langevin(InBath):
     frequency below 0.6. One force evaluation for each step. Noise is a function of seed, member, step and body: runs repeat to the bit, and
     so does `resume`. The law of the momenta holds inside the step: the run records their mean squares there (`equipartition`,
     `body_temperature`, `fourth_moment`, `total_momentum_square`, in units of what they should be), while the momenta of its samples are
-    smaller by (dt omega)^2/4. Choose `HybridMonteCarlo` for averages without any bias.
+    smaller by (dt omega)^2/4. Choose `HybridMonteCarlo` for averages without any bias. Linked bodies move along their joints, in half
+    steps of `Rattle`; there the bath is one rate and one temperature, and what is recorded is momentum times velocity of each joint.
 
     Parameters
     ----------
@@ -238,10 +177,10 @@ class Langevin(InBath):
 
     References
     ----------
-    [leimkuhler2013], [davidchack2015], [salmon2011], [box1958]
+    [leimkuhler2013], [leimkuhler2016], [davidchack2015], [salmon2011], [box1958]
     """
 
-    needs = ("tiles", "split", "rotor")
+    needs = ("tiles", "split", "rotor", "constrained")
     temperature: float | Sequence[float]
     friction: float | Literal["inf"] | Sequence[float] | Friction
     seed: int = 0
@@ -265,11 +204,13 @@ class Langevin(InBath):
     def stepper(self, view: View) -> Stepper:
         inertia = self._inertia(view)
         if self._is_free:
-            return self._turning.stepper(view) if view.name == "rotor" else Splitting(2, self.rotor).stepper(view)
+            return self._free(view)
         assert self.friction != "inf"  # it is a number since it was checked
         bath_ = Bath.of(inertia, self.temperature, self.friction)
         if view.name == "tiles":
             return self._in_tiles(view, bath_)
+        if view.name == "constrained":
+            return self._recorded(linked_stepper(view, self.rotor), bath_, len(inertia.variances))
         parts, components = inertia.variances.shape
         own, n = Sums.WIDTH + parts * (components + 1), view.dimension
         fills: dict[Slot, Filling] = {bath: bath_.slot, tallied: bath_.tally}
@@ -277,6 +218,12 @@ class Langevin(InBath):
             fills |= {force: no_force, kick: no_kick, drift: free_drift}
         stepper = Stepper(bind(langevin_step, fills), np.full((1, 1), float(own)), 3 * n, own + n + 1)
         return with_rotor(self._recorded(stepper, bath_, parts), self._turning, view)
+
+    def _free(self, view: View) -> Stepper:
+        """The step without a bath."""
+        if view.name == "rotor":
+            return self._turning.stepper(view)
+        return (Rattle() if view.name == "constrained" else Splitting(2, self.rotor)).stepper(view)
 
     def _recorded(self, stepper: Stepper, bath_: Bath, stride: int) -> Stepper:
         """With constants and noise, and with what it records."""
@@ -304,12 +251,15 @@ class Langevin(InBath):
         return self._traits(Splitting(2, self.rotor).traits)
 
     def traits_on(self, view: View) -> Traits:
-        return self._traits(Splitting(2, self.rotor).traits_on(view))
+        if view.name != "constrained":
+            return self._traits(Splitting(2, self.rotor).traits_on(view))
+        made = self._traits(Rattle().traits_on(view))
+        return made if self._is_free else replace(made, explicit=False, keeps=(*made.keeps, *HELD))
 
     def _traits(self, without: Traits) -> Traits:
         if self._is_free:
             return without
-        cite = ("leimkuhler2013", "davidchack2015", "salmon2011", "box1958")
+        cite = ("leimkuhler2013", "leimkuhler2016", "davidchack2015", "salmon2011", "box1958")
         return Traits(2, False, False, True, (Exact("unit"),), cite, without.stability, random=True)
 
     @property
@@ -352,6 +302,12 @@ class Bath:
         """The plainest that does what is asked."""
         kT = constants.temperatures_of(inertia, temperature)
         rates = rates_of(inertia, friction)
+        if inertia.freedoms is not None:
+            rate = constants.one_rate(inertia, rates, kT)
+            linked: dict[str, Numbers] = {"precision": constants.precision_of_joints(inertia, kT)}
+            return cls(
+                inertia, bath_of_links, tally_of_links, partial(constants.of_components, inertia, rate, kT), linked, {}
+            )
         shared: dict[str, Numbers] = {
             "precision": constants.precision_of(inertia, kT),
             "total_precision": constants.total_precision_of(inertia, kT),

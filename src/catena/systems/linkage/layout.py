@@ -109,6 +109,8 @@ class Node(Record):
     SPIN = 3  # angular velocity in the body
     TURN = 3  # Cayley vector of the step
     MOVE = 3  # displacement in the step; a difference of positions would cost its digits
+    PUSH = 3  # momentum before the joints take their part of it, times the step
+    SPUN = 3  # the same of the angular momentum, in the body
 
 
 class Unknown(Record):
@@ -195,6 +197,7 @@ class Scratch(Record):
     BLAMED = 2
     SOLUTION = 24
     REACH = 1  # the largest coordinate of a position, or the longest arm
+    KICKS = 2  # which parts of the forces act at the start of a step and at its end, where they act there only
     # of the sweeps along a tree
     FACTORED = 1  # whether derivatives are known
     LAST_CHANGE = 1  # the correction before

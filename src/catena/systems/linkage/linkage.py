@@ -16,11 +16,20 @@ from numpy.typing import ArrayLike
 from ...errors import InputError
 from ...geometry import rotations
 from ...kernels.marks import Numbers, Parameters
-from ...kernels.views import View
+from ...kernels.views import Inertia, View
 from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
-from ..many_bodies import GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of, start_array, vector
+from ..many_bodies import (
+    MOMENTA_OF_BODIES,
+    GivenBodies,
+    bodies_from,
+    describe_bodies,
+    fields_of,
+    pairs_of,
+    start_array,
+    vector,
+)
 from ..numbers import finite_number
 from ..one_body import component_names
 from ..orientations import orientations
@@ -217,6 +226,27 @@ class Linkage(System):
             partial(starts.projected, self, shifts=shifts) if self.joints else None,
         )
 
+    def inertia(self) -> Inertia:
+        from .views import joint_freedoms
+
+        masses = np.array([[body.mass] * 3 for body in self.bodies])
+        variances = np.hstack([masses, np.array([body.moments for body in self.bodies])])
+        frames = np.array([body.frame for body in self.bodies])
+        return Inertia(
+            variances,
+            MOMENTA_OF_BODIES,
+            "body",
+            frames=frames,
+            freedoms=joint_freedoms(self),
+            looped=bool(self.tree.loops),
+        )
+
+    def maxwell(self, state: State, temperature: float, *, seed: int = 0, member: int = 0) -> State:
+        drawn = super().maxwell(state, temperature, seed=seed, member=member)
+        return starts.with_fitting_velocity(self, drawn)
+
+    maxwell.__doc__ = System.maxwell.__doc__
+
     def undefined_at(self, state: State) -> str:
         """The first force without an energy."""
         return starts.undefined_force(self, state)
@@ -350,6 +380,13 @@ class Linkage(System):
 
             return articulated_view(self, name)
         return None
+
+    def lacks(self, name: str) -> str:
+        if name == "split":
+            return "masses of its joint coordinates change with its angles, so there are no kicks and drifts"
+        if name in ENERGY_MOMENTUM and self.form == "joint":
+            return 'that is for form="director", and this one has form="joint"'
+        return ""
 
     def parameter_arrays(self) -> dict[str, Numbers]:
         from .joint_form.tables import articulated_arrays

@@ -216,6 +216,12 @@ def projected(linkage: Linkage, state: State, *, shifts: Array) -> State:
     return _projected_velocity(linkage, state, images, size=size)
 
 
+def with_fitting_velocity(linkage: Linkage, state: State) -> State:
+    """The state with the velocities nearest in kinetic energy that fit the joints: noise of the masses becomes noise of the joints."""
+    images = images_of(linkage, state.orientation)
+    return _projected_velocity(linkage, state, images, size=extent(linkage, state.position))
+
+
 def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
     """The state if it fits the joints; else an InputError, or the nearest state that does."""
     images = images_of(linkage, state.orientation)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from . import layout as at
 from . import measures as linkage_measures
 from . import rank as linkage_rank
 from . import start as linkage_start
+from .director_form import bath as linkage_bath
 from .director_form import blocks as linkage_blocks
 from .director_form import directors as linkage_directors
 from .director_form import forces as linkage_forces
@@ -92,6 +94,9 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         kernels |= {
             linkage_steps.both_levels: 0,
             views.accept_increment: rattle.accept,
+            views.share_forces: rattle.share_forces,
+            views.bath_of_links: linkage_bath.stir,
+            views.tally_of_links: linkage_bath.tally,
             linkage_steps.correction: bind(solve, first),
             rattle.velocity_correction: bind(solve, last),
         }
@@ -109,7 +114,8 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         own = partial(_recursion_scratch, linkage, 12 if both else 6)
     flags = {Flag.LINEAR_BODIES} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
     flags |= {Flag.DAMPERS} if _has_dampers(linkage) else set()
-    return _view(linkage, name, kernels, flags, unknowns, own)
+    made = _view(linkage, name, kernels, flags, unknowns, own)
+    return replace(made, inertia=linkage.inertia) if name == "constrained" else made
 
 
 def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Slot, Filling]:
@@ -357,6 +363,7 @@ def _scratch(linkage: Linkage, rows: int) -> Arrays:
     node[:, n, at.Node.DIRECTORS : at.Node.DIRECTORS + 9] = np.eye(3).ravel()  # the ground
     scratch = np.zeros(at.Scratch.WIDTH)
     scratch[at.Scratch.BLAMED] = scratch[at.Scratch.WORST] = -1.0
+    scratch[at.Scratch.KICKS : at.Scratch.KICKS + 2] = 0.5
     return {
         "node": node,
         "scratch": scratch,

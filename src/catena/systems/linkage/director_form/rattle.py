@@ -67,7 +67,7 @@ def position_body(i, h, par, t, width, first):
     j = load3(par.moments[i], 0)
     c = load3(b, Node.TURN)
     late = scaled(m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
-    add_body(m, h, late, par, t, width, first)
+    add_body(m, 0, h, late, par, t, width, first)
     k, p = halves(c, j)
     y = scaled(k, add(diagonal_times(j, c), p))
     turn = (first + 3) * width
@@ -85,23 +85,41 @@ def position_body(i, h, par, t, width, first):
 def velocity_body(i, h, par, t, width, first):
     """Add the inertia of body i to the equations of the velocities."""
     b = par.node[1, i]
-    m = par.mass[i]
     j = load3(par.moments[i], 0)
-    c = load3(b, Node.TURN)
-    add_body(m, h, scaled(m, load3(b, Node.MOVE)), par, t, width, first)
-    k, p = halves(c, j)
+    add_body(par.mass[i], 1, h, load3(b, Node.PUSH), par, t, width, first)
     turn = (first + 3) * width
-    subtract_turned(b, scaled(-k, subtract(diagonal_times(j, c), p)), turn + width - 1, t, width)
+    subtract_turned(b, negative(load3(b, Node.SPUN)), turn + width - 1, t, width)
     for axis in range(3):
         subtract_turned(b, along_axis(axis, -j[axis]), turn + first + 3 + axis, t, width)
 
 
-def add_body(m, h, momentum, par, t, width, first):
-    """Add the mass m to the diagonal, and a momentum and half a kick of the weight to the last column."""
+def set_momentum(i, par):
+    """What body i brings to the end of the step: M dr and y-."""
+    b = par.node[1, i]
+    j = load3(par.moments[i], 0)
+    c = load3(b, Node.TURN)
+    k, p = halves(c, j)
+    store3(b, Node.PUSH, scaled(par.mass[i], load3(b, Node.MOVE)))
+    store3(b, Node.SPUN, scaled(k, subtract(diagonal_times(j, c), p)))
+
+
+def add_body(m, phase, h, momentum, par, t, width, first):
+    """Add the mass m to the diagonal, and a momentum and the kick of the weight to the last column."""
     for l in range(3):
         t[(first + l) * width + first + l] += m
-    kick = scaled(0.5 * h * h * m, load3(par.space, Space.GRAVITY))
+    kick = scaled(kicked(phase, h, par) * m, load3(par.space, Space.GRAVITY))
     add_down(t, first * width + width - 1, width, add(momentum, kick))
+
+
+def kicked(phase, h, par):
+    """What multiplies a force at the start (phase 0) or at the end (1) of a step of length h: h^2/2 in RATTLE."""
+    return par.scratch[Scratch.KICKS + phase] * h * h
+
+
+def share_forces(par, first, last):
+    """`share_forces`: RATTLE has 1/2 and 1/2."""
+    par.scratch[Scratch.KICKS] = first
+    par.scratch[Scratch.KICKS + 1] = last
 
 
 def halves(c, j):
@@ -174,7 +192,7 @@ def rattle_angle(k, phase, h, a, b, c, par, t, width):
     d = turn_of_joint(k, par)  # which writes over a
     torque = 0.0
     if par.link[k, Link.TORSION] >= 0:
-        torque = 0.5 * h * h * torsion_slope(joint[Joint.THETA] + phase * d, par.link[k, Link.TORSION], par)
+        torque = kicked(phase, h, par) * torsion_slope(joint[Joint.THETA] + phase * d, par.link[k, Link.TORSION], par)
     add_couple(t, 3 * width + width - 1, (parent + 3) * width + width - 1, width, scaled(torque, n))
     if pitch != 0.0:
         add_couple(t, 3 * width + 5 + m, (parent + 3) * width + 5 + m, width, scaled(pitch, n))
@@ -190,22 +208,22 @@ def rattle_angle(k, phase, h, a, b, c, par, t, width):
 
 
 def position_force(f, both, h, par, t, width, first, second):
-    """Half a kick of force f at the start."""
+    """The kick of force f at the start."""
     kick_points(f, 0, h, par, t, width, first, second)
 
 
 def velocity_force(f, both, h, par, t, width, first, second):
-    """Half a kick of force f at the end."""
+    """The kick of force f at the end."""
     kick_points(f, 1, h, par, t, width, first, second)
 
 
 def kick_points(f, phase, h, par, t, width, first, second):
-    """Half a kick of force f at a node."""
+    """The kick of force f at a node."""
     node = par.node[phase]
     d = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
     arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     s = between_points(f, node, par, d)
-    a = 0.5 * h * h * point_tension(f, s, par)
+    a = kicked(phase, h, par) * point_tension(f, s, par)
     i = par.force_sort[f, ForceSort.BODY_I]
     j = par.force_sort[f, ForceSort.BODY_J]
     store3(arms, Arms.FIRST_MEAN, arm_of(node[i], par.force[f], Force.FIRST_POINT))
@@ -214,20 +232,20 @@ def kick_points(f, phase, h, par, t, width, first, second):
 
 
 def position_load(i, both, h, time, par, t, width, first):
-    """Half a kick of the loads on body i at the start."""
+    """The kick of the loads on body i at the start."""
     kick_loads(i, 0, h, time, par, t, width, first)
 
 
 def velocity_load(i, both, h, time, par, t, width, first):
-    """Half a kick of the loads on body i at the end."""
+    """The kick of the loads on body i at the end."""
     kick_loads(i, 1, h, time + h, par, t, width, first)
 
 
 def kick_loads(i, phase, h, time, par, t, width, first):
-    """Half a kick of the loads on body i at a node."""
+    """The kick of the loads on body i at a node."""
     f = par.tree[i, Tree.LOAD]
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
-    k = 0.5 * h * h
+    k = kicked(phase, h, par)
     while f >= 0:
         load_values(time, f, par, value)
         force = load3(value, Load.FORCE)
@@ -246,6 +264,7 @@ def accept(z, e, h, par, x):
         return status
     n = par.mass.shape[0]
     for i in range(n):
+        set_momentum(i, par)
         for l in range(Node.VELOCITY, Node.TURN):
             par.node[1, i, l] = 0.0
     time = time_place(par.mass, par.link)

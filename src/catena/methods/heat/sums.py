@@ -1,0 +1,87 @@
+"""What a bath remembers from step to step and records at each sample: sums of squares of the momenta inside the steps."""
+
+from __future__ import annotations
+
+from ...kernels.marks import Record, within
+from ...kernels.views import Field, Inertia
+
+INSIDE = "over its value in the bath, after the noise of each step, mean since the last sample"
+MOVING = 6  # components of bodies that move and turn; they have a total momentum
+
+
+class Sums(Record):
+    """What a bath remembers: steps made, member, trajectories accepted, steps since the last sample, and the sum of squares of the total
+    momentum over them, with room for partial sums."""
+
+    STEP = 1
+    MEMBER = 1
+    ACCEPTED = 1
+    WINDOW = 1
+    TOTAL = 25
+
+
+@within
+def count_step(carry):
+    """One more step, in all and since the last sample."""
+    carry[Sums.STEP] += 1.0
+    carry[Sums.WINDOW] += 1.0
+
+
+def account_momenta(par, carry, row):
+    """Means since the last sample, then begin anew: squares by component over all parts, squares by part over all components, fourth
+    moments over 3, square of the total momentum, each in units of what it should be. Nothing is there of a part that is held."""
+    parts = par.precision.shape[0]
+    components = par.precision.shape[1]
+    stride = int(par.stride[0])
+    window = carry[Sums.WINDOW]
+    fourth = 0.0
+    all_of_them = 0.0
+    for c in range(components):
+        total = 0.0
+        count = 0.0
+        for j in range(parts):
+            if par.precision[j, c] != 0.0:
+                total += carry[Sums.WIDTH + c * stride + j]
+                count += 1.0
+        row[c] = total / (window * max(count, 1.0))
+        all_of_them += count
+    for j in range(parts):
+        total = 0.0
+        count = 0.0
+        for c in range(components):
+            if par.precision[j, c] != 0.0:
+                total += carry[Sums.WIDTH + c * stride + j]
+                count += 1.0
+        row[components + j] = total / (window * max(count, 1.0))
+        fourth += carry[Sums.WIDTH + components * stride + j]
+    row[components + parts] = fourth / (3.0 * window * max(all_of_them, 1.0))
+    if components == MOVING:
+        row[components + parts + 1] = carry[Sums.TOTAL] / window
+    for k in range(Sums.WINDOW, Sums.WIDTH + (components + 1) * stride):
+        carry[k] = 0.0
+
+
+def accounts_of(inertia: Inertia) -> tuple[Field, ...]:
+    """What is recorded of the momenta inside the steps, as `account_momenta` writes it."""
+    parts, components = inertia.variances.shape
+    if inertia.freedoms is not None:
+        return _accounts_of_joints(parts)
+    by_part = "body_temperature" if inertia.part == "body" else "coordinate_temperature"
+    always = (
+        Field("equipartition", (components,), ("component",), f"squares of {', '.join(inertia.names)} {INSIDE}"),
+        Field(by_part, (parts,), (inertia.part,), f"squares of momenta {INSIDE}"),
+        Field("fourth_moment", (), (), f"fourth powers of momenta {INSIDE}"),
+    )
+    total = Field("total_momentum_square", (), (), f"square of the total momentum {INSIDE}")
+    return (*always, total) if components == MOVING else always
+
+
+def _accounts_of_joints(parts: int) -> tuple[Field, ...]:
+    """The same of linked bodies, whose momenta are those of joints."""
+    return (
+        Field("equipartition", (1,), ("component",), f"momentum times velocity of the joints {INSIDE}"),
+        Field(
+            "body_temperature", (parts,), ("body",), f"momentum times velocity of the joint that carries it {INSIDE}"
+        ),
+        Field("fourth_moment", (), (), f"square of the kinetic energy {INSIDE}"),
+    )
