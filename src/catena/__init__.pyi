@@ -45,6 +45,7 @@ from .running.catalogue import list_methods
 from .running.crossings import Event, Section
 from .running.ensembles import ensemble
 from .running.ensembles.reductions import Custom, Extremes, Histogram, LastCrossing, Mean
+from .running.ensembles.tempering import Tempering
 from .running.opening import open, resume
 from .running.plan import Problem
 from .running.runs import Run
@@ -182,6 +183,7 @@ __all__ = [
     "Switched",
     "SymmetricRotation",
     "Taylor",
+    "Tempering",
     "ThreeRotations",
     "Top",
     "Torque",

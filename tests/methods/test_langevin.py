@@ -363,18 +363,20 @@ def test_what_makes_no_sense_is_refused(make, said: str) -> None:
 PENDULUM = ct.problems.pendulum()
 NOT_POSITIVE = ct.Hamiltonian("p1**2/2 - p2**2/2 + q1**2", ["q1", "q2"], ["p1", "p2"])
 MASSLESS = ct.Hamiltonian("p1**2/2 + q1**2 + q2**2", ["q1", "q2"], ["p1", "p2"])
+SCALING = ct.ScalingBody(ct.Body(moments=(2.0, 3.0, 4.0)))
 TILTED = ct.FreeBody(ct.Body.from_inertia(1.0, [[1.0, 0.2, 0.0], [0.2, 1.5, 0.1], [0.0, 0.1, 2.0]]))
 
 
 @pytest.mark.parametrize(
     ("system", "method", "said"),
     [
-        (PENDULUM.system, ct.Langevin(1.0, 1.0), "it needs the view"),
+        (PENDULUM.system, ct.Langevin(1.0, 1.0), "it needs a kinetic energy of momenta alone, quadratic in them"),
+        (PENDULUM.system, ct.HybridMonteCarlo(1.0), "it needs a kinetic energy of momenta alone, quadratic in them"),
         (ct.Hamiltonian("p**4 + q**2"), ct.Langevin(1.0, 1.0), "quadratic in the momenta"),
         (ct.Hamiltonian("p**2/2 + p + q**2"), ct.Langevin(1.0, 1.0), "linear in them"),
         (ct.Hamiltonian("p**2/2 + (q - t)**2"), ct.Langevin(1.0, 1.0), "it is driven by the time"),
         (NOT_POSITIVE, ct.Langevin(1.0, 1.0), "does not grow with p2"), (MASSLESS, ct.Langevin(1.0, 1.0), "does not grow with p2"),
-        (ct.problems.double_pendulum().system, ct.Langevin(1.0, 1.0), "it needs the view"),
+        (SCALING, ct.Langevin(1.0, 1.0), "it needs a kinetic energy of momenta alone, quadratic in them"),
         (SPRING, ct.Langevin(1.0, (1.0, 2.0)), "2 rates are given for 1 coordinates"),
         (SPRING, ct.Langevin((1.0, 2.0), 1.0), "2 temperatures are given for 1 coordinates"),
         (SPRING, ct.Langevin(1.0, ct.Friction(rotation=1.0)), "coordinates have no axes"),

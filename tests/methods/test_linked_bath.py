@@ -7,7 +7,6 @@ fit are M B u, the mass matrix of the angles is B^T M B, momenta of the angles a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -17,8 +16,6 @@ from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.kernels import noise
-from catena.kernels.views import View
-from catena.methods.base import Stepper
 
 KT = 0.7
 AXES = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8], [0.8, 0.0, -0.6]])
@@ -147,7 +144,9 @@ def test_energy_of_a_step_without_friction_is_that_of_rattle() -> None:
     run = drive(linkage, start, ct.Langevin(KT, 2.0, seed=1), 0.02)
     rows = run.advance(20).rows
     data = linkage.columns(rows[:, : linkage.public_width + linkage.invariant_width])
-    assert np.abs(data["joint_position_residual"]).max() < 1e-13 and np.abs(data["joint_velocity_residual"]).max() < 1e-12
+    assert (
+        np.abs(data["joint_position_residual"]).max() < 1e-13 and np.abs(data["joint_velocity_residual"]).max() < 1e-12
+    )
 
 
 def test_a_cold_bath_with_little_friction_converges_to_rattle_with_order_two() -> None:

@@ -60,6 +60,6 @@ def test_what_makes_no_sense_is_refused(given: dict, said: str) -> None:
 
 
 def test_systems_without_a_temperature_say_so() -> None:
-    of = ct.problems.double_pendulum()
+    of = ct.problems.pendulum()
     with pytest.raises(ct.CapabilityError, match="has no temperature here"):
         of.system.maxwell(of.start, 1.0)

@@ -170,6 +170,9 @@ def results(chain: ct.Chain, start: ct.State) -> None:
     assert_type(run.error()["position"].end, float)
     assert_type(run.plot.energy(), Axes)
     assert_type(ct.ensemble(chain, [start], steps=10).final, xarray.Dataset)
+    ladder = ct.Tempering((1.0, 1.5), every=10)
+    warm = ct.ensemble(chain, start, ct.Langevin(1.0, 1.0), steps=20, members=4, tempering=ladder)
+    assert_type(warm.exchanged, NDArray[np.float64])
     assert_type(ct.check(chain, ct.Gauss(2), start).ok, bool)
     assert_type(ct.problems.hanging_chain().system, ct.Linkage)
 

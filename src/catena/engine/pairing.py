@@ -95,6 +95,7 @@ def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
         f"{method} cannot treat {system.title}: "
         + (
             "; ".join(dict.fromkeys(told))
+            or method.asks_for
             or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"
         ),
         do=_instead(system, method, reasons),

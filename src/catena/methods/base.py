@@ -171,6 +171,7 @@ class Method:
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     needs: ClassVar[tuple[str, ...]]
+    asks_for: ClassVar[str] = ""  # what that is in words, for who gave a system without it
     name: ClassVar[str]
     stated: ClassVar[Mapping[str, str]] = {}  # what `describe` says besides the parameters
     formerly: ClassVar[str] = (

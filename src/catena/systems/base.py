@@ -258,7 +258,7 @@ def no_bath(system: System, why: str) -> CapabilityError:
     """A system that cannot be put into a heat bath."""
     return CapabilityError(
         f"{system.title} has no temperature here: {why}",
-        do="use a chain, a top, a free body, or a Hamiltonian T(p) + V(q) with T quadratic in p and positive",
+        do="use a chain, a linkage, a top, a free body, or a Hamiltonian T(p) + V(q) with T quadratic in p and positive",
     )
 
 

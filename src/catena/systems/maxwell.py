@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ..kernels.views import Inertia
 from .base import Array, State
 from .numbers import finite_number
 
+MOMENTA = ("p", "momentum", "angular_momentum")  # fields of a state that are drawn
 MOVING, TURNING = 6, 3  # components of bodies that move and turn, or only turn
 
 
@@ -66,3 +68,18 @@ def _fields(inertia: Inertia, drawn: Array) -> dict[str, Array]:
     if drawn.shape[1] == TURNING:
         return {"angular_momentum": turning[0]}
     return {"momentum": drawn[:, :3].copy(), "angular_momentum": turning}
+
+
+def kinetic_energy(inertia: Inertia, fields: Mapping[str, Array]) -> float:
+    """Of the momenta in the fields of a state; the sum is rounded once, so it is the same in whatever order."""
+    if inertia.matrix is not None:
+        return 0.5 * math.fsum(fields["p"] * np.linalg.solve(inertia.matrix, fields["p"]))
+    if inertia.frames is None:
+        momenta = fields["p"][:, None]
+    else:
+        own = np.atleast_2d(fields["angular_momentum"])
+        momenta = rotations.rotate(rotations.conjugate(inertia.frames), own)
+        if inertia.variances.shape[1] == MOVING:
+            momenta = np.hstack([fields["momentum"], momenta])
+    there = inertia.variances > 0.0
+    return 0.5 * math.fsum(momenta[there] ** 2 / inertia.variances[there])

@@ -129,6 +129,7 @@ def free_drift(z, e, h, par, work):
 class InBath(Method):
     """Base of the methods at a temperature."""
 
+    asks_for = "it needs a kinetic energy of momenta alone, quadratic in them"
     temperature: float | Sequence[float]
     seed: int
 

@@ -20,6 +20,7 @@ from .kinds import Kinds
 from .reductions import Reduction, Reductions
 from .results import reduced_columns, streams_of
 from .starts import Starts, stacked
+from .tempering import Tempering
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -83,6 +84,7 @@ def asked(
     members: int | None,
     seed: int | None,
     reduce: Mapping[str, Reduction] | None,
+    tempering: Tempering | None = None,
 ) -> Asked:
     """The ensemble that the arguments of `catena.ensemble` describe."""
     given = Given.of(systems)
@@ -112,15 +114,30 @@ def asked(
     differ = bool((each != each[0]).any())
     varied = given.systems if len(given.systems) > 1 else ()
     job = Job(
-        first, plans[0].method, float(each[0]), made, plans[0].every, keep, varied, differ, Reductions(dict(reduce or {}))
+        first, plans[0].method, float(each[0]), made, plans[0].every, keep, varied, differ, Reductions(dict(reduce or {})),
+        tempering=tempering,
     )  # fmt: skip
     if job.reductions.named:
         _check_reductions(job)
-    shared = Kinds.of(given.systems, job.method)
+    shared = Kinds.of(given.systems, *job.methods)
     z = _packed(shared, kinds, fields, times)
-    followed = shared.members(z, times, kinds=kinds if varied else None, dt=each)
+    if tempering is not None:
+        _check_tempering(tempering, job, members=count)
+        kinds = np.arange(count) % len(tempering)
+    followed = shared.members(z, times, kinds=kinds if varied or tempering else None, dt=each)
     plan = plans[0]  # it holds the pairing, so that nobody makes it again
     return Asked(job, plan if plan.dt == job.dt else replace(plan, dt=job.dt), followed)
+
+
+def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
+    """One system with one step, and members that make whole ladders."""
+    for differs, what in ((bool(job.kinds), "systems"), (job.own_dt, "dt")):
+        if differs:
+            raise InputError(
+                f"members differ in {what}, and those of a ladder differ in their temperatures only",
+                where="ensemble.tempering", do="give one system and one dt",
+            )  # fmt: skip
+    tempering.check(job.system, view=job.pairing.view.name, members=members, every=job.every)
 
 
 def _check_reductions(job: Job) -> None:
@@ -200,7 +217,7 @@ def _require_times(times: Array, dt: Array, steps: int, *, keep: Keep) -> None:
 
 def _packed(shared: Kinds, kinds: Integers, fields: Mapping[str, Array], times: Array) -> Array:
     """Stepped variables (m, n): those of members of one kind at once."""
-    if len(shared.pairings) == 1:
+    if not kinds.any():
         return shared.pairings[0].view.pack_members(State, fields, times)
     z = np.empty((len(times), shared.pairings[0].view.dimension))
     order = np.argsort(kinds, kind="stable")

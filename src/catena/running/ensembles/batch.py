@@ -22,7 +22,7 @@ class Batch:
 
     start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, seen, lasting,
     drift, drift_error, jump, scale, usual : of the invariants, nan for a member that failed; reduced : numbers kept for the
-    reductions; samples : all rows, none if they are not kept
+    reductions; exchanged : exchanges of states with the next member; samples : all rows, none if they are not kept
     """
 
     start: Array
@@ -38,6 +38,7 @@ class Batch:
     scale: Array
     usual: Array
     reduced: Array
+    exchanged: Array
     samples: Array
 
     @classmethod
@@ -51,7 +52,7 @@ class Batch:
         worst, seen, lasting, drift, drift_error, jump, scale, usual = np.zeros((MEASURED, members, k))
         reduced = np.repeat(job.reductions.first()[None], members, axis=0)
         return cls(
-            first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, reduced, samples
+            first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, reduced, np.zeros(members), samples
         )  # fmt: skip
 
     def fit(self, job: Job, dt: Array, sums: Array, looks: Array) -> None:

@@ -50,7 +50,7 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
             if value not in known:
                 raise ValueError(f"{name} = {shown(value)} is not one of {', '.join(known)}")
         members = whole(spec["members"], "members", least=1)
-        for name, kind in {"varied": dict, "reduce": list, "sweep": dict}.items():
+        for name, kind in {"varied": dict, "reduce": list, "sweep": dict, "tempering": dict}.items():
             if not isinstance(told.get(name, kind()), kind):
                 raise ValueError(f"{name} = {shown(told[name])}")
         for described in varied_in(told).descriptions() if "varied" in told else ():
@@ -58,6 +58,8 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
         job = job_from(told)
         if job.grid is not None and len(job.grid) != members:
             raise ValueError(f"the sweep has {len(job.grid)} points, but there are {members} members")
+        if job.tempering is not None:
+            job.tempering.check(job.system, view=job.pairing.view.name, members=members, every=job.every)
         require_usable(job, job.describe(apart={}))
         columns = {column.name for stream in layout.streams for column in stream.columns}
         older = not any(f"{invariant.name}_seen" in columns for invariant in job.system.invariants)
@@ -90,7 +92,9 @@ def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
         if job.own_dt and not (numbers["dt"] > 0).all():
             raise ValueError("a step is not above zero")
         kinds = _checked_kinds(given.get("kinds"), job, count)
-        shared = Kinds.of(job.kinds or (job.system,), job.method)
+        if job.tempering is not None:
+            kinds = np.arange(count) % job.unit
+        shared = Kinds.of(job.kinds or (job.system,), *job.methods)
     return shared.members(numbers["z"], numbers["times"], kinds=kinds, dt=numbers.get("dt", job.dt))
 
 

@@ -23,7 +23,7 @@ from ...kernels.views import OK, WORKER_LOST
 from ...log import say
 from .batch import Batch, bytes_each
 from .following import follow
-from .job import Job
+from .job import Job, in_units
 
 TASK_SECONDS = 3.0  # of a task, as far as its members allow
 FASTER = 4  # from one task to the next, until their length is known
@@ -96,7 +96,7 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
             most = max(2 * threads.now(), min(16 * threads.now(), room // (bytes_each(job) * pacing.size)))
             while first < len(members) and len(waiting) < most:
                 left = -(-(len(members) - first) // (2 * threads.now()))  # so that all end at about the same time
-                part = slice(first, min(len(members), first + max(1, min(pacing.size, left))))
+                part = slice(first, min(len(members), first + in_units(min(pacing.size, left), job.unit)))
                 task = client.submit(follow_there, sent, members.part(part).compact(), pure=False)
                 waiting.append((task, part))
                 first = part.stop
@@ -144,21 +144,21 @@ def _result(job: Job, sent: bytes, members: Members, client: Client, task: Task)
     except KilledWorker as last:
         say(f"members {members.numbers[0]} to {members.numbers[-1]}: {last}; they are followed one by one")
     whole = Batch.empty(job, len(members))
-    for k in range(len(members)):
-        alone = members.part(slice(k, k + 1)).compact()
+    for k in range(0, len(members), job.unit):
+        alone = members.part(slice(k, k + job.unit)).compact()
         try:
             batch, _ = client.submit(follow_there, sent, alone, pure=False).result()
         except KilledWorker:
             say(f"member {members.numbers[k]}: every worker that followed it died")
             batch = lost(job)
         for name, array in vars(batch).items():
-            getattr(whole, name)[k : k + 1] = array
+            getattr(whole, name)[k : k + job.unit] = array
     return whole, 0.0
 
 
 def lost(job: Job) -> Batch:
     """A member of which nothing is known but that whoever follows it dies."""
-    batch = Batch.empty(job, 1)
+    batch = Batch.empty(job, job.unit)
     for array in vars(batch).values():
         if array.dtype == np.float64:
             array[...] = np.nan

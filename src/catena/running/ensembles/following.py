@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...engine.block import MemberBlock, Members
 from ...engine.folding import compiled_fold, compiled_fold_members
@@ -18,7 +19,7 @@ from ...engine.pace import Pace
 from ...kernels.views import NOT_FINITE, OK
 from ..auditing import BLOCKS
 from .batch import Batch
-from .job import Array, Job
+from .job import Array, Job, in_units
 
 FIRST_CHUNK = 256  # steps
 ROWS_BYTES = 2**20  # of the sample rows of a call: they are folded while they are near
@@ -59,13 +60,14 @@ def follow(job: Job, members: Members) -> Batch:
     pace = Pace(FIRST_CHUNK, every=job.every, most=most)
     first = 0
     while first < len(members) and not job.stop.is_set():
-        part = slice(first, min(len(members), first + _together(job, pace)))
+        part = slice(first, min(len(members), first + in_units(_together(job, pace), job.unit)))
         try:
             _follow_block(following, block, part, pace)
         except (ArithmeticError, ValueError, IndexError):  # of plain Python, or of code that checks its subscripts
             following.batch.status[part] = NOT_FINITE
-        for k in np.flatnonzero(following.batch.status[part] != OK) + first:
-            _follow_alone(following, int(k))
+        if job.tempering is None:
+            for k in np.flatnonzero(following.batch.status[part] != OK) + first:
+                _follow_alone(following, int(k))
         failed = int((following.batch.status[part] != OK).sum())
         job.tally.add(0, members=part.stop - first, failed=failed)
         first = part.stop
@@ -90,9 +92,12 @@ def _follow_block(following: Following, block: MemberBlock, part: slice, pace: P
     fold, edges = compiled_fold_members(), job.edges.astype(float)
     step = 0
     while step < job.steps and (status == OK).any() and not job.stop.is_set():
-        began, count, number = time.perf_counter(), pace.after(step, job.steps - step), 1 + step // job.every
+        began, count, number = time.perf_counter(), pace.after(step, *job.limits(step)), 1 + step // job.every
         rows, now, ended = block.advance(part, step, count, status == OK)
         status[status == OK] = ended[status == OK]
+        if job.tempering is not None:
+            _fail_together(status, job.unit)
+            rows[status != OK] = np.nan
         if job.kept_rows:
             batch.samples[part, number : number + rows.shape[1]] = rows
         fold(
@@ -101,10 +106,18 @@ def _follow_block(following: Following, block: MemberBlock, part: slice, pace: P
         following.reduce(part, rows, number)
         step += count
         batch.final[part] = now
+        if job.tempering is not None and step % job.tempering.every == 0 and step < job.steps:
+            job.exchange(block, part, now, step, batch.exchanged[part])
         job.tally.add(count * len(status))
         pace.took(count * len(status), time.perf_counter() - began)
     job.tally.add((job.steps - step) * len(status))
     batch.made[part], batch.scale[part], following.looks[part] = step, block.scale[part], block.looks[part]
+
+
+def _fail_together(status: NDArray[np.int64], unit: int) -> None:
+    """A ladder of temperatures ends with the first of its members that fails."""
+    ladders = status.reshape(-1, unit)
+    ladders[:] = np.where((ladders != OK).any(axis=1, keepdims=True), ladders.max(axis=1, keepdims=True), ladders)
 
 
 def _follow_alone(following: Following, k: int) -> None:

@@ -15,6 +15,7 @@ from ...engine.arrays import Arrays
 from ...engine.build import Program, build
 from ...engine.reducing import Reducer
 from ...methods.base import Method, stored_method
+from ...methods.heat.langevin import InBath
 from ...store.long_arrays import set_apart
 from ...systems.base import System, system_from
 from ...text.plain import Json
@@ -23,6 +24,7 @@ from ..plan import Stepping
 from .grids import Grid, grid_from
 from .kinds import Varied
 from .reductions import Reductions
+from .tempering import Exchange, Tempering, tempering_from
 
 Array = NDArray[np.float64]
 Keep = Literal["final", "samples", "nothing"]
@@ -54,7 +56,8 @@ class Job(Stepping):
     """What all members have in common: a plan without a start; it can be sent to another process.
 
     kinds : the different systems, if there is more than one; `system` is the first. own_dt : whether the steps of members differ; dt is
-    that of the first. reductions : what is kept of the samples. grid : of which sweep they are the points, if they are
+    that of the first. reductions : what is kept of the samples. grid : of which sweep they are the points, if they are. tempering : how
+    members exchange their states, if they do
     """
 
     system: System
@@ -67,6 +70,7 @@ class Job(Stepping):
     own_dt: bool = False
     reductions: Reductions = field(default_factory=Reductions)
     grid: Grid | None = None
+    tempering: Tempering | None = None
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     tally: Tally = field(default_factory=Tally, compare=False)
 
@@ -83,6 +87,27 @@ class Job(Stepping):
         pairing = self.pairing
         arrays = Arrays.of(pairing.system, pairing.view, pairing.stepper).parameters
         return Reducer(self.reductions.kernel(self.system), {name: array[None] for name, array in arrays.items()})
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The method, or what it is at each of the temperatures between which states are exchanged."""
+        return (self.method,) if self.tempering is None else self.tempering.methods(self.method)
+
+    def limits(self, step: int) -> tuple[int, ...]:
+        """Steps after this one that may be made at once: to the end, and to the next exchange of states."""
+        left = self.steps - step
+        return (left,) if self.tempering is None else (left, self.tempering.every - step % self.tempering.every)
+
+    @cached_property
+    def exchange(self) -> Exchange:
+        """What lets members exchange their states."""
+        assert self.tempering is not None and isinstance(self.method, InBath)
+        return Exchange(self.tempering, self.system.inertia(), self.method.seed)
+
+    @property
+    def unit(self) -> int:
+        """Members that must be followed together: those of a ladder of temperatures."""
+        return 1 if self.tempering is None else len(self.tempering)
 
     @property
     def rows(self) -> int:
@@ -114,6 +139,8 @@ class Job(Stepping):
             described["reduce"] = self.reductions.describe()
         if self.grid is not None:
             described["sweep"] = self.grid.describe()
+        if self.tempering is not None:
+            described["tempering"] = self.tempering.describe()
         return described if apart is None else set_apart(described, apart)
 
     def __reduce__(self) -> tuple[type[Job], tuple[object, ...]]:
@@ -128,7 +155,14 @@ class Job(Stepping):
             (),
             self.own_dt,
             self.reductions,
+            None,
+            self.tempering,
         )
+
+
+def in_units(members: int, unit: int) -> int:
+    """About so many members in whole units, one at least."""
+    return max(1, members // unit) * unit
 
 
 def job_from(described: Mapping[str, Any]) -> Job:
@@ -139,7 +173,10 @@ def job_from(described: Mapping[str, Any]) -> Job:
     reductions = Reductions.made_from(described.get("reduce", ()))
     own_dt = bool(run.get("own_dt", False))
     grid = grid_from(**described["sweep"]) if "sweep" in described else None
-    return Job(system, method, run["dt"], run["steps"], run["every"], run["keep"], kinds, own_dt, reductions, grid)
+    tempering = tempering_from(described["tempering"]) if "tempering" in described else None
+    return Job(
+        system, method, run["dt"], run["steps"], run["every"], run["keep"], kinds, own_dt, reductions, grid, tempering
+    )  # fmt: skip
 
 
 def varied_in(described: Mapping[str, Any]) -> Varied:

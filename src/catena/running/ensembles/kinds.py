@@ -41,9 +41,9 @@ class Kinds:
     tab: Array
 
     @classmethod
-    def of(cls, systems: Sequence[System], method: Method) -> Kinds:
-        """InputError unless all of them share a program."""
-        pairings = tuple(Pairing.of(system, method) for system in systems)
+    def of(cls, systems: Sequence[System], *methods: Method) -> Kinds:
+        """Each system with the method, or one system with each of several; InputError unless all of them share a program."""
+        pairings = tuple(Pairing.of(system, method) for system in systems for method in methods)
         first, *others = pairings
         for number, other in enumerate(others, 1):
             _require_one_program(first, other, number)

@@ -20,7 +20,7 @@ from ..plan import positive_integer
 from .batch import Batch, bytes_each
 from .cluster import Client, on_cluster
 from .following import FIRST_CHUNK, follow
-from .job import Job
+from .job import Job, in_units
 
 LARGEST_BATCH = 4096  # members that a task takes
 BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
@@ -77,7 +77,7 @@ def on_executor(job: Job, members: Members, workers: int, client: Client | None,
     most = max(2 * workers, WAITING_BYTES // (each * largest))
     waiting: deque[Future[Batch]] = deque()
     with _threads_of(job, workers) as executor:
-        for part in _parts(len(members), workers, largest):
+        for part in _parts(len(members), workers, largest, unit=job.unit):
             if len(waiting) == most:
                 yield _awaited(waiting.popleft(), show)
             waiting.append(executor.submit(follow, job, members.part(part)))
@@ -87,12 +87,12 @@ def on_executor(job: Job, members: Members, workers: int, client: Client | None,
         show()
 
 
-def _parts(members: int, workers: int, largest: int) -> Iterator[slice]:
-    """Tasks for so many members, large ones first."""
+def _parts(members: int, workers: int, largest: int, *, unit: int = 1) -> Iterator[slice]:
+    """Tasks for so many members, large ones first, each of whole units."""
     least, first = max(1, members // (MOST_TASKS * workers)), 0
     while first < members:
         size = max(least, -(-(members - first) // (TASKS_PER_WORKER * workers)))
-        part = slice(first, min(members, first + min(size, largest)))
+        part = slice(first, min(members, first + in_units(min(size, largest), unit)))
         yield part
         first = part.stop
 

@@ -20,7 +20,7 @@ from ..plan import Plan
 from ..recording import commit_rows, store_attributes
 from .auditing import measured_in
 from .batch import Batch, bytes_each
-from .job import Job
+from .job import Job, in_units
 from .results import columns_of, sample_times, streams_of
 
 STARTS = ("z", "times", "kinds", "dt")  # what members start from, and in what they differ, if they do
@@ -47,8 +47,9 @@ def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, wo
         spec={"ensemble": described, "members": len(members), "device": "cpu" if workers else "cuda"},
         attributes=store_attributes(plan, origin, described),
         streams=streams_of(job),
-        rows_per_commit=commit_rows(
-            driver, steps=job.steps / (workers or 1), most=max(1, LARGEST_COMMIT // bytes_each(job))
+        rows_per_commit=in_units(
+            commit_rows(driver, steps=job.steps / (workers or 1), most=max(1, LARGEST_COMMIT // bytes_each(job))),
+            job.unit,
         ),
         fixed={"time": sample_times(job, members.t0)} if job.kept_rows else {},
         given={**given, **starts},

@@ -27,6 +27,7 @@ from .auditing import EnsembleAudit, assess_members
 from .batch import Batch
 from .grids import Grid
 from .job import Job
+from .tempering import Tempering
 
 if TYPE_CHECKING:
     import xarray
@@ -73,6 +74,8 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
 def _differing(job: Job) -> dict[str, str]:
     """Columns that tell in what members differ beside their starts."""
     found = {"kind": "number of the system, see `systems`"} if job.kinds else {}
+    if job.tempering is not None:
+        found |= {"temperature": "temperature", "exchanged": "exchanges with the next temperature that were accepted"}
     return found | ({"dt": "step"} if job.own_dt else {})
 
 
@@ -103,7 +106,9 @@ def columns_of(job: Job, members: Members, batch: Batch) -> dict[str, Array]:
         columns |= {f"final_{name}": values for name, values in system.columns(batch.final).items()}
         columns["final_time"] = times + batch.made * members.dt
     columns["status"], columns["steps"] = batch.status.astype(float), batch.made.astype(float)
-    differing = {"kind": members.kinds.astype(float), "dt": members.dt}
+    differing = {"kind": members.kinds.astype(float), "dt": members.dt, "exchanged": batch.exchanged}
+    if job.tempering is not None:
+        differing["temperature"] = np.array(job.tempering.temperatures)[members.numbers % job.unit]
     columns |= {name: differing[name] for name in _differing(job)} | job.reductions.columns(batch.reduced)
     first = 0
     for f in system.invariants:
@@ -260,6 +265,29 @@ class Ensemble:
     def systems(self) -> tuple[System, ...]:
         """The different systems; the column `kind` tells which is whose, if there is more than one."""
         return self._job.kinds or (self.system,)
+
+    @property
+    def temperatures(self) -> Array:
+        """(members,) of each, where states were exchanged between temperatures."""
+        self._require_tempering("temperatures")
+        return self._column("temperature")
+
+    @property
+    def exchanged(self) -> Array:
+        """(temperatures - 1,) share of the exchanges between each and the next one that was accepted, mean over all ladders."""
+        tempering = self._require_tempering("exchanged")
+        sound = (self._column("status") == OK).reshape(-1, len(tempering))
+        made = self._column("exchanged").reshape(-1, len(tempering))[:, :-1][sound[:, 0]]
+        tries = np.arange(1, -(-self.steps // tempering.every))  # none after the last step
+        tried = [np.count_nonzero(tries % 2 == i % 2) for i in range(len(tempering) - 1)]
+        return np.asarray(made.mean(axis=0) / np.maximum(tried, 1))
+
+    def _require_tempering(self, name: str) -> Tempering:
+        if self._job.tempering is None:
+            raise InputError(
+                "there is one temperature", where=f"Ensemble.{name}", do="run it with tempering=ct.Tempering(...)"
+            )
+        return self._job.tempering
 
     @property
     def _steps_of_members(self) -> Array:

@@ -27,6 +27,7 @@ from .recording import create_store, origin_here, record
 from .reductions import Reduction
 from .results import Ensemble, StoredEnsemble, streams_of
 from .starts import Starts
+from .tempering import Tempering
 
 Progress = Callable[[int, int, int, int], None]
 Shown: TypeAlias = bool | Progress | None
@@ -44,6 +45,7 @@ def ensemble(
     members: int | None = None,
     seed: int | None = None,
     reduce: Mapping[str, Reduction] | None = None,
+    tempering: Tempering | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     threads: int | None = None,
     client: Client | None = None,
@@ -68,6 +70,7 @@ def ensemble(
     seed : of the starts that are drawn, 0 if None; that of member k is (seed, k), whoever follows it
     reduce : what else is kept of the samples, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own;
         computed in the loop, so that no sample is kept for it
+    tempering : temperatures between which members exchange their states (`Tempering`), with a method that has one
     device : "cpu" or "cuda"
     threads : number of threads; as many as there are cores if None
     client : a `dask.distributed.Client`, on whose workers the members run; catena must be installed there
@@ -98,9 +101,10 @@ def ensemble(
     {'exact': 3}
     """
     how = How(device, threads, client, out, progress)
-    how.check(keep=keep, reduce=reduce)
+    how.check(keep=keep, reduce=reduce, tempering=tempering)
     wanted = asked(
-        systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=members, seed=seed, reduce=reduce
+        systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=members, seed=seed, reduce=reduce,
+        tempering=tempering,
     )  # fmt: skip
     return _follow(wanted, how)
 
@@ -140,8 +144,13 @@ class How:
     out: str | Path | None
     progress: Shown
 
-    def check(self, *, keep: str, reduce: object) -> None:
+    def check(self, *, keep: str, reduce: object, tempering: object = None) -> None:
         """InputError for what cannot be meant, before anything is compiled."""
+        if not (tempering is None or isinstance(tempering, Tempering)):
+            raise InputError(
+                f"tempering = {tempering!r}", where="ensemble.tempering",
+                do="give ct.Tempering(temperatures, every=...)",
+            )  # fmt: skip
         _check_choices(keep=(keep, get_args(Keep)), device=(self.device, ("cpu", "cuda")))
         if not (self.out is None or isinstance(self.out, (str, Path))):
             raise InputError(
@@ -151,7 +160,7 @@ class How:
             require_free(Path(self.out))
         _check_client(self.client)
         if self.device == "cuda":
-            _check_card(threads=self.threads, client=self.client, reduce=reduce)
+            _check_card(threads=self.threads, client=self.client, reduce=reduce, tempering=tempering)
 
 
 def _follow(wanted: Asked, how: How) -> Ensemble:
