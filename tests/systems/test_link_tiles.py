@@ -78,8 +78,7 @@ def push_in_wrong_axes(a, b, d, par):
 
 def test_a_torque_in_the_wrong_axes_is_seen(start, monkeypatch):
     """The twin."""
-    uses = dict(tile_text.USES) | {"push_of_bond": push_in_wrong_axes}
-    monkeypatch.setattr(tile_text, "USES", tuple(uses.items()))
+    monkeypatch.setattr(tile_text, "push_of_bond", push_in_wrong_axes)
     assert difference(ct.Chain([TILTED] * 10, ROW, ct.Free()), start, ct.Splitting(2), steps=1) > 1e-3
 
 

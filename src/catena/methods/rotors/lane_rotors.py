@@ -28,9 +28,9 @@ def reach(moments: NDArray[np.float64], half_angle: float) -> float:
 
 
 @size
-def axis_order(constants):
-    """Which axes are j (middle moment), i and k of `SymmetricRotation`: a number of `AXIS_ORDERS`."""
-    return 0
+def axis_order(constants, at, stride):
+    """Which axes are j (middle moment), i and k of `SymmetricRotation`: a number of `AXIS_ORDERS`, a literal where it is that of all bodies."""
+    return constants[at + 4 * stride]
 
 
 AXIS_ORDERS = ((0, 1, 2), (1, 2, 0), (2, 0, 1), (0, 2, 1), (1, 0, 2), (2, 1, 0))
@@ -101,8 +101,8 @@ def planar(a, u, v):
 
 
 def symmetric_lane(y1, y2, y3, h, constants, at, stride):
-    """`catena.methods.rotors.rotations.symmetric_rotation`. Constants: the reach, a_i - a_j, a_j, a_k - a_j."""
-    order = axis_order(constants)
+    """`catena.methods.rotors.rotations.symmetric_rotation`. Constants: the reach, a_i - a_j, a_j, a_k - a_j, the order."""
+    order = axis_order(constants, at, stride)
     u, v, w = into_axes(order, y1, y2, y3)
     before = 0.25 * h * constants[at + stride]
     s1, c1, w1, u1 = planar(before * v, w, u)

@@ -132,13 +132,13 @@ class SymmetricRotation(Rotor):
         return np.array(_symmetric_axes(moments))
 
     def lane_kernel(self, moments: Array) -> Kernel:
-        orders = {tuple(int(axis) for axis in self.row(each)[[1, 0, 2]]) for each in np.unique(moments, axis=0)}
-        if len(orders) > 1:
-            raise CapabilityError(f"{self} has no form for lanes if the order of the moments differs between bodies")
-        return bind(lane_rotors.symmetric_lane, {lane_rotors.axis_order: lane_rotors.AXIS_ORDERS.index(orders.pop())})
+        orders = {_axis_order(self.row(each)) for each in np.unique(moments, axis=0)}
+        same = {lane_rotors.axis_order: orders.pop()} if len(orders) == 1 else {}
+        return bind(lane_rotors.symmetric_lane, same)
 
     def lane_row(self, moments: Array) -> Array:
-        return np.array([lane_rotors.reach(moments, lane_rotors.SMALL_HALF_ANGLE), *self.row(moments)[3:]])
+        row = self.row(moments)
+        return np.array([lane_rotors.reach(moments, lane_rotors.SMALL_HALF_ANGLE), *row[3:], _axis_order(row)])
 
     @property
     def traits(self) -> Traits:
@@ -155,6 +155,11 @@ def exact_rotor(view: View) -> SymmetricRotation | None:
         return None
     low, middle, high = np.sort(view.moments[0])
     return SymmetricRotation() if min(middle / low, high / middle) <= 1.0 + EQUAL_MOMENTS else None
+
+
+def _axis_order(row: Array) -> int:
+    i, j, k = (int(axis) for axis in row[:3])
+    return lane_rotors.AXIS_ORDERS.index((j, i, k))
 
 
 def _symmetric_axes(moments: Array) -> list[float]:

@@ -128,11 +128,6 @@ class Interactions:
         """How many derivatives of the energy are continuous."""
         return min(potential.smoothness for potential in self._acting.distinct)
 
-    @property
-    def is_one_pair_potential(self) -> bool:
-        """Whether the same potential acts between all particles of all links."""
-        return self.has_pairs and self._numbered[1] is None
-
     def between(self, link: int) -> list[list[Pairwise | None]]:
         """The potential between each particle of the left body and each of the right one."""
         pairs, (left, right) = self.pairs[link], self.joined(link)
@@ -140,12 +135,29 @@ class Interactions:
             return [[None] * len(right.particles) for _ in left.particles.types]
         return [[pairs.between(a, b) for b in right.particles.types] for a in left.particles.types]
 
+    @property
+    def pair_set(self) -> PairSet:
+        """The different pair potentials as kernels, numbered."""
+        return self._numbered[0]
+
+    def numbers_of_pairs(self) -> NDArray[np.int64]:
+        """For each kind of link the potential between each two particles of its bodies, (kinds, most particles, most particles); -1: none."""
+        pairs, which, types = self._numbered
+        first, width = self.kinds[0], types.shape[1]
+        left, right = (side[first] for side in self.sides)
+        numbers = np.zeros((len(first), width, width), dtype=np.int64)
+        if which is not None:
+            numbers = which[first[:, None, None], types[left][:, :, None], types[right][:, None, :]]
+        there = np.arange(width) < self.alike.each(lambda body: len(body.particles), np.int64)[:, None]
+        acts = np.array([potential is not None for potential in pairs.potentials])
+        return np.where(there[left][:, :, None] & there[right][:, None, :] & acts[numbers], numbers, -1)
+
     def fills(self) -> dict[Slot, Filling]:
         """The slots of the kernels, filled."""
         filled: dict[Slot, Filling] = {
-            views.pair_force: self._numbered[0].kernel("pair_force"),
-            views.pair_energy: self._numbered[0].kernel("pair_energy"),
-            views.pair_slope: self._numbered[0].kernel("pair_slope"),
+            views.pair_force: self.pair_set.kernel("pair_force"),
+            views.pair_energy: self.pair_set.kernel("pair_energy"),
+            views.pair_slope: self.pair_set.kernel("pair_slope"),
             chain_forces.is_uniform: int(self._numbered[1] is None),
             chain_forces.lane_count: self._lanes,
             chain_forces.pair_constants: self._constants_kernel(),

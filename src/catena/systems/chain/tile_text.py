@@ -11,16 +11,15 @@ from typing import NamedTuple
 
 from ...geometry.quaternion import product, rotation
 from ...kernels.fused import held, linked
-from ...kernels.marks import Written
-from ...kernels.views import multiply_add, pair_force
-from .tile_bonds import push_of_bond
+from ...kernels.marks import Filling, Written, bind
+from ...kernels.views import multiply_add
+from .tile_bonds import bond_force, push_of_bond
 from .tile_kernels import LINKED, PADDING, SHAPE, F, Q, R, S, T, X, shift_lane, turn_lane
+from .tile_terms import Term, Terms
 
 AXES = 4  # numbers of a quaternion
-USES = (
+USES: tuple[tuple[str, Filling], ...] = (
     ("multiply_add", multiply_add),
-    ("pair_force", pair_force),
-    ("push_of_bond", push_of_bond),
     ("rotation", rotation),
     ("product", product),
     ("held", held),
@@ -32,12 +31,15 @@ TURNED = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # (c, a, b): component c of a cross 
 
 
 class Shape(NamedTuple):
-    """What is placed of a body, and what a link reads: particles that interact, and constants of a link potential."""
+    """What is placed of a body, and what a link reads: particles that interact, and what acts."""
 
-    particles: int  # of a body; 0: there is no pair potential
-    pair: int  # constants of the pair potential
-    bond: int  # constants of the link potential; 0: there is none
-    has_bonds: bool
+    particles: int  # of the bodies that have most; 0: there is no pair potential
+    terms: Terms
+
+    @property
+    def has_bonds(self) -> bool:
+        """Whether there are link potentials."""
+        return bool(self.terms.bonds)
 
     @property
     def placed(self) -> int:
@@ -46,8 +48,13 @@ class Shape(NamedTuple):
 
     @property
     def constants(self) -> int:
-        """Rows of constants: as many, and those of the link potential."""
-        return self.placed + self.bond
+        """Rows of constants: as many, and those in which links differ."""
+        return self.placed + self.terms.rows.shape[1]
+
+    @property
+    def rows_of_links(self) -> int:
+        """The first of the latter."""
+        return X + 2 * self.placed + SHAPE
 
 
 def place_text(lanes: int, shape: Shape) -> Written:
@@ -67,18 +74,37 @@ def drift_text(lanes: int, shape: Shape) -> Written:
 def link_text(lanes: int, shape: Shape) -> Written:
     """f, t and s of the links between body i and body i + 1.
 
-    The constants of a pair potential are copied before the loop: they could overlap with what it writes.
+    Constants that are the same for all links are copied before the loop: they could overlap with what it writes.
     """
-    copied = f"constants = held(({''.join(f'pair[{k}], ' for k in range(shape.pair))}))"
     return _lanes_text(
-        "link_lanes", "w, pair", lanes, _link_lines(lanes + PADDING, shape), copied if shape.particles else "pass"
+        "link_lanes", "w, pair", lanes, _link_lines(lanes + PADDING, shape), _copied(shape), _acting(shape)
     )
 
 
-def _lanes_text(name: str, arguments: str, lanes: int, lines: Iterable[str], before: str = "pass") -> Written:
-    body = "\n".join(f"        {line}" for line in lines)
-    text = f"def {name}({arguments}):\n    {before}\n    for i in range({lanes}):\n{body}"
-    return Written(name, text, __name__, USES)
+def _acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
+    """The names of the potentials in the text."""
+    for number, kernel in enumerate(shape.terms.kernels):
+        yield f"force{number}", kernel
+    for number, term in enumerate(shape.terms.bonds):
+        yield f"bond{number}", bind(push_of_bond, {bond_force: term.kernel})
+
+
+def _copied(shape: Shape) -> Iterator[str]:
+    same = {term for terms in shape.terms.pairs.values() for term in terms if not term.in_rows}
+    for at, width in sorted({(term.at, term.width) for term in same}):
+        yield f"pair{at} = held(({''.join(f'pair[{at + k}], ' for k in range(width))}))"
+
+
+def _lanes_text(
+    name: str,
+    arguments: str,
+    lanes: int,
+    lines: Iterable[str],
+    before: Iterable[str] = (),
+    uses: Iterable[tuple[str, Filling]] = (),
+) -> Written:
+    text = [f"def {name}({arguments}):", *(f"    {line}" for line in before), f"    for i in range({lanes}):"]
+    return Written(name, "\n".join([*text, *(f"        {line}" for line in lines)]), __name__, (*USES, *uses))
 
 
 def _place_lines(stride: int, shape: Shape) -> Iterator[str]:
@@ -103,10 +129,10 @@ def _place_lines(stride: int, shape: Shape) -> Iterator[str]:
 def _link_lines(stride: int, shape: Shape) -> Iterator[str]:
     for c in range(3):
         yield f"d{c} = w[{(R + c) * stride} + i] - w[{(R + c) * stride + 1} + i]"
-    if shape.particles:
-        yield from _pair_lines(stride, shape.particles)
-    if shape.has_bonds:
-        yield from _bond_lines(stride, shape)
+    if not shape.terms.pairs and not shape.has_bonds:
+        yield from (f"{name}{c} = 0.0" for name in "ft" for c in range(3))
+    yield from _pair_lines(stride, shape)
+    yield from _bond_lines(stride, shape)
     # what is beyond the last body may not even be finite
     yield f"linked_on = w[{(X + shape.placed + LINKED) * stride} + i] > 0.0"
     for c, a, b in TURNED:
@@ -116,37 +142,71 @@ def _link_lines(stride: int, shape: Shape) -> Iterator[str]:
             yield f"w[{(row + c) * stride} + i] = {name}{c} if linked_on else 0.0"
 
 
-def _pair_lines(stride: int, particles: int) -> Iterator[str]:
-    for l in range(particles):
+def _chosen(term: Term, stride: int, shape: Shape) -> str:
+    """Whether a link chooses a term that not all links choose."""
+    assert term.chosen is not None
+    row, number = term.chosen
+    return f"w[{(shape.rows_of_links + row) * stride} + i] == {float(number)}"
+
+
+def _row(term: Term, stride: int, shape: Shape) -> str:
+    """The constants of a term in which links differ."""
+    first = shape.rows_of_links + term.at
+    return "".join(f"w[{(first + k) * stride} + i], " for k in range(term.width)) or "0.0, "
+
+
+def _pair_lines(stride: int, shape: Shape) -> Iterator[str]:
+    pairs = shape.terms.pairs
+    for l in sorted({l for _, l in pairs}):
         for c in range(3):
             yield f"b{l}{c} = w[{(X + 3 * l + c) * stride + 1} + i]"
-    for k in range(particles):
+    first_of_all = True
+    for k in sorted({k for k, _ in pairs}):
         for c in range(3):
             yield f"a{c} = w[{(X + 3 * k + c) * stride} + i] + d{c}"
-        for l in range(particles):
+        first = True
+        for l in (l for j, l in pairs if j == k):
+            yield from _push_lines(pairs[k, l], l, stride, shape)
             for c in range(3):
-                yield f"x{c} = a{c} - b{l}{c}"
-            yield "g = pair_force(multiply_add(x2, x2, multiply_add(x1, x1, x0 * x0)), 0, constants)"
-            for c in range(3):
-                yield f"w{c} = " + (f"g * x{c}" if l == 0 else f"multiply_add(g, x{c}, w{c})")
+                yield f"w{c} = " + (f"g * x{c}" if first else f"multiply_add(g, x{c}, w{c})")
+            first = False
         for c, a, b in TURNED:
-            if k == 0:
+            if first_of_all:
                 yield f"f{c} = w{c}"
                 yield f"t{c} = multiply_add(-a{b}, w{a}, a{a} * w{b})"
             else:
                 yield f"f{c} += w{c}"
                 yield f"t{c} = multiply_add(-a{b}, w{a}, multiply_add(a{a}, w{b}, t{c}))"
+        first_of_all = False
+
+
+def _push_lines(terms: tuple[Term, ...], l: int, stride: int, shape: Shape) -> Iterator[str]:
+    """g: what acts between a and particle l of the next body. All terms are computed, then one is chosen: a branch would leave the lanes."""
+    for c in range(3):
+        yield f"x{c} = a{c} - b{l}{c}"
+    yield "x = multiply_add(x2, x2, multiply_add(x1, x1, x0 * x0))"
+    kernels = shape.terms.kernels
+    for number, term in enumerate(terms):
+        constants = f"held(({_row(term, stride, shape)}))" if term.in_rows else f"pair{term.at}"
+        yield f"g{number} = force{kernels.index(term.kernel)}(x, 0, {constants})"
+    chosen = "0.0" if terms[0].chosen else "g0"
+    for number, term in enumerate(terms):
+        if term.chosen:
+            chosen = f"g{number} if {_chosen(term, stride, shape)} else {chosen}"
+    yield f"g = {chosen}"
 
 
 def _bond_lines(stride: int, shape: Shape) -> Iterator[str]:
+    """What the link potentials add to f and t."""
     at = X + 3 * shape.particles
     own = ", ".join(f"w[{(at + c) * stride} + i]" for c in range(4))
     other = ", ".join(f"w[{(at + c) * stride + 1} + i]" for c in range(4))
-    first = X + 2 * shape.placed + SHAPE
-    row = "".join(f"w[{(first + k) * stride} + i], " for k in range(max(shape.bond, 1)))
-    targets = "g0, g1, g2, h0, h1, h2" if shape.particles else "f0, f1, f2, t0, t1, t2"
-    yield f"{targets} = push_of_bond(({own}), ({other}), (d0, d1, d2), linked(({row})))"
-    if shape.particles:
+    first = not shape.terms.pairs
+    for number, term in enumerate(shape.terms.bonds):
+        found = "g0, g1, g2, h0, h1, h2"
+        yield f"{found} = bond{number}(({own}), ({other}), (d0, d1, d2), linked(({_row(term, stride, shape)})))"
         for c in range(3):
-            yield f"f{c} += g{c}"
-            yield f"t{c} += h{c}"
+            for total, part in (("f", "g"), ("t", "h")):
+                value = f"({part}{c} if {_chosen(term, stride, shape)} else 0.0)" if term.chosen else f"{part}{c}"
+                yield f"{total}{c} = {value}" if first else f"{total}{c} += {value}"
+        first = False

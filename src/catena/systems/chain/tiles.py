@@ -1,7 +1,7 @@
 """A chain in tiles: the view in which splittings run at the speed of vector registers.
 
-Bodies lie side by side in tiles (`chain_tile_kernels` has the layout). Offered to chains whose links have one pair potential, between bodies of
-the same, small number of particles, or link potentials of one kernel, or both.
+Bodies lie side by side in tiles (`tile_kernels` has the layout, `tile_terms` what acts at their links). Offered to chains of bodies with
+few particles.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from ...kernels.marks import Filling, Numbers, Slot
 from ...kernels.views import Fold, View
 from ..base import Array, State
 from . import bath as chain_bath
-from . import tile_bonds
 from . import tile_kernels as kernels
 from .tile_kernels import LOAD, LOW, PADDING, SHAPE, SPIN_ROWS, F, P, Q, R, S, T, X, Y
+from .tile_terms import pairs_that_act, terms_of
 from .tile_text import Shape, drift_text, link_text, place_text
 from .views import from_split, quaternion_view, to_split
 
 if TYPE_CHECKING:
+    from ..body import Body
     from .chain import Chain
 
 MOST_PARTICLES = 8
+MOST_EVALUATIONS = 96  # of pair potentials for a link, written out one by one: what takes long to compile
+MOST_IN_VAIN = 4.0  # as many as those that act; the plain view takes about eight times as long for each
 WIDE, NARROW = 64, 8  # bodies of a tile; the time for each is 1.27 times longer in narrow tiles
 NARROW_COST = 1.27
 FAR = 1e3  # distance of the bodies that fill the last tile up: their links are computed and thrown away
@@ -41,18 +44,15 @@ def tile_width(count: int) -> int:
 
 
 def shape_of(chain: Chain) -> Shape | None:
-    """What is placed and read for the links of a chain; None where links differ in more than constants, or have too many particles."""
-    acting = chain.interactions
-    particles = {len(body.particles) for body in chain.alike.distinct} if acting.has_pairs else {0}
-    if len(particles) > 1 or max(particles) > MOST_PARTICLES or (acting.has_pairs and not acting.is_one_pair_potential):
+    """What is placed and read for the links of a chain; None where that would be too much."""
+    acting, bodies = chain.interactions, chain.alike.distinct
+    particles = max(len(body.particles) for body in bodies) if acting.has_pairs else 0
+    if particles > MOST_PARTICLES or (acting.has_bonds and not all(body.moments.all() for body in bodies)):
         return None
-    bond = 0
-    if acting.has_bonds:
-        whole = (acting.arrays["link_which"] >= 0).all() and all(body.moments.all() for body in chain.alike.distinct)
-        if not whole or len(acting.bond_set.groups) > 1:
-            return None
-        bond = acting.bond_set.groups[0].table.shape[1]
-    return Shape(max(particles), len(acting.arrays["pair"]), bond, acting.has_bonds)
+    terms = terms_of(acting)
+    if acting.has_pairs and terms.evaluations > min(MOST_EVALUATIONS, MOST_IN_VAIN * pairs_that_act(acting)):
+        return None
+    return Shape(particles, terms)
 
 
 def tiles_view(chain: Chain, width: int | None = None) -> View | None:
@@ -72,8 +72,6 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
         views.sweep: kernels.sweep_tiles, views.stirred_sweep: chain_bath.stirred_sweep_of_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
     }  # fmt: skip
-    if m.has_bonds:
-        fills[tile_bonds.bond_force] = chain.interactions.bond_set.groups[0].force
 
     def scratch() -> dict[str, Numbers]:
         kept = np.zeros((shape[0], (F + X - R) * (lanes + PADDING)))
@@ -115,11 +113,17 @@ def body_lanes(chain: Chain, shape: tuple[int, int], m: Shape) -> Array:
     rows[:, LOAD:SHAPE] = par["load"]
     axes, links = SHAPE + 3 * m.particles, SHAPE + m.placed
     if m.particles:
-        rows[:, SHAPE:axes] = chain.alike.each(lambda body: body.principal_particles.positions.ravel())
+        rows[:, SHAPE:axes] = chain.alike.each(partial(filled_up, count=m.particles)).reshape(chain.count, -1)
     if m.has_bonds:
         rows[:, axes:links] = rotations.conjugate(par["frame"])
-        rows[: chain.interactions.count, links:] = chain.interactions.bond_set.groups[0].table[par["link_which"]]
+    rows[: chain.interactions.count, links:] = m.terms.rows
     return as_lanes(table, shape)
+
+
+def filled_up(body: Body, count: int) -> Array:
+    """So many particles in principal axes: a body that has fewer holds its last one again, one that has none its centre."""
+    positions = body.principal_particles.positions if len(body.particles) else np.zeros((1, 3))
+    return positions[np.minimum(np.arange(count), len(positions) - 1)]
 
 
 def as_lanes(table: Array, shape: tuple[int, int]) -> Array:

@@ -42,6 +42,11 @@ class PairSet:
         """The constants of all potentials, for par.pair; never empty."""
         return np.array([c for p in self.potentials if p is not None for c in p.constants] or [0.0])
 
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where the constants of each potential begin among all of them, and where the last ones end."""
+        return np.cumsum([0, *(0 if p is None else len(p.constants) for p in self.potentials)])
+
     def kernel(self, name: str) -> Written:
         """pair_energy(s, which, par) -> V; pair_force(...) -> A = -(dV/dr)/r; pair_slope(...) -> dA/ds; s = r^2."""
         quantities: dict[str, Quantity] = {"pair_energy": "energy", "pair_force": "force", "pair_slope": "slope"}
