@@ -147,7 +147,7 @@ def test_what_differs_is_stored_and_resumed_to_the_same_bytes(tmp_path: Path, mo
     monkeypatch.setitem(
         running.on_executor.__globals__,
         "follow",
-        lambda job, of: followed.extend(of.numbers.tolist()) or follow(job, of),
+        lambda job, of, *into: followed.extend(of.numbers.tolist()) or follow(job, of, *into),
     )
     resumed = ct.resume(tmp_path / "cut.zarr")
     assert followed == [4, 5, 6, 7, 8]

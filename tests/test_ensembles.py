@@ -271,7 +271,7 @@ def test_an_interrupt_ends_the_threads_soon(interruptible):
 def test_an_interrupt_between_two_results_ends_the_threads_too(monkeypatch):
     """The first member fails at once; the interrupt comes while its result is put away."""
 
-    def interrupted(job, count, batches):
+    def interrupted(job, count, batches, whole):
         assert next(batches).status.tolist() == [NOT_FINITE]
         raise KeyboardInterrupt
 

@@ -66,6 +66,21 @@ with tempfile.TemporaryDirectory() as folder:
     here = ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, every=3, keep="samples")
     found["stored"] = stored.data.equals(here.data) and again.final.equals(here.final) and len(again) == 5
 
+from numba import cuda as card
+from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+sent, sizes = [], []
+send, fetch = card.to_device, FakeCUDAArray.copy_to_host
+card.to_device = lambda array, *rest, **options: sent.append(np.size(array)) or send(array, *rest, **options)
+FakeCUDAArray.copy_to_host = lambda self, *rest, **options: sent.append(self.size) or fetch(self, *rest, **options)
+chain = ct.problems.helix_chain(2)
+for members in (2, 3):
+    sent.clear()
+    ensemble(chain.system, [chain.start] * members, ct.Rattle(), dt=chain.dt, steps=1, device="cuda")
+    sizes.append(sum(sent))
+card.to_device, FakeCUDAArray.copy_to_host = send, fetch
+scratch = sum(array.size for array in cuda.build(chain.system, ct.Rattle()).arrays.scratch.values())
+found["travelling"] = [sizes[1] - sizes[0], 26 + 2 * 26 + 5 * 3 + 40, scratch]
+
 slower = ensemble(kepler, starts, ct.RK4(), dt=np.nextafter(0.05, 1), steps=20)
 whole = ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda")
 found["another dt"] = equal(slower, whole)
@@ -114,6 +129,12 @@ def test_members_that_do_not_fit_on_the_card_together_are_taken_in_turn():
 
 def test_what_a_card_did_is_stored_as_what_the_processor_did():
     assert found()["stored"]
+
+
+def test_scratch_and_zeros_do_not_travel_to_the_card():
+    """Of each member: its variables, two rows, five numbers for each of its invariants, and some for its steps; not the arrays that its steps scribble on."""
+    each, enough, scratch = found()["travelling"]
+    assert 26 + 2 * 26 < each < enough < each + scratch
 
 
 def test_a_machine_without_a_card_is_told_so():

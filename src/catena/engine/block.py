@@ -119,9 +119,10 @@ class MemberBlock:
     program : from `catena.engine.build.build`, without sections
     members : theirs is the number by which a member is known, whatever block it is in
     every : steps between samples
+    scale : (m, invariants) zeros, where the sizes of their terms are to be gathered; a new array if None
     """
 
-    def __init__(self, program: Program, members: Members, *, every: int) -> None:
+    def __init__(self, program: Program, members: Members, *, every: int, scale: Array | None = None) -> None:
         m, invariants, stepper = len(members), program.system.invariant_width, program.stepper
         self.program, self.members, self.every = program, members, every
         self.z = np.array(members.z, dtype=float, order="C")
@@ -129,7 +130,7 @@ class MemberBlock:
             raise ValueError(f"z has the shape {self.z.shape}, {m} members need {(m, program.view.dimension)}")
         self.e = np.zeros_like(self.z)
         self.carry = stepper.first_carries(members.numbers)
-        self.scale = np.zeros((m, invariants))
+        self.scale = np.zeros((m, invariants)) if scale is None else scale
         self.looks = np.repeat(unseen(invariants)[None], m, axis=0)
         self._work = np.zeros(stepper.work)
         self._par = {

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +30,7 @@ from . import bounds, headers
 from .arrays import Arrays
 from .block import Members
 from .build import program_parts
+from .cuda_rows import MEASURED, CudaKernel, conclude_members, launch, repeat_rows
 from .driver import LARGEST
 from .folding import fold
 from .looks import unseen
@@ -100,19 +100,15 @@ def advance_member(
     outcome[1, k] = made
 
 
-@runtime_checkable
-class CudaKernel(Protocol):
-    """A compiled kernel: `kernel[blocks, threads](...)` runs it."""
-
-    def __getitem__(self, grid: tuple[int, int], /) -> Callable[..., None]: ...
-
-
 class OnCard(Protocol):
     """An array in the memory of a card."""
 
     def copy_to_host(self) -> np.ndarray: ...
 
     def copy_to_device(self, array: object, /) -> None: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
     def __getitem__(self, place: object, /) -> OnCard: ...
 
@@ -288,33 +284,41 @@ class MemberDriver:
         self.status = np.zeros(m, dtype=np.int64)
         self.made = np.zeros(m, dtype=np.int64)
         invariants = program.system.invariant_width
-        self.most_rows = max(1, SAMPLE_BYTES // (8 * program.width * m))
-
-        def zeros(*shape: int, dtype: type[np.generic] = np.float64) -> OnCard:
-            return cuda.to_device(np.zeros(shape, dtype=dtype))
+        self.most_rows = max(1, min(int(edges[-1]), SAMPLE_BYTES // (8 * program.width * m)))
 
         def sent(array: np.ndarray) -> OnCard:
             return cuda.to_device(np.ascontiguousarray(array))
 
-        stepper = program.stepper
-        carry = sent(_padded(stepper.first_carries(members.numbers).T))
-        self._state = {"z": sent(np.transpose(members.z)), "e": zeros(program.view.dimension, m), "carry": carry}
+        stepper, kinds = program.stepper, members.kinds
+        self._kinds = sent(kinds)
+
+        def spread(rows: np.ndarray) -> OnCard:
+            """(kinds, ...) numbers, on the card (..., m): only the rows travel."""
+            whole = cuda.device_array((*rows.shape[1:], m), dtype=rows.dtype)
+            flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
+            launch(repeat_rows(), m, cuda.to_device(flat), self._kinds, whole.reshape(flat.shape[1], m))
+            return whole
+
+        def zeros(*shape: int) -> OnCard:
+            return spread(np.zeros((1, *shape)))
+
+        carry = spread(_padded(stepper.first_carry()[None]))
+        if stepper.member_place is not None:
+            carry[stepper.member_place].copy_to_device(members.numbers.astype(float))
+        self._state = {"z": sent(np.transpose(members.z)), "e": zeros(program.view.dimension), "carry": carry}
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
         self._t0, self._dt, self._tab = sent(members.t0), sent(members.dt), sent(members.tab)
         self._par = [sent(_padded(members.par[name])) for name in program.arrays.parameters]
-        for rows in (_padded(members.par[name]) for name in program.arrays.scratch):
-            own = rows[members.kinds] if len(rows) > 1 else np.broadcast_to(rows, (m, *rows.shape[1:]))
-            self._par.append(sent(np.moveaxis(own, 0, -1)))
-        self._kinds = sent(members.kinds)
+        self._par += [spread(_padded(members.par[name])) for name in program.arrays.scratch]
         self._work = cuda.device_array((max(1, stepper.work), m))
         self._samples = cuda.device_array((self.most_rows, program.width, m))
-        self._scale, self._start, self._worst = (zeros(invariants, m) for _ in range(3))
-        self._looks = sent(np.repeat(unseen(invariants)[:, :, None], m, axis=2))
-        self._now = zeros(program.defined_width + invariants, m)
-        self._sums = zeros(len(edges) - 1, invariants, m)
-        self._edges = sent(edges)
-        self._outcome = zeros(2, m, dtype=np.int64)
-        self._counts = zeros(m, dtype=np.int64)
+        self._scale, self._start, self._worst = (zeros(invariants) for _ in range(3))
+        self._looks = spread(unseen(invariants)[None])
+        self._now = zeros(program.defined_width + invariants)
+        self._sums = zeros(len(edges) - 1, invariants)
+        self._edges, self._rows = sent(edges), int(edges[-1])
+        self._outcome = cuda.device_array((2, m), dtype=np.int64)
+        self._counts = cuda.device_array(m, dtype=np.int64)
 
     def first_rows(self) -> Array:
         """(m, defined_width) rows of the starts, from which deviations are counted; to be taken before the first step.
@@ -323,14 +327,12 @@ class MemberDriver:
         """
         self._launch(np.zeros(self.members, dtype=np.int64))
         self.status = self._outcome.copy_to_host()[0]
-        self._start.copy_to_device(
-            self._now.copy_to_host()[self.program.system.public_width : self.program.defined_width]
-        )
+        self._start.copy_to_device(self._now[self.program.system.public_width : self.program.defined_width])
         return self.rows()
 
     def rows(self) -> Array:
         """(m, defined_width) rows of the states as they are."""
-        return self._now.copy_to_host()[: self.program.defined_width].T
+        return self._now[: self.program.defined_width].copy_to_host().T
 
     def advance(self, steps: int, *, keep: bool) -> Array:
         """Make steps with every member that has not failed; a failing one stays before the failing step.
@@ -352,15 +354,23 @@ class MemberDriver:
             status[failed], made[failed] = self._stop_before_failure(failed, status[failed], steps)
         self.made[running] += made[running]
         self.status[running] = status[running]
-        for k in np.flatnonzero(self.status != OK):
+        for k in np.flatnonzero(self.status != OK) if rows.size else ():
             rows[k, max(0, self.made[k] // self.every - self.step // self.every) :] = math.nan
         self.step += steps
         return rows
 
-    def tallies(self) -> tuple[Array, Array, Array, Array]:
-        """Of the invariants: largest deviations (m, k), block sums (m, blocks, k), scales (m, k), looks (m, 3, k)."""
-        sums, looks = (array.copy_to_host().transpose(2, 0, 1) for array in (self._sums, self._looks))
-        return self._worst.copy_to_host().T, sums, self._scale.copy_to_host().T, looks
+    def concluded(self) -> dict[str, Array]:
+        """Of the invariants, by name (`MEASURED`): (m, k), nan for members that failed."""
+        cuda = _card()
+        made = cuda.device_array((len(MEASURED), *self._worst.shape))
+        launch(
+            conclude_members(), self.members, self._rows, cuda.to_device(self.status), self._start, self._worst, self._scale, self._sums, self._looks, made
+        )  # fmt: skip
+        return dict(zip(MEASURED, made.copy_to_host().transpose(0, 2, 1), strict=True))
+
+    def sums(self) -> Array:
+        """(m, blocks, k) sums of the deviations of the invariants over the blocks of the audit."""
+        return self._sums.copy_to_host().transpose(2, 0, 1)
 
     def _stop_before_failure(
         self, which: NDArray[np.bool_], status: NDArray[np.int64], steps: int
@@ -395,13 +405,10 @@ class MemberDriver:
 
     def _launch(self, counts: NDArray[np.int64]) -> None:
         self._counts.copy_to_device(counts)
-        block = min(BLOCK, self.members)
         state = self._state
         arguments = (
             state["z"], state["e"], self._t0, self._dt, self.step, self._counts, self.every, self._kinds, *self._par, self._tab,
             self._work, state["carry"], self._samples, self._scale, self._looks, self._now, self._start, self._worst,
             self._sums, self._edges, self._outcome,
         )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Grid size")  # few members leave the card idle: so be it
-            self.program.kernel[-(-self.members // block), block](*arguments)
+        launch(self.program.kernel, self.members, *arguments, block=BLOCK)

@@ -1,4 +1,5 @@
-"""What the audit of an ensemble keeps of sample rows: largest deviations, and their sums over blocks of samples."""
+"""What the audit of an ensemble keeps of sample rows: largest deviations, and their sums over blocks of samples; and what these tell
+in the end."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from functools import cache
 from ..kernels.views import NOT_FINITE, OK
 from .build import compiled_function
 from .headers import array_type
+from .looks import HIGHEST, LOWEST, STEPS, TOTAL
 
 
 def fold(rows, count, number, start, edges, worst, sums):
@@ -43,6 +45,42 @@ def fold_members(rows, number, public, start, edges, worst, sums, status):
         if status[k] == OK:
             defined = public + worst.shape[1]
             fold(rows[k, :, public:defined], rows.shape[1], number, start[k, public:], edges, worst[k], sums[k])
+
+
+def conclude(samples, start, worst, scale, sums, looks, seen, lasting, usual):
+    """What is known of each invariant of a member that made `samples` samples, the start among them.
+
+    seen : largest deviation of the samples, or between them; lasting : mean over blocks of the magnitude of the mean deviation;
+    usual : mean over time of the largest of its terms, the largest of all where nobody looked
+    """
+    for i in range(start.shape[0]):
+        seen[i] = max(worst[i], max(looks[HIGHEST, i] - start[i], start[i] - looks[LOWEST, i]))
+        total = 0.0
+        for block in range(sums.shape[0]):
+            total += abs(sums[block, i])
+        lasting[i] = total / max(1, samples - 1)
+        usual[i] = looks[TOTAL, i] / looks[STEPS, i] if looks[STEPS, i] > 0.0 else scale[i]
+
+
+def conclude_members(samples, public, start, status, worst, scale, sums, looks, seen, lasting, usual):
+    """The same of members, leading axis member; nothing is known of those that failed. start are their first rows."""
+    for k in range(status.shape[0]):
+        if status[k] == OK:
+            conclude(samples, start[k, public:], worst[k], scale[k], sums[k], looks[k], seen[k], lasting[k], usual[k])
+        else:
+            for i in range(worst.shape[1]):
+                worst[k, i] = math.nan
+                scale[k, i] = math.nan
+                seen[k, i] = math.nan
+                lasting[k, i] = math.nan
+                usual[k, i] = math.nan
+
+
+@cache
+def compiled_conclude_members() -> Callable[..., object]:
+    """`conclude_members` for the processor, which holds no lock of the interpreter."""
+    types = (0, 0, 2, array_type(1, "int64"), 2, 2, 3, 3, 2, 2, 2)
+    return compiled_function(conclude_members, "types.void", types, "what the audits of members conclude")
 
 
 @cache

@@ -17,10 +17,11 @@ class Pace:
     most : of any
     every : steps between samples; the row of a chunk that ends with one need not be made for its sake
     state : bytes that are copied before each
+    growth : how many times longer than the chunk before it a chunk is at most
     """
 
-    def __init__(self, first: int, *, every: int, most: int = UNLIMITED, state: int = 0) -> None:
-        self.steps, self._most, self._every = first, most, every
+    def __init__(self, first: int, *, every: int, most: int = UNLIMITED, state: int = 0, growth: float = 4.0) -> None:
+        self.steps, self._most, self._every, self._growth = first, most, every, growth
         self.seconds = CHUNK_SECONDS + SECONDS_PER_BYTE * state
 
     @staticmethod
@@ -34,6 +35,6 @@ class Pace:
         return (step + most) // self._every * self._every - step or most if most > self._every else most
 
     def took(self, made: int, seconds: float) -> None:
-        """So many steps took so long: go on with as many as take the time of a chunk, but change their number fourfold at most."""
+        """So many steps took so long: go on with as many as take the time of a chunk, but not with many times more, or less than a quarter."""
         wanted = made * self.seconds / max(seconds, 1e-6)
-        self.steps = int(min(max(1.0, 0.25 * self.steps, wanted), 4.0 * self.steps, float(UNLIMITED)))
+        self.steps = int(min(max(1.0, 0.25 * self.steps, wanted), self._growth * self.steps, float(UNLIMITED)))

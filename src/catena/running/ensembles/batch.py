@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.looks import seen_deviation, usual_size
+from ...engine.folding import compiled_conclude_members
 from ...kernels.views import OK
-from ..auditing import lasting_of_blocks
+from ..auditing import FEWEST_SAMPLES
 from .auditing import measured_in
 from .job import Array, Job
 
@@ -58,21 +59,29 @@ class Batch:
     def fit(self, job: Job, dt: Array, sums: Array, looks: Array) -> None:
         """Fill in what the block sums (members, blocks, k) and the looks (members, 6, k) tell; nothing is known of members that failed.
 
-        dt : (members,) their steps; those with the same one are fitted together
+        dt : (members,) their steps
         """
-        for step in np.unique(dt):
-            some = dt == step
-            self.drift[some], self.drift_error[some], self.jump[some] = measured_in(
-                sums[some], self.worst[some], job.edges, job.every * float(step), job.system.invariants
-            )
-        self.seen[:] = seen_deviation(self.worst, self.start[:, job.system.public_width :], looks)
-        self.lasting[:] = lasting_of_blocks(sums, job.rows)
-        self.usual[:] = usual_size(looks, self.scale)
-        for measured in (
-            self.worst, self.seen, self.lasting, self.drift, self.drift_error, self.jump, self.scale, self.usual,
-            self.reduced,
-        ):  # fmt: skip
-            measured[self.status != OK] = np.nan
+        self.fit_drifts(job, dt, lambda: sums)
+        compiled_conclude_members()(
+            job.rows, job.system.public_width, self.start, self.status, self.worst, self.scale, sums, looks,
+            self.seen, self.lasting, self.usual,
+        )  # fmt: skip
+
+    def fit_drifts(self, job: Job, dt: Array, block_sums: Callable[[], Array]) -> None:
+        """Drifts and jumps from the block sums, which are asked for if there are samples enough; members with the same step are fitted together."""
+        if job.rows < FEWEST_SAMPLES:
+            self.drift.fill(np.nan)
+            self.drift_error.fill(np.nan)
+        else:
+            sums = block_sums()
+            for step in np.unique(dt) if job.own_dt else dt[:1]:
+                some = dt == step if job.own_dt else slice(None)
+                self.drift[some], self.drift_error[some], self.jump[some] = measured_in(
+                    sums[some], self.worst[some], job.edges, job.every * float(step), job.system.invariants
+                )
+        if (failed := self.status != OK).any():
+            for measured in (self.drift, self.drift_error, self.jump, self.reduced):
+                measured[failed] = np.nan
 
     def __len__(self) -> int:
         return len(self.status)
@@ -80,6 +89,11 @@ class Batch:
     def part(self, members: slice) -> Batch:
         """Some of its members."""
         return Batch(*(array[members] for array in vars(self).values()))
+
+    def take(self, batch: Batch, first: int) -> None:
+        """Put another in place of the members from the first on."""
+        for name, array in vars(batch).items():
+            getattr(self, name)[first : first + len(array)] = array
 
 
 def bytes_each(job: Job) -> int:

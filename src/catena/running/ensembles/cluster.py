@@ -151,8 +151,7 @@ def _result(job: Job, sent: bytes, members: Members, client: Client, task: Task)
         except KilledWorker:
             say(f"member {members.numbers[k]}: every worker that followed it died")
             batch = lost(job)
-        for name, array in vars(batch).items():
-            getattr(whole, name)[k : k + job.unit] = array
+        whole.take(batch, k)
     return whole, 0.0
 
 

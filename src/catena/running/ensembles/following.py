@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from ...engine.block import MemberBlock, Members
 from ...engine.folding import compiled_fold, compiled_fold_members
-from ...engine.looks import unseen
 from ...engine.pace import Pace
 from ...kernels.views import NOT_FINITE, OK
-from ..auditing import BLOCKS
 from .batch import Batch
 from .job import Array, Job, in_units
 
 FIRST_CHUNK = 256  # steps
+GROWTH = 32.0  # of a chunk after the one before it: a few members tell how long others take
 ROWS_BYTES = 2**20  # of the sample rows of a call: they are folded while they are near
 
 
@@ -32,15 +31,14 @@ class Following:
     job: Job
     members: Members
     batch: Batch
+    block: MemberBlock
     sums: Array  # (members, blocks, invariants) deviations
-    looks: Array  # (members, 6, invariants)
 
     @classmethod
-    def of(cls, job: Job, members: Members) -> Following:
-        """None has made a step."""
-        count, k = len(members), job.system.invariant_width
-        looks = np.repeat(unseen(k)[None], count, axis=0)
-        return cls(job, members, Batch.empty(job, count), np.zeros((count, BLOCKS, k)), looks)
+    def of(cls, job: Job, members: Members, batch: Batch) -> Following:
+        """None has made a step; the batch takes what comes out."""
+        block = MemberBlock(job.program, members, every=job.every, scale=batch.scale)
+        return cls(job, members, batch, block, np.zeros((len(members), len(job.edges) - 1, job.system.invariant_width)))
 
     def reduce(self, part: slice, rows: Array, number: int) -> None:
         """Take the rows (members, samples, width) of some members into their reductions; the first is sample `number`."""
@@ -52,27 +50,27 @@ class Following:
             )  # fmt: skip
 
 
-def follow(job: Job, members: Members) -> Batch:
-    """Members from their starts to their ends, each with the bits of a single run."""
-    following = Following.of(job, members)
-    block = MemberBlock(job.program, members, every=job.every)
+def follow(job: Job, members: Members, into: Batch | None = None) -> Batch:
+    """Members from their starts to their ends, each with the bits of a single run; `into`: an empty batch that takes what comes out."""
+    batch = Batch.empty(job, len(members)) if into is None else into
+    following = Following.of(job, members, batch)
     most = max(1, ROWS_BYTES // (8 * job.program.width)) * job.every
-    pace = Pace(FIRST_CHUNK, every=job.every, most=most)
+    pace = Pace(job.tally.at_once or FIRST_CHUNK, every=job.every, most=most, growth=GROWTH)
     first = 0
     while first < len(members) and not job.stop.is_set():
         part = slice(first, min(len(members), first + in_units(_together(job, pace), job.unit)))
         try:
-            _follow_block(following, block, part, pace)
+            _follow_block(following, part, pace)
         except (ArithmeticError, ValueError, IndexError):  # of plain Python, or of code that checks its subscripts
-            following.batch.status[part] = NOT_FINITE
-        if job.tempering is None:
-            for k in np.flatnonzero(following.batch.status[part] != OK) + first:
-                _follow_alone(following, int(k))
-        failed = int((following.batch.status[part] != OK).sum())
-        job.tally.add(0, members=part.stop - first, failed=failed)
+            batch.status[part] = NOT_FINITE
+        failed = np.flatnonzero(batch.status[part] != OK) + first
+        for k in failed if job.tempering is None else ():
+            _follow_alone(following, int(k))
+        job.tally.add(0, members=part.stop - first, failed=int((batch.status[failed] != OK).sum()))
         first = part.stop
-    following.batch.fit(job, members.dt, following.sums, following.looks)
-    return following.batch
+    job.tally.at_once = pace.steps
+    batch.fit(job, members.dt, following.sums, following.block.looks)
+    return batch
 
 
 def _together(job: Job, pace: Pace) -> int:
@@ -81,10 +79,10 @@ def _together(job: Job, pace: Pace) -> int:
     return max(1, min(pace.steps // job.steps, room))
 
 
-def _follow_block(following: Following, block: MemberBlock, part: slice, pace: Pace) -> None:
+def _follow_block(following: Following, part: slice, pace: Pace) -> None:
     """Some members, all at the same step; of those that fail only the status is right afterwards."""
-    job, batch, public = following.job, following.batch, following.job.system.public_width
-    start, status = batch.start[part], batch.status[part]
+    job, batch, block, public = following.job, following.batch, following.block, following.job.system.public_width
+    start, status, worst, sums = batch.start[part], batch.status[part], batch.worst[part], following.sums[part]
     start[:] = block.record(part)
     status[~np.isfinite(start).all(axis=1)] = NOT_FINITE
     batch.samples[part, :1, : start.shape[1]] = start[:, None]
@@ -93,16 +91,15 @@ def _follow_block(following: Following, block: MemberBlock, part: slice, pace: P
     step = 0
     while step < job.steps and (status == OK).any() and not job.stop.is_set():
         began, count, number = time.perf_counter(), pace.after(step, *job.limits(step)), 1 + step // job.every
-        rows, now, ended = block.advance(part, step, count, status == OK)
-        status[status == OK] = ended[status == OK]
+        running = status == OK
+        rows, now, ended = block.advance(part, step, count, running)
+        np.copyto(status, ended, where=running)
         if job.tempering is not None:
             _fail_together(status, job.unit)
             rows[status != OK] = np.nan
         if job.kept_rows:
             batch.samples[part, number : number + rows.shape[1]] = rows
-        fold(
-            rows, number, public, start, edges, batch.worst[part], following.sums[part], status
-        )  # fmt: skip
+        fold(rows, number, public, start, edges, worst, sums, status)
         following.reduce(part, rows, number)
         step += count
         batch.final[part] = now
@@ -111,7 +108,7 @@ def _follow_block(following: Following, block: MemberBlock, part: slice, pace: P
         job.tally.add(count * len(status))
         pace.took(count * len(status), time.perf_counter() - began)
     job.tally.add((job.steps - step) * len(status))
-    batch.made[part], batch.scale[part], following.looks[part] = step, block.scale[part], block.looks[part]
+    batch.made[part] = step
 
 
 def _fail_together(status: NDArray[np.int64], unit: int) -> None:
@@ -144,6 +141,6 @@ def _follow_alone(following: Following, k: int) -> None:
         fold(invariants, count, number, batch.start[k, public:], edges, batch.worst[k], following.sums[k])
         pace.took(driver.step - before, time.perf_counter() - began)
     batch.status[k], batch.made[k], batch.scale[k] = chunk.status, driver.step, driver.scale
-    following.looks[k] = driver.looks
+    following.block.looks[k] = driver.looks
     sampled = chunk.status == OK and driver.step % job.every == 0
     batch.final[k] = (chunk.rows[-1] if sampled else driver.first_row().rows[0])[:defined]

@@ -19,7 +19,7 @@ from ...methods.heat.langevin import InBath
 from ...store.long_arrays import set_apart
 from ...systems.base import System, system_from
 from ...text.plain import Json
-from ..auditing import block_edges
+from ..auditing import BLOCKS, block_edges
 from ..plan import Stepping
 from .grids import Grid, grid_from
 from .kinds import Varied
@@ -37,10 +37,11 @@ class Tally:
     ----------
     steps : steps that are made, or that a member which failed will never make
     members, failed : how many are done, and how many of these failed
+    at_once : steps that were made at once lately, 0 before the first: who begins with others need not find out again
     """
 
     def __init__(self) -> None:
-        self.steps = self.members = self.failed = 0
+        self.steps = self.members = self.failed = self.at_once = 0
         self._lock = threading.Lock()
 
     def add(self, steps: int, *, members: int = 0, failed: int = 0) -> None:
@@ -121,8 +122,8 @@ class Job(Stepping):
 
     @property
     def edges(self) -> NDArray[np.int64]:
-        """Numbers of the samples between which the blocks of the audit lie."""
-        return block_edges(self.rows)
+        """Numbers of the samples between which the blocks of the audit lie; no block is empty."""
+        return block_edges(self.rows, min(BLOCKS, self.rows))
 
     def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Json]:
         """The job as JSON, from which `job_from` makes it again; `apart` as for a `Plan`."""

@@ -24,10 +24,9 @@ from .job import Job, in_units
 
 LARGEST_BATCH = 4096  # members that a task takes
 BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
-TASKS_PER_WORKER = (
-    4  # into which what is left is divided: tasks become smaller, so that all workers end at the same time ...
-)
-MOST_TASKS = 64  # ... but not smaller than makes so many for each worker of all members
+# Into so many tasks what is left is divided: they become smaller, so that all workers end at the same time, but not smaller than makes so
+# many for each worker of all members. A task costs some 0.2 ms in which no other thread can use the interpreter.
+TASKS_PER_WORKER, MOST_TASKS = 2, 24
 WAITING_BYTES = 2**25  # of batches that wait for one before them
 SHOWN_SECONDS = 0.2  # between two looks at how far the members are
 
@@ -62,25 +61,35 @@ def _threads(given: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def on_executor(job: Job, members: Members, workers: int, client: Client | None, show: Show | None = None) -> Batches:
-    """Batches of members in their order, from threads of this process or the workers of a cluster; only so many wait as memory bears."""
+def on_executor(
+    job: Job,
+    members: Members,
+    workers: int,
+    client: Client | None,
+    show: Show | None = None,
+    whole: Batch | None = None,
+) -> Batches:
+    """Batches of members in their order, from threads of this process or the workers of a cluster; only so many wait as memory bears.
+
+    whole : an empty batch of all members; threads write into it, and what comes is a part of it
+    """
     each = bytes_each(job)
+    largest = max(1, min(LARGEST_BATCH, BATCH_BYTES // each))
     if client is not None:
-        largest = max(1, min(LARGEST_BATCH, BATCH_BYTES // each))
         for batch in on_cluster(job, members, client, largest=largest, room=WAITING_BYTES):
             if show is not None:
                 show()
             if batch is not None:
                 yield batch
         return
-    largest = max(1, min(LARGEST_BATCH, BATCH_BYTES // each))
     most = max(2 * workers, WAITING_BYTES // (each * largest))
     waiting: deque[Future[Batch]] = deque()
     with _threads_of(job, workers) as executor:
         for part in _parts(len(members), workers, largest, unit=job.unit):
             if len(waiting) == most:
                 yield _awaited(waiting.popleft(), show)
-            waiting.append(executor.submit(follow, job, members.part(part)))
+            into = () if whole is None else (whole.part(part),)
+            waiting.append(executor.submit(follow, job, members.part(part), *into))
         while waiting:
             yield _awaited(waiting.popleft(), show)
     if show is not None:
@@ -128,8 +137,7 @@ def on_card(job: Job, members: Members, show: Show | None = None) -> Batches:
     size = members_at_once(program)
     for i in range(0, len(members), size):
         driver = MemberDriver(program, members.part(slice(i, i + size)), every=job.every, edges=job.edges)
-        batch = Batch.empty(job, driver.members)
-        batch.start[:] = driver.first_rows()
+        batch = replace(Batch.empty(job, driver.members), start=driver.first_rows())
         batch.samples[:, :1, : batch.start.shape[1]] = batch.start[:, None]
         pace = Pace(FIRST_CHUNK, every=job.every)
         while driver.step < job.steps and (driver.status == OK).any():
@@ -142,9 +150,8 @@ def on_card(job: Job, members: Members, show: Show | None = None) -> Batches:
             pace.took(driver.step - before, time.perf_counter() - began)
         failed = int((driver.status != OK).sum())
         job.tally.add((job.steps - driver.step) * driver.members, members=driver.members, failed=failed)
-        worst, sums, scale, looks = driver.tallies()
         batch = replace(
-            batch, final=driver.rows(), status=driver.status, made=driver.made, worst=worst, scale=scale
+            batch, final=driver.rows(), status=driver.status, made=driver.made, **driver.concluded()
         )  # fmt: skip
-        batch.fit(job, members.dt[i : i + size], sums, looks)
+        batch.fit_drifts(job, members.dt[i : i + size], driver.sums)
         yield batch

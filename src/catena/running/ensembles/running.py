@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ...engine.block import Members
@@ -171,8 +172,9 @@ def _follow(wanted: Asked, how: How) -> Ensemble:
     if how.out is not None:
         store = create_store(how.out, job, wanted.plan, members, workers=workers)
         return _stored(store, how.out, job, members, workers, how.client, how.progress)
-    with _followed(job, members, workers, how.client, how.progress) as batches:
-        return Ensemble.of(job, members, _gathered(job, len(members), batches))
+    whole = Batch.empty(job, len(members)) if workers is not None else None
+    with _followed(job, members, workers, how.client, how.progress, whole=whole) as batches:
+        return Ensemble.of(job, members, _gathered(job, len(members), batches, whole))
 
 
 def resume_ensemble(
@@ -241,26 +243,41 @@ def _stored(
 
 @contextmanager
 def _followed(
-    job: Job, members: Members, workers: int | None, client: Client | None, progress: Shown, *, done: int = 0
+    job: Job,
+    members: Members,
+    workers: int | None,
+    client: Client | None,
+    progress: Shown,
+    *,
+    done: int = 0,
+    whole: Batch | None = None,
 ) -> Iterator[Batches]:
-    """The members, in batches, after those that are done; without workers on a card. An interrupt reaches threads at once."""
+    """The members, in batches, after those that are done; without workers on a card. An interrupt reaches threads at once.
+
+    whole : see `on_executor`
+    """
     from ..progress import members_reporter
 
     job.tally.add(done * job.steps, members=done)
     with members_reporter(progress, job.tally, members=len(members), steps=job.steps) as show:
         left = members.part(slice(done, None))
-        batches = on_card(job, left, show) if workers is None else on_executor(job, left, workers, client, show)
+        batches = on_card(job, left, show) if workers is None else on_executor(job, left, workers, client, show, whole)
         with closing(batches):
             yield batches
 
 
-def _gathered(job: Job, members: int, batches: Batches) -> Batch:
-    """All batches as one."""
-    whole, first = Batch.empty(job, members), 0
+def _gathered(job: Job, members: int, batches: Batches, whole: Batch | None) -> Batch:
+    """All batches as one; those that are parts of the whole are in their places already."""
+    first = 0
     for batch in batches:
-        for name, array in vars(batch).items():
-            getattr(whole, name)[first : first + len(array)] = array
+        if len(batch) == members:
+            whole = batch
+        elif whole is None:
+            whole = Batch.empty(job, members)
+        if not np.may_share_memory(batch.status, whole.status):
+            whole.take(batch, first)
         first += len(batch)
+    assert whole is not None
     return whole
 
 

@@ -398,9 +398,10 @@ class Linkage(System):
         """Orientations of children seen from parents, between principal axes instead of the given ones."""
         made = images.copy()
         for k, joint in enumerate(self.joints):
-            made[k] = rotations.multiply(made[k], self.bodies[joint.child].frame)
+            made[..., k, :] = rotations.multiply(made[..., k, :], self.bodies[joint.child].frame)
             if joint.parent >= 0:
-                made[k] = rotations.multiply(rotations.conjugate(self.bodies[joint.parent].frame), made[k])
+                back = rotations.conjugate(self.bodies[joint.parent].frame)
+                made[..., k, :] = rotations.multiply(back, made[..., k, :])
         return made
 
     def scene(self) -> Scene:

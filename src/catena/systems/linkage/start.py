@@ -28,14 +28,17 @@ RANK = 1e-10  # singular values of the rows below this part of the largest are z
 
 
 def images_of(linkage: Linkage, orientation: Array) -> Array:
-    """(joints, 4): the orientation of each child seen from its parent where the joint's directions coincide."""
-    made = np.zeros((len(linkage.joints), 4))
+    """(..., joints, 4): the orientation of each child seen from its parent where the joint's directions coincide, for orientations (..., n, 4)."""
+    made = np.zeros((*orientation.shape[:-2], len(linkage.joints), 4))
     for k, joint in enumerate(linkage.joints):
         given = getattr(joint, "image", None)
-        made[k] = rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[joint.child])
-        if given is not None:
-            made[k] = given
+        made[..., k, :] = given if given is not None else _seen(joint, orientation)
     return made
+
+
+def _seen(joint: Joint, orientation: Array) -> Array:
+    """The orientation (..., 4) of the child seen from the parent."""
+    return rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[..., joint.child, :])
 
 
 def begun(linkage: Linkage, start: State) -> Linkage:
@@ -63,10 +66,19 @@ def shifts_of(linkage: Linkage, position: Array, orientation: Array) -> Array:
 
 def angle_of(joint: Joint, image: Array, orientation: Array) -> float:
     """The angle about the axis of a joint, in (-pi, pi], from the orientation `image` on."""
-    seen = rotations.multiply(_conjugate_of(orientation, joint.parent), orientation[joint.child])
-    turned = rotations.to_matrix(rotations.multiply(seen, rotations.conjugate(image)))
-    _, b, c = joint.triad
-    return float(np.arctan2(c @ turned @ b, b @ turned @ b))
+    return float(angles_of(joint, image, orientation))
+
+
+def angles_of(joint: Joint, image: Array, orientation: Array) -> Array:
+    """The same for images (..., 4) and orientations (..., n, 4)."""
+    turned = rotations.to_matrix(rotations.multiply(_seen(joint, orientation), rotations.conjugate(image)))
+    _, b, c = (np.asarray(one, dtype=float) for one in joint.triad)
+
+    def between(a: Array) -> Array:
+        """a . turned b, by the products of rows that a single one takes: the bits are the same."""
+        return ((a @ turned)[..., None, :] @ b[:, None])[..., 0, 0]
+
+    return np.arctan2(between(c), between(b))
 
 
 def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: Array, shifts: Array) -> Array:
@@ -350,7 +362,7 @@ def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
 
 
 def _conjugate_of(orientation: Array, body: int) -> Array:
-    return np.array((1.0, 0.0, 0.0, 0.0)) if body == GROUND else rotations.conjugate(orientation[body])
+    return np.array((1.0, 0.0, 0.0, 0.0)) if body == GROUND else rotations.conjugate(orientation[..., body, :])
 
 
 def turned(orientation: Array, body: int, vectors: ArrayLike) -> Array:

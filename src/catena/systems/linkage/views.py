@@ -160,7 +160,9 @@ def _view(
     def scratch() -> Arrays:
         return director_arrays(linkage)[1] | own()
 
-    return View(name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, scratch=scratch)
+    return View(
+        name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, scratch=scratch, packs_many=not _has_screws(linkage)
+    )  # fmt: skip
 
 
 def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | None:
@@ -406,19 +408,27 @@ def _load_values(linkage: Linkage) -> Written:
 
 
 def _pack(linkage: Linkage, state: State) -> Array:
+    """z of a state, or of states with leading axes where no joint is a screw."""
     frames = np.array([body.frame for body in linkage.bodies])
+    many = state.position.shape[:-2]
     images = linkage_start.images_of(linkage, state.orientation)
-    angles = [
-        linkage_start.angle_of(joint, image, state.orientation) if joint.has_angle else 0.0
-        for joint, image in zip(linkage.joints, images, strict=True)
-    ]
-    shifts = linkage_start.shifts_of(linkage, state.position, state.orientation)
+    angles = np.zeros((*many, len(linkage.joints)))
+    for k, joint in enumerate(linkage.joints):
+        if joint.has_angle:
+            angles[..., k] = linkage_start.angles_of(joint, images[..., k, :], state.orientation)
+    shifts = np.zeros(angles.shape)
+    if _has_screws(linkage):
+        shifts[:] = linkage_start.shifts_of(linkage, state.position, state.orientation)
     q = rotations.multiply(state.orientation, frames)
     y = rotations.rotate(rotations.conjugate(frames), state.angular_momentum)
-    return np.concatenate(
-        [state.position.ravel(), q.ravel(), state.momentum.ravel(), y.ravel(),
-         linkage.principal_images(images).ravel(), angles, shifts, [state.time, 0.0, 0.0]]
-    )  # fmt: skip
+    clock = np.zeros((*many, 3))
+    clock[..., 0] = state.time
+    parts = state.position, q, state.momentum, y, linkage.principal_images(images), angles, shifts, clock
+    return np.concatenate([part.reshape(*many, -1) for part in parts], axis=-1)
+
+
+def _has_screws(linkage: Linkage) -> bool:
+    return any(joint.rows[-1][0] == SCREW for joint in linkage.joints)
 
 
 def _unpack(linkage: Linkage, z: Array, time: float) -> State:

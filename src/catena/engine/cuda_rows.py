@@ -1,0 +1,82 @@
+"""Kernels of a card in which no system has a part: a row repeated for all members, and what the audits conclude."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from . import collector, headers
+from .folding import conclude
+
+MEASURED = ("worst", "scale", "seen", "lasting", "usual")  # places of what `conclude_members` makes
+BLOCK = 128  # threads
+
+
+@runtime_checkable
+class CudaKernel(Protocol):
+    """A compiled kernel: `kernel[blocks, threads](...)` runs it."""
+
+    def __getitem__(self, grid: tuple[int, int], /) -> Callable[..., None]: ...
+
+
+REPEAT = """
+from numba import cuda
+
+@cuda.jit
+def repeat_rows(rows, kinds, out):
+    k = cuda.grid(1)
+    if k < out.shape[1]:
+        kind = min(kinds[k], rows.shape[0] - 1)
+        for i in range(out.shape[0]):
+            out[i, k] = rows[kind, i]
+"""
+
+CONCLUDE = f"""
+@cuda.jit
+def conclude_members(samples, status, start, worst, scale, sums, looks, made):
+    k = cuda.grid(1)
+    if k < status.shape[0] and status[k] == 0:
+        for i in range(start.shape[0]):
+            made[{MEASURED.index("worst")}, i, k] = worst[i, k]
+            made[{MEASURED.index("scale")}, i, k] = scale[i, k]
+        advance(
+            samples, start[:, k], worst[:, k], scale[:, k], sums[:, :, k], looks[:, :, k],
+            made[{MEASURED.index("seen")}, :, k], made[{MEASURED.index("lasting")}, :, k], made[{MEASURED.index("usual")}, :, k],
+        )
+    elif k < status.shape[0]:
+        for what in range(made.shape[0]):
+            for i in range(start.shape[0]):
+                made[what, i, k] = math.nan
+"""
+
+
+@functools.cache
+def repeat_rows() -> CudaKernel:
+    """(rows (kinds, n), kinds (m), out (n, m)): out[:, k] becomes the row of member k, or the one that all share."""
+    return _loaded(REPEAT, "repeat_rows")
+
+
+@functools.cache
+def conclude_members() -> CudaKernel:
+    """(samples, status, start, worst, scale, sums, looks, made): `made` (what, invariant, member), by `MEASURED`; see `folding.conclude_members`."""
+    parts = collector.collect(conclude, {})
+    text = headers.module_text("what the audits conclude", parts, [], header=headers.CUDA, entry="@_fn")
+    return _loaded(text + CONCLUDE, "conclude_members")
+
+
+def _loaded(text: str, name: str) -> CudaKernel:
+    namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
+    exec(compile(text, f"<{name}>", "exec"), namespace)
+    made = namespace[name]
+    assert isinstance(made, CudaKernel)
+    return made
+
+
+def launch(kernel: CudaKernel, members: int, *arguments: object, block: int = BLOCK) -> None:
+    """Run a kernel with a thread for each member, so many of them in a block."""
+    threads = min(block, members)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Grid size")  # few members leave the card idle: so be it
+        kernel[-(-members // threads), threads](*arguments)
