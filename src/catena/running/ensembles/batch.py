@@ -100,5 +100,5 @@ def bytes_each(job: Job) -> int:
     """What comes out of one member, as `Batch` holds it."""
     k, added_up = job.system.invariant_width, job.kept_rows * job.pairing.account_width
     return 8 * (
-        (2 + job.kept_rows) * (job.system.public_width + k) + added_up + 2 + MEASURED * k + len(job.reductions.first())
+        (2 + job.kept_rows) * (job.system.public_width + k) + added_up + 3 + MEASURED * k + len(job.reductions.first())
     )
