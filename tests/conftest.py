@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+# before anything imports numpy: as many threads as cores in each of as many workers wait for each other a hundred times as long as they compute
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import hypothesis
 import pytest
 

@@ -38,7 +38,7 @@ def run():
 @pytest.fixture(scope="module")
 def crossing_run():
     return ct.simulate(
-        ct.problems.galactic(), method=ct.Gauss(3), dt=0.2, t_end=1000.0, sections=[PLANE], progress=False
+        ct.problems.galactic(), method=ct.RK4(), dt=0.05, t_end=1000.0, every=4, sections=[PLANE], progress=False
     )
 
 

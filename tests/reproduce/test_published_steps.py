@@ -27,6 +27,7 @@ def test_the_published_equations_keep_what_they_should_and_are_the_step_of_the_l
     assert len(rows) == 12
 
 
+@pytest.mark.slow
 def test_the_equations_without_g0_lose_the_momenta_of_the_directors_only(spherical):
     wrong = {row.quantity: row for row in hanging_steps._rows(replace(spherical, whole=spherical.without))}
     assert [name for name, row in wrong.items() if not row.agrees] == ["spherical, dt = 0.1: C(q) p"]
