@@ -71,7 +71,7 @@ def with_load(linkage: Linkage, load: ArrayLike | None, where: str) -> Linkage:
         forces[:] = finite_numbers(given, (linkage.count, 3), where=where)
     loads = [Load(j, force=tuple(force.tolist())) for j, force in enumerate(forces) if force.any()]
     more: Sequence[JointForce] = (*linkage.forces, *loads)
-    return Linkage(linkage.bodies, linkage.joints, more, linkage.gravity, linkage.form)
+    return linkage.with_parts(forces=more)
 
 
 def load_energy(linkage: Linkage, position: Array, orientation: Array) -> float:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from ..systems.potentials.link_potentials import POSITION, ROTATION, Potential, potential_from
-from ..systems.potentials.pairwise import POTENTIALS
+from ..systems.potentials.pair_table import PairTable, pair_potential_from
+from ..systems.potentials.pairwise import POTENTIALS, Pairwise
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .tables import Filled, Table, Text, placed, tables_of
@@ -155,6 +156,12 @@ def make_potential(given: Table | Sequence[Table], where: str) -> Potential | li
     if not isinstance(given, Table):
         return [_potential(table, f"{where}.{j}") for j, table in enumerate(given)]
     return _potential(given, where)
+
+
+def make_pairs(given: Table, where: str) -> Pairwise | PairTable:
+    """The potential between the particles of all bodies."""
+    with placed(where):
+        return pair_potential_from(given.given())
 
 
 def _potential(table: Table, where: str) -> Potential:

@@ -14,6 +14,7 @@ from ...systems.linkage.joints import joint_from
 from ...systems.linkage.linkage import Form, Linkage
 from ..bodies import ORIENTATIONS, AnyBody, Orientation, Vector, make_body
 from ..joints import AnyForce, AnyJoint, force_texts, made
+from ..potentials import AnyPotential, make_pairs, texts_of
 from ..tables import StartTable, SystemTable, Text, register
 
 Bodies = Annotated[list[AnyBody], Field(min_length=1)]
@@ -32,6 +33,7 @@ class LinkageStart(StartTable):
     angular_momentum: list[Vector] | None = None
     time: float = Field(0.0, description="time of the start")
     project: bool = Field(False, description="take the nearest state that fits the joints")
+    check: bool = Field(True, description="false takes particles at any distance")
 
 
 @register
@@ -46,9 +48,15 @@ class LinkageTable(SystemTable):
     forces: list[AnyForce] = Field([], alias="force", description="one table [[system.force]] for each")
     gravity: Vector = Field([0.0, 0.0, -9.81], description="acceleration in space")
     form: Form | None = Field(None, description="director or joint; left out, what the method needs")
+    pairs: AnyPotential | None = Field(
+        None, description="potential between the particles of all bodies, or a PairTable"
+    )
+    exclude: int = Field(1, ge=0, description="bodies that so many joints connect, or fewer, do not interact")
 
     def texts(self) -> Iterator[Text]:
         yield from force_texts(self.forces, ("force",))
+        if self.pairs is not None:
+            yield from texts_of(self.pairs, ("pairs",))
 
     def watched_names(self) -> list[str]:
         widths = {"position": 3, "orientation": 4, "momentum": 3, "angular_momentum": 3}
@@ -59,7 +67,8 @@ class LinkageTable(SystemTable):
         bodies = [make_body(table, f"body.{j}") for j, table in enumerate(self.bodies)]
         joints, forces = made("joint", joint_from, self.joints), made("force", force_from, self.forces)
         try:
-            return Linkage(bodies, joints, forces, self.gravity, self.form)
+            pairs = None if self.pairs is None else make_pairs(self.pairs, "pairs")
+            return Linkage(bodies, joints, forces, self.gravity, self.form, pairs=pairs, exclude=self.exclude)
         except InputError as error:  # the lists have the names of their tables here
             where = error.where.replace("joints[", "joint[").replace("forces[", "force[").replace("bodies[", "body[")
             raise InputError(error.wrong, where=where, do=error.do) from None

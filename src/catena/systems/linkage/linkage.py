@@ -20,6 +20,7 @@ from ...kernels.views import Inertia, View
 from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
+from ..body import Particles
 from ..many_bodies import (
     MOMENTA_OF_BODIES,
     GivenBodies,
@@ -33,11 +34,12 @@ from ..many_bodies import (
 from ..numbers import finite_number
 from ..one_body import component_names
 from ..orientations import orientations
+from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
 from ..phase_space import PhaseSpace
 from ..scene import Scene
 from . import start as starts
 from .joint_forces import JointForce, Load, OnAngle, OnBodies, describe_force, force_from
-from .joints import Joint, joint_from
+from .joints import GROUND, Joint, joint_from
 from .layout import Scratch
 from .tree import Tree, tree_of
 
@@ -65,6 +67,9 @@ class Linkage(System):
     forces : Spring, Damper, Torsion, SitePair and Load
     gravity : acceleration (3,)
     form : "director" (for EnergyMomentum and Rattle), "joint" (for Gauss and all others), or None: whichever the method needs
+    pairs : potential between the particles of all bodies, or a `PairTable` of potentials by their types; particles of one body do not
+        act on each other, nor do those of type "none" on any
+    exclude : particles of bodies that so many joints, or fewer, connect do not act on each other; 0: those of all bodies do
 
     Examples
     --------
@@ -88,6 +93,9 @@ class Linkage(System):
         forces: Sequence[OnBodies | Mapping[str, object]] = (),
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         form: Form | None = None,
+        *,
+        pairs: GivenPairs = None,
+        exclude: int = 1,
     ) -> None:
         if form not in (None, "director", "joint"):
             raise InputError(
@@ -99,7 +107,30 @@ class Linkage(System):
         self.forces: tuple[JointForce, ...] = tuple(map(force_from, forces))
         self.gravity = vector(gravity, "Linkage.gravity")
         self.tree: Tree = tree_of(len(self.bodies), self.joints)
+        self.exclude = checked_hops(exclude, "Linkage.exclude")
+        self.acting = ActingParticles(self.bodies, pairs, self._near_bodies(), "Linkage.pairs")
         self._check_forces()
+
+    def with_parts(self, joints: Sequence[Joint] | None = None, forces: Sequence[OnBodies] | None = None) -> Linkage:
+        """The same linkage with other joints or forces."""
+        return type(self)(
+            self.bodies, self.joints if joints is None else joints, self.forces if forces is None else forces,
+            self.gravity, self.form, pairs=self.acting.pairs, exclude=self.exclude,
+        )  # fmt: skip
+
+    def _near_bodies(self) -> list[set[int]]:
+        """For each body those behind it that up to `exclude` joints connect to it; the ground connects nothing."""
+        joined: list[set[int]] = [set() for _ in self.bodies]
+        for joint in self.joints:
+            if joint.parent != GROUND:
+                joined[joint.parent].add(joint.child)
+                joined[joint.child].add(joint.parent)
+        return [{j for j in within_hops(i, joined, self.exclude) if j > i} for i in range(len(self.bodies))]
+
+    @property
+    def particle_forces(self) -> bool:
+        """Whether anything acts on particles."""
+        return self.acting.pairs is not None
 
     @classmethod
     def from_urdf(
@@ -176,6 +207,7 @@ class Linkage(System):
         angular_momentum: ArrayLike | None = None,
         time: float = 0.0,
         project: bool = False,
+        check: bool = True,
     ) -> State:
         """A state that fits the joints, at rest where nothing is said.
 
@@ -186,6 +218,7 @@ class Linkage(System):
         velocity or momentum : (n, 3) in space; left out, those points stay together
         angular_velocity or angular_momentum : (n, 3) in the axes of the bodies
         project : take the nearest state that fits the joints, and say how far it is, instead of refusing one that does not
+        check : refuse particles that are closer than half the distance at which they rest; False takes them as they are
         """
         for a, b in (("velocity", "momentum"), ("angular_velocity", "angular_momentum")):
             given = {"velocity": velocity, "momentum": momentum, "angular_velocity": angular_velocity,
@@ -213,7 +246,10 @@ class Linkage(System):
         state = State(
             {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
         )
-        return starts.checked_start(self, state, project=project)
+        state = starts.checked_start(self, state, project=project)
+        if check:
+            self.acting.check_distances(state)
+        return state
 
     def begun(self, start: State) -> Linkage:
         return starts.begun(self, start)
@@ -265,6 +301,19 @@ class Linkage(System):
             for joint, image in zip(self.joints, images, strict=True)
         ]
         return np.array(made)
+
+    def particles(self, state: State) -> Particles:
+        """Places in space, masses and types of the particles of all bodies, numbered through them; those of type "none" are left out.
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> water = ct.Body.from_particles([[0, 0, 0], [1, 0, 0], [0, 1, 0]], masses=[16, 1, 1], types=["O", "H", "H"])
+        >>> pair = ct.Linkage([water, water], gravity=(0, 0, 0))
+        >>> pair.particles(pair.start([[0, 0, 0], [3, 0, 0]])).positions[3].round(6).tolist()
+        [2.944444, -0.055556, 0.0]
+        """
+        return self.acting.at(state)
 
     def reactions(self, state: State, start: State | None = None) -> JointReactions:
         """What the joints do to their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.
@@ -412,6 +461,8 @@ class Linkage(System):
             "kind": self.kind, "bodies": describe_bodies(Alike(self.bodies)), "joints": [joint.describe() for joint in self.joints],
             "forces": [describe_force(force) for force in self.forces], "gravity": self.gravity.tolist(),
         }  # fmt: skip
+        if self.acting.pairs is not None:
+            described |= {"pairs": self.acting.pairs.describe(), "exclude": self.exclude}
         return described if self.form is None else described | {"form": self.form}
 
     def names(self) -> dict[str, str]:

@@ -104,6 +104,7 @@ def measure_linkage(z, par, out, scale):
     for f in range(par.force_sort.shape[0]):
         gap = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
         add_energy(point_energy(f, between_points(f, node, par, gap), par), out, scale)
+    measure_particles(par, out, scale)
     for k in range(par.link.shape[0]):
         if par.link[k, Link.TORSION] >= 0:
             add_energy(torsion_energy(par.joint[k, Joint.THETA], par.link[k, Link.TORSION], par), out, scale)
@@ -156,6 +157,15 @@ def measure_joint(k, node, par, out):
     for r in range(m):
         out[POSITION] = max(out[POSITION], abs(scratch[Scratch.VALUES + Values.PHI + r]))
         out[VELOCITY] = max(out[VELOCITY], abs(scratch[Scratch.VALUES + Values.RATE + r]))
+
+
+@slot
+def measure_particles(par, out, scale):
+    """Add the energy of the particles at node 0."""
+
+
+def no_particles_measured(par, out, scale):
+    """Particles have none."""
 
 
 @slot

@@ -147,6 +147,8 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
             made[force.body, 1] += value[3:] + np.cross(
                 starts.turned(state.orientation, force.body, force.at), value[:3]
             )
+    for j, wrench in enumerate(linkage.acting.wrenches(state)):
+        made[j] += wrench
     return made[:n]
 
 

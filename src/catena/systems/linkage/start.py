@@ -50,7 +50,7 @@ def begun(linkage: Linkage, start: State) -> Linkage:
         else joint
         for joint, image in zip(linkage.joints, images, strict=True)
     ]
-    return type(linkage)(linkage.bodies, joints, linkage.forces, linkage.gravity, linkage.form)
+    return linkage.with_parts(joints=joints)
 
 
 def shifts_of(linkage: Linkage, position: Array, orientation: Array) -> Array:

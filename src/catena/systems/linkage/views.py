@@ -32,6 +32,7 @@ from .director_form import bath as linkage_bath
 from .director_form import blocks as linkage_blocks
 from .director_form import directors as linkage_directors
 from .director_form import forces as linkage_forces
+from .director_form import particles as linkage_particles
 from .director_form import rattle as linkage_rattle
 from .director_form import recursion as linkage_recursion
 from .director_form import recursion_tables as tables
@@ -78,6 +79,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     pairs = _pairs(linkage)
     for slot in (views.pair_energy, views.pair_force, views.pair_slope):
         kernels[slot] = pairs.kernel(slot.__name__)
+    kernels |= _particle_kernels(linkage, name)
     if name == "energy_momentum_directors":
         return _published_view(linkage, kernels)
     solve = linkage_solver.dense_correction if is_dense(linkage) else linkage_solver.tree_correction
@@ -120,19 +122,42 @@ def director_view(linkage: Linkage, name: str) -> View | None:
 
 def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Slot, Filling]:
     """What a solver puts into its blocks."""
-    loads = any(isinstance(acting, Load) for acting in linkage.forces)
+    loads = load if any(isinstance(acting, Load) for acting in linkage.forces) else linkage_solver.no_load
+    if linkage.particle_forces:
+        half = load in (linkage_rattle.position_load, linkage_rattle.velocity_load)
+        pushes = linkage_particles.add_half_pushes if half else linkage_particles.add_pushes
+        loads = bind(pushes, {linkage_particles.other_loads: loads})
     return {
         linkage_solver.body_block: body,
         linkage_solver.joint_part: joint,
         linkage_solver.force_part: force if _point_forces(linkage) else linkage_solver.no_force,
-        linkage_solver.load_part: load if loads else linkage_solver.no_load,
+        linkage_solver.load_part: loads,
+    }
+
+
+def _particle_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
+    """What particles do in a step, and their energy."""
+    steps, own = linkage_steps, linkage_particles
+    if not linkage.particle_forces:
+        return {
+            steps.begin_particles: steps.no_particles_begin,
+            steps.act_on_particles: steps.no_particles_act,
+            linkage_rattle.end_particles: linkage_rattle.no_particles_end,
+            linkage_measures.measure_particles: linkage_measures.no_particles_measured,
+        }
+    rattle = name == "constrained"
+    return linkage.acting.fills(len(_pairs(linkage).values)) | {
+        steps.begin_particles: own.begin_kick if rattle else own.place_start,
+        steps.act_on_particles: steps.no_particles_act if rattle else own.act_between,
+        linkage_rattle.end_particles: own.end_kick,
+        linkage_measures.measure_particles: own.measure_all,
     }
 
 
 def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Filling]:
     """A conserving step in the joints' increments."""
     angles = _has_angle(linkage)
-    acting = any(not isinstance(force, OnAngle) for force in linkage.forces)
+    acting = linkage.particle_forces or any(not isinstance(force, OnAngle) for force in linkage.forces)
     return forces | {
         views.begin_increment: linkage_recursion.begin,
         views.guess_increment: linkage_recursion.guess,
@@ -167,7 +192,12 @@ def _view(
 
 def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | None:
     """The published equations with all their unknowns: for trees without forces but gravity."""
-    if linkage.forces or linkage.tree.loops or any(joint.rows[-1][0] == SCREW for joint in linkage.joints):
+    if (
+        linkage.forces
+        or linkage.particle_forces
+        or linkage.tree.loops
+        or any(joint.rows[-1][0] == SCREW for joint in linkage.joints)
+    ):
         return None
     kernels |= {
         views.begin_increment: linkage_directors.begin, views.guess_increment: linkage_directors.guess,
@@ -301,7 +331,12 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     }
     # constants of joints stand beside what each step writes there: images, angles, which rows are kept
     written = {"joint": joint_values, "row": row, "row_sort": sort}
-    return made | _force_arrays(linkage, inside, tree, link), written | _scratch(linkage, starts[-1])
+    made |= _force_arrays(linkage, inside, tree, link)
+    written |= _scratch(linkage, starts[-1])
+    if linkage.particle_forces:
+        made |= linkage.acting.arrays
+        written |= linkage.acting.scratch() | {"particle_state": np.zeros((2, 7 * linkage.count))}
+    return made, written
 
 
 def _arm(linkage: Linkage) -> float:
@@ -351,7 +386,7 @@ def _force_arrays(
         "force_sort": sort,
         "load": load,
         "load_next": load_next,
-        "pair": np.array(PairSet(potentials).values, dtype=float),
+        "pair": np.concatenate([PairSet(potentials).values, linkage.acting.constants]),
         "torsion": np.array([v for t in _torsions_of(linkage) for v in t.constants] or [0.0], dtype=float),
     }
 

@@ -47,15 +47,18 @@ class PairSet:
         """Where the constants of each potential begin among all of them, and where the last ones end."""
         return np.cumsum([0, *(0 if p is None else len(p.constants) for p in self.potentials)])
 
-    def kernel(self, name: str) -> Written:
-        """pair_energy(s, which, par) -> V; pair_force(...) -> A = -(dV/dr)/r; pair_slope(...) -> dA/ds; s = r^2."""
+    def kernel(self, name: str, constants: int = 0) -> Written:
+        """pair_energy(s, which, par) -> V; pair_force(...) -> A = -(dV/dr)/r; pair_slope(...) -> dA/ds; s = r^2.
+
+        The constants stand in par.pair from place `constants` on.
+        """
         quantities: dict[str, Quantity] = {"pair_energy": "energy", "pair_force": "force", "pair_slope": "slope"}
         quantity = quantities[name]
 
         def code(potential: Pairwise | None) -> Kernel:
             return nothing if potential is None else potential.kernel(quantity)
 
-        lines, first, at = [f"def {name}(s, which, par):"], 0, 0
+        lines, first, at = [f"def {name}(s, which, par):"], 0, constants
         uses: list[tuple[str, Filling]] = []
         for kernel, group in itertools.groupby(self.potentials, code):
             members = list(group)

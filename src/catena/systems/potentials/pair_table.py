@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...errors import InputError
 from ...text.plain import Json
-from .pairwise import Pairwise, made_from, register
+from .pairwise import NO_TYPE, Pairwise, made_from, register
 
 Type = int | str
 NONE = "none"
@@ -58,7 +58,9 @@ class PairTable:
         return hash(tuple(self.pairs.items()))
 
     def between(self, first: Type, second: Type) -> Pairwise | None:
-        """The potential between particles of two types; None is no interaction."""
+        """The potential between particles of two types; None is no interaction, and there is none with the type "none"."""
+        if NO_TYPE in (first, second):
+            return None
         try:
             return self.pairs[_ordered(first, second)]
         except KeyError:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .pair_table import PairTable
 
 Quantity = Literal["energy", "force", "slope"]
+NO_TYPE = "none"  # of a particle that no potential knows
 FEW = 64  # distances up to which it does not pay to compute all at once
 Kind = TypeVar("Kind", bound="type[Pairwise] | type[PairTable] | type[Linkwise]")
 
@@ -82,9 +83,9 @@ class Pairwise:
         """Whether V has a value at a distance; it has none where two particles coincide."""
         return distance > 0.0 and bool(np.isfinite(self.energy(distance)))
 
-    def between(self, first: int | str, second: int | str) -> Pairwise:
-        """The potential between particles of two types: this one for all."""
-        return self
+    def between(self, first: int | str, second: int | str) -> Pairwise | None:
+        """The potential between particles of two types: this one for all but "none"."""
+        return None if NO_TYPE in (first, second) else self
 
     def describe(self) -> dict[str, Json]:
         """As a case writes it: JSON that `pair_potential_from` turns back into the same potential."""

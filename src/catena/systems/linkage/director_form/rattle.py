@@ -59,6 +59,15 @@ def velocity_correction(both, h, time, x, par):
     """The new velocities into par.delta; a status."""
 
 
+@slot
+def end_particles(z, e, par, x):
+    """Find what particles do to the bodies at the end of the step."""
+
+
+def no_particles_end(z, e, par, x):
+    """Particles do nothing."""
+
+
 def position_body(i, h, par, t, width, first):
     """Add the inertia of body i to the equations of the positions."""
     a = par.node[0, i]
@@ -267,6 +276,7 @@ def accept(z, e, h, par, x):
         set_momentum(i, par)
         for l in range(Node.VELOCITY, Node.TURN):
             par.node[1, i, l] = 0.0
+    end_particles(z, e, par, x)
     time = time_place(par.mass, par.link)
     if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR

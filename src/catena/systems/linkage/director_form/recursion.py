@@ -32,7 +32,9 @@ from .recursion_levels import end_velocity_of_rates
 from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, spread
 from .steps import (
     LARGEST_TURN,
+    act_on_particles,
     axes,
+    begin_particles,
     blame,
     both_levels,
     fall,
@@ -71,6 +73,7 @@ def begin(z, h, par, x):
         k = par.tree[i, Tree.CARRIER]
         if k >= 0:
             set_arms(par.node[0], i, par.link[k, Link.PARENT], par.joint[k], 0, par.sweep[i])
+    begin_particles(z, par)
 
 
 @within
@@ -168,6 +171,7 @@ def correct(z, h, par, x):
     scratch = par.scratch
     fresh = scratch[Scratch.FACTORED] == 0.0
     motion, _ = outwards(par, x)
+    act_on_particles(z, h, par)
     blame(par)
     forget_worst(par.scratch)
     if inwards(h, z[time_place(par.mass, par.link)], x, par, fresh) != 0:

@@ -59,6 +59,24 @@ def no_work(z, e, h, time, par):
     """No angle, damper or load."""
 
 
+@slot
+def begin_particles(z, par):
+    """Prepare what particles do, from the node at the start of a step."""
+
+
+@slot
+def act_on_particles(z, h, par):
+    """Find what particles do to the bodies between the two nodes."""
+
+
+def no_particles_begin(z, par):
+    """Particles do nothing."""
+
+
+def no_particles_act(z, h, par):
+    """Particles do nothing, or nothing that depends on the end of the step."""
+
+
 @choice
 def both_levels():
     """1 if positions and velocities are held, 0 if positions only."""
@@ -87,6 +105,7 @@ def nothing_left_out(par):
 def begin(z, h, par, x):
     """Prepare a step from z."""
     set_node(z, h, par)
+    begin_particles(z, par)
     rank_part(par)
 
 
@@ -336,6 +355,7 @@ def correct(z, h, par, x):
     n = par.mass.shape[0]
     size = 6 + 6 * both_levels()
     place(par, x)
+    act_on_particles(z, h, par)
     blame(par)
     forget_worst(par.scratch)
     if correction(both_levels(), h, z[time_place(par.mass, par.link)], x, par) != 0:

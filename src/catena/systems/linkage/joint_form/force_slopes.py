@@ -6,8 +6,9 @@ a function of d alone; that of a damper is c (d.v)/d^2 with the relative velocit
 
 from __future__ import annotations
 
-from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
-from ....kernels.marks import Record
+from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, store3, subtract, times
+from ....kernels.marks import Record, slot
+from ...particles.slopes import changed_wrench, find_changes, keep_pushes, move_particles
 from .. import layout as at
 from ..director_form.blocks import torsion_curvature
 from ..director_form.forces import DAMPER, load_values, point_tension, tension_slope
@@ -32,6 +33,39 @@ def note_all_forces(z, par):
     note_ties(par)
     note_torsions(z, par)
     note_loads(z, par)
+    note_particles(par)
+
+
+@slot
+def note_particles(par):
+    """What `change_particles` needs."""
+
+
+@slot
+def change_particles(par):
+    """Add what particles do otherwise to APPLIED."""
+
+
+def note_no_particles(par):
+    """Particles do nothing."""
+
+
+def note_pushes(par):
+    """The forces on the particles, which `accelerate` has found."""
+    keep_pushes(par)
+
+
+def change_nodes_of_particles(par):
+    """Changes of the forces between the particles of all bodies."""
+    for i in range(par.mass.shape[0]):
+        change = par.tree_change[par.tree_home[i]]
+        move_particles(i, load3(change, Change.MOVE), load3(change, Change.TURN), par)
+    find_changes(par)
+    for i in range(par.mass.shape[0]):
+        home = par.tree_home[i]
+        force, torque = changed_wrench(i, load3(par.tree_change[home], Change.TURN), par)
+        add3(par.tree_nodes[home], Node.APPLIED, negative(force))
+        add3(par.tree_nodes[home], Node.APPLIED + 3, negative(torque))
 
 
 def note_ties(par):
@@ -110,6 +144,7 @@ def change_all_forces(par):
         change = add(scaled(tension, d), scaled(tie[Tie.TENSION], gap))
         pull_node(par.tree_nodes[first], par.tree_change[first], x, scaled(-1.0, force), scaled(-1.0, change))
         pull_node(par.tree_nodes[second], par.tree_change[second], y, force, change)
+    change_particles(par)
 
 
 def change_point(arm, w, change):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 
-from ....geometry.vectors import add, add3, cross, dot, load3, negative, scaled, subtract, sum_from
+from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, subtract, sum_from
 from ....kernels.marks import Record, slot
+from ...particles.kernels import find_wrenches, place_body
+from ...particles.layout import Center
 from .. import layout as at
 from ..director_form.blocks import torsion_slope
 from ..director_form.forces import DAMPER, load_values, point_tension
@@ -115,6 +117,35 @@ def apply_all(z, par):
     apply_ties(par)
     apply_loads(z, par)
     apply_torsions(z, par)
+    apply_particles(z, par)
+
+
+@slot
+def apply_particles(z, par):
+    """What particles do to the nodes of their bodies."""
+
+
+def apply_no_particles(z, par):
+    """Particles do nothing."""
+
+
+def push_nodes(z, par):
+    """Forces between the particles of all bodies."""
+    place_particles(par)
+    find_wrenches(par)
+    for i in range(par.mass.shape[0]):
+        n = par.tree_nodes[par.tree_home[i]]
+        own = par.particle_center[i]
+        add3(n, Node.APPLIED, negative(load3(own, Center.FORCE)))
+        add3(n, Node.APPLIED + 3, negative(load3(own, Center.TORQUE)))
+
+
+def place_particles(par):
+    """Particles where the nodes are."""
+    origin = load3(par.tree_nodes[par.tree_home[0]], Node.POSITION)
+    for i in range(par.mass.shape[0]):
+        n = par.tree_nodes[par.tree_home[i]]
+        place_body(i, subtract(load3(n, Node.POSITION), origin), load9(n, Node.AXES), 0, par)
 
 
 def apply_none(z, par):

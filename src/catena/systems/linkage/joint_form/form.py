@@ -118,13 +118,15 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     director = director_view(linkage, "energy_momentum")
     assert director is not None
     looped = bool(linkage.tree.loops)
+    acted_upon = bool(linkage.forces) or linkage.particle_forces
     # forces, and how a state is measured, are those of the director form
     fills = dict(director.fills) | {
         views.field: kernels.articulated_field,
         views.field_end: kernels.articulated_field_end,
         views.publish: publish_articulated,
         views.measure: measure_articulated,
-        kernels.apply_forces: forces.apply_all if linkage.forces else forces.apply_none,
+        kernels.apply_forces: forces.apply_all if acted_upon else forces.apply_none,
+        forces.apply_particles: forces.push_nodes if linkage.particle_forces else forces.apply_no_particles,
         kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
         kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
         forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
@@ -134,10 +136,11 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         views.solve_shifted: newton.solve_tree,
         views.has_clock: int(layout.time >= 0),
         slopes.respond_to_change: slopes.respond_freely,
-        slopes.note_forces: force_slopes.note_all_forces if linkage.forces else force_slopes.note_nothing,
-        slopes.change_forces: force_slopes.change_all_forces if linkage.forces else force_slopes.change_nothing,
+        slopes.note_forces: force_slopes.note_all_forces if acted_upon else force_slopes.note_nothing,
+        slopes.change_forces: force_slopes.change_all_forces if acted_upon else force_slopes.change_nothing,
     }
 
+    fills |= _particle_slopes(linkage)
     if looped:
         fills |= _looped(linkage)
 
@@ -158,6 +161,17 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     )  # fmt: skip
 
 
+def _particle_slopes(linkage: Linkage) -> dict[Slot, Filling]:
+    """How what particles do changes with their places."""
+    acting = linkage.particle_forces
+    return {
+        force_slopes.note_particles: force_slopes.note_pushes if acting else force_slopes.note_no_particles,
+        force_slopes.change_particles: force_slopes.change_nodes_of_particles
+        if acting
+        else force_slopes.note_no_particles,
+    }
+
+
 def _looped(linkage: Linkage) -> dict[Slot, Filling]:
     """What closed loops fill otherwise."""
     fills: dict[Slot, Filling] = {
@@ -168,7 +182,7 @@ def _looped(linkage: Linkage) -> dict[Slot, Filling]:
         views.solve_shifted: loop_newton.solve_loops,
         slopes.respond_to_change: loop_slopes.respond_in_loops,
     }
-    if linkage.forces:
+    if linkage.forces or linkage.particle_forces:
         fills |= {
             slopes.note_forces: twist_slopes.note_forces_and_twists,
             slopes.change_forces: twist_slopes.change_forces_and_twists,

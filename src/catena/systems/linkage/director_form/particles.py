@@ -1,0 +1,107 @@
+"""Kernels of what the particles of all bodies do to linked bodies.
+
+The forces are explicit in the half kicks of RATTLE, and in a conserving step they are computed anew in each correction, with their
+derivatives left out of Newton's matrix: the sweeps along a tree stay as they are, and where forces are not stiffer than the step is
+long (dt omega small) each correction falls by (dt omega)^2/4.
+"""
+
+from ....geometry.quaternion import rotation
+from ....geometry.vectors import load3, scaled, subtract
+from ....kernels import summation
+from ....kernels.marks import slot
+from ...particles.kernels import find_energies, find_wrenches, find_wrenches_between, place_body
+from ...particles.layout import Center, Particle
+from ..layout import Node, Unknown
+from ..measures import add_energy
+from .forces import add_wrench
+from .steps import axes, turn_body
+
+
+def place_at(phase, par):
+    """Bodies and particles at a node."""
+    origin = load3(par.node[phase, 0], Node.POSITION)
+    for i in range(par.mass.shape[0]):
+        own = par.node[phase, i]
+        place_body(i, subtract(load3(own, Node.POSITION), origin), axes(own), 3 * phase, par)
+
+
+def place_start(z, par):
+    """Particles at the start of a conserving step."""
+    place_at(0, par)
+
+
+def act_between(z, h, par):
+    """What particles do to the bodies in a conserving step."""
+    place_at(1, par)
+    find_wrenches_between(par)
+
+
+@slot
+def other_loads(i, both, h, time, par, t, width, first):
+    """Add the loads on body i to a block."""
+
+
+def add_pushes(i, both, h, time, par, t, width, first):
+    """Add what particles do to body i, and the loads on it, to a block whose unknowns of i begin at `first`."""
+    push_body(i, h * h, par, t, (first + 6 * both) * width + width - 1, width)
+    other_loads(i, both, h, time, par, t, width, first)
+
+
+def add_half_pushes(i, both, h, time, par, t, width, first):
+    """The same for half a kick of RATTLE."""
+    push_body(i, 0.5 * h * h, par, t, first * width + width - 1, width)
+    other_loads(i, both, h, time, par, t, width, first)
+
+
+def push_body(i, factor, par, t, at, width):
+    """Add force and torque of the particles of body i to a column."""
+    own = par.particle_center[i]
+    force = scaled(factor, load3(own, Center.FORCE))
+    add_wrench(t, at, width, force, scaled(factor, load3(own, Center.TORQUE)))
+
+
+def begin_kick(z, par):
+    """Forces at the start of a step of RATTLE: those at the end of the last one, if that is where it begins."""
+    known = par.particle_state[0]
+    same = True
+    for k in range(known.shape[0]):
+        if known[k] != z[k]:
+            same = False
+            known[k] = z[k]
+    if not same:
+        place_state(known, par)
+        find_wrenches(par)
+
+
+def end_kick(z, e, par, x):
+    """Forces at the end of a step of RATTLE, where the state will be to the last bit, so that they serve the next step, too."""
+    n = par.mass.shape[0]
+    state = par.particle_state[0]
+    error = par.particle_state[1]
+    for k in range(7 * n):
+        state[k] = z[k]
+        error[k] = e[k]
+    for i in range(n):
+        own = x[6 * i : 6 * i + 6]
+        summation.add3(state, error, 3 * i, load3(own, Unknown.MOVE))
+        turn_body(state, error, n, i, load3(own, Unknown.TURN))
+    place_state(state, par)
+    find_wrenches(par)
+
+
+def place_state(state, par):
+    """Bodies and particles where a state (positions, quaternions) has them."""
+    n = par.mass.shape[0]
+    for i in range(n):
+        center = subtract(load3(state, 3 * i), load3(state, 0))
+        place_body(i, center, rotation(state[3 * n + 4 * i : 3 * n + 4 * i + 4]), 0, par)
+
+
+def measure_all(par, out, scale):
+    """Add the energy of the particles at node 0."""
+    place_at(0, par)
+    for a in range(par.particle.shape[0]):
+        par.particle[a, Particle.ENERGY] = 0.0
+    find_energies(par)
+    for a in range(par.particle.shape[0]):
+        add_energy(par.particle[a, Particle.ENERGY], out, scale)

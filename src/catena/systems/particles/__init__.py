@@ -1,0 +1,1 @@
+"""What acts between the particles of all bodies of a system, whichever bodies they belong to."""

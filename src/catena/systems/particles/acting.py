@@ -1,0 +1,229 @@
+"""The particles of all bodies of a system, numbered, and what acts between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...geometry import rotations
+from ...kernels import views
+from ...kernels.marks import Filling, Numbers, Slot, bind
+from ..base import Array, State
+from ..body import Body, Particles
+from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
+from ..potentials.pair_table import pair_potential_from
+from ..potentials.pairwise import NO_TYPE
+from . import kernels, slopes
+from .layout import Center, Particle, Sort
+
+GivenPairs: TypeAlias = Pairwise | PairTable | Mapping[str, object] | None
+PAIR_SLOTS = (views.pair_energy, views.pair_force, views.pair_slope)
+TOO_CLOSE = 0.5  # of the distance at which two particles rest
+FEW = 500  # particles whose distances are looked at all together
+COINCIDE = 1e-12  # of the size of the system: particles closer than this are one
+
+
+class ActingParticles:
+    """The particles of all bodies, each once, and the pair potential between them.
+
+    Particles of type "none" add to the mass of their body and nothing else: another body has the atom that they are a part of.
+
+    Parameters
+    ----------
+    bodies : of the system
+    pairs : potential, or table of potentials by types; None: particles do not act on each other
+    near : for each body those behind it whose particles do not act on its own
+    where : what a message calls the argument
+    """
+
+    def __init__(self, bodies: Sequence[Body], pairs: GivenPairs, near: Sequence[Iterable[int]], where: str) -> None:
+        self.bodies = tuple(bodies)
+        self.pairs = pairs_from(pairs, where)
+        self.near = tuple(tuple(sorted(others)) for others in near)
+        self.counted = [np.flatnonzero([kind != NO_TYPE for kind in body.particles.types]) for body in self.bodies]
+        if self.pairs is not None and not self.count:
+            raise InputError(
+                "no body has particles to interact with", where=where, do="make bodies with Body.from_particles"
+            )
+        self._numbered  # a table must know all the types that meet  # noqa: B018
+
+    @cached_property
+    def first(self) -> NDArray[np.int64]:
+        """The first particle of each body, and how many there are."""
+        return np.cumsum([0, *(len(own) for own in self.counted)], dtype=np.int64)
+
+    @property
+    def count(self) -> int:
+        """Number of particles."""
+        return int(self.first[-1])
+
+    @cached_property
+    def body_of(self) -> NDArray[np.int64]:
+        """The body of each particle."""
+        return np.repeat(np.arange(len(self.bodies)), np.diff(self.first))
+
+    @cached_property
+    def types(self) -> tuple[int | str, ...]:
+        """The type of each particle."""
+        return tuple(body.particles.types[k] for body, own in zip(self.bodies, self.counted, strict=True) for k in own)
+
+    def at(self, state: State) -> Particles:
+        """Where they are in a state, with what each adds to the mass of its body, and their types."""
+        places = [np.zeros((0, 3))]
+        for j, (body, own) in enumerate(zip(self.bodies, self.counted, strict=True)):
+            inside = body.particles.positions[own]
+            places.append(state.position[j] + rotations.rotate(state.orientation[j], inside))
+        masses = [body.particles.masses[own] for body, own in zip(self.bodies, self.counted, strict=True)]
+        return Particles(np.concatenate(places), np.concatenate([np.zeros(0), *masses]), self.types)
+
+    @cached_property
+    def _numbered(self) -> tuple[PairSet, NDArray[np.int64], NDArray[np.int64]]:
+        """The distinct potentials; which acts, by two types; the number of the type of each particle."""
+        kinds = {kind: k for k, kind in enumerate(dict.fromkeys(self.types))}
+        distinct: dict[Pairwise | None, int] = {}
+        which = np.zeros((len(kinds), len(kinds)), dtype=np.int64)
+        for a, first in kinds.items():
+            for b, second in kinds.items():
+                acting = None if self.pairs is None else self.pairs.between(a, b)
+                which[first, second] = distinct.setdefault(acting, len(distinct))
+        return PairSet(list(distinct)), which, np.array([kinds[kind] for kind in self.types], dtype=np.int64)
+
+    @property
+    def pair_count(self) -> int:
+        """How many pairs there are, those between near bodies left out."""
+        sizes = np.diff(self.first)
+        inside = int((sizes * (sizes - 1) // 2).sum())
+        left_out = sum(int(sizes[i] * sizes[j]) for i, near in enumerate(self.near) for j in near)
+        return self.count * (self.count - 1) // 2 - inside - left_out
+
+    def fills(self, constants: int) -> dict[Slot, Filling]:
+        """The slots of the kernels; the constants of the potentials stand in par.pair from this place on."""
+        if self.pairs is None:
+            nothing = kernels.no_particles
+            slots = (kernels.push_all, kernels.push_all_between, kernels.find_energies, slopes.change_pushes)
+            return dict.fromkeys(slots, nothing)
+        numbered = self._numbered[0]
+        own: dict[Slot, Filling] = {slot: numbered.kernel(slot.__name__, constants) for slot in PAIR_SLOTS}
+        own |= {kernels.partner: kernels.itself, kernels.one_potential: int(len(numbered.potentials) == 1)}
+        ways = {
+            kernels.push_all: kernels.push_row,
+            kernels.push_all_between: kernels.push_row_between,
+            kernels.find_energies: kernels.add_energies_of_row,
+            slopes.change_pushes: slopes.change_row,
+        }
+        return {slot: bind(kernels.every_pair, {kernels.act_on_row: bind(act, own)}) for slot, act in ways.items()}
+
+    @property
+    def constants(self) -> Array:
+        """Of the potentials, for par.pair."""
+        return self._numbered[0].values if self.pairs is not None else np.zeros(0)
+
+    @cached_property
+    def arrays(self) -> dict[str, Numbers]:
+        """The parameters of the kernels."""
+        places = [body.principal_particles.positions[own] for body, own in zip(self.bodies, self.counted, strict=True)]
+        sort = np.zeros((self.count, Sort.WIDTH), dtype=np.int64)
+        sort[:, Sort.BODY], sort[:, Sort.TYPE] = self.body_of, self._numbered[2]
+        return {
+            "particle_first": self.first,
+            "particle_place": np.concatenate([np.zeros((0, 3)), *places]),
+            "particle_sort": sort,
+            "particle_which": self._numbered[1],
+            "particle_near_first": np.cumsum([0, *map(len, self.near)], dtype=np.int64),
+            "particle_near": np.array([j for near in self.near for j in near] or [-1], dtype=np.int64),
+        }
+
+    def scratch(self) -> dict[str, Numbers]:
+        """What the kernels write into."""
+        return {
+            "particle": np.zeros((self.count, Particle.WIDTH)),
+            "particle_center": np.zeros((len(self.bodies), Center.WIDTH)),
+        }
+
+    def wrenches(self, state: State) -> Array:
+        """(bodies, 2, 3): force, and torque about the centre of mass, that the particles of each body feel; plain numpy."""
+        made = np.zeros((len(self.bodies), 2, 3))
+        for a, force in enumerate(self.forces(state)):
+            j = self.body_of[a]
+            made[j] += force, np.cross(self.at(state).positions[a] - state.position[j], force)
+        return made
+
+    def forces(self, state: State) -> Array:
+        """(particles, 3): what each feels; plain numpy, for messages and tests."""
+        made, places = np.zeros((self.count, 3)), self.at(state).positions
+        if self.pairs is None:
+            return made
+        for i, near in enumerate(self.near):
+            others = [j for j in range(i + 1, len(self.bodies)) if j not in near]
+            for a in range(self.first[i], self.first[i + 1]):
+                for b in (b for j in others for b in range(self.first[j], self.first[j + 1])):
+                    potential = self.pairs.between(self.types[a], self.types[b])
+                    if potential is not None:
+                        apart = places[b] - places[a]
+                        distance = float(np.linalg.norm(apart))
+                        push = float(potential.force(distance)) / distance * apart
+                        made[a] -= push
+                        made[b] += push
+        return made
+
+    def check_distances(self, state: State) -> None:
+        """Refuse particles that coincide, or that are nearer than half the length of their potential."""
+        if self.pairs is None:
+            return
+        places = self.at(state).positions
+        reach = max(TOO_CLOSE * self.pairs.length, COINCIDE * float(np.abs(places).max(initial=0.0)))
+        for a, b in closer_than(reach, places):
+            potential = self.pairs.between(self.types[a], self.types[b])
+            distance = float(np.linalg.norm(places[b] - places[a]))
+            i, j = int(self.body_of[a]), int(self.body_of[b])
+            if potential is None or i == j or j in self.near[i]:
+                continue
+            if distance < TOO_CLOSE * potential.length or not potential.is_defined(distance):
+                raise InputError(
+                    f"particle {a} ({self.types[a]}, body {i}) and particle {b} ({self.types[b]}, body {j}) are {distance:.4g} apart, "
+                    f"less than half of {potential.length:.4g}", where=f"start.position[{i}]",
+                    do="move the bodies apart or turn them, or exclude more hops; check=False takes them as they are",
+                )  # fmt: skip
+
+
+def closer_than(reach: float, places: Array) -> list[tuple[int, int]]:
+    """All pairs of points that are not farther apart, in the order of their numbers."""
+    if len(places) > FEW:
+        from scipy.spatial import KDTree  # it takes a while to import
+
+        return sorted(KDTree(places).query_pairs(reach))
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    return [(int(a), int(b)) for a, b in zip(*np.nonzero(np.triu(apart <= reach, 1)), strict=True)]
+
+
+def pairs_from(given: GivenPairs, where: str) -> Pairwise | PairTable | None:
+    """The potential, or the one that `describe` (or a case) wrote down."""
+    made = pair_potential_from(given) if isinstance(given, Mapping) else given
+    if made is not None and not isinstance(made, Pairwise | PairTable):
+        raise InputError(
+            f"{given!r} is no pair potential", where=where, do="give LennardJones(...), a PairTable, or leave it out"
+        )
+    return made
+
+
+def checked_hops(given: object, where: str) -> int:
+    """A whole number from 0 on."""
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+        raise InputError(
+            f"exclude = {given!r}", where=where, do="give how many joints apart bodies begin to interact: 0, 1, 2, ..."
+        )
+    return int(given)
+
+
+def within_hops(start: int, joined: Sequence[Iterable[int]], hops: int) -> set[int]:
+    """All that is reached from a body in so many hops, or fewer."""
+    found, edge = {start}, {start}
+    for _ in range(hops):
+        edge = {other for body in edge for other in joined[body]} - found
+        found |= edge
+    return found - {start}

@@ -1,0 +1,34 @@
+"""Where the numbers of particles stand in the arrays that their kernels share.
+
+Particles are numbered through all bodies, those of a body one after the other. par.particle_first[i] is the first of body i (the last
+number: how many there are), par.particle_place (particles, 3) where they are in the principal axes of their bodies.
+"""
+
+from ...kernels.marks import Record
+
+
+class Sort(Record):
+    """par.particle_sort[a]: integers of particle a."""
+
+    BODY = 1
+    TYPE = 1
+
+
+class Particle(Record):
+    """par.particle[a]: scratch of particle a, where forces are taken or at the start of a step, and at its end."""
+
+    PLACE = 3  # from the centre of the first body: pairs are as good far from the origin as near it
+    PLACE_END = 3
+    PUSH = 3  # force
+    ENERGY = 1  # of the pairs with particles behind it
+    ARM = 3  # from the centre of its body, in space
+    ARM_END = 3
+    CHANGE = 3  # of its place, for derivatives
+    KEPT = 3  # the force whose changes are looked for
+
+
+class Center(Record):
+    """par.particle_center[i]: scratch of body i."""
+
+    FORCE = 3  # what its particles feel
+    TORQUE = 3  # about its centre, in space
