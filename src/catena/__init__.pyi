@@ -75,6 +75,7 @@ from .systems.linkage.joints import (
     Universal,
 )
 from .systems.linkage.linkage import Linkage
+from .systems.linkage.particle_forces import Angle, Dihedral, External
 from .systems.orientations import euler_angles
 from .systems.potentials.elastic import Elastic
 from .systems.potentials.link_potentials import (
@@ -102,6 +103,7 @@ __all__ = [
     "DMV",
     "RK4",
     "WCA",
+    "Angle",
     "BendTwist",
     "Body",
     "CapabilityError",
@@ -113,6 +115,7 @@ __all__ = [
     "Custom",
     "Cylindrical",
     "Damper",
+    "Dihedral",
     "Dispersion",
     "Displaced",
     "Elastic",
@@ -123,6 +126,7 @@ __all__ = [
     "EulerB",
     "Event",
     "ExplicitEuler",
+    "External",
     "Extremes",
     "Force",
     "Free",

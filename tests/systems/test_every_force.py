@@ -16,7 +16,7 @@ import catena as ct
 import uncompiled
 from catena.errors import InputError
 from catena.systems.base import system_from
-from catena.systems.linkage.joint_forces import FORCES, BetweenPoints, OfDistance, OnAngle, OnBodies
+from catena.systems.linkage.joint_forces import FORCES, BetweenPoints, OfDistance, OnAngle, OnBodies, OnParticles
 
 POINTS = ((0.1, 0.2, -0.3), (0.9, -0.4, 0.5))
 ANGLES = np.array([-1.9, -0.7, 0.4, 1.6])
@@ -24,6 +24,11 @@ EXAMPLES: dict[str, Any] = {
     "SitePair": ct.SitePair(0, -1, POINTS, ct.Morse(1.0, 1.1, 1.2)),
     "Torsion": ct.Torsion(0, "k*(1 - cos(3*theta)) + theta**3", {"k": 1.5}, damping=0.3),
     "Load": ct.Load(0, POINTS[0], force=(0.3, "sin(3*t)", 0.1), torque=(0.1, 0.5, -0.2)),
+    "External": ct.External("k*x**2 + y**3/3 + z*sin(2*t)", ["A"], {"k": 1.5}),
+    "Angle": ct.Angle(
+        (0, 1, 2), "k*(theta - 1)**2*(1 + t)", {"k": 0.5}
+    ),  # of one body: its angle stays, and only time works
+    "Dihedral": ct.Dihedral((0, 1, 2, 3), "k*(1 + cos(3*phi))*(1 + t)", {"k": 0.5}),
 }
 DIRECTOR, JOINT = ct.EnergyMomentum(), ct.Gauss(3)
 
@@ -40,7 +45,11 @@ def example(kind: type[OnBodies]) -> Any:
 def linkage(force: Any) -> ct.Linkage:
     """A heavy body on a hinge."""
     hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0.1, 0.2, 0.6)), axis=(0.1, 1.0, 0.2))
-    return ct.Linkage([ct.Body(1.2, (1.0, 1.3, 0.8))], [hinge], [force], gravity=(0, 0, -1.0))
+    body = ct.Body(1.2, (1.0, 1.3, 0.8))
+    if isinstance(force, OnParticles):
+        corners = [(-0.5, -0.3, -0.2), (0.6, -0.3, -0.3), (0.1, 0.7, 0.25), (0.2, 0.1, -0.6)]
+        body = ct.Body.from_particles(corners, 0.3, ["A", "B", "A", "B"])
+    return ct.Linkage([body], [hinge], [force], gravity=(0, 0, -1.0))
 
 
 def angle_errors(force: OnAngle) -> tuple[float, float]:

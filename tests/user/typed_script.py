@@ -52,6 +52,11 @@ def linkage() -> ct.Linkage:
     joints = [ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 1)), axis=(1, 0, 0)), ct.Spherical(0, 1), ct.Universal(1, 2)]
     joints += [ct.Prismatic(2, 3), ct.Cylindrical(3, 4), ct.Planar(4, 5), ct.Screw(5, 6, pitch=0.1), ct.Rigid(6, 7)]
     forces = [ct.Spring(0, 1, k=2.0), ct.Damper(0, 1, c=0.1), ct.Torsion(0, "k*theta**2/2", {"k": 1.0})]
+    forces += [
+        ct.External("k*x**2/2", ["A"], {"k": 1.0}),
+        ct.Angle((0, 1, 2), "theta**2"),
+        ct.Dihedral((0, 1, 2, 3), "cos(phi)"),
+    ]
     forces += [ct.SitePair(0, 2, potential=ct.LennardJones(1.0, 1.0)), ct.Load(1, force=("sin(t)", 0, 0))]
     return ct.Linkage([ct.Body.rod(2.0, 1.0)] * 8, joints, forces=forces, gravity=(0, 0, -9.81))
 

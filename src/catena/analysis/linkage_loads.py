@@ -16,6 +16,7 @@ from ..systems.linkage.joint_form.motion import Node as NodeRow
 from ..systems.linkage.joint_form.nodes import BALL
 from ..systems.linkage.joints import GROUND
 from ..systems.linkage.linkage import Linkage
+from ..systems.linkage.particle_forces import Derived
 from ..systems.linkage.start import turned
 from ..systems.numbers import finite_numbers
 
@@ -37,6 +38,12 @@ def check_forces(linkage: Linkage) -> None:
                 "a load that is given as text in t changes with time: there is no equilibrium to look for", where=where,
                 do="give it as numbers",
             )  # fmt: skip
+        if isinstance(force, Derived) and force.in_time:
+            raise CapabilityError(
+                f"{force.text!r} changes with time: there is no equilibrium to look for",
+                where=where,
+                do="leave t out of it",
+            )
 
 
 def without_direction(linkage: Linkage, position: Array, orientation: Array, extent: float) -> int | None:
@@ -136,7 +143,7 @@ def refuse_fall(problem: LinkageProblem, balance: LinkageBalance, stiffness: Arr
 
 def _refuse_slide(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array) -> None:
     """An error where a joint slides under constant forces alone, for ever: no spring and no turn of another joint holds it."""
-    if any(isinstance(force, Spring | OfDistance) for force in problem.linkage.forces):
+    if problem.linkage.particle_forces or any(isinstance(f, Spring | OfDistance) for f in problem.linkage.forces):
         return
     size = np.abs(stiffness).max(initial=0.0)
     for k, number in enumerate(balance.free):

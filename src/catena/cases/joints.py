@@ -151,7 +151,37 @@ class LoadTable(Table):
     torque: Components = Field([0.0, 0.0, 0.0], description="in space; numbers, or texts in t")
 
 
-FORCES = tables_of(registered_forces, (SpringTable, DamperTable, SitePairTable, TorsionTable, LoadTable))
+class ExternalTable(Table):
+    """A potential of the place of particles."""
+
+    kind: Literal["External"]
+    potential: Filled = Field("0", description="U as text in x, y, z, t and the parameters")
+    types: list[str | int] | None = Field(None, description="of the particles that feel it; all if left out")
+    parameters: dict[str, float] = Field({}, description="name -> value")
+
+
+class AngleTable(Table):
+    """A potential of the angle at the second of three particles."""
+
+    kind: Literal["Angle"]
+    atoms: list[int] = Field(min_length=3, max_length=3, description="numbers of particles, through all bodies")
+    potential: Filled = Field("0", description="V as text in theta, t and the parameters")
+    parameters: dict[str, float] = Field({}, description="name -> value")
+
+
+class DihedralTable(Table):
+    """A potential of the dihedral angle of four particles."""
+
+    kind: Literal["Dihedral"]
+    atoms: list[int] = Field(min_length=4, max_length=4, description="numbers of particles, through all bodies")
+    potential: Filled = Field("0", description="V as text in phi, t and the parameters, with the period 2 pi")
+    parameters: dict[str, float] = Field({}, description="name -> value")
+
+
+FORCES = tables_of(
+    registered_forces,
+    (SpringTable, DamperTable, SitePairTable, TorsionTable, LoadTable, ExternalTable, AngleTable, DihedralTable),
+)
 if TYPE_CHECKING:
     AnyForce = Table
 else:
@@ -165,6 +195,9 @@ def force_texts(forces: Sequence[Table], path: Path) -> Iterator[Text]:
     for number, force in enumerate(forces):
         if isinstance(force, TorsionTable):
             yield Text((*path, number, "potential"), force.potential, ["theta", *force.parameters])
+        elif isinstance(force, ExternalTable | AngleTable | DihedralTable):
+            place = {ExternalTable: ["x", "y", "z"], AngleTable: ["theta"], DihedralTable: ["phi"]}[type(force)]
+            yield Text((*path, number, "potential"), force.potential, [*place, "t", *force.parameters])
         elif isinstance(force, SitePairTable):
             yield from texts_of(force.potential, (*path, number, "potential"))
         elif isinstance(force, LoadTable):

@@ -37,6 +37,10 @@ class OnBodies:
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
 
+class OnParticles(OnBodies):
+    """Base of what acts on particles of the bodies (`particle_forces`)."""
+
+
 FORCES: Registry[type[OnBodies]] = Registry("force", group="catena.forces", home=__name__)
 
 
@@ -264,7 +268,7 @@ class Load(OnBodies):
         return tuple(c if isinstance(c, str) else repr(c) for c in (*self.force, *self.torque))
 
 
-JointForce = Spring | Damper | OfDistance | OnAngle | Load  # what kernels know how to treat
+JointForce = Spring | Damper | OfDistance | OnAngle | Load | OnParticles  # what kernels know how to treat
 
 
 def force_from(given: object) -> JointForce:

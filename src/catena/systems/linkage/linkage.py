@@ -35,10 +35,11 @@ from ..numbers import finite_number
 from ..one_body import component_names
 from ..orientations import orientations
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
+from ..particles.acting_terms import Terms
 from ..phase_space import PhaseSpace
 from ..scene import Scene
 from . import start as starts
-from .joint_forces import JointForce, Load, OnAngle, OnBodies, describe_force, force_from
+from .joint_forces import JointForce, Load, OnAngle, OnBodies, OnParticles, describe_force, force_from
 from .joints import GROUND, Joint, joint_from
 from .layout import Scratch
 from .tree import Tree, tree_of
@@ -64,7 +65,7 @@ class Linkage(System):
     bodies : the bodies, numbered from 0
     joints : Spherical, Revolute, Prismatic, Cylindrical, Universal, Planar, Screw or Rigid; the first joint with a body as its
         child carries it, further ones close loops
-    forces : Spring, Damper, Torsion, SitePair and Load
+    forces : Spring, Damper, Torsion, SitePair and Load; External, Angle and Dihedral act on particles
     gravity : acceleration (3,)
     form : "director" (for EnergyMomentum and Rattle), "joint" (for Gauss and all others), or None: whichever the method needs
     pairs : potential between the particles of all bodies, or a `PairTable` of potentials by their types; particles of one body do not
@@ -108,7 +109,8 @@ class Linkage(System):
         self.gravity = vector(gravity, "Linkage.gravity")
         self.tree: Tree = tree_of(len(self.bodies), self.joints)
         self.exclude = checked_hops(exclude, "Linkage.exclude")
-        self.acting = ActingParticles(self.bodies, pairs, self._near_bodies(), "Linkage.pairs")
+        terms = Terms(self.forces)
+        self.acting = ActingParticles(self.bodies, pairs, self._near_bodies(), "Linkage.pairs", terms)
         self._check_forces()
 
     def with_parts(self, joints: Sequence[Joint] | None = None, forces: Sequence[OnBodies] | None = None) -> Linkage:
@@ -130,7 +132,7 @@ class Linkage(System):
     @property
     def particle_forces(self) -> bool:
         """Whether anything acts on particles."""
-        return self.acting.pairs is not None
+        return self.acting.pairs is not None or bool(self.acting.terms)
 
     @classmethod
     def from_urdf(
@@ -165,6 +167,8 @@ class Linkage(System):
                         f"joint {force.joint} is {kind}: no single angle tells how it is turned", where=f"{where}.joint",
                         do="put the torsion on a Revolute, Cylindrical, Planar or Screw joint",
                     )  # fmt: skip
+                continue
+            if isinstance(force, OnParticles):
                 continue
             for body in (force.body,) if isinstance(force, Load) else (force.i, force.j):
                 if body >= self.count:

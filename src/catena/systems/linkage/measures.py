@@ -14,9 +14,10 @@ from .director_form.blocks import torsion_energy, values_of
 from .director_form.forces import between_points, point_energy
 from .director_form.rows import pair_at
 from .director_form.steps import axes, set_node, time_place
-from .joint_forces import Damper, Load, OnAngle
+from .joint_forces import Damper, Load, OnAngle, OnParticles
 from .joints import GROUND, Spherical
 from .layout import Joint, Link, Node, Pair, Scratch, Space, Values
+from .particle_forces import External
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -51,7 +52,7 @@ def invariants_of(linkage: Linkage) -> tuple[Invariant, ...]:
 
 def does_work(linkage: Linkage) -> bool:
     """Whether anything acts that has no potential."""
-    return any(
+    return linkage.acting.terms.in_time or any(
         isinstance(force, Damper | Load) or (isinstance(force, OnAngle) and force.damping > 0.0)
         for force in linkage.forces
     )
@@ -65,9 +66,9 @@ def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
         (joint.at[0], isinstance(joint, Spherical)) for joint in linkage.joints if joint.parent == GROUND
     ]
     for force in linkage.forces:
-        if isinstance(force, Load):
+        if isinstance(force, Load | External):
             return 0, np.zeros(3), up
-        if not isinstance(force, OnAngle) and GROUND in (force.i, force.j):
+        if not isinstance(force, OnAngle | OnParticles) and GROUND in (force.i, force.j):
             held.append((force.at[0 if force.i == GROUND else 1], True))
     if not held:
         return (2 if strength == 0.0 else 1), np.zeros(3), up
@@ -104,7 +105,7 @@ def measure_linkage(z, par, out, scale):
     for f in range(par.force_sort.shape[0]):
         gap = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
         add_energy(point_energy(f, between_points(f, node, par, gap), par), out, scale)
-    measure_particles(par, out, scale)
+    measure_particles(z[damped - 1], par, out, scale)
     for k in range(par.link.shape[0]):
         if par.link[k, Link.TORSION] >= 0:
             add_energy(torsion_energy(par.joint[k, Joint.THETA], par.link[k, Link.TORSION], par), out, scale)
@@ -160,11 +161,11 @@ def measure_joint(k, node, par, out):
 
 
 @slot
-def measure_particles(par, out, scale):
+def measure_particles(time, par, out, scale):
     """Add the energy of the particles at node 0."""
 
 
-def no_particles_measured(par, out, scale):
+def no_particles_measured(time, par, out, scale):
     """Particles have none."""
 
 

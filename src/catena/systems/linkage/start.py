@@ -394,7 +394,7 @@ def undefined_force(linkage: Linkage, state: State) -> str:
             reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"
         if reason:
             return f"start, forces[{k}] ({type(force).__name__}): {reason}"
-    return "start"
+    return linkage.acting.undefined_at(state) or "start"
 
 
 def _distance(force: OfDistance, state: State) -> float:

@@ -39,7 +39,7 @@ from .director_form import recursion_tables as tables
 from .director_form import solver as linkage_solver
 from .director_form import steps as linkage_steps
 from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
-from .joint_forces import AngleQuantity, BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
+from .joint_forces import AngleQuantity, BetweenPoints, Damper, Load, OfDistance, OnAngle, OnParticles, Spring
 from .joints import DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
 from .tree import Tree
 
@@ -144,11 +144,14 @@ def _particle_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
             steps.act_on_particles: steps.no_particles_act,
             linkage_rattle.end_particles: linkage_rattle.no_particles_end,
             linkage_measures.measure_particles: linkage_measures.no_particles_measured,
+            steps.work_of_particles: steps.no_work_of_particles,
         }
+    work = own.work_of_kicks if name == "constrained" else own.work_between
     rattle = name == "constrained"
     return linkage.acting.fills(len(_pairs(linkage).values)) | {
         steps.begin_particles: own.begin_kick if rattle else own.place_start,
-        steps.act_on_particles: steps.no_particles_act if rattle else own.act_between,
+        steps.act_on_particles: own.keep_kick if rattle else own.act_between,
+        steps.work_of_particles: work if linkage.acting.terms.in_time else steps.no_work_of_particles,
         linkage_rattle.end_particles: own.end_kick,
         linkage_measures.measure_particles: own.measure_all,
     }
@@ -157,7 +160,7 @@ def _particle_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
 def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Filling]:
     """A conserving step in the joints' increments."""
     angles = _has_angle(linkage)
-    acting = linkage.particle_forces or any(not isinstance(force, OnAngle) for force in linkage.forces)
+    acting = linkage.particle_forces or any(not isinstance(force, OnAngle | OnParticles) for force in linkage.forces)
     return forces | {
         views.begin_increment: linkage_recursion.begin,
         views.guess_increment: linkage_recursion.guess,
@@ -335,7 +338,7 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     written |= _scratch(linkage, starts[-1])
     if linkage.particle_forces:
         made |= linkage.acting.arrays
-        written |= linkage.acting.scratch() | {"particle_state": np.zeros((2, 7 * linkage.count))}
+        written |= linkage.acting.scratch() | {"particle_state": np.zeros((2, 7 * linkage.count + 1))}
     return made, written
 
 

@@ -19,7 +19,8 @@ from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import NO_TYPE
 from . import kernels, slopes
-from .layout import Center, Particle, Sort
+from .acting_terms import Terms
+from .layout import Center, Frame, Particle, Sort
 
 GivenPairs: TypeAlias = Pairwise | PairTable | Mapping[str, object] | None
 PAIR_SLOTS = (views.pair_energy, views.pair_force, views.pair_slope)
@@ -39,17 +40,27 @@ class ActingParticles:
     pairs : potential, or table of potentials by types; None: particles do not act on each other
     near : for each body those behind it whose particles do not act on its own
     where : what a message calls the argument
+    terms : what acts on single particles, and on three or four of them together
     """
 
-    def __init__(self, bodies: Sequence[Body], pairs: GivenPairs, near: Sequence[Iterable[int]], where: str) -> None:
+    def __init__(
+        self,
+        bodies: Sequence[Body],
+        pairs: GivenPairs,
+        near: Sequence[Iterable[int]],
+        where: str,
+        terms: Terms | None = None,
+    ) -> None:
         self.bodies = tuple(bodies)
         self.pairs = pairs_from(pairs, where)
+        self.terms = terms or Terms(())
         self.near = tuple(tuple(sorted(others)) for others in near)
         self.counted = [np.flatnonzero([kind != NO_TYPE for kind in body.particles.types]) for body in self.bodies]
         if self.pairs is not None and not self.count:
             raise InputError(
                 "no body has particles to interact with", where=where, do="make bodies with Body.from_particles"
             )
+        self.terms.check(self.count, self.types)
         self._numbered  # a table must know all the types that meet  # noqa: B018
 
     @cached_property
@@ -103,10 +114,10 @@ class ActingParticles:
 
     def fills(self, constants: int) -> dict[Slot, Filling]:
         """The slots of the kernels; the constants of the potentials stand in par.pair from this place on."""
+        more = self.terms.fills()
         if self.pairs is None:
-            nothing = kernels.no_particles
             slots = (kernels.push_all, kernels.push_all_between, kernels.find_energies, slopes.change_pushes)
-            return dict.fromkeys(slots, nothing)
+            return more | dict.fromkeys(slots, kernels.no_particles)
         numbered = self._numbered[0]
         own: dict[Slot, Filling] = {slot: numbered.kernel(slot.__name__, constants) for slot in PAIR_SLOTS}
         own |= {kernels.partner: kernels.itself, kernels.one_potential: int(len(numbered.potentials) == 1)}
@@ -116,7 +127,9 @@ class ActingParticles:
             kernels.find_energies: kernels.add_energies_of_row,
             slopes.change_pushes: slopes.change_row,
         }
-        return {slot: bind(kernels.every_pair, {kernels.act_on_row: bind(act, own)}) for slot, act in ways.items()}
+        return more | {
+            slot: bind(kernels.every_pair, {kernels.act_on_row: bind(act, own)}) for slot, act in ways.items()
+        }
 
     @property
     def constants(self) -> Array:
@@ -130,6 +143,7 @@ class ActingParticles:
         sort = np.zeros((self.count, Sort.WIDTH), dtype=np.int64)
         sort[:, Sort.BODY], sort[:, Sort.TYPE] = self.body_of, self._numbered[2]
         return {
+            **self.terms.arrays(self.types),
             "particle_first": self.first,
             "particle_place": np.concatenate([np.zeros((0, 3)), *places]),
             "particle_sort": sort,
@@ -140,7 +154,11 @@ class ActingParticles:
 
     def scratch(self) -> dict[str, Numbers]:
         """What the kernels write into."""
+        frame = np.zeros(Frame.WIDTH)
+        arms = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in self.bodies]
+        frame[Frame.LENGTH] = max(arms, default=0.0) or 1.0
         return {
+            "particle_frame": frame,
             "particle": np.zeros((self.count, Particle.WIDTH)),
             "particle_center": np.zeros((len(self.bodies), Center.WIDTH)),
         }
@@ -155,7 +173,8 @@ class ActingParticles:
 
     def forces(self, state: State) -> Array:
         """(particles, 3): what each feels; plain numpy, for messages and tests."""
-        made, places = np.zeros((self.count, 3)), self.at(state).positions
+        places = self.at(state).positions
+        made = self.terms.forces(places, self.types, state.time)
         if self.pairs is None:
             return made
         for i, near in enumerate(self.near):
@@ -170,6 +189,20 @@ class ActingParticles:
                         made[a] -= push
                         made[b] += push
         return made
+
+    def undefined_at(self, state: State) -> str:
+        """The first pair, or particle in a field, without an energy in a state; empty if all have one."""
+        places = self.at(state).positions
+        for one in self.terms.fields:
+            for a, kind in enumerate(self.types):
+                if one.types is None or kind in one.types:
+                    reason = one.undefined_at(*places[a].tolist(), state.time)
+                    if reason:
+                        return f"start, External on particle {a} ({kind}): {reason}"
+        for a, b in closer_than(COINCIDE * float(np.abs(places).max(initial=0.0)), places):
+            if self.pairs is not None and self.body_of[a] != self.body_of[b]:
+                return f"start, particles {a} and {b} coincide"
+        return ""
 
     def check_distances(self, state: State) -> None:
         """Refuse particles that coincide, or that are nearer than half the length of their potential."""

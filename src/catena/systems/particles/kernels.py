@@ -51,6 +51,31 @@ def find_energies(par):
     """Add to the particles the energies of their pairs."""
 
 
+@slot
+def push_more(par):
+    """Add what fields, angles and dihedral angles do where the arms are."""
+
+
+@slot
+def push_more_between(par):
+    """Add what they do in a step between its start and its end."""
+
+
+@slot
+def find_more_energies(par):
+    """Add their energies."""
+
+
+@slot
+def find_rate(par):
+    """dV/dt of all that acts on particles."""
+
+
+def no_rate(par):
+    """Nothing depends on the time."""
+    return 0.0
+
+
 def no_particles(par):
     """Particles do not act on each other."""
 
@@ -175,6 +200,7 @@ def find_wrenches(par):
     """What acts on the bodies where the particles are."""
     clear_pushes(par)
     push_all(par)
+    push_more(par)
     wrench_of_bodies(par)
 
 
@@ -182,4 +208,5 @@ def find_wrenches_between(par):
     """What acts on the bodies in a step, whose start and end are placed."""
     clear_pushes(par)
     push_all_between(par)
+    push_more_between(par)
     wrench_between(par)

@@ -32,3 +32,25 @@ class Center(Record):
 
     FORCE = 3  # what its particles feel
     TORQUE = 3  # about its centre, in space
+
+
+class Frame(Record):
+    """par.particle_frame: scratch of all particles together."""
+
+    ORIGIN = 3  # in space, from which places are counted
+    ORIGIN_END = 3
+    TIME = 1  # at which potentials are taken
+    RATE = 1  # dV/dt where forces were found last
+    RATE_BEFORE = 1  # and before
+    LENGTH = 1  # the longest arm of a particle
+
+
+class Term(Record):
+    """par.particle_term[k]: integers of a potential of an angle."""
+
+    KIND = 1
+    POTENTIAL = 1
+    FIRST = 1  # its particles
+    SECOND = 1
+    THIRD = 1
+    FOURTH = 1

@@ -13,7 +13,12 @@ from .layout import Particle, Sort
 
 @slot
 def change_pushes(par):
-    """Add to the particles what the forces on them change by."""
+    """Add to the particles what the forces of pairs change by."""
+
+
+@slot
+def change_more(par):
+    """Add what those of fields, angles and dihedral angles change by."""
 
 
 def change_row(a, first, end, par):
@@ -53,6 +58,7 @@ def find_changes(par):
     """Changes of all forces."""
     clear_pushes(par)
     change_pushes(par)
+    change_more(par)
 
 
 def changed_wrench(i, turn, par):

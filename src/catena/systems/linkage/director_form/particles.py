@@ -6,20 +6,29 @@ long (dt omega small) each correction falls by (dt omega)^2/4.
 """
 
 from ....geometry.quaternion import rotation
-from ....geometry.vectors import load3, scaled, subtract
+from ....geometry.vectors import load3, scaled, store3, subtract
 from ....kernels import summation
 from ....kernels.marks import slot
-from ...particles.kernels import find_energies, find_wrenches, find_wrenches_between, place_body
-from ...particles.layout import Center, Particle
+from ...particles.kernels import (
+    find_energies,
+    find_more_energies,
+    find_rate,
+    find_wrenches,
+    find_wrenches_between,
+    place_body,
+)
+from ...particles.layout import Center, Frame, Particle
+from ...particles.terms import sum_of_terms
 from ..layout import Node, Unknown
 from ..measures import add_energy
 from .forces import add_wrench
-from .steps import axes, turn_body
+from .steps import axes, time_place, turn_body
 
 
 def place_at(phase, par):
     """Bodies and particles at a node."""
     origin = load3(par.node[phase, 0], Node.POSITION)
+    store3(par.particle_frame, Frame.ORIGIN + 3 * phase, origin)
     for i in range(par.mass.shape[0]):
         own = par.node[phase, i]
         place_body(i, subtract(load3(own, Node.POSITION), origin), axes(own), 3 * phase, par)
@@ -33,7 +42,21 @@ def place_start(z, par):
 def act_between(z, h, par):
     """What particles do to the bodies in a conserving step."""
     place_at(1, par)
+    par.particle_frame[Frame.TIME] = z[time_place(par.mass, par.link)] + 0.5 * h
     find_wrenches_between(par)
+
+
+def work_between(h, time, par):
+    """What the potentials change by at both ends, where the particles stay, from and to the middle of the step."""
+    place_at(1, par)
+    middle = time + 0.5 * h
+    begun = sum_of_terms(0.0, middle, par) - sum_of_terms(0.0, time, par)
+    return begun + sum_of_terms(1.0, time + h, par) - sum_of_terms(1.0, middle, par)
+
+
+def work_of_kicks(h, time, par):
+    """Of RATTLE: half a kick at each end."""
+    return 0.5 * h * (par.particle_frame[Frame.RATE_BEFORE] + par.particle_frame[Frame.RATE])
 
 
 @slot
@@ -63,45 +86,62 @@ def push_body(i, factor, par, t, at, width):
 def begin_kick(z, par):
     """Forces at the start of a step of RATTLE: those at the end of the last one, if that is where it begins."""
     known = par.particle_state[0]
-    same = True
-    for k in range(known.shape[0]):
+    last = known.shape[0] - 1
+    time = z[time_place(par.mass, par.link)]
+    same = known[last] == time
+    known[last] = time
+    for k in range(last):
         if known[k] != z[k]:
             same = False
             known[k] = z[k]
     if not same:
-        place_state(known, par)
-        find_wrenches(par)
+        find_at(known, par)
 
 
-def end_kick(z, e, par, x):
+def keep_kick(z, h, par):
+    """The same in each correction: a step that failed at its end has left the forces there."""
+    begin_kick(z, par)
+
+
+def end_kick(z, e, h, par, x):
     """Forces at the end of a step of RATTLE, where the state will be to the last bit, so that they serve the next step, too."""
     n = par.mass.shape[0]
     state = par.particle_state[0]
     error = par.particle_state[1]
+    time = time_place(par.mass, par.link)
     for k in range(7 * n):
         state[k] = z[k]
         error[k] = e[k]
+    state[7 * n] = z[time]
+    error[7 * n] = e[time]
     for i in range(n):
         own = x[6 * i : 6 * i + 6]
         summation.add3(state, error, 3 * i, load3(own, Unknown.MOVE))
         turn_body(state, error, n, i, load3(own, Unknown.TURN))
-    place_state(state, par)
-    find_wrenches(par)
+    summation.add(state, error, 7 * n, h)
+    find_at(state, par)
 
 
-def place_state(state, par):
-    """Bodies and particles where a state (positions, quaternions) has them."""
+def find_at(state, par):
+    """What acts where a state (positions, quaternions, time) has the particles."""
     n = par.mass.shape[0]
+    store3(par.particle_frame, Frame.ORIGIN, load3(state, 0))
+    par.particle_frame[Frame.TIME] = state[7 * n]
     for i in range(n):
         center = subtract(load3(state, 3 * i), load3(state, 0))
         place_body(i, center, rotation(state[3 * n + 4 * i : 3 * n + 4 * i + 4]), 0, par)
+    find_wrenches(par)
+    par.particle_frame[Frame.RATE_BEFORE] = par.particle_frame[Frame.RATE]
+    par.particle_frame[Frame.RATE] = find_rate(par)
 
 
-def measure_all(par, out, scale):
+def measure_all(time, par, out, scale):
     """Add the energy of the particles at node 0."""
     place_at(0, par)
+    par.particle_frame[Frame.TIME] = time
     for a in range(par.particle.shape[0]):
         par.particle[a, Particle.ENERGY] = 0.0
     find_energies(par)
+    find_more_energies(par)
     for a in range(par.particle.shape[0]):
         add_energy(par.particle[a, Particle.ENERGY], out, scale)

@@ -60,11 +60,11 @@ def velocity_correction(both, h, time, x, par):
 
 
 @slot
-def end_particles(z, e, par, x):
+def end_particles(z, e, h, par, x):
     """Find what particles do to the bodies at the end of the step."""
 
 
-def no_particles_end(z, e, par, x):
+def no_particles_end(z, e, h, par, x):
     """Particles do nothing."""
 
 
@@ -276,7 +276,7 @@ def accept(z, e, h, par, x):
         set_momentum(i, par)
         for l in range(Node.VELOCITY, Node.TURN):
             par.node[1, i, l] = 0.0
-    end_particles(z, e, par, x)
+    end_particles(z, e, h, par, x)
     time = time_place(par.mass, par.link)
     if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR

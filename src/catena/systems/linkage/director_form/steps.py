@@ -69,6 +69,16 @@ def act_on_particles(z, h, par):
     """Find what particles do to the bodies between the two nodes."""
 
 
+@slot
+def work_of_particles(h, time, par):
+    """Work that is done on particles in the step by what changes in time."""
+
+
+def no_work_of_particles(h, time, par):
+    """Nothing changes."""
+    return 0.0
+
+
 def no_particles_begin(z, par):
     """Particles do nothing."""
 
@@ -474,6 +484,7 @@ def work_between_nodes(z, e, h, time, par):
         while f >= 0:
             add_work_of_load(z, e, f, time + 0.5 * h, par.node[0, i], par.node[1, i], par)
             f = par.load_next[f]
+    summation.add(z, e, damped + 1, work_of_particles(h, time, par))
 
 
 def turn_of_joint(k, par):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, subtract, sum_from
+from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, store3, subtract, sum_from
 from ....kernels.marks import Record, slot
-from ...particles.kernels import find_wrenches, place_body
-from ...particles.layout import Center
+from ...particles.kernels import find_rate, find_wrenches, place_body
+from ...particles.layout import Center, Frame
 from .. import layout as at
 from ..director_form.blocks import torsion_slope
 from ..director_form.forces import DAMPER, load_values, point_tension
@@ -131,8 +131,9 @@ def apply_no_particles(z, par):
 
 def push_nodes(z, par):
     """Forces between the particles of all bodies."""
-    place_particles(par)
+    place_particles(z, par)
     find_wrenches(par)
+    par.tree_power[Power.LOADS] += find_rate(par)
     for i in range(par.mass.shape[0]):
         n = par.tree_nodes[par.tree_home[i]]
         own = par.particle_center[i]
@@ -140,9 +141,11 @@ def push_nodes(z, par):
         add3(n, Node.APPLIED + 3, negative(load3(own, Center.TORQUE)))
 
 
-def place_particles(par):
+def place_particles(z, par):
     """Particles where the nodes are."""
     origin = load3(par.tree_nodes[par.tree_home[0]], Node.POSITION)
+    store3(par.particle_frame, Frame.ORIGIN, origin)
+    par.particle_frame[Frame.TIME] = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
     for i in range(par.mass.shape[0]):
         n = par.tree_nodes[par.tree_home[i]]
         place_body(i, subtract(load3(n, Node.POSITION), origin), load9(n, Node.AXES), 0, par)

@@ -90,7 +90,8 @@ def layout_of(linkage: Linkage) -> Layout:
     around, by_number = sorted({node for loop in loops for node in loop}), dict(moving)
     loop_rates = tuple((node, k) for node in around for k in range(by_number[node].rates))
     constants += _closing(linkage, len(loop_rates))
-    constants += [("time", 0, 1)] if any(isinstance(f, Load) and has_texts(f) for f in linkage.forces) else []
+    in_time = linkage.acting.terms.in_time or any(isinstance(f, Load) and has_texts(f) for f in linkage.forces)
+    constants += [("time", 0, 1)] if in_time else []
     groups[5] += [("work", 0, 2)] if does_work(linkage) else []
     places: dict[tuple[str, int], int] = {}
     at, ends = 0, []

@@ -1,0 +1,148 @@
+"""Fields, angles and dihedral angles of one system as kernels: one function for all of a kind, told by a number which of them acts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import InputError
+from ...kernels.marks import Filling, Numbers, Slot, Written
+from ..base import Array
+from ..potentials.pairwise import interpreted
+from . import kernels, slopes, terms
+from .layout import Term
+
+if TYPE_CHECKING:
+    from ..linkage.particle_forces import Derived, External, OfParticles
+
+Types = Sequence[int | str]
+
+
+class Terms:
+    """What acts on single particles, and on three or four of them together.
+
+    Parameters
+    ----------
+    given : External, Angle and Dihedral, in any order
+    """
+
+    def __init__(self, given: Sequence[object]) -> None:
+        from ..linkage.particle_forces import External, OfParticles  # which know the forces on bodies
+
+        self.fields: list[External] = [one for one in given if isinstance(one, External)]
+        self.angles: list[OfParticles] = [one for one in given if isinstance(one, OfParticles)]
+
+    def __bool__(self) -> bool:
+        return bool(self.fields or self.angles)
+
+    @cached_property
+    def in_time(self) -> bool:
+        """Whether anything depends on the time."""
+        return any(one.in_time for one in (*self.fields, *self.angles))
+
+    def check(self, count: int, types: Types) -> None:
+        """Refuse particles and types that are not there."""
+        for one in self.angles:
+            for atom in one.atoms:
+                if atom >= count:
+                    raise InputError(
+                        f"there is no particle {atom}; there are {count}", where=f"{type(one).__name__}.atoms",
+                        do=f"give numbers below {count}, as linkage.particles(state) counts them",
+                    )  # fmt: skip
+        for field in self.fields:
+            for kind in field.types or ():
+                if kind not in types:
+                    known = ", ".join(map(repr, dict.fromkeys(types))) or "none"
+                    raise InputError(
+                        f"no particle is of type {kind!r}", where="External.types", do=f"give some of {known}"
+                    )
+        if self.fields and not count:
+            raise InputError("no body has particles", where="External", do="make bodies with Body.from_particles")
+
+    def fills(self) -> dict[Slot, Filling]:
+        """The slots of the kernels."""
+        none = kernels.no_particles
+        if not self:
+            slots = (kernels.push_more, kernels.push_more_between, kernels.find_more_energies, slopes.change_more)
+            return dict.fromkeys(slots, none) | {kernels.find_rate: kernels.no_rate}
+        numbers: dict[str, Sequence[Derived]] = {"angle": self.angles, "field": self.fields}
+        places = {"angle": "angle", "field": "x, y, z"}
+        filled: dict[Slot, Filling] = {
+            getattr(terms, f"{stem}_{quantity}"): self._choice(stem, quantity, numbers[stem], places[stem])
+            for stem in numbers
+            for quantity in ("energy", "slope", "rate")
+        }
+        return filled | {
+            kernels.push_more: terms.push_terms,
+            kernels.push_more_between: terms.push_terms_between,
+            kernels.find_more_energies: terms.add_energies_of_terms,
+            kernels.find_rate: terms.rate_of_terms if self.in_time else kernels.no_rate,
+            slopes.change_more: terms.change_terms,
+        }
+
+    def _choice(self, stem: str, quantity: str, given: Sequence[Derived], place: str) -> Written:
+        """One kernel for all, told by a number which of them acts; equal texts share their code."""
+        name, uses = f"{stem}_{quantity}", []
+        lines = [f"def {name}({place}, t, which, par):", "    at = par.particle_constants[which]"]
+        if stem == "field":
+            lines[1] = f"    at = par.particle_constants[{len(self.angles)} + which]"
+        texts: dict[str, list[int]] = {}
+        for number, one in enumerate(given):
+            texts.setdefault(one.kernel(quantity).text.replace("theta", "angle").replace("phi", "angle"), []).append(
+                number
+            )
+        for k, members in enumerate(texts.values()):
+            uses.append((f"part{k}", given[members[0]].kernel(quantity)))
+            chosen = " or ".join(f"which == {number}" for number in members)
+            call = f"return part{k}({place}, t, at, par)"
+            lines += [f"    {call}"] if k + 1 == len(texts) else [f"    if {chosen}:", f"        {call}"]
+        if not given:
+            lines.append("    return 0.0, 0.0, 0.0" if name == "field_slope" else "    return 0.0")
+        return Written(name, "\n".join(lines), __name__, tuple(uses))
+
+    def arrays(self, types: Types) -> dict[str, Numbers]:
+        """The parameters of the kernels."""
+        table = np.full((len(self.angles), Term.WIDTH), -1, dtype=np.int64)
+        for k, one in enumerate(self.angles):
+            table[k, Term.KIND], table[k, Term.POTENTIAL] = terms.BEND if len(one.atoms) == 3 else terms.TWIST, k
+            table[k, Term.FIRST : Term.FIRST + len(one.atoms)] = one.atoms
+        acts = [[int(one.types is None or kind in one.types) for one in self.fields] for kind in types]
+        constants = [one.constants for one in (*self.angles, *self.fields)]
+        return {
+            "particle_term": table,
+            "particle_field": np.array(acts, dtype=np.int64).reshape(len(types), len(self.fields)),
+            "particle_constant": np.array([value for own in constants for value in own] or [0.0]),
+            "particle_constants": np.cumsum([0, *map(len, constants)], dtype=np.int64),
+        }
+
+    def forces(self, places: Array, types: Types, time: float) -> Array:
+        """(particles, 3): what each feels; the kernels as plain Python, which is fast enough for one state."""
+        made = np.zeros((len(types), 3))
+        for field in self.fields:
+            slope, par = interpreted(field.kernel("slope")), SimpleNamespace(particle_constant=field.constants)
+            for a, kind in enumerate(types):
+                if field.types is None or kind in field.types:
+                    made[a] -= slope(*places[a].tolist(), time, 0, par)
+        for one in self.angles:
+            par = SimpleNamespace(particle_constant=one.constants)
+            x = [places[a] for a in one.atoms]
+            if len(x) == 3:
+                u, v = x[0] - x[1], x[2] - x[1]
+                angle, gradients = np.arctan2(np.linalg.norm(np.cross(u, v)), u @ v), terms.bend_gradient(u, v)
+            else:
+                angle, gradients = dihedral(*x), terms.twist_gradient(x[0] - x[1], x[1] - x[2], x[3] - x[2])
+            slope = interpreted(one.kernel("slope"))(float(angle), time, 0, par)
+            for a, gradient in zip(one.atoms, gradients, strict=False):
+                made[a] -= slope * np.array(gradient)
+        return made
+
+
+def dihedral(a: Array, b: Array, c: Array, d: Array) -> float:
+    """The dihedral angle of four points in (-pi, pi], 0 where a and d are eclipsed, positive clockwise along b to c (IUPAC)."""
+    along = c - b
+    n, m = np.cross(b - a, along), np.cross(along, d - c)
+    return float(np.arctan2(np.linalg.norm(along) * ((b - a) @ m), n @ m))
