@@ -186,15 +186,15 @@ class Driver:
     def _no_crossings(self) -> Array:
         return np.empty((0, self.program.width + 2))
 
-    def _call(self, steps: int, rows: Array) -> tuple[int, int]:
-        """One call of the loop over members, with this run as the only one."""
+    def _call(self, steps: int, rows: Array, *, ahead: int = 0) -> tuple[int, int]:
+        """One call of the loop over members, with this run as the only one, which is so many steps ahead of `step`."""
         outcome = np.zeros((1, 2), dtype=np.int64)
         t0, dt, counts, kinds = np.array([self.t0]), np.array([self.dt]), np.array([steps]), np.array([0])
         par = [getattr(self.par, name)[None] for name in self.program.arrays.together]
         try:
             with np.errstate(all="ignore"):
                 self.program.advance_members(
-                    self.z[None], self.e[None], t0, dt, self.step, counts, self.every, kinds, *par,
+                    self.z[None], self.e[None], t0, dt, self.step + ahead, counts, self.every, kinds, *par,
                     self.program.stepper.tab[None], self._work, self.carry[None], rows[None], self.scale[None],
                     self.looks[None], self.marks, self._copies, self._spare, self._crossings, outcome,
                 )  # fmt: skip

@@ -155,6 +155,7 @@ class View:
     inertia : () -> what its momenta are like in a heat bath; None if it has none
     measures : how many numbers `measure` gives, the energy first, where a method asks for it
     packs_many : whether `pack` takes fields with leading axes, to the same bits, and gives z with the same ones
+    parts : how many parts a sweep can be divided into, see `sweep_part`; 0: none
     """
 
     name: str
@@ -178,6 +179,7 @@ class View:
     inertia: Callable[[], Inertia] | None = None
     measures: int = 0
     packs_many: bool = False
+    parts: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
@@ -397,6 +399,16 @@ def settle(z, par):
 @slot
 def sweep(z, e, push, glide, par):
     """A kick over `push` with the forces that stand in z, free motion over `glide`, then the new forces; a status."""
+
+
+@slot
+def sweep_part(z, push, glide, par, begin, end):
+    """`sweep` of the parts begin to end - 1 alone, without what joins the last of them to the next: threads may do so at a time. A status."""
+
+
+@slot
+def join_part(z, par, part):
+    """What joins a part to the next, or the last one to nothing, after the parts of a sweep."""
 
 
 @slot

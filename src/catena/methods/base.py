@@ -134,7 +134,8 @@ class Stepper:
 
     `timed` gives parameters that depend on the step: dt -> tables by name; the engine asks when a driver knows it. A method that
     draws random numbers finds the number of its member in an ensemble at carry[`member_place`]. `account` fills the slot of that
-    name: `accounts` are what it records at each sample, one after the other.
+    name: `accounts` are what it records at each sample, one after the other. `in_sweeps`: a step is a `sweep` for each column of `tab`, kicks and
+    drifts in units of dt, and so may be shared by threads (`catena.engine.parts`).
     """
 
     kernel: Kernel
@@ -150,6 +151,7 @@ class Stepper:
     member_place: int | None = None
     account: Kernel | None = None
     accounts: tuple[Account, ...] = ()
+    in_sweeps: bool = False
 
     def first_carry(self, member: int = 0) -> NDArray[np.float64]:
         """`carry` before the first step of a member of an ensemble; a run is member 0. Nothing else tells a step whose it is."""

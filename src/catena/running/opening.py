@@ -37,6 +37,7 @@ def resume(
     progress: bool | Callable[..., None] | None = None,
     anyway: bool = False,
     client: Client | None = None,
+    threads: int | None = None,
 ) -> Run | Any:
     """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
@@ -48,6 +49,7 @@ def resume(
     anyway : go on although another program computed it: another version of catena, or other kernels. The store then says from
         which step on. The same program is never refused, wherever it was moved to
     client : of an ensemble, as for `ensemble`; it need not be the one with which it was begun
+    threads : as for `simulate`, or for `ensemble`
 
     Raises
     ------
@@ -62,7 +64,7 @@ def resume(
             raise InputError(
                 "an ensemble cannot be made longer", where="resume", do="start another one from its final states"
             )
-        return resume_ensemble(path, progress=progress, anyway=anyway, client=client)
+        return resume_ensemble(path, threads=threads, progress=progress, anyway=anyway, client=client)
     if client is not None:
         raise InputError("a run has one member", where="resume.client", do="leave it out")
-    return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway)
+    return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway, threads=threads)

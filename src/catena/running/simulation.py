@@ -16,6 +16,7 @@ from .. import memory
 from ..engine.build import build
 from ..engine.driver import Chunk, Driver
 from ..engine.pace import Pace
+from ..engine.parts import PartedDriver
 from ..errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from ..kernels.views import (
     LOOP_LOST,
@@ -71,6 +72,7 @@ def simulate(
     sections: Sequence[Section] = (),
     events: Sequence[Event] = (),
     progress: bool | Progress | None = None,
+    threads: int | None = None,
 ) -> Run[Moved]:
     """Run a system from a start.
 
@@ -86,6 +88,7 @@ def simulate(
         are in memory: 4 GiB of them at most, or half of what is available
     sections, events : what to watch for inside the run
     progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
+    threads : how many share the steps of a long chain (some 10 000 bodies and more, `Splitting`); one if None. The bits do not depend on it
 
     Returns
     -------
@@ -107,18 +110,26 @@ def simulate(
     plan, count = make_plan(
         system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events
     )
-    return cast("Run[Moved]", run_plan(plan, count, out=out, progress=progress))  # it has the system that it was given
+    made = run_plan(plan, count, out=out, progress=progress, threads=threads)
+    return cast("Run[Moved]", made)  # it has the system that it was given
 
 
-def run_plan(plan: Plan, count: int, *, out: str | Path | None, progress: bool | Progress | None = None) -> Run:
-    """Run a plan from its start over so many steps; `out` and `progress` as for `simulate`."""
+def run_plan(
+    plan: Plan,
+    count: int,
+    *,
+    out: str | Path | None,
+    progress: bool | Progress | None = None,
+    threads: int | None = None,
+) -> Run:
+    """Run a plan from its start over so many steps; `out`, `progress` and `threads` as for `simulate`."""
     if not (out is None or isinstance(out, (str, Path))):
         raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
     if out is not None:  # before something is compiled
         require_free(Path(out))
     else:
         MemoryRecorder.require_memory(plan, count)
-    driver = _driver(plan)
+    driver = _driver(plan, threads=threads)
     first = defined_start(plan, driver)
     recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
     return _run(plan, driver, recorder, count, progress, first=first)
@@ -187,7 +198,13 @@ class StoppedRun:
         self._store.close()
 
     def go_on(
-        self, *, t_end: float | None, steps: int | None, progress: bool | Progress | None, anyway: bool = False
+        self,
+        *,
+        t_end: float | None,
+        steps: int | None,
+        progress: bool | Progress | None,
+        anyway: bool = False,
+        threads: int | None = None,
     ) -> Run:
         """Make the steps that are left; arguments as for `resume`."""
         plan, store, path, checkpoint = self.plan, self._store, self.path, self.checkpoint
@@ -208,7 +225,7 @@ class StoppedRun:
                 )
             now = Origin.here(plan.program_digest(), step=self.made)
             origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
-            driver = _driver(plan)
+            driver = _driver(plan, threads=threads)
             recorder = StoreRecorder(plan, store, path, steps=count, origins=origins)
             if checkpoint is not None:
                 driver.restore(checkpoint.step, checkpoint.arrays)
@@ -233,13 +250,16 @@ def require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
         )  # fmt: skip
 
 
-def _driver(plan: Plan, *, compiled: bool = True) -> Driver:
+def _driver(plan: Plan, *, compiled: bool = True, threads: int | None = None) -> Driver:
     memory.require(
         8 * plan.pairing.stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
         do='use an explicit method, or solver="fixed-point", which has no matrix',
     )  # fmt: skip
     program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
-    return Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=plan.dt, every=plan.every)
+    z = program.view.pack(plan.start)
+    if threads is None or positive_integer(threads, "threads") == 1:
+        return Driver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every)
+    return PartedDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, threads=threads, compiled=compiled)
 
 
 def _run(

@@ -135,7 +135,8 @@ class Splitting(Method):
         n = view.dimension
         if view.name == "tiles":
             fills = {drift_count: len(drifts), may_fail: int(not rotor.traits.explicit)}
-            return with_lanes(Stepper(bind(sweep_step, fills), tab, 0, 0), rotor, view)
+            stepper = Stepper(bind(sweep_step, fills), tab, 0, 0, in_sweeps=True)
+            return with_lanes(stepper, rotor, view)
         stepper = Stepper(bind(split_step, {drift_count: len(drifts)}), tab, 3 * n, n + 1)
         return with_rotor(stepper, rotor, view)
 

@@ -300,6 +300,27 @@ def sweep_tiles(z, e, push, glide, par):
     return 0
 
 
+def sweep_some_tiles(z, push, glide, par, begin, end):
+    """`sweep_tiles` for the tiles begin to end - 1, but for the links of the last one: they wait for the particles of the next."""
+    length = tile_size(z)
+    for t in range(begin, end):
+        w = z[t * length : (t + 1) * length]
+        if kick_lanes(w, push, glide) == 0:
+            drift_lanes(w, glide)
+        else:
+            status = drift_with_fast_bodies(w, t, glide, par)
+            if status != 0:
+                return status
+        if t > begin:
+            link_tile(z, t - 1, par)
+    return 0
+
+
+def link_one_tile(z, par, part):
+    """The links of a tile, where the next one has its particles placed."""
+    link_tile(z, part, par)
+
+
 @apart
 def gather(z, par):
     """r, q, p, y of all bodies into par.gathered, as the other views have them, with the pending kick made."""

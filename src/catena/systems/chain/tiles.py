@@ -70,6 +70,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         kernels.place_lanes: place_text(lanes, m), kernels.drift_lanes: drift_text(lanes, m),
         kernels.link_lanes: link_text(lanes, m), views.multiply_add: fused.multiply_add,
         views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
+        views.sweep_part: kernels.sweep_some_tiles, views.join_part: kernels.link_one_tile,
         views.sweep: kernels.sweep_tiles, views.stirred_sweep: chain_bath.stirred_sweep_of_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
     }  # fmt: skip
 
@@ -88,6 +89,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         ),
         inertia=chain.inertia,
         packs_many=True,
+        parts=shape[0],
     )  # fmt: skip
 
 
