@@ -52,6 +52,11 @@ turned = {"q": np.sin(np.arange(90.0)).reshape(5, 18), "p": np.cos(np.arange(90.
 here, there = both(ring, turned, ct.Splitting(2), dt=0.05, steps=4, keep="samples")
 found["many terms"] = [equal(here, there), bool(ring._derived.tables)]
 
+spring = ct.Hamiltonian("p**2/2 + q**2/2")
+here, there = both(spring, {"q": e, "p": -e}, ct.Langevin(1.0, 1.0, seed=3), dt=0.2, steps=43, every=2)
+halves = [many._column("equipartition_halves") for many in (here, there)]
+found["bath"] = [equal(here, there), bool((halves[0] == halves[1]).all()), float(abs(halves[0][:, 0] - halves[0][:, 1]).min())]
+
 cuda.SAMPLE_BYTES = 8 * 6 * 5 * 7  # seven rows fit into a launch
 here, there = both(kepler, starts, ct.RK4(), dt=0.05, steps=210)
 drifts = [np.array([many._column(f"energy_{what}") for what in ("worst", "drift", "drift_error")]) for many in (here, there)]
@@ -116,6 +121,12 @@ def test_deviations_folded_on_the_card_give_the_same_verdicts():
     assert same
     assert "too short" not in verdicts and len(verdicts) > 1
     assert same_drifts
+
+
+def test_what_a_bath_adds_up_is_averaged_on_the_card_alike():
+    """Means over both halves of the samples after the first fifth, which differ from each other; and the audit made of them."""
+    same, same_halves, apart = found()["bath"]
+    assert same and same_halves and apart > 0.0
 
 
 def test_a_member_that_fails_on_the_card_stops_before_the_failing_step():

@@ -185,6 +185,10 @@ def show_run(run: Run, *, as_json: bool) -> None:
             f"{_promised(run, row)} {_measured(row)}: it deviates by {row.worst:.2g}",
             style="bold red", markup=False,
         )  # fmt: skip
+    for law in audit.canonical.contradictions:
+        error_console().print(
+            f"averages are not those of the temperature: {law.finding}", style="bold red", markup=False
+        )
 
 
 def _promised(run: Run, row: AuditRow) -> str:

@@ -32,7 +32,7 @@ from .block import Members
 from .build import program_parts
 from .cuda_rows import MEASURED, CudaKernel, conclude_members, launch, repeat_rows
 from .driver import LARGEST
-from .folding import fold
+from .folding import fold, fold_accounts, settled_edges
 from .looks import unseen
 from .loop import advance
 from .member_loop import of_member
@@ -66,6 +66,8 @@ def advance_member(
     worst,
     sums,
     edges,
+    added,
+    settled,
     outcome,
 ):
     """Make counts[k] steps with member k and fold its sample rows; outcome takes status and steps made.
@@ -96,6 +98,7 @@ def advance_member(
     if status == OK:
         number = 1 + first // every
         fold(samples[:, public:width, k], rows, number, start[:, k], edges, worst[:, k], sums[:, :, k])
+        fold_accounts(samples[:, width:, k], rows, number, settled, added[:, :, k])
     outcome[0, k] = status
     outcome[1, k] = made
 
@@ -161,7 +164,8 @@ def kernel_text(arrays: Arrays) -> str:
     gathered = {f"par_{name}": array(dimensions + 1, dtype) for name, dimensions, dtype in arrays.types}
     after = {
         "tab": array(3), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "looks": array(3),
-        "now": array(2), "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"), "outcome": array(2, "int64"),
+        "now": array(2), "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"),
+        "added": array(3), "settled": array(1, "int64"), "outcome": array(2, "int64"),
     }  # fmt: skip
     arguments = {**before, **gathered, **after}
     # lto: the linker would fuse again what NVVM was told not to; the simulator does not know the option
@@ -317,6 +321,8 @@ class MemberDriver:
         self._now = zeros(program.defined_width + invariants)
         self._sums = zeros(len(edges) - 1, invariants)
         self._edges, self._rows = sent(edges), int(edges[-1])
+        self._settled = sent(settled_edges(self._rows))
+        self._added = zeros(3, max(1, program.width - program.defined_width))
         self._outcome = cuda.device_array((2, m), dtype=np.int64)
         self._counts = cuda.device_array(m, dtype=np.int64)
 
@@ -372,6 +378,11 @@ class MemberDriver:
         """(m, blocks, k) sums of the deviations of the invariants over the blocks of the audit."""
         return self._sums.copy_to_host().transpose(2, 0, 1)
 
+    def added(self) -> Array:
+        """Of what the method adds up: sums (m, 3, k) over what is left out, and both halves of the rest."""
+        width = self.program.width - self.program.defined_width
+        return self._added.copy_to_host().transpose(2, 0, 1)[:, :, :width]
+
     def _stop_before_failure(
         self, which: NDArray[np.bool_], status: NDArray[np.int64], steps: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -409,6 +420,6 @@ class MemberDriver:
         arguments = (
             state["z"], state["e"], self._t0, self._dt, self.step, self._counts, self.every, self._kinds, *self._par, self._tab,
             self._work, state["carry"], self._samples, self._scale, self._looks, self._now, self._start, self._worst,
-            self._sums, self._edges, self._outcome,
+            self._sums, self._edges, self._added, self._settled, self._outcome,
         )  # fmt: skip
         launch(self.program.kernel, self.members, *arguments, block=BLOCK)

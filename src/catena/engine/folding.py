@@ -1,5 +1,5 @@
-"""What the audit of an ensemble keeps of sample rows: largest deviations, and their sums over blocks of samples; and what these tell
-in the end."""
+"""What the audit of an ensemble keeps of sample rows: largest deviations, and their sums over blocks of samples; of what a method adds up,
+sums over both halves of the samples in which a run has settled; and what these tell in the end."""
 
 from __future__ import annotations
 
@@ -7,10 +7,26 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..kernels.views import NOT_FINITE, OK
 from .build import compiled_function
 from .headers import array_type
 from .looks import HIGHEST, LOWEST, STEPS, TOTAL
+
+EQUILIBRATION = 5  # the first of so many parts of a run is left out of averages
+
+
+def first_settled(samples: int) -> int:
+    """The first sample that counts for averages where nothing else is said: a fifth of a run is left to it to settle."""
+    return -(-samples // EQUILIBRATION)
+
+
+def settled_edges(samples: int) -> NDArray[np.int64]:
+    """Numbers of the samples between which lie: what is left out, the first half of the rest, the second half."""
+    first = first_settled(samples)
+    return np.array([0, first, first + (samples - first) // 2, samples], dtype=np.int64)
 
 
 def fold(rows, count, number, start, edges, worst, sums):
@@ -28,6 +44,16 @@ def fold(rows, count, number, start, edges, worst, sums):
             sums[block, i] += deviation
 
 
+def fold_accounts(rows, count, number, edges, sums):
+    """Take the first `count` rows of what a method adds up into `sums` (blocks, k), alike."""
+    for i in range(rows.shape[1]):
+        block = 0
+        for row in range(count):
+            while number + row >= edges[block + 1]:
+                block += 1
+            sums[block, i] += rows[row, i]
+
+
 def all_finite(rows):
     """Whether no number is inf or nan; all are counted, for a loop that may end at each of them takes longer."""
     wrong = 0
@@ -37,14 +63,15 @@ def all_finite(rows):
     return wrong == 0
 
 
-def fold_members(rows, number, public, start, edges, worst, sums, status):
-    """The same for rows (members, samples, width) of members that have not failed; status is NOT_FINITE where a row is not finite."""
+def fold_members(rows, number, public, start, edges, worst, sums, settled, added, status):
+    """Both for rows (members, samples, width) of members that have not failed; status is NOT_FINITE where a row is not finite."""
     for k in range(rows.shape[0]):
         if status[k] == OK and not all_finite(rows[k]):
             status[k] = NOT_FINITE
         if status[k] == OK:
             defined = public + worst.shape[1]
             fold(rows[k, :, public:defined], rows.shape[1], number, start[k, public:], edges, worst[k], sums[k])
+            fold_accounts(rows[k, :, defined:], rows.shape[1], number, settled, added[k])
 
 
 def conclude(samples, start, worst, scale, sums, looks, seen, lasting, usual):
@@ -86,7 +113,7 @@ def compiled_conclude_members() -> Callable[..., object]:
 @cache
 def compiled_fold_members() -> Callable[..., object]:
     """`fold_members` for the processor, which holds no lock of the interpreter; edges are float64, too."""
-    types = (3, 0, 0, 2, 1, 2, 3, array_type(1, "int64"))
+    types = (3, 0, 0, 2, 1, 2, 3, 1, 3, array_type(1, "int64"))
     return compiled_function(fold_members, "types.void", types, "sums of the audits of members")
 
 
@@ -94,3 +121,9 @@ def compiled_fold_members() -> Callable[..., object]:
 def compiled_fold() -> Callable[..., object]:
     """`fold` for the processor; edges are float64, too."""
     return compiled_function(fold, "types.void", (2, 0, 0, 1, 1, 1, 2), "sums of an audit")
+
+
+@cache
+def compiled_fold_accounts() -> Callable[..., object]:
+    """`fold_accounts` for the processor; edges are float64, too."""
+    return compiled_function(fold_accounts, "types.void", (2, 0, 0, 1, 2), "sums of what a method adds up")

@@ -230,6 +230,11 @@ class Method:
         return str(self)
 
     @property
+    def bath_temperature(self) -> float | None:
+        """kT of the averages that it makes; None if it has none, or more than one."""
+        return None
+
+    @property
     def reach(self) -> float:
         """Largest dt |omega| with which it can turn a body; inf if there is no limit."""
         return math.inf

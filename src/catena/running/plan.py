@@ -25,6 +25,7 @@ from ..text.plain import Json
 from .crossings import Event, Section, crossing_of
 
 NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
+SMALL_BIAS = 0.6  # dt omega up to which averages of stiff chains in a heat bath are right to 4e-4
 NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
 
 
@@ -286,13 +287,25 @@ def _check_stability(plan: Plan) -> None:
     if dt * omega > limit:
         raise InputError(
             f"dt = {dt:g} is unstable for {method}: at this start the stiffest mode allows at most {allowed}", where="dt",
-            do=f"use dt = {_rounded_down(0.5 * limit / omega):g}, or a method without limit, such as Gauss(3)",
+            do=_shorter(plan, omega),
         )  # fmt: skip
     warn_once(
         plan.system, f"{method} near its limit at {dt!r}",
         f"dt = {dt:g} is near the limit of {method}: at this start the stiffest mode allows at most {allowed}, and a chain "
         "that is compressed allows less",
     )  # fmt: skip
+
+
+def _shorter(plan: Plan, omega: float) -> str:
+    """What to do about a step that is too long for the highest frequency."""
+    traits = plan.pairing.promises.traits
+    if not traits.random:
+        return (
+            f"use dt = {_rounded_down(0.5 * traits.stability / omega):g}, or a method without limit, such as Gauss(3)"
+        )
+    if traits.unbiased:
+        return f"use dt = {_rounded_down(0.5 * traits.stability / omega):g}, or more substeps"
+    return f"use dt = {_rounded_down(SMALL_BIAS / omega):g}: up to dt omega = {SMALL_BIAS:g} averages have small errors"
 
 
 def _rounded_down(value: float) -> float:

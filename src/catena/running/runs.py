@@ -30,6 +30,7 @@ from .happened import Happening, Happenings, damage_lines
 from .origin import Origin, changes, origins_in
 from .plan import Plan, positive_integer
 from .streams import crossing_columns, streams_of
+from .thermal import canonical_of, why_no_law
 from .trust import check_run, run_of
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ class Run(Generic[Moved]):
     def audit(self, *, probe: bool | None = None) -> Audit:
         """Promised against measured, one row per invariant, and what happened that changes what the run means.
 
+        In a heat bath `audit.canonical` compares averages with the laws of the temperature, see `catena.running.auditing.canonical`.
+
         Parameters
         ----------
         probe : whether an error that is not small is compared with what the order of the method predicts, see `catena.running.probing`: that
@@ -176,7 +179,12 @@ class Run(Generic[Moved]):
         rows = [replace(row, verdict="large") if row.quantity in large else row for row in rows]
         failed = [f"failed in step {self.ending['failed_at']}"] if "failed_at" in self.ending else []
         stopped = [str(self.ending["reason"])] if "stopped_by" in self.ending else []
-        return Audit(tuple(rows), (*self.damage, *failed), (*stopped, *self.changes))
+        lawless = why_no_law(self.plan.pairing)
+        return Audit(
+            tuple(rows), (*self.damage, *failed), (*stopped, *self.changes, *([lawless] if lawless else ())),
+            canonical_of(self.plan.pairing, self.data),
+            random=promises.traits.random,
+        )  # fmt: skip
 
     def _beyond_order(self, doubtful: Sequence[Invariant], probe: bool | None) -> list[str]:
         """Names of those invariants whose error is not what the order of the method predicts."""

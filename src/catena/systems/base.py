@@ -22,6 +22,7 @@ from ..text.plain import Json
 if TYPE_CHECKING:
     import xarray
 
+    from .laws import Law
     from .phase_space import PhaseSpace
     from .sampled import Sampled
     from .scene import Scene
@@ -207,6 +208,15 @@ class System:
         from .maxwell import with_momenta
 
         return with_momenta(self.inertia(), state, temperature, seed, member)
+
+    def laws(self, temperature: float) -> tuple[Law, ...]:
+        """Averages of configurations that are known exactly at this temperature."""
+        return ()
+
+    @property
+    def restless(self) -> str:
+        """Why it has no equilibrium at a temperature, such as a force that depends on time; empty if it has one."""
+        return ""
 
     def phase_space(self, start: State) -> PhaseSpace:
         """Pairs of conjugate fields near a state of `begun(start)`, what of them may vary, and its constraints."""

@@ -138,6 +138,11 @@ class InBath(Method):
         object.__setattr__(self, "temperature", _temperatures(self.temperature, f"{type(self).__name__}.temperature"))
         check_seed(self.seed, f"{type(self).__name__}.seed")
 
+    @property
+    def bath_temperature(self) -> float | None:
+        given = self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
+        return float(given[0]) if given[0] > 0.0 and len(set(given)) == 1 else None
+
     def _inertia(self, view: View) -> Inertia:
         if view.inertia is None:
             raise CapabilityError(f"{self} needs a kinetic energy that is quadratic in the momenta")

@@ -16,7 +16,8 @@ import numpy as np
 from ...errors import InputError
 from ...geometry import rotations
 from ...log import say
-from ...running.auditing import Audit
+from ...running.auditing import Audit, canonical
+from ...running.auditing.table import HEADINGS, NUMBERS, cells
 from ...running.plan import positive_integer
 from ...systems.alike import Alike
 from ...systems.base import System
@@ -305,27 +306,45 @@ def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Json]:
 
 
 def _audit(audit: Audit) -> str:
-    """The audit as a table."""
-    head = ("quantity", "start", "worst deviation", "drift per time", "\u00b1 error", "promised", "verdict")
-    numbers = head[1:5]
-
-    def row(tag: str, cells: tuple[str, ...], verdict: str = "") -> str:
-        marks = [' class="number"' if name in numbers else "" for name in head]
-        marks[-1] = f' class="{verdict}"' if verdict else ""
-        return "<tr>" + "".join(f"<{tag}{m}>{escape(c)}</{tag}>" for c, m in zip(cells, marks, strict=True)) + "</tr>"
-
-    lines = []
-    for r in audit:
-        measured = np.isfinite(r.drift)
-        cells = (
-            r.label, f"{r.start:.10g}", f"{r.worst:.2e}", f"{r.drift:+.2e}" if measured else "\u2013",
-            f"{r.drift_error:.1e}" if measured else "\u2013", r.promised,
-            r.finding + (", against the promise" if r.contradicts else ""),
-        )  # fmt: skip
-        lines.append(row("td", cells, "contradicts" if r.contradicts else r.verdict.replace(" ", "-")))
+    """The audit as tables."""
     below = [f'<p class="contradicts">{escape(text)}</p>' for text in audit.damage]
     below += [f"<p>{escape(text)}</p>" for text in audit.closing]
-    return f"<table><thead>{row('th', head)}</thead><tbody>{''.join(lines)}</tbody></table>{''.join(below)}"
+    tables = []
+    if audit.rows or not audit.canonical.rows:
+        against = ", against the promise"
+        kept = [
+            ((*cells(row)[:-1], row.finding + (against if row.contradicts else "")), _colour(row.verdict, row.contradicts))
+            for row in audit
+        ]  # fmt: skip
+        tables.append(_table(HEADINGS, NUMBERS, kept))
+    if audit.canonical.rows:
+        laws = [(canonical.cells(row), _colour(row.verdict, row.contradicts)) for row in audit.canonical]
+        tables.append(_table(canonical.HEADINGS, canonical.NUMBERS, laws))
+    return "".join([*tables, *below])
+
+
+def _colour(verdict: str, contradicts: bool) -> str:
+    """The class of a verdict in the style sheet."""
+    good = {"canonical": "exact"}
+    return "contradicts" if contradicts else good.get(verdict, verdict.replace(" ", "-"))
+
+
+def _table(head: Sequence[str], numbers: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> str:
+    """A table whose last column has the colour of its verdict."""
+
+    def line(tag: str, texts: Sequence[str], verdict: str = "") -> str:
+        marks = [' class="number"' if name in numbers else "" for name in head]
+        marks[-1] = f' class="{verdict}"' if verdict else ""
+        filled = [f"<{tag}{m}>{escape(_typeset(c))}</{tag}>" for c, m in zip(texts, marks, strict=True)]
+        return f"<tr>{''.join(filled)}</tr>"
+
+    body = "".join(line("td", texts, verdict) for texts, verdict in rows)
+    return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
+
+
+def _typeset(text: str) -> str:
+    """As a page shows it: an unknown number is a dash, +- one sign."""
+    return "\u2013" if text == "-" else text.replace("+-", "\u00b1").replace("\n", " ")
 
 
 def _citation(keys: tuple[str, ...]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InputError
 from ...text.named_rows import NamedRows
 from ...text.plain import Json
+from ...text.tables import ShownTable
+from .canonical import Canonical
 from .verdicts import AuditRow
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class Audit(NamedRows[AuditRow]):
     rows : one for each quantity
     damage : what happened in the run that changes what it means, such as a torn link; then it is not ok
     remarks : what else must be known to read it, such as why it ended early
+    canonical : in a heat bath, whether averages are those of its temperature: `audit.canonical["temperature"]`
+    random : whether the method draws random numbers: its path is one of many, and has no accuracy
     """
 
     _naming: ClassVar[str] = "quantity"
@@ -39,6 +43,8 @@ class Audit(NamedRows[AuditRow]):
     rows: tuple[AuditRow, ...]
     damage: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    canonical: Canonical = field(default_factory=Canonical)
+    random: bool = False
 
     def __post_init__(self) -> None:
         for name in ("rows", "damage", "remarks"):
@@ -54,15 +60,15 @@ class Audit(NamedRows[AuditRow]):
 
     @property
     def ok(self) -> bool:
-        """Whether no verdict contradicts its promise, and nothing was damaged."""
-        return not self.contradictions and not self.damage
+        """Whether no verdict contradicts its promise, no average is off, and nothing was damaged."""
+        return not (self.contradictions or self.canonical.contradictions or self.damage)
 
     @property
     def closing(self) -> tuple[str, ...]:
         """The lines below the table but for the damage: remarks, what to do, and what the audit does not say where something is kept."""
         large = any(row.verdict == "large" for row in self.rows)
-        conserving = any(row.promised in ("exact", "bounded") for row in self.rows)
-        return self.remarks + ((LARGE,) if large else ()) + ((CLOSING,) if conserving else ())
+        conserving = not self.random and any(row.promised in ("exact", "bounded") for row in self.rows)
+        return self.remarks + ((LARGE,) if large else ()) + ((CLOSING,) if conserving else ()) + self.canonical.closing
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
@@ -74,57 +80,43 @@ class Audit(NamedRows[AuditRow]):
             row.quantity: {name: plain(value) for name, value in vars(row).items() if name != "quantity"}
             | {"contradicts": row.contradicts}
             for row in self.rows
-        }
+        } | self.canonical.to_dict()
+
+    @property
+    def tables(self) -> tuple[ShownTable, ...]:
+        """What is kept, and what is canonical, as far as anything was looked at."""
+        kept = ShownTable(HEADINGS, [(cells(row), row.contradicts) for row in self.rows], NUMBERS)
+        both = (*((kept,) if self.rows else ()), *((self.canonical.table,) if self.canonical.rows else ()))
+        return both or (kept,)
 
     def __str__(self) -> str:
-        lines = [_HEADINGS, *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
-
-        def aligned(line: tuple[str, ...]) -> str:
-            cells = [
-                cell.rjust(width) if heading in _NUMBERS else cell.ljust(width)
-                for heading, cell, width in zip(_HEADINGS, line, widths, strict=True)
-            ]
-            return "  ".join(cells).rstrip()
-
-        rule = "  ".join("-" * width for width in widths)
-        return "\n".join([aligned(lines[0]), rule, *map(aligned, lines[1:]), *self.damage, *self.closing])
+        tables = "\n\n".join("\n".join(table.lines()) for table in self.tables)
+        return "\n".join([tables, *self.damage, *self.closing])
 
     __repr__ = __str__
 
     def __rich__(self) -> Group:
         from rich.console import Group
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table()
-        for heading in _HEADINGS:
-            # broken here, or a narrow terminal would cut names and numbers first
-            broken = heading.replace("worst ", "worst\n").replace("drift ", "drift\n")
-            table.add_column(broken, justify="right" if heading in _NUMBERS else "left")
-        for row in self.rows:
-            # Text, because a plain "momentum[x]" would be read as markup.
-            table.add_row(*map(Text, _cells(row)), style="red" if row.contradicts else None)
         below = [Text(line, style="red") for line in self.damage] + [Text(line, style="dim") for line in self.closing]
-        return Group(table, *below)
+        return Group(*self.tables, *below)
 
     def _repr_html_(self) -> str:
         from html import escape
 
-        def line(tag: str, cells: tuple[str, ...], style: str = "") -> str:
-            return f"<tr{style}>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        body = [line("td", _cells(row), ' style="color: red"' if row.contradicts else "") for row in self.rows]
         below = [f'<p style="color: red">{escape(text)}</p>' for text in self.damage]
         below += [f"<p>{escape(text)}</p>" for text in self.closing]
-        return "\n".join(["<table>", line("th", _HEADINGS), *body, "</table>", *below])
+        return "\n".join([*(table._repr_html_() for table in self.tables), *below])
 
 
-_HEADINGS = ("quantity", "start", "worst deviation", "drift per time", "+- error", "promised", "verdict")
-_NUMBERS = _HEADINGS[1:5]
+# broken where a narrow terminal would cut names and numbers first
+HEADINGS = ("quantity", "start", "worst\ndeviation", "drift\nper time", "+- error", "promised", "verdict")
+NUMBERS = HEADINGS[1:5]
 
 
-def _cells(row: AuditRow) -> tuple[str, ...]:
+def cells(row: AuditRow) -> tuple[str, ...]:
+    """The cells of a row, as all tables show them."""
     measured = not isnan(row.drift)
     return (
         row.label,

@@ -8,7 +8,7 @@ in these means only: what a single run finds between them, such as many jumps in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...systems.base import Invariant
-from ...text.markup import html_table
 from ...text.named_rows import NamedRows
 from ...text.plain import Json
+from ...text.tables import ShownTable
 from ..auditing import (
     FEWEST_SAMPLES,
     SEVERITY,
+    Canonical,
     Promise,
     Sizes,
     alarm_level,
@@ -32,7 +33,7 @@ from ..auditing import (
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -89,6 +90,7 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
     damaged : members that end in a state that changes what they mean, such as a chain with a torn link; unknown, and so empty,
         where the final states were not kept
     remarks : what else must be known to read it, such as that two programs computed it
+    canonical : in a heat bath, whether averages over the members are those of its temperature
     """
 
     _naming: ClassVar[str] = "quantity"
@@ -99,22 +101,29 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
     failed: int
     damaged: tuple[int, ...] = ()
     remarks: tuple[str, ...] = ()
+    canonical: Canonical = field(default_factory=Canonical)
 
     @property
     def ok(self) -> bool:
-        """Whether no verdict of a member contradicts the promise, and none was damaged."""
-        return not self.damaged and not any(row.contradicting for row in self.rows)
+        """Whether no verdict of a member contradicts the promise, no average is off, and no member was damaged."""
+        return not (self.damaged or self.canonical.contradictions or any(row.contradicting for row in self.rows))
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON."""
-        return {row.quantity: {k: v for k, v in vars(row).items() if k != "quantity"} for row in self.rows}
+        rows: dict[str, dict[str, Json]] = {
+            row.quantity: {k: v for k, v in vars(row).items() if k != "quantity"} for row in self.rows
+        }
+        return rows | self.canonical.to_dict()
+
+    @property
+    def tables(self) -> tuple[ShownTable, ...]:
+        """What is kept, and what is canonical, as far as anything was looked at."""
+        kept = ShownTable(HEADINGS, [(_cells(row), bool(row.contradicting)) for row in self.rows])
+        both = (*((kept,) if self.rows else ()), *((self.canonical.table,) if self.canonical.rows else ()))
+        return both or (kept,)
 
     def __str__(self) -> str:
-        lines = [HEADINGS, *map(_cells, self.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        lines.insert(1, tuple("-" * width for width in widths))
-        table = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([*table, self._counts])
+        return "\n".join(["\n\n".join("\n".join(table.lines()) for table in self.tables), self._counts])
 
     @property
     def _counts(self) -> str:
@@ -123,23 +132,18 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
         if self.damaged:
             named = ", ".join(map(str, self.damaged[:NAMED])) + (" ..." if len(self.damaged) > NAMED else "")
             counts += f", {len(self.damaged)} torn: {named}"
-        return "\n".join([counts, *self.remarks])
+        return "\n".join([counts, *self.remarks, *self.canonical.closing])
 
     __repr__ = __str__
 
-    def __rich__(self) -> Table:
-        from rich.table import Table
+    def __rich__(self) -> Group:
+        from rich.console import Group
         from rich.text import Text
 
-        table = Table(caption=Text(self._counts), caption_justify="left")
-        for heading in HEADINGS:
-            table.add_column(heading, justify="right" if heading in ("worst", "member") else "left")
-        for row in self.rows:
-            table.add_row(*map(Text, _cells(row)), style="red" if row.contradicting else None)
-        return table
+        return Group(*self.tables, Text(self._counts, style="dim"))
 
     def _repr_html_(self) -> str:
-        return html_table(map(_cells, self.rows), headings=HEADINGS) + f"<p>{escape(self._counts)}</p>"
+        return "".join(table._repr_html_() for table in self.tables) + f"<p>{escape(self._counts)}</p>"
 
 
 HEADINGS = ("quantity", "worst", "member", "promised", "members by verdict")

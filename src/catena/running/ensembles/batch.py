@@ -23,7 +23,8 @@ class Batch:
 
     start, final : rows of the first and the last state; status, made : how it ended after how many steps; worst, seen, lasting,
     drift, drift_error, jump, scale, usual : of the invariants, nan for a member that failed; reduced : numbers kept for the
-    reductions; exchanged : exchanges of states with the next member; samples : all rows, none if they are not kept
+    reductions; exchanged : exchanges of states with the next member; added : sums (3, k) of what the method adds up over the samples in which
+    a member settles, and over both halves of the others; samples : all rows, none if they are not kept
     """
 
     start: Array
@@ -40,6 +41,7 @@ class Batch:
     usual: Array
     reduced: Array
     exchanged: Array
+    added: Array
     samples: Array
 
     @classmethod
@@ -52,8 +54,9 @@ class Batch:
         samples = np.full((members, job.kept_rows, width + job.pairing.account_width), np.nan)
         worst, seen, lasting, drift, drift_error, jump, scale, usual = np.zeros((MEASURED, members, k))
         reduced = np.repeat(job.reductions.first()[None], members, axis=0)
+        added = np.zeros((members, len(job.settled) - 1, job.pairing.account_width))
         return cls(
-            first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, reduced, np.zeros(members), samples
+            first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, reduced, np.zeros(members), added, samples
         )  # fmt: skip
 
     def fit(self, job: Job, dt: Array, sums: Array, looks: Array) -> None:
@@ -80,7 +83,7 @@ class Batch:
                     sums[some], self.worst[some], job.edges, job.every * float(step), job.system.invariants
                 )
         if (failed := self.status != OK).any():
-            for measured in (self.drift, self.drift_error, self.jump, self.reduced):
+            for measured in (self.drift, self.drift_error, self.jump, self.reduced, self.added):
                 measured[failed] = np.nan
 
     def __len__(self) -> int:
@@ -98,7 +101,7 @@ class Batch:
 
 def bytes_each(job: Job) -> int:
     """What comes out of one member, as `Batch` holds it."""
-    k, added_up = job.system.invariant_width, job.kept_rows * job.pairing.account_width
+    k, added_up = job.system.invariant_width, (job.kept_rows + len(job.settled) - 1) * job.pairing.account_width
     return 8 * (
         (2 + job.kept_rows) * (job.system.public_width + k) + added_up + 3 + MEASURED * k + len(job.reductions.first())
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.block import MemberBlock, Members
-from ...engine.folding import compiled_fold, compiled_fold_members
+from ...engine.folding import compiled_fold, compiled_fold_accounts, compiled_fold_members
 from ...engine.pace import Pace
 from ...kernels.views import NOT_FINITE, OK
 from .batch import Batch
@@ -87,7 +87,7 @@ def _follow_block(following: Following, part: slice, pace: Pace) -> None:
     status[~np.isfinite(start).all(axis=1)] = NOT_FINITE
     batch.samples[part, :1, : start.shape[1]] = start[:, None]
     following.reduce(part, start[:, None], 0)
-    fold, edges = compiled_fold_members(), job.edges.astype(float)
+    fold, edges, settled = compiled_fold_members(), job.edges.astype(float), job.settled.astype(float)
     step = 0
     while step < job.steps and (status == OK).any() and not job.stop.is_set():
         began, count, number = time.perf_counter(), pace.after(step, *job.limits(step)), 1 + step // job.every
@@ -99,7 +99,7 @@ def _follow_block(following: Following, part: slice, pace: Pace) -> None:
             rows[status != OK] = np.nan
         if job.kept_rows:
             batch.samples[part, number : number + rows.shape[1]] = rows
-        fold(rows, number, public, start, edges, worst, sums, status)
+        fold(rows, number, public, start, edges, worst, sums, settled, batch.added[part], status)
         following.reduce(part, rows, number)
         step += count
         batch.final[part] = now
@@ -119,14 +119,14 @@ def _fail_together(status: NDArray[np.int64], unit: int) -> None:
 
 def _follow_alone(following: Following, k: int) -> None:
     """A member as a single run goes, up to the step that it cannot make."""
-    job, batch, fold = following.job, following.batch, compiled_fold()
-    edges, public = job.edges.astype(float), job.system.public_width
+    job, batch, fold, fold_accounts = following.job, following.batch, compiled_fold(), compiled_fold_accounts()
+    settled, edges, public = job.settled.astype(float), job.edges.astype(float), job.system.public_width
     driver = following.members.driver(job.program, k, every=job.every)
     pace = Pace(FIRST_CHUNK, every=job.every, most=Pace.most_for(job.program.width, job.every))
     chunk = driver.first_row()
     defined = job.program.defined_width
     batch.start[k], batch.worst[k], following.sums[k] = chunk.rows[0, :defined], 0.0, 0.0
-    batch.samples[k] = np.nan
+    batch.samples[k], batch.added[k] = np.nan, 0.0
     batch.samples[k, :1] = chunk.rows
     batch.status[k], batch.reduced[k] = chunk.status, job.reductions.first()
     following.reduce(slice(k, k + 1), chunk.rows[None], 0)
@@ -139,6 +139,7 @@ def _follow_alone(following: Following, k: int) -> None:
         following.reduce(slice(k, k + 1), chunk.rows[None], number)
         invariants = np.ascontiguousarray(chunk.rows[:, public:defined])
         fold(invariants, count, number, batch.start[k, public:], edges, batch.worst[k], following.sums[k])
+        fold_accounts(np.ascontiguousarray(chunk.rows[:, defined:]), count, number, settled, batch.added[k])
         pace.took(driver.step - before, time.perf_counter() - began)
     batch.status[k], batch.made[k], batch.scale[k] = chunk.status, driver.step, driver.scale
     following.block.looks[k] = driver.looks

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...engine.arrays import Arrays
 from ...engine.build import Program, build
+from ...engine.folding import settled_edges
 from ...engine.reducing import Reducer
 from ...methods.base import Method, stored_method
 from ...methods.heat.langevin import InBath
@@ -124,6 +125,11 @@ class Job(Stepping):
     def edges(self) -> NDArray[np.int64]:
         """Numbers of the samples between which the blocks of the audit lie; no block is empty."""
         return block_edges(self.rows, min(BLOCKS, self.rows))
+
+    @property
+    def settled(self) -> NDArray[np.int64]:
+        """Numbers of the samples between which what the method adds up is averaged: after a fifth, both halves of the rest."""
+        return settled_edges(self.rows)
 
     def describe(self, *, apart: dict[str, Array] | None = None) -> dict[str, Json]:
         """The job as JSON, from which `job_from` makes it again; `apart` as for a `Plan`."""

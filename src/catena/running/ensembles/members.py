@@ -151,7 +151,7 @@ def on_card(job: Job, members: Members, show: Show | None = None) -> Batches:
         failed = int((driver.status != OK).sum())
         job.tally.add((job.steps - driver.step) * driver.members, members=driver.members, failed=failed)
         batch = replace(
-            batch, final=driver.rows(), status=driver.status, made=driver.made, **driver.concluded()
+            batch, final=driver.rows(), status=driver.status, made=driver.made, added=driver.added(), **driver.concluded()
         )  # fmt: skip
         batch.fit_drifts(job, members.dt[i : i + size], driver.sums)
         yield batch

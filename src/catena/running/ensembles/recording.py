@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ...engine.block import Members
-from ...engine.folding import fold
+from ...engine.folding import fold, fold_accounts
 from ...engine.identity import program_digest
 from ...store import Store
 from ..origin import Origin, head_of
@@ -60,7 +60,8 @@ def origin_here(job: Job, *, on_card: bool, step: int = 0) -> Origin:
     """What computes members here, after so many of them: with the loop what the audit keeps, which is stored, too."""
     formulas = (measured_in,)
     if not on_card:
-        kernels = (fold, *((job.reductions.kernel(job.system),) if job.reductions.named else ()))
+        kernels = (fold, *((fold_accounts,) if job.pairing.account_width else ()))
+        kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()
         return Origin.here(program_digest(job.system, job.method, kernels=kernels, formulas=formulas), step=step)
     from ...engine.cuda import advance_member, card_name
 

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from ...engine.block import Members
 from ...errors import InputError, StepFailure
-from ...kernels.views import OK
+from ...kernels.views import OK, cut
 from ...store import Column, Stream, read_attributes
 from ...systems.base import System
-from ..auditing import Sizes
+from ..auditing import Canonical, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
 from ..runs import read_store
 from ..simulation import explained
+from ..thermal import is_lawful, laws_of_members, momenta_of_members, why_no_law
 from .auditing import EnsembleAudit, assess_members
 from .batch import Batch
 from .grids import Grid
@@ -65,6 +66,10 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
         columns.append(
             Column(f"{f.name}_usual", attributes={"long_name": "mean over time of the largest of these terms"})
         )
+    columns += [
+        Column(f"{f.name}_halves", (2, *f.shape), ("half", *f.dims), {"long_name": f"{f.about or f.name}, mean over each half of what follows the first fifth"})
+        for f in job.pairing.stepper.accounts
+    ]  # fmt: skip
     if not job.kept_rows:
         return (Stream("members", "member", tuple(columns)),)
     columns += [Column(c.name, (job.rows, *c.shape), ("time", *c.dims), c.attributes) for c in recorded]
@@ -118,6 +123,9 @@ def columns_of(job: Job, members: Members, batch: Batch) -> dict[str, Array]:
             columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].reshape(-1, *f.shape)
         for what in ("scale", "usual"):
             columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].max(axis=1)
+    halves = batch.added[:, 1:] / np.maximum(np.diff(job.settled)[1:], 1)[:, None]
+    for name, values in cut(halves.reshape(2 * len(batch), -1), job.pairing.stepper.accounts).items():
+        columns[f"{name}_halves"] = values.reshape(len(batch), 2, *values.shape[1:])
     if job.kept_rows:
         rows = batch.samples.reshape(-1, batch.samples.shape[-1])
         for name, values in job.pairing.columns(rows).items():
@@ -236,7 +244,28 @@ class Ensemble:
                     lasting=of["lasting"], continuous=invariant.continuous,
                 )
             )  # fmt: skip
-        return EnsembleAudit(tuple(rows), len(self), len(self) - len(sound), self._damaged(), self.changes)
+        lawless = why_no_law(self._job.pairing)
+        return EnsembleAudit(
+            tuple(rows), len(self), len(self) - len(sound), self._damaged(), (*self.changes, *([lawless] if lawless else ())),
+            self._canonical(sound),
+        )  # fmt: skip
+
+    def _canonical(self, sound: NDArray[np.int64]) -> Canonical:
+        """Averages over the members that did not fail, with the error of their spread."""
+        pairing = self._job.pairing
+        if not is_lawful(pairing):
+            return Canonical()
+        halves = {f.name: self._column(f"{f.name}_halves")[sound] for f in pairing.stepper.accounts}
+        series = momenta_of_members(pairing, halves, np.diff(self._job.settled)[1:])
+        kind = self._column("kind")[sound] if self._job.kinds else np.zeros(len(sound))
+        fields = [f.name for f in self.system.fields]
+        if self.keep != "nothing":
+            prefix = "" if self.keep == "samples" else "final_"
+            states = {name: self._column(prefix + name)[sound] for name in fields}
+            series += laws_of_members(
+                self.systems, kind, pairing, states, self._job.settled if self.keep == "samples" else None
+            )
+        return Canonical(judge_members(series))
 
     def _measured(self, invariant: str, what: str) -> Array:
         """A column of an invariant; of an older store that lacks it what is nearest: samples only, largest terms, or unknown."""

@@ -29,6 +29,7 @@ from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
 from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time, describe_in_time
 from ..scene import Scene
+from . import laws as chain_laws
 from . import ring_start as chain_ring
 from . import spectrum as chain_spectrum
 from . import start as chain_start
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ...analysis.rod import RodLimit
     from ...methods.base import Method
     from ...running.runs import Run
+    from ..laws import Law
     from .scales import Scales
 
 Form = Literal["quaternion", "rotation", "multiplier"]
@@ -391,6 +393,14 @@ class Chain(System):
         """Which of many states have a torn link."""
         torn = chain_tearing.torn_links(self, states["position"], states["orientation"])
         return np.asarray(torn.any(axis=-1))
+
+    def laws(self, temperature: float) -> tuple[Law, ...]:
+        """`stretch` and `bending` of independent `BendTwist` links; `extension` of loose ones under a force."""
+        return chain_laws.laws_of(self, temperature)
+
+    @property
+    def restless(self) -> str:
+        return chain_laws.why_restless(self)
 
     def scales(self, length: float | None = None, *, mass: float | None = None, time: float | None = None) -> Scales:
         """Units of length, mass and time, and the chain without dimensions in them.

@@ -20,6 +20,7 @@ from ...kernels.views import Flag, View
 from ...text.plain import Json
 from ..base import Array, Invariant, State, register
 from ..body import Body
+from ..laws import Law, States, langevin_function
 from ..one_body import IDENTITY, IN_A_BATH, NOT_CANONICAL, OneBody, body_field_end, publish_body
 from ..scene import Scene
 from . import invariants as top_invariants
@@ -119,6 +120,19 @@ class Top(OneBody):
     @property
     def default_method(self) -> tuple[str, dict[str, Json]]:
         return ("Splitting", {"order": 6}) if self.form == "quaternion" else ("Gauss", {"stages": 3})
+
+    def laws(self, temperature: float) -> tuple[Law, ...]:
+        """`height` in gravity: the mean cosine of the angle between the centre of mass and the vertical."""
+        gravity = self.potential.gravity
+        size = 0.0 if gravity is None else float(np.linalg.norm(gravity.moment))
+        if gravity is None or size == 0.0:
+            return ()
+        direction = gravity.moment / size
+
+        def height(states: States) -> Array:
+            return rotations.to_matrix(states["orientation"])[..., 2, :] @ direction
+
+        return (Law("height", -langevin_function(size / temperature), height, 1.0),)
 
     @cached_property
     def _special(self) -> tuple[str, Array]:

@@ -1,0 +1,226 @@
+"""The thermal audit: whether the averages of a run in a heat bath are those of its temperature.
+
+Each row compares averages with what they should be: squares of momenta inside the steps, where they have the right law
+(`catena.methods.heat`), and averages of configurations that are known of the system. With D the deviation of a mean, in units of the law,
+its error, and n independent samples:
+
+- `off`: |D| >= t errors and not too short, or |D| >= 3 t errors and 0.3;
+- `too short`: n < 100 (200 for configurations), or (t + 2.33) errors > 0.1: a deviation of 10 % would be missed in more than 1 % of
+  such runs;
+- `canonical`. The row tells (t + 2.33) errors, the deviation that would have been seen.
+
+t is that of Student with 0.4 n degrees of freedom, two-sided, for the probability 0.002 / (rows * components); 1.5 times that for
+configurations, which are slow and skewed. Of an ensemble the error is that of the spread of its members, with one degree of freedom
+less than there are members; there a deviation that differs between the halves of the runs is `too short`, for they have not settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from ...text.named_rows import NamedRows
+from ...text.plain import Json
+from ...text.tables import ShownTable
+from .means import Means, means_of, means_of_members
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+Verdict = Literal["canonical", "off", "too short"]
+
+FALSE_ALARMS = 2e-3  # most false `off` of a run, whatever the number of its rows and components
+FEWEST = {False: 100.0, True: 200.0}  # independent samples, of momenta and of configurations
+WIDER = {False: 1.0, True: 1.5}  # times t: where an excursion is rare, a high mean comes with a small error
+FEWEST_MEMBERS = 10
+FREEDOM = 0.4  # degrees of freedom for each independent sample
+MISSED = 2.3263478740408408  # standard errors: what is larger by so much is missed in 1 % of all runs
+COARSE = 0.1  # deviation that must be seen
+GROSS = 3.0  # times the threshold, and times COARSE: off, however short the run
+SETTLED = 0.5  # times t: halves of the runs that differ by more have not settled
+
+
+class Series(NamedTuple):
+    """What is compared with a law.
+
+    Attributes
+    ----------
+    quantity : its name
+    values : (n, k) samples of a run; or (m, k) means of members
+    law, unit : what the mean should be, and what deviations are measured in
+    configuration : whether it is one of configurations instead of momenta
+    components : which components these are; None for a scalar
+    halves : (m, 2, k) means of members over the first and the second half
+    """
+
+    quantity: str
+    values: Floats
+    law: float = 1.0
+    unit: float = 1.0
+    configuration: bool = False
+    components: Sequence[int] | None = None
+    halves: Floats | None = None
+
+
+@dataclass(frozen=True)
+class CanonicalRow:
+    """One law: what the mean should be against what it is.
+
+    Attributes
+    ----------
+    quantity : what it is of
+    law, mean, error : what its mean should be, what it is, and the standard error
+    effective : how many independent samples would tell as much; members of an ensemble
+    would_see : the deviation that 99 % of such runs would show
+    verdict : "canonical", "off" or "too short"
+    component : the one that decided; None for a scalar
+    """
+
+    quantity: str
+    law: float
+    mean: float
+    error: float
+    effective: float
+    would_see: float
+    verdict: Verdict
+    component: int | None = None
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the average is not that of the temperature."""
+        return self.verdict == "off"
+
+    @property
+    def label(self) -> str:
+        """Quantity, with the component that decided: `angular_momentum[2]`."""
+        return self.quantity if self.component is None else f"{self.quantity}[{self.component}]"
+
+    @property
+    def finding(self) -> str:
+        """What was found, in words: `temperature is 1.152 +- 0.004 instead of 1`."""
+        return f"{self.label} is {self.mean:.5g} +- {self.error:.1g} instead of {self.law:.5g}"
+
+
+def judge_runs(series: Sequence[Series]) -> tuple[CanonicalRow, ...]:
+    """The rows of one run."""
+    return tuple(_row(one, means_of(one.values), len(series), members=False) for one in series)
+
+
+def judge_members(series: Sequence[Series]) -> tuple[CanonicalRow, ...]:
+    """The rows of an ensemble, whose members tell the errors."""
+    return tuple(_row(one, means_of_members(one.values), len(series), members=True) for one in series)
+
+
+@cache
+def _threshold(freedom: float, level: float) -> float:
+    from scipy.special import stdtrit
+
+    return -float(stdtrit(freedom, level / 2.0))
+
+
+def _row(one: Series, found: Means, rows: int, *, members: bool) -> CanonicalRow:
+    """Each component is judged; the worst decides, and among equals the one that is most errors away."""
+    level = FALSE_ALARMS / (rows * one.values.shape[1])
+    freedom = found.effective - 1.0 if members else FREEDOM * found.effective
+    wider = 1.0 if members else WIDER[one.configuration]
+    t = np.array([wider * _threshold(max(float(f), 1.0), level) for f in freedom])
+    deviation, error = (found.mean - one.law) / one.unit, found.error / one.unit
+    with np.errstate(invalid="ignore"):
+        fewest = FEWEST_MEMBERS if members else FEWEST[one.configuration]
+        short = (found.effective < fewest) | ~((t + MISSED) * error <= COARSE)
+        far = np.abs(deviation) >= t * error
+        gross = np.abs(deviation) >= np.maximum(GROSS * t * error, GROSS * COARSE)
+    if one.halves is not None:
+        unsettled = far & _differ(one.halves, t)
+        short, gross = short | unsettled, gross & ~unsettled
+    severity = np.where(far & (~short | gross), 2, np.where(short, 1, 0))
+    away = np.abs(deviation) / np.maximum(error, np.finfo(float).tiny)
+    k = max(range(len(t)), key=lambda k: (severity[k], away[k] if isfinite(away[k]) else -1.0))
+    words: tuple[Verdict, ...] = ("canonical", "too short", "off")
+    return CanonicalRow(
+        one.quantity, one.law, float(found.mean[k]), float(found.error[k]), float(found.effective[k]),
+        float((t[k] + MISSED) * found.error[k]), words[severity[k]],
+        None if one.components is None else one.components[k],
+    )  # fmt: skip
+
+
+def _differ(halves: Floats, t: Floats) -> NDArray[np.bool_]:
+    """Which components differ between the halves of the runs (m, 2, k), by half of the threshold."""
+    found = means_of_members(halves[:, 1] - halves[:, 0])
+    return np.asarray(np.abs(found.mean) > SETTLED * t * found.error)
+
+
+# All rows -----------------------------------------------------------------------------------------------------------------
+
+HEADINGS = ("canonical average", "law", "mean", "+- error", "would\nhave seen", "verdict")
+NUMBERS = HEADINGS[1:5]
+CERTIFIES = (
+    "canonical: no deviation is seen, and the one that would have been seen is in the table. Averages never tell whether the friction is right; "
+    "how far they are off with this step is told by a run with half of it."
+)
+OFF = "off: this is not the distribution of this temperature; look at the start and at dt (HybridMonteCarlo has no error of dt)."
+SHORT = "too short: a deviation of 10 % would not be seen for sure; make more steps, or more runs (ct.ensemble)."
+
+
+@dataclass(frozen=True, repr=False)
+class Canonical(NamedRows[CanonicalRow]):
+    """All laws of a run in a heat bath, or of an ensemble; prints as a table.
+
+    Attributes
+    ----------
+    rows : one for each law
+    """
+
+    _naming: ClassVar[str] = "quantity"
+    _unknown: ClassVar[tuple[str, str]] = ("no law of {} was looked at", "audit.canonical")
+
+    rows: tuple[CanonicalRow, ...] = ()
+
+    @property
+    def contradictions(self) -> tuple[CanonicalRow, ...]:
+        """The rows that are off."""
+        return tuple(row for row in self.rows if row.contradicts)
+
+    @property
+    def closing(self) -> tuple[str, ...]:
+        """The lines below the table: what its words mean."""
+        said = {row.verdict for row in self.rows}
+        words = {"off": OFF, "too short": SHORT, "canonical": CERTIFIES}
+        return tuple(line for word, line in words.items() if word in said)
+
+    def to_dict(self) -> dict[str, dict[str, Json]]:
+        """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
+
+        def plain(value: Json) -> Json:
+            return None if isinstance(value, float) and not isfinite(value) else value
+
+        return {
+            row.quantity: {name: plain(value) for name, value in vars(row).items() if name != "quantity"}
+            | {"contradicts": row.contradicts}
+            for row in self.rows
+        }
+
+    @property
+    def table(self) -> ShownTable:
+        """The rows, to be shown."""
+        return ShownTable(HEADINGS, [(cells(row), row.contradicts) for row in self.rows], NUMBERS)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.table.lines(), *self.closing])
+
+    __repr__ = __str__
+
+
+def cells(row: CanonicalRow) -> tuple[str, ...]:
+    """The cells of a row, as all tables show them."""
+    return (
+        row.label, f"{row.law:.6g}", f"{row.mean:.6g}",
+        *(f"{value:.2g}" if isfinite(value) else "-" for value in (row.error, row.would_see)), row.verdict,
+    )  # fmt: skip

@@ -1,0 +1,160 @@
+"""What of a run in a heat bath, or of an ensemble of them, is compared with the laws of its temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.folding import first_settled
+from ..engine.pairing import Pairing
+from ..kernels.views import Inertia
+from ..systems.base import Samples, System
+from ..systems.laws import Law
+from .auditing import Canonical, Series, judge_runs
+
+Array = NDArray[np.float64]
+AT_ONCE = 2**20  # numbers of the states that are looked at together
+
+
+def why_no_law(pairing: Pairing) -> str:
+    """Why no averages are known of what a method makes of a system, in a sentence; empty if they are, or if there is no bath."""
+    if not pairing.promises.traits.random:
+        return ""
+    if pairing.method.bath_temperature is None:
+        return "no law is known: the bath is at zero, or at several temperatures"
+    reason = pairing.system.restless
+    return f"no law is known, as there is no equilibrium: {reason}" if reason else ""
+
+
+def is_lawful(pairing: Pairing) -> bool:
+    """Whether there are averages to compare with."""
+    return pairing.promises.traits.random and not why_no_law(pairing)
+
+
+class Compared(NamedTuple):
+    """Means of squares of momenta, each over its law: (..., k), and which components these are."""
+
+    quantity: str
+    values: Array
+    components: tuple[int, ...] | None = None
+
+    def series(self, values: Array, halves: Array | None = None) -> Series:
+        """As the audit takes them."""
+        return Series(self.quantity, values, components=self.components, halves=halves)
+
+
+def momenta(inertia: Inertia, accounts: Mapping[str, Array]) -> Iterator[Compared]:
+    """What a bath has added up of the momenta, without those that are held or do not exist; any leading axes.
+
+    Everything is looked at once: of one body its temperature is that of all, and one coordinate has one component.
+    """
+    there = inertia.variances > 0.0
+    by_part = "body_temperature" if inertia.part == "body" else "coordinate_temperature"
+    freedoms = there.sum(axis=1)
+    yield Compared("temperature", (accounts[by_part] * freedoms).sum(axis=-1, keepdims=True) / freedoms.sum())
+    shares, width = accounts["equipartition"], there.shape[1]
+    names = {6: ("momentum", "angular_momentum"), 3: ("angular_momentum",)}.get(width, ())
+    for number, name in enumerate(names):
+        some = tuple(c for c in range(3) if there[:, 3 * number + c].any())
+        if some:
+            yield Compared(name, shares[..., [3 * number + c for c in some]], some)
+    parts = tuple(np.flatnonzero(freedoms).tolist())
+    if len(parts) > 1:
+        yield Compared(by_part, accounts[by_part][..., list(parts)], parts)
+    yield Compared("fourth_moment", accounts["fourth_moment"][..., None])
+    if "total_momentum_square" in accounts and there[:, :3].any(axis=1).sum() > 1:
+        yield Compared("total_momentum_square", accounts["total_momentum_square"][..., None])
+
+
+def canonical_of(pairing: Pairing, samples: Samples) -> Canonical:
+    """All rows of a run with these samples."""
+    return Canonical(judge_runs(series_of(pairing, samples))) if is_lawful(pairing) else Canonical()
+
+
+def series_of(pairing: Pairing, samples: Samples) -> list[Series]:
+    """The samples of a run that are compared with laws, without its first fifth."""
+    total = len(samples["time"])
+    settled = slice(first_settled(total), total)
+    found = [one.series(one.values) for one in momenta(_inertia(pairing), _accounts(pairing, samples, settled))]
+    for law in pairing.system.laws(_temperature(pairing)):
+        values = along(law, pairing.system, samples, settled)[:, None]
+        found.append(Series(law.name, values, law.value, law.unit, configuration=True))
+    return found
+
+
+def _inertia(pairing: Pairing) -> Inertia:
+    assert pairing.view.inertia is not None, "a bath needs it"
+    return pairing.view.inertia()
+
+
+def _temperature(pairing: Pairing) -> float:
+    found = pairing.method.bath_temperature
+    assert found is not None, "there is no law without it"
+    return found
+
+
+def _accounts(pairing: Pairing, samples: Samples, part: slice) -> dict[str, Array]:
+    return {field.name: np.asarray(samples[field.name][part]) for field in pairing.stepper.accounts}
+
+
+def along(law: Law, system: System, samples: Samples, part: slice) -> Array:
+    """The quantity of a law in a part of the samples, (n,); so many states at once that little memory is used."""
+    size = max(1, AT_ONCE // max(1, system.public_width))
+    found = [np.empty(0)]
+    for first in range(part.start, part.stop, size):
+        some = slice(first, min(first + size, part.stop))
+        found.append(law.of({field.name: np.asarray(samples[field.name][some]) for field in system.fields}))
+    return np.concatenate(found)
+
+
+def momenta_of_members(pairing: Pairing, halves: Mapping[str, Array], counts: NDArray[np.int64]) -> list[Series]:
+    """What members have added up, by name (m, 2, ...): means over both halves of their samples, and how many these are."""
+    weights = counts / max(1, counts.sum())
+    return [
+        one.series(np.einsum("h,mhk->mk", weights, one.values), one.values)
+        for one in momenta(_inertia(pairing), halves)
+    ]  # fmt: skip
+
+
+def laws_of_members(
+    systems: Sequence[System], kinds: NDArray[np.float64], pairing: Pairing, states: Mapping[str, Array],
+    settled: NDArray[np.int64] | None,
+) -> list[Series]:  # fmt: skip
+    """Averages of configurations in each member, as if its law were that of the first system.
+
+    Parameters
+    ----------
+    systems, kinds : the different systems, and the number of that of each member
+    pairing : of the first system with its method
+    states : fields (m, ...) at the end; or (m, samples, ...)
+    settled : where the halves of the samples begin and end; None if there is but one state of each
+    """
+    temperature = _temperature(pairing)
+    laws = [system.laws(temperature) for system in systems]
+    if any([law.name for law in some] != [law.name for law in laws[0]] for some in laws):
+        return []
+    found = []
+    for number, first in enumerate(laws[0]):
+        means = np.full((len(kinds), 1 if settled is None else 2), np.nan)
+        for member, kind in enumerate(kinds.astype(int).tolist()):
+            law = laws[kind][number]
+            means[member] = _means_in(
+                law, systems[kind], {name: field[member] for name, field in states.items()}, settled
+            )
+            means[member] = first.value + (means[member] - law.value) * (first.unit / law.unit)
+        weights = np.ones(1) if settled is None else np.diff(settled)[1:] / max(1, np.diff(settled)[1:].sum())
+        halves = None if settled is None else means[:, :, None]
+        found.append(Series(first.name, means @ weights[:, None], first.value, first.unit, True, halves=halves))
+    return found
+
+
+def _means_in(law: Law, system: System, states: Mapping[str, Array], settled: NDArray[np.int64] | None) -> Array:
+    """Means over both halves of the samples of a member; or its one value."""
+    if settled is None:
+        return np.atleast_1d(law.of({name: field[None] for name, field in states.items()}))
+    parts = [along(law, system, states, slice(int(a), int(b))) for a, b in pairwise(settled[1:])]
+    return np.array([part.mean() if len(part) else np.nan for part in parts])
