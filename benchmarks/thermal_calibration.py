@@ -202,7 +202,7 @@ def audited_together(setting: Setting, ensembles: int, members: int) -> Counts:
         }
         states = {one.name: together[one.name] for one in setting.system.fields}
         series = momenta_of_members(pairing, halves, np.diff(edges)[1:])
-        series += laws_of_members((setting.system,), np.zeros(len(sound)), pairing, states, edges)
+        series += laws_of_members((setting.system,), np.zeros(len(sound)), np.ones(len(sound)), states, edges)
         counts.add(judge_members(series))
     counts.seconds = round(time.perf_counter() - began, 1)
     return counts

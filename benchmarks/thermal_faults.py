@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,13 +11,14 @@ import numpy as np
 import catena as ct
 from catena.geometry.vectors import add as add_vectors
 from catena.geometry.vectors import load3, times, transposed_times
-from catena.kernels.marks import Numbers, bind
+from catena.kernels.marks import Bound, Filling, Kernel, Numbers, Slot, bind
 from catena.kernels.noise import unit_number, words
 from catena.kernels.summation import add3
 from catena.kernels.views import View, bath, dimension, drift, force, kick
 from catena.methods.base import Stepper
-from catena.methods.heat.hybrid_monte_carlo import is_accepted
-from catena.methods.heat.langevin import Sums, tallied
+from catena.methods.heat.hybrid_monte_carlo import is_accepted, trial_step
+from catena.methods.heat.langevin import langevin_step, tallied
+from catena.methods.heat.sums import Sums
 from catena.systems.baths import coupled, disturb, draw_six
 from catena.systems.chain.forces import body_rotation
 from catena.systems.chain.motion import momentum_place
@@ -99,6 +101,15 @@ def accept_everything(error, kT, par, member, step):
     return True
 
 
+def with_fault(right: Kernel, step: Kernel, fault: Mapping[Slot, Filling]) -> Kernel:
+    """A step with what fills the slots of the right one, but for the fault; what is bound to a bound kernel counts, too."""
+    fills: dict[Slot, Filling] = {}
+    while isinstance(right, Bound):
+        fills = dict(right.fills) | fills
+        right = right.function
+    return bind(step, {**fills, **fault})
+
+
 @dataclass(frozen=True)
 class NoiseAtTheEnds(ct.Langevin):
     """`obabo_step` as a method."""
@@ -110,8 +121,7 @@ class NoiseAtTheEnds(ct.Langevin):
         made = super().stepper(view)
         whole = made.timed
         assert whole is not None
-        kernel = bind(obabo_step, dict(made.kernel.fills) | dict(getattr(made.kernel.function, "fills", ())))
-        return replace(made, kernel=kernel, timed=lambda dt: whole(0.5 * dt))
+        return replace(made, kernel=with_fault(made.kernel, obabo_step, {}), timed=lambda dt: whole(0.5 * dt))
 
 
 @dataclass(frozen=True)
@@ -123,8 +133,7 @@ class PublishedMomenta(ct.Langevin):
 
     def stepper(self, view: View) -> Stepper:
         made = super().stepper(view)
-        kernel = bind(published_step, dict(made.kernel.fills) | dict(getattr(made.kernel.function, "fills", ())))
-        return replace(made, kernel=kernel)
+        return replace(made, kernel=with_fault(made.kernel, published_step, {}))
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ class UniformNoise(ct.Langevin):
 
     def stepper(self, view: View) -> Stepper:
         made = super().stepper(view)
-        return replace(made, kernel=bind(made.kernel.function, dict(made.kernel.fills) | {bath: uniform_chain_bath}))
+        return replace(made, kernel=with_fault(made.kernel, langevin_step, {bath: uniform_chain_bath}))
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,7 @@ class TwoFrames(ct.Langevin):
 
     def stepper(self, view: View) -> Stepper:
         made = super().stepper(view)
-        return replace(made, kernel=bind(made.kernel.function, dict(made.kernel.fills) | {bath: bath_of_two_frames}))
+        return replace(made, kernel=with_fault(made.kernel, langevin_step, {bath: bath_of_two_frames}))
 
 
 @dataclass(frozen=True)
@@ -180,5 +189,4 @@ class EverythingAccepted(ct.HybridMonteCarlo):
 
     def stepper(self, view: View) -> Stepper:
         made = super().stepper(view)
-        fills = dict(made.kernel.fills) | {is_accepted: accept_everything}
-        return replace(made, kernel=bind(made.kernel.function, fills))
+        return replace(made, kernel=with_fault(made.kernel, trial_step, {is_accepted: accept_everything}))

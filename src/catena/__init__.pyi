@@ -7,6 +7,7 @@ from .analysis.equilibrium_path import EquilibriumPath
 from .analysis.modes import Modes
 from .analysis.rod import RodLimit
 from .analysis.structure_check import check
+from .analysis.umbrella import free_energy
 from .cases.sweeping import sweep
 from .errors import (
     CapabilityError,
@@ -199,6 +200,7 @@ __all__ = [
     "check",
     "ensemble",
     "euler_angles",
+    "free_energy",
     "list_methods",
     "open",
     "problems",

@@ -155,6 +155,11 @@ def study(problem: ct.Problem, start: ct.State) -> float:
         many.audit(),
         ct.check(problem, ct.Gauss(2)),
         run.error(),
+        run.average("energy"),
+        run.autocorrelation("energy", 10),
+        run.histogram("energy", 20),
+        run.free_energy("energy", 20),
+        ct.free_energy([run], "energy", "k*x", [{"k": 1.0}]),
         run.sections["through"],
         issubclass(ct.CatenaWarning, Warning),
     )
@@ -173,6 +178,8 @@ def results(chain: ct.Chain, start: ct.State) -> None:
     assert_type(run.final.position, NDArray[np.float64])
     assert_type(run.audit()["energy"].worst, float)
     assert_type(run.error()["position"].end, float)
+    assert_type(run.average("energy").error, float)
+    assert_type(run.audit().canonical["temperature"].mean, float)
     assert_type(run.plot.energy(), Axes)
     assert_type(ct.ensemble(chain, [start], steps=10).final, xarray.Dataset)
     ladder = ct.Tempering((1.0, 1.5), every=10)

@@ -7,6 +7,9 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .tree import Node, Tree
 
 
@@ -52,6 +55,45 @@ def value_at(tree: Tree, values: Mapping[str, float]) -> float:
     except (ArithmeticError, ValueError):
         return math.nan
     return done[-1]
+
+
+def values_along(tree: Tree, values: Mapping[str, NDArray[np.float64] | float]) -> NDArray[np.float64]:
+    """The values of an expression at many points, for arrays that broadcast; not finite where it has none.
+
+    Examples
+    --------
+    >>> from catena.expressions import parse
+    >>> values_along(parse("2*t**2 + a", ["t", "a"]), {"t": np.array([1.0, 3.0]), "a": 0.5}).tolist()
+    [2.5, 18.5]
+    """
+    done: list[NDArray[np.float64]] = []
+    with np.errstate(all="ignore"):
+        for node in tree.nodes:
+            arguments = [done[place] for place in node.arguments]
+            match node.operation:
+                case "number":
+                    assert node.number is not None
+                    done.append(np.asarray(float(node.number)))
+                case "name":
+                    done.append(np.asarray(values[str(node.value)], dtype=float))
+                case "sum":
+                    done.append(reduce(np.add, arguments))
+                case "product":
+                    done.append(reduce(np.multiply, arguments))
+                case operation:
+                    done.append(np.asarray(ON_ARRAYS[operation](*arguments)))
+    return done[-1]
+
+
+ON_ARRAYS: dict[str, Callable[..., NDArray[np.float64]]] = {
+    "negative": np.negative,
+    "reciprocal": lambda under: 1.0 / under,
+    "quotient": np.divide,
+    "power": np.power,
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "atan2": np.arctan2,
+}
 
 
 def _value(node: Node, arguments: list[float], values: Mapping[str, float]) -> float:

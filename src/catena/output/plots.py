@@ -156,6 +156,47 @@ class RunPlots(BodyPictures):
             legend_above(ax)
         return ax
 
+    def histogram(
+        self, quantity: str, ax: Axes | None = None, *, bins: int = 50, range: tuple[float, float] | None = None, after: float | None = None
+    ) -> Axes:  # fmt: skip
+        """Density of a quantity, with its standard error; see `Run.histogram`."""
+        found = self.run.histogram(quantity, bins, range, after=after)
+        return self._with_errors(ax, found.value.values, found.density.values, found.error.values, quantity, "density")
+
+    def autocorrelation(
+        self, quantity: str, lags: int | None = None, ax: Axes | None = None, *, after: float | None = None
+    ) -> Axes:
+        """Autocorrelation of a quantity over the lag, with its standard error; see `Run.autocorrelation`."""
+        found = self.run.autocorrelation(quantity, lags, after=after)
+        ax = self._with_errors(
+            ax, found.lag.values, found.correlation.values, found.error.values, "lag", f"autocorrelation of {quantity}"
+        )  # fmt: skip
+        ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
+        return ax
+
+    def free_energy(
+        self, quantity: str, ax: Axes | None = None, *, bins: int = 50, range: tuple[float, float] | None = None, after: float | None = None
+    ) -> Axes:  # fmt: skip
+        """Free energy along a coordinate, with its standard error; see `Run.free_energy`. Bins that were not visited are left out."""
+        found = self.run.free_energy(quantity, bins, range, after=after)
+        return self._with_errors(
+            ax, found.value.values, found.free_energy.values, found.error.values, quantity, "free energy"
+        )  # fmt: skip
+
+    def _with_errors(
+        self, ax: Axes | None, x: NDArray[np.float64], y: NDArray[np.float64], error: NDArray[np.float64], across: str, up: str
+    ) -> Axes:  # fmt: skip
+        """Points with bars of one standard error, those that are known."""
+        known = np.isfinite(y) & np.isfinite(error)
+        with styled():
+            ax = axes_for(ax)
+            ax.errorbar(
+                x[known], y[known], error[known], fmt="o-", markersize=2.5, linewidth=0.8, elinewidth=0.8, label=self.label
+            )  # fmt: skip
+            ax.set(xlabel=across, ylabel=up)
+            legend_above(ax)
+        return ax
+
     def work_precision(
         self, methods: Sequence[Method], dts: Sequence[float], ax: Axes | None = None, *, cost: Cost | None = None
     ) -> Axes:

@@ -35,7 +35,9 @@ from .trust import check_run, run_of
 
 if TYPE_CHECKING:
     import xarray
+    from numpy.typing import ArrayLike
 
+    from ..analysis.averages import Average
     from ..engine.build import Program
     from ..output.page.page import Page
     from ..output.plots import RunPlots
@@ -219,6 +221,89 @@ class Run(Generic[Moved]):
         from ..analysis.spectrum import spectrum
 
         return spectrum(self, name)
+
+    def average(self, quantity: str | ArrayLike, *, after: float | None = None) -> Average:
+        """The mean of a quantity along the run, with an error that knows how long the run remembers.
+
+        Parameters
+        ----------
+        quantity : text in the names of the state, the invariants and what the method records, such as "q1**2" or
+            "body_temperature[3]"; or a number for each sample
+        after : time from which on samples count; None: without the first fifth of the run
+
+        Returns
+        -------
+        Average, with `mean`, `error`, `effective` (independent samples that would have that error) and `correlation_time`
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> spring = ct.Hamiltonian("p**2/2 + q**2/2")
+        >>> run = ct.simulate(spring, spring.start(q=0.0, p=0.0), ct.Langevin(2.0, friction=1.0, seed=7), dt=0.5, steps=20_000, every=10)
+        >>> energy = run.average("q**2/2")
+        >>> bool(abs(energy.mean - 1.0) < 4 * energy.error), energy.error < 0.06
+        (True, True)
+
+        References
+        ----------
+        [geyer1992]
+        """
+        from ..analysis.averages import average
+
+        return average(self, quantity, after=after)
+
+    def autocorrelation(
+        self, quantity: str | ArrayLike, lags: int | None = None, *, after: float | None = None
+    ) -> xarray.Dataset:
+        """Autocorrelation of a quantity about its mean: `correlation`, `error` and `covariance` along `lag`, a time.
+
+        Parameters
+        ----------
+        quantity, after : as for `average`
+        lags : how many lags, the first is 0, the others whole numbers of samples; at most a fortieth of the samples. 101 if None, or fewer
+        """
+        from ..analysis.averages import autocorrelation
+
+        return autocorrelation(self, quantity, lags, after=after)
+
+    def histogram(
+        self,
+        quantity: str | ArrayLike,
+        bins: int = 50,
+        range: tuple[float, float] | None = None,
+        *,
+        after: float | None = None,
+    ) -> xarray.Dataset:
+        """Density of a quantity in equally wide bins: `density` and `error` along `value`, the middle of the bins.
+
+        Parameters
+        ----------
+        quantity, after : as for `average`
+        bins, range : how many bins, and from where to where; over all values if None
+        """
+        from ..analysis.averages import histogram
+
+        return histogram(self, quantity, bins, range, after=after)
+
+    def free_energy(
+        self,
+        quantity: str | ArrayLike,
+        bins: int = 50,
+        range: tuple[float, float] | None = None,
+        *,
+        after: float | None = None,
+    ) -> xarray.Dataset:
+        """Free energy along a coordinate, -kT log(density): `free_energy`, 0 at its lowest, and `error` along `value`.
+
+        Where barriers keep one run from seeing all, bias several and use `ct.free_energy`.
+
+        Parameters
+        ----------
+        quantity, bins, range, after : as for `histogram`
+        """
+        from ..analysis.averages import free_energy
+
+        return free_energy(self, quantity, bins, range, after=after)
 
     @property
     def plot(self) -> RunPlots:

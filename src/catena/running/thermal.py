@@ -54,10 +54,11 @@ def momenta(inertia: Inertia, accounts: Mapping[str, Array]) -> Iterator[Compare
     """
     there = inertia.variances > 0.0
     by_part = "body_temperature" if inertia.part == "body" else "coordinate_temperature"
-    freedoms = there.sum(axis=1)
+    freedoms = there.sum(axis=1) if inertia.freedoms is None else inertia.freedoms
     yield Compared("temperature", (accounts[by_part] * freedoms).sum(axis=-1, keepdims=True) / freedoms.sum())
     shares, width = accounts["equipartition"], there.shape[1]
-    names = {6: ("momentum", "angular_momentum"), 3: ("angular_momentum",)}.get(width, ())
+    axes = {6: ("momentum", "angular_momentum"), 3: ("angular_momentum",)}.get(width, ())
+    names = axes if inertia.freedoms is None else ()  # joints mix them
     for number, name in enumerate(names):
         some = tuple(c for c in range(3) if there[:, 3 * number + c].any())
         if some:
@@ -121,27 +122,28 @@ def momenta_of_members(pairing: Pairing, halves: Mapping[str, Array], counts: ND
 
 
 def laws_of_members(
-    systems: Sequence[System], kinds: NDArray[np.float64], pairing: Pairing, states: Mapping[str, Array],
+    systems: Sequence[System], kinds: NDArray[np.float64], temperatures: NDArray[np.float64], states: Mapping[str, Array],
     settled: NDArray[np.int64] | None,
 ) -> list[Series]:  # fmt: skip
-    """Averages of configurations in each member, as if its law were that of the first system.
+    """Averages of configurations in each member, as if its law were that of the first system at the first temperature.
 
     Parameters
     ----------
     systems, kinds : the different systems, and the number of that of each member
-    pairing : of the first system with its method
+    temperatures : of the members
     states : fields (m, ...) at the end; or (m, samples, ...)
     settled : where the halves of the samples begin and end; None if there is but one state of each
     """
-    temperature = _temperature(pairing)
-    laws = [system.laws(temperature) for system in systems]
-    if any([law.name for law in some] != [law.name for law in laws[0]] for some in laws):
+    whose = list(zip(kinds.astype(int).tolist(), temperatures.tolist(), strict=True))
+    laws = {(kind, kT): systems[kind].laws(kT) for kind, kT in dict.fromkeys(whose)}
+    own = laws[whose[0]] if whose else ()
+    if any([law.name for law in some] != [law.name for law in own] for some in laws.values()):
         return []
     found = []
-    for number, first in enumerate(laws[0]):
+    for number, first in enumerate(own):
         means = np.full((len(kinds), 1 if settled is None else 2), np.nan)
-        for member, kind in enumerate(kinds.astype(int).tolist()):
-            law = laws[kind][number]
+        for member, (kind, kT) in enumerate(whose):
+            law = laws[kind, kT][number]
             means[member] = _means_in(
                 law, systems[kind], {name: field[member] for name, field in states.items()}, settled
             )
@@ -158,3 +160,15 @@ def _means_in(law: Law, system: System, states: Mapping[str, Array], settled: ND
         return np.atleast_1d(law.of({name: field[None] for name, field in states.items()}))
     parts = [along(law, system, states, slice(int(a), int(b))) for a, b in pairwise(settled[1:])]
     return np.array([part.mean() if len(part) else np.nan for part in parts])
+
+
+def of_ladders(series: Sequence[Series], unit: int) -> list[Series]:
+    """Means over the members of each ladder of temperatures: they exchange states, so that only ladders are independent."""
+
+    def together(values: Array) -> Array:
+        return np.asarray(values.reshape(-1, unit, *values.shape[1:]).mean(axis=1))
+
+    return [
+        one._replace(values=together(one.values), halves=None if one.halves is None else together(one.halves))
+        for one in series
+    ]  # fmt: skip

@@ -23,7 +23,7 @@ from ..auditing import Canonical, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
 from ..runs import read_store
 from ..simulation import explained
-from ..thermal import is_lawful, laws_of_members, momenta_of_members, why_no_law
+from ..thermal import is_lawful, laws_of_members, momenta_of_members, of_ladders, why_no_law
 from .auditing import EnsembleAudit, assess_members
 from .batch import Batch
 from .grids import Grid
@@ -262,10 +262,11 @@ class Ensemble:
         if self.keep != "nothing":
             prefix = "" if self.keep == "samples" else "final_"
             states = {name: self._column(prefix + name)[sound] for name in fields}
-            series += laws_of_members(
-                self.systems, kind, pairing, states, self._job.settled if self.keep == "samples" else None
-            )
-        return Canonical(judge_members(series))
+            kT = pairing.method.bath_temperature
+            temperatures = self._column("temperature")[sound] if self._job.tempering else np.full(len(sound), kT)
+            settled = self._job.settled if self.keep == "samples" else None
+            series += laws_of_members(self.systems, kind, temperatures, states, settled)
+        return Canonical(judge_members(of_ladders(series, self._job.unit)))
 
     def _measured(self, invariant: str, what: str) -> Array:
         """A column of an invariant; of an older store that lacks it what is nearest: samples only, largest terms, or unknown."""

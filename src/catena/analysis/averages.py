@@ -1,0 +1,172 @@
+"""Averages along a run, with errors that know how long it remembers: means, autocorrelations, histograms, free energies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..running.auditing import means_of
+from ..running.auditing.means import autocovariance
+from ..running.plan import positive_integer
+from ..systems.numbers import finite_number
+from .quantities import along_run
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ..running.runs import Run
+
+Array = NDArray[np.float64]
+BINS = 50
+SEGMENTS = 20  # of a run, whose autocorrelations are compared
+AT_ONCE = 2**22  # samples times bins that are looked at together
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean of a quantity.
+
+    Attributes
+    ----------
+    mean, error : the mean, and its standard error
+    effective : how many independent samples would have that error
+    correlation_time : half of the time between two of them; nan if it is no mean along time
+
+    Examples
+    --------
+    >>> Average(0.7208161, 0.0042, 812.4, 0.61)
+    0.7208 +- 0.0042 (812 independent samples, correlation time 0.61)
+    """
+
+    mean: float
+    error: float
+    effective: float
+    correlation_time: float = float("nan")
+
+    def __repr__(self) -> str:
+        digits = max(0, 1 - int(np.floor(np.log10(self.error)))) if 0.0 < self.error < 1.0 else 1
+        told = f"{self.mean:.{digits}f} +- {self.error:.2g} ({self.effective:.0f} independent samples"
+        time = f", correlation time {self.correlation_time:.3g}" if np.isfinite(self.correlation_time) else ""
+        return f"{told}{time})"
+
+
+def average(run: Run, quantity: str | ArrayLike, *, after: float | None = None) -> Average:
+    """The mean of a quantity along a run, with its error; see `catena.running.auditing.means`."""
+    times, values = along_run(run, quantity, after=after, where="average")
+    found = means_of(values[:, None])
+    between = float(times[1] - times[0])
+    effective = float(found.effective[0])
+    return Average(
+        float(found.mean[0]), float(found.error[0]), effective, 0.5 * between * len(values) / effective
+    )  # fmt: skip
+
+
+def autocorrelation(
+    run: Run, quantity: str | ArrayLike, lags: int | None = None, *, after: float | None = None
+) -> xarray.Dataset:
+    """Autocorrelation of a quantity about its mean, with errors from the parts of the run."""
+    import xarray
+
+    times, values = along_run(run, quantity, after=after, where="autocorrelation")
+    segment = len(values) // SEGMENTS
+    most = max(2, segment // 2)
+    count = min(most, 101) if lags is None else positive_integer(lags, "autocorrelation.lags")
+    if count > most:
+        raise InputError(
+            f"lags = {count}, but a twentieth of the run has {segment} samples", where="autocorrelation.lags",
+            do=f"give {most} at most, or make a longer run",
+        )  # fmt: skip
+    whole = autocovariance(values[:, None], count)[:, 0]
+    deviation = values - values.mean()
+    parts = deviation[: SEGMENTS * segment].reshape(SEGMENTS, segment)
+    own = np.array([[(p[: segment - k] * p[k:]).mean() for k in range(count)] for p in parts])
+    # the ratio to the variance of the whole run, so that the errors of both cancel where they are the same
+    ratio = own - np.outer(own[:, 0], whole / whole[0]) if whole[0] > 0.0 else own
+    scale = whole[0] if whole[0] > 0.0 else 1.0
+    error = ratio.std(axis=0, ddof=1) / np.sqrt(SEGMENTS) / scale
+    lag = np.arange(count) * float(times[1] - times[0])
+    name = quantity if isinstance(quantity, str) else "quantity"
+    return xarray.Dataset(
+        {"correlation": ("lag", whole / scale), "error": ("lag", error), "covariance": ("lag", whole)},
+        {"lag": lag}, {"long_name": f"autocorrelation of {name}"},
+    )  # fmt: skip
+
+
+def histogram(
+    run: Run,
+    quantity: str | ArrayLike,
+    bins: int = BINS,
+    range: tuple[float, float] | None = None,
+    *,
+    after: float | None = None,
+) -> xarray.Dataset:
+    """Density of a quantity along a run, in equally wide bins, with errors."""
+    import xarray
+
+    _, values = along_run(run, quantity, after=after, where="histogram")
+    edges = edges_for(values, bins, range, "histogram")
+    density, error = density_of(values, edges)
+    name = quantity if isinstance(quantity, str) else "quantity"
+    return xarray.Dataset(
+        {"density": ("value", density), "error": ("value", error)},
+        {"value": 0.5 * (edges[:-1] + edges[1:])}, {"long_name": f"density of {name}"},
+    )  # fmt: skip
+
+
+def edges_for(values: Array, bins: int, given: tuple[float, float] | None, where: str) -> Array:
+    """Edges of so many equal bins over a range, or over all values."""
+    count = positive_integer(bins, f"{where}.bins")
+    low, high = (values.min(), values.max()) if given is None else (finite_number(x, f"{where}.range") for x in given)
+    if not low < high:
+        raise InputError(
+            f"there is nothing between {low:g} and {high:g}", where=f"{where}.range", do="give the lower end first"
+        )
+    return np.linspace(float(low), float(high), count + 1)
+
+
+def density_of(values: Array, edges: Array) -> tuple[Array, Array]:
+    """Density in each bin, of all values, and its error: each bin is a series of ones and zeros."""
+    bins = len(edges) - 1
+    place = np.searchsorted(edges, values, side="right") - 1
+    place[values == edges[-1]] = bins - 1
+    shares, errors = np.empty(bins), np.empty(bins)
+    together = max(1, AT_ONCE // len(values))
+    for some in np.array_split(np.arange(bins), -(-bins // together)):
+        found = means_of((place[:, None] == some).astype(float))
+        shares[some], errors[some] = found.mean, found.error
+    width = edges[1] - edges[0]
+    return shares / width, errors / width
+
+
+def free_energy(
+    run: Run,
+    quantity: str | ArrayLike,
+    bins: int = BINS,
+    range: tuple[float, float] | None = None,
+    *,
+    after: float | None = None,
+) -> xarray.Dataset:
+    """Free energy along a coordinate, -kT log(density), 0 at its lowest; inf where the run never was."""
+    kT = run.method.bath_temperature
+    if kT is None:
+        raise InputError(
+            f"{run.method} has no temperature, or more than one", where="free_energy",
+            do="use Langevin or HybridMonteCarlo with one temperature",
+        )  # fmt: skip
+    return profile_of(histogram(run, quantity, bins, range, after=after), kT)
+
+
+def profile_of(density: xarray.Dataset, kT: float) -> xarray.Dataset:
+    """The free energy of a density."""
+    seen = density.density.values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        energy = -kT * np.log(seen)
+        error = kT * density.error.values / seen
+    made = density.assign(free_energy=("value", energy - np.nanmin(energy))).drop_vars("density")
+    made["error"] = ("value", np.where(seen > 0.0, error, np.inf))
+    made.attrs["long_name"] = str(density.attrs.get("long_name", "")).replace("density of", "free energy along")
+    return made
