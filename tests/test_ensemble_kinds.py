@@ -185,6 +185,11 @@ def test_starts_are_drawn_by_the_number_of_the_member() -> None:
         ({"reduce": {"x y": ct.Mean("q1")}}, "'x y' cannot name a reduction"),
         ({"reduce": {"x": "q1"}}, "x = 'q1' is not a reduction"),
         ({"reduce": {"q": ct.Mean("q1")}, "keep": "samples"}, "the reduction q has the name of what comes out"),
+        ({"reduce": {"energy": ct.Mean("q1")}}, "the reduction energy has the name of what comes out"),
+        ({"reduce": {"dof": ct.Mean("q1")}}, "the reduction dof has the name of what comes out"),
+        ({"reduce": {"a": ct.Extremes("q1"), "a_low": ct.Mean("q2")}}, "a and a_low both make a_low"),
+        ({"reduce": {"a_bin": ct.Mean("q1"), "a": ct.Histogram("q1", 0, 1)}}, "a_bin and a both make a_bin"),
+        ({"reduce": [ct.Mean("q1")]}, "has no names"),
     ],
 )
 def test_mistakes_are_explained(change: dict[str, Any], message: str) -> None:

@@ -18,7 +18,7 @@ from ..plan import Plan, Problem, make_plan, positive_integer, require_resolved
 from .job import Job, Keep
 from .kinds import Kinds
 from .reductions import Reduction, Reductions
-from .results import reduced_columns, streams_of
+from .results import names_that_come_out, reduced_columns
 from .starts import Starts, stacked
 from .tempering import Tempering
 
@@ -114,7 +114,7 @@ def asked(
     differ = bool((each != each[0]).any())
     varied = given.systems if len(given.systems) > 1 else ()
     job = Job(
-        first, plans[0].method, float(each[0]), made, plans[0].every, keep, varied, differ, Reductions(dict(reduce or {})),
+        first, plans[0].method, float(each[0]), made, plans[0].every, keep, varied, differ, Reductions.of(reduce),
         tempering=tempering,
     )  # fmt: skip
     if job.reductions.named:
@@ -143,11 +143,11 @@ def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
 def _check_reductions(job: Job) -> None:
     """Every text can be read, and no name is that of another column."""
     job.reductions.kernel(job.system)
-    names = [column.name for stream in streams_of(job) for column in stream.columns]
+    taken = names_that_come_out(job)
     for column in reduced_columns(job):
-        if names.count(column.name) > 1 or column.name in ("failure", "time"):
+        for name in {column.name, *column.dims} & taken:
             raise InputError(
-                f"the reduction {column.name} has the name of what comes out anyway", where="ensemble.reduce", do="call it otherwise"
+                f"the reduction {name} has the name of what comes out anyway", where="ensemble.reduce", do="call it otherwise"
             )  # fmt: skip
 
 

@@ -229,6 +229,16 @@ class Reductions:
                 raise InputError(
                     f"{name} = {one!r} is not a reduction", where="ensemble.reduce", do='give one, such as ct.Mean("q1")'
                 )  # fmt: skip
+        _require_different_names(self.named)
+
+    @classmethod
+    def of(cls, given: object) -> Reductions:
+        """From what a user gave: none, or a dictionary."""
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(
+                f"reduce = {given!r} has no names", where="ensemble.reduce", do='give a dictionary, such as {"mean": ct.Mean("q1")}'
+            )  # fmt: skip
+        return cls(dict(given or {}))
 
     def first(self) -> Array:
         """All numbers kept before the first sample."""
@@ -240,8 +250,7 @@ class Reductions:
         place = 0
         for name, one in self.named.items():
             width = len(one.first())
-            made = one.columns(kept[:, place : place + width])
-            found |= {name + behind: values for behind, values in made.items()}
+            found |= _named(name, one, kept[:, place : place + width])
             place += width
         return found
 
@@ -270,6 +279,29 @@ class Reductions:
         """Those that `describe` wrote down."""
         without = [{key: value for key, value in one.items() if key != "name"} for one in described]
         return cls({str(one["name"]): reduction_from(rest) for one, rest in zip(described, without, strict=True)})
+
+
+def _named(name: str, one: Reduction, kept: Array) -> dict[str, Array]:
+    """What comes out of one of them, by name."""
+    return {name + behind: values for behind, values in one.columns(kept).items()}
+
+
+def dims_of(column: str, values: Array) -> tuple[str, ...]:
+    """Names of the axes of a column after that of the members."""
+    return (f"{column}_bin",) * (values.ndim - 1)
+
+
+def _require_different_names(reductions: Mapping[str, Reduction]) -> None:
+    """One named `a` may make `a_low`, which may be the name of another, or of its bins."""
+    made_by: dict[str, str] = {}
+    for name, one in reductions.items():
+        made = _named(name, one, np.array([one.first()]))
+        for column in [*made, *(dim for column, values in made.items() for dim in dims_of(column, values))]:
+            if column in made_by:
+                raise InputError(
+                    f"the reductions {made_by[column]} and {name} both make {column}", where="ensemble.reduce", do="call one of them otherwise"
+                )  # fmt: skip
+            made_by[column] = name
 
 
 def names_in_rows(system: System) -> dict[str, str]:

@@ -28,6 +28,7 @@ from .auditing import EnsembleAudit, assess_members
 from .batch import Batch
 from .grids import Grid
 from .job import Job
+from .reductions import Reductions, dims_of
 from .tempering import Tempering
 
 if TYPE_CHECKING:
@@ -88,9 +89,17 @@ def reduced_columns(job: Job) -> list[Column]:
     """What the reductions make."""
     made = job.reductions.columns(job.reductions.first()[None])
     return [
-        Column(name, values.shape[1:], tuple(f"{name}_{axis}" for axis in ("bin",) * (values.ndim - 1)), {"long_name": name})
+        Column(name, values.shape[1:], dims_of(name, values), {"long_name": name})
         for name, values in made.items()
-    ]  # fmt: skip
+    ]
+
+
+def names_that_come_out(job: Job) -> set[str]:
+    """Names and dimensions of all that a member has, reductions apart, in the store or in a Dataset made of it."""
+    streams = streams_of(replace(job, reductions=Reductions()))
+    recorded = [*(column for stream in streams for column in stream.columns), *job.pairing.recorded]
+    dims = {dim for column in recorded for dim in column.dims}
+    return {"member", "time", "failure", *dims, *(column.name for column in recorded)}
 
 
 def older_streams_of(job: Job) -> tuple[Stream, ...]:

@@ -26,7 +26,7 @@ from .job import Job, Keep
 from .members import Batches, on_card, on_executor, require_memory, workers_for
 from .recording import create_store, origin_here, record
 from .reductions import Reduction
-from .results import Ensemble, StoredEnsemble, streams_of
+from .results import Ensemble, StoredEnsemble, names_that_come_out, reduced_columns
 from .starts import Starts
 from .tempering import Tempering
 
@@ -129,8 +129,8 @@ def follow_grid(
         systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=None, seed=None, reduce=reduce
     )  # fmt: skip
     job = replace(wanted.job, grid=grid)
-    columns = {column.name.removeprefix("final_") for stream in streams_of(job) for column in stream.columns}
-    for name in grid.axes.keys() & {*columns, "failure"}:
+    made = {name for column in reduced_columns(job) for name in (column.name, *column.dims)}
+    for name in grid.axes.keys() & (names_that_come_out(job) | made):
         raise InputError(f"the axis {name} has the name of what comes out", where="sweep.grid", do="call it otherwise")
     return _follow(replace(wanted, job=job), how)
 
