@@ -62,9 +62,10 @@ class ChainOutputs:
     def __init__(self, run: Run) -> None:
         from ..systems.chain.chain import Chain
 
-        if not isinstance(run.system, Chain):
-            raise InputError(f"{run.system.title} is no chain", where="outputs", do="give a run of a chain")
-        self.chain, self._data = run.system, run.data
+        moved = getattr(run, "system", None)
+        if not isinstance(moved, Chain):
+            raise InputError(f"{run!r} is no run of a chain", where="outputs.run", do="give one, made by ct.simulate")
+        self.chain, self._data = moved, run.data
 
     def bond_correlation(self, *, after: float | None = None) -> xarray.Dataset:
         """Mean product of bonds, the vectors between neighbouring centres of mass: `correlation` and `error` along `separation`, in links.

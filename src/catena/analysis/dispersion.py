@@ -23,7 +23,7 @@ from ..systems.chain.chain import Chain
 from ..systems.chain.ends import Force
 from ..systems.chain.link_mechanics import LinkMechanics, geometric_blocks, transports
 from ..systems.numbers import finite_numbers
-from .equilibrium import Equilibrium
+from .equilibrium import Equilibrium, state_at
 from .poses import Poses
 from .screws import Screw, screw_of
 from .static_problem import constant_force
@@ -113,7 +113,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
     links = chain.interactions.count
     if not isinstance(cell, (int, np.integer)) or isinstance(cell, bool) or not 1 <= cell <= links:
         raise InputError(f"cell = {cell!r}", where=f"{where}.cell", do=f"give a number of bodies from 1 to {links}")
-    state = at.state if isinstance(at, Equilibrium) else at
+    state = None if at is None else state_at(chain, at, f"{where}.at")
     first = (links - cell) // 2
     numbers = np.arange(first, first + cell)
     _check_period(chain, cell, where)
@@ -156,7 +156,7 @@ def ring_cell(chain: Chain, cell: int, at: State | Equilibrium) -> Cell:
             f"cell = {cell!r}", where="dispersion.cell", do=f"give a number that divides {chain.count} bodies"
         )
     _check_period(chain, cell, "dispersion")
-    poses = Poses.of_state(chain, at.state if isinstance(at, Equilibrium) else at)
+    poses = Poses.of_state(chain, state_at(chain, at, "dispersion.at"))
     size = np.linalg.norm(poses.d, axis=1).max()
     later = [np.abs(part - np.roll(part, -cell, axis=0)).max() for part in (poses.d / size, poses.q)]
     if max(later) > SAME_CELL:

@@ -13,6 +13,7 @@ from ..systems.base import State
 from ..systems.chain.chain import Chain
 from ..systems.chain.tearing import link_lengths, torn_links
 from ..systems.potentials.pairwise import checked
+from ..systems.states import checked_state
 from .poses import Poses
 from .stability import Stability, stability
 from .static_newton import Newton
@@ -122,8 +123,15 @@ def find_equilibrium(
     problem = StaticProblem.of(chain, load, "equilibrium")
     if tol is not None:
         tol = checked(tol, "equilibrium.tol", above=0.0)
-    poses = resting_poses(chain) if start is None else Poses.of_state(chain, start)
+    poses = (
+        resting_poses(chain) if start is None else Poses.of_state(chain, state_at(chain, start, "equilibrium.start"))
+    )
     return solve(problem, poses, tol)
+
+
+def state_at(chain: Chain, at: object, where: str) -> State:
+    """The state that is meant by one, or by an equilibrium, of this chain."""
+    return checked_state(chain, at.state if isinstance(at, Equilibrium) else at, where)
 
 
 def solve(problem: StaticProblem, poses: Poses, tol: float | None = None) -> Equilibrium:

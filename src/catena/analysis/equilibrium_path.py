@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..systems.base import State
 from ..systems.chain.chain import Chain
 from ..systems.numbers import finite_number, finite_numbers
-from .equilibrium import Equilibrium, find_equilibrium
+from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses, orthogonal, turn_matrices
 from .stability import lowest_eigenvalue
 from .static_problem import Balance, StaticProblem, load_array, masked
@@ -131,6 +131,8 @@ def find_path(
         raise InputError(
             f"to = {last:g}", where="equilibrium_path.to", do="give a positive number; turn the direction round"
         )
+    if start is not None:
+        state_at(chain, start, "equilibrium_path.start")
     begin = start if isinstance(start, Equilibrium) else find_equilibrium(chain, start)
     if not begin.converged:
         raise InputError(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..systems.base import State
 from ..systems.linkage.linkage import Linkage
 from ..systems.potentials.pairwise import checked
+from ..systems.states import checked_start
 from .equilibrium import Status, common_report, in_lines
 from .linkage_coordinates import describe_motion, listed, simplest
 from .linkage_loads import refuse_fall, with_load
@@ -154,7 +155,8 @@ def find_linkage_equilibrium(
     if tol is not None:
         tol = checked(tol, "equilibrium.tol", above=0.0)
     loaded = with_load(linkage, load, "equilibrium.load")
-    search = _Search(LinkageProblem(loaded, linkage.start() if start is None else start), tol)
+    begin = linkage.start() if start is None else checked_start(linkage, start, "equilibrium.start")
+    search = _Search(LinkageProblem(loaded, begin), tol)
     status: Status = search.descend()
     stable: LinkageStability | None = None
     while status == "converged":

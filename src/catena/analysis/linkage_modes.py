@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..geometry import rotations
 from ..systems.base import State
 from ..systems.linkage.linkage import Linkage
+from ..systems.states import checked_start
 from .linkage_coordinates import listed
 from .linkage_equilibrium import (
     LinkageEquilibrium,
@@ -82,13 +83,26 @@ def find_linkage_modes(
     """See `Linkage.normal_modes`."""
     found = find_linkage_equilibrium(linkage) if at is None else at
     if isinstance(found, LinkageEquilibrium):
+        _require_same(linkage, found.linkage)
         problem, balance = found.problem, found.balance
     else:
-        problem = LinkageProblem(linkage, found)
+        problem = LinkageProblem(linkage, checked_start(linkage, found, "normal_modes.at"))
         balance = problem.balance(problem.begin)
     stable = linkage_stability(problem, balance)
     check_rest(problem, balance, stable.stiffness, "normal_modes.at")
     return _modes(problem, balance, stable, _count(count, len(balance.free)))
+
+
+def _require_same(linkage: Linkage, other: Linkage) -> None:
+    """An equilibrium may bring loads, and angles that count from it, but the bodies and joints are those of the linkage."""
+
+    def parts(one: Linkage) -> list[object]:
+        return [*one.bodies, *((type(joint), joint.parent, joint.child, joint.at) for joint in one.joints)]
+
+    if parts(linkage) != parts(other):
+        raise InputError(
+            f"this is an equilibrium of another system, {other!r}", where="normal_modes.at", do="give one of this linkage"
+        )  # fmt: skip
 
 
 def check_rest(problem: LinkageProblem, balance: LinkageBalance, stiffness: Array, where: str) -> None:

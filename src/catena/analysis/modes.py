@@ -20,10 +20,11 @@ from ..systems.alike import Alike
 from ..systems.base import State
 from ..systems.chain import block_band
 from ..systems.chain.chain import Chain
-from ..systems.numbers import finite_numbers
+from ..systems.numbers import finite_number, finite_numbers, number_of_one
 from ..systems.potentials.pairwise import checked
+from ..systems.states import checked_run
 from .compliance import Assembled, Compliance, Sweep
-from .equilibrium import Equilibrium, find_equilibrium
+from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses
 from .stability import compliance, lowest_modes, round_off, stability, weighted
 from .static_problem import EPS, Balance, StaticProblem
@@ -83,8 +84,9 @@ class Modes:
 
     def displacement(self, mode: int) -> Displacement:
         """Of all bodies in one mode, in space."""
+        vectors = self.vectors[number_of_one(mode, len(self.omega), "Modes.displacement.mode")]
         turned = rotations.to_matrix(self.state.orientation)
-        u, theta = (np.einsum("nij,nj->ni", turned, part) for part in np.split(self.vectors[mode], 2, axis=1))
+        u, theta = (np.einsum("nij,nj->ni", turned, part) for part in np.split(vectors, 2, axis=1))
         return Displacement(u, theta)
 
     def start(self, velocities: ArrayLike | dict[int, float]) -> State:
@@ -94,7 +96,8 @@ class Modes:
         """
         if isinstance(velocities, dict):
             some = np.zeros(len(self.omega))
-            some[list(velocities)] = list(velocities.values())
+            for mode, rate in velocities.items():
+                some[number_of_one(mode, len(some), "Modes.start.mode")] = finite_number(rate, "Modes.start.velocities")
             velocities = some
         rates = finite_numbers(velocities, (len(self.omega),), where="Modes.start.velocities")
         moved = np.tensordot(rates, self.vectors, 1)
@@ -108,7 +111,7 @@ class Modes:
 
     def amplitudes(self, run: Run) -> tuple[Array, Array]:
         """Modal displacements and velocities along a run, (samples, k): projections v^T M xi and v^T (m R^T dr/dt, y) on every mode."""
-        data = run.data
+        data = checked_run(self.system, run, "Modes.amplitudes.run").data
         turned = rotations.to_matrix(self.state.orientation)
         alike = Alike(self.system.bodies)
         tensor, mass = alike.each(lambda body: body.tensor), alike.each(lambda body: body.mass)
@@ -174,13 +177,10 @@ class Modes:
         """
         from ..output.page.pose_pages import mode_page
 
-        if isinstance(mode, bool) or not isinstance(mode, (int, np.integer)) or not 0 <= mode < len(self.omega):
-            raise InputError(
-                f"there is no mode {mode!r}", where="Modes.view.mode", do=f"choose from 0 to {len(self.omega) - 1}"
-            )
+        mode = number_of_one(mode, len(self.omega), "Modes.view.mode")
         if amplitude is not None:
             amplitude = checked(amplitude, "Modes.view.amplitude", above=0.0)
-        page = mode_page(self, int(mode), amplitude, title)
+        page = mode_page(self, mode, amplitude, title)
         if path is not None:
             page.save(path)
         return page
@@ -208,10 +208,11 @@ class Modes:
 def find_modes(chain: Chain, at: State | Equilibrium | None = None, count: int | Literal["all"] | None = None) -> Modes:
     """See `Chain.normal_modes`."""
     found = find_equilibrium(chain) if at is None else at
+    state = state_at(chain, found, "normal_modes.at")
     if isinstance(found, Equilibrium):
-        problem, state = StaticProblem(chain, found.forces), found.state
+        problem = StaticProblem(chain, found.forces)
     else:
-        problem, state = StaticProblem.of(chain, None, "normal_modes"), found
+        problem = StaticProblem.of(chain, None, "normal_modes")
     balance = problem.balance(Poses.of_state(chain, state))
     _check_rest(problem, balance)
     return _Solver(problem, balance, state).modes(_count(problem, count))

@@ -73,7 +73,7 @@ class StaticProblem:
         total, size = forces.sum(axis=0), np.abs(forces).sum()
         if not (self.left_held or self.right_held) and np.abs(total).max() > BALANCED * size:
             raise InputError(
-                f"nothing holds the {'ring' if self.chain.closed else 'chain'} against the force {np.round(total, 12).tolist()}: "
+                f"nothing holds the {'ring' if self.chain.closed else 'chain'} against the force {', '.join(f'{part:.3g}' for part in total)}: "
                 "it has no equilibrium", where="equilibrium.load" if self.chain.closed else "Chain.left, Chain.right",
                 do="balance the forces" if self.chain.closed else "clamp or displace an end, or balance the forces",
             )  # fmt: skip

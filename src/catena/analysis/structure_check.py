@@ -19,6 +19,7 @@ from ..running.plan import Plan, Problem, positive_number
 from ..running.recording import made_here
 from ..running.runs import MemoryRun
 from ..systems.base import State, System
+from ..systems.states import checked_start
 from ..text.named_rows import NamedRows
 from ..text.plain import Json
 from .step_measures import (
@@ -190,6 +191,7 @@ def check(system: System | Problem, method: Method, start: State | None = None, 
             "there is no start: what a method does is measured at a state", where="check.start",
             do="make one with system.start(...), or give a Problem",
         )  # fmt: skip
+    start = checked_start(system, start, "check.start")
     given = None if dt is None else positive_number(dt, "dt")
     found = Pairing.of(system, method).promises
     if found.traits.random:

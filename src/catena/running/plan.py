@@ -19,8 +19,8 @@ from ..errors import CapabilityError, CatenaWarning, InputError, warn_once
 from ..methods.base import Method, method_from, stored_method
 from ..store.long_arrays import set_apart
 from ..systems.base import Moved, State, System, system_from
-from ..systems.numbers import finite_number, real_array
 from ..systems.sampled import SMOOTHNESS
+from ..systems.states import checked_start
 from ..text.plain import Json
 from .crossings import Event, Section, crossing_of
 
@@ -179,11 +179,7 @@ def make_plan(
         raise InputError(
             f"{system!r} is not a system", where="simulate, first argument", do="give a System or a Problem"
         )
-    if not isinstance(start, State):
-        raise InputError(
-            f"start = {start!r} is not a state", where="simulate.start", do="make one with system.start(...)"
-        )
-    start = checked_start(system, start)
+    start = checked_start(system, start, "simulate.start")
     _check_watched(sections, events)
     if method is None:
         kind, arguments = system.default_method
@@ -312,28 +308,6 @@ def _rounded_down(value: float) -> float:
     """To two digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.floor(value / unit) * unit
-
-
-def checked_start(system: System, start: State) -> State:
-    """The start with its fields as arrays: those of the system, of their shapes, finite."""
-    wanted = {f.name: f.shape for f in system.fields}
-    try:
-        arrays = {name: real_array(values) for name, values in start.fields.items()}
-    except (TypeError, ValueError):
-        arrays = {}
-    seen = {name: array.shape for name, array in arrays.items()}
-
-    def shown(shapes: Mapping[str, tuple[int, ...]]) -> str:
-        return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "no numbers"
-
-    if seen != wanted:
-        raise InputError(
-            f"the start has {shown(seen)}; this system needs {shown(wanted)}", where="simulate.start",
-            do="make it with start() of this system",
-        )  # fmt: skip
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise InputError("the start is not finite", where="simulate.start", do="give finite numbers")
-    return State(arrays, finite_number(start.time, "start.time"))
 
 
 def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False) -> int:

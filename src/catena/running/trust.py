@@ -22,9 +22,10 @@ from ..store import Checkpoint, Stream, read_given, read_layout
 from ..store.checking import all_of, listed, number, shown, table, text, whole
 from ..store.long_arrays import as_lists, put_back
 from ..systems.numbers import real_array
+from ..systems.states import checked_state
 from ..text.plain import Json
 from .crossings import check_watched
-from .plan import Plan, Stepping, checked_start, plan_from, positive_integer, positive_number
+from .plan import Plan, Stepping, plan_from, positive_integer, positive_number
 from .streams import streams_of
 
 ATTRIBUTES = ("long_name", "units", "names")  # of columns; others would mean something to xarray
@@ -40,7 +41,7 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
         told = whole_description(spec["plan"], read_given(Path(path), layout), "spec.plan", needs=PLAN)
         _check_plan(told, layout.streams)
         plan = plan_from(told)
-        start = checked_start(plan.system, plan.start)
+        start = checked_state(plan.system, plan.start, "plan.start")
         plan = replace(plan, start=start)
         positive_number(plan.dt, "run.dt")
         positive_integer(plan.every, "run.every")

@@ -154,6 +154,9 @@ class System:
         """What a section or event may be written in: name -> code on (row, t, par)."""
         raise NotImplementedError
 
+    def check_start(self, state: State) -> None:
+        """InputError if no motion can begin at a state, though its fields are those of the system: what holds it does not allow it."""
+
     def undefined_at(self, state: State) -> str:
         """Which part of the system has no energy in a state whose energy is not defined."""
         return "start"
@@ -206,7 +209,9 @@ class System:
         [0.245717, 0.604993, 0.494766]
         """
         from .maxwell import with_momenta
+        from .states import checked_state
 
+        state = checked_state(self, state, "maxwell.state")
         return with_momenta(self.inertia(), state, temperature, seed, member)
 
     def laws(self, temperature: float) -> tuple[Law, ...]:

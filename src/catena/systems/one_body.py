@@ -24,6 +24,7 @@ from .body import Body
 from .numbers import finite_number, finite_numbers
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
+from .states import checked_state
 
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 NOT_CANONICAL = frozenset({"symplectic"})  # (q, y) are not conjugate: withdrawn where a method takes any equations
@@ -120,11 +121,10 @@ class OneBody(System):
         else:
             y = self.body.tensor @ start_vector(angular_velocity, "angular_velocity")
         state = State({"orientation": q, "angular_momentum": y}, finite_number(time, "start.time"))
-        self._check_start(state)
+        self.check_start(state)
         return state
 
-    def _check_start(self, state: State) -> None:
-        """Refuse what this body cannot do; systems add what they cannot."""
+    def check_start(self, state: State) -> None:
         if self.body.kind == "linear":
             y = state.angular_momentum
             along = self.body.frame_matrix.T @ y
@@ -176,7 +176,7 @@ class OneBody(System):
         self, t: ArrayLike, start: State, motion_at: Callable[..., tuple[Array, Array]], constants: Array
     ) -> State:
         """The state or states at t by a motion in closed form."""
-        times = finite_numbers(t, where="exact.t")
+        times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
         q, y = motion_at(constants, self.to_stepped(start), self.body.frame, (times - start.time).ravel())
         fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
         return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]

@@ -296,12 +296,13 @@ def _require_different_names(reductions: Mapping[str, Reduction]) -> None:
     made_by: dict[str, str] = {}
     for name, one in reductions.items():
         made = _named(name, one, np.array([one.first()]))
-        for column in [*made, *(dim for column, values in made.items() for dim in dims_of(column, values))]:
-            if column in made_by:
+        for made_name in [*made, *(dim for column, values in made.items() for dim in dims_of(column, values))]:
+            if made_name in made_by:
                 raise InputError(
-                    f"the reductions {made_by[column]} and {name} both make {column}", where="ensemble.reduce", do="call one of them otherwise"
+                    f"the reductions {made_by[made_name]} and {name} both make {made_name}", where="ensemble.reduce",
+                    do="call one of them otherwise",
                 )  # fmt: skip
-            made_by[column] = name
+            made_by[made_name] = name
 
 
 def names_in_rows(system: System) -> dict[str, str]:

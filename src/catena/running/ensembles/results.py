@@ -18,7 +18,7 @@ from ...engine.block import Members
 from ...errors import InputError, StepFailure
 from ...kernels.views import OK, cut
 from ...store import Column, Stream, read_attributes
-from ...systems.base import System
+from ...systems.base import Field, System
 from ..auditing import Canonical, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
 from ..runs import read_store
@@ -88,16 +88,16 @@ def _differing(job: Job) -> dict[str, str]:
 def reduced_columns(job: Job) -> list[Column]:
     """What the reductions make."""
     made = job.reductions.columns(job.reductions.first()[None])
-    return [
-        Column(name, values.shape[1:], dims_of(name, values), {"long_name": name})
-        for name, values in made.items()
-    ]
+    return [Column(name, values.shape[1:], dims_of(name, values), {"long_name": name}) for name, values in made.items()]
 
 
 def names_that_come_out(job: Job) -> set[str]:
     """Names and dimensions of all that a member has, reductions apart, in the store or in a Dataset made of it."""
     streams = streams_of(replace(job, reductions=Reductions()))
-    recorded = [*(column for stream in streams for column in stream.columns), *job.pairing.recorded]
+    recorded: list[Column | Field] = [
+        *(column for stream in streams for column in stream.columns),
+        *job.pairing.recorded,
+    ]
     dims = {dim for column in recorded for dim in column.dims}
     return {"member", "time", "failure", *dims, *(column.name for column in recorded)}
 

@@ -29,6 +29,7 @@ from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
 from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time, describe_in_time
 from ..scene import Scene
+from ..states import checked_state
 from . import laws as chain_laws
 from . import ring_start as chain_ring
 from . import spectrum as chain_spectrum
@@ -314,12 +315,14 @@ class Chain(System):
         """
         from ...analysis.linking import director_from, linking_number
 
+        state = checked_state(self, state, "linking_number.state")
         return linking_number(self, state.position, state.orientation, director_from(director))
 
     def twist(self, state: State, director: ArrayLike = DIRECTOR) -> float:
         """Turns of a director about the polygon of the centres of mass; positive: right-handed. Of open chains, too."""
         from ...analysis.linking import director_from, twist
 
+        state = checked_state(self, state, "twist.state")
         return twist(self, state.position, state.orientation, director_from(director))
 
     def writhe(self, state: State) -> float:
@@ -329,7 +332,7 @@ class Chain(System):
         """
         from ...analysis.linking import writhe
 
-        return writhe(self, state.position)
+        return writhe(self, checked_state(self, state, "writhe.state").position)
 
     def resting_state(self) -> State | None:
         """Where the chain is known to rest without load; None: it has to be looked for."""
@@ -337,6 +340,9 @@ class Chain(System):
 
     def phase_space(self, start: State) -> PhaseSpace:
         return PhaseSpace(pairs_of(self.bodies, *self.held))
+
+    def check_start(self, state: State) -> None:
+        chain_start.check_held(self, state)
 
     def undefined_at(self, state: State) -> str:
         """The first link without an energy."""
@@ -356,27 +362,28 @@ class Chain(System):
 
     def particles(self, state: State) -> list[Array]:
         """Positions in space of the particles of each body."""
-        return chain_start.placed_particles(self, state)
+        return chain_start.placed_particles(self, checked_state(self, state, "particles.state"))
 
     def link_lengths(self, state: State) -> Array:
         """Distances of neighbouring centres of mass, (links,): n - 1 of an open chain, n of a ring."""
-        return chain_tearing.link_lengths(self, state.position)
+        return chain_tearing.link_lengths(self, checked_state(self, state, "link_lengths.state").position)
 
     def link_gaps(self, state: State) -> Array:
         """Shortest distance of two particles of neighbouring bodies, (links,); inf where a body has none."""
+        state = checked_state(self, state, "link_gaps.state")
         return chain_tearing.link_gaps(self, state.position, state.orientation)
 
     def link_energies(self, state: State) -> Array:
         """Energy of the potential of each link, (links,)."""
         from ...analysis.chain_outputs import link_energies
 
-        return link_energies(self, state)
+        return link_energies(self, checked_state(self, state, "link_energies.state"))
 
     def reactions(self, state: State) -> Reactions:
         """Force and torque on the held ends: `.force` and `.torque`, (2, 3) for left and right, in space; 0 where free."""
         from ...analysis.chain_outputs import reactions
 
-        return reactions(self, state)
+        return reactions(self, checked_state(self, state, "reactions.state"))
 
     def outputs(self, run: Run) -> ChainOutputs:
         """Link lengths, gaps, energies and reactions along a run, each computed when it is asked for."""

@@ -129,6 +129,8 @@ class Moved:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, components(given, count, f"Moved.{name}"))
+        if self.orientation is not None and all(part == 0.0 for part in self.orientation):
+            raise InputError("the orientation is 0", where="Moved.orientation", do="give a quaternion, as (1, 0, 0, 0)")
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,10 @@ def end_from(given: object, where: str) -> End:
 
 def loads_from(given: Sequence[GivenLoad], bodies: int) -> tuple[tuple[int, Loading], ...]:
     """Loads on bodies by their numbers, as pairs, or as a case describes them; -1 is the last body."""
+    if not isinstance(given, (list, tuple)):
+        raise InputError(
+            f"loads = {given!r} is no list", where="Chain.loads", do='give one, as in [(3, ct.Force(("t", 0, 0)))]'
+        )
     found = []
     for number, one in enumerate(given):
         where = f"Chain.loads[{number}]"

@@ -16,6 +16,7 @@ from ...errors import InputError
 from ...geometry import rotations
 from ..base import Array, State
 from ..body import Body
+from ..states import checked_state
 from . import block_band, link_mechanics
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def suggested_step(chain: Chain, method: Method, start: State | None, safety: fl
             where="suggest_dt",
             do="give start=, a state of the chain",
         )
+    start = checked_state(chain, start, "suggest_dt.start")
     limit = method.traits.stability
     if limit <= 0.0:
         raise InputError(f"{method} has no stable step for a motion without damping", where="suggest_dt", do="give dt")

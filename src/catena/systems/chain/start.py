@@ -16,6 +16,7 @@ from ..numbers import finite_number
 from ..orientations import orientations
 from ..potentials.pairwise import Pairwise
 from .drive_kernels import Now
+from .driving import at_rest
 from .ends import Displaced, Moved
 from .tearing import distances_of
 
@@ -65,6 +66,14 @@ def make_start(
     if check:
         _check_distances(chain, state)
     return state
+
+
+def check_held(chain: Chain, state: State) -> None:
+    """InputError for a state that the ends, or the bodies themselves, do not allow; the momenta of moved bodies are not asked for."""
+    at_ease = at_rest(chain, state)
+    _check_held(chain, state.position, at_ease.momentum, at_ease.angular_momentum)
+    _check_lines(chain, state.angular_momentum)
+    _told(chain, state)
 
 
 def _one_of(a: object, b: object, first: str, second: str) -> None:

@@ -38,6 +38,7 @@ from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within
 from ..particles.acting_terms import Terms
 from ..phase_space import PhaseSpace
 from ..scene import Scene
+from ..states import checked_start, checked_state
 from . import start as starts
 from .joint_forces import JointForce, Load, OnAngle, OnBodies, OnParticles, describe_force, force_from
 from .joints import GROUND, Joint, joint_from
@@ -255,6 +256,9 @@ class Linkage(System):
             self.acting.check_distances(state)
         return state
 
+    def check_start(self, state: State) -> None:
+        starts.check_position(self, state)
+
     def begun(self, start: State) -> Linkage:
         return starts.begun(self, start)
 
@@ -298,7 +302,8 @@ class Linkage(System):
         ----------
         start : where the motion began: the angles of joints without `image` count from there. None: here, and they are 0
         """
-        counted = self if start is None else starts.begun(self, start)
+        state = checked_state(self, state, "angles.state")
+        counted = self._counted_from(start, "angles.start")
         images = starts.images_of(counted, state.orientation)
         made = [
             starts.angle_of(joint, image, state.orientation) if joint.has_angle else np.nan
@@ -333,7 +338,11 @@ class Linkage(System):
         """
         from .reactions import reactions
 
-        return reactions(self if start is None else starts.begun(self, start), state)
+        return reactions(self._counted_from(start, "reactions.start"), checked_start(self, state, "reactions.state"))
+
+    def _counted_from(self, start: State | None, where: str) -> Linkage:
+        """The linkage with angles that count from a state; None: from where they are."""
+        return self if start is None else starts.begun(self, checked_state(self, start, where))
 
     def outputs(self, run: Run, every: int = 1) -> LinkageOutputs:
         """Angles, speeds and reactions of the joints along a run, at every k-th sample, each computed when it is asked for."""
@@ -409,7 +418,7 @@ class Linkage(System):
         """
         from ...analysis.linearised import linearise
 
-        return linearise(self, state)
+        return linearise(self, checked_start(self, state, "linearise.state"))
 
     def blamed(self, par: Parameters) -> str:
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""

@@ -37,9 +37,10 @@ class LinkageOutputs:
     def __init__(self, run: Run, every: int = 1) -> None:
         from .linkage import Linkage
 
-        if not isinstance(run.system, Linkage):
-            raise InputError(f"{run.system.title} is no linkage", where="outputs", do="give a run of a linkage")
-        self.linkage = starts.begun(run.system, run.plan.start)
+        moved = getattr(run, "system", None)
+        if not isinstance(moved, Linkage):
+            raise InputError(f"{run!r} is no run of a linkage", where="outputs.run", do="give one, made by ct.simulate")
+        self.linkage = starts.begun(moved, run.plan.start)
         self._data = run.data.isel(time=slice(None, None, every))
 
     @property

@@ -234,13 +234,27 @@ def with_fitting_velocity(linkage: Linkage, state: State) -> State:
     return _projected_velocity(linkage, state, images, size=extent(linkage, state.position))
 
 
+def check_position(linkage: Linkage, state: State) -> None:
+    """InputError if the bodies are not where the joints hold them. Velocities may be those of a step that holds positions only."""
+    phi = _mismatch(linkage, state)
+    if phi is not None:
+        _refuse_position(linkage, phi)
+
+
+def _mismatch(linkage: Linkage, state: State) -> Array | None:
+    """How far a state is from fitting the joints, all rows; None if not farther than rounding."""
+    images, shifts = images_of(linkage, state.orientation), shifts_of(linkage, state.position, state.orientation)
+    phi = residuals(linkage, state.position, state.orientation, images=images, shifts=shifts)
+    fits = np.abs(phi) <= MEETING * row_sizes(linkage, extent(linkage, state.position))
+    return None if fits.all() else phi
+
+
 def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
     """The state if it fits the joints; else an InputError, or the nearest state that does."""
     images = images_of(linkage, state.orientation)
     shifts = shifts_of(linkage, state.position, state.orientation)
-    phi = residuals(linkage, state.position, state.orientation, images=images, shifts=shifts)
-    size = extent(linkage, state.position)
-    if not (np.abs(phi) <= MEETING * row_sizes(linkage, size)).all():
+    phi, size = _mismatch(linkage, state), extent(linkage, state.position)
+    if phi is not None:
         if not project:
             _refuse_position(linkage, phi)
         given = state

@@ -24,7 +24,7 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...kernels.marks import Written
 from ...text.plain import Json
-from ..numbers import finite_numbers
+from ..numbers import finite_numbers, number_of_one
 from . import elastic_kernels as kernels
 from .elastic_coordinates import FACTORS, Coordinates, Frame, components_of, pose_of, slopes_of
 from .link_potentials import ARGUMENTS, ROTATION, LinkKernel, Linkwise
@@ -132,7 +132,7 @@ class Elastic(Linkwise):
         """The potential of one link alone."""
         if self.links is None:
             return self
-        row = self.table[link]
+        row = self.table[number_of_one(link, self.links, "Elastic.of_link.link")]
         turn, shift, stiffness = np.split(row, (kernels.ElasticRow.SHIFT, kernels.ElasticRow.STIFFNESS))
         return Elastic(_full(stiffness[None])[0], (turn, shift), self.coordinates, self.frame)
 

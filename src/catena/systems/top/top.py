@@ -93,8 +93,8 @@ class Top(OneBody):
                     do="let U depend on the direction of the line only; the centre of mass lies on it",
                 )
 
-    def _check_start(self, state: State) -> None:
-        super()._check_start(state)
+    def check_start(self, state: State) -> None:
+        super().check_start(state)
         r = rotations.to_matrix(state.orientation)
         u, torque = self.potential.energy_at(r), self.potential.torque_at(r)
         if not (math.isfinite(u) and np.isfinite(torque).all()):

@@ -1,0 +1,73 @@
+"""Whether something is a state of a system: one check for all doors through which states come in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from .base import State, System
+from .numbers import finite_number, real_array
+
+if TYPE_CHECKING:
+    from ..running.runs import Run
+
+SHOWN = 60  # letters of what is no state
+HELD_AS = ("start", "state", "final")  # where problems, equilibria and runs have theirs
+
+
+def checked_state(system: System, given: object, where: str) -> State:
+    """A state with its fields as arrays: those of the system, of their shapes, finite.
+
+    Parameters
+    ----------
+    where : the argument, such as "simulate.start"
+    """
+    name = where.rpartition(".")[2]
+    if not isinstance(given, State):
+        held = next((part for part in HELD_AS if isinstance(getattr(given, part, None), State)), None)
+        raise InputError(
+            f"{name} = {_shortly(given)} is not a state", where=where,
+            do=f"give its .{held}" if held else "make one with system.start(...)",
+        )  # fmt: skip
+    wanted = {f.name: f.shape for f in system.fields}
+    try:
+        arrays = {field: real_array(values) for field, values in given.fields.items()}
+    except (TypeError, ValueError):
+        arrays = {}
+    seen = {field: array.shape for field, array in arrays.items()}
+    if seen != wanted:
+        raise InputError(
+            f"the {name} has {_shown(seen)}; this system needs {_shown(wanted)}", where=where, do="make it with start() of this system"
+        )  # fmt: skip
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        raise InputError(f"the {name} is not finite", where=where, do="give finite numbers")
+    return State(arrays, finite_number(given.time, f"{where}.time"))
+
+
+def checked_start(system: System, given: object, where: str) -> State:
+    """A state from which the system can begin: its own, and one that what holds the system allows."""
+    state = checked_state(system, given, where)
+    system.check_start(state)
+    return state
+
+
+def checked_run(system: System, run: Run[System], where: str) -> Run[System]:
+    """A run whose states are those of this system."""
+    moved = getattr(run, "system", None)
+    if not isinstance(moved, System) or (moved.kind, moved.fields) != (system.kind, system.fields):
+        raise InputError(
+            f"{_shortly(run)} is not a run of {system!r}", where=where, do="give one, made by ct.simulate with this system"
+        )  # fmt: skip
+    return run
+
+
+def _shown(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "no numbers"
+
+
+def _shortly(given: object) -> str:
+    first, *more = repr(given).splitlines() or [""]
+    return f"{first[:SHOWN]} ..." if more or len(first) > SHOWN else first
