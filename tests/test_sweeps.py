@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -227,6 +228,61 @@ def test_mistakes_in_a_sweep_of_a_case_are_explained(case: Path) -> None:
     case.write_text(CASE.replace("count = 4", ""))
     with pytest.raises(CaseError, match="give values, or first, last and count"):
         ct.sweep(case)
+
+
+def checked(case: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    result = CliRunner().invoke(app, ["check", str(case), "--json", *options])
+    return result.exit_code, json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "line"),
+    [
+        ("values = [0.5, 1.0]", 'values = [0.5, "far"]', "q.0|q", 'values = [0.5, "far"]'),
+        ('key = "start.q.0"', 'key = "start.q.3"', "there is no start.q.3", 'key = "start.q.3"'),
+        ("parameters.k", "parameters.kk", "there is no parameter 'kk'", 'key = "system.parameters.kk"'),
+        ('name = "begin"', 'name = "stiffness"', "two axes are stiffness", 'name = "stiffness"'),
+        ('key = "start.q.0"', 'key = "system.parameters.k"', "two axes are", 'key = "system.parameters.k"'),
+        ('text = "q**2"', 'text = "q**2 + x"', "unknown name x", None),
+        ("[sweep.reduce.size]", "[sweep.reduce.energy]", "energy has the name of what comes out", None),
+        ('"start.q.0"\nvalues = [0.5, 1.0]', '"run.steps"\nvalues = [3, 6]', "make from 3 to 300 steps", None),
+    ],
+)  # fmt: skip
+def test_check_looks_into_the_sweep_and_says_where(
+    case: Path, old: str, new: str, message: str, line: str | None
+) -> None:
+    assert old in CASE
+    case.write_text(CASE.replace(old, new))
+    code, found = checked(case)
+    (mistake,) = found["mistakes"]
+    assert code == 2 and re.search(message, mistake["wrong"]), mistake
+    if line is not None:
+        assert mistake["where"] == str(case)
+        assert case.read_text().splitlines()[mistake["line"] - 1] == line
+    result = CliRunner().invoke(app, ["sweep", str(case), "--out", str(case.with_suffix(".zarr")), "--quiet"])
+    assert result.exit_code == 2 and "--set" not in result.output and not case.with_suffix(".zarr").exists()
+
+
+def test_check_finds_all_values_that_are_wrong_at_once_and_nothing_in_a_good_sweep(case: Path) -> None:
+    code, found = checked(case)
+    assert (code, found["ok"]) == (0, True)
+    case.write_text(
+        CASE.replace("values = [0.5, 1.0]", 'values = ["a", 1.0, "b"]').replace("first = 1.0", "first = -1e400")
+    )
+    assert checked(case)[0] == 2
+    case.write_text(CASE.replace("values = [0.5, 1.0]", 'values = ["a", 1.0, "b"]'))
+    assert len(checked(case)[1]["mistakes"]) == 2
+    with pytest.raises(CaseError, match=r"sweep\.grid, begin = 'a'"):
+        ct.sweep(case, {"begin": ("start.q.0", ["a"])})
+
+
+def test_info_of_a_sweep_shows_its_axes_and_in_what_members_differ(case: Path, tmp_path: Path) -> None:
+    ct.sweep(case, out=tmp_path / "study.zarr", progress=False)
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "study.zarr")]).stdout
+    assert "k = 1 to 4" in shown and "axis stiffness" in shown and "4 values: 1.0, 2.0, 3.0, 4.0" in shown
+    ct.sweep(case, {"run.dt": [0.01, 0.02]}, out=tmp_path / "steps.zarr", progress=False)
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "steps.zarr")]).stdout
+    assert "0.01 to 0.02" in shown and "k = 2.0" in shown
 
 
 def test_the_points_of_a_grid_have_an_order() -> None:

@@ -20,7 +20,7 @@ from ..running.plan import Plan, make_plan, step_count
 from ..systems.base import State, System
 from .mistakes import CaseError, Mistake
 from .positions import Path
-from .source import Source
+from .source import Override, Source
 from .tables import RunTable, StartTable, SweepTable, SystemTable, Table, case_table, system_tables
 from .wording import refusals, shown
 
@@ -48,14 +48,16 @@ class Case:
     sweep: SweepTable | None = None
 
 
-def read_case(file: str | FilePath | None, *, text: str = "", label: str = "", overrides: Sequence[str] = ()) -> Case:
+def read_case(
+    file: str | FilePath | None, *, text: str = "", label: str = "", overrides: Sequence[str | Override] = ()
+) -> Case:
     """The case in a file, or in a text if the file is None.
 
     Parameters
     ----------
     file : path of the case
     text, label : the case itself, and what messages call it
-    overrides : "run.dt=0.01": keys that are set, values as TOML writes them
+    overrides : keys that are set: "run.dt=0.01", values as TOML writes them, or as they are
 
     Raises
     ------

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
+from typing import TypeAlias
 
 from ..errors import CatenaError, InputError
 from ..text.input_files import read_regular
@@ -16,7 +18,18 @@ LARGEST_FILE = 10_000_000  # bytes
 AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 # of a key that an override gives: the key of the file that gives way
 INSTEAD: dict[Path, str] = {("run", "steps"): "t_end", ("run", "t_end"): "steps"}
+Giver: TypeAlias = "str | Path"  # who gave a value: an option or argument, or another key of the file, such as an axis
 COLUMN = re.compile(r", column (\d+):")  # in the place that the parser of expressions names
+
+
+@dataclass(frozen=True)
+class Override:
+    """A value in place of that of a key, such as "run.dt", who gave it, and who named the key."""
+
+    key: str
+    value: object
+    giver: Giver
+    namer: Giver
 
 
 class Source:
@@ -32,11 +45,11 @@ class Source:
     CaseError : the text is not TOML, or an override cannot be applied
     """
 
-    def __init__(self, text: str, label: str, overrides: Sequence[str] = ()) -> None:
+    def __init__(self, text: str, label: str, overrides: Sequence[str | Override] = ()) -> None:
         self.label = label
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
         self._lines = text.split("\n")
-        self._given: dict[Path, str] = {}
+        self._given: dict[Path, Giver] = {}
         try:
             self.data: dict[str, object] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -47,10 +60,10 @@ class Source:
             raise CaseError([Mistake(f"a value cannot be read: {error}", "", label)]) from None
         self._positions = Positions(text)
         for override in overrides:
-            self._override(override)
+            self._override(_parsed(override) if isinstance(override, str) else override)
 
     @classmethod
-    def read(cls, file: str | FilePath, overrides: Sequence[str] = ()) -> Source:
+    def read(cls, file: str | FilePath, overrides: Sequence[str | Override] = ()) -> Source:
         """The source in a file."""
         try:
             data = read_regular(file, LARGEST_FILE, do="give a case, not data")
@@ -79,7 +92,7 @@ class Source:
         """A mistake in the value of a key, or in the table around a key that is not there."""
         given = self._override_of(path)
         if given:
-            return Mistake(wrong, do, given)
+            return self._by(given, wrong, do)
         if not path:  # the case as a whole; no line shows it
             return Mistake(wrong, do, self.label, Place(1, 1))
         return self._at(self._positions.place(path), wrong, do)
@@ -102,6 +115,12 @@ class Source:
             return self.mistake(path, error.wrong + hint, error.do)
         return self._at(self._positions.inside(path, int(column[1]) - 1), error.wrong, error.do)
 
+    def _by(self, giver: Giver, wrong: str, do: str) -> Mistake:
+        """A mistake in what somebody gave."""
+        if isinstance(giver, str):
+            return Mistake(wrong, do, giver)
+        return self._at(self._positions.place(giver), wrong, do)
+
     def _at(self, place: Place, wrong: str, do: str) -> Mistake:
         return Mistake(wrong, do, self.label, place, self._lines[place.line - 1])
 
@@ -112,8 +131,8 @@ class Source:
             return self._at(Place(len(self._lines), len(self._lines[-1]) + 1), wrong, "complete the file")
         return self._at(Place(int(at[1]), int(at[2])), wrong, "see https://toml.io; text stands in double quotes")
 
-    def _override_of(self, path: Path) -> str:
-        """The option that gave a value or, for a table that is not in the file, one of its keys; else nothing."""
+    def _override_of(self, path: Path) -> Giver:
+        """Who gave a value or, for a table that is not in the file, one of its keys, if that was not the file itself; else nothing."""
         for length in range(len(path), 0, -1):
             if path[:length] in self._given:
                 return self._given[path[:length]]
@@ -121,25 +140,8 @@ class Source:
             return ""
         return next((given for key, given in self._given.items() if key[: len(path)] == path), "")
 
-    def _override(self, override: str) -> None:
-        where = f"--set {override}"
-
-        def refuse(wrong: str, do: str) -> CaseError:
-            return CaseError([Mistake(wrong, do, where)])
-
-        key, equals, value = override.partition("=")
-        path: list[str | int] = [int(part) if part.isdecimal() else part for part in key.strip().split(".")]
-        if not equals or "" in path:
-            raise refuse("this sets nothing", "write --set table.key=value, such as --set run.dt=0.01")
-        try:
-            parsed = tomllib.loads(f"value = {value}")
-        except (ValueError, RecursionError):
-            parsed = {}
-        if set(parsed) != {"value"}:
-            quoted = value.strip().replace('"', "")
-            raise refuse(
-                f"{value.strip()!r} is not a TOML value", f"text stands in quotes: --set '{key.strip()}=\"{quoted}\"'"
-            )
+    def _override(self, override: Override) -> None:
+        path = _keys(override.key)
         table: object = self.data
         reached: list[str | int] = []
         try:
@@ -150,13 +152,35 @@ class Source:
                 else:
                     table = _inside(table, part)
             reached.append(path[-1])
-            _set(table, path[-1], parsed["value"])
+            _set(table, path[-1], override.value)
         except KeyError:
-            raise refuse(f"there is no {'.'.join(map(str, reached))}", "set a key that the case can have") from None
-        other = INSTEAD.get(tuple(path))
+            wrong = f"there is no {'.'.join(map(str, reached))}"
+            raise CaseError([self._by(override.namer, wrong, "set a key that the case can have")]) from None
+        other = INSTEAD.get(path)
         if other is not None and (*path[:-1], other) not in self._given and isinstance(table, dict):
             table.pop(other, None)
-        self._given[tuple(path)] = where
+        self._given[path] = override.giver
+
+
+def _keys(key: str) -> Path:
+    return tuple(int(part) if part.isdecimal() else part for part in key.strip().split("."))
+
+
+def _parsed(text: str) -> Override:
+    """What an option says: "run.dt=0.01", the value as TOML writes it."""
+    where = f"--set {text}"
+    key, equals, value = text.partition("=")
+    if not equals or "" in _keys(key):
+        raise CaseError([Mistake("this sets nothing", "write --set table.key=value, such as --set run.dt=0.01", where)])
+    try:
+        parsed = tomllib.loads(f"value = {value}")
+    except (ValueError, RecursionError):
+        parsed = {}
+    if set(parsed) != {"value"}:
+        quoted = value.strip().replace('"', "")
+        advice = f"text stands in quotes: --set '{key.strip()}=\"{quoted}\"'"
+        raise CaseError([Mistake(f"{value.strip()!r} is not a TOML value", advice, where)])
+    return Override(key, parsed["value"], where, where)
 
 
 def _inside(value: object, part: str | int) -> object:

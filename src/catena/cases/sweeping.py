@@ -13,13 +13,17 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..methods.base import Method
+from ..running.ensembles.asking import check_reductions
 from ..running.ensembles.grids import Grid
 from ..running.ensembles.job import Keep
 from ..running.ensembles.reductions import Reduction
 from ..running.ensembles.running import How, follow_grid
 from ..running.plan import Problem
 from ..systems.base import State, System
+from .mistakes import CaseError, Mistake
 from .reading import Case, read_case
+from .source import Giver, Override, Source
+from .tables import AxisTable, SweepTable
 
 if TYPE_CHECKING:
     import xarray
@@ -188,18 +192,13 @@ def points_of_case(
 ) -> Points:
     """The points of a case: each is read with its values, as if --set had given them after the overrides."""
     first = read_case(case, overrides=overrides)
-    keys, grid = _axes(first, given, repeats)
+    axes, grid = _axes(case, first, given, repeats)
+    by_name = {axis.name: axis for axis in axes}
     cases = [
-        read_case(case, overrides=[*overrides, *(f"{keys[name]}={json.dumps(value)}" for name, value in point.items())])
+        read_case(case, overrides=[*overrides, *(by_name[name].override(value) for name, value in point.items())])
         for point in grid.points()
     ]
-    for name, values in (("steps", [one.steps for one in cases]), ("every", [one.plan.every for one in cases])):
-        if any(value != values[0] for value in values):
-            raise InputError(
-                f"the points make from {min(values)} to {max(values)} {name}", where="sweep", do=f"give [run] {name}, the same for all"
-            )  # fmt: skip
-    if any(one.plan.method != cases[0].plan.method for one in cases):
-        raise InputError("the points have different methods", where="sweep", do="sweep each method apart")
+    _require_alike(cases)
     plans = [one.plan for one in cases for _ in range(grid.repeats)]
     table = first.sweep
     options: Options = {
@@ -210,8 +209,61 @@ def points_of_case(
     return Points(grid, [plan.system for plan in plans], [plan.start for plan in plans], options)
 
 
-def _axes(case: Case, given: Mapping[str, object] | None, repeats: int | None) -> tuple[dict[str, str], Grid]:
-    """The key of the case that each axis stands for, and the grid."""
+def check_sweep(case: str | Path, first: Case, *, overrides: Sequence[str] = ()) -> Grid:
+    """The grid of a case with a [sweep] table, each value of each axis tried by itself, nothing run.
+
+    Raises
+    ------
+    CaseError : with every mistake that can be told
+    """
+    assert first.sweep is not None
+    axes, grid = _axes(case, first, None, None)
+    mistakes: dict[str, Mistake] = {}
+    cases = [first]
+    for axis in axes:
+        for value in axis.values:
+            try:
+                cases.append(read_case(case, overrides=[*overrides, axis.override(value)]))
+            except CaseError as error:
+                mistakes |= {str(mistake): mistake for mistake in error.mistakes}
+    if mistakes:
+        raise CaseError([*mistakes.values()])
+    _require_alike(cases)
+    check_reductions(first.plan, first.steps, first.sweep.keep, first.sweep.reductions())
+    return grid
+
+
+def _require_alike(cases: Sequence[Case]) -> None:
+    """All points are stepped alike."""
+    for name, values in (("steps", [one.steps for one in cases]), ("every", [one.plan.every for one in cases])):
+        if any(value != values[0] for value in values):
+            raise InputError(
+                f"the points make from {min(values)} to {max(values)} {name}", where="sweep", do=f"give [run] {name}, the same for all"
+            )  # fmt: skip
+    if any(one.plan.method != cases[0].plan.method for one in cases):
+        raise InputError("the points have different methods", where="sweep", do="sweep each method apart")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a sweep over a case: its name, the key that it stands for, its values, who gave each of them, and who named the key."""
+
+    name: str
+    key: str
+    values: tuple[object, ...]
+    givers: tuple[Giver, ...]
+    namer: Giver
+
+    def override(self, value: object) -> Override:
+        """The value in place of that of the key."""
+        place = next(k for k, mine in enumerate(self.values) if mine is value)
+        return Override(self.key, value, self.givers[place], self.namer)
+
+
+def _axes(
+    path: str | Path, case: Case, given: Mapping[str, object] | None, repeats: int | None
+) -> tuple[list[Axis], Grid]:
+    """The axes that are given, or those of the case, and the grid that they make."""
     table = case.sweep
     if given is None and (table is None or not table.axis):
         raise InputError(
@@ -219,12 +271,10 @@ def _axes(case: Case, given: Mapping[str, object] | None, repeats: int | None) -
         )  # fmt: skip
     if given is None:
         assert table is not None
-        keys = {axis.name or axis.key: axis.key for axis in table.axis}
-        values: dict[str, object] = {axis.name or axis.key: axis.row() for axis in table.axis}
+        _require_different(path, table)
+        axes = [_written(number, axis) for number, axis in enumerate(table.axis)]
     else:
-        keyed = {name: value if _is_keyed(value) else (name, value) for name, value in given.items()}
-        keys = {name: key for name, (key, _) in keyed.items()}
-        values = {name: row for name, (_, row) in keyed.items()}
+        axes = [_given(name, values) for name, values in given.items()]
     if repeats is None:
         repeats = 1 if table is None else table.repeats
     if repeats > 1 and getattr(case.plan.pairing.stepper, "member_place", None) is None:
@@ -232,20 +282,50 @@ def _axes(case: Case, given: Mapping[str, object] | None, repeats: int | None) -
             f"repeats = {repeats}, but nothing is drawn in this case: all would be the same", where="sweep.repeats",
             do="leave it out, or sweep a key of [start]",
         )  # fmt: skip
-    _require_parameters(case, keys)
-    return keys, Grid.of(values, repeats)
+    _require_parameters(path, case, axes)
+    return axes, Grid.of({axis.name: axis.values for axis in axes}, repeats)
 
 
-def _require_parameters(case: Case, keys: Mapping[str, str]) -> None:
+def _written(number: int, axis: AxisTable) -> Axis:
+    """An axis of the file: a mistake is in the value that is written, or in the key where values are counted."""
+    row, at = tuple(axis.row()), ("sweep", "axis", number)
+    key: Giver = (*at, "key")
+    givers = [key if axis.values is None else (*at, "values", k) for k in range(len(row))]
+    return Axis(axis.name or axis.key, axis.key, row, tuple(givers), key)
+
+
+def _given(name: str, values: object) -> Axis:
+    """An axis of an argument: values of a key, or the key and its values."""
+    key, row = values if _is_keyed(values) else (name, values)
+    plain = tuple(
+        value.tolist() if isinstance(value, np.ndarray) else value for value in Grid.of({name: row}).axes[name]
+    )
+    return Axis(name, key, plain, tuple(f"sweep.grid, {name} = {value!r}" for value in plain), f"sweep.grid, {name}")
+
+
+def _require_different(path: str | Path, table: SweepTable) -> None:
+    """No two axes of a file have one name, or one key."""
+    seen: set[str] = set()
+    for number, axis in enumerate(table.axis):
+        for word in dict.fromkeys((axis.name or axis.key, axis.key)):
+            if word in seen:
+                at: tuple[str | int, ...] = ("sweep", "axis", number, "key" if word == axis.key else "name")
+                raise CaseError([Source.read(path).mistake(at, f"two axes are {word}", "remove or rename one")])
+        seen |= {axis.name or axis.key, axis.key}
+
+
+def _require_parameters(path: str | Path, case: Case, axes: Sequence[Axis]) -> None:
     """Parameters of a Hamiltonian go by any name, so that a misspelt one would be swept without a word."""
     known = list(getattr(case.plan.system, "given", ()))
-    for key in keys.values():
-        name = key.removeprefix("system.parameters.")
-        if name != key and name not in known:
-            raise InputError(
-                f"there is no parameter {name!r}{nearest(name, known)}", where=f"sweep, {key}",
-                do=f"choose among {', '.join(known) or 'none'}",
-            )  # fmt: skip
+    for axis in axes:
+        name = axis.key.removeprefix("system.parameters.")
+        if name == axis.key or name in known:
+            continue
+        wrong = f"there is no parameter {name!r}{nearest(name, known)}"
+        do = f"choose among {', '.join(known) or 'none'}"
+        if isinstance(axis.namer, str):
+            raise InputError(wrong, where=axis.namer, do=do)
+        raise CaseError([Source.read(path).mistake(axis.namer, wrong, do)])
 
 
 def _is_keyed(value: object) -> TypeGuard[tuple[str, object]]:

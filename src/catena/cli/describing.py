@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +13,11 @@ from . import codes
 from .keeping import Place
 from .options import Json, Quiet, Sets
 from .running import introduce
-from .terminal import be, show_json, talk
+from .terminal import be, facts, show_json, talk
+
+if TYPE_CHECKING:
+    from ..cases import Case
+    from ..running.ensembles.grids import Grid
 
 
 def new(
@@ -38,6 +43,7 @@ def check(
     try:
         described = read_case(case, overrides=sets or ())
         check_start(described.plan)
+        points = _points(case, described, sets or ())
     except InputError as error:
         if not as_json:
             raise
@@ -50,7 +56,18 @@ def check(
         return
     place = Place.asked_for(None, False, described, case.stem)
     introduce(described.plan, described.steps, title=str(case), store=place)
+    if points is not None:
+        facts([("sweep", f"{len(points)} members: {points}")])
     talk("no mistakes", style="green")
+
+
+def _points(path: Path, case: Case, overrides: Sequence[str]) -> Grid | None:
+    """The points of its [sweep] table, looked at, too; None if it has none."""
+    if case.sweep is None:
+        return None
+    from ..cases.sweeping import check_sweep
+
+    return check_sweep(path, case, overrides=overrides)
 
 
 def schema() -> None:

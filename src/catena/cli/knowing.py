@@ -19,6 +19,7 @@ from .terminal import be, echo, facts, show, show_json, size, talk
 
 if TYPE_CHECKING:
     from ..methods.base import Method
+    from ..running.ensembles import StoredEnsemble
     from ..running.runs import StoredRun
     from ..systems.base import System
 
@@ -151,7 +152,7 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
     first = [f"member {i}: {failure.wrong}, step {failure.step}" for i, failure in failures[:LISTED_FAILURES]]
     facts(
         [
-            *_moved(many.system, many.method, many.dt),
+            *_moved_together(many),
             ("members", done),
             ("steps", f"{many.steps} of each, looked at {rhythm(many.every)}"),
             ("kept", {"nothing": "the numbers of the audit"}.get(many.keep, many.keep)),
@@ -173,6 +174,22 @@ def _moved(system: System, method: Method, dt: float) -> list[tuple[str, str]]:
 
     described = ((key, in_short(value)) for key, value in system.describe().items() if key != "kind")
     return [("system", system.title), *described, ("method", str(method)), ("dt", repr(dt))]
+
+
+def _moved_together(many: StoredEnsemble) -> list[tuple[str, str]]:
+    """What moved in the members of an ensemble: where they differ, from what to what; and the axes of a sweep."""
+    from ..output.page.facts import in_short
+    from ..running.ensembles.kinds import Varied, between
+
+    rows = dict(_moved(many.system, many.method, many.dt))
+    if len(many.systems) > 1:
+        rows |= {key: in_short(value) for key, value in Varied.of(many.systems).overview().items() if key != "kind"}
+    steps = many.step_sizes
+    if (steps != many.dt).any():
+        rows["dt"] = between(steps)
+    axes = many.grid.axes.items() if many.grid is not None else ()
+    shown = [(f"axis {name}", f"{len(values)} values: {in_short(list(values))}") for name, values in axes]
+    return [*rows.items(), *shown]
 
 
 def _progress(run: StoredRun, planned: int, path: Path) -> str:

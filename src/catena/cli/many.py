@@ -45,9 +45,8 @@ def sweep(
 
     points = points_of_case(case, None, None, overrides=sets or ())
     path = out or next(free_names(case.stem))
-    shape = " x ".join(f"{length} {name}" for name, length in zip(points.grid.dims, points.grid.shape, strict=True))
     talk(str(case), style="bold")
-    facts([("members", f"{len(points.grid)}: {shape}"), ("store", str(path))])
+    facts([("members", f"{len(points.grid)}: {points.grid}"), ("store", str(path))])
     how = How("cpu", threads, None, path, False if quiet else None)
     _finish(lambda: run_points(points, how), path, as_json=as_json)
 

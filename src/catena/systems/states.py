@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ def checked_state(system: System, given: object, where: str) -> State:
     ----------
     where : the argument, such as "simulate.start"
     """
+    if isinstance(given, State) and _is_sound(system, given):
+        return given
     name = where.rpartition(".")[2]
     if not isinstance(given, State):
         held = next((part for part in HELD_AS if isinstance(getattr(given, part, None), State)), None)
@@ -45,6 +48,26 @@ def checked_state(system: System, given: object, where: str) -> State:
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise InputError(f"the {name} is not finite", where=where, do="give finite numbers")
     return State(arrays, finite_number(given.time, f"{where}.time"))
+
+
+def _is_sound(system: System, state: State) -> bool:
+    """Whether nothing is to be said of a state, as of most; a motion in closed form takes 15 microseconds, and this a fifth of that."""
+    fields = state.fields
+    return (
+        len(fields) == len(system.fields)
+        and type(state.time) is float
+        and math.isfinite(state.time)
+        and all(_is_sound_array(fields.get(field.name), field.shape) for field in system.fields)
+    )
+
+
+def _is_sound_array(values: object, shape: tuple[int, ...]) -> bool:
+    return (
+        type(values) is np.ndarray
+        and values.dtype == np.float64
+        and values.shape == shape
+        and bool(np.count_nonzero(np.isfinite(values)) == values.size)
+    )
 
 
 def checked_start(system: System, given: object, where: str) -> State:

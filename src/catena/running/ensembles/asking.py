@@ -117,8 +117,7 @@ def asked(
         first, plans[0].method, float(each[0]), made, plans[0].every, keep, varied, differ, Reductions.of(reduce),
         tempering=tempering,
     )  # fmt: skip
-    if job.reductions.named:
-        _check_reductions(job)
+    _check_reductions(job)
     shared = Kinds.of(given.systems, *job.methods)
     z = _packed(shared, kinds, fields, times)
     if tempering is not None:
@@ -140,8 +139,14 @@ def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
     tempering.check(job.system, view=job.pairing.view.name, members=members, every=job.every)
 
 
+def check_reductions(plan: Plan, steps: int, keep: Keep, reduce: Mapping[str, Reduction]) -> None:
+    """Every text can be read, and no name is that of another column, in ensembles of members like that of the plan."""
+    _check_reductions(Job(plan.system, plan.method, plan.dt, steps, plan.every, keep, reductions=Reductions.of(reduce)))
+
+
 def _check_reductions(job: Job) -> None:
-    """Every text can be read, and no name is that of another column."""
+    if not job.reductions.named:
+        return
     job.reductions.kernel(job.system)
     taken = names_that_come_out(job)
     for column in reduced_columns(job):

@@ -68,6 +68,9 @@ class Grid:
         """Names of the axes, in that order."""
         return (*self.axes, *((REPEAT,) if self.repeats > 1 else ()))
 
+    def __str__(self) -> str:
+        return " x ".join(f"{length} {name}" for name, length in zip(self.dims, self.shape, strict=True))
+
     def points(self) -> Iterator[dict[str, object]]:
         """The values at each point, the last axis fastest; each point once, however often it is repeated."""
         for values in product(*self.axes.values()):

@@ -123,9 +123,19 @@ class Varied:
             numbers = dict(zip(self.places, row, strict=True))
             yield {name: _placed(value, numbers, name) for name, value in self.base.items()}
 
+    def overview(self) -> dict[str, Json]:
+        """What they have in common, and in the places where they differ from what to what: "1 to 4"."""
+        ranges = {place: between(row) for place, row in zip(self.places, self.numbers.T, strict=True)}
+        return {name: _placed(value, ranges, name) for name, value in self.base.items()}
+
     def systems(self) -> tuple[System, ...]:
         """All of them again."""
         return tuple(map(system_from, self.descriptions()))
+
+
+def between(numbers: Array) -> str:
+    """From the lowest to the highest."""
+    return f"{numbers.min():g} to {numbers.max():g}"
 
 
 def _compare(values: Sequence[object], place: str, found: dict[str, list[float]]) -> None:
@@ -153,7 +163,7 @@ def _compare(values: Sequence[object], place: str, found: dict[str, list[float]]
         found[place] = list(map(float, numbers))
 
 
-def _placed(described: Json, numbers: Mapping[str, float], place: str) -> Json:
+def _placed(described: Json, numbers: Mapping[str, float] | Mapping[str, str], place: str) -> Json:
     """A description with other numbers in some places; a whole number stays one."""
     if isinstance(described, Mapping):
         return {name: _placed(value, numbers, f"{place}.{name}") for name, value in described.items()}
@@ -162,4 +172,5 @@ def _placed(described: Json, numbers: Mapping[str, float], place: str) -> Json:
     if place not in numbers:
         return described
     number = numbers[place]
-    return int(number) if isinstance(described, int) and number == int(number) else number
+    whole = isinstance(described, int) and not isinstance(number, str) and number == int(number)
+    return int(number) if whole else number

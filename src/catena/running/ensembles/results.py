@@ -213,7 +213,7 @@ class Ensemble:
     def failures(self) -> list[Failure]:
         """The members that failed, in their order."""
         status, made, started = (self._column(name) for name in ("status", "steps", "start_time"))
-        dt = self._steps_of_members
+        dt = self.step_sizes
         return [
             Failure(
                 int(i),
@@ -237,7 +237,7 @@ class Ensemble:
         steps = (self._job.rows - 1) * self.every
         promises = self._job.pairing.promises
         promised, judged = promises.kept, promises.judged(self.system.invariants)
-        duration = steps * (self._steps_of_members[sound][:, None] if self._job.own_dt else self.dt)
+        duration = steps * (self.step_sizes[sound][:, None] if self._job.own_dt else self.dt)
         rows = []
         for invariant in judged:
             name, shape = invariant.name, (len(sound), invariant.width)
@@ -329,7 +329,8 @@ class Ensemble:
         return self._job.tempering
 
     @property
-    def _steps_of_members(self) -> Array:
+    def step_sizes(self) -> Array:
+        """dt of each member."""
         return self._column("dt") if self._job.own_dt else np.full(len(self), self.dt)
 
     @property
