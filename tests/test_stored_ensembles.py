@@ -294,11 +294,14 @@ def test_a_finished_ensemble_is_opened_and_never_overwritten_or_extended(tmp_pat
     assert contents(path) == before
 
 
-def test_nothing_can_be_read_before_the_first_commit_but_all_can_be_resumed(tmp_path):
+def test_before_the_first_commit_there_are_no_members_and_all_can_be_resumed(tmp_path):
     names, path = boundaries(lambda: begin(tmp_path / "whole.zarr")), tmp_path / "many.zarr"
     kill_at(names.index("renamed whole.zarr") + 3, lambda: begin(path))
-    with pytest.raises(StoreError, match="nothing has been recorded yet"):
-        ct.open(path)
+    empty = ct.open(path)
+    assert (len(empty), empty.planned, empty.finished, empty.failures) == (0, MEMBERS, False, [])
+    assert empty.final.sizes["member"] == 0 and empty.data.q.shape == (0, 4, 2)
+    assert "0 members" in repr(empty) and empty.audit()["energy"].verdicts == {}
+    assert "0 of 14 done" in shown(path)
     assert read_plainly(path)["q"].shape == (0, 4, 2)
     ct.resume(path)
     assert contents(path) == contents(tmp_path / "whole.zarr")

@@ -19,6 +19,7 @@ import catena as ct
 from catena.cases import CaseError
 from catena.cli.main import app
 from catena.errors import InputError
+from catena.running.ensembles import StoredEnsemble
 from catena.running.ensembles.grids import Grid
 from catena.running.recording import ROWS_VARIABLE
 from processes import contents, finish_python, start_python
@@ -168,6 +169,24 @@ def test_what_is_not_done_yet_is_nan_in_the_study(case: Path, tmp_path: Path, mo
         ct.sweep(case, out=tmp_path / "cut.zarr")
     study = ct.open(tmp_path / "cut.zarr").study
     assert np.isfinite(study.energy.values.ravel()).tolist() == [True] * 3 + [False] * 5
+
+
+def test_a_sweep_that_is_stopped_before_its_first_commit_opens_with_nothing_done(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from catena.running.ensembles import running
+
+    def stopping(store: Any, **what: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running.Store, "commit", stopping)
+    with pytest.raises(ct.Interrupted, match="stopped after 0 of 8 members") as caught:
+        ct.sweep(case, out=tmp_path / "cut.zarr")
+    assert isinstance(caught.value.run, StoredEnsemble) and len(caught.value.run) == 0
+    study = ct.open(tmp_path / "cut.zarr").study
+    assert study.energy.shape == (4, 2) and np.isnan(study.energy).all() and np.isnan(study.status).all()
+    monkeypatch.undo()
+    assert ct.resume(tmp_path / "cut.zarr").study.equals(ct.sweep(case, progress=False))
 
 
 def test_the_command_sweeps_a_case_into_a_store_that_plain_xarray_opens(case: Path, tmp_path: Path) -> None:

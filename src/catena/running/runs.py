@@ -452,13 +452,21 @@ def read_run_spec(path: str | Path) -> Mapping[str, Json]:
 
 def read_store(path: Path) -> tuple[Mapping[str, Json], Checkpoint]:
     """What a store was created with and where it stands; StoreError if it is damaged, or nothing is there yet."""
+    spec, checkpoint = read_begun_store(path)
+    if checkpoint is None:
+        raise StoreError(
+            "nothing has been recorded yet", where=str(path), do="resume the run, or open it a second later"
+        )
+    return spec, checkpoint
+
+
+def read_begun_store(path: Path) -> tuple[Mapping[str, Json], Checkpoint | None]:
+    """The same; None before anything is recorded that readers see."""
     spec = read_spec(path)
     refuse_foreign(path)
     checkpoint = read_checkpoint(path)
     if checkpoint is None or is_empty(path):
-        raise StoreError(
-            "nothing has been recorded yet", where=str(path), do="resume the run, or open it a second later"
-        )
+        return spec, None
     problems = verify(path, most_bytes=VERIFIED_BYTES)
     if problems:
         raise StoreError(

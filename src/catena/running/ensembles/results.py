@@ -21,7 +21,7 @@ from ...store import Column, Stream, read_attributes
 from ...systems.base import Field, System
 from ..auditing import Canonical, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
-from ..runs import read_store
+from ..runs import read_begun_store
 from ..simulation import explained
 from ..thermal import is_lawful, laws_of_members, momenta_of_members, of_ladders, why_no_law
 from .auditing import EnsembleAudit, assess_members
@@ -364,7 +364,7 @@ class Ensemble:
 
 
 class StoredEnsemble(Ensemble):
-    """An ensemble in a store: its members until the last commit. They are read when they are used.
+    """An ensemble in a store: its members until the last commit, none before the first one. They are read when they are used.
 
     Attributes
     ----------
@@ -378,11 +378,13 @@ class StoredEnsemble(Ensemble):
         self.path = Path(path)
         from .checking import check_members, job_of
 
-        _, checkpoint = read_store(self.path)
-        self.finished = checkpoint.finished
+        _, checkpoint = read_begun_store(self.path)
+        self.finished = checkpoint is not None and checkpoint.finished
         job, self.planned, self.device = job_of(self.path)
-        check_members(self.path, self.planned, checkpoint)
-        self.origins = origins_in(read_attributes(self.path), checkpoint.head, path=self.path)
+        if checkpoint is not None:
+            check_members(self.path, self.planned, checkpoint)
+        head = {} if checkpoint is None else checkpoint.head
+        self.origins = origins_in(read_attributes(self.path), head, path=self.path)
         super().__init__(job, {})
 
     @cached_property

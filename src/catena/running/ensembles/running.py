@@ -89,7 +89,7 @@ def ensemble(
     Raises
     ------
     InputError, CapabilityError, StoreError : something asked for cannot be done
-    Interrupted : Ctrl-C, if `out` was given; its `run` holds the members that were stored, None if there are none
+    Interrupted : Ctrl-C, if `out` was given; its `run` holds the members that were stored, perhaps none
 
     Examples
     --------
@@ -236,7 +236,7 @@ def _stored(
         made = store.committed("members")
         raise Interrupted(
             f'stopped after {made} of {len(members)} members; continue with ct.resume("{path}")',
-            StoredEnsemble(path) if made else None,
+            StoredEnsemble(path),
         ) from None
     return StoredEnsemble(path)
 
