@@ -380,6 +380,7 @@ TILTED = ct.FreeBody(ct.Body.from_inertia(1.0, [[1.0, 0.2, 0.0], [0.2, 1.5, 0.1]
         (SPRING, ct.Langevin(1.0, (1.0, 2.0)), "2 rates are given for 1 coordinates"),
         (SPRING, ct.Langevin((1.0, 2.0), 1.0), "2 temperatures are given for 1 coordinates"),
         (SPRING, ct.Langevin(1.0, ct.Friction(rotation=1.0)), "coordinates have no axes"),
+        (TILTED, ct.Langevin(1.0, ct.Friction(translation=1.0, rotation=1.0)), "this body only turns"),
         (SPHERE, ct.Langevin(1.0, ct.Friction(resistance=np.eye(6))), "6 rows, a body here has 3 momenta"),
         (TILTED, ct.Langevin(1.0, ct.Friction(rotation=(1.0, 2.0, 3.0))), "three rates of rotation belong to principal axes"),
     ],

@@ -21,8 +21,8 @@ ROW = row_of_links(5)
 @pytest.mark.parametrize("suffix", ["csv", "npz"])
 @pytest.mark.parametrize("names", CONVENTIONS, ids=" ".join)
 def test_links_are_read_as_they_were_written(tmp_path, names, suffix):
-    for links in (row_of_links(5, *names), elastic(*names)):
-        path = tmp_path / f"links.{suffix}"
+    for number, links in enumerate((row_of_links(5, *names), elastic(*names))):
+        path = tmp_path / f"links{number}.{suffix}"
         links.write(path)
         assert ct.Elastic.read(path) == links
         assert ct.Elastic.read(path, coordinates=names[0]) == links
@@ -133,3 +133,21 @@ def test_files_that_are_no_tables_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(elastic_tables, "LARGEST", 3000)
     with pytest.raises(ct.InputError, match="unpacks to"):
         ct.Elastic.read(tmp_path / "bomb.npz")
+
+
+def test_a_table_of_a_spreadsheet_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    folder = tmp_path
+    ROW.write(folder / "plain.csv")
+    (folder / "marked.csv").write_bytes(b"\xef\xbb\xbf" + (folder / "plain.csv").read_bytes())
+    assert ct.Elastic.read(folder / "marked.csv") == ct.Elastic.read(folder / "plain.csv")
+
+
+@pytest.mark.parametrize("name", ["links.csv", "links.npz"])
+def test_a_table_takes_the_place_of_nothing(tmp_path: Path, name: str) -> None:
+    folder = tmp_path
+    (folder / name).write_text("mine")
+    with pytest.raises(ct.InputError, match="exists; nothing is overwritten"):
+        ROW.write(folder / name)
+    assert (folder / name).read_text() == "mine" and len(list(folder.iterdir())) == 1
+    with pytest.raises(ct.InputError, match="cannot be written"):
+        ROW.write(folder / "nowhere" / name)

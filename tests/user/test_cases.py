@@ -341,6 +341,7 @@ def test_a_start_at_a_temperature_and_a_bath_are_those_of_python():
     ("before", "after", "said"),
     [
         ("temperature = 0.5\nseed = 3", "temperature = -0.5\nseed = 3", "temperature = -0.5"),
+        ("temperature = 0.5\nseed = 3", "seed = 3", "seed is that of momenta"),
         ("seed = 3", "seed = -3", "seed = -3"),
         ("friction = { rotation", "friction = { spin", "spin"),
         ('friction = { rotation = [0.2, 0.2, 0.4] }', "friction = -1.0", "friction = -1.0"),

@@ -124,6 +124,8 @@ def test_what_comes_apart_is_shown_and_gives_code_3(case):
         (("equilibrium", "chain.toml", "--load", "1,2,nan"), "three numbers"),
         (("equilibrium", "chain.toml", "--tol", "-1"), "tol = -1"),
         (("equilibrium", "chain.toml", "--out", "rest.txt"), "rest.txt ends with none of"),
+        (("equilibrium", "chain.toml", "--out", "chain.toml"), "chain.toml exists; nothing is overwritten"),
+        (("modes", "chain.toml", "--out", "taken.csv"), "taken.csv exists; nothing is overwritten"),
         (("equilibrium", "chain.toml", "--set", "system.right.kind=\"Clumped\""), "Clumped"),
         (("equilibrium", "chain.toml", "--set", "system.body=3"), "body"),
         (("modes", "chain.toml", "--count", "0"), "count = 0"),
@@ -136,10 +138,12 @@ def test_what_comes_apart_is_shown_and_gives_code_3(case):
 )  # fmt: skip
 def test_mistakes_are_told_without_a_traceback(case, arguments, words):
     Path("top.toml").write_text('[system]\nkind = "Top"\nbody = { moments = [1, 1, 0.5] }\npotential = "R33"\n')
+    Path("taken.csv").write_text("mine")
     Path("empty.toml").write_text("[run]\nsteps = 1\n")
     Path("falls.toml").write_text(CHAIN.replace("[start]", 'left = { kind = "Free" }\n[start]'))
     result = call(*arguments, code=2)
     assert words in result.stderr and result.stdout == ""
+    assert Path("chain.toml").read_text() == CHAIN and Path("taken.csv").read_text() == "mine"
 
 
 def test_other_tables_are_checked_though_they_are_not_used(case):

@@ -107,6 +107,14 @@ class StartTable(Table):
     temperature: float | None = Field(None, ge=0, description="kT at which momenta are drawn, in place of those given")
     seed: int = Field(0, ge=0, lt=2**64, description="of that draw")
 
+    @model_validator(mode="after")
+    def _drawn_at_all(self) -> StartTable:
+        if "seed" in self.model_fields_set and self.temperature is None:
+            raise ValueError(
+                "seed is that of momenta which are drawn at a temperature: give temperature, or leave it out"
+            )
+        return self
+
     def given(self) -> dict[str, Any]:
         return {name: value for name, value in super().given().items() if name not in DRAWN}
 

@@ -66,7 +66,7 @@ def equilibrium(
     What is called converged is balanced and stable. The exit code is 3 where no such equilibrium was found.
     """
     be(quiet=quiet)
-    _check_suffix(out, (".toml", ".npz"), "catena equilibrium --out")
+    _check_out(out, (".toml", ".npz"), "catena equilibrium --out")
     found = _find(case, load, tol, sets)
     if as_json:
         show_json(_described(found))
@@ -103,7 +103,7 @@ def modes(
     Where no stable equilibrium is found there are none, and the exit code is 3.
     """
     be(quiet=quiet)
-    _check_suffix(out, (".csv", ".npz"), "catena modes --out")
+    _check_out(out, (".csv", ".npz"), "catena modes --out")
     if count is not None and count < 1:
         raise InputError(f"count = {count}", where="catena modes --count", do="give a number from 1 on")
     found = _find(case, load, tol, sets)
@@ -233,11 +233,17 @@ def _load(text: str | None) -> list[float] | None:
     return force
 
 
-def _check_suffix(out: Path | None, known: tuple[str, ...], where: str) -> None:
-    if out is not None and out.suffix not in known:
+def _check_out(out: Path | None, known: tuple[str, ...], where: str) -> None:
+    """Before anything is computed: a file that can be written, and that takes the place of none."""
+    if out is None:
+        return
+    if out.suffix not in known:
         raise InputError(
             f"{out} ends with none of {', '.join(known)}", where=where, do=f"choose a name such as rest{known[0]}"
         )
+    from ..output.files import refuse_taken
+
+    refuse_taken(out)
 
 
 def _described(found: Rest) -> dict[str, JsonValue]:
@@ -259,23 +265,24 @@ def _show(found: Rest) -> None:
 
 def _write_state(state: State, out: Path) -> None:
     """As a start of a case, or as arrays."""
-    from ..output.files import replacing, write_text
+    from ..output.files import new_file
 
     if out.suffix == ".npz":
         import numpy as np
 
-        with replacing(out) as temporary:
+        with new_file(out) as temporary:
             np.savez(temporary, position=state.position, orientation=state.orientation)
         return
     lines = ["# where the system rests: the [start] of a case", "[start]"]
     for name in ("position", "orientation"):
         rows = ",\n".join(f"  [{', '.join(map(repr, row))}]" for row in state.fields[name].tolist())
         lines.append(f"{name} = [\n{rows},\n]")
-    write_text(out, "\n".join(lines) + "\n")
+    with new_file(out) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _write_modes(made: Modes, out: Path) -> None:
-    from ..output.files import replacing, write_text
+    from ..output.files import new_file
 
     if out.suffix == ".csv":
         rows = ModeTable(made, len(made.omega)).described()
@@ -284,11 +291,12 @@ def _write_modes(made: Modes, out: Path) -> None:
             ",".join(headings),
             *(",".join(repr(v) for v in row.values()) for row in rows if isinstance(row, dict)),
         ]
-        write_text(out, "\n".join(lines) + "\n")
+        with new_file(out) as temporary:
+            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return
     import numpy as np
 
-    with replacing(out) as temporary:
+    with new_file(out) as temporary:
         np.savez(
             temporary, omega=made.omega, error=made.error, vectors=made.vectors, position=made.state.position,
             orientation=made.state.orientation,

@@ -96,10 +96,21 @@ def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
         + (
             "; ".join(dict.fromkeys(told))
             or method.asks_for
-            or f"it needs the view {' or '.join(method.needs)}, which this system does not offer"
+            or f"it needs {_needed(method.needs)}, which this system does not offer"
         ),
         do=_instead(system, method, reasons),
     )
+
+
+IN_WORDS = {
+    "tiles": "kicks and drifts", "split": "kicks and drifts", "rotor": "a body that turns freely", "canonical": "canonical coordinates and momenta",
+    "field": "equations of first order", "constrained": "equations with constraints", "symmetric": "a symmetric top",
+}  # fmt: skip
+
+
+def _needed(names: Sequence[str]) -> str:
+    """What views of these names are, as a user would say it."""
+    return " or ".join(dict.fromkeys(IN_WORDS.get(name, f"the view {name}") for name in names))
 
 
 def _fitted(system: System, method: Method, view: View) -> Stepper:

@@ -45,6 +45,21 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def new_file(path: str | Path) -> Iterator[Path]:
+    """The same for data of a user's own, which takes the place of nothing: InputError if something has the name."""
+    refuse_taken(Path(path))
+    with replacing(path) as temporary:
+        yield temporary
+        refuse_taken(Path(path))
+
+
+def refuse_taken(target: Path) -> None:
+    """InputError if anything has this name."""
+    if os.path.lexists(target):
+        raise InputError(f"{target.name} exists; nothing is overwritten", where=str(target), do="choose another name")
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text into a file in UTF-8."""
     with replacing(path) as temporary:

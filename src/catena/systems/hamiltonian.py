@@ -81,7 +81,7 @@ class Hamiltonian(System):
         bodies compile as fast as five
     q, p : names of the coordinates and of their momenta: one string, or a list for several
     parameters : name -> value; numbers can change without compiling again (`with_parameters`). A value may also be a text in t
-        and the other parameters, or a table `Sampled(times, values)`
+        and those parameters that are numbers, or a table `Sampled(times, values)`
     invariants : name -> text of further conserved quantities, to be recorded and audited
 
     Examples

@@ -159,6 +159,10 @@ def rates_of(inertia: Inertia, friction: Rates | Friction) -> Array | None:
     rotation = np.broadcast_to(np.asarray(friction.rotation, dtype=float), (3,))
     turning = [_about_principal_axes(rotation, frame) for frame in frames]
     if components == 3:
+        if np.any(friction.translation):
+            raise CapabilityError(
+                f"{friction} has a rate of translation, and this body only turns", do="leave out translation, and give rotation"
+            )  # fmt: skip
         return np.array(turning)
     translation = np.broadcast_to(np.asarray(friction.translation, dtype=float), (3,))
     if (translation != translation[0]).any():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import CapabilityError, InputError
+from ...errors import InputError
 from ...kernels.marks import Numbers
 from ...kernels.views import Inertia, View
 from ...text.plain import Json
@@ -30,6 +30,7 @@ from ..potentials.pairwise import checked
 from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time, describe_in_time
 from ..scene import Scene
 from ..states import checked_state
+from . import checking
 from . import laws as chain_laws
 from . import ring_start as chain_ring
 from . import spectrum as chain_spectrum
@@ -45,8 +46,6 @@ from .ends import (
     Force,
     Free,
     GivenLoad,
-    Torque,
-    Tweezers,
     describe_end,
     end_from,
     loads_from,
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
 
 Form = Literal["quaternion", "rotation", "multiplier"]
 CLAMPED, FREE = Clamped(), Free()
-LEAST_OF_A_RING = 3  # two bodies would be joined twice
 DIRECTOR = (0.0, 1.0, 0.0)  # across the links, where these are along the first or the third axis
 
 
@@ -100,8 +98,6 @@ class Chain(System):
     True
     """
 
-    default_method = ("Splitting", {"order": 4})
-
     def __init__(
         self,
         bodies: GivenBodies,
@@ -116,7 +112,7 @@ class Chain(System):
         loads: Sequence[GivenLoad] = (),
     ) -> None:
         self.bodies = bodies_from(bodies, least=2, where="Chain.bodies")
-        self.closed = _checked_ring(closed, len(self.bodies), left, right)
+        self.closed = checking.checked_ring(closed, len(self.bodies), [left is not CLAMPED, right is not FREE])
         if self.closed:
             left = right = FREE
         self.left, self.right = end_from(left, "Chain.left"), end_from(right, "Chain.right")
@@ -130,44 +126,13 @@ class Chain(System):
         self.form = form
         self.J0 = checked(J0, "Chain.J0", above=0.0)
         self.drives = Drives(self, self._given_gravity)
-        self._check_form()
-        self._check_points()
+        checking.check_form(self)
+        checking.check_points(self)
+        checking.check_loads(self)
 
-    def _check_points(self) -> None:
-        """A point has no other place to pull at than its centre, and nothing turns it."""
-        for acting in self.drives.acting:
-            body, source = self.bodies[acting.body], acting.source
-            if isinstance(source, Torque) and body.kind == "point":
-                raise InputError(
-                    f"body {acting.body} is a point: a torque does nothing",
-                    where=f"Chain.{acting.name}",
-                    do="leave it out",
-                )
-            if isinstance(source, (Force, Tweezers)) and np.any(source.at) and body.kind == "point":
-                raise InputError(
-                    f"body {acting.body} is a point, and at = {list(source.at)} is not in it",
-                    where=f"Chain.{acting.name}.at", do="leave it out",
-                )  # fmt: skip
-
-    def _check_form(self) -> None:
-        if self.form == "multiplier":
-            self.default_method = ("Gauss", {"stages": 4})
-            if self.interactions.has_bonds:
-                raise CapabilityError(
-                    "link potentials are functions of rotations; the multiplier form leaves them", where="Chain.form",
-                    do='use form="quaternion"',
-                )  # fmt: skip
-            if self.drives:
-                raise CapabilityError(
-                    f"{self.drives.names[0]} depends on time or acts off the centre of mass, which the multiplier form does not know",
-                    where="Chain.form", do='use form="quaternion"',
-                )  # fmt: skip
-        for j, body in zip(self.alike.first.tolist(), self.alike.distinct, strict=True):
-            if self.form == "rotation" and body.kind == "linear":
-                raise CapabilityError(
-                    f"body {j} is linear: RATTLE on matrices needs a body with three directions",
-                    where="Chain.form", do='use form="quaternion"',
-                )  # fmt: skip
+    @property
+    def default_method(self) -> tuple[str, dict[str, Json]]:
+        return ("Gauss", {"stages": 4}) if self.form == "multiplier" else ("Splitting", {"order": 4})
 
     @property
     def in_words(self) -> str:
@@ -386,7 +351,10 @@ class Chain(System):
         return reactions(self, checked_state(self, state, "reactions.state"))
 
     def outputs(self, run: Run) -> ChainOutputs:
-        """Link lengths, gaps, energies and reactions along a run, each computed when it is asked for."""
+        """What a run shows besides its fields, along time, each computed when it is asked for: `link_length`, `link_gap`, `link_energy`,
+        `reaction_force`, `reaction_torque`, `extension`; of ends and loads `force`, `torque`, `power` and `work`; `twist()`, `writhe()` and
+        `linking_number()`; `dataset()` has all of them.
+        """
         from ...analysis.chain_outputs import ChainOutputs
 
         return ChainOutputs(run)
@@ -640,23 +608,3 @@ class Chain(System):
     def __repr__(self) -> str:
         ends = "" if self.closed else f", left {self.left}, right {self.right}"
         return f"{self.title} of {self.count} bodies{ends}"
-
-
-def _checked_ring(closed: object, bodies: int, left: object, right: object) -> bool:
-    """Whether a chain is closed; a ring has no ends, and a link for each of three bodies or more."""
-    if not isinstance(closed, (bool, np.bool_)):
-        raise InputError(f"closed = {closed!r}", where="Chain.closed", do="give True or False")
-    if not closed:
-        return False
-    if bodies < LEAST_OF_A_RING:
-        raise InputError(
-            f"{bodies} bodies make no ring", where="Chain.bodies", do=f"give {LEAST_OF_A_RING} or more, or closed=False"
-        )
-    # what is not given is the very object of the signature
-    given = [name for name, end, none in (("left", left, CLAMPED), ("right", right, FREE)) if end is not none]
-    if given:
-        raise InputError(
-            f"a closed chain has no ends, but {' and '.join(given)} {'is' if len(given) == 1 else 'are'} given",
-            where=f"Chain.{given[0]}", do="leave the ends out, or closed",
-        )  # fmt: skip
-    return True

@@ -82,8 +82,9 @@ class Elastic(Linkwise):
     Parameters
     ----------
     stiffness : (6, 6) or (links, 6, 6), K: symmetric, no eigenvalue negative
-    rest : rotation and translation of the link at rest. Rotation: its coordinates (3,), a quaternion (4,), scalar first, or a matrix
-        (3, 3), from the axes of the second body to those of the first. Translation (3,): from the first body to the second, in the frame
+    rest : rotation and translation of the link at rest, a pair. Rotation: its coordinates (3,), a quaternion (4,), scalar first, or a matrix
+        (3, 3), from the axes of the second body to those of the first. Translation (3,): from the first body to the second, in the frame.
+        For links of their own: (links, 3), (links, 4) or (links, 3, 3), and (links, 3). What is given once holds for all links
     coordinates : "cayley", 2 tan(phi/2) n, or "exponential", phi n
     frame : axes in which the translation is given, "first": those of the first body, "middle": half-way between both
 
@@ -207,10 +208,13 @@ class Elastic(Linkwise):
         return read_table(Path(path), {"coordinates": coordinates, "frame": frame, "angle_unit": angle_unit})
 
     def write(self, path: str | Path) -> None:
-        """A table of rest shapes and stiffnesses, .npz or .csv, with its convention, and all digits."""
-        from .elastic_tables import write_table
+        """A new file with a table of rest shapes and stiffnesses, .npz or .csv, with its convention, and all digits."""
+        from ...output.files import new_file
+        from .elastic_tables import check_kind, write_table
 
-        write_table(self, Path(path))
+        check_kind(Path(path))
+        with new_file(path) as temporary:
+            write_table(self, temporary)
 
     def describe(self) -> dict[str, Json]:
         return {

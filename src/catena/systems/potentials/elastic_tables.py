@@ -43,7 +43,7 @@ NAME = "name"  # of a column for people, which is not read
 def write_table(links: Elastic, path: Path) -> None:
     """All digits, so that reading gives the same links."""
     convention = {"coordinates": links.coordinates, "frame": links.frame, "angle_unit": ANGLE_UNIT}
-    if _kind(path) == ".npz":
+    if check_kind(path) == ".npz":
         turn, shift = links.rest
         np.savez(
             path, rotation=turn, translation=shift, stiffness=links.stiffness, components=np.array(COMPONENTS),
@@ -60,7 +60,7 @@ def write_table(links: Elastic, path: Path) -> None:
 
 def read_table(path: Path, given: Mapping[str, object]) -> Elastic:
     """The links of a file; `given` says what it does not say of its convention, and may not say otherwise."""
-    kind = _kind(path)
+    kind = check_kind(path)
     try:
         data = read_regular(path, LARGEST, do="divide the table")
     except OSError as trouble:
@@ -74,7 +74,8 @@ def read_table(path: Path, given: Mapping[str, object]) -> Elastic:
     return Elastic(stiffness / (units[:, None] * units), (unit * turn, shift), coordinates, frame)
 
 
-def _kind(path: Path) -> str:
+def check_kind(path: Path) -> str:
+    """ ".npz" or ".csv"; InputError for any other file."""
     if path.suffix.lower() not in (".npz", ".csv"):
         raise InputError(f"{path.name} is neither npz nor csv", where=str(path), do="name it links.npz or links.csv")
     return path.suffix.lower()
@@ -124,7 +125,7 @@ def _from_npz(data: bytes, where: str) -> tuple[dict[str, object], Array, Array,
 
 def _from_csv(data: bytes, where: str) -> tuple[dict[str, object], Array, Array, Array]:
     try:
-        lines = data.decode("utf-8").splitlines()
+        lines = data.decode("utf-8-sig").splitlines()  # spreadsheets put a mark first
     except UnicodeDecodeError:
         raise InputError("this is no text", where=where, do="give a CSV in UTF-8") from None
     above = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
