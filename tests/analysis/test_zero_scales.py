@@ -39,6 +39,7 @@ def test_what_nothing_holds_rests_anywhere(name, ends):
         assert found.converged and found.flat > 0 and found.iterations == 0 and is_sound(found)
         assert found.lowest == pytest.approx(0.0, abs=1e-20)
     modes = chain.normal_modes(chain.straight(1.0))
+    assert modes.zero == chain.equilibrium(chain.straight(1.0)).flat
     assert len(modes.omega) == 0 and modes.zero == 6 * (3 - sum(not end.moves for end in ends))
 
 

@@ -13,6 +13,8 @@ Motions of the whole chain that cost nothing are taken out of f and of x.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +28,7 @@ MOST_MIXED = 20_000  # bodies: beyond it, the band of wrenches and displacements
 HALF_BAND, HALF_BAND_OF_RING = 17, 35  # of wrenches and displacements in turn
 
 
-class Compliance:
+class Compliance(ABC):
     """K^-1 without the motions that cost nothing; a subclass solves for balanced wrenches (m, n, 6), in any gauge."""
 
     name: str
@@ -53,12 +55,13 @@ class Compliance:
         root = np.sqrt(self.mass)
         return (root * self.solve(root * v.reshape(-1, *self.mass.shape))).reshape(v.shape)
 
+    @abstractmethod
     def error(self, eigenvalues: Array, largest: float) -> Array:
         """Relative error to be expected of frequencies with these omega^2."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _balanced(self, f: Array) -> Array:
-        raise NotImplementedError
+        """x (m, n, 6), in any gauge, for wrenches that are balanced."""
 
 
 class Sweep(Compliance):

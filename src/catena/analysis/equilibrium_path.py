@@ -8,6 +8,7 @@ The critical point is the zero of the lowest eigenvalue of K: a limit where df/d
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -176,7 +177,7 @@ def _control(chain: Chain, direction: ArrayLike, begin: Equilibrium) -> _Control
     return _EndControl(chain, screw, begin)
 
 
-class _Control:
+class _Control(ABC):
     """What is prescribed along a path, and how an equilibrium is found for it."""
 
     unit: float  # of the extension
@@ -220,11 +221,13 @@ class _Control:
         lowest = lowest_eigenvalue(problem, balance)
         return _Point(balance, extension, self._load(balance, load), slope, lowest, tangent)
 
+    @abstractmethod
     def _problem(self, load: float) -> StaticProblem:
-        raise NotImplementedError
+        """The chain under this load."""
 
+    @abstractmethod
     def _predicted(self, before: _Point | None, extension: float) -> tuple[Poses, float]:
-        raise NotImplementedError
+        """Where to begin, and with which load, from the point before."""
 
     def _missing(self, poses: Poses, extension: float) -> float:
         return 0.0
@@ -236,9 +239,9 @@ class _Control:
         root = self._problem(0.0).root
         return poses.displaced(xi) if root is None else poses.strained(xi, root=root)
 
+    @abstractmethod
     def _newton(self, problem: StaticProblem, balance: Balance, missing: float) -> tuple[Array, float, Array, float]:
         """Corrections of displacements and load; displacements and load by the extension."""
-        raise NotImplementedError
 
 
 class _LoadControl(_Control):

@@ -26,7 +26,7 @@ from ..systems.states import checked_run
 from .compliance import Assembled, Compliance, Sweep
 from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses
-from .stability import compliance, lowest_modes, round_off, stability, weighted
+from .stability import compliance, flat_limit, lowest_modes, round_off, stability, weighted
 from .static_problem import EPS, Balance, StaticProblem
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class _Solver:
         if shift > 0.0:
             found = Assembled(self.problem, self.balance, shift)
         values, vectors = lowest_modes(found, count)
-        flat = np.abs(values) <= round_off(self.diagonal) / np.sqrt(len(self.problem.mass))
+        flat = np.abs(values) <= flat_limit(self.diagonal)
         if flat.any() and not isinstance(found, Sweep):
             found.leave_out(vectors[flat])
             values, vectors = lowest_modes(found, count)
@@ -276,7 +276,7 @@ class _Solver:
         values, vectors = self._from_stiffness(zero)
         flexible = self._flexible()
         if not isinstance(flexible, Sweep):  # what is zero but for rounding is a motion that costs nothing, too
-            flat = np.abs(values) <= round_off(self.diagonal)
+            flat = np.abs(values) <= flat_limit(self.diagonal)
             values, vectors, zero = values[~flat], vectors[~flat], zero + int(flat.sum())
         error = EPS * self.largest / np.maximum(np.abs(values), EPS * self.largest)
         method = "dense"
@@ -297,7 +297,7 @@ class _Solver:
         """Eigenvalues and vectors of M^1/2 K^-1 M^1/2; without motions that cost nothing but for rounding, beside which they have no digits."""
         mass = self.problem.mass
         inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))
-        flat = np.abs(inverse) * round_off(self.diagonal) >= 1.0
+        flat = np.abs(inverse) * flat_limit(self.diagonal) >= 1.0
         if flat.any() and not isinstance(flexible, Sweep):
             flexible.leave_out((modes[:, flat].T / np.sqrt(mass.ravel())).reshape(-1, *mass.shape))
             inverse, modes = np.linalg.eigh(_symmetric(flexible.weighted(np.eye(mass.size))))

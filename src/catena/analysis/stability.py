@@ -14,6 +14,8 @@ from .static_problem import EPS, Balance, StaticProblem, masked
 Array = NDArray[np.float64]
 
 FLAT = 1e-11  # of the largest eigenvalue of a link: one that is zero
+SHORT = 250  # bodies of a chain whose softest bending is far above rounding
+MOST_FLAT = 64  # motions that cost nothing, and are counted one by one
 FEW = 64  # bodies up to which it is fastest to compute all eigenvalues
 
 
@@ -37,7 +39,7 @@ def stability(problem: StaticProblem, balance: Balance) -> Stability:
         lowest = -block_band.largest_eigenvalue(-diagonal, -right)
         mode = block_band.extreme_vector(-diagonal, -right, -lowest) / np.sqrt(problem.mass)
         return Stability(negative, motions, lowest, np.where(problem.gauge(balance.poses), mode, 0.0))
-    lowest, mode, zero = _lowest(problem, balance, noise)
+    lowest, mode, zero = _lowest(problem, balance, diagonal)
     return Stability(0, motions + zero, lowest, mode)
 
 
@@ -82,6 +84,13 @@ def round_off(diagonal: Array) -> float:
     return float(8.0 * EPS * np.sqrt(len(diagonal)) * np.abs(diagonal).sum(axis=2).max())
 
 
+def flat_limit(diagonal: Array) -> float:
+    """The size of an eigenvalue that is zero but for rounding. Bending of a very long chain is softer than what rounding makes of a sum: there
+    only what is zero for a single body counts."""
+    n = len(diagonal)
+    return round_off(diagonal) / (1.0 if n <= SHORT else np.sqrt(n))
+
+
 def count_negative(problem: StaticProblem, balance: Balance, diagonal: Array, right: Array, noise: float) -> int:
     """Exactly those of the links where they bear nothing and one end is free: there K = B^T K_b B with a square B [horn2013]."""
     if is_unstressed(problem, balance) and problem.root is not None and can_sweep(problem):
@@ -114,16 +123,21 @@ def compliance(problem: StaticProblem, balance: Balance) -> Compliance:
     return Assembled(problem, balance, shift=0.0 if definite else round_off(weighted(problem, balance)[0]))
 
 
-def _lowest(problem: StaticProblem, balance: Balance, noise: float) -> tuple[float, Array, int]:
-    """Lowest eigenvalue, its mode, and whether it is zero but for rounding; by inverse iteration with several vectors."""
+def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[float, Array, int]:
+    """Lowest eigenvalue that is not zero but for rounding, its mode, and how many are; by inverse iteration with several vectors."""
     try:
         found = compliance(problem, balance)
     except np.linalg.LinAlgError:
-        found = Assembled(problem, balance, shift=noise)
-    (value,), (mode,) = lowest_modes(found, 1)
-    # bending of a very long chain is softer than what rounding makes of a sum: only what is zero for a single body counts
-    zero = not isinstance(found, Sweep) and abs(value) <= noise / np.sqrt(len(problem.mass))
-    return float(value), mode, int(zero)
+        found = Assembled(problem, balance, shift=round_off(diagonal))
+    rigid, free = len(found.zero), int(problem.free.sum())
+    if not (balance.values.stiffness.any() or balance.values.gradient.any()):
+        return 0.0, np.where(problem.free, 1.0, 0.0), free - rigid
+    while True:
+        (value,), (mode,) = lowest_modes(found, 1)
+        zero = len(found.zero) - rigid
+        if isinstance(found, Sweep) or abs(value) > flat_limit(diagonal) or zero == MOST_FLAT:
+            return float(value), mode, zero
+        found.leave_out(mode[None])
 
 
 def lowest_modes(compliance: Compliance, count: int) -> tuple[Array, Array]:
@@ -134,7 +148,7 @@ def lowest_modes(compliance: Compliance, count: int) -> tuple[Array, Array]:
     operator = LinearOperator((size, size), matvec=lambda v: compliance.weighted(v.reshape(1, -1))[0], dtype=float)
     some = np.cos(np.arange(size) ** 2.0)  # definite, and along no mode in particular
     if count < size - 1:
-        inverse, vectors = eigsh(operator, k=count, which="LA", v0=some, tol=0)
+        inverse, vectors = eigsh(operator, k=count, which="LM", v0=some, tol=0)  # zeros come out with either sign
     else:
         inverse, vectors = np.linalg.eigh(compliance.weighted(np.eye(size)))
     order = np.argsort(-inverse)[:count]
