@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.engine import headers
 from catena.engine.block import MemberBlock, Members
 from catena.engine.build import build
+from catena.engine.collector import collect
 from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing
+from catena.engine.plain_python import interpreted
 from catena.errors import CapabilityError
 from catena.kernels.views import NOT_FINITE, OK
 from catena.methods.base import Method
@@ -43,7 +46,8 @@ def test_members_packed_as_whole_arrays_have_the_bits_of_each(kind: str) -> None
                 continue
             seen += 1
             together = view.pack_members(State, fields, np.full(MEMBERS, of.start.time))
-            np.testing.assert_array_equal(together, [view.pack(state) for state in states])
+            np.testing.assert_array_equal(view.grown(together), [view.pack(state) for state in states])
+            assert together.shape == (MEMBERS, view.start_size)
             assert together.flags.c_contiguous and (together[0] != together[1]).any()
     assert seen
 
@@ -96,3 +100,18 @@ def test_a_member_that_has_failed_is_left_alone_and_one_that_fails_is_told() -> 
     assert status.tolist() == [OK, NOT_FINITE, OK]
     np.testing.assert_array_equal(block.z[2], z[2])
     assert (block.z[0] != z[0]).any()
+
+
+@pytest.mark.parametrize("count", [2, 8, 9, 70])
+def test_a_card_grows_the_tiles_of_a_start_as_whole_arrays_do(count: int) -> None:
+    """To the bit, with bodies that fill the last tile up; a body that is one place off would show, for all are different."""
+    of = ct.problems.helix_chain(count)
+    view = of.system.view("tiles")
+    assert view.begin is not None and view.begin.size < view.dimension / 4
+    start = view.begin.pack(nudged(of.start, 1))
+    text = headers.module_text("begin", collect(view.begin.kernel, {}), [], header=headers.PYTHON, entry="@_fn")
+    z = np.full(view.dimension, np.nan)
+    interpreted(text).advance(start, z)
+    np.testing.assert_array_equal(z, view.grown(start))
+    np.testing.assert_array_equal(z, view.pack(nudged(of.start, 1)))
+    assert len(np.unique(start)) > 3 * count

@@ -48,7 +48,7 @@ class Members:
 
     Attributes
     ----------
-    z, t0, dt : stepped variables (m, n), times of the starts (m,), steps (m,)
+    z, t0, dt : stepped variables (m, n), or fewer numbers from which they follow (`View.grown`), times of the starts (m,), steps (m,)
     par : arrays of `par`, parameters and scratch, by name; with a row for each kind of member, or one that all share
     tab : tables of the method, alike
     kinds : (m,) the row of each member
@@ -108,7 +108,7 @@ class Members:
         """Member k as a single run."""
         own = self.program(program, k)
         of = {"t0": float(self.t0[k]), "dt": float(self.dt[k])}
-        return Driver(own, self.z[k], **of, every=every, member=int(self.numbers[k]))
+        return Driver(own, program.view.grown(self.z[k]), **of, every=every, member=int(self.numbers[k]))
 
 
 class MemberBlock:
@@ -125,7 +125,7 @@ class MemberBlock:
     def __init__(self, program: Program, members: Members, *, every: int, scale: Array | None = None) -> None:
         m, invariants, stepper = len(members), program.system.invariant_width, program.stepper
         self.program, self.members, self.every = program, members, every
-        self.z = np.array(members.z, dtype=float, order="C")
+        self.z = np.array(program.view.grown(members.z), dtype=float, order="C")
         if self.z.shape != (m, program.view.dimension):  # compiled code would read and write beyond it
             raise ValueError(f"z has the shape {self.z.shape}, {m} members need {(m, program.view.dimension)}")
         self.e = np.zeros_like(self.z)

@@ -30,7 +30,7 @@ from . import bounds, headers
 from .arrays import Arrays
 from .block import Members
 from .build import program_parts
-from .cuda_rows import MEASURED, CudaKernel, conclude_members, launch, repeat_rows
+from .cuda_rows import MEASURED, CudaKernel, begin_members, conclude_members, launch, repeat_rows
 from .driver import LARGEST
 from .folding import fold, fold_accounts, settled_edges
 from .looks import unseen
@@ -309,7 +309,11 @@ class MemberDriver:
         carry = spread(_padded(stepper.first_carry()[None]))
         if stepper.member_place is not None:
             carry[stepper.member_place].copy_to_device(members.numbers.astype(float))
-        self._state = {"z": sent(np.transpose(members.z)), "e": zeros(program.view.dimension), "carry": carry}
+        self._state = {
+            "z": self._begun(sent(np.transpose(members.z))),
+            "e": zeros(program.view.dimension),
+            "carry": carry,
+        }
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
         self._t0, self._dt, self._tab = sent(members.t0), sent(members.dt), sent(members.tab)
         self._par = [sent(_padded(members.par[name])) for name in program.arrays.parameters]
@@ -325,6 +329,15 @@ class MemberDriver:
         self._added = zeros(3, max(1, program.width - program.defined_width))
         self._outcome = cuda.device_array((2, m), dtype=np.int64)
         self._counts = cuda.device_array(m, dtype=np.int64)
+
+    def _begun(self, starts: OnCard) -> OnCard:
+        """The stepped variables (n, m) of starts: these, or grown on the card."""
+        view = self.program.view
+        if view.begin is None or starts.shape[0] == view.dimension:
+            return starts
+        z: OnCard = _card().device_array((view.dimension, self.members))
+        launch(begin_members(view.begin.kernel), self.members, starts, z)
+        return z
 
     def first_rows(self) -> Array:
         """(m, defined_width) rows of the starts, from which deviations are counted; to be taken before the first step.

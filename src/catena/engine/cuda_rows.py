@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+from ..kernels.marks import Kernel
 from . import collector, headers
 from .folding import conclude
 
@@ -56,6 +57,23 @@ def conclude_members(samples, status, start, worst, scale, sums, looks, made):
 def repeat_rows() -> CudaKernel:
     """(rows (kinds, n), kinds (m), out (n, m)): out[:, k] becomes the row of member k, or the one that all share."""
     return _loaded(REPEAT, "repeat_rows")
+
+
+BEGIN = """
+@cuda.jit
+def begin_members(start, z):
+    k = cuda.grid(1)
+    if k < z.shape[1]:
+        advance(start[:, k], z[:, k])
+"""
+
+
+@functools.cache
+def begin_members(kernel: Kernel) -> CudaKernel:
+    """(start (size, m), z (n, m)): the stepped variables of members from what they are told by, see `catena.kernels.views.Begin`."""
+    parts = collector.collect(kernel, {})
+    text = headers.module_text("where members begin", parts, [], header=headers.CUDA, entry="@_fn")
+    return _loaded(text + BEGIN, "begin_members")
 
 
 @functools.cache

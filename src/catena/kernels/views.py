@@ -128,6 +128,24 @@ class Fold:
 
 
 @dataclass(frozen=True)
+class Begin:
+    """Few numbers from which the stepped variables of a start follow, where most of these are zeros: so members are sent and stored.
+
+    Attributes
+    ----------
+    size : how many
+    pack : state, or states with leading axes -> (..., size)
+    grow : (..., size) -> stepped variables (..., dimension)
+    kernel : (begun, z), the same for one state, into z
+    """
+
+    size: int
+    pack: Callable[[Any], NDArray[np.float64]]
+    grow: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    kernel: Any
+
+
+@dataclass(frozen=True)
 class View:
     """What a system lets a method see, and what is stepped there.
 
@@ -156,6 +174,7 @@ class View:
     measures : how many numbers `measure` gives, the energy first, where a method asks for it
     packs_many : whether `pack` takes fields with leading axes, to the same bits, and gives z with the same ones
     parts : how many parts a sweep can be divided into, see `sweep_part`; 0: none
+    begin : fewer numbers with which a start is told; None if it takes all stepped variables
     """
 
     name: str
@@ -180,6 +199,7 @@ class View:
     measures: int = 0
     packs_many: bool = False
     parts: int = 0
+    begin: Begin | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not
@@ -189,11 +209,22 @@ class View:
     def pack_members(
         self, state: Callable[..., Any], fields: Mapping[str, NDArray[np.float64]], times: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Stepped variables (m, n) of members whose fields and times have a leading axis; `state` makes states of such parts."""
+        """Starts (m, start_size) of members whose fields and times have a leading axis, see `grown`; `state` makes states of such parts."""
+        if self.begin is not None:
+            return np.ascontiguousarray(self.begin.pack(state(fields, times)))
         if self.packs_many:
             return np.ascontiguousarray(self.pack(state(fields, times)))
         states = (state({name: array[k] for name, array in fields.items()}, float(t)) for k, t in enumerate(times))
         return np.array([self.pack(one) for one in states])
+
+    @property
+    def start_size(self) -> int:
+        """Numbers with which the start of a member is told."""
+        return self.dimension if self.begin is None else self.begin.size
+
+    def grown(self, starts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The stepped variables (..., dimension) of starts; of those that are told by all of them, as older stores do, these."""
+        return starts if self.begin is None or starts.shape[-1] == self.dimension else self.begin.grow(starts)
 
     @property
     def kept_sizes(self) -> tuple[int, int]:

@@ -221,10 +221,10 @@ def _require_times(times: Array, dt: Array, steps: int, *, keep: Keep) -> None:
 
 
 def _packed(shared: Kinds, kinds: Integers, fields: Mapping[str, Array], times: Array) -> Array:
-    """Stepped variables (m, n): those of members of one kind at once."""
+    """What members start from (m, n): those of one kind at once."""
     if not kinds.any():
         return shared.pairings[0].view.pack_members(State, fields, times)
-    z = np.empty((len(times), shared.pairings[0].view.dimension))
+    z = np.empty((len(times), shared.pairings[0].view.start_size))
     order = np.argsort(kinds, kind="stable")
     for pairing, some in zip(
         shared.pairings, np.split(order, np.searchsorted(kinds[order], np.arange(1, len(shared.pairings)))), strict=True

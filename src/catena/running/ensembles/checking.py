@@ -83,7 +83,9 @@ def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
     given = store.given()
     numbers = {name: given[name] for name in STARTS if name in given and name != "kinds"}
     with described_in(path, "given"):
-        shapes = {"z": (count, job.pairing.view.dimension), "times": (count,)}
+        view = job.pairing.view
+        told = view.dimension if numbers["z"].shape[1:] == (view.dimension,) else view.start_size
+        shapes = {"z": (count, told), "times": (count,)}
         check_arrays(numbers, shapes | ({"dt": (count,)} if job.own_dt else {}))
         for name, array in numbers.items():
             require_finite(array, name)

@@ -28,6 +28,7 @@ LOW_P, LOW_Y, LOW_R, LOW_Q = 6, 9, 12, 15
 # the link to the next one; then the rotor's constants.
 INVERSE_MASS, MOVES, TURNS, LINKED, LOAD, SHAPE = 0, 1, 2, 3, 4, 7
 SPIN_ROWS = 33
+FAR = 1e3  # distance of the bodies that fill the last tile up: their links are computed and thrown away
 
 
 @size
@@ -235,6 +236,33 @@ def close_ring(z, w, i):
     n = stride_of(z)
     for c in range(6):
         z[(F + c) * n - 1] = w[(F + c) * n + i]
+
+
+def begin_tiles(start, z):
+    """r, q, p, y of the view "split" in tiles, into z; nothing known of the forces, no kick pending."""
+    count = start.shape[0] // 13
+    lanes = lane_count(z)
+    n = stride_of(z)
+    length = tile_size(z)
+    for k in range(z.shape[0]):
+        z[k] = 0.0
+    for j in range(-(-count // lanes) * lanes):
+        w = z[(j // lanes) * length : (j // lanes + 1) * length]
+        i = j % lanes
+        body = min(j, count - 1)
+        for c in range(3):
+            w[(R + c) * n + i] = start[3 * body + c]
+            if j < count:
+                w[(P + c) * n + i] = start[7 * count + 3 * j + c]
+                w[(Y + c) * n + i] = start[10 * count + 3 * j + c]
+        w[R * n + i] += FAR * (j - body)
+        w[Q * n + i] = 1.0
+        if j < count:
+            for c in range(4):
+                w[(Q + c) * n + i] = start[3 * count + 4 * j + c]
+    last = (-(-count // lanes) - 1) * length
+    for c in range(3):
+        z[last + (R + c) * n + lanes] = z[last + (R + c) * n + lanes - 1] + FAR
 
 
 @apart

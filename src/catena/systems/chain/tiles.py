@@ -15,12 +15,12 @@ from ...errors import CapabilityError
 from ...geometry import rotations
 from ...geometry.quaternion import to_body
 from ...kernels import fused, views
-from ...kernels.marks import Filling, Numbers, Slot
-from ...kernels.views import Fold, View
+from ...kernels.marks import Filling, Numbers, Slot, bind
+from ...kernels.views import Begin, Fold, View
 from ..base import Array, State
 from . import bath as chain_bath
 from . import tile_kernels as kernels
-from .tile_kernels import LOAD, LOW, PADDING, SHAPE, SPIN_ROWS, F, P, Q, R, S, T, X, Y
+from .tile_kernels import FAR, LOAD, LOW, PADDING, SHAPE, SPIN_ROWS, F, P, Q, R, S, T, X, Y
 from .tile_terms import pairs_that_act, terms_of
 from .tile_text import Shape, drift_text, link_text, place_text
 from .views import from_split, quaternion_view, to_split
@@ -34,7 +34,6 @@ MOST_EVALUATIONS = 96  # of pair potentials for a link, written out one by one: 
 MOST_IN_VAIN = 4.0  # as many as those that act; the plain view takes about eight times as long for each
 WIDE, NARROW = 64, 8  # bodies of a tile; the time for each is 1.27 times longer in narrow tiles
 NARROW_COST = 1.27
-FAR = 1e3  # distance of the bodies that fill the last tile up: their links are computed and thrown away
 
 
 def tile_width(count: int) -> int:
@@ -90,6 +89,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         inertia=chain.inertia,
         packs_many=True,
         parts=shape[0],
+        begin=Begin(13 * chain.count, partial(to_split, chain), partial(tiles_of_split, chain, shape, m), bind(kernels.begin_tiles, fills)),
     )  # fmt: skip
 
 
@@ -158,8 +158,12 @@ def side_by_side(table: Array, shape: tuple[int, int]) -> Array:
 
 def to_tiles(chain: Chain, shape: tuple[int, int], m: Shape, state: State) -> Array:
     """r, q, p, y in tiles; nothing known of the forces, no kick pending."""
-    n, z = chain.count, to_split(chain, state)
-    many = z.shape[:-1]
+    return tiles_of_split(chain, shape, m, to_split(chain, state))
+
+
+def tiles_of_split(chain: Chain, shape: tuple[int, int], m: Shape, z: Array) -> Array:
+    """The same of the variables (..., 13 n) of the view "split"."""
+    n, many = chain.count, z.shape[:-1]
     kept = np.zeros((*many, X, n))
     for rows, first, width in ((slice(R, Q), 0, 3), (slice(Q, X), 3, 4), (slice(P, Y), 7, 3), (slice(Y, LOW), 10, 3)):
         kept[..., rows, :] = z[..., first * n : (first + width) * n].reshape(*many, n, width).swapaxes(-1, -2)
