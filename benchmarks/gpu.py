@@ -4,7 +4,7 @@
 
 writes DIR/gpu.json and DIR/gpu.txt. For each case (`many_cases.py`): microseconds of a whole call for each member of 1000 steps, from arrays to arrays,
 on one core and on the card; how many cores the card is worth; the time of its steps alone; and how many of a sample of members have the bits of the
-processor. Then what threads gain over one. Times are the least of several; what is compiled is compiled before.
+processor. Then what threads gain over one, with many members and with one long chain. Times are the least of several; what is compiled is compiled before.
 
 Programs for the processor are compiled by several processes at a time; a case that fails is reported, and the others go on.
 `--simulate` runs all of it, tiny, under numba's simulator; `--only TEXT` the cases whose names contain the text; `--blocks` tries numbers of threads in a block.
@@ -34,6 +34,8 @@ from many_cases import CASES, Case, call, some
 
 import catena as ct
 from catena.engine import cuda
+from catena.engine.build import build
+from catena.engine.parts import PartedDriver
 from catena.output.files import write_text
 from catena.running.ensembles.asking import asked
 
@@ -148,6 +150,29 @@ def scaling(name: str, sizes: Sizes) -> dict[str, Any]:
     return row
 
 
+def long_chain(sizes: Sizes) -> dict[str, Any]:
+    """Milliseconds of a Strang step of one long chain by the number of threads that share it, and whether the bits are those of one."""
+    bodies, steps = (20, 3) if sizes.simulate else (1_000_000, 24)
+    of = ct.problems.helix_chain(bodies)
+    program = build(of.system, ct.Splitting(2), compiled=not sizes.simulate)
+    z = program.view.pack(of.start)
+    row: dict[str, Any] = {"case": f"one chain of {bodies}, Splitting(2)", "bodies": bodies, "same_bits": True}
+    reached: np.ndarray | None = None
+    for threads in sizes.threads:
+        driver = PartedDriver(
+            program, z, t0=0.0, dt=of.dt, every=10**9, threads=threads, compiled=not sizes.simulate
+        )  # fmt: skip
+        driver.step = 2**20  # far from the start, where each step is looked at
+        driver.attempt(2)
+        began = time.perf_counter()
+        driver.attempt(steps)
+        row[f"ms_{threads}_threads"] = 1e3 * (time.perf_counter() - began) / steps
+        row[f"speed_up_{threads}"] = row["ms_1_threads"] / row[f"ms_{threads}_threads"]
+        row["same_bits"] &= reached is None or bool((driver.z == reached).all())
+        reached = driver.z
+    return row
+
+
 def compile_all(names: list[str]) -> None:
     """Programs of the processor into the cache that all processes share."""
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import gpu; gpu.compile_one(sys.argv[1])"
@@ -196,13 +221,16 @@ def table(found: dict[str, Any]) -> str:
             f"{row['card'][0]['ns_per_member_step']:9.3f} {row['compile_s']:8.1f} {equal:>10} {row['largest_difference']:9.1e}"
         )
         lines += [f"    {name}: {value:.4g}" for name, value in row.items() if name.startswith("ns_per_step_block")]
-    lines += ["", f"{'threads, us per member':38} " + "speed-up over one thread, by their number"]
+    lines += ["", f"{'threads, time of a member or step':38} " + "speed-up over one thread, by their number"]
     for row in found["threads"]:
         if "error" in row:
             lines.append(f"{row['case']:38} FAILED: {row['error']}")
             continue
+        unit = f"{row['ms_1_threads']:.1f} ms" if "bodies" in row else f"{row['us_1_threads']:.1f} us"
         ups = (f"{name.removeprefix('speed_up_')}: {value:.2f}" for name, value in row.items() if "speed_up" in name)
-        lines.append(f"{row['case']:38} {row['us_1_threads']:.1f} us;  " + ", ".join(ups))
+        lines.append(
+            f"{row['case']:38} {unit};  " + ", ".join(ups) + ("" if row.get("same_bits", True) else "; OTHER BITS")
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -241,6 +269,8 @@ def main() -> int:
     for name in SCALED:
         if name in names:
             attempt("threads", name, lambda name=name: scaling(name, sizes))
+    if "chain" in options.only or not options.only:
+        attempt("threads", "one long chain", lambda: long_chain(sizes))
     print(table(found))
     return int(any("error" in row for row in (*found["pairs"], *found["threads"])))
 

@@ -12,15 +12,14 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 import catena as ct
-from catena.running.catalogue import HEADINGS, MethodTable, dashed
 from catena.methods.base import METHODS
+from catena.running.catalogue import HEADINGS, MethodTable, dashed
 from catena.systems.base import SYSTEMS
 from catena.systems.linkage.joint_forces import FORCES
 from catena.systems.linkage.joints import JOINTS
 from catena.systems.potentials.pairwise import POTENTIALS
 
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
-MEMBERS = 65536  # of the ensembles that are compared
 OTHERS = {  # where the reference lists what is registered and stands nowhere in it
     "<!-- every method -->": METHODS, "<!-- every other system -->": SYSTEMS, "<!-- every other potential -->": POTENTIALS,
     "<!-- every other joint -->": JOINTS, "<!-- every other force -->": FORCES,
@@ -141,10 +140,10 @@ def race_figures() -> dict[str, str]:
         rows = _starting(linkage, "Times faster than a peer")
         return [row["times faster"] for row in rows if row["against"].startswith(peer)]
 
-    card_over_core = [
-        pair["cpu_ns_per_step"] / run["ns_per_member_step"]
-        for pair in card["pairs"] for run in pair["card"] if run["members"] == MEMBERS
-    ]  # fmt: skip
+    small, large = (
+        [pair["cores_worth"] for pair in card["pairs"] if pair["case"].startswith(("chain", "four")) == linked] for linked in (False, True)
+    )  # fmt: skip
+    threads = [row["speed_up_16"] for row in card["threads"] if "bodies" not in row]
     over_scipy = [row["times faster"] for row in [*scipy, *(row for row in races if row["against"] == "DOP853")]]
     return {
         "loop_over_c": _range([row["best"] for row in against_c if row["same bits"]]),
@@ -169,8 +168,10 @@ def race_figures() -> dict[str, str]:
         "equal_joints_over_mujoco": _range(
             [row["times faster"] for row in _starting(linkage, "Times faster at equal error")]
         ),
-        "card_over_core": _range(card_over_core),
-        "members": str(MEMBERS),
+        "card_over_core": _range(small),
+        "card_over_core_linked": _range(large),
+        "sixteen_threads": _range(threads),
+        "members": str(card["pairs"][0]["members"]),
         "card": card["machine"]["card"],
         "warm_start": _range(list(warm["ratios"].values())),
     }
