@@ -11,6 +11,9 @@ LARGEST = 2**32
 """Bytes that a result in memory may take, however large the machine is: beyond it pictures and audits, which copy, take longer
 than reading from a store."""
 
+UNASKED = 2**19
+"""Bytes that are there in any case: reading what the system says takes longer than a short run."""
+
 SHARE = 0.5
 """Of the available memory; the rest is for what is done with the result."""
 
@@ -24,9 +27,9 @@ def available() -> float:
     return min(bytes_ for bytes_ in found if bytes_ is not None)
 
 
-def allowed() -> float:
-    """Bytes that a result may take in memory."""
-    return min(LARGEST, SHARE * available())
+def allowed(needed: float = LARGEST) -> float:
+    """Bytes that a result may take in memory; one that needs few is not worth asking."""
+    return UNASKED if needed <= UNASKED else min(LARGEST, SHARE * available())
 
 
 def require(needed: float, *, what: str, where: str, do: str) -> None:
@@ -38,7 +41,7 @@ def require(needed: float, *, what: str, where: str, do: str) -> None:
     what : what needs them, for the message
     where, do : of the message
     """
-    limit = allowed()
+    limit = allowed(needed)
     if needed > limit:
         raise InputError(
             f"{what} would take {_size(needed)} of memory; {_size(limit)} are allowed here", where=where, do=do

@@ -6,7 +6,6 @@ one member on a card; nothing in it is needed from step to step, but it may begi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -72,7 +71,7 @@ class Arrays:
 
     def named_in(self, parts: Sequence[Part]) -> Arrays:
         """Those that these functions name."""
-        named = set(re.findall(r"\bpar\.(\w+)", "\n".join(part.text for part in parts)))
+        named = frozenset[str]().union(*(part.parameters for part in parts))
         parameters, scratch = (
             {name: array for name, array in kind.items() if name in named} for kind in (self.parameters, self.scratch)
         )

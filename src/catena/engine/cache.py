@@ -22,16 +22,16 @@ from .sharing import without_compiling
 MILLISECONDS_EACH = 0.2  # to compile a character of generated text
 
 _loading = lock()
-_loaded: dict[str, types.ModuleType] = {}
+_loaded: dict[str, types.ModuleType] = {}  # by their texts
 
 
 def load(text: str, title: str) -> types.ModuleType:
     """The module of a generated text, compiled now unless this machine has done so before."""
-    name = PREFIX + hashlib.sha256(f"{__version__}\n{text}".encode()).hexdigest()[:24]
     with _loading, undisturbed():  # another thread must not see a module that is still being made, nor fork meanwhile
-        if name not in _loaded:
-            _loaded[name] = _make(name, text, title)
-        return _loaded[name]
+        if text not in _loaded:
+            name = PREFIX + hashlib.sha256(f"{__version__}\n{text}".encode()).hexdigest()[:24]
+            _loaded[text] = _make(name, text, title)
+        return _loaded[text]
 
 
 def _make(name: str, text: str, title: str) -> types.ModuleType:

@@ -36,6 +36,7 @@ REFUSED = {
     ast.Starred: "a star", ast.List: "a list", ast.Dict: "a dict", ast.Set: "a set", ast.Delete: "del",
     ast.NamedExpr: "a walrus",
 }  # fmt: skip
+OF_PAR = re.compile(r"\bpar\.(\w+)")
 OF_MATH = re.compile(r"\bmath\.(\w+)\b")
 FILL = "fill it in the view of the system, or bind it in the stepper of the method"
 
@@ -53,6 +54,11 @@ class Part:
     origin: str
     text: str
     kernel: Kernel | None = field(default=None, compare=False, repr=False)
+
+    @functools.cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of `par` in the text."""
+        return frozenset(OF_PAR.findall(self.text))
 
 
 def collect(entry: Kernel, fills: Mapping[Slot, Filling]) -> list[Part]:

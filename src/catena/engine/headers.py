@@ -5,6 +5,7 @@ The functions of a generated module are the same in all three; only the header a
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Collection, Sequence
 
@@ -161,11 +162,24 @@ def module_text(
     with_ground: Collection[str] = (),
 ) -> str:
     """Text of a module: header, parameters, the functions, and the last of them as `advance`; checked by `bounds` if asked for."""
+    return _written(title, tuple(parts), tuple(par), header, entry, checked, tuple(with_ground))
+
+
+@functools.lru_cache(maxsize=32)  # short runs of the same system would spend their time on this
+def _written(
+    title: str,
+    parts: tuple[Part, ...],
+    par: tuple[ArrayType, ...],
+    header: str,
+    entry: str,
+    checked: bool,
+    with_ground: tuple[str, ...],
+) -> str:
     if checked:
         base = next(base for base in CHECKS if header.startswith(base))
         # what is checked is compiled apart: all in one function takes minutes
         header = base + CHECKS[base] + header.removeprefix(base).replace(INLINED, "")
-        parts = [bounds.checked(part, with_ground) for part in parts]
+        parts = tuple(bounds.checked(part, with_ground) for part in parts)
     if any(part.mark in ("within", "table") or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))
     if any("_wide_product(" in part.text for part in parts):
@@ -174,7 +188,7 @@ def module_text(
     listing += [f"#   {part.name}: {part.origin}" for part in parts]
     # numba compares namedtuple types by their name: the name must differ wherever the arrays differ, and only there, so that
     # functions of several modules can be the same
-    unique = hashlib.sha256(repr(par).encode()).hexdigest()[:12]
+    unique = hashlib.sha256(repr(list(par)).encode()).hexdigest()[:12]
     fields = tuple(name for name, _, _ in par)
     lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", {fields})']
     lines += [f"Parameters = Parameters_{unique}"]

@@ -42,7 +42,8 @@ class MemoryRecorder:
         """Refuse more samples than fit: their rows are there twice when they are put together, and then their times."""
         rows, width = 1 + steps // plan.every, sum(field.width for field in plan.pairing.recorded)
         needed = 8 * rows * (2 * width + 1)
-        fewer = plan.every * math.ceil(needed / memory.allowed()) if memory.allowed() else steps
+        limit = memory.allowed(needed)
+        fewer = plan.every * math.ceil(needed / limit) if limit else steps
         memory.require(
             needed, what=f"{rows} samples of {width} numbers", where="simulate.out, simulate.every",
             do=f'stream them to disk with out="run.zarr", or keep fewer: every={fewer} fits',
