@@ -129,6 +129,10 @@ def _wide_product(a, b):
     return ((high >> 16) << 32) | ((high & 0xFFFF) << 16) | (low & 0xFFFF)
 """,
 }
+# what the equations of a top read instead of `par`; a tuple has its names in plain Python, too
+SPUN = """\
+_spun = namedtuple("_spun", ("inverse", "frame", "potential"))
+"""
 # numba leaves the packing of straight-line code (superword-level parallelism) off. It serves methods whose stages lie
 # side by side and slows others down, so it is switched on while such an entry is compiled, and only then.
 PACKED = """\
@@ -184,6 +188,8 @@ def _written(
         header += next(more for base, more in LANES.items() if header.startswith(base))
     if any("_wide_product(" in part.text for part in parts):
         header += next(more for base, more in WIDE.items() if header.startswith(base))
+    if any("_spun(" in part.text for part in parts):
+        header += SPUN
     listing = [f"# {title}", "# Parts, in order of definition:"]
     listing += [f"#   {part.name}: {part.origin}" for part in parts]
     # numba compares namedtuple types by their name: the name must differ wherever the arrays differ, and only there, so that

@@ -23,6 +23,7 @@ STRIDE = 256  # steps, of which one is looked at: what that costs cannot be meas
 EARLY = 8  # ... but for the first steps, or short runs would be looked at too seldom: at least 4 looks while k doubles
 GOLDEN = 0.6180339887498949  # of all numbers the farthest from fractions: no period keeps step with its multiples
 LOWEST, HIGHEST, LATEST, SIZES, TOTAL, STEPS = 0, 1, 2, 3, 4, 5  # rows of `looks`, see `take_look`
+KINDS = 6
 
 
 def look_after(k):
@@ -64,7 +65,9 @@ def take_look(z, par, stride, looks):
 
 def unseen(invariants: int) -> Array:
     """`looks` of a run at which nobody has looked yet."""
-    return np.outer([np.inf, -np.inf, 0.0, 0.0, 0.0, 0.0], np.ones(invariants))
+    looks = np.zeros((KINDS, invariants))
+    looks[LOWEST], looks[HIGHEST] = np.inf, -np.inf
+    return looks
 
 
 def seen_deviation(worst: Array, start: Array, looks: Array) -> Array:

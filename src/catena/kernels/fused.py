@@ -98,3 +98,9 @@ def held(pair: tuple[float, ...]) -> SimpleNamespace:
 def linked(link: tuple[float, ...]) -> SimpleNamespace:
     """The same for a kernel of a link potential."""
     return SimpleNamespace(link=link)
+
+
+@provided
+def spun(inverse: tuple[float, ...], frame: tuple[float, ...], potential: tuple[float, ...]) -> SimpleNamespace:
+    """The same for the equations of a top."""
+    return SimpleNamespace(inverse=inverse, frame=frame, potential=potential)

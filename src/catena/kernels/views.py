@@ -344,6 +344,11 @@ def registers(*z_and_par):
     """`field` on scalars: (z0, z1, ..., par) -> tuple. For small systems: nothing goes through memory."""
 
 
+@slot
+def held_parameters(par):
+    """What stands for `par` in `registers` where that runs over lanes: its numbers, loaded once, so that no store can change them."""
+
+
 # View "canonical": z = (q, p) ----------------------------------------------------------------------
 
 

@@ -23,6 +23,8 @@ from ..registry import Registry
 from ..text.markup import html_table
 from ..text.plain import Json
 
+LINE = 8  # numbers of 64 bytes
+
 if TYPE_CHECKING:
     pass
 
@@ -155,7 +157,7 @@ class Stepper:
 
     def first_carry(self, member: int = 0) -> NDArray[np.float64]:
         """`carry` before the first step of a member of an ensemble; a run is member 0. Nothing else tells a step whose it is."""
-        carry = np.zeros(self.carry)
+        carry = begun_at_a_line(self.carry)
         if self.member_place is not None:
             carry[self.member_place] = member
         return carry
@@ -166,6 +168,13 @@ class Stepper:
         if self.member_place is not None:
             carries[:, self.member_place] = members
         return carries
+
+
+def begun_at_a_line(count: int) -> NDArray[np.float64]:
+    """Zeros that begin where a line of 64 bytes does: a table of series that does not takes a tenth longer."""
+    room = np.zeros(count + LINE - 1)
+    first = -room.__array_interface__["data"][0] // room.itemsize % LINE
+    return room[first : first + count]
 
 
 class Method:

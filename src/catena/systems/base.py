@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -241,7 +242,7 @@ class System:
         """What a step that failed could not meet, from the parameters of its run; empty if that is not known."""
         return ""
 
-    @property
+    @cached_property
     def public_width(self) -> int:
         """Numbers in a published row."""
         return sum(f.width for f in self.fields)
@@ -251,7 +252,7 @@ class System:
         """Bodies, or coordinates, each of which adds its terms to an energy."""
         return max((f.shape[0] for f in self.fields if f.dims and f.dims[0] in ("body", "dof")), default=1)
 
-    @property
+    @cached_property
     def invariant_width(self) -> int:
         """Numbers in the invariants of a row."""
         return sum(f.width for f in self.invariants)

@@ -30,6 +30,7 @@ MOST_FIELDS = 8
 NOTHING = 1e-140  # a field smaller than this is taken for zero: changes in units of it would overflow
 OUT_OF_SCALE = 1e3  # a change in units of a magnitude that was none
 REMEMBERED = 8  # changes of the last sweeps, for the message where a step fails
+VECTOR = 4  # lanes from which on a loop over them becomes vectors
 LONGEST_STRAIGHT = 400  # lines of the field, all stages together, beyond which compiling them in a row takes too long
 
 
@@ -281,6 +282,8 @@ def fills(view: View, s: int) -> Mapping[Slot, Filling]:
         if straight and isinstance(registers, Written):
             inlined = {views.registers: replace(registers, inline=True)}
             given[part] = bind(_straight_rates(s, lanes, n, variables), inlined)
+        elif registers is not None and not isinstance(registers, Written) and lanes >= VECTOR:
+            given[part] = _lane_rates(s, lanes, n, variables)
         else:
             given[part] = bind(rates_through_memory, {evaluate: kernel})
     return given
@@ -295,6 +298,22 @@ def _straight_rates(s: int, lanes: int, n: int, variables: range) -> Written:
         lines.append(f"    {', '.join(f'r{i}_{k}' for k in range(n))}, = registers({state}, par)")
     lines += [f"    work[{(2 * k + 2) * lanes + i}] = weight{i} * r{i}_{k}" for k in variables for i in range(lanes)]
     return Written("straight_rates", "\n".join(lines), __name__, (("registers", views.registers),))
+
+
+def _lane_rates(s: int, lanes: int, n: int, variables: range) -> Written:
+    """The same in a loop over lanes, which becomes one over vectors: for fields too long to be written out once for each stage."""
+    lines = ["def lane_rates(z, start, end, dt, par, tab, work):", "    held = held_parameters(par)"]
+    lines += [f"    for i in range({lanes}):"]
+    state = ", ".join(f"work[{(2 * k + 1) * lanes} + i]" for k in range(n))
+    lines += [f"        {', '.join(f'r{k}' for k in range(n))}, = registers({state}, held)"]
+    lines += [f"        work[{(2 * k + 2) * lanes} + i] = r{k}" for k in variables]
+    lines += [f"    weight{i} = dt * tab[{2 * s}, {i}]" for i in range(lanes)]
+    for k in variables:
+        first = (2 * k + 2) * lanes
+        lines += [f"    r{i} = weight{i} * work[{first + i}]" for i in range(lanes)]
+        lines += [f"    work[{first + i}] = r{i}" for i in range(lanes)]
+    uses = (("registers", views.registers), ("held_parameters", views.held_parameters))
+    return Written("lane_rates", "\n".join(lines), __name__, uses)
 
 
 def _continuation(s: int, lanes: int) -> Written:

@@ -26,7 +26,7 @@ from .series_text import Writer
 ROUND_OFF = 1e-17
 """Tolerance at which no error of truncation is left: at 1e-16 that of a Kepler orbit still has a sign, and grows linearly."""
 
-ORDERS = ((1e-9, 15), (1e-13, 18), (0.0, 21))  # down to which tolerance; three more or less cost a tenth
+ORDERS = ((1e-8, 15), (1e-13, 18), (0.0, 21))  # down to which tolerance; three more or less cost a tenth
 MOST_EXPANSIONS = 1_000_000  # between two samples
 MOST_VARIABLES = 64
 

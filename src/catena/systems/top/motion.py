@@ -6,7 +6,7 @@ symplectic Runge-Kutta method keeps both: no multiplier is needed.
 """
 
 from ...geometry.quaternion import normalised_rotation, rotation, to_space
-from ...kernels.marks import size, slot
+from ...kernels.marks import size, slot, within
 from ...kernels.summation import add
 from ...kernels.views import rotate
 from ..one_body import body_field
@@ -163,7 +163,8 @@ def momentum_of(z):
     )
 
 
-def quaternion_velocity(z, par, out):
+@within
+def velocity_of(z, par):
     """qdot = G(q)^T w with w = J^-1 y / 2."""
     y1, y2, y3 = momentum_of(z)
     w1 = 0.5 * par.inverse[0] * y1
@@ -173,10 +174,17 @@ def quaternion_velocity(z, par, out):
     q1 = z[1]
     q2 = z[2]
     q3 = z[3]
-    out[0] = -q1 * w1 - q2 * w2 - q3 * w3
-    out[1] = q0 * w1 - q3 * w2 + q2 * w3
-    out[2] = q3 * w1 + q0 * w2 - q1 * w3
-    out[3] = -q2 * w1 + q1 * w2 + q0 * w3
+    return (
+        -q1 * w1 - q2 * w2 - q3 * w3,
+        q0 * w1 - q3 * w2 + q2 * w3,
+        q3 * w1 + q0 * w2 - q1 * w3,
+        -q2 * w1 + q1 * w2 + q0 * w3,
+    )
+
+
+def quaternion_velocity(z, par, out):
+    """The same, into its places."""
+    out[0], out[1], out[2], out[3] = velocity_of(z, par)
 
 
 def gyration(z, par):
@@ -197,7 +205,8 @@ def gyration(z, par):
     )
 
 
-def quaternion_force(z, par, out):
+@within
+def force_of(z, par):
     """gdot = G(g)^T w + 2 G(q)^T tau/|q|^2, the torque at the normalised rotation."""
     f0, f1, f2, f3 = gyration(z, par)
     q0 = z[0]
@@ -209,16 +218,32 @@ def quaternion_force(z, par, out):
     t1 *= k
     t2 *= k
     t3 *= k
-    out[4] = f0 - q1 * t1 - q2 * t2 - q3 * t3
-    out[5] = f1 + q0 * t1 - q3 * t2 + q2 * t3
-    out[6] = f2 + q3 * t1 + q0 * t2 - q1 * t3
-    out[7] = f3 - q2 * t1 + q1 * t2 + q0 * t3
+    return (
+        f0 - q1 * t1 - q2 * t2 - q3 * t3,
+        f1 + q0 * t1 - q3 * t2 + q2 * t3,
+        f2 + q3 * t1 + q0 * t2 - q1 * t3,
+        f3 - q2 * t1 + q1 * t2 + q0 * t3,
+    )
+
+
+def quaternion_force(z, par, out):
+    """The same, into its places."""
+    out[4], out[5], out[6], out[7] = force_of(z, par)
 
 
 def quaternion_field(z, par, out):
     """The canonical equations of H = |G(q) g|^2_(J^-1)/8 + U(R(q/|q|))."""
     quaternion_velocity(z, par, out)
     quaternion_force(z, par, out)
+
+
+@within
+def quaternion_registers(q0, q1, q2, q3, g0, g1, g2, g3, par):
+    """The same on scalars."""
+    z = (q0, q1, q2, q3, g0, g1, g2, g3)
+    a0, a1, a2, a3 = velocity_of(z, par)
+    b0, b1, b2, b3 = force_of(z, par)
+    return a0, a1, a2, a3, b0, b1, b2, b3
 
 
 def quaternion_field_end(b, par):

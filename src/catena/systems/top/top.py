@@ -15,7 +15,8 @@ from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...geometry.inertia import EQUAL_MOMENTS
 from ...kernels import views
-from ...kernels.marks import Filling, Slot
+from ...kernels.fused import spun
+from ...kernels.marks import Filling, Slot, Written
 from ...kernels.views import Flag, View
 from ...text.plain import Json
 from ..base import Array, Invariant, State, register
@@ -256,6 +257,7 @@ class Top(OneBody):
                 views.field: top_motion.quaternion_field, views.velocity: top_motion.quaternion_velocity,
                 views.momentum_rate: top_motion.quaternion_force, views.publish: top_invariants.publish_quaternion,
                 views.measure: top_invariants.measure_quaternion, views.field_end: top_motion.quaternion_field_end,
+                views.registers: top_motion.quaternion_registers, views.held_parameters: self._held_parameters(),
             }  # fmt: skip
             return View(name, kernels, 8, self.to_canonical, self.from_canonical, frozenset(flags), packs_many=True)
         return None
@@ -270,6 +272,13 @@ class Top(OneBody):
         }  # fmt: skip
         # off the unit sphere these equations are not those of a Hamiltonian
         return View(name, kernels, 8, self.to_canonical, self.from_canonical, withdrawn=NOT_CANONICAL, packs_many=True)
+
+    def _held_parameters(self) -> Written:
+        """What the equations need of `par`, as numbers."""
+        named = {"inverse": 3, "frame": 4, "potential": len(self.potential.values)}
+        loaded = (f"({''.join(f'par.{name}[{k}], ' for k in range(count))})" for name, count in named.items())
+        text = f"def held_parameters(par):\n    return spun({', '.join(loaded)})"
+        return Written("held_parameters", text, __name__, (("spun", spun),))
 
     def _potential_kernels(self) -> dict[Slot, Filling]:
         return {
