@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import tempfile
+from typing import Any
 
 import numpy as np
 
 import catena as ct
 
-MASSES = {"N": 14.0, "CA": 12.0, "CB": 15.0, "C": 12.0, "O": 16.0}
 BOND, TETRAHEDRAL = 1.5, math.acos(-1.0 / 3.0)
 PHI, PSI = math.radians(-120.0), math.radians(130.0)
 
@@ -43,40 +43,15 @@ def chain_of_residues(residues: int) -> tuple[list[str], np.ndarray]:
     return names, np.array(places)
 
 
-def peptide(residues: int, **arguments: object) -> tuple[ct.Linkage, ct.State]:
-    """The chain of residues: groups CA, CB and C, O, N; atoms on hinges give half of their mass to the other group."""
+def peptide(residues: int, **arguments: Any) -> tuple[ct.Linkage, ct.State]:
+    """The chain of residues with hinges at N-CA and CA-C, and a start in which all groups turn."""
     names, x = chain_of_residues(residues)
-    groups, bonds = [[0, 1, 2]], []
-    for k in range(residues):
-        if k > 0:
-            groups.append([5 * k + 1, 5 * k + 2])
-            bonds.append((5 * k, 5 * k + 1))
-        groups.append([5 * k + 3, 5 * k + 4] + ([5 * k + 5] if k + 1 < residues else []))
-        bonds.append((5 * k + 1, 5 * k + 3))
-    ends = set(itertools.chain(*bonds))
-    bodies = []
-    for number, own in enumerate(groups):
-        across = {a for k in (number - 1, number) if 0 <= k < len(bonds) for a in bonds[k]} - set(own)
-        atoms = [*own, *sorted(across)]
-        masses = [MASSES[names[a]] * (0.5 if a in ends and a in across else 1.0) for a in atoms]
-        shared = {a for k in (number - 1, number) if 0 <= k < len(bonds) for a in bonds[k]} & set(own)
-        times = {a: sum(a in bonds[k] for k in (number - 1, number) if 0 <= k < len(bonds)) for a in shared}
-        masses = [m * (1.0 - 0.5 * times.get(a, 0) if a in own else 1.0) for a, m in zip(atoms, masses, strict=True)]
-        kept = [k for k, m in enumerate(masses) if m > 0.0 or atoms[k] in own]
-        types = [names[a] if a in own else "none" for a in atoms]
-        bodies.append(
-            ct.Body.from_particles(
-                x[[atoms[k] for k in kept]], [max(masses[k], 1e-3) for k in kept], [types[k] for k in kept]
-            )
-        )
-    joints = [
-        ct.Revolute(i, i + 1, at=(x[a] - bodies[i].center, x[a] - bodies[i + 1].center), axis=x[b] - x[a])
-        for i, (a, b) in enumerate(bonds)
-    ]
-    linkage = ct.Linkage(bodies, joints, gravity=(0, 0, 0), **arguments)  # type: ignore[arg-type]
-    rng = np.random.default_rng(3)
-    still = linkage.start([body.center for body in bodies])
-    spin = 0.3 * rng.normal(size=(len(bodies), 3))
-    return linkage, linkage.start(
-        still.position, angular_velocity=spin, velocity=np.zeros((len(bodies), 3)), project=True
-    )
+    rows = [f"{name[0]} {a:.6f} {b:.6f} {c:.6f}" for name, (a, b, c) in zip(names, x.tolist(), strict=True)]
+    bonds = [bond for k in range(0, 5 * residues, 5) for bond in ((k, k + 1), (k + 1, k + 3))][1:]
+    with tempfile.NamedTemporaryFile("w", suffix=".xyz") as file:
+        file.write("\n".join([str(len(rows)), "", *rows, ""]))
+        file.flush()
+        linkage, still = ct.Linkage.from_molecule(file.name, bonds, **arguments)
+    spin = 0.3 * np.random.default_rng(3).normal(size=(linkage.count, 3))
+    moving = {"angular_velocity": spin, "velocity": np.zeros((linkage.count, 3))}
+    return linkage, linkage.start(still.position, **moving, project=True)

@@ -6,7 +6,7 @@ In director form every body has its own position and orientation, and the joints
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
@@ -35,7 +35,7 @@ from ..numbers import finite_number
 from ..one_body import component_names
 from ..orientations import orientations
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
-from ..particles.acting_terms import Terms
+from ..particles.acting_terms import Terms, dihedral
 from ..phase_space import PhaseSpace
 from ..scene import Scene
 from ..states import checked_start, checked_state
@@ -113,6 +113,56 @@ class Linkage(System):
         terms = Terms(self.forces)
         self.acting = ActingParticles(self.bodies, pairs, self._near_bodies(), "Linkage.pairs", terms)
         self._check_forces()
+
+    @classmethod
+    def from_molecule(
+        cls,
+        path: str,
+        rotatable: Iterable[tuple[int, int]],
+        forces: Sequence[OnBodies] = (),
+        *,
+        pairs: GivenPairs = None,
+        exclude: int = 1,
+        gravity: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> tuple[Linkage, State]:
+        """A molecule in rigid groups that turn about some of its bonds, and its start at rest, as the file has it.
+
+        The angle of each hinge, for `Torsion` and `angles`, is the dihedral angle of its atoms; types of particles are the symbols of the elements.
+        `catena.systems.linkage.molecule.read_molecule` tells which atoms make which group.
+
+        Parameters
+        ----------
+        path : XYZ or PDB file, read by ASE; lengths in angstrom, masses in atomic mass units
+        rotatable : bonds that turn, as pairs of numbers of atoms in the file, from 0 on; all others stay as they are
+        forces : as of a linkage; `Angle` and `Dihedral` with the numbers of atoms in the file
+        pairs, exclude, gravity : as of a linkage
+        """
+        from .molecule import read_molecule
+
+        molecule = read_molecule(path, rotatable)
+        linkage = cls(
+            molecule.bodies,
+            molecule.joints,
+            [molecule.renumbered(force) for force in forces],
+            gravity,
+            pairs=pairs,
+            exclude=exclude,
+        )
+        return linkage, linkage.start([body.center for body in molecule.bodies])
+
+    def dihedrals(self, state: State, atoms: ArrayLike) -> Array:
+        """Dihedral angles in (-pi, pi] of particles, numbered as `particles` has them: (4,) for one, (m, 4) for several; IUPAC signs.
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> chain = ct.Body.from_particles([[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1]])
+        >>> linkage = ct.Linkage([chain])
+        >>> linkage.dihedrals(linkage.start(), [0, 1, 2, 3]).round(6).tolist()
+        1.570796
+        """
+        places, numbers = self.particles(state).positions, np.asarray(atoms, dtype=np.int64)
+        return np.array([dihedral(*places[row]) for row in numbers.reshape(-1, 4)]).reshape(numbers.shape[:-1])
 
     def with_parts(self, joints: Sequence[Joint] | None = None, forces: Sequence[OnBodies] | None = None) -> Linkage:
         """The same linkage with other joints or forces."""
