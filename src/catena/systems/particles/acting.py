@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...geometry import rotations
 from ...kernels import views
-from ...kernels.marks import Filling, Numbers, Slot, bind
+from ...kernels.marks import Bound, Filling, Kernel, Numbers, Slot, bind
 from ..base import Array, State
 from ..body import Body, Particles
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import NO_TYPE
-from . import kernels, slopes
+from . import kernels, lists, slopes
 from .acting_terms import Terms
-from .layout import Center, Frame, Particle, Sort
+from .layout import Center, Frame, Listing, Particle, Sort
 
 GivenPairs: TypeAlias = Pairwise | PairTable | Mapping[str, object] | None
 PAIR_SLOTS = (views.pair_energy, views.pair_force, views.pair_slope)
 TOO_CLOSE = 0.5  # of the distance at which two particles rest
 FEW = 500  # particles whose distances are looked at all together
+LISTED_FROM = 100  # particles: with fewer, lists cost as much as they save
+SKIN = 0.2  # of the reach
+ROOM = 200  # partners of a particle, on average
 COINCIDE = 1e-12  # of the size of the system: particles closer than this are one
 
 
@@ -120,16 +123,30 @@ class ActingParticles:
             return more | dict.fromkeys(slots, kernels.no_particles)
         numbered = self._numbered[0]
         own: dict[Slot, Filling] = {slot: numbered.kernel(slot.__name__, constants) for slot in PAIR_SLOTS}
-        own |= {kernels.partner: kernels.itself, kernels.one_potential: int(len(numbered.potentials) == 1)}
+        own[kernels.one_potential] = int(len(numbered.potentials) == 1)
         ways = {
             kernels.push_all: kernels.push_row,
             kernels.push_all_between: kernels.push_row_between,
             kernels.find_energies: kernels.add_energies_of_row,
             slopes.change_pushes: slopes.change_row,
         }
-        return more | {
-            slot: bind(kernels.every_pair, {kernels.act_on_row: bind(act, own)}) for slot, act in ways.items()
+        return more | {slot: self._way(slot, row, own) for slot, row in ways.items()}
+
+    def _way(self, slot: Slot, row: Kernel, own: Mapping[Slot, Filling]) -> Bound:
+        """A way through all pairs that does this with each row."""
+        plain = {kernels.act_on_row: bind(row, {**own, kernels.partner: kernels.itself})}
+        if not self.is_listed:
+            return bind(kernels.every_pair, plain)
+        along = {
+            lists.act_on_listed_row: bind(row, {**own, kernels.partner: lists.listed}),
+            lists.looks_at_both_ends: int(slot is kernels.push_all_between),
         }
+        return bind(lists.listed_pairs, {**plain, **along})
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it pays to keep lists of the partners of each particle: many particles, and potentials that end."""
+        return self.pairs is not None and self.count >= LISTED_FROM and self.pairs.reach < np.inf
 
     @property
     def constants(self) -> Array:
@@ -148,8 +165,30 @@ class ActingParticles:
             "particle_place": np.concatenate([np.zeros((0, 3)), *places]),
             "particle_sort": sort,
             "particle_which": self._numbered[1],
+            **self._list_arrays,
             "particle_near_first": np.cumsum([0, *map(len, self.near)], dtype=np.int64),
             "particle_near": np.array([j for near in self.near for j in near] or [-1], dtype=np.int64),
+        }
+
+    @property
+    def _list_arrays(self) -> dict[str, Numbers]:
+        if not self.is_listed or self.pairs is None:
+            return {}
+        # the kernels end where s reaches the square of the reach, to rounding
+        reach = self.pairs.reach * (1.0 + 1e-12)
+        return {"particle_reach": np.array([reach, SKIN * reach])}
+
+    def _list_scratch(self) -> dict[str, Numbers]:
+        if not self.is_listed:
+            return {}
+        room = min(self.count * (self.count - 1) // 2, ROOM * self.count)
+        return {
+            "particle_listing": np.zeros(Listing.WIDTH),
+            "particle_listed": np.zeros((self.count, 3)),
+            "particle_row": np.zeros(self.count + 1, dtype=np.int64),
+            "particle_partner": np.zeros(room, dtype=np.int64),
+            "particle_cell": np.zeros(self.count, dtype=np.int64),
+            "particle_next": np.zeros(self.count, dtype=np.int64),
         }
 
     def scratch(self) -> dict[str, Numbers]:
@@ -158,6 +197,7 @@ class ActingParticles:
         arms = [np.linalg.norm(body.particles.positions, axis=1).max(initial=0.0) for body in self.bodies]
         frame[Frame.LENGTH] = max(arms, default=0.0) or 1.0
         return {
+            **self._list_scratch(),
             "particle_frame": frame,
             "particle": np.zeros((self.count, Particle.WIDTH)),
             "particle_center": np.zeros((len(self.bodies), Center.WIDTH)),

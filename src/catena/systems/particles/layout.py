@@ -54,3 +54,13 @@ class Term(Record):
     SECOND = 1
     THIRD = 1
     FOURTH = 1
+
+
+class Listing(Record):
+    """par.particle_listing: state of the lists of partners."""
+
+    MADE = 1  # 1 if they are
+    FULL = 1  # 1 if there is no room for all partners
+    LOW = 3  # corner of the cells
+    WIDTH_OF_CELLS = 3
+    CELLS = 3  # their number along each axis

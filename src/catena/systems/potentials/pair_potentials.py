@@ -119,6 +119,10 @@ class WCA(Pairwise):
         return 1
 
     @property
+    def reach(self) -> float:
+        return 2.0 ** (1.0 / 6.0) * self.sigma
+
+    @property
     def length(self) -> float:
         return self.sigma
 

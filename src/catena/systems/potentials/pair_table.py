@@ -80,6 +80,11 @@ class PairTable:
         return min((potential.smoothness for potential in self.potentials), default=math.inf)
 
     @property
+    def reach(self) -> float:
+        """Of the one that ends last."""
+        return max((potential.reach for potential in self.potentials), default=0.0)
+
+    @property
     def length(self) -> float:
         """The least that any has; `between(...).length` is that of a pair."""
         return min((potential.length for potential in self.potentials if potential.length > 0), default=0.0)

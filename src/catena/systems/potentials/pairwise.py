@@ -57,6 +57,11 @@ class Pairwise:
         return math.inf
 
     @property
+    def reach(self) -> float:
+        """Distance from which on there is neither energy nor force; inf if it never ends."""
+        return math.inf
+
+    @property
     def length(self) -> float:
         """Distance at which the particles rest; 0 if there is none. Half of it is too close for a start."""
         return self._well.minimum
@@ -208,6 +213,10 @@ class PotentialSum(Pairwise):
     @property
     def smoothness(self) -> float:
         return min(term.smoothness for term in self.terms)
+
+    @property
+    def reach(self) -> float:
+        return max(term.reach for term in self.terms)
 
     @property
     def length(self) -> float:

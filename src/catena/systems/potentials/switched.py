@@ -124,6 +124,10 @@ class Switched(Pairwise):
         return Written(f"switched_{quantity}", text, __name__, uses)
 
     @property
+    def reach(self) -> float:
+        return min(self.r_cut, self.potential.reach)
+
+    @property
     def length(self) -> float:
         return self.potential.length
 
