@@ -9,6 +9,7 @@ import pytest
 from ase.io import read
 
 import catena as ct
+import uncompiled
 from catena.errors import InputError
 from catena.systems.linkage.molecule import read_molecule
 
@@ -93,3 +94,30 @@ def test_one_bond_of_a_ring_does_not_turn():
         ct.Linkage.from_molecule(str(CYCLOHEXANE[0]), CYCLOHEXANE[1][:1])
     with pytest.raises(InputError, match="there is no file"):
         ct.Linkage.from_molecule("nowhere.xyz", [])
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A run of butane without hydrogens, whose groups share the masses of the atoms at their bond, in three formats."""
+    folder = tmp_path_factory.mktemp("exported")
+    carbons = "4\n\nC 0 0 0\nC 1.5 0 0\nC 2.0 1.4 0\nC 3.5 1.4 0.2\n"
+    (folder / "united.xyz").write_text(carbons)
+    linkage, start = ct.Linkage.from_molecule(str(folder / "united.xyz"), [(1, 2)])
+    run = uncompiled.simulate(linkage, start, ct.Rattle(), dt=0.01, steps=1)
+    for form, name in (("xyz-particles", "out.xyz"), ("gsd-particles", "out.gsd"), ("pdb", "out.pdb")):
+        run.export(folder / name, form)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["out.xyz", "out.pdb"])
+def test_atoms_are_exported_once_with_their_species(exported, name):
+    found = read(exported / name, index=0)
+    assert found.get_chemical_symbols() == ["C"] * 4
+    assert found.get_positions() == pytest.approx(read(exported / "united.xyz").get_positions(), abs=6e-4)
+
+
+def test_shared_masses_are_exported_whole(exported):
+    hoomd = pytest.importorskip("gsd.hoomd")
+    with hoomd.open(exported / "out.gsd") as file:
+        assert file[0].particles.types == ["C"]
+        assert file[0].particles.mass == pytest.approx([12.011] * 4, rel=1e-6)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...geometry import rotations
+from ...systems.potentials.pairwise import NO_TYPE
 from ..page.appearance import Appearance, appearance_of, bodies_of
 from ..page.samples import blocks, only, poses
 from .shared import Frame
@@ -66,11 +67,12 @@ def atoms_of(run: Run) -> Atoms:
     """The atoms of a run whose bodies have particles."""
     bodies, looks = bodies_of(run.system), appearance_of(run.system)
     given = [kind for body in bodies for kind in body.particles.types]
-    distinct = sorted(dict.fromkeys(given), key=lambda kind: (isinstance(kind, str), kind))
+    types = dict.fromkeys(kind for kind in given if kind != NO_TYPE)
+    distinct = sorted(types, key=lambda kind: (isinstance(kind, str), kind))
     plain = len(distinct) == 1 and not isinstance(distinct[0], str)  # nobody gave types
-    kind = np.array([1 + distinct.index(one) for one in given])
+    kind = np.array([0 if one == NO_TYPE else 1 + distinct.index(one) for one in given])
     owner = _owners(run, looks, kind)
-    index = np.flatnonzero(owner == np.arange(len(owner)))
+    index = np.flatnonzero((owner == np.arange(len(owner))) & (kind > 0))
     mass = np.zeros(len(owner))
     np.add.at(mass, owner, np.concatenate([body.particles.masses for body in bodies]))
     names = tuple(DUMMY if plain else "_".join(str(one).split()) or DUMMY for one in distinct)
@@ -83,7 +85,8 @@ def atomic_number(name: str) -> int:
 
 
 def _owners(run: Run, looks: Appearance, kind: Integers) -> Integers:
-    """(n,) of each particle the one it is written as: the first of those of its type from which it never parts.
+    """(n,) of each particle the one it is written as: the first of those of its type from which it never parts; one of type "none" is a part of
+    any other.
 
     Bodies can share atoms where a joint holds them together: both ends of the bond about which two groups turn, for example.
     """
@@ -93,17 +96,19 @@ def _owners(run: Run, looks: Appearance, kind: Integers) -> Integers:
     for block in blocks(data) if len(pairs) else ():
         pairs = pairs[_apart(block, looks, pairs) <= _tolerance(looks, pairs)]
     for first, second in sorted(pairs.tolist()):
-        owner[owner == owner[second]] = owner[first]
+        kept, gone = (first, second) if kind[owner[first]] > 0 else (second, first)
+        owner[owner == owner[gone]] = owner[kept]
     return owner
 
 
 def _coinciding(run: Run, looks: Appearance, kind: Integers) -> Iterator[tuple[int, int]]:
-    """Pairs of particles of joined bodies, of one type, that are at one place in the first sample."""
+    """Pairs of particles of joined bodies, of one type or one of them of none, that are at one place in the first sample."""
     start = run.data.isel(time=slice(0, 1)).load()
     for joint in looks.joints:
         ours, theirs = (np.flatnonzero(looks.particle_body == body) for body in sorted((joint.parent, joint.child)))
         pairs = np.stack(np.meshgrid(ours, theirs, indexing="ij"), axis=-1).reshape(-1, 2)
-        pairs = pairs[kind[pairs[:, 0]] == kind[pairs[:, 1]]]
+        one, other = kind[pairs].T
+        pairs = pairs[(one == other) | (one * other == 0)]
         for pair in pairs[_apart(start, looks, pairs) <= _tolerance(looks, pairs)].tolist():
             yield pair[0], pair[1]
 

@@ -50,6 +50,7 @@ FORMATS = {
     "dump-particles": Format("LAMMPS dump of the particles of the bodies", ("dump", "write_particles"), (), "particles"),
     "gsd": Format("GSD of HOOMD-blue, with shapes", ("hoomd", "write_bodies"), (".gsd",), "bodies", "gsd"),
     "gsd-particles": Format("GSD of the particles of the bodies", ("hoomd", "write_particles"), (), "particles", "gsd"),
+    "pdb": Format("PDB of the particles of the bodies, a model per sample", ("pdb", "write"), (".pdb",), "particles"),
     "gltf": Format("glTF binary, an animated scene", ("gltf", "write"), (".glb",), "bodies"),
     "netcdf": Format("NetCDF 3, all samples", ("netcdf", "write"), (".nc",)),
     "csv": Format("CSV: time, scalars and what belongs to no body", ("table", "write"), (".csv",)),
@@ -65,7 +66,7 @@ def export(run: Run, path: str | Path, format: str | None = None) -> Path:
     ----------
     run : a run
     path : the file; its suffix chooses the format
-    format : "xyz", "xyz-particles", "dump", "dump-particles", "gsd", "gsd-particles", "gltf", "netcdf" or "csv"; None: by the suffix
+    format : "xyz", "xyz-particles", "dump", "dump-particles", "gsd", "gsd-particles", "pdb", "gltf", "netcdf" or "csv"; None: by the suffix
 
     Returns
     -------

@@ -1,0 +1,41 @@
+"""PDB: atoms once, with their elements, a MODEL for each sample; a body is a residue, as the groups of a molecule are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import InputError
+from ..page.appearance import appearance_of
+from .atoms import atomic_number, atoms_of
+from .shared import frames
+
+if TYPE_CHECKING:
+    from ...running.runs import Run
+
+FARTHEST = 999.9995  # what the columns of a coordinate hold, on both sides of zero
+
+
+def write(run: Run, path: Path) -> None:
+    """All samples; places in angstrom, if the run is, to three decimals, which is all that the format holds."""
+    looks, atoms = appearance_of(run.system), atoms_of(run)
+    heads = []
+    for k, (name, body) in enumerate(zip(atoms.species, atoms.body.tolist(), strict=True)):
+        shown = f" {name:<3.3s}" if len(name) < 4 else name[:4]
+        heads.append(f"ATOM  {(k + 1) % 100_000:5d} {shown} UNK A{(body + 1) % 10_000:4d}    ")
+    tails = [f"  1.00  0.00          {name if atomic_number(name) else '':>2s}" for name in atoms.species]
+    with path.open("w", encoding="utf-8") as file:
+        for frame in frames(run):
+            places = atoms.placed(frame, looks)
+            if not np.abs(places).max(initial=0.0) < FARTHEST:
+                raise InputError(
+                    f"an atom is {np.abs(places).max():.6g} from the origin at t = {frame.time:g}, and PDB has room for 999.999",
+                    where="export", do="use xyz-particles or gsd-particles",
+                )  # fmt: skip
+            file.write(f"MODEL     {frame.step % 10_000:4d}\n")
+            for head, (x, y, z), tail in zip(heads, places.tolist(), tails, strict=True):
+                file.write(f"{head}{x:8.3f}{y:8.3f}{z:8.3f}{tail}\n")
+            file.write("ENDMDL\n")
+        file.write("END\n")
