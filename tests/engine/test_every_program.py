@@ -8,6 +8,7 @@ iterations, which the other tests run. One method of each kind of system here, a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,19 +19,27 @@ import catena as ct
 import kinds
 import linked
 import many_terms
+from catena.engine.block import MemberBlock, Members
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.engine.pairing import can_treat
-from catena.kernels.views import BUFFER_FULL, OK, STOPPED
+from catena.engine.pairing import Pairing, can_treat
+from catena.engine.reducing import Reducer
+from catena.kernels.views import BUFFER_FULL, NOT_FINITE, OK, STOPPED
 from catena.methods.base import Method, method_from, registered
 from catena.running.crossings import crossing_of
+from catena.running.ensembles.reductions import Reductions
 from catena.running.plan import Problem
 
+RESISTANCE = np.eye(6) + 0.1  # symmetric and positive
 EXTRA = (
     ct.EnergyMomentum(level="position"), ct.EnergyMomentum(variables="directors"), ct.RadauIIA(3),
     ct.Gauss(2, solver="newton"), ct.Gauss(2, solver="fixed-point"), ct.Composition(ct.EnergyMomentum(), "suzuki4"),
     ct.Composition(ct.Rattle(), "suzuki4"), ct.Splitting(4, rotor=ct.DMV(4)), ct.Splitting(2, rotor=ct.ThreeRotations()),
     ct.Splitting(2, rotor=ct.Jacobi()), ct.Splitting(4, rotor=ct.DMV("exact")),
+    ct.Langevin(0.5, ct.Friction(0.3, 0.2)), ct.Langevin(0.5, ct.Friction(resistance=RESISTANCE)),
+    ct.Langevin(0.5, ct.Friction(resistance=RESISTANCE[:3, :3])), ct.Langevin(0.0, ct.Friction(0.3, (0.1, 0.2, 0.3))),
+    ct.Langevin(0.5, "inf"), ct.Langevin(0.5, 0.3, rotor=ct.ThreeRotations()), ct.Langevin(0.5, 0.3, rotor=ct.DMV(4)),
+    ct.HybridMonteCarlo(0.5, substeps=2, order=4, refresh=0.5),
 )  # fmt: skip
 FORCES = (
     ct.Spring(-1, 1, ((0.1, 0.2, 0.3), (0.2, 0.0, 0.1)), k=10.0, length=0.5), linked.SPRING,
@@ -46,16 +55,57 @@ def _linked(kind: str, forces: Any = FORCES) -> Callable[[], Problem]:
     return made
 
 
-def _chain(n: int, potential: Any = None, **ends: Any) -> Callable[[], Problem]:
+def _chain(n: int, potential: Any = None, bodies: Any = None, **given: Any) -> Callable[[], Problem]:
     """A chain along z; more than one tile, and the last not full, from nine bodies on."""
 
     def made() -> Problem:
-        chain = ct.Chain([ct.Body.tetrahedron()] * n, potential or ct.LennardJones(5.0, 1.0), **ends)
+        chain = ct.Chain(bodies or [ct.Body.tetrahedron()] * n, potential or ct.LennardJones(5.0, 1.0), **given)
         place = np.outer(np.arange(n), (0.1, 0.05, 2.1))
-        turning = np.outer(np.arange(n), (0.2, 0.1, -0.1))  # the first is held
-        return Problem(f"{n}", chain, chain.start(place, angular_velocity=turning), 0.02)
+        spin = np.outer(np.arange(n) * chain.held[1], (0.2, 0.1, -0.1))  # what is held does not turn
+        spin *= np.array([body.kind == "solid" for body in chain.bodies])[:, None]
+        return Problem(f"{n}", chain, chain.start(place, angular_velocity=spin, check=False), 0.02)
 
     return made
+
+
+def _ring(n: int, potential: Any = None, **given: Any) -> Callable[[], Problem]:
+    def made() -> Problem:
+        ring = ct.Chain([ct.Body.tetrahedron()] * n, potential or ct.LennardJones(5.0, 1.0), closed=True, **given)
+        return Problem(f"ring of {n}", ring, ring.ring(2.1, 1, axis=(0, 0, 1), check=False), 0.02)
+
+    return made
+
+
+def _elastic(links: int) -> ct.Elastic:
+    """One that is the same for all links, or one for each, in the coordinates and the frame that ask for more."""
+    stiffness, turn, shift = 20.0 * np.eye(6) + 1.0, np.array([0.1, 0.0, 0.2]), np.array([0.0, 0.1, 2.1])
+    if links == 1:
+        return ct.Elastic(stiffness, (turn, shift))
+    return ct.Elastic([stiffness] * links, ([turn] * links, [shift] * links), "exponential", "middle")
+
+
+TIMES = np.linspace(0.0, 1.0, 6)
+DRIVES: dict[str, Any] = {
+    "left": ct.Moved(position=("0.1*sin(2*t)", "0.05*t**2", ct.Sampled(TIMES, 0.1 * np.sin(TIMES))), orientation=("1", "sin(t/3)", 0, 0)),
+    "right": ct.Tweezers(8.0, anchor=("0.3*t", ct.Sampled(TIMES, np.cos(TIMES)), 20.0), at=(0.2, -0.1, 0.3)),
+    "gravity": (0, "0.2*cos(t)", -0.3),
+    "loads": [
+        (1, ct.Force(("0.5*sin(3*t)", 0.2, "t"), at=(0.1, 0.2, 0.3))), (2, ct.Torque((0.3, "0.4*cos(t)", "-t/5"))),
+        (2, ct.Force((0.1, 0, 0.2))), (1, ct.Tweezers(2.0, anchor=(0, 0, 1.0))),
+    ],
+}  # fmt: skip
+
+
+def _driven() -> Problem:
+    """Text and tables in t."""
+    shake = ct.Sampled(TIMES, np.sin(TIMES))
+    energy = "p1**2/2 + p2**2/2 - k*cos(q1) + (q1 - q2)**2/2 + a*t*q2"
+    system = ct.Hamiltonian(energy, ["q1", "q2"], ["p1", "p2"], parameters={"k": "1 + 0.2*sin(t)", "a": shake})
+    return Problem("driven", system, system.start(q=[0.3, -0.2], p=[0.1, 0.4]), 0.05)
+
+
+MIXED = [ct.Body.tetrahedron(), ct.Body.from_particles([[0.0, 0.0, 0.0]], [1.5]),
+         ct.Body.from_particles([[0.0, 0.0, -0.4], [0.0, 0.0, 0.4]], [1.0, 2.0]), ct.Body.tetrahedron()]  # fmt: skip
 
 
 def _terms() -> Problem:
@@ -68,6 +118,22 @@ SYSTEMS: dict[str, Callable[[], Problem]] = {
     "many terms": _terms,
     "eleven bodies": _chain(11),
     "links": _chain(3, ct.BendTwist(200.0, 30.0, 20.0, (0.0, 0.0, 2.1))),
+    "eleven links": _chain(11, _elastic(10)),
+    "eleven links with particles": _chain(
+        11, ct.BendTwist(200.0, 30.0, 20.0, (0.0, 0.0, 2.1)) + ct.LennardJones(5.0, 1.0)
+    ),
+    "elastic links in rotations": _chain(3, _elastic(1), form="rotation"),
+    "mixed bodies": _chain(4, bodies=MIXED),
+    "ring": _ring(3),
+    "ring of eleven": _ring(11),
+    "ring in rotations": _ring(3, form="rotation"),
+    "ring with multiplier": _ring(3, form="multiplier"),
+    "ring of links": _ring(11, _elastic(11)),
+    "driven": _driven,
+    "driven chain": _chain(4, **DRIVES),
+    "driven chain in rotations": _chain(4, form="rotation", **DRIVES),
+    "eleven driven links": _chain(11, _elastic(1), **DRIVES),
+    "driven ring": _ring(3, loads=DRIVES["loads"], gravity=DRIVES["gravity"]),
     **{f"two bodies, {kind}": _linked(kind) for kind in linked.KINDS},
     "two bodies without forces": _linked("Revolute", ()),
     "bennett": ct.problems.bennett,
@@ -99,7 +165,19 @@ def step_with_checks(of: Problem, method: Method, *, steps: int = 2, **watched: 
     return run
 
 
-@pytest.mark.parametrize("name", [*kinds.KINDS, "many terms", "eleven bodies", "links", "two bodies, Screw", "bennett"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *kinds.KINDS,
+        "many terms",
+        "eleven bodies",
+        "links",
+        "driven chain",
+        "ring of links",
+        "two bodies, Screw",
+        "bennett",
+    ],
+)
 def test_the_usual_method_stays_within_its_arrays_and_leaves_the_parameters_alone(name):
     of = problem(name)
     kind, arguments = of.system.default_method
@@ -111,6 +189,53 @@ def test_the_usual_method_stays_within_its_arrays_and_leaves_the_parameters_alon
 def test_every_method_stays_within_its_arrays_and_leaves_the_parameters_alone(name):
     for method in methods(problem(name)):
         step_with_checks(problem(name), method)
+
+
+def follow_with_checks(of: Problem, method: Method, kinds: tuple[int, ...] = (1, 0, 1)) -> None:
+    """Two members of two kinds in one call of the loop, a sample of each, and the samples taken into reductions."""
+    pairing = Pairing.of(of.system, method)
+    program = build(of.system, method, compiled=False, checked=True)
+    z = np.array([program.view.pack(of.start)] * 3)
+    alike = Members.alike(pairing, z, np.full(3, of.start.time), 0.1 * of.dt)
+    par = {name: np.repeat(array, 2, axis=0) for name, array in alike.par.items()}
+    members = replace(alike, par=par, kinds=np.array(kinds))
+    block = MemberBlock(program, members, every=1)
+    start, running = block.record(slice(0, 3)), np.array([True, False, True])
+    rows, _, status = block.advance(slice(0, 3), 0, 1, running)
+    assert np.isfinite(start).all() and (status <= OK).all(), method
+    reductions = Reductions({
+        "mean": ct.Mean("energy"), "ends": ct.Extremes("energy"), "bins": ct.Histogram("energy", -1.0, 1.0, bins=3),
+        "zeros": ct.LastCrossing("energy"),
+    })  # fmt: skip
+    status[~running] = NOT_FINITE  # nothing stands in its rows
+    kept = np.repeat(reductions.first()[None], 3, axis=0)
+    reduce = Reducer(reductions.kernel(of.system), par, compiled=False, checked=True)
+    reduce(rows, 1, members.t0, members.dt, 1, members.kinds, status, par, kept)
+    np.testing.assert_array_equal(kept[:, 0], running)
+
+
+@pytest.mark.parametrize("name", ["separable", "driven chain"])
+def test_members_and_reductions_stay_within_their_rows(name):
+    of = problem(name)
+    kind, arguments = of.system.default_method
+    follow_with_checks(of, method_from({"kind": kind, **arguments}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_members_of_every_kind_stay_within_their_rows(name):
+    of = problem(name)
+    kind, arguments = of.system.default_method
+    for method in (method_from({"kind": kind, **arguments}), ct.Langevin(1.0, 1.0), ct.HybridMonteCarlo(1.0)):
+        if can_treat(of.system, method):
+            follow_with_checks(of, method)
+
+
+def test_a_member_of_a_kind_before_the_first_is_found():
+    """Unchecked, it is stepped with the parameters of the last kind."""
+    of = problem("separable")
+    with pytest.raises(IndexError, match="element -1 of 2"):
+        follow_with_checks(of, ct.Splitting(4), kinds=(1, 0, -1))
 
 
 WATCHES = {

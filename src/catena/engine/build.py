@@ -115,6 +115,8 @@ def build(
         headers.module_text, kind, parts, arrays.types, checked=checked, with_ground=system.with_ground
     )  # fmt: skip
     entry = member_loop.member_loop(arrays.types, compiled=compiled, packed=stepper.packed)
+    if checked:
+        entry = bounds.checked_text(entry)
     if compiled:
         header = headers.CPU + headers.INLINED * view.literal + headers.PACKED * stepper.packed
         text = write(header=header, entry="@_apart") + entry

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.marks import Kernel, Numbers
-from . import cache, collector, headers
+from . import bounds, cache, collector, headers
 from .arrays import Arrays
 from .headers import array_type, cpu_function
 from .member_loop import of_member
@@ -80,17 +80,23 @@ class Reducer:
     kernel : takes (row, t, par, kept)
     par : arrays of parameters by name, leading axis kind
     compiled : or as plain Python
+    checked : every subscript; None: if the environment asks for it (`catena.engine.bounds`)
     """
 
-    def __init__(self, kernel: Kernel, par: Mapping[str, Numbers], *, compiled: bool = True) -> None:
+    def __init__(
+        self, kernel: Kernel, par: Mapping[str, Numbers], *, compiled: bool = True, checked: bool | None = None
+    ) -> None:
+        if checked is None:
+            checked = bounds.are_wanted()
         parts = collector.collect(kernel, {})
         rows = {name: array[0] for name, array in par.items()}
         arrays = Arrays(rows, {}).used_by(parts)
         self._names = list(arrays.together)
         title = "reductions of samples"
         header = headers.CPU if compiled else headers.PYTHON
-        text = headers.module_text(title, parts, arrays.types, header=header, entry="@_fn")
-        text += _entry(arrays, compiled=compiled)
+        text = headers.module_text(title, parts, arrays.types, header=header, entry="@_fn", checked=checked)
+        entry = _entry(arrays, compiled=compiled)
+        text += bounds.checked_text(entry) if checked else entry
         module = cache.load(text, title) if compiled else interpreted(text)
         self._run = getattr(module, ENTRY)
 
