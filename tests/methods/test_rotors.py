@@ -338,3 +338,13 @@ def test_compiled_and_uncompiled_rotors_have_the_same_bits(method):
     ends = [run_to(method, BODY, 5.0, 100, compiled=compiled) for compiled in (False, True)]
     assert ends[0].orientation.tobytes() == ends[1].orientation.tobytes()
     assert ends[0].angular_momentum.tobytes() == ends[1].angular_momentum.tobytes()
+
+
+@pytest.mark.parametrize("order", [2, "exact"])
+def test_a_rotor_without_a_form_for_lanes_is_given_none(order: Any) -> None:
+    """A chain is turned by it outside of tiles; constants for lanes, which do not exist, are not computed."""
+    chain = ct.problems.helix_chain(n=3).system
+    assert Pairing.of(chain, ct.Splitting(2, rotor=ct.DMV(order))).view.name == "split"
+    assert Pairing.of(chain, ct.Splitting(2, rotor=ct.DMV(4))).view.name == "tiles"
+    with pytest.raises(ct.CapabilityError, match="no form for lanes"):
+        ct.DMV(order).lane_row(np.array([1.0, 2.0, 2.5]))

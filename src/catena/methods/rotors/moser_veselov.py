@@ -260,6 +260,8 @@ class DMV(Rotor):
         return bind(lane_rotors.moser_veselov_lane, {lane_rotors.modified: series})
 
     def lane_row(self, moments: Array) -> Array:
+        if self.order in ("exact", 2):
+            return super().lane_row(moments)
         bound = lane_rotors.reach(moments, lane_rotors.moser_veselov_reach(moments))
         middle, *series = self.row(moments)
         return np.array([bound, *(1.0 / moments), 1.0 / middle, *series])
