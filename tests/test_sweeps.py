@@ -212,7 +212,7 @@ def test_the_command_runs_a_case_from_many_starts(case: Path, tmp_path: Path) ->
     (tmp_path / "wrong.npz").write_text("no arrays")
     arguments[3] = str(tmp_path / "wrong.npz")
     result = CliRunner().invoke(app, [*arguments[:5], str(tmp_path / "other.zarr")])
-    assert result.exit_code == 2 and "the starts cannot be read" in result.output
+    assert result.exit_code == 2 and "no npz of numbers" in result.output
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from test_elastic import CONVENTIONS, elastic, row_of_links
 
 import catena as ct
-from catena.systems.potentials import elastic_tables
 from catena.systems.potentials.elastic import COMPONENTS
+from catena.text import number_files
 
 ROW = row_of_links(5)
 
@@ -130,7 +130,7 @@ def test_files_that_are_no_tables_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ct.InputError, match="no array 'rotation'"):
         ct.Elastic.read(tmp_path / "few.npz")
     np.savez_compressed(tmp_path / "bomb.npz", stiffness=np.zeros((20, 6, 6)))
-    monkeypatch.setattr(elastic_tables, "LARGEST", 3000)
+    monkeypatch.setattr(number_files, "LARGEST", 3000)
     with pytest.raises(ct.InputError, match="unpacks to"):
         ct.Elastic.read(tmp_path / "bomb.npz")
 

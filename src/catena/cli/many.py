@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError, Interrupted
+from ..errors import Interrupted
 from . import codes
 from .keeping import free_names
 from .options import Json, Quiet, Sets
@@ -97,19 +97,12 @@ def go_on(path: Path, *, anyway: bool, quiet: bool, as_json: bool) -> None:
 
 def _read_starts(path: Path) -> Starts:
     """The fields of a file of starts, every mistake explained."""
-    import numpy as np
-
     from ..running.ensembles import StoredEnsemble
+    from ..text.number_files import read_arrays
 
     if path.is_dir():
         return StoredEnsemble(path).final
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, AttributeError) as wrong:
-        raise InputError(
-            f"the starts cannot be read: {wrong}", where=str(path), do="give a .npz of numpy.savez, or a stored ensemble"
-        ) from None  # fmt: skip
+    return read_arrays(path, what="starts in a .npz, or a stored ensemble")
 
 
 def _finish(execute: Callable[[], Ensemble], path: Path, *, as_json: bool) -> None:

@@ -16,9 +16,7 @@ the fifths of a radian of some DNA models, whose Cayley vectors are 10 tan(phi/2
 from __future__ import annotations
 
 import csv
-import io
 import itertools
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,13 +26,13 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, nearest
 from ...text.input_files import read_regular
+from ...text.number_files import LARGEST, read_arrays
 from ..numbers import finite_numbers
 from .elastic import COMPONENTS, UPPER, Elastic
 from .pairwise import checked
 
 Array = NDArray[np.float64]
 
-LARGEST = 2**30  # bytes of a table, and of what is unpacked from it: some millions of links
 CONVENTION = ("coordinates", "frame", "angle_unit")
 ANGLE_UNIT = 1.0  # radians
 NAME = "name"  # of a column for people, which is not read
@@ -60,12 +58,7 @@ def write_table(links: Elastic, path: Path) -> None:
 
 def read_table(path: Path, given: Mapping[str, object]) -> Elastic:
     """The links of a file; `given` says what it does not say of its convention, and may not say otherwise."""
-    kind = check_kind(path)
-    try:
-        data = read_regular(path, LARGEST, do="divide the table")
-    except OSError as trouble:
-        raise InputError(f"the file cannot be read: {trouble.strerror}", where=str(path), do="give a table") from None
-    said, turn, shift, stiffness = (_from_npz if kind == ".npz" else _from_csv)(data, str(path))
+    said, turn, shift, stiffness = (_from_npz if check_kind(path) == ".npz" else _from_csv)(path)
     convention = {name: _agreed(name, said.get(name), given.get(name), str(path)) for name in CONVENTION}
     unit = checked(convention["angle_unit"], f"{path}, angle_unit", above=0.0)
     units = np.array([unit] * 3 + [1.0] * 3)
@@ -99,16 +92,8 @@ def _agreed(name: str, said: object, given: object, where: str) -> object:
     return found
 
 
-def _from_npz(data: bytes, where: str) -> tuple[dict[str, object], Array, Array, Array]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as packed:
-            size = sum(part.file_size for part in packed.infolist())
-        if size > LARGEST:
-            raise InputError(f"the table unpacks to {size} bytes", where=where, do="divide the table")
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError) as trouble:
-        raise InputError(f"this is no npz of numbers: {trouble}", where=where, do="write it with numpy.savez") from None
+def _from_npz(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
+    arrays, where = read_arrays(path, what="a table of links"), str(path)
     for name in ("rotation", "translation", "stiffness"):
         if name not in arrays:
             raise InputError(f"there is no array {name!r}", where=where, do="give rotation, translation and stiffness")
@@ -123,9 +108,12 @@ def _from_npz(data: bytes, where: str) -> tuple[dict[str, object], Array, Array,
     return said, turn, shift, stiffness[..., places, :][..., places]
 
 
-def _from_csv(data: bytes, where: str) -> tuple[dict[str, object], Array, Array, Array]:
+def _from_csv(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
+    where = str(path)
     try:
-        lines = data.decode("utf-8-sig").splitlines()  # spreadsheets put a mark first
+        lines = read_regular(path, LARGEST, do="divide the table").decode("utf-8-sig").splitlines()  # spreadsheets put a mark first
+    except OSError as trouble:
+        raise InputError(f"the file cannot be read: {trouble.strerror}", where=where, do="give a table") from None
     except UnicodeDecodeError:
         raise InputError("this is no text", where=where, do="give a CSV in UTF-8") from None
     above = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
