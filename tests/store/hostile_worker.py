@@ -80,8 +80,6 @@ def prepare() -> None:
 
 def honest_stores(folder: Path) -> None:
     """A few stores of all kinds, most of them interrupted, so that there is something to resume."""
-    import numpy as np
-
     import catena as ct
     from catena.store import layout
 
@@ -110,23 +108,84 @@ def honest_stores(folder: Path) -> None:
     run("chain", ct.problems.helix_chain(n=3), method=ct.Splitting(2))
     run("linkage", ct.problems.double_pendulum(), method=ct.Rattle())
     run("top", ct.problems.lagrange_top(), method=ct.Splitting(2))
+    for name, (problem, method) in heated_and_driven().items():
+        run(name, problem, method=method, steps=50)
+    honest_ensembles(folder, stop)
+
+
+def heated_and_driven() -> dict[str, tuple[Any, Any]]:
+    """Runs at a temperature, runs that depend on time, and a ring."""
+    import numpy as np
+
+    import catena as ct
+
+    times = np.linspace(0.0, 9.0, 10)
+    shake = ct.Sampled(times, 0.1 * np.sin(times))
+    swing = ct.Hamiltonian("p**2/2 - k*cos(q) + a*q", parameters={"k": "1 + 0.2*sin(t)", "a": shake})
+    bodies, lj = [ct.Body.tetrahedron()] * 3, ct.LennardJones(5.0, 1.0)
+    pulled = ct.Chain(
+        bodies, lj, ct.Moved(position=("0.1*sin(t)", 0, 0), orientation=(1, "sin(t/3)", 0, 0)),
+        ct.Tweezers(2.0, anchor=("4.2 + t/10", shake, 0), at=(0.1, 0.2, 0.3)), gravity=(0, "0.1*cos(t)", 0),
+        loads=[(1, ct.Force(("t/5", 0, 0), at=(0.1, 0, 0))), (1, ct.Torque((0, "0.1*t", 0)))],
+    )  # fmt: skip
+    elastic = ct.Elastic(np.eye(6), ([0.0, 0.0, 0.1], [2.0, 0.0, 0.0]))
+    ring = ct.Chain(bodies, elastic, closed=True)
+    helix, oscillator = ct.problems.helix_chain(n=3), ct.problems.henon_heiles()
+    return {
+        "warm": (ct.Problem("warm", helix.system, helix.start, 0.02), ct.Langevin(0.1, ct.Friction(0.2, 0.3), seed=3)),
+        "drawn": (ct.Problem("drawn", oscillator.system, oscillator.start, 0.1), ct.HybridMonteCarlo(0.1, substeps=2, seed=4)),
+        "swing": (ct.Problem("swing", swing, swing.start(q=1.0, p=0.0), 0.1), ct.Splitting(4)),
+        "pulled": (ct.Problem("pulled", pulled, pulled.straight(2.1), 0.02), ct.Splitting(2)),
+        "ring": (ct.Problem("ring", ring, ring.ring(2.0, 1), 0.02), ct.Splitting(2)),
+    }  # fmt: skip
+
+
+def honest_ensembles(folder: Path, stop: Callable[..., None]) -> None:
+    """From many starts; reduced, of systems that differ, with steps of their own; over a grid."""
+    import numpy as np
+
+    import catena as ct
+
+    os.environ["CATENA_ROWS_PER_COMMIT"] = "4"
+
+    def until(at: int) -> Callable[..., None]:
+        return lambda *seen: stop(0 if seen[2] < at else 40)
+
     e = np.linspace(0.0, 0.8, 14)
     zeros = np.zeros(14)
     starts = {"q": np.stack([1 - e, zeros], axis=1), "p": np.stack([zeros, np.sqrt((1 + e) / (1 - e))], axis=1)}
-    os.environ["CATENA_ROWS_PER_COMMIT"] = "4"
     for name, keep, at in (("many", "samples", 5), ("finals", "final", 5), ("done", "final", 99)):
         with suppress(InterruptedError):
             ct.ensemble(
                 ct.problems.kepler(), starts, ct.Splitting(6), dt=0.05, steps=10, every=3, keep=keep, threads=1,
-                out=folder / f"{name}.zarr", progress=lambda *seen, at=at: stop(0) if seen[2] < at else stop(40),
+                out=folder / f"{name}.zarr", progress=until(at),
             )  # fmt: skip
+    springs = [ct.Hamiltonian("p**2/(2*m) + k*q**2/2", parameters={"m": 1.0, "k": 1.0 + 0.1 * k}) for k in range(12)]
+    reduce: dict[str, Any] = {
+        "size": ct.Mean("q**2"), "ends": ct.Extremes("k*q"), "bins": ct.Histogram("q", -1.0, 1.0, bins=4),
+        "passed": ct.LastCrossing("p"),
+    }  # fmt: skip
+    with suppress(InterruptedError):
+        ct.ensemble(
+            springs, [spring.start(q=1.0, p=0.0) for spring in springs], ct.EulerB(), dt=0.1 - 0.001 * np.arange(12), steps=12,
+            every=3, reduce=reduce, threads=1, out=folder / "reduced.zarr", progress=until(5),
+        )  # fmt: skip
+
+    def spring(k: float, shape: str) -> Any:
+        return springs[0].with_parameters(k=k), springs[0].start(q=1.0 if shape == "wide" else 0.1, p=0.0)
+
+    with suppress(InterruptedError):
+        ct.sweep(
+            spring, {"k": [1.0, 2.0, 3.0], "shape": ["wide", "narrow"]}, repeats=2, seed=1, method=ct.Langevin(0.5, 1.0, seed=2), dt=0.1,
+            steps=12, every=3, reduce={"size": ct.Mean("q**2")}, threads=1, out=folder / "sweep.zarr", progress=until(5),
+        )  # fmt: skip
 
 
 def use(store: str, out: str, look: int) -> None:
-    """What a finder would do with a store; it is resumed by the command or, as ensembles can only be, in Python."""
+    """What a finder would do with a store; it is resumed by the command or in Python."""
     steps: list[tuple[str, Callable[[], str]]] = [("opening", lambda: _opened(store))]
     commands = [["info", "--check", "{store}"], LOOKS[look % len(LOOKS)]]
-    by_command = look // len(LOOKS) % 2 == 0 and not _is_ensemble(Path(store, ".catena", "spec.json"))
+    by_command = look // len(LOOKS) % 2 == 0
     for words in [*commands, *([RESUMES[look % len(RESUMES)]] if by_command else [])]:
         filled = [word.format(store=store, out=out) for word in words]
         steps.append((" ".join(words), lambda filled=filled: _command(filled)))  # type: ignore[misc]
@@ -134,18 +193,6 @@ def use(store: str, out: str, look: int) -> None:
     for name, action in steps:
         _tell({"begin": name})
         _tell({"end": name, "came": _tried(action)})
-
-
-def _is_ensemble(spec: Path) -> bool:
-    try:
-        return (
-            not spec.is_symlink()
-            and spec.is_file()
-            and spec.stat().st_size < 2**24
-            and b'"ensemble"' in spec.read_bytes()
-        )
-    except OSError:
-        return False
 
 
 def _tried(action: Callable[[], str]) -> str:
@@ -165,6 +212,7 @@ def _tried(action: Callable[[], str]) -> str:
 
 def _opened(store: str) -> str:
     import catena as ct
+    from catena.errors import InputError
 
     found = ct.open(store)
     repr(found)
@@ -175,6 +223,9 @@ def _opened(store: str) -> str:
             found.final.load()
         if found.keep == "samples":
             found.data.load()
+        for asked in ("reduced", "study"):
+            with suppress(InputError):  # there are none in it
+                getattr(found, asked).load()
         return "ok"
     found._repr_html_()
     repr(found.final)
