@@ -37,6 +37,7 @@ ODD: list[Any] = [
 TYPES = ["<f4", "<i8", "<c16", "|b1", "|O", "<U8", "<M8[s]", "<f8,<f8", "(2,)<f8", "x" * 50, "", "f8", "<f80"]
 SHAPES = [[], [-1], [0], [1], [2**62, 4], [2**31, 2**31, 4], [1.5], ["1"], [[1]], [10**30], None, [3]]
 NUMBERS = [np.nan, np.inf, -np.inf, -1.0, 0.5, 1.0, 3.0, 1e9, 1e18, 9.3e18, 1e300, -1e300, 5e-324]
+WHOLE = [-1, 0, 1, 2, 3, 7, 10**6, 2**31, 2**53, 2**62, 2**63 - 1, -(2**63)]
 ENTRIES = ["a link to a file", "a link to a folder", "a pipe", "a folder", "an empty file", "a sparse file", "nothing"]
 
 
@@ -271,7 +272,7 @@ def _odd(old: Any, odd: Sequence[Any], chance: random.Random) -> Any:
 def _change_numbers(head: Any, arrays: dict[str, np.ndarray], name: str, chance: random.Random) -> str:
     """Other numbers, or more of them; the head then says so as well, more often than not."""
     array = arrays[name]
-    number = chance.choice(NUMBERS)
+    number = chance.choice(NUMBERS if array.dtype.kind == "f" else WHOLE)
     if array.size == 0 or chance.random() < 0.15:
         arrays[name] = np.full(chance.choice([1, 5, 100]), number)
         for entry in head["arrays"] if isinstance(head.get("arrays"), list) and chance.random() < 0.8 else ():

@@ -120,7 +120,7 @@ def heated_and_driven() -> dict[str, tuple[Any, Any]]:
     import catena as ct
 
     times = np.linspace(0.0, 9.0, 10)
-    shake = ct.Sampled(times, 0.1 * np.sin(times))
+    shake = ct.Sampled(times, 0.2 + 0.1 * np.sin(times))
     swing = ct.Hamiltonian("p**2/2 - k*cos(q) + a*q", parameters={"k": "1 + 0.2*sin(t)", "a": shake})
     bodies, lj = [ct.Body.tetrahedron()] * 3, ct.LennardJones(5.0, 1.0)
     pulled = ct.Chain(
@@ -128,6 +128,9 @@ def heated_and_driven() -> dict[str, tuple[Any, Any]]:
         ct.Tweezers(2.0, anchor=("4.2 + t/10", shake, 0), at=(0.1, 0.2, 0.3)), gravity=(0, "0.1*cos(t)", 0),
         loads=[(1, ct.Force(("t/5", 0, 0), at=(0.1, 0, 0))), (1, ct.Torque((0, "0.1*t", 0)))],
     )  # fmt: skip
+    changing = ct.Chain(
+        bodies, ct.LennardJones("5*(1 + 0.1*sin(t))", 1.0) + ct.BendTwist(shake, "1 + t", 1.0, (2.1, 0, 0))
+    )
     elastic = ct.Elastic(np.eye(6), ([0.0, 0.0, 0.1], [2.0, 0.0, 0.0]))
     ring = ct.Chain(bodies, elastic, closed=True)
     helix, oscillator = ct.problems.helix_chain(n=3), ct.problems.henon_heiles()
@@ -136,6 +139,7 @@ def heated_and_driven() -> dict[str, tuple[Any, Any]]:
         "drawn": (ct.Problem("drawn", oscillator.system, oscillator.start, 0.1), ct.HybridMonteCarlo(0.1, substeps=2, seed=4)),
         "swing": (ct.Problem("swing", swing, swing.start(q=1.0, p=0.0), 0.1), ct.Splitting(4)),
         "pulled": (ct.Problem("pulled", pulled, pulled.straight(2.1), 0.02), ct.Splitting(2)),
+        "changing": (ct.Problem("changing", changing, changing.straight(2.1), 0.02), ct.StormerVerlet()),
         "ring": (ct.Problem("ring", ring, ring.ring(2.0, 1), 0.02), ct.Splitting(2)),
     }  # fmt: skip
 

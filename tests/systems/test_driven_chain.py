@@ -136,8 +136,8 @@ def half_second():
 
 @pytest.mark.parametrize(
     ("method", "form", "order"),
-    [(Plain(4), "quaternion", 4), (ct.Gauss(2), "quaternion", 4), (Plain(2), "rotation", 2), (ct.Splitting(4), "quaternion", 4), (ct.Rattle(), "rotation", 2)],
-    ids=["plain", "Gauss", "matrices", "tiles", "Rattle"],
+    [(Plain(4), "quaternion", 4), (ct.Gauss(2), "quaternion", 4), (Plain(2), "rotation", 2), (ct.Splitting(4), "quaternion", 4), (ct.Rattle(), "rotation", 2), (ct.StormerVerlet(), "quaternion", 2)],
+    ids=["plain", "Gauss", "matrices", "tiles", "Rattle", "halves"],
 )  # fmt: skip
 def test_motion_and_works_are_those_of_the_reference(method, form, order, half_second):
     """Everything at once, in every view; the error falls with the order of the method, and knots of the table are ends of steps."""

@@ -25,7 +25,7 @@ LJ = LennardJones(1.0, 1.0)
 WRONG = {
     "negative depth": (lambda: LennardJones(-1.0, 1.0), "epsilon = -1"),
     "no size": (lambda: WCA(1.0, 0.0), "sigma = 0"),
-    "not a number": (lambda: Morse("deep", 1.0, 1.0), "'deep' is not a number"),
+    "not a number": (lambda: Morse("deep", 1.0, 1.0), "unknown name deep"),
     "nan": (lambda: Morse(1.0, math.nan, 1.0), "nan is not finite"),
     "negative screening": (lambda: Yukawa(1.0, -1.0), "kappa = -1"),
     "no charge": (lambda: Yukawa(0.0, 1.0), "leave the potential out"),

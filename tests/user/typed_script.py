@@ -33,7 +33,9 @@ def systems() -> list[ct.Run]:
         ct.Moved(position=("1 + t", 0, 0)),
         ct.Torque((1, "t", 0)),
     )
-    pulled = ct.Chain([tetrahedron] * 4, ct.LennardJones(5.0, 1.0), loads=[(-1, ct.Tweezers(9.0, ("6.3 + t", 0, 0)))])
+    pulled = ct.Chain(
+        [tetrahedron] * 4, ct.LennardJones("5*(1 + 0.1*sin(t))", 1.0), loads=[(-1, ct.Tweezers(9.0, ("6.3 + t", 0, 0)))]
+    )
     print(pulled.drives.names)
     print(pairs, others, bend, ct.GayBerne(1.0, 1.0, 3.0, 5.0, 2.0, 1.0), ends, chain.suggest_dt(ct.Splitting(4)))
     scaling = ct.ScalingBody(body, constraint="equality")

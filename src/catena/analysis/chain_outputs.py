@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..engine import cache, collector, headers
 from ..engine.plain_python import interpreted
 from ..errors import InputError
-from ..kernels.marks import Filling, Numbers, Slot
+from ..kernels.marks import Filling, Kernel, Numbers, Slot
 from ..systems.base import State
 from ..systems.chain import forces as chain_forces
 from ..systems.chain.chain import DIRECTOR, Chain
-from ..systems.chain.driving import force_fills
+from ..systems.chain.driving import force_fills, moving_fills
+from ..systems.chain.moving_kernels import observe_at_times
 from ..systems.chain.observables import observe_chain
 from ..systems.chain.tearing import link_gaps, link_lengths
 from ..systems.chain.views import to_split
@@ -276,9 +277,13 @@ def _module(chain: Chain, *, compiled: bool) -> ModuleType:
         **chain.interactions.fills(),
         chain_forces.body_rotation: chain_forces.rotation_of_quaternion,
     }
+    observe: Kernel = observe_chain
     if chain.drives:
         fills |= force_fills(chain.drives, fills)
-    parts = collector.collect(observe_chain, fills)
+    if chain.drives.moving:
+        fills |= moving_fills(chain.drives, fills)
+        observe = observe_at_times
+    parts = collector.collect(observe, fills)
     par = [(name, array.ndim, array.dtype.name) for name, array in _par(chain).items()]
     title = f"outputs of {chain.title}"
     if not compiled:

@@ -195,6 +195,11 @@ def own_forces(chain: Chain) -> Array:
         raise CapabilityError(
             "gravity changes with time: there is no equilibrium to look for", where="Chain.gravity", do="give numbers"
         )
+    if chain.drives.moving:
+        raise CapabilityError(
+            "a potential changes with time: there is no equilibrium to look for", where="Chain.potential",
+            do="give numbers, such as those of potential.at(t)",
+        )  # fmt: skip
     for j, end in ((0, chain.left), (-1, chain.right), *chain.loads):
         if isinstance(end, Force):
             forces[j] += constant_force(end)

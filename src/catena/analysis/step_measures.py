@@ -69,7 +69,7 @@ class StepMap:
     def __init__(self, program: Program, start: State, treat: Callable[[Array], None] | None = None) -> None:
         self.program, self.treat = program, treat
         self.space: PhaseSpace = program.system.phase_space(start)
-        self.is_canonical = program.view.name == "canonical"
+        self.is_canonical = program.view.name in ("canonical", "halves")
         self.start = self.point(start)
 
     def point(self, state: State) -> Point:

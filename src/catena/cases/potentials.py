@@ -12,9 +12,10 @@ from pydantic import Discriminator, Field, Tag
 from ..systems.potentials.link_potentials import POSITION, ROTATION, Potential, potential_from
 from ..systems.potentials.pair_table import PairTable, pair_potential_from
 from ..systems.potentials.pairwise import POTENTIALS, Pairwise
-from .bodies import Quaternion, Vector
+from ..systems.sampled import TIME
+from .bodies import Quaternion
 from .positions import Path
-from .tables import Filled, Table, Text, placed, tables_of
+from .tables import Filled, InTime, InTimeVector, Table, Text, placed, tables_of
 
 SINGLE, PER_LINK = "<single>", "<per link>"  # tags of the two ways to give a potential; no key is called so
 if TYPE_CHECKING:
@@ -27,26 +28,30 @@ class PairPotentialTable(Table):
     """V(r) as text."""
 
     kind: Literal["PairPotential"]
-    text: Filled = Field(description="V in r and the parameters")
-    parameters: dict[str, float] = Field({}, description="name -> value")
+    text: Filled = Field(description="V in r, t and the parameters")
+    parameters: dict[str, InTime] = Field(
+        {}, description="name -> value: a number, a text in t, or a table of times and values"
+    )
 
 
 class LinkPotentialTable(Table):
     """V of relative position and rotation, as text."""
 
     kind: Literal["LinkPotential"]
-    text: Filled = Field(description="V in d1 d2 d3, Q11 .. Q33 and the parameters")
-    parameters: dict[str, float] = Field({}, description="name -> value")
+    text: Filled = Field(description="V in d1 d2 d3, Q11 .. Q33, t and the parameters")
+    parameters: dict[str, InTime] = Field(
+        {}, description="name -> value: a number, a text in t, or a table of times and values"
+    )
 
 
 class BendTwistTable(Table):
     """The energy of a rod: stretching, bending and twisting."""
 
     kind: Literal["BendTwist"]
-    stretch: float = Field(ge=0)
-    bend: float = Field(ge=0)
-    twist: float = Field(ge=0)
-    d0: Vector = Field(description="relative position at rest")
+    stretch: InTime = Field(description="a number, a text in t, or a table of times and values; so are the next ones")
+    bend: InTime
+    twist: InTime
+    d0: InTimeVector = Field(description="relative position at rest; numbers, texts in t, or tables")
     q0: Quaternion = Field([1.0, 0.0, 0.0, 0.0], description="relative orientation at rest")
 
 
@@ -138,9 +143,9 @@ def texts_of(table: Table | Sequence[Table], path: Path) -> Iterator[Text]:
         for j, inner in enumerate(table):
             yield from texts_of(inner, (*path, j))
     elif isinstance(table, PairPotentialTable):
-        yield Text((*path, "text"), table.text, ["r", *table.parameters])
+        yield Text((*path, "text"), table.text, ["r", *table.parameters, TIME])
     elif isinstance(table, LinkPotentialTable):
-        yield Text((*path, "text"), table.text, [*POSITION, *ROTATION, *table.parameters])
+        yield Text((*path, "text"), table.text, [*POSITION, *ROTATION, *table.parameters, TIME])
     elif isinstance(table, SwitchedTable):
         yield from texts_of(table.potential, (*path, "potential"))
     elif isinstance(table, PotentialSumTable):

@@ -279,7 +279,7 @@ def tables_of(registry: Registry[Any], written: Sequence[type[Table]]) -> tuple[
 
 def table_of(described: type, **first: Any) -> type[Table]:
     """The table with the fields of a dataclass."""
-    hints = get_type_hints(described)
+    hints = get_type_hints(described) | dict.fromkeys(getattr(described, "timed", ()), InTime)
     keys: dict[str, Key] = {
         f.name: (_in_case(hints[f.name]), ... if f.default is MISSING else f.default)
         for f in fields(described)

@@ -180,7 +180,7 @@ class _Partitioned(Method):
     def traits_on(self, view: View) -> Traits:
         return replace(self.traits, explicit=Flag.SEPARABLE in view.flags)
 
-    needs = ("canonical",)
+    needs = ("canonical", "halves")
 
     def _stepper(self, view: View, explicit, implicit) -> Stepper:
         n = view.dimension

@@ -38,6 +38,7 @@ from . import start as chain_start
 from . import tearing as chain_tearing
 from . import tiles as chain_tiles
 from . import views as chain_views
+from .driven_halves import halves_view
 from .driven_tiles import driven_tiles
 from .driving import Drives, driven_view
 from .ends import (
@@ -77,7 +78,7 @@ class Chain(System):
     ----------
     bodies : list of Body, two or more; those between which a pair potential acts are made of particles
     potential : a pair potential, a `PairTable` by particle types, a link potential, or a sum of these; or a list with one for
-        each link
+        each link. Parameters of most may be texts in t, or tables, as in `LennardJones("5*(1 + 0.1*sin(t))", 1.0)`
     left, right : what holds or pulls the first and the last body: `Clamped()`, `Force(force)`, `Displaced(position)`, `Free()`,
         `Moved(position, orientation)`, `Tweezers(k, anchor)`, `Torque(torque)`
     gravity : acceleration in space: three numbers, texts in t, or tables
@@ -171,7 +172,7 @@ class Chain(System):
     def is_isolated(self) -> bool:
         """Whether momentum and angular momentum are kept: nothing outside acts on the chain."""
         ends = isinstance(self.left, Free) and isinstance(self.right, Free)
-        return ends and not self.loads and not self.drives and not self.gravity.any()
+        return ends and not self.loads and not self.drives.pulls and not self.gravity.any()
 
     @property
     def smoothness(self) -> float:
@@ -545,7 +546,10 @@ class Chain(System):
         if not self.drives:
             return self._own_view(name)
         if name == "tiles":
-            return driven_tiles(self, self._own_view(name))
+            # lanes have the constants of the potentials in registers
+            return None if self.drives.moving else driven_tiles(self, self._own_view(name))
+        if name == "halves":
+            return halves_view(self, driven_view(self, self._own_view("field")))
         return driven_view(self, self._own_view(name))
 
     def _own_view(self, name: str) -> View | None:
@@ -581,9 +585,14 @@ class Chain(System):
             "moves": moves.astype(float),
             "turns": turns.astype(float),
             "load": load,
-            **self.interactions.arrays,
+            **{name: array for name, array in self.interactions.arrays.items() if name not in self._changing},
             **(self.drives.arrays if self.drives else {}),
         }
+
+    @property
+    def _changing(self) -> tuple[str, ...]:
+        """Arrays of the potentials that are scratch, since they change with time."""
+        return ("pair", "link") if self.drives.moving else ()
 
     def scene(self) -> Scene:
         return Scene(self.bodies, links=self.interactions, gravity=self.gravity)

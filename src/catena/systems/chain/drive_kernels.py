@@ -35,6 +35,7 @@ from .forces import body_rotation
 from .motion import body_momentum, momentum_place
 
 GRAVITY, FORCE, TWEEZERS, TORQUE, MOVED = 0, 1, 2, 3, 4
+POTENTIAL = 5  # of the links: it has a clock and a work, and pulls by nothing of its own (`moving_kernels`)
 
 
 class Drive(Record):
@@ -85,6 +86,11 @@ def drift_below(z, e, h, par, work):
 @slot
 def field_below(z, par, out):
     """`field` of the chain alone."""
+
+
+@slot
+def rate_below(z, par, out):
+    """`momentum_rate` of the chain alone."""
 
 
 @slot
@@ -282,6 +288,18 @@ def driven_field(z, par, out):
     field_below(z, par, out)
     for k in range(par.drive_sort.shape[0]):
         out[clock_place(z, k, par)] = 1.0
+    add_work_rates(z, par, out)
+
+
+def driven_rate(z, par, out):
+    """Rates of the momenta, and of the works."""
+    rate_below(z, par, out)
+    add_work_rates(z, par, out)
+
+
+def add_work_rates(z, par, out):
+    """w' of all, after the forces were found."""
+    for k in range(par.drive_sort.shape[0]):
         rate = par.drive_rate[k]
         if par.drive_sort[k] == TORQUE:
             rate = torque_power(z, k, body_momentum(z, par.mass.shape[0], par.drive_body[k]), par)

@@ -24,9 +24,11 @@ from . import drive_kernels as kernels
 from . import forces as chain_forces
 from . import hessian as chain_hessian
 from . import motion as chain_motion
-from .drive_kernels import FORCE, GRAVITY, MOVED, TORQUE, TWEEZERS, Drive, Now
+from . import moving_kernels
+from .drive_kernels import FORCE, GRAVITY, MOVED, POTENTIAL, TORQUE, TWEEZERS, Drive, Now
 from .drive_slopes import add_drive_slopes, slopes_below
 from .ends import End, Force, Moved, Torque, Tweezers
+from .moving import MovingPotentials
 
 if TYPE_CHECKING:
     from .chain import Chain
@@ -58,7 +60,8 @@ class Drives:
     def __init__(self, chain: Chain, gravity: Sequence[InTime]) -> None:
         self.chain = chain
         last = chain.count - 1
-        found: list[Acting] = []
+        self.moving = MovingPotentials(chain.interactions)
+        found = [Acting(name, POTENTIAL, 0, None, ()) for name in self.moving.names]
         if any(map(depends_on_time, gravity)):
             found.append(Acting("gravity", GRAVITY, 0, None, tuple(gravity)))
         sources: list[tuple[str, int, End]] = [("left", 0, chain.left), ("right", last, chain.right)]
@@ -76,8 +79,17 @@ class Drives:
 
     @property
     def tables(self) -> tuple[Sampled, ...]:
-        """Those of all components."""
+        """Those of all components, then those of the potentials."""
+        return (*self._own_tables, *self.moving.tables)
+
+    @property
+    def _own_tables(self) -> tuple[Sampled, ...]:
         return tuple(part for acting in self.acting for part in acting.components if isinstance(part, Sampled))
+
+    @property
+    def pulls(self) -> bool:
+        """Whether anything outside acts on the chain."""
+        return any(acting.sort != POTENTIAL for acting in self.acting)
 
     @property
     def has_potential(self) -> bool:
@@ -105,6 +117,7 @@ class Drives:
             "drive_sort": np.array([acting.sort for acting in self.acting], dtype=np.int64),
             "drive_body": np.array([acting.body for acting in self.acting], dtype=np.int64),
             **(spline_arrays(self.tables) if self.tables else {}),
+            **(self.moving.arrays() if self.moving else {}),
         }
 
     def scratch(self) -> dict[str, Numbers]:
@@ -112,7 +125,7 @@ class Drives:
         k = len(self)
         return {
             "drive_now": np.zeros((k, Now.WIDTH)), "drive_rate": np.zeros(k), "drive_push": np.zeros((k, 3)),
-            "drive_spin": np.zeros((k, 3)),
+            "drive_spin": np.zeros((k, 3)), **(self.moving.scratch() if self.moving else {}),
         }  # fmt: skip
 
     @cached_property
@@ -195,7 +208,8 @@ def orient_matrix(z, n, j, q):
 def driven_view(chain: Chain, view: View | None) -> View | None:
     """A view of the chain alone, with a clock and a work for each drive behind its variables.
 
-    The momenta of clocks would have to stand behind half of the variables to be canonical as a whole, so there is the field only.
+    The momenta of clocks would have to stand behind half of the variables to be canonical as a whole: so they do in `halves_view`, which is
+    for methods that need it.
     """
     if view is None or view.name == "canonical":
         return None
@@ -207,6 +221,8 @@ def driven_view(chain: Chain, view: View | None) -> View | None:
         views.measure: bind(kernels.measure_driven, {kernels.measure_below: below[views.measure]}),
     }
     fills |= _field_fills(drives, below) if view.name == "field" else _split_fills(below)
+    if drives.moving:
+        fills |= moving_fills(drives, fills)
     lost = frozenset() if drives.has_potential else NOT_CANONICAL
     flags = view.flags - ({Flag.BLOCK_JACOBIAN} if 2 * len(drives) >= BLOCK else set())
     return replace(
@@ -227,6 +243,26 @@ def force_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fil
     }
 
 
+def moving_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
+    """All that computes with the potentials, with their constants at the time of the clock."""
+    evaluated = (views.force, views.field, views.velocity, views.momentum_rate, views.block_jacobian)
+    made: dict[Slot, Filling] = {
+        slot: bind(moving_kernels.at_time, {moving_kernels.moving_below: below[slot]})
+        for slot in evaluated if slot in below
+    }  # fmt: skip
+    if views.measure in below:
+        made[views.measure] = bind(
+            moving_kernels.measure_at_time, {moving_kernels.measure_unmoved: below[views.measure]}
+        )
+    return made | {
+        moving_kernels.set_constants: drives.moving.constants(len(drives.tables) - len(drives.moving.tables)),
+        moving_kernels.potential_rate: drives.moving.rate(),
+        chain_forces.add_link_forces: bind(
+            moving_kernels.add_moving, {moving_kernels.drives_below: below[chain_forces.add_link_forces]}
+        ),
+    }
+
+
 def _split_fills(below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
     matrices = chain_motion.orientation_width in below
     return {
@@ -242,6 +278,7 @@ def _field_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fi
     return {
         kernels.set_orientation: orient_quaternion,
         views.field: bind(kernels.driven_field, {kernels.field_below: below[views.field]}),
+        views.momentum_rate: bind(kernels.driven_rate, {kernels.rate_below: below[views.momentum_rate]}),
         views.field_count: 6,
         views.has_clock: 1,
         views.field_end: kernels.driven_field_end,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from ...kernels.marks import Filling, Kernel, Numbers, Slot, Written
 from ...text.plain import Json
 from ..alike import Alike, alike_from, alike_together, describe_alike
 from ..body import Body
+from ..potentials.in_time import followed
 from ..potentials.link_potentials import Linkwise, MixedPotential, Potential, potential_from
 from ..potentials.link_set import LinkSet
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
@@ -74,7 +75,7 @@ class Interactions:
             made = [known[id(given)] for given in potential]
         else:
             made = [_for_links(_potential(potential, "Chain.potential"), links, "Chain.potential")] * links
-        self.potentials = tuple(made)
+        self.potentials = tuple(_each_once(made, followed))
         self._acting = Alike(self.potentials)
         distinct, which = self._acting.distinct, self._acting.which.tolist()
         pairs, bonds = [_pairs_of(given) for given in distinct], [_bond_of(given) for given in distinct]
@@ -332,6 +333,13 @@ def _for_links(potential: Potential, links: int | None, where: str) -> Potential
             do="give it alone, for all links, with as many rows as there are links; of_link(j) is that of one",
         )  # fmt: skip
     return potential
+
+
+def _each_once(potentials: Sequence[Potential], change: Callable[[Potential], Potential]) -> list[Potential]:
+    """Equal objects are changed once, and stay one object."""
+    known = {id(potential): potential for potential in potentials}
+    changed = {number: change(potential) for number, potential in known.items()}
+    return [changed[id(potential)] for potential in potentials]
 
 
 def _is_there(part: object) -> bool:

@@ -31,6 +31,7 @@ from ..potentials.link_potentials import (
 )
 from ..potentials.pair_potentials import WCA, Harmonic, LennardJones, Morse, PairPotential, PairTable, Switched, Yukawa
 from ..potentials.pairwise import Pairwise, PotentialSum, checked
+from ..sampled import InTime
 from .ends import Displaced, End, Force
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ def _scaled_text(
     lengths: tuple[str, ...],
     length: float,
     energy: float,
-) -> tuple[sympy.Expr, dict[str, float]]:
+) -> tuple[sympy.Expr, dict[str, InTime]]:
     """The expression with its lengths multiplied by a new parameter and itself divided by another."""
     units = []
     for unit in ("unit_length", "unit_energy"):

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
-from typing import ClassVar, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,10 +27,11 @@ from ...kernels.marks import Kernel, Written
 from ...text.plain import Json
 from ..derivation import Constants
 from ..numbers import finite_numbers
+from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
-from .named_constants import checked_parameters, constant_values, constants_text
+from .named_constants import constant_values, constants_text, described_parameters, parameters_in_time
 from .pair_potentials import PairTable, Pairwise
-from .pairwise import checked, interpreted, made_from, register
+from .pairwise import checked, interpreted, made_from, number_or_in_time, register, require_numbers
 
 Array = NDArray[np.float64]
 LinkKernel = Literal["link_energy", "link_force"]
@@ -44,6 +45,7 @@ class Linkwise:
     """Base of the link potentials: frozen values, that is dataclasses, that add with +, also to pair potentials."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
+    timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -141,7 +143,14 @@ class Linkwise:
             return None
         return [np.broadcast_to(part, len(d)) for part in (found if isinstance(found, tuple) else (found,))]
 
+    def at(self, t: float) -> Self:
+        """The potential with the numbers that its parameters have at time t."""
+        from .in_time import numbers_at
+
+        return numbers_at(self, t)
+
     def _one_row(self) -> Array:
+        require_numbers(self)
         if self.links is not None:
             raise InputError(
                 f"this {type(self).__name__} is one for each of {self.links} links", where=type(self).__name__,
@@ -153,7 +162,10 @@ class Linkwise:
         """As a case writes it: JSON that `potential_from` turns back into the same potential."""
         fields = dataclasses.fields(self)
         values = {field.name: getattr(self, field.name) for field in fields}
-        plain = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+        plain = {
+            name: [*map(describe_in_time, v)] if isinstance(v, tuple) else describe_in_time(v)
+            for name, v in values.items()
+        }
         return {"kind": type(self).__name__} | plain
 
     @classmethod
@@ -184,7 +196,7 @@ class LinkPotential(Linkwise):
     Parameters
     ----------
     text : for example "k*(d1**2 + d2**2 + (d3 - 1)**2)/2 + b*(1 - Q33)"
-    parameters : name -> value
+    parameters : name -> value; also a text in t, or a table `Sampled(times, values)`; t may stand in the text itself
 
     Examples
     --------
@@ -194,12 +206,13 @@ class LinkPotential(Linkwise):
     """
 
     text: str
-    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    parameters: Mapping[str, InTime] = field(default_factory=dict, hash=False)
     _constants: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    timed = ("parameters",)
 
     def __post_init__(self) -> None:
         variables = [*POSITION, *ROTATION]
-        parameters = checked_parameters(self.parameters, variables, "LinkPotential")
+        parameters = parameters_in_time(self.parameters, variables, "LinkPotential", self.text)
         names = [*variables, *parameters]
         text = self.text if isinstance(self.text, str) else to_text(self.text, names)
         if not set(variables) & set(parse(text, names, what="potential").names):
@@ -219,7 +232,12 @@ class LinkPotential(Linkwise):
         return Written(f"derived_{name}", self._texts[name], __name__)
 
     def describe(self) -> dict[str, Json]:
-        return {"kind": "LinkPotential", "text": self.text, "parameters": dict(self.parameters)}
+        return {"kind": "LinkPotential", "text": self.text, "parameters": described_parameters(self.parameters)}
+
+    @property
+    def constants_kernel(self) -> Written:
+        """(values of the parameters) -> what the kernels need besides."""
+        return Written("constants", self._texts["constants"], __name__)
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -265,8 +283,9 @@ class BendTwist(Linkwise):
 
     Parameters
     ----------
-    stretch, bend, twist : stiffnesses
-    d0, q0 : relative position and orientation (quaternion of any length, scalar first) at rest
+    stretch, bend, twist : stiffnesses: numbers, texts in t, or tables `Sampled(times, values)`
+    d0 : relative position at rest, in the same ways
+    q0 : relative orientation at rest (quaternion of any length, scalar first)
 
     Examples
     --------
@@ -280,13 +299,25 @@ class BendTwist(Linkwise):
     twist: float
     d0: Sequence[float]
     q0: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
+    timed = ("stretch", "bend", "twist", "d0")
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            stretch: GivenInTime,
+            bend: GivenInTime,
+            twist: GivenInTime,
+            d0: Sequence[GivenInTime] | Array,
+            q0: Sequence[float] | Array = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("stretch", "bend", "twist"):
-            object.__setattr__(self, name, checked(getattr(self, name), f"BendTwist.{name}", least=0.0))
-        for name, count in (("d0", 3), ("q0", 4)):
-            numbers = finite_numbers(getattr(self, name), (count,), where=f"BendTwist.{name}")
-            object.__setattr__(self, name, tuple(numbers.tolist()))
+            object.__setattr__(self, name, number_or_in_time(getattr(self, name), f"BendTwist.{name}", least=0.0))
+        object.__setattr__(self, "d0", components(self.d0, 3, "BendTwist.d0"))
+        numbers = finite_numbers(self.q0, (4,), where="BendTwist.q0")
+        object.__setattr__(self, "q0", tuple(numbers.tolist()))
         if not any(self.q0):
             raise InputError("q0 = 0", where="BendTwist.q0", do="give a quaternion other than zero")
 

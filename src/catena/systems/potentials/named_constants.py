@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
-from ...expressions import write_lines
+from ...expressions import parse, write_lines
 from ...kernels.marks import Written
-from .pairwise import checked, interpreted
+from ...text.plain import Json
+from ..sampled import TIME, InTime, depends_on_time, describe_in_time
+from .pairwise import checked, interpreted, number_or_in_time
 
 if TYPE_CHECKING:
     import sympy
@@ -17,15 +19,29 @@ if TYPE_CHECKING:
 
 def checked_parameters(parameters: object, taken: Sequence[str], where: str) -> dict[str, float]:
     """Named numbers in the order of their names, so that no text depends on how they were listed."""
+    named = _named(parameters, taken, where)
+    return {name: checked(value, f"{where}.parameters.{name}") for name, value in sorted(named.items())}
+
+
+def parameters_in_time(parameters: object, taken: Sequence[str], where: str, text: object) -> dict[str, InTime]:
+    """Named numbers, texts in t or tables, alike. A text of the potential in which t stands has it as a parameter."""
+    named = _named(parameters, taken, where)
+    made = {name: number_or_in_time(value, f"{where}.parameters.{name}") for name, value in named.items()}
+    if isinstance(text, str) and TIME in parse(text, [*taken, *made, TIME], what="potential").names:
+        made.setdefault(TIME, TIME)
+    return dict(sorted(made.items()))
+
+
+def _named(parameters: object, taken: Sequence[str], where: str) -> Mapping[str, object]:
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters = {parameters!r}", where=f"{where}.parameters", do='write {"a": 1.0}')
     for name in parameters:
         if not isinstance(name, str) or not name.isidentifier() or name in taken:
             raise InputError(f"a parameter cannot be called {name!r}", where=f"{where}.parameters", do="rename it")
-    return {name: checked(value, f"{where}.parameters.{name}") for name, value in sorted(parameters.items())}
+    return parameters
 
 
-def constants_text(expressions: Sequence[sympy.Expr], parameters: Mapping[str, float]) -> str:
+def constants_text(expressions: Sequence[sympy.Expr], parameters: Mapping[str, InTime]) -> str:
     """Text of `constants(values)`: the expressions of parameters alone, found once and not in every step."""
     load = {name: f"values[{k}]" for k, name in enumerate(parameters)}
     lines = write_lines([(f"c{k}", expression) for k, expression in enumerate(expressions)], load)
@@ -33,9 +49,11 @@ def constants_text(expressions: Sequence[sympy.Expr], parameters: Mapping[str, f
     return "\n".join(["def constants(values):", *(f"    {line}" for line in lines), f"    return ({made})"])
 
 
-def constant_values(text: str, parameters: Mapping[str, float], where: str) -> tuple[float, ...]:
-    """The parameters, then the constants made of them."""
-    given = tuple(parameters.values())
+def constant_values(text: str, parameters: Mapping[str, InTime], where: str) -> tuple[float, ...]:
+    """The parameters, then the constants made of them; none if they depend on time."""
+    given = tuple(value for value in parameters.values() if isinstance(value, float))
+    if any(map(depends_on_time, parameters.values())):
+        return ()
     try:
         made = interpreted(Written("constants", text, __name__))(given)
     except (ZeroDivisionError, ValueError, OverflowError):
@@ -46,3 +64,8 @@ def constant_values(text: str, parameters: Mapping[str, float], where: str) -> t
             do="choose values for which every quotient, root and logarithm of them exists",
         )  # fmt: skip
     return (*given, *made)
+
+
+def described_parameters(parameters: Mapping[str, InTime]) -> dict[str, Json]:
+    """As a case writes them."""
+    return {name: describe_in_time(value) for name, value in parameters.items()}

@@ -14,7 +14,8 @@ from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...kernels.marks import Written
 from ...text.plain import Json
 from ..derivation import Constants
-from .named_constants import checked_parameters, constant_values, constants_text
+from ..sampled import InTime
+from .named_constants import constant_values, constants_text, described_parameters, parameters_in_time
 from .pairwise import Pairwise, Quantity, register
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class PairPotential(Pairwise):
     Parameters
     ----------
     text : for example "C/r**9 - exp(-r/b)"
-    parameters : name -> value
+    parameters : name -> value; for a chain also a text in t, or a table `Sampled(times, values)`; t may stand in the text itself
 
     Examples
     --------
@@ -40,11 +41,12 @@ class PairPotential(Pairwise):
     """
 
     text: str
-    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    parameters: Mapping[str, InTime] = field(default_factory=dict, hash=False)
     _constants: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    timed = ("parameters",)
 
     def __post_init__(self) -> None:
-        parameters = checked_parameters(self.parameters, ("r",), "PairPotential")
+        parameters = parameters_in_time(self.parameters, ("r",), "PairPotential", self.text)
         names = ["r", *parameters]
         text = self.text if isinstance(self.text, str) else to_text(self.text, names)
         if "r" not in parse(text, names, what="potential").names:
@@ -63,7 +65,12 @@ class PairPotential(Pairwise):
         return Written(f"derived_{quantity}", self._texts[quantity], __name__)
 
     def describe(self) -> dict[str, Json]:
-        return {"kind": "PairPotential", "text": self.text, "parameters": dict(self.parameters)}
+        return {"kind": "PairPotential", "text": self.text, "parameters": described_parameters(self.parameters)}
+
+    @property
+    def constants_kernel(self) -> Written:
+        """(values of the parameters) -> what the kernels need besides."""
+        return Written("constants", self._texts["constants"], __name__)
 
     @cached_property
     def _texts(self) -> dict[str, str]:

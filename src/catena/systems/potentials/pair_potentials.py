@@ -1,12 +1,14 @@
 """Pair potentials: V(r) of two particles at distance r.
 
-Each is a frozen value with `energy(r)` and `force(r)`; they add with +. `PairSet` turns them into kernels.
+Each is a frozen value with `energy(r)` and `force(r)`; they add with +. `PairSet` turns them into kernels. In a chain the parameters of
+those with `timed` ones may be texts in t, or tables `Sampled(times, values)`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from ...kernels.marks import Kernel
@@ -14,9 +16,12 @@ from . import pair_kernels as kernels
 from .pair_expression import PairPotential
 from .pair_set import PairSet
 from .pair_table import PairTable, pair_potential_from
-from .pairwise import Pairwise, PotentialSum, Quantity, checked, register
+from .pairwise import Pairwise, PotentialSum, Quantity, checked, number_or_in_time, register
 from .switched import Switched
 from .wells import FALLEN
+
+if TYPE_CHECKING:
+    from ..sampled import GivenInTime
 
 __all__ = [
     "WCA",
@@ -52,6 +57,12 @@ class LennardJones(Pairwise):
 
     epsilon: float
     sigma: float
+
+    timed = ("epsilon", "sigma")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: GivenInTime, sigma: GivenInTime) -> None: ...
 
     def __post_init__(self) -> None:
         _above_zero(self, "epsilon", "sigma")
@@ -156,6 +167,12 @@ class Morse(Pairwise):
     a: float
     r0: float
 
+    timed = ("depth", "a", "r0")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, depth: GivenInTime, a: GivenInTime, r0: GivenInTime) -> None: ...
+
     def __post_init__(self) -> None:
         _above_zero(self, "depth", "a", "r0")
 
@@ -200,12 +217,18 @@ class Yukawa(Pairwise):
     strength: float
     kappa: float
 
+    timed = ("strength", "kappa")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, strength: GivenInTime, kappa: GivenInTime) -> None: ...
+
     def __post_init__(self) -> None:
-        strength = checked(self.strength, "Yukawa.strength")
+        strength = number_or_in_time(self.strength, "Yukawa.strength")
         if strength == 0.0:
             raise InputError("strength = 0", where="Yukawa.strength", do="leave the potential out")
         object.__setattr__(self, "strength", strength)
-        object.__setattr__(self, "kappa", checked(self.kappa, "Yukawa.kappa", least=0.0))
+        object.__setattr__(self, "kappa", number_or_in_time(self.kappa, "Yukawa.kappa", least=0.0))
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -247,6 +270,12 @@ class Harmonic(Pairwise):
     k: float
     r0: float
 
+    timed = ("k", "r0")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, k: GivenInTime, r0: GivenInTime) -> None: ...
+
     def __post_init__(self) -> None:
         if self.r0 == 0:
             raise InputError(
@@ -282,4 +311,5 @@ class Harmonic(Pairwise):
 def _above_zero(potential: Pairwise, *names: str) -> None:
     for name in names:
         where = f"{type(potential).__name__}.{name}"
-        object.__setattr__(potential, name, checked(getattr(potential, name), where, above=0.0))
+        take = number_or_in_time if name in potential.timed else checked
+        object.__setattr__(potential, name, take(getattr(potential, name), where, above=0.0))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...kernels.marks import Filling, Kernel, Written
 from .pair_kernels import nothing
-from .pairwise import Pairwise, Quantity
+from .pairwise import Pairwise, Quantity, require_numbers
 
 
 class PairSet:
@@ -36,6 +36,9 @@ class PairSet:
         for potential in self.potentials:
             if potential is not None and not isinstance(potential, Pairwise):
                 raise InputError(f"{potential!r} is no pair potential", where="PairSet", do="give potentials of r")
+            for term in getattr(potential, "terms", (potential,)):
+                if term is not None:
+                    require_numbers(term)  # a chain has followed those that depend on time
 
     @property
     def values(self) -> NDArray[np.float64]:

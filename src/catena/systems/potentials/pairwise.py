@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from ...kernels.marks import Filling, Kernel, Written
 from ...registry import Registry
 from ...text.plain import Json
 from ..numbers import finite_number
+from ..sampled import InTime, Sampled, depends_on_time, describe_in_time, in_time
 from .wells import Well, find_well
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Pairwise:
     """
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
+    timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -95,7 +97,13 @@ class Pairwise:
     def describe(self) -> dict[str, Json]:
         """As a case writes it: JSON that `pair_potential_from` turns back into the same potential."""
         fields = dataclasses.fields(self)
-        return {"kind": type(self).__name__} | {field.name: getattr(self, field.name) for field in fields}
+        return {"kind": type(self).__name__} | {f.name: describe_in_time(getattr(self, f.name)) for f in fields}
+
+    def at(self, t: float) -> Self:
+        """The potential with the numbers that its parameters have at time t."""
+        from .in_time import numbers_at
+
+        return numbers_at(self, t)
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
@@ -111,6 +119,7 @@ class Pairwise:
 
     def _plain(self, quantity: Quantity) -> Callable[[float], float]:
         """A kernel as a Python function of r; nan where it is not defined."""
+        require_numbers(self)
         kernel = interpreted(self.kernel(quantity))
         par = SimpleNamespace(pair=self.constants)
 
@@ -131,6 +140,7 @@ class Pairwise:
         distances = np.asarray(r, dtype=float)
         if not ((distances > 0) & np.isfinite(distances)).all():
             raise InputError(f"r = {r!r}", where=type(self).__name__, do="give positive, finite distances")
+        require_numbers(self)
         plain = self._plain("energy") if quantity == "energy" else self._plain_force()
         flat = distances.ravel()
         found = np.full(flat.shape, np.nan)
@@ -235,7 +245,7 @@ class PotentialSum(Pairwise):
         return functools.reduce(operator.add, map(made_from, terms))
 
 
-def interpreted(kernel: Filling, functions: ModuleType = elementary) -> FunctionType:
+def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = elementary) -> FunctionType:
     """A kernel as a plain Python function: the text of a written one run as it stands.
 
     With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last place.
@@ -275,3 +285,33 @@ def checked(value: object, where: str, *, least: float | None = None, above: flo
     if least is not None and not number >= least:
         raise InputError(f"{where.split('.')[-1]} = {number:g}", where=where, do=f"give a number from {least:g} on")
     return number
+
+
+def number_or_in_time(value: object, where: str, **bounds: float) -> InTime:
+    """A finite number within its bounds; or a text in t that depends on it, or a table, whose numbers are looked at when they are used."""
+    if isinstance(value, (str, Sampled, Mapping)):
+        value = in_time(value, where)
+    return value if isinstance(value, (str, Sampled)) else checked(value, where, **bounds)
+
+
+def timed_values(potential: Pairwise | Linkwise) -> dict[str, InTime]:
+    """The parameters of a potential that may depend on time; vectors by components, named parameters by their names."""
+    found: dict[str, InTime] = {}
+    for name in potential.timed:
+        given = getattr(potential, name)
+        if isinstance(given, Mapping):
+            found |= given
+        elif isinstance(given, tuple):
+            found |= {f"{name}[{k}]": part for k, part in enumerate(given)}
+        else:
+            found[name] = given
+    return found
+
+
+def require_numbers(potential: Pairwise | Linkwise) -> None:
+    """InputError for a potential that depends on time, where its values are asked for."""
+    for name, value in timed_values(potential).items():
+        if depends_on_time(value):
+            raise InputError(
+                f"{name} depends on time", where=type(potential).__name__, do="ask at a time: potential.at(t)"
+            )

@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...kernels.marks import Written
 from ...text.plain import Json
 from .pair_table import pair_potential_from
-from .pairwise import Pairwise, Quantity, checked, register
+from .pairwise import Pairwise, Quantity, checked, register, require_numbers
 
 if TYPE_CHECKING:
     from .link_potentials import Potential
@@ -54,6 +54,8 @@ class Switched(Pairwise):
                 f"{self.potential!r} is no pair potential", where="Switched.potential",
                 do="switch potentials of r; in a table, switch each entry",
             )  # fmt: skip
+        for term in getattr(self.potential, "terms", (self.potential,)):
+            require_numbers(term)
         r_on = checked(self.r_on, "Switched.r_on", least=0.0)
         r_cut = checked(self.r_cut, "Switched.r_cut", above=0.0)
         try:

@@ -1,0 +1,252 @@
+"""Potentials whose parameters depend on time: texts in t, or sampled tables, in the place of numbers.
+
+A chain follows such a potential: at each time its constants are those of the numbers that the parameters have then, and its clock takes up
+dV/dt = sum_i dV/dp_i p_i' (page "Driven systems"). Both are derived from what the potential has anyway, its constants and the kernel of its
+energy, which are run with symbols for the parameters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, TypeVar
+
+from ...errors import CapabilityError, InputError
+from ...expressions import parse
+from ...expressions.values import value_at
+from ...kernels.marks import Kernel
+from ...text.plain import Json
+from ..sampled import TIME, InTime, Sampled, depends_on_time, span_of
+from .link_potentials import ROTATION, LinkKernel, LinkSum, Linkwise, MixedPotential, Potential
+from .pair_table import PairTable
+from .pairwise import Pairwise, PotentialSum, Quantity, interpreted, timed_values
+
+if TYPE_CHECKING:
+    import sympy
+
+One = TypeVar("One", bound="Pairwise | Linkwise")
+LATER = (0.0, 0.1, 1.0, 10.0)
+SQUARE = "s"  # the square of a distance, in expressions
+
+
+def numbers_at(potential: One, t: float) -> One:
+    """The potential with the numbers that its parameters have at time t."""
+    numbers = {name: number_at(value, t) for name, value in timed_values(potential).items()}
+    return dataclasses.replace(potential, **_fields(potential, numbers))
+
+
+def number_at(value: InTime, t: float) -> float:
+    """A parameter at time t."""
+    if isinstance(value, Sampled):
+        return value.at(t)
+    return value_at(parse(value, [TIME]), {TIME: t}) if isinstance(value, str) else value
+
+
+def _fields(potential: Pairwise | Linkwise, values: Mapping[str, object]) -> dict[str, object]:
+    """The fields of a potential with other values of the parameters that may depend on time, named as `timed_values` does."""
+    found: dict[str, object] = {}
+    for name in potential.timed:
+        given = getattr(potential, name)
+        if isinstance(given, Mapping):
+            found[name] = {key: values[key] for key in given}
+        elif isinstance(given, tuple):
+            found[name] = tuple(values[f"{name}[{k}]"] for k in range(len(given)))
+        else:
+            found[name] = values[name]
+    return found
+
+
+class Moving:
+    """What a potential that depends on time is for a chain: its numbers at one time, and how they change. Base of the two kinds.
+
+    Attributes
+    ----------
+    given : the potential with its texts and tables
+    """
+
+    given: Pairwise | Linkwise
+
+    @property
+    def timed_parameters(self) -> dict[str, InTime]:
+        """All parameters that may depend on time, by name."""
+        return timed_values(self.given)
+
+    @property
+    def tables(self) -> tuple[Sampled, ...]:
+        """Those among them."""
+        return tuple(value for value in self.timed_parameters.values() if isinstance(value, Sampled))
+
+    def at_first(self, potential: One) -> One:
+        """The numbers at the time next to 0 at which all tables have values; a little later if there are none, since it may begin with nothing.
+
+        There wells and frequencies are looked at.
+        """
+        low, high = span_of(self.tables)
+        refusals: list[InputError] = []
+        for later in LATER:
+            try:
+                return numbers_at(potential, min(max(0.0, low) + later, high))
+            except InputError as refusal:
+                refusals.append(refusal)
+        raise refusals[0]
+
+    def constants_of(self, symbols: Mapping[str, sympy.Symbol]) -> list[sympy.Expr]:
+        """The constants of the kernels, as expressions of the parameters."""
+        import sympy
+
+        twin = object.__new__(type(self.given))
+        twin.__dict__.update({name: v for name, v in vars(self.given).items() if name != "constants"})
+        twin.__dict__.update(_fields(self.given, symbols))
+        text = getattr(self.given, "constants_kernel", None)
+        if text is not None:
+            ordered = tuple(twin.__dict__["parameters"].values())
+            twin.__dict__["_constants"] = (*ordered, *interpreted(text, _functions())(ordered))
+        return [sympy.sympify(constant) for constant in twin.constants]
+
+    def energy_of(self, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
+        """V, as an expression of the parameters and of the square of the distance, or of d and Q."""
+        constants = self.constants_of(symbols)
+        try:
+            return self._energy(constants)
+        except (TypeError, AttributeError) as branch:
+            raise CapabilityError(
+                f"{self.given} cannot depend on time: its energy is more than one formula ({branch})",
+                where="Chain.potential", do="write it as a PairPotential or LinkPotential",
+            ) from None  # fmt: skip
+
+    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class MovingPair(Moving, Pairwise):
+    """A pair potential that depends on time; all that is asked of it besides is that of its numbers at one time."""
+
+    given: Pairwise
+
+    @cached_property
+    def now(self) -> Pairwise:
+        """Its numbers at the first time."""
+        return self.at_first(self.given)
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.now.constants
+
+    def kernel(self, quantity: Quantity) -> Kernel:
+        return self.now.kernel(quantity)
+
+    @property
+    def smoothness(self) -> float:
+        return self.now.smoothness
+
+    @property
+    def length(self) -> float:
+        return self.now.length
+
+    @property
+    def cohesion(self) -> float:
+        return self.now.cohesion
+
+    @property
+    def torn_distance(self) -> float:
+        return self.now.torn_distance
+
+    def describe(self) -> dict[str, Json]:
+        return self.given.describe()
+
+    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
+        import sympy
+
+        kernel = interpreted(self.now.kernel("energy"), _functions())
+        return kernel(sympy.Symbol(SQUARE, positive=True), 0, SimpleNamespace(pair=constants))
+
+
+@dataclass(frozen=True)
+class MovingLink(Moving, Linkwise):
+    """A link potential that depends on time, alike."""
+
+    given: Linkwise
+
+    @cached_property
+    def now(self) -> Linkwise:
+        """Its numbers at the first time."""
+        return self.at_first(self.given)
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.now.constants
+
+    def part(self, name: LinkKernel) -> Kernel:
+        return self.now.part(name)
+
+    @property
+    def smoothness(self) -> float:
+        return self.now.smoothness
+
+    @property
+    def torn_distance(self) -> float:
+        return self.now.torn_distance
+
+    def describe(self) -> dict[str, Json]:
+        return self.given.describe()
+
+    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
+        import sympy
+
+        names = ("d1", "d2", "d3", *(name.lower() for name in ROTATION))
+        kernel = interpreted(self.now.part("link_energy"), _functions())
+        return kernel(*(sympy.Symbol(name, real=True) for name in names), 0, SimpleNamespace(link=constants))
+
+
+def followed(potential: Potential) -> Potential:
+    """The potential with those parts that depend on time as `Moving`; the same one if there are none."""
+    if isinstance(potential, MixedPotential):
+        pairs, links = followed(potential.pairs), followed(potential.links)
+        assert isinstance(pairs, Pairwise | PairTable) and isinstance(links, Linkwise)
+        same = pairs is potential.pairs and links is potential.links
+        return potential if same else MixedPotential(pairs, links)
+    if isinstance(potential, PairTable):
+        made = {types: None if one is None else _followed_pair(one) for types, one in potential.pairs.items()}
+        return potential if all(made[types] is one for types, one in potential.pairs.items()) else PairTable(made)
+    return _followed_pair(potential) if isinstance(potential, Pairwise) else _followed_link(potential)
+
+
+def _followed_pair(potential: Pairwise) -> Pairwise:
+    if isinstance(potential, PotentialSum):
+        terms = tuple(map(_followed_pair, potential.terms))
+        return potential if all(map(_is, terms, potential.terms)) else PotentialSum(terms)
+    return MovingPair(potential) if _moves(potential) else potential
+
+
+def _followed_link(potential: Linkwise) -> Linkwise:
+    if isinstance(potential, LinkSum):
+        terms = tuple(map(_followed_link, potential.terms))
+        if all(map(_is, terms, potential.terms)):
+            return potential
+        if potential.links is not None:
+            raise CapabilityError(
+                "a sum of a potential for each link and of one that depends on time", where="Chain.potential",
+                do="give the one that depends on time alone, or for each link by itself",
+            )  # fmt: skip
+        return LinkSum(terms)
+    return MovingLink(potential) if _moves(potential) else potential
+
+
+def _moves(potential: Pairwise | Linkwise) -> bool:
+    return any(map(depends_on_time, timed_values(potential).values()))
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _functions() -> SimpleNamespace:
+    """Functions of symbols, by the names that kernels call them by."""
+    import sympy
+
+    names = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")
+    return SimpleNamespace(**{name: getattr(sympy, name) for name in names}, pow=lambda base, power: base**power)
