@@ -381,7 +381,12 @@ add(
     "top, Langevin, resistance", skew,
     lambda: ct.Langevin(0.5, ct.Friction(resistance=((1.0, 0.2, 0.0), (0.2, 0.8, 0.1), (0.0, 0.1, 0.5))), seed=7),
 )  # fmt: skip
-add("hinges, Langevin", built_in("hanging_chain", "revolute", 3), lambda: ct.Langevin(0.3, 0.5, seed=7), options={"every": 5})
+add(
+    "hinges, Langevin",
+    built_in("hanging_chain", "revolute", 3),
+    lambda: ct.Langevin(0.3, 0.5, seed=7),
+    options={"every": 5},
+)
 add("Henon-Heiles, hybrid Monte Carlo", henon_heiles, lambda: ct.HybridMonteCarlo(0.01, substeps=4, seed=7))
 
 add("ensemble of Henon-Heiles", henon_heiles, lambda: ct.Splitting(6), many=shaken(henon_heiles, "p"))

@@ -400,6 +400,14 @@ def test_sections_events_and_compositions_are_refused_with_the_reason() -> None:
         ct.Composition(ct.Langevin(1.0, 1.0), "suzuki4")
 
 
+def test_a_blow_up_says_what_to_do() -> None:
+    """A wall q^12 whose start is harmless, and a step that one collision at kT = 50 does not bear."""
+    wall = ct.Hamiltonian("p**2/2 + q**12")
+    with pytest.raises(ct.StepFailure, match="a close approach at this temperature needs one far below") as failed:
+        simulate(wall, wall.start(q=0.1, p=0.0), ct.Langevin(50.0, 1.0, seed=3), dt=0.3, steps=200)
+    assert "smaller dt" in str(failed.value)
+
+
 def test_a_step_beyond_the_limit_of_stability_is_refused() -> None:
     helix = ct.problems.helix_chain(4, amp=0.1)
     with pytest.raises(ct.InputError, match="is unstable for Langevin"):

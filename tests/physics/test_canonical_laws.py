@@ -156,19 +156,15 @@ def test_a_top_with_a_wrong_bath_is_seen(fault: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_height_of_a_top_extrapolated_and_the_order_of_its_bias() -> None:
-    """Bias of cos +51e-4 at dt = 0.4, +12.5e-4 at 0.2: factor 3.5 to 4.5."""
+def test_the_height_of_a_top_extrapolated() -> None:
+    """From dt = 0.4 and 0.2, with the momenta; the order of the bias is measured in `test_laws_to_four_digits`."""
     long, short = (
-        averages(TOP, TOP_START, WARM, OF_TOP, dt=dt, steps=round(4_000_000 / dt), every=4, members=16)
+        averages(TOP, TOP_START, WARM, OF_TOP, dt=dt, steps=round(1_000_000 / dt), every=4, members=16)
         for dt in (0.4, 0.2)
     )
-    law = LAWS_OF_TOP["cos"]
-    factor = (long["cos"].value - law) / (short["cos"].value - law)
-    print("factor", factor, {name: (long[name], short[name]) for name in OF_TOP})
     at_zero = {name: extrapolated(long[name], short[name]) for name in LAWS_OF_TOP}
     print({name: (mean, mean - LAWS_OF_TOP[name]) for name, mean in at_zero.items()})
     assert max(map(abs, departures(at_zero, LAWS_OF_TOP).values())) < 4.5
-    assert 3.5 < factor < 4.5
 
 
 # Chains of links ---------------------------------------------------------------------------------------------------------------
