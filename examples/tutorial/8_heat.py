@@ -24,13 +24,13 @@ bend, twist = 4.0, 3.0
 body = ct.Body.tetrahedron()
 chain = ct.Chain([body] * 12, ct.BendTwist(4.0, bend, twist, (0, 0, 1)))
 straight = chain.start(position=[(0, 0, k) for k in range(12)], orientation=[(1, 0, 0, 0)] * 12)
-many = ct.ensemble(chain, straight, method, dt=0.3, steps=3000, every=20, members=64, keep="samples")
+many = ct.ensemble(chain, straight, method, dt=0.3, steps=6000, every=20, members=64, keep="samples")
 
 # %%
 # Directions of two bodies m links apart have the mean cosine c^m, where c is that of one link: an integral over rotations, with weight
 # exp((2B - C)u) I0(Cu) in u = (1 + cosine)/2, B and C the stiffnesses over kT. The persistence length is -1/ln c links.
 
-q = np.moveaxis(many.data.orientation.values[:, 75:], -1, 0)
+q = np.moveaxis(many.data.orientation.values[:, 150:], -1, 0)
 directions = np.stack(
     [2 * (q[1] * q[3] + q[0] * q[2]), 2 * (q[2] * q[3] - q[0] * q[1]), q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2], axis=-1
 )
@@ -61,11 +61,12 @@ many = ct.ensemble(
     reduce={"length": ct.Mean("position[5,2] - position[1,2]")},
 )  # fmt: skip
 lengths = many.reduced.length.values.reshape(len(forces), 16) / 4
-x = forces / kT
+fine = np.linspace(0.1, 4.2, 100)
+x = fine / kT
 
 figure, ax = plt.subplots()
 ax.errorbar(forces, lengths.mean(axis=1), lengths.std(axis=1, ddof=1) / 2.0, fmt="o", label="measured, two errors")
-ax.plot(forces, 1 / np.tanh(x) - 1 / x + forces / stretch, label="coth x - 1/x + F/stretch, x = F/kT")
+ax.plot(fine, 1 / np.tanh(x) - 1 / x + fine / stretch, label="coth x - 1/x + F/stretch, x = F/kT")
 ax.set(xlabel="force", ylabel="extension of a link")
 ax.legend()
 
