@@ -3,8 +3,10 @@
     python benchmarks/gpu_heat.py --out DIR
 
 writes DIR/gpu_heat.json. For each system: whether 64 members that differ by their noise end with the bits of the processor after 200
-steps, and the time of a whole `ensemble` of 65 536 members and 1000 steps beside that of one core. `--simulate` runs all of it, tiny,
-under numba's simulator.
+steps, and the time of a whole `ensemble` of 65 536 members and 1000 steps beside that of one core. Packing, copies and the audit are a part of
+that which more steps do not lengthen, so that of a step alone comes from two lengths, for several numbers of threads in a block; and what the
+compiler made of the kernel: registers, and bytes that did not fit into them. Chains are stepped a second time without lanes: a thread of a card
+gains nothing from them, and eight bodies side by side are 1554 numbers of its memory instead of 104. `--simulate` runs all of it, tiny, under numba's simulator.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,16 @@ import catena as ct
 from catena.engine import cuda
 from catena.output.files import write_text
 
+
+def bending_links() -> ct.Problem:
+    """A clamped tetrahedron and two more, linked by BendTwist: few numbers, no pairs of particles."""
+    chain = ct.Chain([ct.Body.tetrahedron()] * 3, ct.BendTwist(100.0, 4.0, 3.0, (0, 0, 1)))
+    start = chain.start(position=[(0, 0, k) for k in range(3)], orientation=[(1, 0, 0, 0)] * 3)
+    return ct.Problem("bending_links", chain, start, 0.05)
+
+
 PROBLEMS = {
+    "bending chain of 3": (bending_links, 1.0),
     "chain of 8": (lambda: ct.problems.helix_chain(8), 0.1),
     "chain of 64": (lambda: ct.problems.helix_chain(64), 0.1),
     "heavy top": (ct.problems.lagrange_top, 0.1),
@@ -37,11 +49,19 @@ PROBLEMS = {
     "Henon-Heiles": (ct.problems.henon_heiles, 0.01),
 }
 FRICTION = 0.5
+BLOCKS = (32, 64, 128, 256)  # threads
 
 
-def measure(problem: Any, temperature: float, *, simulate: bool) -> dict[str, Any]:
+@dataclass(frozen=True)
+class WithoutLanes(ct.Langevin):
+    """The same on a view that has one body after the other."""
+
+    name = "WithoutLanes"
+    needs = ("split",)
+
+
+def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, Any]:
     """Bits and times of one system."""
-    method = ct.Langevin(temperature, FRICTION, seed=7)
     few, many, short, long = (3, 4, 2, 2) if simulate else (64, 65_536, 200, 1000)
 
     def follow(members: int, steps: int, **options: Any) -> tuple[float, ct.Ensemble]:
@@ -55,12 +75,35 @@ def measure(problem: Any, temperature: float, *, simulate: bool) -> dict[str, An
     columns = [(np.asarray(here.final[name]), np.asarray(there.final[name])) for name in here.final.data_vars]
     follow(many, long, device="cuda")
     gpu = follow(many, long, device="cuda")[0] / many / long
+    slopes = {}
+    for threads in BLOCKS:
+        cuda.BLOCK = threads
+        times = [min(follow(many, steps, device="cuda")[0] for _ in range(2)) for steps in (long, 4 * long)]
+        slopes[str(threads)] = 1e9 * (times[1] - times[0]) / (3 * long * many)
+    cuda.BLOCK = 128
     alone = max(2, many // 512)
     core = follow(alone, long, threads=1)[0] / alone / long
     return {
         "compared": few, "bit_equal": all(bool((a == b).all()) for a, b in columns), "members": many, "steps": long,
         "gpu_ns_per_member_step": 1e9 * gpu, "core_ns_per_step": 1e9 * core, "core_over_gpu": core / gpu,
+        "bodies": max(1, problem.system.parts), "gpu_ns_per_member_step_alone": slopes, "kernel": facts_of(problem, method),
     }  # fmt: skip
+
+
+def facts_of(problem: Any, method: ct.Langevin) -> dict[str, Any]:
+    """What the compiler made of the kernel; nothing under the simulator, which has none."""
+    program = cuda.build(problem.system, method)
+    found = {
+        "view": program.view.name,
+        "numbers": program.view.dimension,
+        "work": program.stepper.work,
+        "carry": program.stepper.carry,
+    }
+    for name in ("get_regs_per_thread", "get_local_mem_per_thread", "get_const_mem_size"):
+        if hasattr(program.kernel, name):
+            told = getattr(program.kernel, name)()
+            found[name.removeprefix("get_")] = next(iter(told.values())) if isinstance(told, dict) else told
+    return found
 
 
 def main() -> int:
@@ -72,9 +115,12 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = {"card": "simulator" if options.simulate else cuda.card_name(), "systems": {}}
     for name, (problem, temperature) in PROBLEMS.items():
-        found["systems"][name] = measure(problem(), temperature, simulate=options.simulate)
-        print(name, json.dumps(found["systems"][name]), flush=True)
-        write_text(options.out / "gpu_heat.json", json.dumps(found, indent=1))
+        chain = isinstance(problem().system, ct.Chain)
+        for kind in (ct.Langevin, WithoutLanes) if chain else (ct.Langevin,):
+            title = name if kind is ct.Langevin else f"{name}, without lanes"
+            found["systems"][title] = measure(problem(), kind(temperature, FRICTION, seed=7), simulate=options.simulate)
+            print(title, json.dumps(found["systems"][title]), flush=True)
+            write_text(options.out / "gpu_heat.json", json.dumps(found, indent=1))
     return int(not all(row["bit_equal"] for row in found["systems"].values()))
 
 

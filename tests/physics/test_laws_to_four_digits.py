@@ -107,7 +107,7 @@ def test_laws_hold_to_four_digits(name: str) -> None:
 
 ORDERS = {
     "top": ((TOP, TOP_START), TILT, -langevin_function(1.5), 0.8, 2e7),
-    "chain": (links(1, 1.0, 0.0, stretch=1.0), axis("1,"), bending(1.0, 0.0), 1.2, 3e7),
+    "chain": (links(1, 1.0, 0.0, stretch=1.0), axis("1,"), bending(1.0, 0.0), 0.8, 8e7),
 }
 
 
