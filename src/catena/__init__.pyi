@@ -58,6 +58,7 @@ from .systems.chain.ends import Clamped, Displaced, Force, Free, Moved, Torque, 
 from .systems.chain.rod_chain import Rod
 from .systems.free_body import FreeBody
 from .systems.hamiltonian import Hamiltonian
+from .systems.linkage.driven import Driven
 from .systems.linkage.joint_forces import (
     Damper,
     Load,
@@ -67,6 +68,7 @@ from .systems.linkage.joint_forces import (
 )
 from .systems.linkage.joints import (
     Cylindrical,
+    Distance,
     Planar,
     Prismatic,
     Revolute,
@@ -75,7 +77,9 @@ from .systems.linkage.joints import (
     Spherical,
     Universal,
 )
+from .systems.linkage.limit import Limit
 from .systems.linkage.linkage import Linkage
+from .systems.linkage.motor import Motor
 from .systems.linkage.particle_forces import Angle, Dihedral, External
 from .systems.orientations import euler_angles
 from .systems.potentials.elastic import Elastic
@@ -119,6 +123,8 @@ __all__ = [
     "Dihedral",
     "Dispersion",
     "Displaced",
+    "Distance",
+    "Driven",
     "Elastic",
     "EnergyMomentum",
     "Equilibrium",
@@ -150,12 +156,14 @@ __all__ = [
     "Langevin",
     "LastCrossing",
     "LennardJones",
+    "Limit",
     "LinkPotential",
     "Linkage",
     "Load",
     "Mean",
     "Modes",
     "Morse",
+    "Motor",
     "Moved",
     "Nystrom4",
     "Nystrom6",

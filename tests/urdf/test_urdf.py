@@ -16,6 +16,8 @@ from catena.systems.linkage.linkage import Linkage
 from catena.systems.linkage.urdf import read_urdf
 from catena.systems.linkage.urdf.document import LARGEST_FILE, turned_about
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*not enforced")  # the files here have limits
+
 INERTIAL = '<inertial><mass value="{m}"/><inertia ixx="2" ixy="0" ixz="0" iyy="2.5" iyz="0" izz="3"/></inertial>'
 ARM = f"""<?xml version="1.0"?>
 <robot name="arm">
@@ -153,7 +155,7 @@ BASE = '<robot name="r">\n<link name="base"/>\n' + LINK.format("a") + LINK.forma
         (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="0 x 0"/>') + "</robot>", "is not 3 numbers", 5),
         (BASE + JOINT.format("j", "revolute", "base", "a", '<origin rpy="0 0"/>') + "</robot>", "rpy = '0 0'", 5),
         (BASE + JOINT.format("j", "revolute", "base", "a", '<mimic joint="k"/>') + "</robot>", "mimics another", 5),
-        (BASE + JOINT.format("j", "revolute", "base", "a", '<dynamics friction="1"/>') + "</robot>", "dry friction 1", 5),
+        (BASE + JOINT.format("j", "revolute", "base", "a", '<dynamics friction="-1"/>') + "</robot>", "friction -1", 5),
         (BASE + JOINT.format("j", "revolute", "base", "a", '<dynamics damping="-1"/>') + "</robot>", "damping -1", 5),
         (BASE + LINK.format("a") + "</robot>", "two links 'a'", 5),
         ('<robot>\n<link name="base"/>\n<link name="a"/>' + JOINT.format("j", "revolute", "base", "a", "") + "</robot>",

@@ -52,9 +52,19 @@ def systems() -> list[ct.Run]:
 
 def linkage() -> ct.Linkage:
     joints = [ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 1)), axis=(1, 0, 0)), ct.Spherical(0, 1), ct.Universal(1, 2)]
-    joints += [ct.Prismatic(2, 3), ct.Cylindrical(3, 4), ct.Planar(4, 5), ct.Screw(5, 6, pitch=0.1), ct.Rigid(6, 7)]
+    joints += [
+        ct.Prismatic(2, 3),
+        ct.Cylindrical(3, 4),
+        ct.Planar(4, 5),
+        ct.Screw(5, 6, pitch=0.1),
+        ct.Rigid(6, 7),
+        ct.Distance(0, 7, length=3.0),
+    ]
     forces = [ct.Spring(0, 1, k=2.0), ct.Damper(0, 1, c=0.1), ct.Torsion(0, "k*theta**2/2", {"k": 1.0})]
     forces += [
+        ct.Motor(0, target="sin(t)", kp=2.0, kd=0.1),
+        ct.Limit(0, -1.0, 1.0, stiffness=5.0),
+        ct.Driven(3, "t**2"),
         ct.External("k*x**2/2", ["A"], {"k": 1.0}),
         ct.Angle((0, 1, 2), "theta**2"),
         ct.Dihedral((0, 1, 2, 3), "cos(phi)"),

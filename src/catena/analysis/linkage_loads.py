@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
-from ..systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, Spring
+from ..systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, OnAngle, Prescribed, Spring
 from ..systems.linkage.joint_form.motion import Link
 from ..systems.linkage.joint_form.motion import Node as NodeRow
 from ..systems.linkage.joint_form.nodes import BALL
 from ..systems.linkage.joints import GROUND
 from ..systems.linkage.linkage import Linkage
-from ..systems.linkage.particle_forces import Derived
 from ..systems.linkage.start import turned
 from ..systems.numbers import finite_numbers
+from ..systems.sampled import depends_on_time
 
 if TYPE_CHECKING:
     from .linkage_problem import LinkageBalance, LinkageProblem
@@ -30,20 +30,28 @@ PARALLEL = 1e-12  # directions that differ by less are one
 
 
 def check_forces(linkage: Linkage) -> None:
-    """Refuse loads that change with time; all other forces have a potential, or vanish at rest."""
+    """Refuse what changes with time; all other forces have a potential, or vanish at rest."""
+    if linkage.signals.gravity_moves:
+        raise CapabilityError(
+            "gravity changes with time: there is no equilibrium to look for", where="Linkage.gravity", do="give numbers"
+        )
     for number, force in enumerate(linkage.forces):
-        where = f"Linkage.forces[{number}]"
-        if isinstance(force, Load) and any(isinstance(part, str) for part in (*force.force, *force.torque)):
+        if isinstance(force, Prescribed):
             raise CapabilityError(
-                "a load that is given as text in t changes with time: there is no equilibrium to look for", where=where,
-                do="give it as numbers",
+                f"joint {force.joint} is driven: statics knows no prescribed motion", where=f"Linkage.forces[{number}]",
+                do="leave it out, or hold the joint by a stiff Torsion",
             )  # fmt: skip
-        if isinstance(force, Derived) and force.in_time:
+        if isinstance(force, OnAngle) and "motor_torque" in force.quantities:
             raise CapabilityError(
-                f"{force.text!r} changes with time: there is no equilibrium to look for",
-                where=where,
-                do="leave t out of it",
-            )
+                f"a {type(force).__name__} has no potential", where=f"Linkage.forces[{number}]",
+                do='for a target that stands still give Torsion(joint, "kp*(theta - target)**2/2"), and for a torque "-torque*theta"',
+            )  # fmt: skip
+        parts = force.components if isinstance(force, Load) else force.signals
+        if force.in_time or any(map(depends_on_time, parts)):
+            raise CapabilityError(
+                f"a {type(force).__name__} that depends on t changes with time: there is no equilibrium to look for",
+                where=f"Linkage.forces[{number}]", do="give it as numbers",
+            )  # fmt: skip
 
 
 def without_direction(linkage: Linkage, position: Array, orientation: Array, extent: float) -> int | None:

@@ -248,7 +248,7 @@ class LinkageProblem:
         if charts.close_loops(z, closed, self.par) != OK:
             return None
         try:
-            return close_start(self.linkage, closed)  # with the best chart there
+            return close_start(self.linkage, closed, 0.0)  # with the best chart there
         except InputError:
             return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import or_
@@ -11,14 +12,13 @@ from pydantic import Field
 
 from ..systems.linkage.joint_forces import FORCES as registered_forces
 from ..systems.linkage.joints import JOINTS as registered_joints
+from ..systems.sampled import TIME
 from .bodies import Quaternion, Vector
 from .positions import Path
 from .potentials import AnyPotential, texts_of
-from .tables import Filled, Table, Text, placed, tables_of
+from .tables import Filled, InTime, InTimeVector, Table, Text, placed, tables_of
 
 Points = Annotated[list[Vector], Field(min_length=2, max_length=2)]
-Component = float | Filled
-Components = Annotated[list[Component], Field(min_length=3, max_length=3)]
 ORIGINS = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
 
 
@@ -28,6 +28,13 @@ class JointTable(Table):
     parent: int = Field(ge=-1, description="number of a body, -1 for the ground")
     child: int = Field(ge=0, description="number of a body")
     at: Points = Field(ORIGINS, description="the points that are held together: in the parent's and the child's axes")
+
+
+class DistanceTable(JointTable):
+    """A massless rod between two points."""
+
+    kind: Literal["Distance"]
+    length: float = Field(1.0, gt=0, description="of the rod")
 
 
 class TurnedTable(JointTable):
@@ -93,7 +100,7 @@ class ScrewTable(AxisTable):
 
 JOINTS = tables_of(
     registered_joints,
-    (SphericalTable, RevoluteTable, PrismaticTable, CylindricalTable, UniversalTable, PlanarTable, ScrewTable, RigidTable),
+    (SphericalTable, DistanceTable, RevoluteTable, PrismaticTable, CylindricalTable, UniversalTable, PlanarTable, ScrewTable, RigidTable),
 )  # fmt: skip
 if TYPE_CHECKING:  # those of other packages are known at run time only
     AnyJoint = Table
@@ -136,7 +143,7 @@ class TorsionTable(Table):
 
     kind: Literal["Torsion"]
     joint: int = Field(ge=0, description="number of a joint with an angle")
-    potential: Filled = Field("0", description="V as text in theta and the parameters")
+    potential: Filled = Field("0", description="V as text in theta, t and the parameters")
     parameters: dict[str, float] = Field({}, description="name -> value")
     damping: float = Field(0.0, ge=0, description="torque per angular velocity")
 
@@ -147,8 +154,39 @@ class LoadTable(Table):
     kind: Literal["Load"]
     body: int = Field(0, ge=0, description="number of the body")
     at: Vector = Field([0.0, 0.0, 0.0], description="where the force acts, in the body's axes")
-    force: Components = Field([0.0, 0.0, 0.0], description="in space; numbers, or texts in t")
-    torque: Components = Field([0.0, 0.0, 0.0], description="in space; numbers, or texts in t")
+    force: InTimeVector = Field([0.0, 0.0, 0.0], description="in space; numbers, texts in t, or tables")
+    torque: InTimeVector = Field([0.0, 0.0, 0.0], description="in space; numbers, texts in t, or tables")
+
+
+class MotorTable(Table):
+    """A motor of a joint: a torque, or a target with kp and kd."""
+
+    kind: Literal["Motor"]
+    joint: int = Field(ge=0, description="number of a joint with an angle")
+    torque: InTime | None = Field(None, description="a number, a text in t, or a table")
+    target: InTime | None = Field(None, description="angle to follow: a number, a text in t, or a table")
+    kp: float = Field(0.0, ge=0, description="torque per angle")
+    kd: float = Field(0.0, ge=0, description="torque per angular velocity")
+    effort: float | None = Field(None, ge=0, description="largest torque")
+
+
+class LimitTable(Table):
+    """Elastic stops of a joint."""
+
+    kind: Literal["Limit"]
+    joint: int = Field(ge=0, description="number of a joint with an angle")
+    low: float = Field(-math.pi, description="angle of the first stop")
+    high: float = Field(math.pi, description="angle of the second stop")
+    stiffness: float = Field(1.0, ge=0, description="torque per angle beyond a stop")
+    damping: float = Field(0.0, ge=0, description="torque per angle beyond a stop and angular velocity")
+
+
+class DrivenTable(Table):
+    """A joint that moves as it is told."""
+
+    kind: Literal["Driven"]
+    joint: int = Field(ge=0, description="number of a joint with an angle, or of a slider")
+    path: InTime = Field(0.0, description="angle or displacement: a number, a text in t, or a table")
 
 
 class ExternalTable(Table):
@@ -180,7 +218,19 @@ class DihedralTable(Table):
 
 FORCES = tables_of(
     registered_forces,
-    (SpringTable, DamperTable, SitePairTable, TorsionTable, LoadTable, ExternalTable, AngleTable, DihedralTable),
+    (
+        SpringTable,
+        DamperTable,
+        SitePairTable,
+        TorsionTable,
+        LoadTable,
+        MotorTable,
+        LimitTable,
+        DrivenTable,
+        ExternalTable,
+        AngleTable,
+        DihedralTable,
+    ),
 )
 if TYPE_CHECKING:
     AnyForce = Table
@@ -194,17 +244,24 @@ def force_texts(forces: Sequence[Table], path: Path) -> Iterator[Text]:
     """The expressions inside forces."""
     for number, force in enumerate(forces):
         if isinstance(force, TorsionTable):
-            yield Text((*path, number, "potential"), force.potential, ["theta", *force.parameters])
+            yield Text((*path, number, "potential"), force.potential, ["theta", TIME, *force.parameters])
         elif isinstance(force, ExternalTable | AngleTable | DihedralTable):
             place = {ExternalTable: ["x", "y", "z"], AngleTable: ["theta"], DihedralTable: ["phi"]}[type(force)]
-            yield Text((*path, number, "potential"), force.potential, [*place, "t", *force.parameters])
+            yield Text((*path, number, "potential"), force.potential, [*place, TIME, *force.parameters])
         elif isinstance(force, SitePairTable):
             yield from texts_of(force.potential, (*path, number, "potential"))
+        elif isinstance(force, DrivenTable):
+            if isinstance(force.path, str):
+                yield Text((*path, number, "path"), force.path, [TIME])
+        elif isinstance(force, MotorTable):
+            for name, function in (("torque", force.torque), ("target", force.target)):
+                if isinstance(function, str):
+                    yield Text((*path, number, name), function, [TIME])
         elif isinstance(force, LoadTable):
             for name, components in (("force", force.force), ("torque", force.torque)):
                 for k, component in enumerate(components):
                     if isinstance(component, str):
-                        yield Text((*path, number, name, k), component, ["t"])
+                        yield Text((*path, number, name, k), component, [TIME])
 
 
 def made(key: str, make: Callable[[dict[str, object]], Made], tables: Sequence[Table]) -> list[Made]:

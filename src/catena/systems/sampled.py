@@ -139,6 +139,19 @@ def describe_in_time(given: InTime) -> Json:
     return given.describe() if isinstance(given, Sampled) else given
 
 
+def written_in_time(given: InTime, outputs: Sequence[str], number: int) -> list[str]:
+    """Code of a text in t, or of table `number` in par.spline, and of as many derivatives as there are further outputs."""
+    if isinstance(given, Sampled):
+        rows = f"par.spline_first[{number}], par.spline_first[{number + 1}], par.spline"
+        return [f"{out} = {name}(t, {rows})" for out, (name, _) in zip(outputs, SPLINES, strict=False)]
+    from ..expressions import jacobian, to_sympy, write_lines
+
+    values = [to_sympy(parse(str(given), [TIME]))]
+    for _ in outputs[1:]:
+        values.append(jacobian([values[-1]], [TIME])[0][0])
+    return write_lines(list(zip(outputs, values, strict=True)), {TIME: "t"})
+
+
 def spline_arrays(tables: Sequence[Sampled]) -> dict[str, Numbers]:
     """par.spline, the pieces of all tables, and par.spline_first, where those of each begin and the last ends."""
     first = np.cumsum([0, *(len(table.rows) for table in tables)])

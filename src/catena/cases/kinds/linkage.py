@@ -12,10 +12,11 @@ from ...systems.base import System
 from ...systems.linkage.joint_forces import force_from
 from ...systems.linkage.joints import joint_from
 from ...systems.linkage.linkage import Form, Linkage
+from ...systems.sampled import TIME
 from ..bodies import ORIENTATIONS, AnyBody, Orientation, Vector, make_body
 from ..joints import AnyForce, AnyJoint, force_texts, made
 from ..potentials import AnyPotential, make_pairs, texts_of
-from ..tables import StartTable, SystemTable, Text, register
+from ..tables import InTimeVector, StartTable, SystemTable, Text, register
 
 Bodies = Annotated[list[AnyBody], Field(min_length=1)]
 
@@ -46,7 +47,9 @@ class LinkageTable(SystemTable):
     bodies: Bodies = Field(alias="body", description="one table [[system.body]] for each")
     joints: list[AnyJoint] = Field([], alias="joint", description="one table [[system.joint]] for each")
     forces: list[AnyForce] = Field([], alias="force", description="one table [[system.force]] for each")
-    gravity: Vector = Field([0.0, 0.0, -9.81], description="acceleration in space")
+    gravity: InTimeVector = Field(
+        [0.0, 0.0, -9.81], description="acceleration in space; numbers, texts in t, or tables"
+    )
     form: Form | None = Field(None, description="director or joint; left out, what the method needs")
     pairs: AnyPotential | None = Field(
         None, description="potential between the particles of all bodies, or a PairTable"
@@ -55,6 +58,9 @@ class LinkageTable(SystemTable):
 
     def texts(self) -> Iterator[Text]:
         yield from force_texts(self.forces, ("force",))
+        for k, part in enumerate(self.gravity):
+            if isinstance(part, str):
+                yield Text(("gravity", k), part, [TIME])
         if self.pairs is not None:
             yield from texts_of(self.pairs, ("pairs",))
 
@@ -68,7 +74,8 @@ class LinkageTable(SystemTable):
         joints, forces = made("joint", joint_from, self.joints), made("force", force_from, self.forces)
         try:
             pairs = None if self.pairs is None else make_pairs(self.pairs, "pairs")
-            return Linkage(bodies, joints, forces, self.gravity, self.form, pairs=pairs, exclude=self.exclude)
+            gravity = self.given().get("gravity", (0.0, 0.0, -9.81))
+            return Linkage(bodies, joints, forces, gravity, self.form, pairs=pairs, exclude=self.exclude)
         except InputError as error:  # the lists have the names of their tables here
             where = error.where.replace("joints[", "joint[").replace("forces[", "force[").replace("bodies[", "body[")
             raise InputError(error.wrong, where=where, do=error.do) from None

@@ -19,7 +19,7 @@ from ...kernels.marks import Filling, Numbers, Slot, Written, bind
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
-from ..sampled import SPLINES, TIME, InTime, Sampled, components, depends_on_time, spline_arrays
+from ..sampled import SPLINES, InTime, Sampled, components, depends_on_time, spline_arrays, written_in_time
 from . import drive_kernels as kernels
 from . import forces as chain_forces
 from . import hessian as chain_hessian
@@ -142,14 +142,8 @@ class Drives:
                     continue
                 lines.append(f"    if which == {which}:")
                 outputs = [f"out[{place + WIDTH * order}]" for order in range(3)]
-                if isinstance(component, Sampled):
-                    rows = f"par.spline_first[{number}], par.spline_first[{number + 1}], par.spline"
-                    lines += [
-                        f"        {out} = {name}(t, {rows})" for out, (name, _) in zip(outputs, SPLINES, strict=True)
-                    ]
-                    number += 1
-                else:
-                    lines += [f"        {line}" for line in _derived_lines(str(component), outputs)]
+                lines += [f"        {line}" for line in written_in_time(component, outputs, number)]
+                number += isinstance(component, Sampled)
         return Written("drive_values", "\n".join(lines), __name__, SPLINES)
 
     def at(self, times: Array) -> Array:
@@ -180,16 +174,6 @@ def _acting(name: str, body: int, source: End) -> Acting | None:
         parts = (*(source.position or (0.0,) * 3), *(source.orientation or (1.0, 0.0, 0.0, 0.0)))
         return Acting(name, MOVED, body, source, components(parts, 7, name))
     return None
-
-
-def _derived_lines(text: str, outputs: Sequence[str]) -> list[str]:
-    """Code of a text in t and of its first and second derivatives."""
-    from ...expressions import jacobian, parse, to_sympy, write_lines
-
-    value = to_sympy(parse(text, [TIME]))
-    slope = jacobian([value], [TIME])[0][0]
-    curvature = jacobian([slope], [TIME])[0][0]
-    return write_lines(list(zip(outputs, (value, slope, curvature), strict=True)), {TIME: "t"})
 
 
 # Views -------------------------------------------------------------------------------------------------------------

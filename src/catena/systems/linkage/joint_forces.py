@@ -25,10 +25,15 @@ from ..numbers import Vector
 from ..potentials.named_constants import checked_parameters
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import Pairwise, checked, interpreted
+from ..sampled import TIME, GivenInTime, InTime, Sampled, components
 from .joints import GROUND, from_description
+from .layout import Scratch
 
 ORIGIN = (0.0, 0.0, 0.0)
-AngleQuantity = Literal["torsion_energy", "torsion_slope", "torsion_curvature"]
+NAMES = ("theta", TIME)  # of what a torsion depends on
+AngleQuantity = Literal[
+    "torsion_energy", "torsion_slope", "torsion_curvature", "torsion_rate", "motor_torque", "drag_torque"
+]
 
 
 class OnBodies:
@@ -36,12 +41,22 @@ class OnBodies:
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
+    @property
+    def signals(self) -> tuple[InTime, ...]:
+        """Functions of the time that its kernels find in par.signal."""
+        return ()
+
+    @property
+    def in_time(self) -> bool:
+        """Whether its energy depends on t besides."""
+        return False
+
 
 class OnParticles(OnBodies):
     """Base of what acts on particles of the bodies (`particle_forces`)."""
 
 
-FORCES: Registry[type[OnBodies]] = Registry("force", group="catena.forces", home=__name__)
+FORCES: Registry[type[OnBodies]] = Registry("force", group="catena.forces", home=f"{__package__}.force_kinds")
 
 
 @dataclass(frozen=True)
@@ -138,13 +153,14 @@ class OnAngle(OnBodies):
     joint : number of a joint with an angle: Revolute, Cylindrical, Planar or Screw
     """
 
+    quantities: ClassVar[frozenset[AngleQuantity]] = frozenset(
+        {"torsion_energy", "torsion_slope", "torsion_curvature"}
+    )  # for which it has kernels
+
     joint: int
 
     def __post_init__(self) -> None:
-        number = self.joint
-        if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < 0:
-            where = f"{type(self).__name__}.joint"
-            raise InputError(f"joint = {number!r}", where=where, do="give the number of a joint")
+        check_joint(self.joint, f"{type(self).__name__}.joint")
 
     @property
     def damping(self) -> float:
@@ -152,37 +168,61 @@ class OnAngle(OnBodies):
         return 0.0
 
     @property
+    def viscosity(self) -> float:
+        """The same, for kernels: of forces that have a damping of another kind, none."""
+        return self.damping
+
+    @property
+    def dissipates(self) -> bool:
+        """Whether it depends on the rate of the angle."""
+        return self.viscosity > 0.0
+
+    @property
     def constants(self) -> tuple[float, ...]:
         """What the kernels read from par.torsion."""
         raise NotImplementedError
 
+    def torque_at(self, theta: float, rate: float, time: float) -> float:
+        """The torque about the axis, on the child and against the parent, at an angle, an angular velocity and a time."""
+        return -self.value("torsion_slope", theta, time) - self.viscosity * rate
+
     def kernel(self, quantity: AngleQuantity) -> Kernel:
-        """Kernel (theta, at, par): V, dV/dtheta or its second derivative; its constants stand in par.torsion from `at` on."""
+        """Kernel (theta, at, par): V, dV/dtheta or its second derivative; its constants stand in par.torsion from `at` on.
+
+        Where V depends on t, which stands in par.scratch[Scratch.NOW], also dV/dt, "torsion_rate". Torques without a potential have a kernel
+        (theta, rate, at, signal, par) for the torque and its derivatives by theta and by the rate: "motor_torque", or "drag_torque" if
+        they only take energy out; their functions of the time stand in par.signal from `signal` on.
+        """
         raise NotImplementedError
 
-    def value(self, quantity: AngleQuantity, theta: float) -> float:
+    def value(self, quantity: AngleQuantity, theta: float, time: float = 0.0) -> float:
         """V or a derivative at an angle; nan where it is not defined."""
+        scratch = np.zeros(Scratch.WIDTH)
+        scratch[Scratch.NOW] = time
+        par = SimpleNamespace(torsion=self.constants, scratch=scratch)
         try:
-            return float(interpreted(self.kernel(quantity))(theta, 0, SimpleNamespace(torsion=self.constants)))
+            return float(interpreted(self.kernel(quantity))(theta, 0, par))
         except (ZeroDivisionError, ValueError, OverflowError):
             return math.nan
 
-    def undefined_at(self, theta: float) -> str:
-        """Why V has no value at an angle; empty if it has one."""
-        return "" if math.isfinite(self.value("torsion_energy", theta)) else f"no finite energy at angle {theta:g}"
+    def undefined_at(self, theta: float, time: float) -> str:
+        """Why V has no value at an angle and a time; empty if it has one."""
+        finite = "torsion_energy" not in self.quantities or math.isfinite(self.value("torsion_energy", theta, time))
+        return "" if finite else f"no finite energy at angle {theta:g}"
 
 
 @FORCES.register
 @dataclass(frozen=True)
 class Torsion(OnAngle):
-    """A potential V(theta) of the angle of a joint, counted from where the joint's `image` puts zero (the start).
+    """A potential V(theta, t) of the angle of a joint, counted from where the joint's `image` puts zero (the start).
 
-    Full turns count: V need not be periodic. `damping` adds the torque -damping * dtheta/dt.
+    Full turns count: V need not be periodic. `damping` adds the torque -damping * dtheta/dt. What V gains because t goes on is done
+    from outside, and counted as work of the loads.
 
     Parameters
     ----------
     joint : number of a joint with an angle
-    potential : text in theta and the parameters, for example "k*(1 - cos(3*theta))"
+    potential : text in theta, t and the parameters, for example "k*(1 - cos(3*theta - w*t))"
     parameters : name -> value
     damping : torque per angular velocity
     """
@@ -193,8 +233,8 @@ class Torsion(OnAngle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        parameters = checked_parameters(self.parameters, ("theta",), "Torsion")
-        parse(self.potential, ["theta", *parameters], what="torsion")
+        parameters = checked_parameters(self.parameters, NAMES, "Torsion")
+        parse(self.potential, [*NAMES, *parameters], what="torsion")
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "damping", checked(self.damping, "Torsion.damping", least=0.0))
 
@@ -202,8 +242,16 @@ class Torsion(OnAngle):
     def constants(self) -> tuple[float, ...]:
         return tuple(self.parameters.values())
 
-    def undefined_at(self, theta: float) -> str:
-        values = {"theta": theta, **self.parameters}
+    @property
+    def quantities(self) -> frozenset[AngleQuantity]:  # type: ignore[override]
+        return OnAngle.quantities | {"torsion_rate"} if self.in_time else OnAngle.quantities
+
+    @property
+    def in_time(self) -> bool:
+        return TIME in parse(self.potential, [*NAMES, *self.parameters]).names
+
+    def undefined_at(self, theta: float, time: float) -> str:
+        values = {"theta": theta, TIME: time, **self.parameters}
         return first_undefined(parse(self.potential, list(values)), values)
 
     def kernel(self, quantity: AngleQuantity) -> Written:
@@ -211,13 +259,15 @@ class Torsion(OnAngle):
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        request = json.dumps(["torsion", self.potential, list(self.parameters)])
+        request = json.dumps(["torsion in t", self.potential, list(self.parameters)])
         return json.loads(remembered(request, self._derive))
 
     def _derive(self) -> str:
-        v = to_sympy(parse(self.potential, ["theta", *self.parameters]))
+        v = to_sympy(parse(self.potential, [*NAMES, *self.parameters]))
         slope = jacobian([v], ["theta"])[0][0]
-        load = {"theta": "theta"} | {name: f"par.torsion[at + {k}]" for k, name in enumerate(self.parameters)}
+        load = {"theta": "theta", TIME: f"par.scratch[{Scratch.NOW}]"} | {
+            name: f"par.torsion[at + {k}]" for k, name in enumerate(self.parameters)
+        }
         return json.dumps(
             {
                 name: "\n".join(
@@ -231,6 +281,7 @@ class Torsion(OnAngle):
                     ("torsion_energy", v),
                     ("torsion_slope", slope),
                     ("torsion_curvature", jacobian([slope], ["theta"])[0][0]),
+                    ("torsion_rate", jacobian([v], [TIME])[0][0]),
                 )
             }
         )
@@ -239,19 +290,19 @@ class Torsion(OnAngle):
 @FORCES.register
 @dataclass(frozen=True)
 class Load(OnBodies):
-    """A force at a point of a body and a torque on it, constant in space or given as text in t.
+    """A force at a point of a body and a torque on it, constant in space or functions of the time.
 
     Parameters
     ----------
     body : number of the body
     at : where the force acts, in the body's coordinates
-    force, torque : three numbers or texts in t, for example ("2*sin(3*t)", 0, 0), in space
+    force, torque : in space, three components, each a number, a text in t such as "2*sin(3*t)", or `Sampled(times, values)`
     """
 
     body: int
     at: Vector = ORIGIN
-    force: Sequence[float | str] | Array = ORIGIN
-    torque: Sequence[float | str] | Array = ORIGIN
+    force: Sequence[GivenInTime] | Array = ORIGIN
+    torque: Sequence[GivenInTime] | Array = ORIGIN
 
     def __post_init__(self) -> None:
         number = _body(self.body, "Load.body")
@@ -260,15 +311,27 @@ class Load(OnBodies):
         object.__setattr__(self, "body", number)
         object.__setattr__(self, "at", tuple(vector(self.at, "Load.at").tolist()))
         for name in ("force", "torque"):
-            object.__setattr__(self, name, _components(getattr(self, name), f"Load.{name}"))
+            object.__setattr__(self, name, components(getattr(self, name), 3, f"Load.{name}"))
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The six components, force then torque, as text in t."""
-        return tuple(c if isinstance(c, str) else repr(c) for c in (*self.force, *self.torque))
+    def components(self) -> tuple[InTime, ...]:
+        """All six, those of the force first."""
+        return components((*self.force, *self.torque), 6, "Load")
 
 
-JointForce = Spring | Damper | OfDistance | OnAngle | Load | OnParticles  # what kernels know how to treat
+@dataclass(frozen=True)
+class Prescribed(OnBodies):
+    """Base of what prescribes the coordinate of a joint: the first of its `signals`.
+
+    Parameters
+    ----------
+    joint : number of a joint with an angle, or of a slider
+    """
+
+    joint: int
+
+
+JointForce = Spring | Damper | OfDistance | OnAngle | Load | OnParticles | Prescribed  # what kernels know how to treat
 
 
 def force_from(given: object) -> JointForce:
@@ -288,14 +351,20 @@ def force_from(given: object) -> JointForce:
 def describe_force(force: JointForce) -> dict[str, Json]:
     """The force as a case writes it."""
 
-    def plain(value: Pairwise | Json) -> Json:
-        if isinstance(value, Pairwise):
+    def plain(value: Pairwise | Sampled | Json) -> Json:
+        if isinstance(value, (Pairwise, Sampled)):
             return value.describe()
         if isinstance(value, Mapping):
             return dict(value)
         return [plain(v) for v in value] if isinstance(value, tuple) else value
 
     return {"kind": type(force).__name__} | {f.name: plain(getattr(force, f.name)) for f in fields(force)}
+
+
+def check_joint(number: object, where: str) -> None:
+    """InputError if it cannot be the number of a joint."""
+    if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < 0:
+        raise InputError(f"joint = {number!r}", where=where, do="give the number of a joint")
 
 
 def _body(number: object, where: str) -> int:
@@ -310,17 +379,3 @@ def _pair(at: Sequence[Vector] | Array, where: str) -> tuple[Vector, Vector]:
     except (TypeError, ValueError):
         raise InputError(f"{at!r}", where=where, do="give two points, one on each body") from None
     return first, second
-
-
-def _components(values: object, where: str) -> tuple[float | str, ...]:
-    """Three numbers or texts in t."""
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or len(values) != 3:
-        raise InputError(f"{values!r}", where=where, do='give three numbers or texts in t, as ("2*sin(t)", 0, 0)')
-    made: list[float | str] = []
-    for value in values:
-        if isinstance(value, str):
-            parse(value, ["t"], what=where)
-            made.append(value)
-        else:
-            made.append(checked(value, where))
-    return tuple(made)

@@ -1,11 +1,12 @@
 """Joints between two rigid bodies, or between a body and the ground.
 
 A joint holds a point a of its parent and a point b of its child (and directions of both) in some relation. It is a set of
-rows Phi(q) = 0, made of three kinds, all at most quadratic in positions and directors [nielsen2013]:
+rows Phi(q) = 0, made of four kinds, all at most quadratic in positions and directors [nielsen2013]:
 
     point       r_J + Q_J b = r_I + Q_I a                             three rows
     dot(u, w)   (Q_I u).(Q_J w) = 0                                   one row
     plane(u)    (Q_I u).(r_J + Q_J b - r_I - Q_I a) = 0               one row
+    distance    (|r_J + Q_J b - r_I - Q_I a|^2 - l^2)/(2 l) = 0       one row
 
 I is the parent, J the child, u one of the directions (axis, second, third) of the parent, w one of their images in the child.
 The images are fixed by `image`: the orientation of the child, seen from the parent, at which both coincide.
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 GROUND = -1
 UNIT_ROUNDING = 4 * float(np.finfo(float).eps)  # what is off by less has been divided by its length before
-POINT, DOT, PLANE, SCREW = 0, 1, 2, 3  # kinds of rows
+POINT, DOT, PLANE, SCREW, DISTANCE = 0, 1, 2, 3, 4  # kinds of rows
 AXIS, SECOND, THIRD = 0, 1, 2  # directions of the triad of a joint
 Row = tuple[int, int, int]
 
@@ -58,6 +59,7 @@ class Joint:
     """
 
     rows: ClassVar[tuple[Row, ...]]
+    carries: ClassVar[bool] = True  # whether it can place its child against its parent
     has_axis: ClassVar[bool] = False  # whether it has an `axis`, about or along which the child may move
     has_angle: ClassVar[bool] = False  # whether one angle about `axis` tells how the child is turned
 
@@ -109,6 +111,31 @@ class Spherical(Joint):
     """Ball and socket: the two points coincide. Three degrees of freedom."""
 
     rows = POINT_ROWS
+
+
+@JOINTS.register
+@dataclass(frozen=True)
+class Distance(Joint):
+    """A massless rod: the two points stay at a distance. Five degrees of freedom. For methods in joint form, such as `Gauss`.
+
+    It carries nobody: a body that no other joint carries has coordinates of its own, and its start needs a position.
+
+    Parameters
+    ----------
+    length : of the rod, above 0
+    """
+
+    rows = ((DISTANCE, 0, 0),)
+    carries = False
+
+    length: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        length = float(finite_numbers(self.length, (), where="Distance.length", do="give the length of the rod"))
+        if not length > 0.0:
+            raise InputError(f"length = {length:g}", where="Distance.length", do="give a length above 0")
+        object.__setattr__(self, "length", length)
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,14 @@ class Load(Record):
     POINT = 3
 
 
+class Signal(Record):
+    """par.signal[s]: function s of the time, and its first two derivatives, at the time NOW."""
+
+    VALUE = 1
+    SLOPE = 1
+    CURVATURE = 1
+
+
 class Space(Record):
     """par.space: numbers of the whole."""
 
@@ -193,6 +201,7 @@ class Scratch(Record):
     END_GAP = 3
     ARMS = Arms.WIDTH
     LOADED = 6  # force and torque of a load
+    NOW = 1  # the time at which what depends on it is taken
     WORST = 2  # a joint and its residual
     BLAMED = 2
     SOLUTION = 24

@@ -29,7 +29,6 @@ from ..many_bodies import (
     fields_of,
     pairs_of,
     start_array,
-    vector,
 )
 from ..numbers import finite_number
 from ..one_body import component_names
@@ -37,12 +36,14 @@ from ..orientations import orientations
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
 from ..particles.acting_terms import Terms, dihedral
 from ..phase_space import PhaseSpace
+from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, describe_in_time
 from ..scene import Scene
 from ..states import checked_start, checked_state
 from . import start as starts
-from .joint_forces import JointForce, Load, OnAngle, OnBodies, OnParticles, describe_force, force_from
-from .joints import GROUND, Joint, joint_from
-from .layout import Scratch
+from .joint_forces import JointForce, Load, OnAngle, OnBodies, OnParticles, Prescribed, describe_force, force_from
+from .joints import GROUND, Distance, Joint, Prismatic, joint_from
+from .layout import Scratch, Signal
+from .signals import Signals
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ class Linkage(System):
     Parameters
     ----------
     bodies : the bodies, numbered from 0
-    joints : Spherical, Revolute, Prismatic, Cylindrical, Universal, Planar, Screw or Rigid; the first joint with a body as its
+    joints : Spherical, Revolute, Prismatic, Cylindrical, Universal, Planar, Screw, Rigid or Distance; the first joint with a body as its
         child carries it, further ones close loops
-    forces : Spring, Damper, Torsion, SitePair and Load; External, Angle and Dihedral act on particles
-    gravity : acceleration (3,)
+    forces : Spring, Damper, Torsion, SitePair, Load, Motor, Limit and Driven; External, Angle and Dihedral act on particles
+    gravity : acceleration in space: three numbers, texts in t, or tables `Sampled(times, values)`
     form : "director" (for EnergyMomentum and Rattle), "joint" (for Gauss and all others), or None: whichever the method needs
     pairs : potential between the particles of all bodies, or a `PairTable` of potentials by their types; particles of one body do not
         act on each other, nor do those of type "none" on any
@@ -85,7 +86,6 @@ class Linkage(System):
     'exact'
     """
 
-    default_method = ("EnergyMomentum", {})
     with_ground = frozenset({"node", "sweep", "push", "tree_home"})
 
     def __init__(
@@ -93,7 +93,7 @@ class Linkage(System):
         bodies: GivenBodies,
         joints: Sequence[Joint | Mapping[str, object]] = (),
         forces: Sequence[OnBodies | Mapping[str, object]] = (),
-        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        gravity: Sequence[GivenInTime] | Array = (0.0, 0.0, -9.81),
         form: Form | None = None,
         *,
         pairs: GivenPairs = None,
@@ -107,7 +107,10 @@ class Linkage(System):
         self.bodies = bodies_from(bodies, least=1, where="Linkage.bodies")
         self.joints: tuple[Joint, ...] = tuple(map(joint_from, joints))
         self.forces: tuple[JointForce, ...] = tuple(map(force_from, forces))
-        self.gravity = vector(gravity, "Linkage.gravity")
+        self.given_gravity = components(gravity, 3, "Linkage.gravity")
+        self.signals = Signals(self.given_gravity, self.forces)
+        moves = self.signals.gravity_moves
+        self.gravity = np.zeros(3) if moves else np.array(self.given_gravity, dtype=float)
         self.tree: Tree = tree_of(len(self.bodies), self.joints)
         self.exclude = checked_hops(exclude, "Linkage.exclude")
         terms = Terms(self.forces)
@@ -123,7 +126,7 @@ class Linkage(System):
         *,
         pairs: GivenPairs = None,
         exclude: int = 1,
-        gravity: ArrayLike = (0.0, 0.0, 0.0),
+        gravity: Sequence[GivenInTime] | Array = (0.0, 0.0, 0.0),
     ) -> tuple[Linkage, State]:
         """A molecule in rigid groups that turn about some of its bonds, and its start at rest, as the file has it.
 
@@ -168,7 +171,7 @@ class Linkage(System):
         """The same linkage with other joints or forces."""
         return type(self)(
             self.bodies, self.joints if joints is None else joints, self.forces if forces is None else forces,
-            self.gravity, self.form, pairs=self.acting.pairs, exclude=self.exclude,
+            self.given_gravity, self.form, pairs=self.acting.pairs, exclude=self.exclude,
         )  # fmt: skip
 
     def _near_bodies(self) -> list[set[int]]:
@@ -187,20 +190,32 @@ class Linkage(System):
 
     @classmethod
     def from_urdf(
-        cls, path: str, *, gravity: ArrayLike = (0.0, 0.0, -9.81), angles: Mapping[str, float] | None = None
+        cls,
+        path: str,
+        *,
+        gravity: Sequence[GivenInTime] | Array = (0.0, 0.0, -9.81),
+        angles: Mapping[str, float] | None = None,
+        motors: Mapping[str, Mapping[str, object]] | None = None,
+        limits: tuple[float, float] | None = None,
     ) -> tuple[Linkage, State]:
         """The tree of a robot description (URDF) and its start at rest; `catena.systems.linkage.urdf.read_urdf` tells the names, too.
 
         Parameters
         ----------
         path : the file; nothing else is read
-        gravity : acceleration (3,)
+        gravity : acceleration, as for `Linkage`
         angles : where joints start, by name; at zero if not given
+        motors : by the names of joints, what `Motor` takes: {"shoulder": {"target": "sin(t)", "kp": 50.0, "kd": 2.0}}; the efforts of the
+            file bound them
+        limits : stiffness and damping of stops (`Limit`) where the file has limits. None: there are none, and a warning says so. It names
+            all that the file says and nothing here does, such as dry friction
         """
         from .urdf import read_urdf
+        from .urdf.driving import drives_of
 
         robot = read_urdf(path, angles=angles)
-        linkage = cls(robot.bodies, robot.joints, robot.forces, gravity)
+        forces = [*robot.forces, *drives_of(robot, motors or {}, limits)]
+        linkage = cls(robot.bodies, robot.joints, forces, gravity)
         return linkage, linkage.start(robot.position, robot.orientation)
 
     def _check_forces(self) -> None:
@@ -218,6 +233,14 @@ class Linkage(System):
                         f"joint {force.joint} is {kind}: no single angle tells how it is turned", where=f"{where}.joint",
                         do="put the torsion on a Revolute, Cylindrical, Planar or Screw joint",
                     )  # fmt: skip
+                if force.joint in self.signals.driven:
+                    raise InputError(
+                        f"joint {force.joint} is driven: what acts on its angle only adds to the torque of the drive", where=where,
+                        do=f"leave out this {type(force).__name__}, or the Driven",
+                    )  # fmt: skip
+                continue
+            if isinstance(force, Prescribed):
+                self._check_drive(force, where)
                 continue
             if isinstance(force, OnParticles):
                 continue
@@ -228,10 +251,54 @@ class Linkage(System):
                         do=f"give a number below {self.count}",
                     )  # fmt: skip
 
+    def _check_drive(self, force: Prescribed, where: str) -> None:
+        if force.joint >= len(self.joints):
+            raise InputError(
+                f"there is no joint {force.joint}; there are {len(self.joints)}", where=f"{where}.joint",
+                do=f"give a number below {len(self.joints)}",
+            )  # fmt: skip
+        joint = self.joints[force.joint]
+        if not joint.has_angle and not isinstance(joint, Prismatic):
+            raise InputError(
+                f"joint {force.joint} is {type(joint).__name__}: no single number tells where it stands", where=f"{where}.joint",
+                do="drive a Revolute, Prismatic, Cylindrical, Planar or Screw joint",
+            )  # fmt: skip
+        if force.joint in self.tree.loops:
+            raise InputError(
+                f"joint {force.joint} closes a loop, and carries no body that could be moved", where=f"{where}.joint",
+                do=f"list it before the joint that carries body {joint.child}",
+            )  # fmt: skip
+        if sum(isinstance(other, Prescribed) and other.joint == force.joint for other in self.forces) > 1:
+            raise InputError(f"joint {force.joint} is driven twice", where=where, do="leave one of them out")
+
     @property
     def count(self) -> int:
         """Number of bodies."""
         return len(self.bodies)
+
+    @property
+    def default_method(self) -> tuple[str, dict[str, Json]]:
+        return ("Gauss", {"stages": 3}) if self._only_in_joints else ("EnergyMomentum", {})
+
+    @property
+    def _only_in_joints(self) -> str:
+        """What the director form does not know."""
+        rods = [number for number, joint in enumerate(self.joints) if isinstance(joint, Distance)]
+        if rods:
+            return f"joint {rods[0]} is a Distance"
+        return f"joint {min(self.signals.driven)} is driven" if self.signals.driven else ""
+
+    def gravity_at(self, time: float) -> Array:
+        """The acceleration of what falls, at a time."""
+        return self.signals.at(time)[:3, Signal.VALUE] if self.signals.gravity_moves else self.gravity
+
+    @property
+    def smoothness(self) -> float:
+        return SMOOTHNESS if self.time_tables else np.inf
+
+    @property
+    def time_tables(self) -> tuple[Sampled, ...]:
+        return self.signals.tables
 
     @property
     def in_words(self) -> str:
@@ -296,12 +363,16 @@ class Linkage(System):
             p = masses * start_array(velocity, (self.count, 3), "velocity")
         else:
             fields = {"orientation": q, "momentum": np.zeros((self.count, 3)), "angular_momentum": y}
-            omega = starts.velocities(self, State(fields)).reshape(self.count, 2, 3)[:, 1]
+            omega = starts.told_velocities(self, State(fields)).reshape(self.count, 2, 3)[:, 1]
             p = masses * starts.moved(self, q, omega)
         state = State(
             {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
         )
         state = starts.checked_start(self, state, project=project)
+        if self.signals.driven and (project or (position is None and orientation is None)):
+            from .joint_form.form import follow_drives
+
+            state = follow_drives(self, state)
         if check:
             self.acting.check_distances(state)
         return state
@@ -394,6 +465,18 @@ class Linkage(System):
         """The linkage with angles that count from a state; None: from where they are."""
         return self if start is None else starts.begun(self, checked_state(self, start, where))
 
+    def motor_torques(self, state: State, start: State | None = None) -> Array:
+        """(joints,): what motors, and the drives of joints whose motion is prescribed, do about the axis of each joint (a slider: along it).
+
+        Parameters
+        ----------
+        start : as for `reactions`
+        """
+        from .reactions import motor_torques
+
+        counted = self._counted_from(start, "motor_torques.start")
+        return motor_torques(counted, checked_start(self, state, "motor_torques.state"))
+
     def outputs(self, run: Run, every: int = 1) -> LinkageOutputs:
         """Angles, speeds and reactions of the joints along a run, at every k-th sample, each computed when it is asked for."""
         from .outputs import LinkageOutputs
@@ -483,7 +566,7 @@ class Linkage(System):
         return f"{which}, off by {scratch[Scratch.BLAMED + 1]:.2g}"
 
     def view(self, name: str) -> View | None:
-        if name in ENERGY_MOMENTUM and self.form != "joint":
+        if name in ENERGY_MOMENTUM and self.form != "joint" and not self._only_in_joints:
             from .views import director_view
 
             return director_view(self, name)
@@ -494,6 +577,8 @@ class Linkage(System):
         return None
 
     def lacks(self, name: str) -> str:
+        if name in ENERGY_MOMENTUM and self._only_in_joints:
+            return f"{self._only_in_joints}, which only the joint form knows: use Gauss(3)"
         if name == "split":
             return "masses of its joint coordinates change with its angles, so there are no kicks and drifts"
         if name in ENERGY_MOMENTUM and self.form == "joint":
@@ -522,7 +607,7 @@ class Linkage(System):
     def describe(self) -> dict[str, Json]:
         described = {
             "kind": self.kind, "bodies": describe_bodies(Alike(self.bodies)), "joints": [joint.describe() for joint in self.joints],
-            "forces": [describe_force(force) for force in self.forces], "gravity": self.gravity.tolist(),
+            "forces": [describe_force(force) for force in self.forces], "gravity": [describe_in_time(part) for part in self.given_gravity],
         }  # fmt: skip
         if self.acting.pairs is not None:
             described |= {"pairs": self.acting.pairs.describe(), "exclude": self.exclude}

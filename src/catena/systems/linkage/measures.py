@@ -10,11 +10,13 @@ from ...geometry.vectors import add, add3, cross, diagonal_times, dot, largest, 
 from ...kernels.marks import slot
 from ..base import Array, Invariant
 from ..numbers import Vector
-from .director_form.blocks import torsion_energy, values_of
+from ..sampled import depends_on_time
+from .director_form.blocks import values_of
+from .director_form.clock import gravity_now, tell_time, torsion_energy
 from .director_form.forces import between_points, point_energy
 from .director_form.rows import pair_at
 from .director_form.steps import axes, set_node, time_place
-from .joint_forces import Damper, Load, OnAngle, OnParticles
+from .joint_forces import Damper, Load, OnAngle, OnParticles, Prescribed
 from .joints import GROUND, Spherical
 from .layout import Joint, Link, Node, Pair, Scratch, Space, Values
 from .particle_forces import External
@@ -26,7 +28,13 @@ if TYPE_CHECKING:
 def invariants_of(linkage: Linkage) -> tuple[Invariant, ...]:
     """What is measured, in the order in which `measure_linkage` writes it."""
     kept = [
-        Invariant("energy", (), (), "energy, less the work of loads and dampers", frozenset({"energy"})),
+        Invariant(
+            "energy",
+            (),
+            (),
+            "energy, less the work of loads, motors and dampers, and of what depends on time",
+            frozenset({"energy"}),
+        ),
         Invariant("joint_position_residual", (), (), "largest row of the joints", frozenset({"joint_position"})),
         Invariant("joint_velocity_residual", (), (), "its largest rate", frozenset({"joint_velocity"})),
         Invariant("unit_residual", (), (), "|q|^2 - 1 of the worst body", frozenset({"unit", "quadratic"})),
@@ -45,30 +53,37 @@ def invariants_of(linkage: Linkage) -> tuple[Invariant, ...]:
     if does_work(linkage):
         kept += [
             Invariant("damping_work", (), (), "work of the dampers", frozenset({"work"})),
-            Invariant("load_work", (), (), "work of the loads", frozenset({"work"})),
+            Invariant(
+                "load_work", (), (), "work of loads and motors, and of what depends on time", frozenset({"work"})
+            ),
         ]
     return tuple(kept)
 
 
 def does_work(linkage: Linkage) -> bool:
-    """Whether anything acts that has no potential."""
-    return linkage.acting.terms.in_time or any(
-        isinstance(force, Damper | Load) or (isinstance(force, OnAngle) and force.damping > 0.0)
+    """Whether anything acts that has no potential, or one that changes with t."""
+    changing = linkage.signals.change_potentials or linkage.acting.terms.in_time
+    return changing or any(
+        isinstance(force, Damper | Load | Prescribed)
+        or (isinstance(force, OnAngle) and (force.dissipates or "motor_torque" in force.quantities))
         for force in linkage.forces
     )
 
 
 def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
     """Which momentum is kept (0 none, 1 the angular one about the vertical line, 2 both with all components), a point of the vertical line, and its direction."""
-    strength = float(np.linalg.norm(linkage.gravity))
-    up = np.array((0.0, 0.0, 1.0)) if strength == 0.0 else -linkage.gravity / strength
+    gravity = _steady(linkage)
+    if gravity is None:
+        return 0, np.zeros(3), np.array((0.0, 0.0, 1.0))
+    strength = float(np.linalg.norm(gravity))
+    up = np.array((0.0, 0.0, 1.0)) if strength == 0.0 else -gravity / strength
     held: list[tuple[Vector, bool]] = [
         (joint.at[0], isinstance(joint, Spherical)) for joint in linkage.joints if joint.parent == GROUND
     ]
     for force in linkage.forces:
         if isinstance(force, Load | External):
             return 0, np.zeros(3), up
-        if not isinstance(force, OnAngle | OnParticles) and GROUND in (force.i, force.j):
+        if not isinstance(force, OnAngle | Prescribed | OnParticles) and GROUND in (force.i, force.j):
             held.append((force.at[0 if force.i == GROUND else 1], True))
     if not held:
         return (2 if strength == 0.0 else 1), np.zeros(3), up
@@ -78,6 +93,14 @@ def kept_momentum(linkage: Linkage) -> tuple[int, Array, Array]:
         if not free or np.linalg.norm(away - up * (away @ up)) > 1e-12 * max(1.0, float(np.linalg.norm(foot))):
             return 0, np.zeros(3), up
     return 1, foot, up
+
+
+def _steady(linkage: Linkage) -> Array | None:
+    """Gravity, or a vector along it if only its strength may change with t; None if its direction does."""
+    if not linkage.signals.gravity_moves:
+        return linkage.gravity
+    acting = [depends_on_time(part) or part != 0.0 for part in linkage.given_gravity]
+    return -np.array(acting, dtype=float) if sum(acting) == 1 else None
 
 
 ENERGY, POSITION, VELOCITY, UNIT, MOMENTUM = (
@@ -92,6 +115,7 @@ ENERGY, POSITION, VELOCITY, UNIT, MOMENTUM = (
 def measure_linkage(z, par, out, scale):
     """Energy, residuals of the joints, |q|^2 - 1, momentum, work: the invariants of `invariants_of`."""
     set_node(z, 1.0, par)
+    tell_time(z[time_place(par.mass, par.link)], par)
     node = par.node[0]
     damped = time_place(par.mass, par.link) + 1
     for l in range(out.shape[0]):
@@ -128,13 +152,14 @@ def measure_body(z, i, par, out, scale):
     n = par.mass.shape[0]
     own = par.node[0, i]
     m = par.mass[i]
+    g = gravity_now(par)
     kinetic = 0.0
     weight = 0.0
     for l in range(3):
         v = own[Node.VELOCITY + l]
         w = own[Node.SPIN + l]
         kinetic += 0.5 * m * v * v + 0.5 * par.moments[i, l] * w * w
-        weight -= m * par.space[Space.GRAVITY + l] * own[Node.POSITION + l]
+        weight -= m * g[l] * own[Node.POSITION + l]
     out[ENERGY] += kinetic + weight
     scale[ENERGY] = max(scale[ENERGY], max(kinetic, abs(weight)))
     scale[POSITION] = max(scale[POSITION], largest(load3(own, Node.POSITION)))

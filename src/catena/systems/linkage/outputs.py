@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import InputError
 from ..base import Array, State
 from . import start as starts
-from .reactions import JointReactions, joint_speeds, reactions
+from .reactions import JointReactions, joint_speeds, motor_torques, reactions
 
 if TYPE_CHECKING:
     import xarray
@@ -71,11 +71,23 @@ class LinkageOutputs:
         """Torque of each joint on its child, about the child's point."""
         return self._labelled(self._reactions.torque, ("joint", "xyz"), "torque of the joint on its child")
 
+    @cached_property
+    def motor_torque(self) -> xarray.DataArray:
+        """What motors and drives do about the axis of each joint; 0 where there are none."""
+        return self._labelled(self._motors, ("joint",), "torque of motors and drives about the axis of the joint")
+
+    @cached_property
+    def motor_power(self) -> xarray.DataArray:
+        """That times the angular speed: what they put in. Of a driven slider, force times speed, there is none."""
+        return self._labelled(
+            np.where(self._motors == 0.0, 0.0, self._motors * self._speeds), ("joint",), "power of motors and drives"
+        )
+
     def dataset(self) -> xarray.Dataset:
         """All of it."""
         import xarray
 
-        names = ("angle", "speed", "reaction_force", "reaction_torque")
+        names = ("angle", "speed", "reaction_force", "reaction_torque", "motor_torque", "motor_power")
         return xarray.Dataset({name: getattr(self, name) for name in names})
 
     @cached_property
@@ -93,6 +105,13 @@ class LinkageOutputs:
     @cached_property
     def _speeds(self) -> Array:
         return np.array([joint_speeds(self.linkage, state) for state in self._states]).reshape(len(self._states), -1)
+
+    @cached_property
+    def _motors(self) -> Array:
+        made = [
+            motor_torques(self.linkage, state, angles) for state, angles in zip(self._states, self._angles, strict=True)
+        ]
+        return np.array(made).reshape(len(made), -1)
 
     @cached_property
     def _reactions(self) -> JointReactions:

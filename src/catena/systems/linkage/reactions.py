@@ -18,9 +18,11 @@ from ...expressions import parse, to_sympy, write_lines
 from ...kernels.marks import Written
 from ..base import Array, State
 from ..potentials.pairwise import interpreted
+from ..sampled import InTime, Sampled
 from . import start as starts
 from .joint_forces import BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
-from .joints import DOT, GROUND, POINT, SCREW
+from .joints import DISTANCE, DOT, GROUND, POINT, SCREW
+from .layout import Signal
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -34,15 +36,17 @@ class JointReactions(NamedTuple):
 
 
 def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -> tuple[Array, Array]:
-    """(6 n,) linear and angular accelerations in space of each body, and the multipliers of all rows.
+    """(6 n,) linear and angular accelerations in space of each body, and the multipliers of all rows, then of the driven joints.
 
     Parameters
     ----------
     angles : of the joints, with full turns; None: those in (-pi, pi]
     """
     images = starts.images_of(linkage, state.orientation)
-    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
     motion = starts.velocities(linkage, state)
+    rows = np.vstack(
+        [starts.gradients(linkage, state.position, state.orientation, images=images), drive_rows(linkage, state)]
+    )
     mass = starts.mass_matrix(linkage, state.orientation)
     turned = linkage.angles(state) if angles is None else angles
     force = applied_forces(linkage, state, motion, turned).ravel()
@@ -55,7 +59,16 @@ def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -
         return free, np.zeros(0)
     weighted = rows @ root
     compliance = weighted @ weighted.T
-    wanted = rows @ free + bias(linkage, state, images, motion)
+    lines = starts.thin_axes(linkage, state.orientation)
+    wanted = rows @ free + np.concatenate([bias(linkage, state, images, motion), drive_bias(linkage, state, motion)])
+    if len(lines):  # what has no inertia accelerates as the joints ask for, and nothing may turn it
+        seen = rows @ lines.T
+        nothing = np.zeros((len(lines), len(lines)))
+        matrix = np.block([[compliance, -seen], [-seen.T, nothing]])
+        right = np.concatenate([wanted, -lines @ force])
+        solution = np.linalg.lstsq(matrix, right, rcond=starts.RANK)[0].astype(float)
+        multipliers, spins = solution[: len(rows)], solution[len(rows) :]
+        return free - root @ (weighted.T @ multipliers) + spins @ lines, multipliers
     multipliers = np.linalg.lstsq(compliance, wanted, rcond=starts.RANK)[0].astype(float)
     return free - root @ (weighted.T @ multipliers), multipliers
 
@@ -91,6 +104,9 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
             if kind == POINT:
                 values.append(bent[first])
                 continue
+            if kind == DISTANCE:
+                values.append((speed @ speed + d @ bent) / starts.length_of(joint))
+                continue
             a = u[first]
             rate = np.cross(o_i, a)
             if kind == DOT:
@@ -101,6 +117,56 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
             value = 2.0 * rate @ speed + a @ bent + np.cross(o_i, rate) @ d
             values.append(value - joint.pitch * rate @ (o_j - o_i) if kind == SCREW else value)
     return np.array(values)
+
+
+def drive_rows(linkage: Linkage, state: State) -> Array:
+    """(driven joints, 6 n): how their angles or displacements change."""
+    made = np.zeros((len(linkage.signals.driven), linkage.count + 1, 2, 3))
+    for row, number in zip(made, linkage.signals.driven, strict=True):
+        joint = linkage.joints[number]
+        u, d = starts.plane(linkage, joint, state.position, state.orientation)
+        if joint.has_angle:
+            row[joint.child, 1] += u[0]
+            row[joint.parent, 1] -= u[0]
+            continue
+        row[joint.child] += u[0], np.cross(starts.turned(state.orientation, joint.child, joint.at[1]), u[0])
+        arm = starts.turned(state.orientation, joint.parent, joint.at[0])
+        row[joint.parent] -= u[0], np.cross(arm + d, u[0])
+    return made[:, :-1].reshape(len(made), 6 * linkage.count)
+
+
+def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
+    """How their second derivatives would differ from those prescribed if nothing accelerated."""
+    moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])  # the last is the ground
+    told, made = linkage.signals.at(state.time), np.zeros(len(linkage.signals.driven))
+    for k, (number, place) in enumerate(linkage.signals.driven.items()):
+        joint = linkage.joints[number]
+        u, d = starts.plane(linkage, joint, state.position, state.orientation)
+        (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
+        rate = np.cross(o_i, u[0])
+        if joint.has_angle:
+            made[k] = rate @ (o_j - o_i)
+        else:
+            arm_i = starts.turned(state.orientation, joint.parent, joint.at[0])
+            arm_j = starts.turned(state.orientation, joint.child, joint.at[1])
+            speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
+            bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
+            made[k] = 2.0 * rate @ speed + u[0] @ bent + np.cross(o_i, rate) @ d
+        made[k] -= told[place, Signal.CURVATURE]
+    return made
+
+
+def motor_torques(linkage: Linkage, state: State, angles: Array | None = None) -> Array:
+    """(joints,): what motors and drives do about the axes of the joints; `angles` as for `accelerations`."""
+    made = np.zeros(len(linkage.joints))
+    turned, speeds = linkage.angles(state) if angles is None else angles, joint_speeds(linkage, state)
+    for force in linkage.forces:
+        if isinstance(force, OnAngle) and "motor_torque" in force.quantities:
+            made[force.joint] += force.torque_at(float(turned[force.joint]), float(speeds[force.joint]), state.time)
+    if linkage.signals.driven:
+        multipliers = accelerations(linkage, state, angles)[1]
+        made[list(linkage.signals.driven)] = -multipliers[-len(linkage.signals.driven) :]
+    return made
 
 
 def joint_speeds(linkage: Linkage, state: State) -> Array:
@@ -120,8 +186,9 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
     """(n, 2, 3): forces and torques about the centres of mass of gravity and of everything in `linkage.forces`."""
     n = linkage.count
     made = np.zeros((n + 1, 2, 3))  # the last is the ground
+    gravity = linkage.gravity_at(state.time)
     for j, body in enumerate(linkage.bodies):
-        made[j, 0] = body.mass * linkage.gravity
+        made[j, 0] = body.mass * gravity
     moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])
     for force in linkage.forces:
         if isinstance(force, BetweenPoints):
@@ -137,12 +204,12 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
         elif isinstance(force, OnAngle):
             joint = linkage.joints[force.joint]
             axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
-            slope = force.value("torsion_slope", float(angles[force.joint]))
             rate = float(axis @ (moving[joint.child, 1] - moving[joint.parent, 1]))
-            made[joint.child, 1] -= (slope + force.damping * rate) * axis
-            made[joint.parent, 1] += (slope + force.damping * rate) * axis
+            torque = force.torque_at(float(angles[force.joint]), rate, state.time)
+            made[joint.child, 1] += torque * axis
+            made[joint.parent, 1] -= torque * axis
         elif isinstance(force, Load):
-            value = np.array([_at(c, state.time) for c in (*force.force, *force.torque)])
+            value = np.array([_at(c, state.time) for c in force.components])
             made[force.body, 0] += value[:3]
             made[force.body, 1] += value[3:] + np.cross(
                 starts.turned(state.orientation, force.body, force.at), value[:3]
@@ -162,8 +229,10 @@ def _along(force: BetweenPoints, length: float, rate: float) -> float:
     return float(force.pair.force(length))
 
 
-def _at(component: float | str, time: float) -> float:
-    """A number, or a text in t at a time."""
+def _at(component: InTime, time: float) -> float:
+    """A number, a text in t or a table at a time."""
+    if isinstance(component, Sampled):
+        return component.at(time)
     return _function_of_time(component)(time) if isinstance(component, str) else component
 
 

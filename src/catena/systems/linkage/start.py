@@ -17,7 +17,7 @@ from ...geometry import rotations
 from ...log import say
 from ..base import Array, State
 from .joint_forces import OfDistance, OnAngle
-from .joints import DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
+from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Distance, Joint, Turned
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -94,10 +94,24 @@ def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: 
                 values.append(u[first] @ w[second])
             elif kind == PLANE:
                 values.append(u[first] @ d)
+            elif kind == DISTANCE:
+                values.append(_stretch(joint, d))
             else:
                 turn = angle_of(joint, images[k], orientation)
                 values.append(u[0] @ d - shifts[k] - joint.pitch * turn)
     return np.array(values)
+
+
+def length_of(joint: Joint) -> float:
+    """That of a massless rod."""
+    assert isinstance(joint, Distance)
+    return joint.length
+
+
+def _stretch(joint: Joint, gap: Array) -> float:
+    """(|d|^2 - l^2)/(2 l)."""
+    length = length_of(joint)
+    return float((gap @ gap - length**2) / (2.0 * length))
 
 
 def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Iterator[Array]:
@@ -116,11 +130,13 @@ def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, im
                 of_child[1] -= torque
                 continue
             force = np.eye(3)[first] if kind == POINT else u[first]
+            if kind == DISTANCE:
+                force = d / length_of(joint)
             of_child[0] += force
             of_parent[0] -= force
             of_child[1] += np.cross(arm_child, force)
             of_parent[1] -= np.cross(arm_parent, force)
-            if kind != POINT:
+            if kind in (PLANE, SCREW):
                 of_parent[1] += np.cross(u[first], d)
             if kind == SCREW:
                 of_child[1] -= joint.pitch * u[0]
@@ -185,12 +201,34 @@ def inverse_roots(linkage: Linkage, orientation: Array, *, fill: bool) -> Array:
 
 
 def velocities(linkage: Linkage, state: State) -> Array:
-    """(6 n,): velocity and angular velocity in space of each body."""
+    """(6 n,): velocity and angular velocity in space of each body; spins that have no momentum are those that fit the joints."""
+    made = told_velocities(linkage, state)
+    lines = thin_axes(linkage, state.orientation)
+    if len(lines) == 0 or len(linkage.joints) == 0:
+        return made
+    images = images_of(linkage, state.orientation)
+    rows = gradients(linkage, state.position, state.orientation, images=images)
+    return made + np.linalg.lstsq(rows @ lines.T, -rows @ made, rcond=RANK)[0] @ lines
+
+
+def told_velocities(linkage: Linkage, state: State) -> Array:
+    """(6 n,): those that the momenta tell; 0 about axes without a moment of inertia."""
     made = np.zeros((linkage.count, 2, 3))
     for j, body in enumerate(linkage.bodies):
         omega = body.frame_matrix @ (body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[j]))
         made[j] = state.momentum[j] / body.mass, rotations.rotate(state.orientation[j], omega)
     return made.ravel()
+
+
+def thin_axes(linkage: Linkage, orientation: Array) -> Array:
+    """(axes, 6 n): turns about which bodies have no moment of inertia: no momentum tells how fast they are, but the joints may."""
+    made = []
+    for j, body in enumerate(linkage.bodies):
+        for k in np.flatnonzero(body.moments == 0.0):
+            row = np.zeros((linkage.count, 2, 3))
+            row[j, 1] = rotations.rotate(orientation[j], body.frame_matrix[:, k])
+            made.append(row.ravel())
+    return np.array(made).reshape(len(made), 6 * linkage.count)
 
 
 def placed(linkage: Linkage, orientation: Array) -> Array:
@@ -329,7 +367,7 @@ def _projected_velocity(linkage: Linkage, state: State, images: Array, *, size: 
 def row_name(linkage: Linkage, row: int) -> tuple[int, str]:
     """The joint that a row belongs to, and what it says."""
     words = {POINT: "its points meet", DOT: "its directions stay normal", PLANE: "its points stay in the plane",
-             SCREW: "it advances with its turn"}  # fmt: skip
+             SCREW: "it advances with its turn", DISTANCE: "its points keep their distance"}  # fmt: skip
     for number, joint in enumerate(linkage.joints):
         if row < len(joint.rows):
             return number, words[joint.rows[row][0]]
@@ -402,7 +440,7 @@ def undefined_force(linkage: Linkage, state: State) -> str:
     for k, force in enumerate(linkage.forces):
         reason = ""
         if isinstance(force, OnAngle):
-            reason = force.undefined_at(float(linkage.angles(state)[force.joint]))
+            reason = force.undefined_at(float(linkage.angles(state)[force.joint]), state.time)
         elif isinstance(force, OfDistance):
             distance = _distance(force, state)
             reason = "" if force.pair.is_defined(distance) else f"no finite energy at distance {distance:g}"

@@ -39,7 +39,7 @@ def tree_of(count: int, joints: Sequence[Joint]) -> Tree:
                     f"joint {number} names body {body} as its {role}, but there are {count} bodies, numbered from 0",
                     where=f"Linkage.joints[{number}].{role}", do=f"give a number below {count}",
                 )  # fmt: skip
-        if carriers[joint.child] < 0:
+        if joint.carries and carriers[joint.child] < 0:
             parents[joint.child], carriers[joint.child] = joint.parent, number
         else:
             loops.append(number)

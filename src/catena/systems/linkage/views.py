@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...geometry import rotations
 from ...kernels import views
-from ...kernels.marks import Filling, Numbers, Slot, Written, bind
+from ...kernels.marks import Filling, Kernel, Numbers, Slot, Written, bind
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..chain.motion import publish_split
@@ -30,8 +31,10 @@ from . import rank as linkage_rank
 from . import start as linkage_start
 from .director_form import bath as linkage_bath
 from .director_form import blocks as linkage_blocks
+from .director_form import clock as linkage_clock
 from .director_form import directors as linkage_directors
 from .director_form import forces as linkage_forces
+from .director_form import motors as linkage_motors
 from .director_form import particles as linkage_particles
 from .director_form import rattle as linkage_rattle
 from .director_form import recursion as linkage_recursion
@@ -40,7 +43,7 @@ from .director_form import solver as linkage_solver
 from .director_form import steps as linkage_steps
 from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
 from .joint_forces import AngleQuantity, BetweenPoints, Damper, Load, OfDistance, OnAngle, OnParticles, Spring
-from .joints import DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
+from .joints import DISTANCE, DOT, GROUND, POINT, SCREW, Revolute, Rigid, Spherical
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -62,10 +65,12 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         views.publish: publish_split,
         views.measure: linkage_measures.measure_linkage,
         linkage_measures.momentum_part: MOMENTUM[linkage_measures.kept_momentum(linkage)[0]],
-        linkage_blocks.torsion_energy: _torsions(linkage, "torsion_energy"),
+        linkage_clock.torsion_energy: _torsions(linkage, "torsion_energy"),
         linkage_blocks.torsion_slope: _torsions(linkage, "torsion_slope"),
         linkage_blocks.torsion_curvature: _torsions(linkage, "torsion_curvature"),
-        linkage_forces.load_values: _load_values(linkage),
+        linkage_forces.load_values: linkage.signals.load_values(),
+        linkage_steps.mean_load: linkage_steps.load_in_middle,
+        **_clock(linkage, kicks=name == "constrained"),
         views.begin_increment: linkage_steps.begin,
         views.guess_increment: linkage_steps.guess,
         views.correct_increment: linkage_steps.correct,
@@ -95,6 +100,8 @@ def director_view(linkage: Linkage, name: str) -> View | None:
         )
         kernels |= {
             linkage_steps.both_levels: 0,
+            linkage_steps.mean_load: rattle.mean_of_kicks,
+            views.begin_increment: rattle.begin_kicked,
             views.accept_increment: rattle.accept,
             views.share_forces: rattle.share_forces,
             views.bath_of_links: linkage_bath.stir,
@@ -118,6 +125,34 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     flags |= {Flag.DAMPERS} if _has_dampers(linkage) else set()
     made = _view(linkage, name, kernels, flags, unknowns, own)
     return replace(made, inertia=linkage.inertia) if name == "constrained" else made
+
+
+def _clock(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
+    """What depends on the time; in steps with kicks at both ends, or with forces in the middle."""
+    signals, clock = linkage.signals, linkage_clock
+    working = clock.clock_at_nodes if kicks else clock.clock_between_nodes
+    return {
+        clock.tell_time: signals.told if len(signals) else clock.note_time,
+        clock.gravity_now: clock.moving_gravity if signals.gravity_moves else clock.constant_gravity,
+        clock.gravity_slope: clock.moving_gravity_slope if signals.gravity_moves else clock.no_gravity_slope,
+        clock.clock_part: working if signals.change_potentials else clock.no_clock,
+        clock.torsion_rate: _torsions(linkage, "torsion_rate"),
+        **_motors(linkage, kicks=kicks),
+    }
+
+
+def _motors(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
+    """Motors and what brakes them."""
+    motors = linkage_motors
+    pushing = any(
+        {"motor_torque", "drag_torque"} & force.quantities for force in linkage.forces if isinstance(force, OnAngle)
+    )
+    return {
+        motors.has_motors: int(pushing),
+        motors.motor_torque: _pushes(linkage, "motor_torque"),
+        motors.drag_torque: _pushes(linkage, "drag_torque"),
+        motors.motor_work: motors.work_of_kicks if kicks else motors.work_in_middle,
+    }
 
 
 def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Slot, Filling]:
@@ -225,7 +260,7 @@ def _has_angle(linkage: Linkage) -> bool:
 
 
 def _has_dampers(linkage: Linkage) -> bool:
-    return any(isinstance(f, Damper) or (isinstance(f, OnAngle) and f.damping > 0.0) for f in linkage.forces)
+    return any(isinstance(f, Damper) or (isinstance(f, OnAngle) and f.dissipates) for f in linkage.forces)
 
 
 def unknown_count(linkage: Linkage, *, both: bool) -> int:
@@ -292,19 +327,19 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     sort[:, at.RowSort.KEPT], sort[:, at.RowSort.IMAGE] = 1, -1
     joint_values = np.zeros((len(joints), at.Joint.WIDTH))
     link = np.full((len(joints), at.Link.WIDTH), -1, dtype=np.int64)
-    torsions = {force.joint: (k, force) for k, force in enumerate(_torsions_of(linkage))}
+    torsions = {number: (k, forces) for k, (number, forces) in enumerate(_torsions_of(linkage).items())}
     for k, joint in enumerate(joints):
         a, b = inside(joint.parent, joint.at[0]), inside(joint.child, joint.at[1])
         triad = np.array([inside(joint.parent, u) for u in joint.triad])
-        number, torsion = torsions.get(k, (-1, None))
+        number, acting = torsions.get(k, (-1, ()))
         pitch = getattr(joint, "pitch", 0.0)
         joint_values[k, at.Joint.CHILD_POINT : at.Joint.CHILD_POINT + 3] = b
         joint_values[k, at.Joint.PARENT_POINT : at.Joint.PARENT_POINT + 3] = a
         joint_values[k, at.Joint.TRIAD : at.Joint.TRIAD + 9] = triad.ravel()
         joint_values[k, at.Joint.PITCH] = pitch
-        joint_values[k, at.Joint.DAMPING] = 0.0 if torsion is None else torsion.damping
+        joint_values[k, at.Joint.DAMPING] = sum(force.viscosity for force in acting)
         link[k, : at.Link.FORCE] = (
-            joint.parent, joint.child, *starts[k : k + 2], torsion is not None or pitch != 0.0, number,
+            joint.parent, joint.child, *starts[k : k + 2], bool(acting) or pitch != 0.0, number,
         )  # fmt: skip
         for r, (kind, first, second) in enumerate(joint.rows, start=starts[k]):
             sort[r, at.RowSort.KIND] = kind
@@ -314,6 +349,8 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
             elif kind == DOT:
                 sort[r, at.RowSort.IMAGE] = second
                 row[r, : at.Row.Y] = triad[first]
+            elif kind == DISTANCE:
+                row[r, : at.Row.LENGTH] = *a, *b, linkage_start.length_of(joint)
             else:
                 row[r, : at.Row.LENGTH] = *triad[first], *b, -triad[first] @ a
     tree = np.full((linkage.count, at.Tree.WIDTH), -1, dtype=np.int64)
@@ -349,8 +386,13 @@ def _arm(linkage: Linkage) -> float:
     return max((float(np.linalg.norm(point)) for point in points), default=0.0)
 
 
-def _torsions_of(linkage: Linkage) -> list[OnAngle]:
-    return [force for force in linkage.forces if isinstance(force, OnAngle)]
+def _torsions_of(linkage: Linkage) -> dict[int, list[OnAngle]]:
+    """What acts on the angle of each joint, for those on which something does."""
+    found: dict[int, list[OnAngle]] = {}
+    for force in linkage.forces:
+        if isinstance(force, OnAngle):
+            found.setdefault(force.joint, []).append(force)
+    return found
 
 
 def _force_arrays(
@@ -381,8 +423,8 @@ def _force_arrays(
             sort[f, at.ForceSort.NEXT], tree[place, at.Tree.GROUND_FORCE] = tree[place, at.Tree.GROUND_FORCE], f
     load, load_next = np.zeros((len(loads), at.Load.WIDTH)), np.full(len(loads), -1, dtype=np.int64)
     for f, acting in enumerate(loads):
-        components = (*acting.force, *acting.torque)
-        load[f] = *(0.0 if isinstance(c, str) else c for c in components), *inside(acting.body, acting.at)
+        numbers = [c if isinstance(c, float) else 0.0 for c in acting.components]
+        load[f] = *numbers, *inside(acting.body, acting.at)
         load_next[f], tree[acting.body, at.Tree.LOAD] = tree[acting.body, at.Tree.LOAD], f
     return {
         "force": values,
@@ -390,7 +432,8 @@ def _force_arrays(
         "load": load,
         "load_next": load_next,
         "pair": np.concatenate([PairSet(potentials).values, linkage.acting.constants]),
-        "torsion": np.array([v for t in _torsions_of(linkage) for v in t.constants] or [0.0], dtype=float),
+        "torsion": np.array([v for f in chain(*_torsions_of(linkage).values()) for v in f.constants] or [0.0]),
+        **linkage.signals.arrays(),
     }
 
 
@@ -413,6 +456,7 @@ def _scratch(linkage: Linkage, rows: int) -> Arrays:
         "delta": np.zeros(unknowns),
         "dense": np.zeros(unknowns * (unknowns + 1) if dense else 1),
         "gradient": np.zeros((rows, 6 * n) if looped else (1, 1)),
+        **linkage.signals.scratch(),
     }
 
 
@@ -421,28 +465,38 @@ def _pairs(linkage: Linkage) -> PairSet:
 
 
 def _torsions(linkage: Linkage, quantity: AngleQuantity) -> Written:
-    """torsion_energy, torsion_slope or torsion_curvature: one function for all torsions, told by a number which of them acts."""
-    lines, uses, at = [f"def {quantity}(theta, which, par):"], [], 0
-    for number, torsion in enumerate(_torsions_of(linkage)):
-        uses.append((f"part{number}", torsion.kernel(quantity)))
-        lines += [f"    if which == {number}:", f"        return part{number}(theta, {at}, par)"]
-        at += len(torsion.constants)
+    """torsion_energy, torsion_slope, ...: one function for all joints, told by a number on which of them it acts."""
+    lines, at = [f"def {quantity}(theta, which, par):"], 0
+    uses: list[tuple[str, Kernel]] = []
+    for number, forces in enumerate(_torsions_of(linkage).values()):
+        parts = []
+        for force in forces:
+            if quantity in force.quantities:
+                parts.append(f"part{len(uses)}(theta, {at}, par)")
+                uses.append((f"part{len(uses)}", force.kernel(quantity)))
+            at += len(force.constants)
+        if parts:
+            lines += [f"    if which == {number}:", f"        return {' + '.join(parts)}"]
     return Written(quantity, "\n".join([*lines, "    return 0.0"]), __name__, tuple(uses))
 
 
-def _load_values(linkage: Linkage) -> Written:
-    """load_values(t, which, par, out): numbers from par.load, texts in t written out."""
-    from ...expressions import parse, to_sympy, write_lines
-
-    lines = ["def load_values(t, which, par, out):", "    for k in range(6):", "        out[k] = par.load[which, k]"]
-    for number, load in enumerate(force for force in linkage.forces if isinstance(force, Load)):
-        for k, component in enumerate((*load.force, *load.torque)):
-            if isinstance(component, str):
-                value = to_sympy(parse(component, ["t"]))
-                lines.append(f"    if which == {number}:")
-                lines += [f"        {line}" for line in write_lines([("value", value)], {"t": "t"})]
-                lines.append(f"        out[{k}] = value")
-    return Written("load_values", "\n".join(lines), __name__)
+def _pushes(linkage: Linkage, quantity: AngleQuantity) -> Written:
+    """motor_torque or drag_torque: one function for all joints."""
+    lines, at = [f"def {quantity}(theta, rate, which, par):", "    torque, by_theta, by_rate = 0.0, 0.0, 0.0"], 0
+    uses: list[tuple[str, Kernel]] = []
+    places = {id(linkage.forces[number]): first for number, first in linkage.signals.first.items()}
+    for number, forces in enumerate(_torsions_of(linkage).values()):
+        for force in forces:
+            if quantity in force.quantities:
+                part = f"part{len(uses)}"
+                lines += [
+                    f"    if which == {number}:",
+                    f"        one, two, three = {part}(theta, rate, {at}, {places.get(id(force), -1)}, par)",
+                    "        torque, by_theta, by_rate = torque + one, by_theta + two, by_rate + three",
+                ]
+                uses.append((part, force.kernel(quantity)))
+            at += len(force.constants)
+    return Written(quantity, "\n".join([*lines, "    return torque, by_theta, by_rate"]), __name__, tuple(uses))
 
 
 def _pack(linkage: Linkage, state: State) -> Array:

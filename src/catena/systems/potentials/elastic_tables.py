@@ -111,7 +111,9 @@ def _from_npz(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
 def _from_csv(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
     where = str(path)
     try:
-        lines = read_regular(path, LARGEST, do="divide the table").decode("utf-8-sig").splitlines()  # spreadsheets put a mark first
+        lines = (
+            read_regular(path, LARGEST, do="divide the table").decode("utf-8-sig").splitlines()
+        )  # spreadsheets put a mark first
     except OSError as trouble:
         raise InputError(f"the file cannot be read: {trouble.strerror}", where=where, do="give a table") from None
     except UnicodeDecodeError:

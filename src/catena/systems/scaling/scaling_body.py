@@ -23,6 +23,7 @@ from ..numbers import finite_number, finite_numbers
 from ..one_body import IDENTITY, NOT_CANONICAL, OneBody, component_names, start_vector
 from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientation
 from ..phase_space import Pair, PhaseSpace
+from ..sampled import depends_on_time
 from ..scene import Scene
 from ..states import checked_state
 from . import kernels as kernels
@@ -408,6 +409,6 @@ def _load(given: object, number: int) -> Load:
         raise InputError(
             f"{given!r} is no load on this body", where=where, do="give Load(0, at, force=..., torque=...)"
         )
-    if any(isinstance(component, str) for component in (*load.force, *load.torque)):
+    if any(map(depends_on_time, load.components)):
         raise InputError(f"{given!r} depends on time", where=where, do="give three numbers each")
     return load

@@ -13,14 +13,11 @@ unit step in one part is its exact derivative.
 from ....geometry.vectors import add, add_down, negative, scaled, subtract
 from ....kernels.marks import slot
 from ..layout import Coefficients, Joint, Link, Pair, Scratch, Values, Wrench
+from .clock import torsion_energy
+from .motors import has_motors, mean_push
 from .rows import angle_parts, angle_torque, joint_wrench, over_sine, pair_at, products, row_values, turned_by
 
 SMALL_TURN = 1e-5  # below it a difference quotient of a torsion is its derivative in the middle
-
-
-@slot
-def torsion_energy(theta, which, par):
-    """V(theta) of torsion number `which`."""
 
 
 @slot
@@ -221,17 +218,23 @@ def deposit_values(m, start, row, column, sign, scratch, t, width):
 
 
 def torsion_mean(k, theta, d, h, par):
-    """h^2 times the mean torque of the torsion of joint k while its angle goes from theta to theta + d, and its derivative by d."""
+    """h^2 times the mean of what resists the turn of joint k while its angle goes from theta to theta + d, and its derivative by d."""
     which = par.link[k, Link.TORSION]
     if which < 0:
         return 0.0, 0.0
     damping = par.joint[k, Joint.DAMPING]
+    push = 0.0
+    push_slope = 0.0
+    if has_motors():
+        push, push_slope = mean_push(which, theta, d, h, par)
     if abs(d) < SMALL_TURN:
         slope = torsion_slope(theta + 0.5 * d, which, par)
         near = torsion_slope(theta + 0.5 * d + SMALL_TURN, which, par)
-        return h * h * slope + h * damping * d, 0.5 * h * h * (near - slope) / SMALL_TURN + h * damping
+        change = 0.5 * h * h * (near - slope) / SMALL_TURN + h * damping
+        return h * h * slope + h * damping * d - push, change - push_slope
     mean = (torsion_energy(theta + d, which, par) - torsion_energy(theta, which, par)) / d
-    return h * h * mean + h * damping * d, h * h * (torsion_slope(theta + d, which, par) - mean) / d + h * damping
+    change = h * h * (torsion_slope(theta + d, which, par) - mean) / d + h * damping
+    return h * h * mean + h * damping * d - push, change - push_slope
 
 
 def angle_block(k, both, h, lam, par, t, width):

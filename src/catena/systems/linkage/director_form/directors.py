@@ -29,8 +29,9 @@ from ....geometry.vectors import (
 from ....kernels import summation
 from ....kernels.marks import Record
 from ....kernels.views import OK, STEP_TOO_LONG
-from ..layout import Coefficients, Link, Node, Pair, Scratch, Space, Values, Wrench
+from ..layout import Coefficients, Link, Node, Pair, Scratch, Values, Wrench
 from .blocks import values_of, wrench_of
+from .clock import clock_part, gravity_now, tell_time
 from .rows import director, pair_at
 from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, time_place, turn_body
@@ -68,6 +69,7 @@ class Work(Record):
 def begin(z, h, par, x):
     """Prepare a step from z: q and p of each body at the start into par.directors[0]."""
     set_node(z, h, par)
+    tell_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
     for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         own = par.directors[0, i]
@@ -191,6 +193,7 @@ def body_residual(i, h, change, par, out):
     q = middle[Body.DIRECTORS : Body.MOMENTUM]
     p = middle[Body.MOMENTA : Body.WIDTH]
     momenta = out[Body.MOMENTA : Body.WIDTH]
+    g = gravity_now(par)
     force = par.push[i, Push.ON_DIRECTORS : Push.WIDTH]
     inside = par.director_work[Work.INSIDE : Work.OTHER]
     sum_of_ends = scaled(2.0, add(hat_of(par.directors[0, i]), hat_of(par.directors[1, i])))
@@ -204,7 +207,7 @@ def body_residual(i, h, change, par, out):
         out[l] = change[l]
     for l in range(3):
         out[Body.POSITION + l] -= h * middle[Body.MOMENTUM + l] / par.mass[i]
-        weight = h * par.mass[i] * par.space[Space.GRAVITY + l]
+        weight = h * par.mass[i] * g[l]
         out[Body.MOMENTUM + l] += par.push[i, Push.FORCE + l] - weight
     add_hat_transposed(q, m, -h, out[Body.DIRECTORS : Body.MOMENTUM])
     add_hat_transposed(p, m, -h, momenta)
@@ -327,7 +330,9 @@ def accept(z, e, h, par, x):
         summation.add3(z, e, 7 * n + 3 * i, load3(own, Body.MOMENTUM))
         summation.add3(z, e, 10 * n + 3 * i, gained)
         turn_body(z, e, n, i, load3(par.node[1, i], Node.TURN))
-    summation.add(z, e, time_place(par.mass, par.link), h)
+    time = time_place(par.mass, par.link)
+    clock_part(z, e, h, z[time], par)
+    summation.add(z, e, time, h)
     return OK
 
 

@@ -26,7 +26,7 @@ from ....geometry.vectors import (
 from ....kernels import summation
 from ....kernels.marks import slot
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
-from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Space, Tree, Values, Wrench
+from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Tree, Values, Wrench
 from .blocks import (
     add_couple,
     clear_values,
@@ -39,11 +39,14 @@ from .blocks import (
     unit_wrench,
     values_of,
 )  # fmt: skip
+from .clock import gravity_now, tell_time
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
+from .motors import has_motors, motor_torque
 from .rows import angle_parts, angle_torque, pair_at
 from .steps import (
     add_motion,
     axes,
+    begin,
     cayley_change,
     place,
     rank_check,
@@ -57,6 +60,21 @@ from .steps import (
 @slot
 def velocity_correction(both, h, time, x, par):
     """The new velocities into par.delta; a status."""
+
+
+def begin_kicked(z, h, par, x):
+    """Prepare a step from z; its first half kick is that of its start."""
+    begin(z, h, par, x)
+    tell_time(z[time_place(par.mass, par.link)], par)
+
+
+def mean_of_kicks(f, h, time, par, value):
+    """`mean_load` of two half kicks."""
+    other = par.scratch[Scratch.SOLUTION : Scratch.SOLUTION + 6]
+    load_values(time, f, par, other)
+    load_values(time + h, f, par, value)
+    for l in range(6):
+        value[l] = 0.5 * (value[l] + other[l])
 
 
 @slot
@@ -116,7 +134,7 @@ def add_body(m, phase, h, momentum, par, t, width, first):
     """Add the mass m to the diagonal, and a momentum and the kick of the weight to the last column."""
     for l in range(3):
         t[(first + l) * width + first + l] += m
-    kick = scaled(kicked(phase, h, par) * m, load3(par.space, Space.GRAVITY))
+    kick = scaled(kicked(phase, h, par) * m, gravity_now(par))
     add_down(t, first * width + width - 1, width, add(momentum, kick))
 
 
@@ -201,7 +219,11 @@ def rattle_angle(k, phase, h, a, b, c, par, t, width):
     d = turn_of_joint(k, par)  # which writes over a
     torque = 0.0
     if par.link[k, Link.TORSION] >= 0:
-        torque = kicked(phase, h, par) * torsion_slope(joint[Joint.THETA] + phase * d, par.link[k, Link.TORSION], par)
+        theta = joint[Joint.THETA] + phase * d
+        torque = kicked(phase, h, par) * torsion_slope(theta, par.link[k, Link.TORSION], par)
+        if has_motors():
+            push, _, _ = motor_torque(theta, 0.0, par.link[k, Link.TORSION], par)
+            torque -= kicked(phase, h, par) * push
     add_couple(t, 3 * width + width - 1, (parent + 3) * width + width - 1, width, scaled(torque, n))
     if pitch != 0.0:
         add_couple(t, 3 * width + 5 + m, (parent + 3) * width + 5 + m, width, scaled(pitch, n))
@@ -278,6 +300,7 @@ def accept(z, e, h, par, x):
             par.node[1, i, l] = 0.0
     end_particles(z, e, h, par, x)
     time = time_place(par.mass, par.link)
+    tell_time(z[time] + h, par)
     if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR
     work_part(z, e, h, z[time], par)

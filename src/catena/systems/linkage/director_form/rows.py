@@ -34,7 +34,7 @@ from ....geometry.vectors import (
 )
 from ....kernels import elementary as math
 from ....kernels.marks import within
-from ..joints import PLANE, POINT, SCREW
+from ..joints import DISTANCE, PLANE, POINT, SCREW
 from ..layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench
 
 
@@ -77,6 +77,9 @@ def row_values(joint, row, sort, a, phi, rate):
         x = load3(row[r], Row.X)
         y = load3(row[r], Row.Y)
         kind = sort[r, RowSort.KIND]
+        if kind == DISTANCE:
+            phi[r], rate[r] = stretched(x, y, row[r, Row.CONSTANT], a)
+            continue
         t = times(s, y)
         if kind >= PLANE:
             t = add(t, load3(a, Pair.ALONG))
@@ -98,6 +101,16 @@ def row_values(joint, row, sort, a, phi, rate):
                 change -= joint[Joint.PITCH] * turn
         phi[r] = value
         rate[r] = change
+
+
+def stretched(x, y, length, a):
+    """(|d|^2 - l^2)/(2 l) for the gap d between the points x of I and y of J, and its rate."""
+    parent = load9(a, Pair.PARENT_AXES)
+    child = load9(a, Pair.CHILD_AXES)
+    d = subtract(add(load3(a, Pair.GAP), times(child, y)), times(parent, x))
+    swung = times(child, cross(load3(a, Pair.CHILD_SPIN), y))
+    speed = subtract(add(load3(a, Pair.SPEED), swung), times(parent, cross(load3(a, Pair.PARENT_SPIN), x)))
+    return (dot(d, d) - length * length) / (2.0 * length), dot(d, speed) / length
 
 
 def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):

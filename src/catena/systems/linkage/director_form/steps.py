@@ -38,7 +38,9 @@ from ....kernels import summation
 from ....kernels.marks import choice, slot
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Force, ForceSort, Joint, Link, Load, Node, Pair, Row, RowSort, Scratch, Space, Tree, Unknown
+from .clock import clock_part, gravity_now, tell_time
 from .forces import DAMPER, between_points, load_values
+from .motors import has_motors, motor_work
 from .rows import angle_parts, pair_at, turned_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
@@ -117,6 +119,7 @@ def begin(z, h, par, x):
     set_node(z, h, par)
     begin_particles(z, par)
     rank_part(par)
+    tell_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
 
 
 def set_node(z, h, par):
@@ -238,7 +241,7 @@ def residual_published(i, h, par, t, width, first):
     b = par.node[1, i]
     m = par.mass[i]
     late = scaled(2.0 * m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
-    add_down(t, first * width + width - 1, width, add(late, scaled(h * h * m, load3(par.space, Space.GRAVITY))))
+    add_down(t, first * width + width - 1, width, add(late, scaled(h * h * m, gravity_now(par))))
     torque_residual(a, b, mean_torque_published(load3(par.moments[i], 0), a, b), first + 3, t, width)
 
 
@@ -303,7 +306,7 @@ def residual_two_level(i, h, par, t, width, first):
     v1 = load3(b, Node.VELOCITY)
     slide = subtract(load3(b, Node.MOVE), mean(v0, v1))
     twist = subtract(load3(b, Node.TURN), mean(load3(a, Node.SPIN), load3(b, Node.SPIN)))
-    gained = subtract(scaled(m, subtract(v1, v0)), scaled(h * h * m, load3(par.space, Space.GRAVITY)))
+    gained = subtract(scaled(m, subtract(v1, v0)), scaled(h * h * m, gravity_now(par)))
     add_down(t, at, width, negative(scaled(m, slide)))
     add_down(t, at + 3 * width, width, negative(diagonal_times(j, twist)))
     add_down(t, at + 6 * width, width, negative(gained))
@@ -372,7 +375,7 @@ def correct(z, h, par, x):
         return -1.0
     moved = 0.0
     twisted = 0.0
-    scale = fall(h, par.space)
+    scale = fall(h, par)
     for i in range(n):
         own = x[size * i : size * i + size]
         d = par.delta[size * i : size * i + size]
@@ -396,9 +399,9 @@ def correct(z, h, par, x):
     return max(moved, twisted) / scale if scale > 0.0 else 1.0
 
 
-def fall(h, space):
+def fall(h, par):
     """How far a body falls in a step, or more."""
-    g = load3(space, Space.GRAVITY)
+    g = gravity_now(par)
     return h * h * (abs(g[0]) + abs(g[1]) + abs(g[2]))
 
 
@@ -473,6 +476,8 @@ def work_between_nodes(z, e, h, time, par):
             summation.add(z, e, 13 * n + 4 * joints + k, d)
             if par.link[k, Link.TORSION] >= 0:
                 summation.add(z, e, damped, -par.joint[k, Joint.DAMPING] * d * d / h)
+                if has_motors():
+                    motor_work(z, e, h, time, k, d, par)
     for f in range(par.force_sort.shape[0]):
         if par.force_sort[f, ForceSort.KIND] == DAMPER:
             s0 = between_points(f, par.node[0], par, par.scratch[Scratch.START_GAP : Scratch.END_GAP])
@@ -482,9 +487,10 @@ def work_between_nodes(z, e, h, time, par):
     for i in range(n):
         f = par.tree[i, Tree.LOAD]
         while f >= 0:
-            add_work_of_load(z, e, f, time + 0.5 * h, par.node[0, i], par.node[1, i], par)
+            add_work_of_load(z, e, f, h, time, par.node[0, i], par.node[1, i], par)
             f = par.load_next[f]
     summation.add(z, e, damped + 1, work_of_particles(h, time, par))
+    clock_part(z, e, h, time, par)
 
 
 def turn_of_joint(k, par):
@@ -498,10 +504,20 @@ def turn_of_joint(k, par):
     return turned_by(u0, w0, u1, w1)
 
 
-def add_work_of_load(z, e, f, time, a, b, par):
+@slot
+def mean_load(f, h, time, par, value):
+    """Force and torque of load f, as they act in a step."""
+
+
+def load_in_middle(f, h, time, par, value):
+    """Those of the middle of the step."""
+    load_values(time + 0.5 * h, f, par, value)
+
+
+def add_work_of_load(z, e, f, h, time, a, b, par):
     """Add the work of load f on a body between its nodes a and b."""
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
-    load_values(time, f, par, value)
+    mean_load(f, h, time, par, value)
     x = load3(par.load[f], Load.POINT)
     moved = subtract(add(load3(b, Node.MOVE), times(axes(b), x)), times(axes(a), x))
     turned = times(axes(a), load3(b, Node.TURN))

@@ -25,10 +25,9 @@ from ....kernels.marks import Record
 from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step
 from ..director_form.solver import eliminate, substitute
-from .forces import Place
 from .kernels import articulated_field, freedoms, handed
 from .loops import Closure, Condition, Row, along_row, turn_of, write_row
-from .motion import BALL, Link, Node, place_nodes
+from .motion import BALL, Link, Node, Place, has_drives, place_nodes
 
 
 class LoopRate(Record):
@@ -126,6 +125,8 @@ def chart_ends(z, dt, par):
     here, _ = chart_minor(par)
     for k in range(z.shape[0]):
         y[k] = z[k]
+    if has_drives():
+        y[par.tree_places[Place.TIME]] += dt
     for c in range(par.tree_rates.shape[0]):
         move(y, c, dt * z[par.tree_rates[c, LoopRate.PLACE]], par)
     write_slopes(y, par)

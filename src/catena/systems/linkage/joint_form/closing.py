@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ..linkage import Linkage
 
 
-def close_start(linkage: Linkage, z: Array) -> Array:
+def close_start(linkage: Linkage, z: Array, time: float) -> Array:
     """z with a chart, and on the surface where the rows kept hold; InputError where the number of independent rows is not clear."""
-    par = joint_form_par(linkage)
+    par = joint_form_par(linkage, time)
     charts.write_slopes(z, par)
     rank, least, _ = charts.choose_chart(par)
     _require_clear(linkage, rank, least)

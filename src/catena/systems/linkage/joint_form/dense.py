@@ -59,7 +59,7 @@ def least_squares(linkage: Linkage, state: State) -> LeastSquares:
     layout = layout_of(linkage)
     par = joint_form_par(linkage)
     motion.place_nodes(packed(linkage, state), par)
-    weigh_nodes(par)
+    weigh_nodes(tuple(linkage.gravity_at(state.time)), par)
     moving = [(k, node) for k, node in enumerate(layout.nodes) if node is not None]
     free = np.array([not held for _, node in moving for held in node.held[: node.rates]], dtype=bool)
     c, bias = node_motions(linkage, par.tree_nodes)[:, :, free], np.zeros((len(layout.nodes), 6))

@@ -12,8 +12,9 @@ from ...particles.slopes import changed_wrench, find_changes, keep_pushes, move_
 from .. import layout as at
 from ..director_form.blocks import torsion_curvature
 from ..director_form.forces import DAMPER, load_values, point_tension, tension_slope
-from .forces import JointPlace, Place
-from .motion import Node
+from ..director_form.motors import has_motors, pushed
+from .forces import JointPlace
+from .motion import Node, Place
 from .slopes import Base, Change
 
 
@@ -106,6 +107,11 @@ def note_torsions(z, par):
             base = par.tree_base[joint[JointPlace.HINGE]]
             base[Base.STIFFNESS] += torsion_curvature(z[joint[JointPlace.ANGLE]], which, par)
             base[Base.DAMPING] += par.joint[k, at.Joint.DAMPING]
+            if has_motors():
+                rate = base[Base.RATES]
+                _, by_theta, by_rate = pushed(z[joint[JointPlace.ANGLE]], rate, which, par)
+                base[Base.STIFFNESS] -= by_theta
+                base[Base.DAMPING] -= by_rate
 
 
 def note_loads(z, par):

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 
 from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, store3, subtract, sum_from
-from ....kernels.marks import Record, slot
+from ....kernels.marks import Record, choice, slot
 from ...particles.kernels import find_rate, find_wrenches, place_body
 from ...particles.layout import Center, Frame
 from .. import layout as at
 from ..director_form.blocks import torsion_slope
+from ..director_form.clock import gravity_slope, torsion_rate
 from ..director_form.forces import DAMPER, load_values, point_tension
-from .motion import Link, Node, turned_from
+from ..director_form.motors import drag_torque, has_motors, motor_torque
+from .motion import Link, Node, Place, turned_from
 
 
 class JointPlace(Record):
@@ -26,14 +28,7 @@ class JointPlace(Record):
     SHIFT = 1
     HINGE = 1  # its node
     CLOSURE = 1  # its number among those that close loops
-
-
-class Place(Record):
-    """par.tree_places: places in z."""
-
-    TIME = 1
-    WORK = 1  # of dampers; that of loads comes next
-    CHART = 1  # which rows of loops are kept, and which coordinates are solved for
+    DRIVEN = 1  # the function of the time that is its angle
 
 
 class Power(Record):
@@ -108,6 +103,20 @@ def apply_torsions(z, par):
                 rate = twist_closure(joint[JointPlace.CLOSURE], torque, par)
                 twist_closure(joint[JointPlace.CLOSURE], -damping * rate, par)
             par.tree_power[Power.DAMPING] -= damping * rate * rate
+            if has_motors():
+                apply_motors(z[joint[JointPlace.ANGLE]], rate, which, joint, par)
+
+
+def apply_motors(theta, rate, which, joint, par):
+    """Motors of a joint, and what brakes them; their power."""
+    push, _, _ = motor_torque(theta, rate, which, par)
+    drag, _, _ = drag_torque(theta, rate, which, par)
+    par.tree_power[Power.LOADS] += push * rate
+    par.tree_power[Power.DAMPING] += drag * rate
+    if joint[JointPlace.CLOSURE] < 0:
+        par.tree_nodes[joint[JointPlace.HINGE], Node.TAU] += push + drag
+    else:
+        twist_closure(joint[JointPlace.CLOSURE], push + drag, par)
 
 
 def apply_all(z, par):
@@ -118,6 +127,26 @@ def apply_all(z, par):
     apply_loads(z, par)
     apply_torsions(z, par)
     apply_particles(z, par)
+    if changes_in_time():
+        change_potentials(z, par)
+
+
+@choice
+def changes_in_time():
+    """1 if a potential depends on t, else 0."""
+    return 0
+
+
+def change_potentials(z, par):
+    """What potentials gain because t goes on, as power of the loads."""
+    slope = gravity_slope(par)
+    for i in range(par.mass.shape[0]):
+        n = par.tree_nodes[par.tree_home[i]]
+        par.tree_power[Power.LOADS] -= par.mass[i] * dot(slope, load3(n, Node.POSITION))
+    for k in range(par.tree_joints.shape[0]):
+        which = par.link[k, at.Link.TORSION]
+        if which >= 0:
+            par.tree_power[Power.LOADS] += torsion_rate(z[par.tree_joints[k, JointPlace.ANGLE]], which, par)
 
 
 @slot

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....errors import CapabilityError, InputError
 from ....geometry import rotations
 from ....geometry.quaternion import to_body
+from ....geometry.vectors import add, add3, dot, load3, load9, scaled, store3
 from ....kernels import elimination, views
-from ....kernels.marks import Filling, Numbers, Slot
+from ....kernels.marks import Filling, Numbers, Slot, choice
 from ....kernels.views import Flag, View
 from ...base import Array, State
 from ...chain.motion import publish_split
@@ -19,6 +21,7 @@ from .. import measures as linkage_measures
 from .. import start as starts
 from ..joint_forces import BetweenPoints
 from ..joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Rigid, Universal
+from ..layout import Signal
 from ..views import director_arrays, director_view
 from . import charts as charts
 from . import force_slopes as force_slopes
@@ -27,13 +30,15 @@ from . import kernels as kernels
 from . import loop_newton as loop_newton
 from . import loop_slopes as loop_slopes
 from . import loops as loops
+from . import motion as motion
 from . import newton as newton
 from . import slopes as slopes
 from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import Data, Link, Node, place_nodes
+from .motion import Data, Link, Node, Place, has_drives, place_nodes
 from .nodes import BALL, TRANSLATION
+from .slopes import inertia_times
 from .tables import articulated_arrays, joint_form_par
 
 if TYPE_CHECKING:
@@ -46,6 +51,7 @@ NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertic
 # Joints hold by construction, those that close loops because each step ends where they do. Quaternions of balls are another matter: their
 # length is the method's, and the residuals see it.
 CLOSED = frozenset({"joint_position", "joint_velocity"})
+INERT = 1e-13  # part of the inertia of a node below which a joint feels none
 ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
 
@@ -74,13 +80,21 @@ def write_directors(z, par):
                 z[joint[forces.JointPlace.IMAGE] + k] if joint[forces.JointPlace.IMAGE] >= 0 else 0.0
             )
         d[13 * n + 4 * joints + j] = z[joint[forces.JointPlace.ANGLE]] if joint[forces.JointPlace.ANGLE] >= 0 else 0.0
+        if has_drives():
+            d[13 * n + 4 * joints + j] = told_angle(joint, d[13 * n + 4 * joints + j], par)
         d[13 * n + 5 * joints + j] = z[joint[forces.JointPlace.SHIFT]] if joint[forces.JointPlace.SHIFT] >= 0 else 0.0
     last = 13 * n + 6 * joints
-    time = par.tree_places[forces.Place.TIME]
-    work = par.tree_places[forces.Place.WORK]
+    time = par.tree_places[Place.TIME]
+    work = par.tree_places[Place.WORK]
     d[last] = z[time] if time >= 0 else 0.0
     for k in range(2):
         d[last + 1 + k] = z[work + k] if work >= 0 else 0.0
+
+
+def told_angle(joint, angle, par):
+    """The angle of a joint, or the one that is prescribed."""
+    driven = joint[forces.JointPlace.DRIVEN]
+    return par.signal[driven, Signal.VALUE] if driven >= 0 else angle
 
 
 def publish_articulated(z, par, row):
@@ -90,17 +104,41 @@ def publish_articulated(z, par, row):
 
 
 def measure_articulated(z, par, out, scale):
-    """As in the director form."""
+    """As in the director form; spins about axes without a moment of inertia count."""
     write_directors(z, par)
+    if has_lines():
+        write_spins(par)
     linkage_measures.measure_linkage(par.tree_director, par, out, scale)
+
+
+@choice
+def has_lines():
+    """1 if a body is a line or a point, else 0."""
+    return 0
+
+
+def write_spins(par):
+    """Momenta of lines about themselves, as if they had the moments of par.moments."""
+    n = par.mass.shape[0]
+    for j in range(n):
+        node = par.tree_nodes[par.tree_home[j]]
+        data = par.tree_data[par.tree_home[j]]
+        w = to_body(
+            node[Node.ORIENTATION : Node.ORIENTATION + 4], node[Node.SPIN], node[Node.SPIN + 1], node[Node.SPIN + 2]
+        )
+        for k in range(3):
+            if data[Data.MOMENTS + k] == 0.0:
+                par.tree_director[10 * n + 3 * j + k] = par.moments[j, k] * w[k]
 
 
 def carry_time_and_work(z, par, out):
     """The time goes on, angles of joints that close loops turn with them, forces without potential work."""
-    time = par.tree_places[forces.Place.TIME]
-    work = par.tree_places[forces.Place.WORK]
+    time = par.tree_places[Place.TIME]
+    work = par.tree_places[Place.WORK]
     if time >= 0:
         out[time] = 1.0
+    if has_drives():
+        par.tree_power[forces.Power.LOADS] += drive_power(par)
     if work >= 0:
         out[work] = par.tree_power[forces.Power.DAMPING]
         out[work + 1] = par.tree_power[forces.Power.LOADS]
@@ -108,6 +146,32 @@ def carry_time_and_work(z, par, out):
         joint = par.tree_joints[k]
         if joint[forces.JointPlace.CLOSURE] >= 0 and joint[forces.JointPlace.ANGLE] >= 0:
             out[joint[forces.JointPlace.ANGLE]] = loops.twist_about_axis(joint[forces.JointPlace.CLOSURE], 0.0, par)
+
+
+def drive_power(par):
+    """What drives put in: the wrench that a node with all that it carries asks of its joint, S^T F, times the rate."""
+    for i in range(1, par.tree_links.shape[0]):
+        n = par.tree_nodes[i]
+        data = par.tree_data[i]
+        turning = load3(n, Node.XDOT + 3)
+        store3(n, Node.BIAS, add(load3(n, Node.APPLIED), scaled(data[Data.MASS], load3(n, Node.XDOT))))
+        own = add(load3(n, Node.APPLIED + 3), inertia_times(load9(n, Node.AXES), data, turning))
+        store3(n, Node.BIAS + 3, own)
+    power = 0.0
+    for i in range(par.tree_links.shape[0] - 1, 0, -1):
+        link = par.tree_links[i]
+        n = par.tree_nodes[i]
+        force = load3(n, Node.BIAS)
+        moment = load3(n, Node.BIAS + 3)
+        if link[Link.DRIVEN] >= 0:
+            asked = dot(load3(n, Node.S), force) + dot(load3(n, Node.S + 3), moment)
+            power += asked * par.signal[link[Link.DRIVEN], Signal.SLOPE]
+        if link[Link.PARENT] > 0:
+            above = par.tree_nodes[link[Link.PARENT]]
+            add3(above, Node.BIAS, force)
+            turns = 0.0 if link[Link.KIND] == BALL else 1.0
+            add3(above, Node.BIAS + 3, kernels.handed(load3(n, Node.ARM), force, turns, moment))
+    return power
 
 
 def articulated_view(linkage: Linkage, name: str) -> View | None:
@@ -118,7 +182,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     director = director_view(linkage, "energy_momentum")
     assert director is not None
     looped = bool(linkage.tree.loops)
-    acted_upon = bool(linkage.forces) or linkage.particle_forces
+    acted_upon = bool(linkage.forces) or linkage.particle_forces or linkage.signals.change_potentials
     # forces, and how a state is measured, are those of the director form
     fills = dict(director.fills) | {
         views.field: kernels.articulated_field,
@@ -129,6 +193,9 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         forces.apply_particles: forces.push_nodes if linkage.particle_forces else forces.apply_no_particles,
         kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
         kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
+        has_lines: int(any(body.kind in ("linear", "point") for body in linkage.bodies)),
+        motion.has_drives: int(bool(linkage.signals.driven)),
+        forces.changes_in_time: int(linkage.signals.change_potentials),
         forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
         views.linearise: newton.linearise_tree,
         elimination.quotient: elimination.complex_quotient,
@@ -204,13 +271,30 @@ def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, Numbers]]:
 def unpacked(linkage: Linkage, z: Array, time: float) -> State:
     """The state of z."""
     row = np.zeros(linkage.public_width + linkage.invariant_width)
-    publish_articulated(z, joint_form_par(linkage), row)
+    publish_articulated(z, joint_form_par(linkage, time), row)
     columns = linkage.columns(row[None, :])
     return State({field.name: columns[field.name][0] for field in linkage.fields}, time)
 
 
-def packed(linkage: Linkage, state: State) -> Array:
-    """z of a state."""
+def follow_drives(linkage: Linkage, state: State) -> State:
+    """The state in which driven joints stand and move as prescribed; all others do what they do in `state`."""
+    told = linkage.signals.at(state.time)
+    for number, place in linkage.signals.driven.items():
+        joint = linkage.joints[number]
+        if (
+            getattr(joint, "image", None) is None
+            and joint.has_angle
+            and abs(told[place, Signal.VALUE]) > starts.MEETING
+        ):
+            raise InputError(
+                f"joint {number} counts its angle from the start, but its path has {told[place, Signal.VALUE]:g} there",
+                where=f"start, joint {number}", do="give the joint an image, from which angles count, or let the path begin at 0",
+            )  # fmt: skip
+    return unpacked(linkage, packed(linkage, state, follow=True), state.time)
+
+
+def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
+    """z of a state; with `follow` driven joints need not be where they are told to be."""
     layout = layout_of(linkage)
     z = np.zeros(layout.dimension)
     motion = starts.velocities(linkage, state).reshape(linkage.count, 2, 3)
@@ -228,11 +312,16 @@ def packed(linkage: Linkage, state: State) -> Array:
             body = linkage.bodies[node.body]
             z[at : at + 4] = rotations.multiply(state.orientation[node.body], body.frame)
             z[rate : rate + 3] = body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[node.body])
+            if body.kind in ("linear", "point"):  # spins that no momentum tells
+                own = rotations.rotate(rotations.conjugate(state.orientation[node.body]), motion[node.body, 1])
+                z[rate : rate + 3] = np.where(node.held, 0.0, body.frame_matrix.T @ own)
         elif node.has_image:
             z[image : image + 4] = principal_images[node.joint]
             if shift >= 0:
                 z[shift] = shifts[node.joint]
-            _set_single(linkage, layout, k, state, images[node.joint], motion, z)
+            told = _set_single(linkage, layout, k, state, images[node.joint], motion, z)
+            if node.driven >= 0 and not follow:
+                _require_on_path(linkage, node.joint, told, state.time)
     for joint in linkage.tree.loops:
         z[layout.images[joint] : layout.images[joint] + 4] = principal_images[joint]
         if joint in layout.angles:
@@ -241,11 +330,51 @@ def packed(linkage: Linkage, state: State) -> Array:
             z[layout.shifts[joint]] = shifts[joint]
     if layout.time >= 0:
         z[layout.time] = state.time
-    return close_start(linkage, z) if linkage.tree.loops else z
+    if not linkage.tree.loops:
+        _require_inertia(linkage, layout, z, state.time)
+    return close_start(linkage, z, state.time) if linkage.tree.loops else z
 
 
-def _set_single(linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array) -> None:
-    """Coordinates and rates of the joint that ends in node k, from the bodies on both sides."""
+def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) -> None:
+    """CapabilityError where a joint turns a line about itself, and nothing that it carries resists."""
+    if all(body.kind not in ("linear", "point") for body in linkage.bodies):
+        return
+    par = joint_form_par(linkage, time)
+    place_nodes(z, par)
+    kernels.weigh_nodes((0.0, 0.0, 0.0), par)
+    for k in range(len(layout.nodes) - 1, 0, -1):
+        node, row = layout.node(k), par.tree_nodes[k]
+        inertia, s = row[Node.P : Node.P + 36].reshape(6, 6), row[Node.S : Node.S + 18].reshape(3, 6)[: node.rates]
+        free = [i for i in range(node.rates) if not (node.kind == BALL and node.held[i])]
+        arms = float(np.abs(inertia).max()) * max(1.0, float((s**2).sum()))
+        resist = s[free] @ inertia @ s[free].T
+        if free and np.linalg.eigvalsh(resist).min() <= INERT * arms:
+            raise CapabilityError(
+                f"nothing resists the turn of body {node.body} about its joint: it is a line or a point there",
+                where=f"Linkage.joints[{node.joint}]", do="turn the axis away from the line, or give the body some thickness",
+            )  # fmt: skip
+        kernels.gather_node(k, par)
+
+
+def _require_on_path(linkage: Linkage, number: int, found: tuple[float, float], time: float) -> None:
+    """InputError unless a driven joint stands and moves as prescribed."""
+    value, slope, _ = linkage.signals.at(time)[linkage.signals.driven[number]]
+    off = found[0] - value
+    if linkage.joints[number].has_angle:
+        off = float(np.arctan2(np.sin(off), np.cos(off)))
+    fast = found[1] - slope
+    if not (abs(off) <= starts.MEETING * (1.0 + abs(value)) and abs(fast) <= starts.MEETING * (1.0 + abs(slope))):
+        raise InputError(
+            f"joint {number} is driven: at t = {time:g} it is told to stand at {value:g} and to move at {slope:g}, but "
+            f"the start has {found[0]:g} and {found[1]:g}", where=f"start, joint {number}",
+            do="use start(..., project=True), which lets driven joints follow, with an image of that joint",
+        )  # fmt: skip
+
+
+def _set_single(
+    linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array
+) -> tuple[float, float]:
+    """Coordinates and rates of the joint that ends in node k, from the bodies on both sides; the last ones are returned."""
     last = layout.node(k)
     joint = linkage.joints[last.joint]
     chain = [k]
@@ -255,14 +384,17 @@ def _set_single(linkage: Linkage, layout: Layout, k: int, state: State, image: A
     at = layout.links[chain, Link.COORDINATE]
     rate = layout.links[chain, Link.RATE]
     if len(values) == 0:
-        return
-    z[at] = values
+        return 0.0, 0.0
+    own = at >= 0
+    z[at[own]] = values[own]
     columns = _columns(joint, state, values)
     parent_motion = np.zeros((2, 3)) if joint.parent == GROUND else motion[joint.parent]
     parent_place = np.zeros(3) if joint.parent == GROUND else state.position[joint.parent]
     carried = parent_motion[0] + np.cross(parent_motion[1], state.position[joint.child] - parent_place)
     relative = np.concatenate([motion[joint.child, 0] - carried, motion[joint.child, 1] - parent_motion[1]])
-    z[rate] = np.linalg.lstsq(columns, relative, rcond=None)[0]
+    rates = np.linalg.lstsq(columns, relative, rcond=None)[0]
+    z[rate[own]] = rates[own]
+    return float(values[-1]), float(rates[-1])
 
 
 def _coordinates(joint: Joint, state: State, image: Array) -> Array:

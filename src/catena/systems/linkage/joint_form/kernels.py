@@ -25,7 +25,7 @@ from ....geometry.vectors import (
     times,
 )  # fmt: skip
 from ....kernels.marks import slot
-from ..layout import Space
+from ..director_form.clock import gravity_now
 from .motion import BALL, SINGLE, Data, Link, Node, place_nodes
 
 
@@ -46,8 +46,8 @@ def freedoms(link):
     return 1 if link[Link.RATE] >= 0 else 0
 
 
-def weigh_nodes(par):
-    """Own inertia P and own part of p (weight and gyroscopic torque) of all nodes; TAU = 0."""
+def weigh_nodes(g, par):
+    """Own inertia P and own part of p (weight, by the gravity g, and gyroscopic torque) of all nodes; TAU = 0."""
     for i in range(par.tree_links.shape[0]):
         data = par.tree_data[i]
         n = par.tree_nodes[i]
@@ -65,7 +65,7 @@ def weigh_nodes(par):
         w = load3(n, Node.SPIN)
         inertia = load_block(n, Node.P + 21)
         store3(n, Node.TAU, ZERO)
-        store3(n, Node.APPLIED, scaled(-data[Data.MASS], load3(par.space, Space.GRAVITY)))
+        store3(n, Node.APPLIED, scaled(-data[Data.MASS], g))
         store3(n, Node.APPLIED + 3, cross(w, times(inertia, w)))
 
 
@@ -112,21 +112,26 @@ def invert_three(n, data):
 def gather_inertia(par):
     """U, D^-1 and the inertia that each node feels, from the tips inward."""
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
-        link = par.tree_links[i]
-        n = par.tree_nodes[i]
-        f = freedoms(link)
-        for k in range(f):
-            for a in range(6):
-                total = 0.0
-                for b in range(6):
-                    total += n[Node.P + 6 * a + b] * n[Node.S + 6 * k + b]
-                n[Node.U + 6 * k + a] = total
-        if f == 1:
-            n[Node.INVERSE] = 1.0 / along(n, 0, 0)
-        if f == 3:
-            invert_three(n, par.tree_data[i])
-        if link[Link.PARENT] > 0:
-            hand_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0)
+        gather_node(i, par)
+
+
+def gather_node(i, par):
+    """The same of one node, and what its parent feels of it."""
+    link = par.tree_links[i]
+    n = par.tree_nodes[i]
+    f = freedoms(link)
+    for k in range(f):
+        for a in range(6):
+            total = 0.0
+            for b in range(6):
+                total += n[Node.P + 6 * a + b] * n[Node.S + 6 * k + b]
+            n[Node.U + 6 * k + a] = total
+    if f == 1:
+        n[Node.INVERSE] = 1.0 / along(n, 0, 0)
+    if f == 3:
+        invert_three(n, par.tree_data[i])
+    if link[Link.PARENT] > 0:
+        hand_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0)
 
 
 def hand_inward(n, above, f, turns):
@@ -226,7 +231,7 @@ def respond_to_all(z, par):
 def accelerate(z, par):
     """Positions, velocities and accelerations of all nodes."""
     place_nodes(z, par)
-    weigh_nodes(par)
+    weigh_nodes(gravity_now(par), par)
     apply_forces(z, par)
     gather_inertia(par)
     hold_loops(z, par)

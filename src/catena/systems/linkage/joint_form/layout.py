@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..joint_forces import Load, OnAngle
+from ..joint_forces import OnAngle
 from ..joints import Screw
 from ..measures import does_work
 from . import motion as motion
@@ -90,7 +90,7 @@ def layout_of(linkage: Linkage) -> Layout:
     around, by_number = sorted({node for loop in loops for node in loop}), dict(moving)
     loop_rates = tuple((node, k) for node in around for k in range(by_number[node].rates))
     constants += _closing(linkage, len(loop_rates))
-    in_time = linkage.acting.terms.in_time or any(isinstance(f, Load) and has_texts(f) for f in linkage.forces)
+    in_time = linkage.acting.terms.in_time or linkage.signals.depend_on_time
     constants += [("time", 0, 1)] if in_time else []
     groups[5] += [("work", 0, 2)] if does_work(linkage) else []
     places: dict[tuple[str, int], int] = {}
@@ -150,15 +150,11 @@ def _layout(
             links[k, motion.Link.IMAGE] = places["image", node.joint]
         if node.has_shift:
             links[k, motion.Link.SHIFT] = places["shift", node.joint]
-        if node.kind == SINGLE and node.turn != 0.0:
+        links[k, motion.Link.DRIVEN] = node.driven
+        if node.kind == SINGLE and node.turn != 0.0 and node.moves:
             angles[node.joint] = int(links[k, motion.Link.COORDINATE])
     return Layout(
         nodes, links, {node.body: k for k, node in enumerate(nodes) if node is not None and node.body >= 0} | {-1: 0},
         by_joint("image"), angles, by_joint("shift"), places.get(("time", 0), -1), places.get(("work", 0), -1),
         loops, loop_rates, places.get(("chart", 0), -1), np.array(ends, dtype=np.int64),
     )  # fmt: skip
-
-
-def has_texts(load: Load) -> bool:
-    """Whether a load is given as text."""
-    return any(isinstance(component, str) for component in (*load.force, *load.torque))

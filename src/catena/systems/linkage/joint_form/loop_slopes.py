@@ -14,7 +14,7 @@ Scratch: par.newton_changed[i], the changes of the rows kept as a `Row`.
 from __future__ import annotations
 
 from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, subtract
-from ..joints import DOT, PLANE, SCREW
+from ..joints import DISTANCE, DOT, PLANE, SCREW
 from .kernels import respond
 from .loops import (
     Closure,
@@ -85,6 +85,8 @@ def change_row(z, r, par, out):
         u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
         x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])
         change_angle(u, x, n, m, of_n, of_m, out)
+    elif condition[Condition.KIND] == DISTANCE:
+        change_distance(data, n, m, of_n, of_m, out)
     else:
         change_gap(direction_of_gap(condition, data, n), condition[Condition.KIND], data, n, m, of_n, of_m, out)
 
@@ -137,6 +139,31 @@ def change_gap(u, kind, data, n, m, of_n, of_m, out):
         change_sweep(u, o, of_n, d, d_rate, d_change, d_both, out)
     if kind == SCREW:
         change_pitch(data[ClosureData.PITCH], u, o, w, of_n, of_m, out)
+
+
+def change_distance(data, n, m, of_n, of_m, out):
+    """Of `loops.write_distance`: u = d/l, t_I = u x a, t_J = b x u, gamma = (ddot.ddot + d.(omega_J x bdot - omega_I x adot))/l."""
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
+    k = 1.0 / data[ClosureData.LENGTH]
+    a = turned_from(n, data, ClosureData.PARENT_POINT)
+    b = turned_from(m, data, ClosureData.CHILD_POINT)
+    a_rate, a_change, a_both = turning_with(a, o, of_n)
+    b_rate, b_change, b_both = turning_with(b, w, of_m)
+    of_a = add(cross(load3(of_n, Change.SPIN), a_rate), cross(o, a_both))
+    of_b = add(cross(load3(of_m, Change.SPIN), b_rate), cross(w, b_both))
+    d = subtract(add(load3(m, Node.POSITION), b), add(load3(n, Node.POSITION), a))
+    d_rate = subtract(add(load3(m, Node.VELOCITY), b_rate), add(load3(n, Node.VELOCITY), a_rate))
+    d_change = subtract(add(load3(of_m, Change.MOVE), b_change), add(load3(of_n, Change.MOVE), a_change))
+    d_both = subtract(add(load3(of_m, Change.SPEED), b_both), add(load3(of_n, Change.SPEED), a_both))
+    u = scaled(k, d)
+    u_change = scaled(k, d_change)
+    store3(out, Row.PARENT_FORCE, scaled(-1.0, u_change))
+    store3(out, Row.PARENT_TORQUE, add(cross(u_change, a), cross(u, a_change)))
+    store3(out, Row.CHILD_FORCE, u_change)
+    store3(out, Row.CHILD_TORQUE, add(cross(b_change, u), cross(b, u_change)))
+    bent = subtract(cross(w, b_rate), cross(o, a_rate))
+    out[Row.GAMMA] = k * (2.0 * dot(d_rate, d_both) + dot(d_change, bent) + dot(d, subtract(of_b, of_a)))
 
 
 def change_sweep(u, o, of_n, d, d_rate, d_change, d_both, out):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
 from ....kernels import elementary as math
 from ....kernels.marks import Record
-from ..joints import DOT, PLANE, POINT, SCREW
+from ..joints import DISTANCE, DOT, PLANE, POINT, SCREW
 from .kernels import respond
 from .motion import Node, turned_from
 
@@ -44,6 +44,7 @@ class ClosureData(Record):
     CHILD_POINT = 3
     TRIAD = 9  # of I
     PITCH = 1
+    LENGTH = 1  # of a massless rod
 
 
 class Row(Record):
@@ -89,8 +90,30 @@ def write_row(z, r, par, row):
         row[l] = 0.0
     if condition[Condition.KIND] == DOT:
         write_angle(z, condition, closure, data, n, m, row)
+    elif condition[Condition.KIND] == DISTANCE:
+        write_distance(data, n, m, row)
     else:
         write_gap(z, condition, closure, data, n, m, row)
+
+
+def write_distance(data, n, m, row):
+    """Phi = (|d|^2 - l^2)/(2 l) for the gap d from the point of I to that of J."""
+    o = load3(n, Node.SPIN)
+    w = load3(m, Node.SPIN)
+    length = data[ClosureData.LENGTH]
+    a = turned_from(n, data, ClosureData.PARENT_POINT)
+    b = turned_from(m, data, ClosureData.CHILD_POINT)
+    x = cross(o, a)
+    y = cross(w, b)
+    d = subtract(subtract(add(load3(m, Node.POSITION), b), load3(n, Node.POSITION)), a)
+    speed = subtract(subtract(add(load3(m, Node.VELOCITY), y), load3(n, Node.VELOCITY)), x)
+    u = scaled(1.0 / length, d)
+    row[Row.VALUE] = (dot(d, d) - length * length) / (2.0 * length)
+    row[Row.GAMMA] = (dot(speed, speed) + dot(d, subtract(cross(w, y), cross(o, x)))) / length
+    store3(row, Row.PARENT_FORCE, scaled(-1.0, u))
+    store3(row, Row.PARENT_TORQUE, cross(u, a))
+    store3(row, Row.CHILD_FORCE, u)
+    store3(row, Row.CHILD_TORQUE, cross(b, u))
 
 
 def write_angle(z, condition, closure, data, n, m, row):

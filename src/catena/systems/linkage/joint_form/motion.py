@@ -24,7 +24,9 @@ from ....geometry.vectors import (
     unit,
 )  # fmt: skip
 from ....kernels import elementary as math
-from ....kernels.marks import Record, within
+from ....kernels.marks import Record, choice, within
+from ..director_form.clock import tell_time
+from ..layout import Signal
 
 SINGLE = 0
 BALL = 1
@@ -40,6 +42,15 @@ class Link(Record):
     RATE = 1  # place in z
     IMAGE = 1  # place in z
     SHIFT = 1  # place in z
+    DRIVEN = 1  # its coordinate is this function of the time
+
+
+class Place(Record):
+    """par.tree_places: places in z; -1: nowhere."""
+
+    TIME = 1
+    WORK = 1  # of dampers; that of loads comes next
+    CHART = 1  # which rows of loops are kept, and which coordinates are solved for
 
 
 class Data(Record):
@@ -91,7 +102,9 @@ def orient(n, q):
 
 
 def place_nodes(z, par):
-    """Positions, velocities, S and c of all nodes, from the ground outward."""
+    """Positions, velocities, S and c of all nodes, from the ground outward, at the time that stands in z."""
+    time = par.tree_places[Place.TIME]
+    tell_time(z[time] if time >= 0 else 0.0, par)
     for i in range(1, par.tree_links.shape[0]):
         link = par.tree_links[i]
         data = par.tree_data[i]
@@ -102,7 +115,7 @@ def place_nodes(z, par):
         elif link[Link.KIND] == BALL:
             place_ball(z, link, data, n, above)
         else:
-            place_single(z, link, data, n, above)
+            place_single(z, link, data, n, above, par)
 
 
 def place_translation(z, link, n):
@@ -147,13 +160,30 @@ def set_motion(n, above, p, b, w):
     store6(n, Node.C, subtract(cross(o, f), cross(w, g)), ZERO)
 
 
-def place_single(z, link, data, n, above):
+@choice
+def has_drives():
+    """1 if coordinates are prescribed, else 0."""
+    return 1
+
+
+def told(link, x, rate, par):
+    """Coordinate, rate and acceleration of a node that is driven; of others the first two as they are."""
+    if link[Link.DRIVEN] < 0:
+        return x, rate, 0.0
+    row = par.signal[link[Link.DRIVEN]]
+    return row[Signal.VALUE], row[Signal.SLOPE], row[Signal.CURVATURE]
+
+
+def place_single(z, link, data, n, above, par):
     """A hinge, a slide, a screw or a weld: turn * x about the axis, advance * x along it."""
     x = 0.0
     rate = 0.0
     if link[Link.COORDINATE] >= 0:
         x = z[link[Link.COORDINATE]]
         rate = z[link[Link.RATE]]
+    push = 0.0
+    if has_drives():
+        x, rate, push = told(link, x, rate, par)
     turn = data[Data.TURN]
     advance = data[Data.ADVANCE]
     half = 0.5 * turn * x
@@ -179,3 +209,6 @@ def place_single(z, link, data, n, above):
     add3(n, Node.C, subtract(scaled(2.0 * speed, y), scaled(spin, cross(y, b))))
     store3(n, Node.C + 3, scaled(spin, y))
     store6(n, Node.S, subtract(scaled(advance, d), scaled(turn, cross(d, b))), scaled(turn, d))
+    if has_drives():
+        for k in range(6):
+            n[Node.C + k] += push * n[Node.S + k]

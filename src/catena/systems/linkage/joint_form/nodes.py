@@ -14,7 +14,7 @@ import numpy as np
 from ....errors import CapabilityError
 from ...base import Array
 from ...numbers import Vector
-from ..joints import Cylindrical, Joint, Planar, Prismatic, Revolute, Rigid, Screw, Spherical, Universal
+from ..joints import Cylindrical, Distance, Joint, Planar, Prismatic, Revolute, Rigid, Screw, Spherical, Universal
 from ..tree import FLOATING
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Node:
     turn, advance : of a SINGLE, per unit of its coordinate; both 0 for a weld
     has_shift : whether it stands farther along its axis than its coordinate says, by a constant
     held : of a BALL, which of its three turning rates do not exist
+    driven : of a SINGLE, the number of the function of the time that is its coordinate, or -1
     """
 
     kind: int
@@ -54,6 +55,7 @@ class Node:
     advance: float = 0.0
     has_shift: bool = False
     held: tuple[bool, bool, bool] = (False, False, False)
+    driven: int = -1
 
     @property
     def coordinates(self) -> int:
@@ -67,8 +69,8 @@ class Node:
 
     @property
     def moves(self) -> bool:
-        """Whether a SINGLE is no weld."""
-        return self.turn != 0.0 or self.advance != 0.0
+        """Whether a SINGLE has a coordinate: it is no weld, and nothing prescribes it."""
+        return self.driven < 0 and (self.turn != 0.0 or self.advance != 0.0)
 
     @property
     def has_image(self) -> bool:
@@ -104,7 +106,8 @@ def _elementary(linkage: Linkage, number: int) -> list[Node]:
     a = tuple(principal(linkage, joint.parent, joint.at[0]))
     b = tuple(principal(linkage, joint.child, joint.at[1]))
     axis, second, third = (tuple(principal(linkage, joint.parent, direction)) for direction in joint.triad)
-    last = Node(SINGLE, 0, joint.child, number, b=b, axis=axis, turn=1.0)
+    driven = linkage.signals.driven.get(number, -1)
+    last = Node(SINGLE, 0, joint.child, number, b=b, axis=axis, turn=1.0, driven=driven)
     between = Node(SINGLE, 0, -1, number)
     if isinstance(joint, Spherical):
         return [Node(BALL, 0, joint.child, number, a=a, b=b)]
@@ -127,19 +130,24 @@ def _elementary(linkage: Linkage, number: int) -> list[Node]:
 
 
 def _held(linkage: Linkage, nodes: list[Node | None], place: int) -> tuple[bool, bool, bool]:
-    """Turning rates that move nothing: a line on ball joints along itself does not notice its spin."""
+    """Turning rates that move nothing: a line on ball joints along itself does not notice its spin.
+
+    Where it carries a hinge, or a point beside itself, it does, and that moves with it.
+    """
     node = nodes[place]
     assert node is not None
-    if node.body < 0 or linkage.bodies[node.body].kind not in ("linear", "point"):
+    if node.kind != BALL or linkage.bodies[node.body].kind not in ("linear", "point"):
         return False, False, False
     children = [child for child in nodes if child is not None and child.parent == place]
-    arms = np.abs(np.array([node.b, *(child.a for child in children)])).max(axis=0)
+    closing = [linkage.joints[k] for k in linkage.tree.loops]
+    closing = [joint for joint in closing if node.body in (joint.parent, joint.child)]
+    if any(not isinstance(joint, Spherical | Distance) for joint in closing):
+        return False, False, False
+    tied = [principal(linkage, node.body, joint.at[joint.child == node.body]) for joint in closing]
+    arms = np.abs(np.array([node.b, *(child.a for child in children), *tied])).max(axis=0)
     beside = [max(arms[m] for m in range(3) if m != k) for k in range(3)]
     still = linkage.bodies[node.body].moments == 0.0
+    if any(child.kind != BALL for child in children):
+        return False, False, False
     held = tuple(bool(still[k] and beside[k] <= ON_LINE * arms.max()) for k in range(3))
-    if node.kind != BALL or any(child.kind != BALL for child in children) or not any(held):
-        raise CapabilityError(
-            f"body {node.body} is a line or a point, and its spin cannot be left out", do="give it some thickness; a line may "
-            "only be held by Spherical joints at points along itself",
-        )  # fmt: skip
     return held[0], held[1], held[2]

@@ -31,8 +31,9 @@ from ....geometry.vectors import (
     transposed_times,
 )
 from ....kernels.marks import Record, slot
+from ..layout import Signal
 from .kernels import accelerate, freedoms, respond
-from .motion import BALL, SINGLE, TRANSLATION, Data, Link, Node
+from .motion import BALL, SINGLE, TRANSLATION, Data, Link, Node, has_drives
 
 
 class Base(Record):
@@ -131,6 +132,8 @@ def note_base(z, par):
         for k in range(freedoms(link)):
             base[Base.RATES + k] = z[link[Link.RATE] + k]
             base[Base.GAINS + k] = n[Node.UDOT + k]
+        if has_drives():
+            note_drive(link, base, par)
         if link[Link.KIND] == BALL:
             for k in range(4):
                 base[Base.COORDINATES + k] = z[link[Link.COORDINATE] + k]
@@ -138,6 +141,13 @@ def note_base(z, par):
         base[Base.DAMPING] = 0.0
         for k in range(9):
             base[Base.LOADED + k] = 0.0
+
+
+def note_drive(link, base, par):
+    """Rate and acceleration of a node that is driven."""
+    if link[Link.DRIVEN] >= 0:
+        base[Base.RATES] = par.signal[link[Link.DRIVEN], Signal.SLOPE]
+        base[Base.GAINS] = par.signal[link[Link.DRIVEN], Signal.CURVATURE]
 
 
 def inertia_times(q, data, v):

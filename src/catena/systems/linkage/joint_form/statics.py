@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ....geometry.vectors import ZERO, add3, load3, store3
 from ....kernels.marks import slot
+from ..director_form.clock import gravity_now
 from .kernels import accelerate, apply_forces, freedoms, handed, weigh_nodes
 from .loop_slopes import change_row
 from .loops import Row, pull_along, write_row
@@ -53,7 +54,7 @@ def find_motion(z, par, out):
 def rest(z, par):
     """What acts on the nodes, and no acceleration."""
     place_nodes(z, par)
-    weigh_nodes(par)
+    weigh_nodes(gravity_now(par), par)
     apply_forces(z, par)
     for i in range(par.tree_links.shape[0]):
         n = par.tree_nodes[i]

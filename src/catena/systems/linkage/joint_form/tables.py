@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from ..linkage import Linkage
 
 Arrays = dict[str, Numbers]
+THIN = 2.0**-300  # moment of inertia of a line about itself, where a spin is measured as a momentum: its energy is none
 
 
-def joint_form_par(linkage: Linkage) -> SimpleNamespace:
-    """`par` of the joint form, for kernels that plain Python calls."""
+def joint_form_par(linkage: Linkage, time: float = 0.0) -> SimpleNamespace:
+    """`par` of the joint form at a time, for kernels that plain Python calls."""
     (parameters, scratch), (more, written) = director_arrays(linkage), articulated_arrays(linkage)
-    return SimpleNamespace(**(parameters | more | scratch | written))
+    return SimpleNamespace(**(parameters | more | scratch | written | {"signal": linkage.signals.at(time)}))
 
 
 def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
@@ -58,8 +59,8 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
         "tree_home": np.array([layout.home[body] for body in (*range(n), -1)], dtype=np.int64),
         "tree_joints": _joints(linkage, layout),
         **closures,
-        # where a moment is zero so is the momentum, and their quotient is measured, too
-        "moments": np.array([np.where(body.moments > 0.0, body.moments, 1.0) for body in linkage.bodies]),
+        # where a moment is zero so is the momentum, but their quotient, the spin, is measured, too
+        "moments": np.array([np.where(body.moments > 0.0, body.moments, THIN) for body in linkage.bodies]),
         "newton_rows": np.cumsum(rates, dtype=np.int64) - rates,
     }
     own = {"tree_nodes": scratch, "tree_power": np.zeros(2), "tree_director": np.zeros(13 * n + 6 * joints + 3)}
@@ -75,6 +76,7 @@ def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
     for number, node in enumerate(layout.nodes):
         if node is not None and node.joint >= 0 and node.turn != 0.0:
             table[node.joint, forces.JointPlace.HINGE] = number
+            table[node.joint, forces.JointPlace.DRIVEN] = node.driven
     for closure, k in enumerate(linkage.tree.loops):
         table[k, forces.JointPlace.CLOSURE] = closure
     return table
@@ -88,7 +90,7 @@ def _closures(linkage: Linkage, layout: Layout) -> Arrays:
         closures.append([layout.home[joint.parent], layout.home[joint.child], *places])
         points = [*principal(linkage, joint.parent, joint.at[0]), *principal(linkage, joint.child, joint.at[1])]
         triad = np.array([principal(linkage, joint.parent, direction) for direction in joint.triad])
-        data.append([*points, *triad.ravel(), getattr(joint, "pitch", 0.0)])
+        data.append([*points, *triad.ravel(), getattr(joint, "pitch", 0.0), getattr(joint, "length", 0.0)])
         rows += [[*row, closure] for row in joint.rows]
         size = _size(linkage, layout, closure)
         row_units += [1.0 if kind == DOT else size for kind, _, _ in joint.rows]
@@ -122,7 +124,8 @@ def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
     nodes = [layout.nodes[k] for k in layout.loops[closure]]
     arms = [arm for node in nodes if node is not None for arm in (node.a, node.b)]
     arms += linkage.joints[linkage.tree.loops[closure]].at
-    return float(np.linalg.norm(np.array(arms), axis=1).max()) or 1.0
+    length = getattr(linkage.joints[linkage.tree.loops[closure]], "length", 0.0)
+    return max(float(np.linalg.norm(np.array(arms), axis=1).max()), length) or 1.0
 
 
 def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) -> Arrays:

@@ -10,6 +10,7 @@ from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, s
 from ....kernels.marks import Record
 from .. import layout as at
 from ..director_form.blocks import torsion_curvature, torsion_slope
+from ..director_form.motors import has_motors, pushed
 from .force_slopes import change_all_forces, note_all_forces
 from .forces import JointPlace
 from .loops import Closure, ClosureData
@@ -47,6 +48,11 @@ def note_forces_and_twists(z, par):
             twist[Twist.TORQUE] = -torsion_slope(theta, which, par) - damping * dot(axis, spin)
             twist[Twist.STIFFNESS] = torsion_curvature(theta, which, par)
             twist[Twist.DAMPING] = damping
+            if has_motors():
+                push, by_theta, by_rate = pushed(theta, dot(axis, spin), which, par)
+                twist[Twist.TORQUE] += push
+                twist[Twist.STIFFNESS] -= by_theta
+                twist[Twist.DAMPING] -= by_rate
 
 
 def change_forces_and_twists(par):

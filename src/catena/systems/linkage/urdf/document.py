@@ -75,7 +75,10 @@ class UrdfJoint:
     turn: Array  # (3, 3)
     axis: Array
     damping: float
+    friction: float
     limit: tuple[float, float] | None
+    effort: float | None  # largest torque of its motor
+    velocity: float | None  # largest speed
     line: int
 
 
@@ -210,8 +213,8 @@ def _joint(element: Element, name: str, path: str) -> UrdfJoint:
         )
     origin, turn = _origin(element, path)
     return UrdfJoint(
-        name, kind, ends[0], ends[1], origin, turn, _axis(element, name, path), _damping(element, name, path),
-        _limit(element, path), element.line,
+        name, kind, ends[0], ends[1], origin, turn, _axis(element, name, path), *_dynamics(element, name, path),
+        _limit(element, path), _largest(element, "effort", path), _largest(element, "velocity", path), element.line,
     )  # fmt: skip
 
 
@@ -227,21 +230,27 @@ def _axis(element: Element, name: str, path: str) -> Array:
     return axis / length
 
 
-def _damping(element: Element, name: str, path: str) -> float:
+def _dynamics(element: Element, name: str, path: str) -> tuple[float, float]:
+    """Damping and dry friction."""
     dynamics = element.first("dynamics")
     if dynamics is None:
-        return 0.0
-    place = f"{path}:{dynamics.line}"
-    friction = _numbers(dynamics.attributes.get("friction", "0"), 1, place, "friction")[0]
-    if friction != 0.0:
-        raise InputError(
-            f"joint {name!r} has the dry friction {friction:g}", where=place,
-            do="set it to 0: only damping in proportion to the speed is known",
-        )  # fmt: skip
-    damping = float(_numbers(dynamics.attributes.get("damping", "0"), 1, place, "damping")[0])
-    if damping < 0.0:
-        raise InputError(f"joint {name!r} has the damping {damping:g}", where=place, do="give none below 0")
-    return damping
+        return 0.0, 0.0
+    place, found = f"{path}:{dynamics.line}", []
+    for what in ("damping", "friction"):
+        value = float(_numbers(dynamics.attributes.get(what, "0"), 1, place, what)[0])
+        if value < 0.0:
+            raise InputError(f"joint {name!r} has the {what} {value:g}", where=place, do="give none below 0")
+        found.append(value)
+    return found[0], found[1]
+
+
+def _largest(element: Element, what: str, path: str) -> float | None:
+    """The largest effort or velocity; 0 is what files say that know none."""
+    limit = element.first("limit")
+    if limit is None or what not in limit.attributes:
+        return None
+    value = float(_numbers(limit.attributes[what], 1, f"{path}:{limit.line}", what)[0])
+    return value if value > 0.0 else None
 
 
 def _limit(element: Element, path: str) -> tuple[float, float] | None:

@@ -35,7 +35,8 @@ class Robot:
     joints, joint_names : between them, parents before children; a floating joint leaves none
     forces : the damping of the joints
     position, orientation : (n, 3), (n, 4) where the bodies start
-    limits : joint -> (lower, upper) as the file gives them; nothing enforces them
+    limits : joint -> (lower, upper) as the file gives them; `Linkage.from_urdf` makes stops of them
+    efforts, speeds, frictions : joint -> largest torque of its motor, largest speed, dry friction, where the file gives them
     """
 
     name: str
@@ -47,6 +48,9 @@ class Robot:
     position: Array
     orientation: Array
     limits: Mapping[str, tuple[float, float]]
+    efforts: Mapping[str, float]
+    speeds: Mapping[str, float]
+    frictions: Mapping[str, float]
 
 
 @dataclass
@@ -62,7 +66,7 @@ class _Group:
 def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) -> Robot:
     """Read a tree of bodies from a URDF file.
 
-    Shapes, materials and transmissions are passed over; limits are only kept. Nothing is loaded but the file itself.
+    Shapes, materials and transmissions are passed over; limits, efforts and dry friction are only kept. Nothing is loaded but the file itself.
 
     Parameters
     ----------
@@ -113,6 +117,9 @@ def read_urdf(path: str | Path, *, angles: Mapping[str, float] | None = None) ->
         np.array([group.pose[0] + group.pose[1] @ center for group, (_, center) in zip(groups, bodies, strict=True)]),
         rotations.from_matrix(np.array([group.pose[1] for group in groups])),
         {joint.name: joint.limit for joint in document.joints.values() if joint.limit is not None},
+        {joint.name: joint.effort for joint in document.joints.values() if joint.effort is not None},
+        {joint.name: joint.velocity for joint in document.joints.values() if joint.velocity is not None},
+        {joint.name: joint.friction for joint in document.joints.values() if joint.friction > 0.0},
     )
 
 

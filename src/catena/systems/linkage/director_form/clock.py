@@ -1,0 +1,131 @@
+"""Kernels of what depends on the time: when it is taken, gravity, and the work that is done because potentials change with t.
+
+A step takes what depends on the time at its middle tm (RATTLE: at both ends). A potential V(q, t) acts through its discrete derivative
+at tm, which gives up V(q1, tm) - V(q0, tm). What else it gains comes from outside, and is added to the work of the loads:
+
+    V(q1, t1) - V(q1, tm) + V(q0, tm) - V(q0, t0)
+
+So the energy less the work is kept to round-off. In RATTLE t is a coordinate of the extended phase space, which stands still in kicks, and the
+work is minus its momentum: h/2 (V_t(q0, t0) + V_t(q1, t1)) [hairer2006].
+"""
+
+from ....geometry.vectors import dot, load3
+from ....kernels import summation
+from ....kernels.marks import slot
+from ..layout import Joint, Link, Node, Scratch, Signal, Space
+
+
+@slot
+def torsion_energy(theta, which, par):
+    """V(theta) of what acts on joint number `which` of those with an angle on which something does, at this time."""
+
+
+@slot
+def torsion_rate(theta, which, par):
+    """dV/dt while theta stays."""
+
+
+@slot
+def tell_time(t, par):
+    """From now on it is t: all functions of the time into par.signal."""
+
+
+def note_time(t, par):
+    """There is none of them."""
+    par.scratch[Scratch.NOW] = t
+
+
+@slot
+def gravity_now(par):
+    """The acceleration of what falls, at this time."""
+
+
+def constant_gravity(par):
+    """The same at all times."""
+    return load3(par.space, Space.GRAVITY)
+
+
+def moving_gravity(par):
+    """The first three functions of the time."""
+    return par.signal[0, Signal.VALUE], par.signal[1, Signal.VALUE], par.signal[2, Signal.VALUE]
+
+
+@slot
+def gravity_slope(par):
+    """Its derivative by the time."""
+
+
+def no_gravity_slope(par):
+    """It does not change."""
+    return 0.0, 0.0, 0.0
+
+
+def moving_gravity_slope(par):
+    """That of the first three functions."""
+    return par.signal[0, Signal.SLOPE], par.signal[1, Signal.SLOPE], par.signal[2, Signal.SLOPE]
+
+
+@slot
+def clock_part(z, e, h, time, par):
+    """Add to z what was done because potentials change with t."""
+
+
+def no_clock(z, e, h, time, par):
+    """None does."""
+
+
+def clock_between_nodes(z, e, h, time, par):
+    """For steps that take the time in their middle; the angles at the end of the step stand in z."""
+    tell_time(time, par)
+    gained = -stored(z, 0, par)
+    tell_time(time + 0.5 * h, par)
+    gained += stored(z, 0, par)
+    lost = stored(z, 1, par)
+    tell_time(time + h, par)
+    gained += stored(z, 1, par) - lost
+    summation.add(z, e, work_place(par), gained)
+
+
+def clock_at_nodes(z, e, h, time, par):
+    """For steps with half kicks at both ends."""
+    tell_time(time, par)
+    rate = growth(z, 0, par)
+    tell_time(time + h, par)
+    rate += growth(z, 1, par)
+    summation.add(z, e, work_place(par), 0.5 * h * rate)
+
+
+def work_place(par):
+    """Where the work of loads stands in z."""
+    return 13 * par.mass.shape[0] + 6 * par.link.shape[0] + 2
+
+
+def angle_at(z, k, node, par):
+    """The angle of joint k at the start of the step, or at its end."""
+    if node == 0:
+        return par.joint[k, Joint.THETA]
+    return z[13 * par.mass.shape[0] + 4 * par.link.shape[0] + k]
+
+
+def stored(z, node, par):
+    """The energy, at this time and at a node, of what may change with t."""
+    g = gravity_now(par)
+    total = 0.0
+    for i in range(par.mass.shape[0]):
+        total -= par.mass[i] * dot(g, load3(par.node[node, i], Node.POSITION))
+    for k in range(par.link.shape[0]):
+        if par.link[k, Link.TORSION] >= 0:
+            total += torsion_energy(angle_at(z, k, node, par), par.link[k, Link.TORSION], par)
+    return total
+
+
+def growth(z, node, par):
+    """Its derivative by the time alone."""
+    g = gravity_slope(par)
+    total = 0.0
+    for i in range(par.mass.shape[0]):
+        total -= par.mass[i] * dot(g, load3(par.node[node, i], Node.POSITION))
+    for k in range(par.link.shape[0]):
+        if par.link[k, Link.TORSION] >= 0:
+            total += torsion_rate(angle_at(z, k, node, par), par.link[k, Link.TORSION], par)
+    return total

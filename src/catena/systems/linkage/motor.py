@@ -1,0 +1,88 @@
+"""Motors of joints: a torque that is given, or one that follows a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+
+from ...errors import InputError
+from ...kernels.marks import Kernel
+from ..potentials.pairwise import checked
+from ..sampled import GivenInTime, InTime, in_time
+from .director_form import motors as kernels
+from .joint_forces import FORCES, AngleQuantity, OnAngle
+from .signals import values_at
+
+NO_LIMIT = float(np.finfo(float).max)
+
+
+@FORCES.register
+@dataclass(frozen=True)
+class Motor(OnAngle):
+    """A motor about the axis of a joint: a torque that is given, or one that follows a target.
+
+    With a target the torque is -kp (theta - target) - kd (dtheta/dt - dtarget/dt), theta counted as in `Torsion`. What a motor stores is not
+    energy of the linkage: all that it does is counted as work of the loads.
+
+    Parameters
+    ----------
+    joint : number of a joint with an angle
+    torque : on the child, and against the parent: a number, a text in t, or `Sampled(times, values)`
+    target : angle to follow, given in the same ways, instead of a torque
+    kp, kd : torque per angle and per angular velocity; with a target only
+    effort : the torque is never larger; None: whatever it takes. Where it sets in, methods of high order lose some of it
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> ct.Motor(0, target="0.3*sin(2*t)", kp=40.0, kd=2.0).torque_at(0.1, 0.0, 0.0)
+    -2.8
+    """
+
+    torque: GivenInTime | None = None
+    target: GivenInTime | None = None
+    kp: float = 0.0
+    kd: float = 0.0
+    effort: float | None = None
+
+    quantities: ClassVar[frozenset[AngleQuantity]] = frozenset({"motor_torque"})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.torque is None) == (self.target is None):
+            given = "neither torque nor target" if self.torque is None else "both torque and target"
+            raise InputError(f"{given} is given", where="Motor", do='give torque="..." or target="...", kp=..., kd=...')
+        for name in ("torque", "target"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, in_time(getattr(self, name), f"Motor.{name}"))
+        for name in ("kp", "kd"):
+            object.__setattr__(self, name, checked(getattr(self, name), f"Motor.{name}", least=0.0))
+        if self.effort is not None:
+            object.__setattr__(self, "effort", checked(self.effort, "Motor.effort", least=0.0))
+        gains = self.kp > 0.0 or self.kd > 0.0
+        if gains != (self.target is not None):
+            wrong = "kp and kd need a target" if gains else "a target is not followed without kp or kd"
+            raise InputError(wrong, where="Motor", do='give target="...", kp=..., kd=...')
+
+    @property
+    def signals(self) -> tuple[InTime, ...]:
+        return (in_time(self.target if self.torque is None else self.torque, "Motor"),)
+
+    @property
+    def dissipates(self) -> bool:
+        return self.kd > 0.0
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.kp, self.kd, NO_LIMIT if self.effort is None else self.effort
+
+    def kernel(self, quantity: AngleQuantity) -> Kernel:
+        return kernels.follow_target if self.torque is None else kernels.given_torque
+
+    def torque_at(self, theta: float, rate: float, time: float) -> float:
+        par = SimpleNamespace(torsion=self.constants, signal=values_at(self.signals, time))
+        push = kernels.follow_target if self.torque is None else kernels.given_torque
+        return float(push(theta, rate, 0, 0, par)[0])

@@ -1,0 +1,128 @@
+"""Functions of the time that drive a linkage: gravity where it depends on t, and what its forces name; and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from ...kernels.marks import Numbers, Written
+from ..base import Array
+from ..potentials.pairwise import interpreted
+from ..sampled import SPLINES, InTime, Sampled, depends_on_time, spline_arrays, written_in_time
+from .joint_forces import JointForce, Load, OnAngle, Prescribed
+from .layout import Scratch, Signal
+
+
+class Signals:
+    """All of them, numbered as in par.signal: the three components of gravity if one depends on t, then those of the forces.
+
+    Parameters
+    ----------
+    gravity : three components
+    forces : of the linkage
+    """
+
+    def __init__(self, gravity: Sequence[InTime], forces: Sequence[JointForce]) -> None:
+        self.gravity_moves = any(map(depends_on_time, gravity))
+        found = list(gravity) if self.gravity_moves else []
+        self.first: dict[int, int] = {}  # by the number of a force
+        for number, force in enumerate(forces):
+            if force.signals:
+                self.first[number] = len(found)
+                found += force.signals
+        self.functions = tuple(found)
+        self.driven = {
+            force.joint: self.first[number] for number, force in enumerate(forces) if isinstance(force, Prescribed)
+        }  # joint -> its function
+        self.loads = tuple(force for force in forces if isinstance(force, Load))
+        self._in_potentials = any(force.in_time for force in forces if isinstance(force, OnAngle))
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    @property
+    def depend_on_time(self) -> bool:
+        """Whether anything does."""
+        texts = [*self.functions, *(part for load in self.loads for part in load.components)]
+        return self._in_potentials or bool(self.driven) or any(map(depends_on_time, texts))
+
+    @property
+    def change_potentials(self) -> bool:
+        """Whether a potential depends on t."""
+        return self.gravity_moves or self._in_potentials
+
+    @cached_property
+    def tables(self) -> tuple[Sampled, ...]:
+        """Those of the functions, then those of the loads."""
+        parts = [*self.functions, *(part for load in self.loads for part in load.components)]
+        return tuple(part for part in parts if isinstance(part, Sampled))
+
+    def arrays(self) -> dict[str, Numbers]:
+        """What kernels find in par."""
+        constant = [float(f) if isinstance(f, float) else 0.0 for f in self.functions]
+        made: dict[str, Numbers] = {"signal_constant": np.array(constant)} if constant else {}
+        return made | (spline_arrays(self.tables) if self.tables else {})
+
+    def scratch(self) -> dict[str, Numbers]:
+        """What they are written into."""
+        return {"signal": np.zeros((len(self), Signal.WIDTH))} if len(self) else {}
+
+    @cached_property
+    def told(self) -> Written:
+        """`tell_time`: numbers from par, texts and splines written out with two derivatives."""
+        lines, table = ["def tell_time(t, par):", f"    par.scratch[{Scratch.NOW}] = t"], 0
+        for number, function in enumerate(self.functions):
+            if not depends_on_time(function):
+                lines.append(f"    par.signal[{number}, {Signal.VALUE}] = par.signal_constant[{number}]")
+                continue
+            outputs = [f"par.signal[{number}, {place}]" for place in range(Signal.WIDTH)]
+            lines += [f"    {line}" for line in written_in_time(function, outputs, table)]
+            table += isinstance(function, Sampled)
+        return Written("tell_time", "\n".join(lines), __name__, SPLINES)
+
+    def load_values(self) -> Written:
+        """`load_values`: numbers from par.load, texts in t and splines written out."""
+        table = sum(isinstance(function, Sampled) for function in self.functions)
+        lines = [
+            "def load_values(t, which, par, out):",
+            "    for k in range(6):",
+            "        out[k] = par.load[which, k]",
+        ]
+        for number, load in enumerate(self.loads):
+            for k, component in enumerate(load.components):
+                if depends_on_time(component):
+                    lines.append(f"    if which == {number}:")
+                    lines += [f"        {line}" for line in written_in_time(component, ["value"], table)]
+                    lines.append(f"        out[{k}] = value")
+                    table += isinstance(component, Sampled)
+        return Written("load_values", "\n".join(lines), __name__, SPLINES)
+
+    def at(self, time: float) -> Array:
+        """(functions, 3): values and two derivatives at a time, outside of kernels; nan where one has none."""
+        return values_at(self.functions, time)
+
+
+def values_at(functions: Sequence[InTime], time: float) -> Array:
+    """(functions, 3): values and two derivatives at a time; nan where one has none."""
+    made = np.zeros((len(functions), Signal.WIDTH))
+    for row, function in zip(made, functions, strict=True):
+        if isinstance(function, float):
+            row[Signal.VALUE] = function
+        elif isinstance(function, Sampled):
+            row[:] = [spline(time, 0, len(function.rows), function.rows) for _, spline in SPLINES]
+        else:
+            try:
+                row[:] = _function_of(function)(time)
+            except (ArithmeticError, ValueError):
+                row[:] = np.nan
+    return made
+
+
+@lru_cache
+def _function_of(text: str) -> Callable[[float], Sequence[float]]:
+    """A text in t, with its derivatives."""
+    outputs = ("value", "slope", "curvature")
+    lines = ["def tell(t):", *(f"    {line}" for line in written_in_time(text, outputs, 0))]
+    return interpreted(Written("tell", "\n".join([*lines, f"    return {', '.join(outputs)}"]), __name__))

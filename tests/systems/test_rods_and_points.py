@@ -1,0 +1,129 @@
+"""Lines and points on joints: they have no moment of inertia about some axis, and move all the same.
+
+References: the equations of Lagrange of the particles that they are made of, by sympy, and Runge-Kutta of order 8 with tolerance 1e-13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from scipy.integrate import solve_ivp
+from scipy.special import ellipk
+
+import catena as ct
+import uncompiled
+from catena.errors import CapabilityError
+
+G = 9.0
+
+
+def turned(axis: tuple[float, ...], angle: sympy.Expr) -> sympy.Matrix:
+    """Rotation matrix about a unit vector."""
+    x, y, z = (sympy.Float(a, 30) for a in axis)
+    k = sympy.Matrix([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return sympy.eye(3) + sympy.sin(angle) * k + (1 - sympy.cos(angle)) * k * k
+
+
+def lagrange(particles: list[tuple[float, sympy.Matrix]], q: list[sympy.Symbol]) -> Callable[..., Any]:
+    """q'' as a function of (q, q') for particles (mass, position in q) in gravity along -z."""
+    rates = [sympy.Symbol(f"d{name}") for name in q]
+    speeds = [sum((x.diff(a) * b for a, b in zip(q, rates, strict=True)), sympy.zeros(3, 1)) for _, x in particles]
+    kinetic = sum(m * v.dot(v) / 2 for (m, _), v in zip(particles, speeds, strict=True))
+    potential = sum(m * G * x[2] for m, x in particles)
+    mass = sympy.hessian(kinetic, rates)
+    momenta = sympy.Matrix([kinetic]).jacobian(rates).T
+    force = sympy.Matrix([kinetic - potential]).jacobian(q).T - momenta.jacobian(q) * sympy.Matrix(rates)
+    found = sympy.lambdify([*q, *rates], (mass, force), "numpy", cse=True)
+
+    def slope(t: float, x: Any) -> Any:
+        m, f = found(*x)
+        return np.concatenate([x[len(q) :], np.linalg.solve(m, f.ravel())])
+
+    return slope
+
+
+SKEW = (0.6, 0.0, 0.8)
+
+
+def skew_rods() -> tuple[ct.Linkage, list[tuple[float, sympy.Matrix]], list[sympy.Symbol]]:
+    """A rod (two particles) on a hinge about x, and on its end another one on a skew hinge, so that it turns about its own line, too."""
+    rod = ct.Body.from_particles([(0, 0, 0.5), (0, 0, -0.5)], masses=[1.0, 2.0])
+    other = ct.Body.from_particles([(0.4, 0, 0), (-0.4, 0, 0)], masses=[0.5, 0.7])
+    first, second = sympy.symbols("a b")
+    upper, lower = turned((1.0, 0.0, 0.0), first), turned(SKEW, second)
+    # particles of the upper rod below its hinge, those of the lower one from the end of the upper one
+    low, lower_axis = sympy.Matrix([0, 0, -1]), sympy.Matrix([1, 0, 0])
+    points = [(1.0, upper * sympy.zeros(3, 1)), (2.0, upper * low)]
+    points += [(0.5, upper * (low + lower * (lower_axis * sympy.Rational(4, 5)))), (0.7, upper * low)]
+    joints = [
+        ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 2.0 / 3.0)), axis=(1, 0, 0)),
+        ct.Revolute(0, 1, at=((0, 0, -1.0 / 3.0), (-0.8 * 0.5 / 1.2, 0, 0)), axis=SKEW),
+    ]
+    return ct.Linkage([rod, other], joints, gravity=(0, 0, -G)), points, [first, second]
+
+
+def test_rods_on_skew_hinges_move_as_their_particles() -> None:
+    """Gauss(4) at dt = 0.02 over 0.4: 1e-11 asked for."""
+    system, points, q = skew_rods()
+    still = system.start()
+    assert [body.kind for body in system.bodies] == ["linear", "linear"]
+    run = uncompiled.simulate(system, still, ct.Gauss(4), dt=0.025, steps=16, every=4)
+    found = solve_ivp(lagrange(points, q), (0.0, 0.4), (0, 0, 0, 0), "DOP853", rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(system.angles(run.final, still), found.y[:2, -1], rtol=0, atol=1e-11)
+    assert float(np.abs(run.data.joint_velocity_residual).max()) < 1e-13
+    assert float(np.abs(run.data.energy - run.data.energy[0]).max()) < 1e-10
+    speeds = system.outputs(run).speed[-1].values
+    np.testing.assert_allclose(speeds, found.y[2:, -1], rtol=0, atol=1e-10)
+    again = uncompiled.simulate(system, run.final, ct.Gauss(4), dt=0.025, steps=4, every=4)  # from a start in motion
+    further = solve_ivp(lagrange(points, q), (0.4, 0.5), found.y[:, -1], "DOP853", rtol=1e-13, atol=1e-14)
+    turned_further = system.angles(again.final, run.final)
+    np.testing.assert_allclose(turned_further, further.y[:2, -1] - found.y[:2, -1], rtol=0, atol=1e-10)
+
+
+def test_forces_of_rods_on_hinges_balance() -> None:
+    """Force of the first hinge = weight and acceleration of all particles."""
+    system, points, q = skew_rods()
+    start = system.start()
+    gains = lagrange(points, q)(0.0, np.zeros(4))[2:]
+    total = np.zeros(3)
+    for mass, x in points:
+        acceleration = sum(
+            np.array(x.diff(a).subs({b: 0 for b in q}), dtype=float).ravel() * g for a, g in zip(q, gains, strict=True)
+        )
+        total += mass * (acceleration + np.array([0, 0, G]))
+    np.testing.assert_allclose(system.reactions(start).force[0], total, atol=1e-12)
+
+
+def test_a_rod_swings_with_the_period_of_the_elliptic_integral() -> None:
+    """A quarter of the period from rest at 1.2 rad, where it hangs down: 4 K(sin^2(0.6)) sqrt(I/(m g l))."""
+    rod = ct.Body.from_particles([(0, 0, 0.5), (0, 0, -0.5)])
+    hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.7)), axis=(1, 0, 0), image=(1, 0, 0, 0))
+    system = ct.Linkage([rod], [hinge], gravity=(0, 0, -G))
+    inertia, mass = 2 * 0.25 + 2 * 0.49, 2.0
+    quarter = float(ellipk(np.sin(0.6) ** 2)) * np.sqrt(inertia / (mass * G * 0.7))
+    start = system.start(orientation=[(np.cos(0.6), np.sin(0.6), 0, 0)])
+    run = uncompiled.simulate(system, start, ct.Gauss(4), dt=quarter / 16, steps=16, every=16)
+    assert abs(system.angles(run.final)[0]) < 1e-11
+
+
+def test_a_point_on_a_universal_joint_is_a_spherical_pendulum() -> None:
+    """The same as on a ball joint."""
+    ends = []
+    point = ct.Body.from_particles([(0, 0, 0)], masses=[1.5])
+    at = ((0, 0, 0), (1.0, 0, 0))
+    for joint in (ct.Universal(-1, 0, at=at, axis=(0, 0, 1)), ct.Spherical(-1, 0, at=at)):
+        system = ct.Linkage([point], [joint], gravity=(-G, 0, 0))
+        start = system.start(velocity=[(0.0, 0.7, 0.4)])
+        ends.append(uncompiled.simulate(system, start, ct.Gauss(4), dt=0.025, steps=12, every=12).final.position)
+    np.testing.assert_allclose(*ends, rtol=0, atol=1e-11)
+
+
+def test_a_line_that_turns_about_itself_is_refused() -> None:
+    rod = ct.Body.from_particles([(0, 0, 0.5), (0, 0, -0.5)])
+    along = ct.Linkage([rod], [ct.Revolute(-1, 0, axis=(0, 0, 1))])
+    with pytest.raises(CapabilityError, match="nothing resists the turn of body 0"):
+        uncompiled.simulate(along, along.start(), ct.Gauss(2), dt=0.1, steps=1)
