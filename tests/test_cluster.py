@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
@@ -204,6 +205,37 @@ def test_ten_thousand_chains_survive_a_killed_worker_and_take_little_longer_than
     print(f"two threads {threads:.1f} s, two workers {cluster:.1f} s, ratio {cluster / threads:.2f}")
     assert len(killed) == 1
     assert contents(tmp_path / "there.zarr") == contents(tmp_path / "here.zarr")
+
+
+class Deaf:
+    """A cluster of this process, whose results cannot be fetched at first: the worker that has them has just died."""
+
+    def __init__(self, deaf: int) -> None:
+        self.deaf, self.waited = deaf, []
+
+    def submit(self, function: Any, *arguments: Any, pure: bool) -> Any:
+        made = function(*arguments)
+
+        def result(timeout: float | None = None) -> Any:
+            self.waited.append(timeout)
+            if len(self.waited) <= self.deaf:
+                raise TimeoutError
+            return made
+
+        return SimpleNamespace(done=lambda: True, result=result)
+
+    def cancel(self, tasks: Any, *, force: bool) -> None: ...
+
+    def nthreads(self) -> dict[str, int]:
+        return {"here": 1}
+
+
+def test_a_result_that_died_with_its_worker_is_asked_for_again() -> None:
+    """With more patience each time, since it may be large; without any, a client waits as long as a dead worker is called, and the run stands still."""
+    deaf = Deaf(3)
+    there = ct.ensemble(KEPLER, kepler_starts(3), ct.Splitting(6), dt=0.05, steps=10, client=deaf)
+    assert there.final.identical(ct.ensemble(KEPLER, kepler_starts(3), ct.Splitting(6), dt=0.05, steps=10).final)
+    assert deaf.waited[:5] == [10.0, 20.0, 40.0, 80.0, 10.0]
 
 
 def test_a_client_that_is_none_is_refused() -> None:

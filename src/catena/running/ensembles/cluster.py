@@ -29,6 +29,7 @@ TASK_SECONDS = 3.0  # of a task, as far as its members allow
 FASTER = 4  # from one task to the next, until their length is known
 SHOWN_SECONDS = 0.2  # between two looks at how far the members are
 ASKED_SECONDS = 2.0  # between two questions of how many workers there are
+RESULT_SECONDS = 10.0  # for which a result may travel, before it is asked for again, and waited for twice as long
 
 
 class Task(Protocol):
@@ -91,7 +92,7 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
     waiting: deque[tuple[Task, slice]] = deque()
     threads = _Threads(client)
     with _forgotten(client, waiting):
-        first = 0
+        first, patience = 0, RESULT_SECONDS
         while first < len(members) or waiting:
             most = max(2 * threads.now(), min(16 * threads.now(), room // (bytes_each(job) * pacing.size)))
             while first < len(members) and len(waiting) < most:
@@ -104,8 +105,16 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
                 yield None
                 continue
             task, part = waiting[0]
-            batch, seconds = _result(job, sent, members.part(part), client, task)
+            try:
+                batch, seconds = _result(job, sent, members.part(part), client, task, patience)
+            except (
+                TimeoutError
+            ):  # the worker that holds it may have died just now: the cluster will find out, and do it again
+                patience *= 2
+                yield None
+                continue
             waiting.popleft()
+            patience = RESULT_SECONDS
             if seconds > 0.0:
                 pacing.took(len(batch), seconds)
             job.tally.add(job.steps * len(batch), members=len(batch), failed=int((batch.status != OK).sum()))
@@ -135,12 +144,18 @@ def _is_done_soon(task: Task) -> bool:
     return False
 
 
-def _result(job: Job, sent: bytes, members: Members, client: Client, task: Task) -> tuple[Batch, float]:
-    """What came out of a task; of one that no worker survived its members one by one, the seconds unknown."""
+def _result(
+    job: Job, sent: bytes, members: Members, client: Client, task: Task, patience: float
+) -> tuple[Batch, float]:
+    """What came out of a task; of one that no worker survived its members one by one, the seconds unknown.
+
+    TimeoutError after so many seconds of patience: who asks for a result on a worker that died a moment ago would wait until
+    nobody answers there, which may be minutes.
+    """
     from distributed import KilledWorker
 
     try:
-        return task.result()
+        return task.result(timeout=patience)
     except KilledWorker as last:
         say(f"members {members.numbers[0]} to {members.numbers[-1]}: {last}; they are followed one by one")
     whole = Batch.empty(job, len(members))
