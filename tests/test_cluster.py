@@ -105,7 +105,7 @@ def test_what_a_cluster_stores_and_resumes_has_the_same_bytes(
 def test_an_interrupt_is_not_kept_waiting_by_a_cluster(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 200 tasks, about 10 s for two processes, those that wait are forgotten; then the cluster is as good as new."""
 
-    def interrupted(job: Any, count: int, batches: Any) -> None:
+    def interrupted(job: Any, count: int, batches: Any, whole: Any) -> None:
         next(batches)
         raise KeyboardInterrupt
 
