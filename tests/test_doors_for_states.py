@@ -91,11 +91,22 @@ MODES: dict[str, Callable[[], object]] = {
     "displacement of a word": lambda: modes().displacement("first"),  # type: ignore[arg-type]
     "view": lambda: modes().view(mode=-1),
     "start": lambda: modes().start({99: 1.0}),
-    "a run of another system": lambda: modes().energy(ct.simulate(ct.problems.harmonic(), steps=1, progress=False)),
+    "a run of another system": lambda: modes().energy(run()),
     "no run": lambda: modes().energy(None),  # type: ignore[arg-type]
     "outputs of no run": lambda: example("Chain")[0].outputs(None),  # type: ignore[attr-defined]
     "outputs of a linkage": lambda: example("Linkage")[0].outputs("run"),  # type: ignore[attr-defined]
     "plot": lambda: modes().plot([99]),
+    "a phase in words": lambda: ring()[0].dispersion("long"),
+    "a complex phase": lambda: ring()[0].dispersion(1j),
+    "units of nothing": lambda: HELIX.system.scales().nondimensional(None),  # type: ignore[arg-type]
+    "units of another state": lambda: HELIX.system.scales().dimensional(ring()[1]),
+    "a method by its name": lambda: HELIX.system.suggest_dt("RK4", HELIX.start),  # type: ignore[arg-type]
+    "a spacing in words": lambda: HELIX.system.straight("wide"),  # type: ignore[arg-type]
+    "methods of a word": lambda: ct.list_methods("Chain"),  # type: ignore[arg-type]
+    "one body": lambda: ct.Chain(ct.Body.box((1, 1, 1), 1.0), ct.BendTwist(1.0, 1.0, 1.0, (0, 0, 1))),  # type: ignore[arg-type]
+    "a number of bodies": lambda: ct.Linkage(4, []),  # type: ignore[arg-type]
+    "a kernel that keeps a number": lambda: ct.Custom("q", max, 3),  # type: ignore[arg-type]
+    "an export to nowhere": lambda: run().export(None),  # type: ignore[arg-type]
     "of_link": lambda: ct.Elastic([np.eye(6)] * 3, (np.zeros((3, 3)), [0, 0, 1])).of_link(99),
     "loads": lambda: ct.Chain(
         [ct.Body.box((1, 1, 1), 1.0)] * 3, ct.BendTwist(1.0, 1.0, 1.0, (0, 0, 1)), loads=ct.Force((1, 0, 0))
@@ -104,6 +115,14 @@ MODES: dict[str, Callable[[], object]] = {
         [ct.Body.box((1, 1, 1), 1.0)] * 3, ct.BendTwist(1.0, 1.0, 1.0, (0, 0, 1)), loads={1: "Force"}
     ),  # type: ignore[arg-type]
 }
+
+
+HELIX = ct.problems.helix_chain(3)
+
+
+@cache
+def run() -> ct.Run:
+    return ct.simulate(ct.problems.harmonic(), steps=1, progress=False)
 
 
 @cache

@@ -98,7 +98,7 @@ class Dispersion:
 
 def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equilibrium | None = None) -> Dispersion:
     """See `Chain.dispersion`."""
-    phases = np.atleast_1d(finite_numbers(np.atleast_1d(np.asarray(k, dtype=float)), (None,), where="dispersion.k"))
+    phases = np.atleast_1d(finite_numbers(k, (), (None,), where="dispersion.k"))
     if at is None or not chain.closed:
         period = uniform_cell(chain, cell, at, "dispersion")
     else:

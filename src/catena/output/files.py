@@ -22,7 +22,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary file beside the target that takes its name at the end; if anything goes wrong, it is removed."""
-    target = Path(path)
+    target = path_from(path)
     refuse_special(target)
     try:
         descriptor, name = mkstemp(prefix=f".{target.name}.", suffix=".part" + target.suffix, dir=target.parent)
@@ -48,10 +48,17 @@ def replacing(path: str | Path) -> Iterator[Path]:
 @contextmanager
 def new_file(path: str | Path) -> Iterator[Path]:
     """The same for data of a user's own, which takes the place of nothing: InputError if something has the name."""
-    refuse_taken(Path(path))
+    refuse_taken(path_from(path))
     with replacing(path) as temporary:
         yield temporary
         refuse_taken(Path(path))
+
+
+def path_from(given: object) -> Path:
+    """A path of a file to write; InputError for what is none."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise InputError(f"{given!r} is not a path", where="path", do="give the name of a file")
+    return Path(given)
 
 
 def refuse_taken(target: Path) -> None:

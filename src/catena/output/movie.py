@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..running.plan import positive_integer, positive_number
-from .files import replacing
+from .files import path_from, replacing
 from .page.appearance import Appearance, appearance_of
 from .page.frames import Frames, choose_frames
 from .showing import scene_of
@@ -45,7 +45,7 @@ FORMATS = (".mp4", ".gif")
 
 def movie(run: Run, path: str | Path, *, seconds: float = SECONDS, fps: int = FRAMES_PER_SECOND) -> Path:
     """Write a film of a run; see `Run.movie`."""
-    target = Path(path)
+    target = path_from(path)
     if target.suffix.lower() not in FORMATS:
         raise InputError(
             f"{target.name!r} is no film", where="movie.path", do=f"end its name with {' or '.join(FORMATS)}"

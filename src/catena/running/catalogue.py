@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..engine.pairing import Pairing, can_treat
 from ..engine.promises import Promises
+from ..errors import InputError
 from ..methods.base import Method, registered
 from ..systems.base import System
 from ..text.markup import html_table
@@ -118,5 +119,9 @@ def list_methods(system: System | None = None) -> MethodTable:
     >>> len(ct.list_methods()) > len(ct.list_methods(ct.problems.pendulum().system))
     True
     """
+    if not (system is None or isinstance(system, System)):
+        raise InputError(
+            f"{system!r} is not a system", where="list_methods.system", do="give a System, such as problem.system, or nothing"
+        )  # fmt: skip
     methods = [method for kind in registered() for method in kind.examples()]
     return MethodTable(tuple(m for m in methods if system is None or can_treat(system, m)), system)

@@ -39,6 +39,8 @@ def bodies_from(given: GivenBodies, *, least: int, where: str) -> tuple[Body, ..
         if isinstance(count, bool) or not isinstance(count, int):
             raise InputError(f"count = {count!r}", where=f"{where}.count", do="give the number of bodies")
         given = [Body.from_description(described)] * count
+    if isinstance(given, (str, Body)) or not isinstance(given, Iterable):
+        raise InputError(f"bodies = {given!r} is no list of bodies", where=where, do="give one, such as [body] * 8")
     listed = tuple(given)
     if _are_bodies(listed):
         bodies = listed

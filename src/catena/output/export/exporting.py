@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CapabilityError, InputError, nearest
 from ...systems.base import System
-from ..files import replacing
+from ..files import path_from, replacing
 from ..page.appearance import bodies_of, has_bodies
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def export(run: Run, path: str | Path, format: str | None = None) -> Path:
     InputError : no such format, or the file cannot be written
     CapabilityError : the system has no bodies or particles, or a package is missing
     """
-    target = Path(path)
+    target = path_from(path)
     name = _by_suffix(target) if format is None else _known(format)
     chosen = FORMATS[name]
     _check(run.system, name, chosen)

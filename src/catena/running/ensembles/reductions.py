@@ -175,8 +175,10 @@ class Custom(Reduction):
         super().__post_init__()
         if not callable(self.kernel):
             raise InputError(f"{self.kernel!r} is no function", where="Custom.kernel", do="give a function of a module")
-        if not len(self.initial):
-            raise InputError("nothing is kept", where="Custom.initial", do="give one number at least")
+        if not isinstance(self.initial, (tuple, list, np.ndarray)) or not len(self.initial):
+            raise InputError(
+                f"initial = {self.initial!r} keeps nothing", where="Custom.initial", do="give the numbers, one at least, as (0.0,)"
+            )  # fmt: skip
 
     def _take(self) -> Kernel:
         return self.kernel

@@ -23,6 +23,7 @@ from ..alike import Alike
 from ..base import Array, Field, Invariant, Samples, State, System, register
 from ..body import Body
 from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of
+from ..numbers import finite_number
 from ..one_body import component_names
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
@@ -41,16 +42,7 @@ from . import views as chain_views
 from .driven_halves import halves_view
 from .driven_tiles import driven_tiles
 from .driving import Drives, driven_view
-from .ends import (
-    Clamped,
-    End,
-    Force,
-    Free,
-    GivenLoad,
-    describe_end,
-    end_from,
-    loads_from,
-)
+from .ends import Clamped, End, Force, Free, GivenLoad, describe_end, end_from, loads_from
 from .interactions import GivenPotentials, Interactions
 
 if TYPE_CHECKING:
@@ -243,7 +235,7 @@ class Chain(System):
     def straight(self, spacing: float, *, check: bool = True) -> State:
         """All bodies in a row along x, none turned, at rest; the first at the origin. `check` as for `start`."""
         position = np.zeros((self.count, 3))
-        position[:, 0] = spacing * np.arange(self.count)
+        position[:, 0] = finite_number(spacing, "straight.spacing") * np.arange(self.count)
         return self.start(position, check=check)
 
     def ring(

@@ -32,6 +32,7 @@ from ..potentials.link_potentials import (
 from ..potentials.pair_potentials import WCA, Harmonic, LennardJones, Morse, PairPotential, PairTable, Switched, Yukawa
 from ..potentials.pairwise import Pairwise, PotentialSum, checked
 from ..sampled import InTime
+from ..states import checked_state
 from .ends import Displaced, End, Force
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Scales:
 
     def nondimensional(self, state: State) -> State:
         """A state of the original chain as a state of `chain`."""
+        state = checked_state(self.chain, state, "nondimensional.state")
         return State(
             {name: array / unit for (name, array), unit in zip(state.fields.items(), self._units, strict=True)},
             state.time / self.time,
@@ -84,6 +86,7 @@ class Scales:
 
     def dimensional(self, state: State) -> State:
         """A state of `chain` as a state of the original one."""
+        state = checked_state(self.chain, state, "dimensional.state")
         return State(
             {name: array * unit for (name, array), unit in zip(state.fields.items(), self._units, strict=True)},
             state.time * self.time,

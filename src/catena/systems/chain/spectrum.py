@@ -39,7 +39,11 @@ def suggested_step(chain: Chain, method: Method, start: State | None, safety: fl
             do="give start=, a state of the chain",
         )
     start = checked_state(chain, start, "suggest_dt.start")
-    limit = method.traits.stability
+    limit = getattr(getattr(method, "traits", None), "stability", None)
+    if limit is None:
+        raise InputError(
+            f"{method!r} is not a method", where="suggest_dt.method", do="give one, such as ct.Splitting(4)"
+        )
     if limit <= 0.0:
         raise InputError(f"{method} has no stable step for a motion without damping", where="suggest_dt", do="give dt")
     fastest = max(highest_frequency(chain, start), fastest_spin(chain, start))
