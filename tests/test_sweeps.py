@@ -241,6 +241,8 @@ def test_mistakes_in_a_sweep_of_a_case_are_explained(case: Path) -> None:
         ct.sweep(case, {"q": ("start.q.0", [1.0])})
     with pytest.raises(InputError, match="the axis dof has the name of what comes out"):
         ct.sweep(case, {"dof": ("start.q.0", [1.0])})
+    with pytest.raises(InputError, match="None is neither a case nor a function"):
+        ct.sweep(None)  # type: ignore[arg-type]
     case.write_text(CASE.partition("[sweep]")[0])
     with pytest.raises(InputError, match="no axes to sweep"):
         ct.sweep(case)

@@ -80,6 +80,10 @@ def sweep(
     >>> study.q.dims, study.q.shape
     (('height', 'push', 'dof'), (3, 2, 1))
     """
+    if not (callable(case) or isinstance(case, (str, Path))):
+        raise InputError(
+            f"{case!r} is neither a case nor a function", where="sweep, first argument", do="give the path of a case, or a function"
+        )  # fmt: skip
     points = _of_function(case, grid, repeats, seed, method) if callable(case) else points_of_case(case, grid, repeats)
     options = points.options.copy()
     if method is not None:
