@@ -44,6 +44,7 @@ from .driven_tiles import driven_tiles
 from .driving import Drives, driven_view
 from .ends import Clamped, End, Force, Free, GivenLoad, describe_end, end_from, loads_from
 from .interactions import GivenPotentials, Interactions
+from .invariants import invariants_of
 
 if TYPE_CHECKING:
     from ...analysis.chain_outputs import ChainOutputs, Reactions
@@ -180,26 +181,7 @@ class Chain(System):
 
     @cached_property
     def invariants(self) -> tuple[Invariant, ...]:
-        def invariant(name: str, about: str, *tags: str) -> Invariant:
-            shape, dims = ((3,), ("xyz",)) if name.startswith("total") else ((), ())
-            # In the multiplier form these are integrals of the exact motion only: no method promises anything.
-            promised = frozenset() if self.form == "multiplier" else frozenset(tags)
-            return Invariant(name, shape, dims, about, promised)
-
-        about = "energy, less the work of what depends on time" if self.drives else "energy, with the work of the load"
-        found = [invariant("energy", about, "energy")]
-        if self.form == "rotation":
-            found.append(invariant("orthogonality_residual", "R^T R - 1, the worst element", "unit"))
-        else:
-            found.append(invariant("unit_residual", "|q|^2 - 1 of the worst body", "unit", "quadratic"))
-            found.append(invariant("tangency_residual", "q.g of the worst body", "unit", "bilinear", "quadratic"))
-        if self.is_isolated:
-            found.append(invariant("total_momentum", "momentum", "linear", "bilinear", "quadratic"))
-            found.append(invariant("total_angular_momentum", "angular momentum", "bilinear", "quadratic"))
-        if self.drives:
-            about = f"work of {', '.join(self.drives.names)}"
-            found.append(Invariant("work", (len(self.drives),), ("source",), about, frozenset({"work"})))
-        return tuple(found)
+        return invariants_of(self)
 
     def start(
         self,
