@@ -308,7 +308,7 @@ def growth_with_particles(rounds: int = 7) -> Rows:
 
 
 def orders_and_bodies(rounds: int = 11) -> Rows:
-    """A step of order 4 over six or so of order 2; bodies of unequal particle numbers, which take the plain view."""
+    """A step of order 4 over six or so of order 2; bodies of unequal particle numbers; a table of types."""
     rows = []
     for n in BODIES:
         steps = max(6, WORK // n)
@@ -318,21 +318,32 @@ def orders_and_bodies(rounds: int = 11) -> Rows:
         )
         bodies = [TETRAHEDRON if j % 2 else five for j in range(n)]
         mixed = ct.Chain(bodies, ct.LennardJones(EPSILON, SIGMA), ct.Free(), ct.Free())
-        held = mixed.start(start.position, start.orientation)
+        typed = ct.Body.from_particles(TETRAHEDRON.particles.positions, types=["A", "A", "B", "B"])
+        table = ct.PairTable({
+            ("A", "A"): ct.LennardJones(EPSILON, SIGMA), ("A", "B"): ct.Morse(EPSILON, 6.0, 1.12), ("B", "B"): ct.LennardJones(4.0, 0.9)
+        })  # fmt: skip
+        held, by_type = (
+            mixed.start(start.position, start.orientation),
+            ct.Chain([typed] * n, table, ct.Free(), ct.Free()),
+        )
+        there = by_type.start(start.position, start.orientation, check=False)
         candidates = {
             "2": stepping(chain, start, ct.Splitting(2), steps),
             "4": stepping(chain, start, ct.Splitting(4), steps // 6),
-            "mixed": stepping(mixed, held, ct.Splitting(2), max(1, steps // 8)),
+            "mixed": stepping(mixed, held, ct.Splitting(2), steps),
+            "types": stepping(by_type, there, ct.Splitting(2), steps),
         }
         times = interleaved(candidates, rounds=rounds)
 
         def scaled(name: str, what: str, times=times, n=n, steps=steps) -> float:
-            made = {"2": steps, "4": steps // 6, "mixed": max(1, steps // 8)}[name]
-            return getattr(times[name], what) / made
+            return getattr(times[name], what) / (steps // 6 if name == "4" else steps)
 
         rows.append({"bodies": n} | {
             f"{label}, {what}": round(scaled(name, what) / scaled("2", what), 2)
-            for name, label in (("4", "order 4"), ("mixed", "every second body with a fifth particle"))
+            for name, label in (
+                ("4", "order 4"), ("mixed", "every second body with a fifth particle"),
+                ("types", "Lennard-Jones and Morse by types"),
+            )
             for what in ("best", "median")
         })  # fmt: skip
     return rows

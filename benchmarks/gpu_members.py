@@ -1,4 +1,4 @@
-"""Chains and linkages as members on a CUDA card: the bits of the processor, and first figures.
+"""Chains, linkages, tops and orbits as members on a CUDA card: the bits of the processor, and first figures.
 
     python benchmarks/gpu_members.py --out DIR
 
@@ -53,7 +53,7 @@ NONE, SOME = "none", "sin, cos"  # elementary functions
 
 
 def helix(form: Any = "quaternion", *, unequal: bool = False) -> Problem:
-    """Eight tetrahedra; unequal bodies do not fit into tiles."""
+    """Eight tetrahedra; with `unequal` the last one has a fifth particle."""
     given = ct.problems.helix_chain(8)
     chain = given.system
     assert isinstance(chain, ct.Chain)
@@ -73,10 +73,16 @@ def balls() -> Problem:
     return ct.problems.hanging_chain("spherical", 4)
 
 
+def heavy_top() -> Problem:
+    top = ct.Top(ct.Body(moments=(0.376, 0.627, 1.0)), ct.Gravity(1.0, (0.0, 0.0, 1.0)))
+    return Problem("heavy top", top, top.start((1.0, 0.0, 0.0, 0.0), angular_momentum=(0.0, 0.6, -0.8)), 0.1)
+
+
 CASES: dict[str, tuple[Callable[[], Problem], Any, str]] = {
     "chain in tiles, Splitting(2)": (helix, ct.Splitting(2), NONE),
     "chain in tiles, Splitting(4)": (helix, ct.Splitting(4), NONE),
-    "plain chain, Splitting(4)": (lambda: helix(unequal=True), ct.Splitting(4), NONE),
+    "unequal bodies in tiles, Splitting(4)": (lambda: helix(unequal=True), ct.Splitting(4), NONE),
+    "plain chain, Splitting(4), Jacobi": (helix, ct.Splitting(4, rotor=ct.Jacobi()), SOME),
     "chain, Gauss(2)": (helix, ct.Gauss(2, solver="fixed-point"), NONE),
     "chain, Rattle": (helix, ct.Rattle(), NONE),
     "chain of rotations, Rattle": (lambda: helix("rotation"), ct.Rattle(), NONE),
@@ -95,6 +101,10 @@ CASES: dict[str, tuple[Callable[[], Problem], Any, str]] = {
     ),
     "four-bar loop, Rattle": (ct.problems.four_bar, ct.Rattle(), NONE),
     "four-bar loop, joint form, Gauss(2)": (ct.problems.four_bar, ct.Gauss(2), SOME),
+    "Kepler, Taylor": (lambda: ct.problems.kepler(e=0.6), ct.Taylor(), NONE),
+    "heavy top, Taylor": (heavy_top, ct.Taylor(), NONE),
+    "heavy top, Gauss(5)": (heavy_top, ct.Gauss(5), NONE),
+    "symmetric top, Lagrange": (ct.problems.lagrange_top, ct.Lagrange(), SOME),
     "chain, Gauss(2), Newton": (helix, ct.Gauss(2, solver="newton"), NONE),
     "four-bar loop, joint form, Gauss(2), Newton": (ct.problems.four_bar, ct.Gauss(2, solver="newton"), SOME),
 }

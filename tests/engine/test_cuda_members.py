@@ -97,6 +97,10 @@ LONG = {
     ("loop", "EnergyMomentum(level='position')"): "energy_momentum_position",
     ("loop", "Rattle()"): "constrained",
     ("loop", "Gauss(2, solver='newton')"): "field",
+    ("separable", "Taylor(1e-9)"): "field",
+    ("top", "Taylor()"): "field",
+    ("top", "Gauss(5)"): "canonical",
+    ("symmetric top", "Lagrange()"): "symmetric",
 }
 
 

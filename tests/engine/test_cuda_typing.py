@@ -45,6 +45,12 @@ PAIRS = {
     "ct.Elastic([[float(i == j) for j in range(6)] for i in range(6)], ([0, 0, 0.1], [1, 0, 0]), 'exponential', 'middle'))), "
     "0.01), ct.Splitting(2))",
     "sine": "(ct.Hamiltonian('p**2/2 - cos(q) + exp(-q*q) + (1 + q*q)**1.3 + atan2(q, 2)'), ct.RK4())",
+    "series": "(ct.problems.kepler(e=0.6), ct.Taylor())",
+    "stages on lanes": "(ct.problems.lagrange_top(), ct.Gauss(5))",
+    "closed form": "(ct.problems.lagrange_top(), ct.Lagrange())",
+    "mixed tiles": "(ct.Problem('mixed', *(lambda chain: (chain, chain.straight(2.5)))(ct.Chain("
+    "[ct.Body.tetrahedron(), ct.Body.from_particles([[0, 0, -0.5], [0, 0.1, 0.5], [0.3, 0, 0]])] * 4, "
+    "[ct.LennardJones(1, 1), ct.Morse(1, 2, 1)] * 3 + [ct.LennardJones(2, 1)])), 0.01), ct.Splitting(2))",
     "hinges": "(ct.problems.triple_pendulum(), ct.EnergyMomentum())",
 }
 
