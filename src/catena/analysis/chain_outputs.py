@@ -17,6 +17,7 @@ from ..kernels.marks import Filling, Kernel, Numbers, Slot
 from ..systems.base import State
 from ..systems.chain import forces as chain_forces
 from ..systems.chain.chain import DIRECTOR, Chain
+from ..systems.chain.distant import distant_fills
 from ..systems.chain.driving import force_fills, moving_fills
 from ..systems.chain.moving_kernels import observe_at_times
 from ..systems.chain.observables import observe_chain
@@ -261,7 +262,8 @@ def _observed(chain: Chain, position: Array, orientation: Array, times: Array) -
 def _par(chain: Chain) -> dict[str, Numbers]:
     """What `observe_chain` sees as `par`."""
     drives = chain.drives.scratch() if chain.drives else {}
-    return chain.parameter_arrays() | chain.interactions.scratch() | drives
+    pairs = chain.acting.scratch() if chain.acting.pairs is not None else {}
+    return chain.parameter_arrays() | chain.interactions.scratch() | pairs | drives
 
 
 def _stepped(chain: Chain, position: Array, orientation: Array) -> Array:
@@ -278,6 +280,8 @@ def _module(chain: Chain, *, compiled: bool) -> ModuleType:
         chain_forces.body_rotation: chain_forces.rotation_of_quaternion,
     }
     observe: Kernel = observe_chain
+    if chain.acting.pairs is not None:
+        fills |= distant_fills(chain, fills[chain_forces.add_link_forces])
     if chain.drives:
         fills |= force_fills(chain.drives, fills)
     if chain.drives.moving:

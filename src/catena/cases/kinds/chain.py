@@ -13,7 +13,7 @@ from ...systems.chain.ends import end_from
 from ...systems.sampled import TIME
 from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
 from ..positions import Path
-from ..potentials import Potentials, make_potential, texts_of
+from ..potentials import AnyPotential, Potentials, make_pairs, make_potential, texts_of
 from ..tables import InTime, InTimeVector, StartTable, SystemTable, Table, Text, register
 
 
@@ -156,9 +156,13 @@ class ChainTable(SystemTable):
     J0: float = Field(1.0, gt=0, description="fourth inertia, of the multiplier form")
     closed: bool = Field(False, description="true links the last body to the first; then there are no ends")
     loads: list[AnyChainLoad] = Field([], description="what acts on bodies besides: Force, Tweezers, Torque")
+    pairs: AnyPotential | None = Field(None, description="potential between the particles of bodies that no link joins")
+    exclude: int = Field(1, ge=0, description="bodies that so many links connect, or fewer, have no such pairs")
 
     def texts(self) -> Iterator[Text]:
         yield from texts_of(self.potential, ("potential",))
+        if self.pairs is not None:
+            yield from texts_of(self.pairs, ("pairs",))
         for name in ("left", "right"):
             yield from in_time_texts(getattr(self, name), (name,))
         for number, load in enumerate(self.loads):
@@ -182,6 +186,7 @@ class ChainTable(SystemTable):
         return Chain(
             make_bodies(self.bodies), make_potential(self.potential, "potential"), form=self.form, J0=self.J0,
             gravity=given.get("gravity", (0.0, 0.0, 0.0)), loads=given.get("loads", ()), closed=self.closed, **ends,
+            pairs=None if self.pairs is None else make_pairs(self.pairs, "pairs"), exclude=self.exclude,
         )  # fmt: skip
 
     @classmethod

@@ -25,6 +25,7 @@ from ..body import Body
 from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of
 from ..numbers import finite_number
 from ..one_body import component_names
+from ..particles.acting import ActingParticles, GivenPairs, checked_hops
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
@@ -39,6 +40,7 @@ from . import start as chain_start
 from . import tearing as chain_tearing
 from . import tiles as chain_tiles
 from . import views as chain_views
+from .distant import distant_arrays, distant_view, near_bodies
 from .driven_halves import halves_view
 from .driven_tiles import driven_tiles
 from .driving import Drives, driven_view
@@ -81,6 +83,9 @@ class Chain(System):
         |q|^2, q.g, energy or angular momentum better than its order, round-off grows exponentially, and nothing is promised
     J0 : fourth moment of the multiplier form; it does not change the exact motion
     closed : True makes a ring of three bodies or more: the last link leads from the last body to the first, and there are no ends
+    pairs : potential between the particles of bodies farther apart in the chain than `exclude` links, or a `PairTable` of potentials: with it a chain
+        cannot pass through itself. Links have `potential`, whatever this is
+    exclude : 1: bodies that no link joins interact; 2: those at least three links apart; ...
     loads : what acts on bodies besides, as pairs of the number of a body (-1: the last) and a `Force`, `Tweezers` or `Torque`
 
     Examples
@@ -104,6 +109,8 @@ class Chain(System):
         *,
         closed: bool = False,
         loads: Sequence[GivenLoad] = (),
+        pairs: GivenPairs = None,
+        exclude: int = 1,
     ) -> None:
         self.bodies = bodies_from(bodies, least=2, where="Chain.bodies")
         self.closed = checking.checked_ring(closed, len(self.bodies), [left is not CLAMPED, right is not FREE])
@@ -115,12 +122,16 @@ class Chain(System):
         in_time = any(map(depends_on_time, self._given_gravity))  # then it is one of the drives
         self.gravity = np.zeros(3) if in_time else np.array(self._given_gravity, dtype=float)
         self.interactions = Interactions(self.bodies, potential, closed=self.closed)
+        self.exclude = checked_hops(exclude, "Chain.exclude")
+        near = near_bodies(len(self.bodies), self.exclude, closed=self.closed) if pairs is not None else ()
+        self.acting = ActingParticles(self.bodies if pairs is not None else (), pairs, near, "Chain.pairs")
         if form not in get_args(Form):
             raise InputError(f"form = {form!r}", where="Chain.form", do=f"choose one of {', '.join(get_args(Form))}")
         self.form = form
         self.J0 = checked(J0, "Chain.J0", above=0.0)
         self.drives = Drives(self, self._given_gravity)
         checking.check_form(self)
+        checking.refuse_moving_pairs(self)
         checking.check_points(self)
         checking.check_loads(self)
 
@@ -417,6 +428,7 @@ class Chain(System):
         >>> found.status, round(found.energy, 9)
         ('converged', -269.094445274)
         """
+        checking.refuse_distant(self, "equilibrium")
         from ...analysis.equilibrium import find_equilibrium
 
         return find_equilibrium(self, start, load, tol)
@@ -443,6 +455,7 @@ class Chain(System):
         >>> helix.system.equilibrium_path((1, 0, 0), start=helix.start).limit
         limit at load 19.4154581594, extension 0.121153575563, slope 0
         """
+        checking.refuse_distant(self, "equilibrium_path")
         from ...analysis.equilibrium_path import find_path
 
         return find_path(self, load_direction, to, start)
@@ -466,6 +479,7 @@ class Chain(System):
         >>> helix.system.normal_modes(helix.start).omega[:2].round(12).tolist()
         [0.533915857901, 0.539398304101]
         """
+        checking.refuse_distant(self, "normal_modes")
         from ...analysis.modes import find_modes
 
         return find_modes(self, at, count)
@@ -487,6 +501,7 @@ class Chain(System):
         >>> helix.system.dispersion(0.1, at=helix.start).omega[0, :2].round(12).tolist()
         [0.768991430782, 0.898090655392]
         """
+        checking.refuse_distant(self, "dispersion")
         from ...analysis.dispersion import find_dispersion
 
         return find_dispersion(self, k, cell, at)
@@ -505,6 +520,7 @@ class Chain(System):
         >>> round(helix.system.rod_limit(at=helix.start).bending_stiffness, 9)
         180.118653714
         """
+        checking.refuse_distant(self, "rod_limit")
         from ...analysis.rod import find_rod
 
         return find_rod(self, cell, at)
@@ -529,13 +545,15 @@ class Chain(System):
     def _own_view(self, name: str) -> View | None:
         """The view of the chain without what drives it."""
         if name == "tiles":
+            if self.acting.pairs is not None:
+                return None
             return chain_tiles.tiles_view(self) if self.form == "quaternion" else None
         offered = {
             "quaternion": chain_views.quaternion_view,
             "rotation": chain_views.rotation_view,
             "multiplier": chain_views.multiplier_view,
         }
-        return offered[self.form](self, name)
+        return distant_view(self, offered[self.form](self, name))
 
     def inertia(self) -> Inertia:
         moves, turns = self.held
@@ -560,6 +578,7 @@ class Chain(System):
             "turns": turns.astype(float),
             "load": load,
             **{name: array for name, array in self.interactions.arrays.items() if name not in self._changing},
+            **distant_arrays(self),
             **(self.drives.arrays if self.drives else {}),
         }
 
@@ -582,6 +601,7 @@ class Chain(System):
             "kind": self.kind, "bodies": describe_bodies(self.alike), "potential": self.interactions.describe(),
             **({"closed": True} if self.closed else ends), **forms[self.form],
             "gravity": [describe_in_time(part) for part in self._given_gravity],
+            **({} if self.acting.pairs is None else {"pairs": self.acting.pairs.describe(), "exclude": self.exclude}),
             **({"loads": [{"body": body, **describe_end(load)} for body, load in self.loads]} if self.loads else {}),
         }  # fmt: skip
 

@@ -82,3 +82,21 @@ def checked_ring(closed: object, bodies: int, given: Sequence[bool]) -> bool:
             where=f"Chain.{ends[0]}", do="leave the ends out, or closed",
         )  # fmt: skip
     return True
+
+
+def refuse_distant(chain: Chain, what: str) -> None:
+    """Statics look at neighbours only."""
+    if chain.acting.pairs is not None:
+        raise CapabilityError(
+            f"{what} looks at links only, and this chain has pairs between all bodies", where=f"chain.{what}",
+            do="leave pairs out where the chain does not touch itself",
+        )  # fmt: skip
+
+
+def refuse_moving_pairs(chain: Chain) -> None:
+    """Constants of potentials in time are written anew, those of pairs between all bodies stay."""
+    if chain.acting.pairs is not None and chain.drives.moving:
+        raise CapabilityError(
+            "potentials of links that depend on time do not go together with pairs between all bodies", where="Chain.pairs",
+            do="give the links numbers, or leave pairs out",
+        )  # fmt: skip

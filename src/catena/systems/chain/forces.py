@@ -45,6 +45,16 @@ def bond_energy(z, j, par):
     """Energy of that potential between body j and the next one."""
 
 
+@slot
+def distant_energy(z, par):
+    """Energy of the pairs of bodies that no link joins."""
+
+
+def no_distant_energy(z, par):
+    """They do not interact."""
+    return 0.0
+
+
 def no_link_forces(z, par):
     """No such potential."""
 
@@ -286,4 +296,5 @@ def link_energies(z, par):
         bond = bond_energy(z, j, par)
         total += pairs + bond
         largest = max(largest, abs(pairs), abs(bond))
-    return total, largest
+    distant = distant_energy(z, par)
+    return total + distant, max(largest, abs(distant))

@@ -163,6 +163,7 @@ class Interactions:
             chain_forces.lane_count: self._lanes,
             chain_forces.pair_constants: self._constants_kernel(),
             views.is_closed: int(self.closed),
+            chain_forces.distant_energy: chain_forces.no_distant_energy,
         }
         if not self.has_bonds:
             return filled | {

@@ -65,6 +65,7 @@ def make_start(
     state = _told(chain, state)
     if check:
         _check_distances(chain, state)
+        chain.acting.check_distances(state)
     return state
 
 

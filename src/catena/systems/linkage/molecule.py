@@ -109,7 +109,8 @@ def _read(path: str) -> Atoms:
             do='pip install "catena[molecules]"',
         ) from None
     try:
-        return read(path)
+        found = read(path)
+        return found[0] if isinstance(found, list) else found
     except FileNotFoundError:
         raise InputError(f"there is no file {path}", where="from_molecule.path", do="check its name") from None
     except Exception as trouble:  # whatever a reader of a hundred formats meets

@@ -15,6 +15,7 @@ from ...kernels import views
 from ...kernels.marks import Bound, Filling, Kernel, Numbers, Slot, bind
 from ..base import Array, State
 from ..body import Body, Particles
+from ..potentials.in_time import followed
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import NO_TYPE
@@ -137,7 +138,7 @@ class ActingParticles:
         plain = {kernels.act_on_row: bind(row, {**own, kernels.partner: kernels.itself})}
         if not self.is_listed:
             return bind(kernels.every_pair, plain)
-        along = {
+        along: dict[Slot, Filling] = {
             lists.act_on_listed_row: bind(row, {**own, kernels.partner: lists.listed}),
             lists.looks_at_both_ends: int(slot is kernels.push_all_between),
         }
@@ -281,6 +282,13 @@ def pairs_from(given: GivenPairs, where: str) -> Pairwise | PairTable | None:
         raise InputError(
             f"{given!r} is no pair potential", where=where, do="give LennardJones(...), a PairTable, or leave it out"
         )
+    for potential in made.potentials if isinstance(made, PairTable) else () if made is None else (made,):
+        if followed(potential) is not potential:
+            raise InputError(
+                f"{potential!r} depends on time",
+                where=where,
+                do="give numbers, or an External in t; links of a chain may depend on time",
+            )
     return made
 
 
