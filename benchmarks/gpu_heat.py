@@ -73,6 +73,10 @@ def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, A
 
     (_, here), (_, there) = follow(few, short), follow(few, short, device="cuda")
     columns = [(np.asarray(here.final[name]), np.asarray(there.final[name])) for name in here.final.data_vars]
+    added = [
+        f"{account.name}_halves" for account in here._job.pairing.stepper.accounts
+    ]  # what the audit compares with laws
+    columns += [(here._column(name), there._column(name)) for name in added]
     follow(many, long, device="cuda")
     gpu = follow(many, long, device="cuda")[0] / many / long
     slopes = {}
