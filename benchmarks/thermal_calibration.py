@@ -2,6 +2,7 @@
 
     python benchmarks/thermal_calibration.py                 everything, ten minutes of one core; prints the tables of docs/audit.md
     python benchmarks/thermal_calibration.py false 0.1       one table, with a tenth of the runs: false, power or members
+    python benchmarks/thermal_calibration.py power 1 frozen  those rows of it that have this in their titles
 
 writes benchmarks/results/thermal_calibration.json. Every run starts from one place with momenta drawn for it, as a user would start it, and
 its first fifth is left out by the audit; the times below are those of what is left. The chain has one clamped and eight moving
@@ -84,13 +85,13 @@ SLIPPERY = ct.Friction(translation=(0.4, 0.4, 1.6), rotation=1.0)
 
 FALSE = {
     "chain, time 1000": chain(warm(), 400, 50, 700),
-    "chain, time 4000": chain(warm(), 1000, 80, 60),
+    "chain, time 4000": chain(warm(), 1000, 80, 200),
     "chain, time 250": chain(warm(), 500, 10, 1000),
     "chain, time 100": chain(warm(), 400, 5, 1000),
     "chain, time 1000, friction 0.1": chain(warm(0.1), 400, 50, 100),
     "chain, time 1000, friction 10": chain(warm(10.0), 400, 50, 100),
     "chain, hybrid Monte Carlo, 4000 trajectories": chain(
-        ct.HybridMonteCarlo(1.0, substeps=8, seed=SEED), 400, 10, 20, 0.8
+        ct.HybridMonteCarlo(1.0, substeps=8, seed=SEED), 400, 10, 150, 0.8
     ),
     "top, time 2000": Setting(TOP, TILTED, warm(), 0.1, 40, 500, 700),
     "free body, time 2000": Setting(BODY, BODY.start(angular_momentum=(0, 0, 0)), warm(), 0.1, 40, 500, 700),
@@ -112,6 +113,9 @@ POWER = {
     "uniform noise, friction times dt 0.05": chain(warm(1.0, faults.UniformNoise), 400, 50, 24),
     "noise at the ends of the step, dt omega 0.6, time 4000": chain(warm(1.0, faults.NoiseAtTheEnds), 1000, 80, 12),
     "noise at the ends of the step, dt omega 1.2": chain(warm(1.0, faults.NoiseAtTheEnds), 400, 25, 24, 0.1),
+    "noise at the ends of the step, dt omega 1.2, time 4000": chain(
+        warm(1.0, faults.NoiseAtTheEnds), 1000, 40, 12, 0.1
+    ),
     "momenta at the ends of the steps, dt omega 0.6, time 4000": chain(
         warm(1.0, faults.PublishedMomenta), 1000, 80, 12
     ),
@@ -228,35 +232,48 @@ def table(counts: dict[str, Counts]) -> str:
     return markdown(["runs", "number", "off", "percent", "too short, percent", "seen most by, percent"], body)
 
 
-def measured(name: str, part: float) -> dict[str, Counts]:
-    """One of the tables, with a part of the runs."""
+TABLES = {"false": FALSE, "power": POWER, "members": MEMBER_RUNS}
+
+
+def titles(name: str) -> dict[str, tuple[Setting, int]]:
+    """What is counted for a table, by its title: a setting, and how many members are judged together."""
+    together = MEMBERS if name == "members" else (1,)
+    return {
+        f"{kind}, {members} members" if members > 1 else kind: (setting, members)
+        for kind, setting in TABLES[name].items()
+        for members in together
+    }
+
+
+def measured(name: str, part: float, only: str = "") -> dict[str, Counts]:
+    """One of the tables, with a part of the runs; or those of its rows that have this in their titles."""
     made: dict[str, Counts] = {}
-    for kind, setting in {"false": FALSE, "power": POWER, "members": MEMBER_RUNS}[name].items():
+    for title, (setting, members) in titles(name).items():
+        if only not in title:
+            continue
         runs = max(4, round(part * setting.runs))
-        for members in MEMBERS if name == "members" else (1,):
-            title = f"{kind}, {members} members" if members > 1 else kind
-            made[title] = (
-                audited(setting, runs)
-                if members == 1
-                else audited_together(setting, max(4, runs * MEMBERS[0] // members), members)
-            )
-            print(title, made[title], flush=True)
-            keep(name, made)
+        if members == 1:
+            made[title] = audited(setting, runs)
+        else:
+            made[title] = audited_together(setting, max(4, runs * MEMBERS[0] // members), members)
+        print(title, made[title], flush=True)
+        keep(name, title, made[title])
     return made
 
 
-def keep(name: str, counts: dict[str, Counts]) -> None:
-    """Record what was counted so far."""
+def keep(name: str, title: str, counts: Counts) -> None:
+    """Record what was counted, in the order of the table."""
     recorded = json.loads(RESULT.read_text()) if RESULT.exists() else {"seed": SEED}
-    recorded[name] = {kind: {**vars(c), "by_row": dict(c.by_row)} for kind, c in counts.items()}
+    found = {**recorded.get(name, {}), title: {**vars(counts), "by_row": dict(counts.by_row)}}
+    recorded[name] = {known: found[known] for known in titles(name) if known in found}
     write_text(RESULT, json.dumps(recorded, indent=2) + "\n")
 
 
 def main() -> None:
-    names = [sys.argv[1]] if len(sys.argv) > 1 else ["false", "power", "members"]
+    names = [sys.argv[1]] if len(sys.argv) > 1 else list(TABLES)
     part = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     for name in names:
-        print(table(measured(name, part)))
+        print(table(measured(name, part, *sys.argv[3:4])))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,9 @@ def test_every_temperature_of_a_ladder_keeps_its_law(monkeypatch: pytest.MonkeyP
     assert np.abs(departures(many)).max() < 4.5, departures(many)
     assert (many.exchanged > 0.4).all() and (many.exchanged < 0.95).all(), many.exchanged
     assert many.temperatures[:4].tolist() == [0.6, 1.1, 2.0, 0.6]
+    row = many.audit().canonical["temperature"]
+    assert row.effective == 32, "ladders are independent, members are not"
+    assert row.verdict != "off" and abs(row.mean - 1.0) < 4.5 * row.error
     right = tempering.is_accepted
     for wrong in (
         lambda *given, **named: True,

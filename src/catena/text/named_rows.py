@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import ClassVar, Generic, TypeVar
 
 from ..errors import InputError, nearest
+from .plain import Json
 
 Row = TypeVar("Row")
 
@@ -35,6 +37,17 @@ class NamedRows(Generic[Row]):
             wrong.format(repr(name)) + nearest(str(name), known), where=where,
             do=f"use one of {', '.join(known)}" if known else "record an invariant: there are no rows",
         )  # fmt: skip
+
+    def as_json(self) -> dict[str, dict[str, Json]]:
+        """What the rows hold, by name, as plain values for JSON: a number that is not finite becomes None."""
+
+        def plain(value: Json) -> Json:
+            return None if isinstance(value, float) and not isfinite(value) else value
+
+        return {
+            name: {key: plain(value) for key, value in vars(row).items() if key != self._naming}
+            for name, row in zip(self._names(), self.rows, strict=True)
+        }
 
     def __contains__(self, name: object) -> bool:
         return name in self._names()

@@ -197,15 +197,8 @@ class Canonical(NamedRows[CanonicalRow]):
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
-
-        def plain(value: Json) -> Json:
-            return None if isinstance(value, float) and not isfinite(value) else value
-
-        return {
-            row.quantity: {name: plain(value) for name, value in vars(row).items() if name != "quantity"}
-            | {"contradicts": row.contradicts}
-            for row in self.rows
-        }
+        found = self.as_json()
+        return {row.quantity: found[row.quantity] | {"contradicts": row.contradicts} for row in self.rows}
 
     @property
     def table(self) -> ShownTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from math import isfinite, isnan
+from math import isnan
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InputError
@@ -72,15 +72,9 @@ class Audit(NamedRows[AuditRow]):
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
-
-        def plain(value: Json) -> Json:
-            return None if isinstance(value, float) and not isfinite(value) else value
-
-        return {
-            row.quantity: {name: plain(value) for name, value in vars(row).items() if name != "quantity"}
-            | {"contradicts": row.contradicts}
-            for row in self.rows
-        } | self.canonical.to_dict()
+        found = self.as_json()
+        kept = {row.quantity: found[row.quantity] | {"contradicts": row.contradicts} for row in self.rows}
+        return kept | self.canonical.to_dict()
 
     @property
     def tables(self) -> tuple[ShownTable, ...]:

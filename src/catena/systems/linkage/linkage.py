@@ -391,6 +391,13 @@ class Linkage(System):
             partial(starts.projected, self, shifts=shifts) if self.joints else None,
         )
 
+    @property
+    def restless(self) -> str:
+        if any("work" in invariant.tags for invariant in self.invariants):
+            return "dampers or loads do work on it"
+        held = any(joint.parent == GROUND for joint in self.joints)
+        return "gravity moves it, and nothing holds it" if self.gravity.any() and not held else ""
+
     def inertia(self) -> Inertia:
         from .views import joint_freedoms
 
