@@ -17,25 +17,23 @@ x, y, z = helix.start.position[-1].tolist()
 trap = ct.Tweezers(k=20.0, anchor=(f"{x} + 0.02*t", y, z))
 
 # %%
-# Force over extension takes three lines: the chain, the run, and what the run tells about its ends.
+# Force over extension takes three lines: the chain, the run, and the picture. `chain.outputs(run)` has the numbers: force, torque, power and work
+# of each end and load, along time.
 
 chain = ct.Chain(helix.system.bodies, helix.system.potentials[0], right=trap)
 run = ct.simulate(chain, helix.start, dt=0.02, t_end=50.0, every=10)
-pull = chain.outputs(run)
-
-plt.plot(pull.extension, pull.force.sel(source="right", xyz=0))
-plt.xlabel("extension")
-plt.ylabel("force of the tweezers along x")
+run.plot.force_extension()
 plt.show()
 
 # %%
 # The energy of a pulled chain is not kept; energy less work is, and that is what the audit looks at. `run.data.work` is what moving the
-# trap has cost; a part of it is still in its spring, and `pull.work` is what has reached the chain.
+# trap has cost; a part of it is still in its spring, and `pull.work` is what has reached the chain. `run.plot.work()` draws it, and its power.
 
 print(run.audit())
 
 # %%
 
+pull = chain.outputs(run)
 fig, axes = plt.subplots()
 axes.plot(run.data.time, run.data.work, label="work of moving the trap")
 axes.plot(run.data.time, pull.work.sel(source="right"), label="work done on the chain")
@@ -47,3 +45,5 @@ plt.show()
 # %%
 # A body that moves exactly as it is told, whatever that takes, is `ct.Moved(position=..., orientation=...)`; then `pull.force` and `pull.torque`
 # are what it takes. Pulled in a heat bath, by `method=ct.Langevin(temperature=0.1, friction=0.5)`, the same chain gives a noisy curve.
+#
+# The bonds themselves may change as well: `ct.LennardJones("5*(1 + 0.1*sin(t))", 1.0)` is one whose depth breathes.

@@ -143,3 +143,24 @@ def test_what_is_not_made_of_bodies_says_so():
             getattr(plots, name)()
     with pytest.raises(ct.InputError, match="no constraints"):
         plots.residuals()
+
+
+def test_work_power_and_force_over_extension_are_those_of_the_outputs(run):
+    chain = ct.Chain(
+        run.system.bodies, ct.LennardJones(5.0, 1.0), right=ct.Tweezers(5.0, ("4.5 + t", 0, 0)), loads=[(1, ct.Torque((0, 0, "t")))]
+    )  # fmt: skip
+    pulled = simulate(chain, chain.straight(2.2), ct.Splitting(2), dt=0.02, steps=20)
+    out = chain.outputs(pulled)
+    work, power = pulled.plot.work()
+    for panel, values in ((work, out.work), (power, out.power)):
+        assert [line.get_label() for line in panel.lines] == ["right", "loads[0]"]
+        np.testing.assert_array_equal(panel.lines[0].get_ydata(), values.sel(source="right").values)
+    ax = pulled.plot.force_extension()
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), out.extension.values)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), out.force.sel(source="right").values[:, 0], atol=1e-3)
+    assert {"work", "force_extension"} <= set(pulled.plot.suited())
+    with pytest.raises(ct.InputError, match="nothing acts at 'left'"):
+        pulled.plot.force_extension("left")
+    free = ct.Chain(run.system.bodies, ct.LennardJones(5.0, 1.0))
+    with pytest.raises(ct.InputError, match="nothing pulls"):
+        simulate(free, free.straight(2.2), ct.Splitting(2), dt=0.02, steps=1).plot.work()

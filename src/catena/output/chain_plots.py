@@ -16,6 +16,7 @@ from ..systems.body import Body
 from ..systems.scene import Scene
 from .linkage_plots import JointPictures
 from .page.shapes import shape_of
+from .pull_plots import PullPictures
 from .showing import scene_or_nothing
 from .style import (
     LineStyle,
@@ -47,7 +48,7 @@ FLAT = 0.6  # height over width from which snapshots stand side by side
 EPS = float(np.finfo(float).eps)
 
 
-class ManyBodyPictures(JointPictures):
+class ManyBodyPictures(JointPictures, PullPictures):
     """Pictures of a run of several bodies. Every method takes `ax`, the axes to draw into (None: new ones)."""
 
     run: Run
@@ -205,7 +206,7 @@ class ManyBodyPictures(JointPictures):
         lengths = () if self._scene.joints is not None else ("link_lengths",)
         return (
             "energy_parts", *lengths, *self._suited_to_joints(), "body_energies", "snapshots", "momentum",
-            *(("residuals",) if residuals else ()),
+            *(("residuals",) if residuals else ()), *self._suited_to_pulls(),
         )  # fmt: skip
 
     def _has_bodies(self) -> bool:
