@@ -103,40 +103,6 @@ class ChainOutputs:
         first = first_sample(self._data.time.values, after, where)
         return np.asarray(self._data.position.values[first:])
 
-    def bond_correlation(self, *, after: float | None = None) -> xarray.Dataset:
-        """Mean product of bonds, the vectors between neighbouring centres of mass: `correlation` and `error` along `separation`, in links.
-
-        Of independent links with the mean cosine c it is a^2 c^m, m = 1, 2, ...
-
-        Parameters
-        ----------
-        after : time from which on samples count; None: without the first fifth of the run
-        """
-        return chain_averages.bond_correlation(self._positions(after, "bond_correlation"))
-
-    def persistence_length(self, *, after: float | None = None) -> Average:
-        """Length l over which the chain forgets its direction: bonds m links apart have the mean product a^2 exp(-m a/l).
-
-        Parameters
-        ----------
-        after : as for `bond_correlation`
-        """
-        return chain_averages.persistence_length(self._positions(after, "persistence_length"))
-
-    def structure_factor(self, wave_numbers: ArrayLike, *, after: float | None = None) -> xarray.Dataset:
-        """S(k) = |sum_j exp(i k.r_j)|^2 / n of the centres of mass, averaged over all directions: `structure_factor` and `error` along `wave_number`.
-
-        Parameters
-        ----------
-        wave_numbers : (m,) magnitudes of k
-        after : as for `bond_correlation`
-        """
-        return chain_averages.structure_factor(self._positions(after, "structure_factor"), wave_numbers)
-
-    def _positions(self, after: float | None, where: str) -> Array:
-        first = first_sample(self._data.time.values, after, where)
-        return np.asarray(self._data.position.values[first:])
-
     @cached_property
     def link_length(self) -> xarray.DataArray:
         """Distances of neighbouring centres of mass."""
