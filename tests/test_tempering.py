@@ -171,7 +171,7 @@ def test_methods_and_systems_without_a_temperature_are_refused() -> None:
     "method", [ct.Langevin(1.0, 1.0, seed=3), ct.HybridMonteCarlo(1.0, substeps=4, seed=3)], ids=lambda m: m.name
 )
 def test_bending_links_keep_their_law_at_every_temperature(method: ct.Langevin | ct.HybridMonteCarlo) -> None:
-    """<T33> of two links with B, C = 4/kT, 3/kT, within 4.5 errors; Monte Carlo has no bias, Langevin at dt omega = 0.3 less than 2e-5."""
+    """<T33> of two links with B, C = 4/kT, 3/kT, within 4.5 errors; Monte Carlo has no bias, Langevin at dt omega = 0.6 one of 6e-5."""
     from physics.test_canonical_laws import bending
 
     ladder = ct.Tempering((1.0, 1.4, 2.0), every=40)
@@ -180,13 +180,13 @@ def test_bending_links_keep_their_law_at_every_temperature(method: ct.Langevin |
     start = chain.start(position=[[0, 0, k] for k in range(3)], orientation=[[1, 0, 0, 0]] * 3)
     # T33 of the first link: the clamped body is not turned, so it is e3.z of the next
     text = "orientation[1,0]**2 - orientation[1,1]**2 - orientation[1,2]**2 + orientation[1,3]**2"
-    dt = 0.025 if isinstance(method, ct.Langevin) else 0.32
+    dt, steps = (0.05, 40_000) if isinstance(method, ct.Langevin) else (0.32, 10_000)
     many = ct.ensemble(
-        chain, start, method, dt=dt, steps=40_000, every=40, members=96, tempering=ladder, reduce={"T33": ct.Mean(text)}
+        chain, start, method, dt=dt, steps=steps, every=40, members=96, tempering=ladder, reduce={"T33": ct.Mean(text)}
     )  # fmt: skip
     found = many.reduced.T33.values.reshape(-1, 3)
     error = found.std(axis=0, ddof=1) / math.sqrt(len(found))
     laws = np.array([bending(4.0 / kT, 3.0 / kT) for kT in ladder.temperatures])
     print(found.mean(axis=0), error, laws, many.exchanged)
     assert np.abs((found.mean(axis=0) - laws) / error).max() < 4.5
-    assert error.max() < 0.005
+    assert error.max() < 0.01
