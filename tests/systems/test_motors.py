@@ -11,6 +11,8 @@ from test_driven_linkage import ABOUT, pendulum
 
 import catena as ct
 import uncompiled
+from catena.engine.build import build
+from catena.engine.driver import Driver
 from catena.errors import CapabilityError, InputError
 from catena.systems.base import system_from
 from catena.systems.linkage.director_form import motors
@@ -161,3 +163,21 @@ def test_what_a_motor_lacks_is_named() -> None:
         ct.Limit(0, 1.0, 0.5)
     with pytest.raises(CapabilityError, match="Motor"):
         pendulum(TARGET, gravity=(0, 0, -1))[0].equilibrium()
+
+
+@pytest.mark.parametrize("method", [ct.EnergyMomentum("position"), ct.Gauss(2)], ids=str)
+def test_a_driven_run_goes_on_from_a_checkpoint_to_the_same_bytes(method: Any) -> None:
+    """All that the future depends on is in the arrays of a checkpoint: time, angles and works among them."""
+    system, start = pendulum(*ALL)
+    program = build(system, method, compiled=False)
+
+    def driver() -> Driver:
+        return Driver(program, program.view.pack(start), t0=0.0, dt=0.05, every=1)
+
+    whole, first, second = driver(), driver(), driver()
+    whole.advance(6)
+    first.advance(3)
+    second.restore(3, {name: array.copy() for name, array in first.state().items()})
+    second.advance(3)
+    for name, array in whole.state().items():
+        assert array.tobytes() == second.state()[name].tobytes(), name
