@@ -44,10 +44,12 @@ def test_sixteen_threads_call_python_for_tasks_not_for_members(monkeypatch: pyte
 
     Measured 1.6, most of it 240 calls for each of 111 tasks; it was 9. Followed sixteen at a time, there would be more.
     """
+    monkeypatch.setattr(following.Pace, "took", lambda *arguments: None)  # a loaded machine would make chunks shorter
+    monkeypatch.setattr(following, "FIRST_CHUNK", MEMBERS)
     python_calls(2)  # compiled and imported
     assert python_calls(16) < 3 * MEMBERS
     monkeypatch.setattr(following, "_together", lambda job, pace: 16)
-    assert python_calls(16) > 5 * MEMBERS
+    assert python_calls(16) > 4 * MEMBERS
 
 
 @pytest.mark.parametrize("compiled", [True, False])
