@@ -23,11 +23,19 @@ WITHIN = {
 MATTERS_OF_PHYSICS = {
     ("Chain", "equilibrium_path"),
     ("Chain", "normal_modes"),
+    ("Linkage", "dihedrals"),
     ("Linkage", "normal_modes"),
     ("Linkage", "maxwell"),
     ("ScalingBody", "maxwell"),
 }
-MORE: dict[str, Any] = {"temperature": 1.0, "t": 1.0, "until": 1.0, "k": 0.1, "load_direction": (1.0, 0.0, 0.0)}
+MORE: dict[str, Any] = {
+    "temperature": 1.0,
+    "t": 1.0,
+    "until": 1.0,
+    "k": 0.1,
+    "load_direction": (1.0, 0.0, 0.0),
+    "atoms": (0, 1, 2, 3),
+}
 
 
 @cache
@@ -106,6 +114,9 @@ MODES: dict[str, Callable[[], object]] = {
     "one body": lambda: ct.Chain(ct.Body.box((1, 1, 1), 1.0), ct.BendTwist(1.0, 1.0, 1.0, (0, 0, 1))),  # type: ignore[arg-type]
     "a number of bodies": lambda: ct.Linkage(4, []),  # type: ignore[arg-type]
     "a kernel that keeps a number": lambda: ct.Custom("q", max, 3),  # type: ignore[arg-type]
+    "a dihedral angle of words": lambda: MOLECULE.dihedrals(MOLECULE.start(), "abcd"),
+    "a dihedral angle of three": lambda: MOLECULE.dihedrals(MOLECULE.start(), [0, 1, 2]),
+    "a dihedral angle of a particle that is not there": lambda: MOLECULE.dihedrals(MOLECULE.start(), [0, 1, 2, 4]),
     "an export to nowhere": lambda: run().export(None),  # type: ignore[arg-type]
     "of_link": lambda: ct.Elastic([np.eye(6)] * 3, (np.zeros((3, 3)), [0, 0, 1])).of_link(99),
     "loads": lambda: ct.Chain(
@@ -118,6 +129,7 @@ MODES: dict[str, Callable[[], object]] = {
 
 
 HELIX = ct.problems.helix_chain(3)
+MOLECULE = ct.Linkage([ct.Body.from_particles([[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1]])])
 
 
 @cache

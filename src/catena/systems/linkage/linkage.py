@@ -30,7 +30,7 @@ from ..many_bodies import (
     pairs_of,
     start_array,
 )
-from ..numbers import finite_number
+from ..numbers import finite_number, finite_numbers
 from ..one_body import component_names
 from ..orientations import orientations
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
@@ -164,8 +164,17 @@ class Linkage(System):
         >>> linkage.dihedrals(linkage.start(), [0, 1, 2, 3]).round(6).tolist()
         1.570796
         """
-        places, numbers = self.particles(state).positions, np.asarray(atoms, dtype=np.int64)
-        return np.array([dihedral(*places[row]) for row in numbers.reshape(-1, 4)]).reshape(numbers.shape[:-1])
+        places = self.acting.at(checked_state(self, state, "dihedrals.state")).positions
+        given = finite_numbers(
+            atoms, (4,), (None, 4), where="dihedrals.atoms", do="give four numbers of particles, or (m, 4)"
+        )
+        wrong = given[(given != np.floor(given)) | (given < 0) | (given >= len(places))]
+        if wrong.size:
+            raise InputError(
+                f"there is no particle {wrong[0]:g}", where="dihedrals.atoms", do=f"number them from 0 to {len(places) - 1}"
+            )  # fmt: skip
+        rows = given.astype(np.int64)
+        return np.array([dihedral(*places[row]) for row in rows.reshape(-1, 4)]).reshape(rows.shape[:-1])
 
     def with_parts(self, joints: Sequence[Joint] | None = None, forces: Sequence[OnBodies] | None = None) -> Linkage:
         """The same linkage with other joints or forces."""
