@@ -16,7 +16,10 @@ from catena.systems.linkage.molecule import read_molecule
 FILES = Path(__file__).parent.parent / "molecule_files"
 BUTANE = (FILES / "butane.xyz", [(0, 1), (1, 2), (2, 3)])
 CYCLOHEXANE = (FILES / "cyclohexane.xyz", [(3 * k, (3 * k + 3) % 18) for k in range(6)])
-PEPTIDE = (FILES / "peptide.pdb", [bond for k in range(10) for bond in ((5 * k, 5 * k + 1), (5 * k + 1, 5 * k + 3))])
+PEPTIDE = (
+    FILES.parent.parent / "examples" / "tutorial" / "peptide.pdb",
+    [bond for k in range(10) for bond in ((5 * k, 5 * k + 1), (5 * k + 1, 5 * k + 3))],
+)
 
 
 @pytest.mark.parametrize(

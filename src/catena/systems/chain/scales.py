@@ -127,6 +127,8 @@ def scales_of(chain: Chain, length: float | None, mass: float | None, time: floa
         J0=chain.J0 / (M * L * L),
         closed=chain.closed,
         loads=(),
+        pairs=_distant_in_units(chain.acting.pairs, L, energy),
+        exclude=chain.exclude,
         **ends,
     )
     return Scales(L, M, tau, plain)
@@ -204,6 +206,12 @@ def in_units(potential: object, length: float, energy: float) -> Potential:
 def _pairs_in_units(potential: Pairwise, length: float, energy: float) -> Pairwise:
     scaled = in_units(potential, length, energy)
     assert isinstance(scaled, Pairwise)
+    return scaled
+
+
+def _distant_in_units(pairs: Pairwise | PairTable | None, length: float, energy: float) -> Pairwise | PairTable | None:
+    scaled = None if pairs is None else in_units(pairs, length, energy)
+    assert scaled is None or isinstance(scaled, Pairwise | PairTable)
     return scaled
 
 
