@@ -163,3 +163,14 @@ def test_a_stored_chain_resumes_to_the_same_arrays(tmp_path):
     again = ct.resume(tmp_path / "part.zarr", steps=60)
     for name in whole.data.variables:
         assert np.array_equal(whole.data[name], again.data[name]), name
+
+
+def test_a_chain_in_other_units_keeps_the_pairs_of_its_particles():
+    """In units of 2 the distance 1 is 0.5, and bodies that may not pass through each other still may not."""
+    chain = ct.Chain([ct.Body.tetrahedron()] * 4, ct.LennardJones(5.0, 1.0), pairs=ct.LennardJones(0.5, 1.0), exclude=2)
+    scaled = chain.scales(length=2.0).chain
+    assert scaled.exclude == 2
+    given, made = (one.describe()["pairs"] for one in (chain, scaled))
+    assert given != made and "0.5" in str(made)
+    bare = ct.Chain([ct.Body.tetrahedron()] * 4, ct.LennardJones(5.0, 1.0)).scales(length=2.0).chain
+    assert "pairs" not in bare.describe()  # the twin

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,14 +22,14 @@ from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, Samples, State, System, register
 from ..body import Body
-from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of
+from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, fields_of, pairs_of
 from ..numbers import finite_number
 from ..one_body import component_names
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
-from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time, describe_in_time
+from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time
 from ..scene import Scene
 from ..states import checked_state
 from . import checking
@@ -40,11 +40,12 @@ from . import start as chain_start
 from . import tearing as chain_tearing
 from . import tiles as chain_tiles
 from . import views as chain_views
+from .describing import describe_chain
 from .distant import distant_arrays, distant_view, near_bodies
 from .driven_halves import halves_view
 from .driven_tiles import driven_tiles
 from .driving import Drives, driven_view
-from .ends import Clamped, End, Force, Free, GivenLoad, describe_end, end_from, loads_from
+from .ends import Clamped, End, Force, Free, GivenLoad, end_from, loads_from
 from .interactions import GivenPotentials, Interactions
 from .invariants import invariants_of
 
@@ -145,8 +146,9 @@ class Chain(System):
 
     @property
     def title(self) -> str:
-        name = "Closed chain" if self.closed else "Chain"
-        return name if self.form == "quaternion" else f"{name} ({self.form} form)"
+        return ("Closed chain" if self.closed else "Chain") + (
+            "" if self.form == "quaternion" else f" ({self.form} form)"
+        )
 
     @property
     def potentials(self) -> tuple[Potential, ...]:
@@ -526,11 +528,7 @@ class Chain(System):
         return find_rod(self, cell, at)
 
     def frequency_above(self, threshold: float, state: State) -> float | None:
-        for bound in (chain_spectrum.rough_bound, chain_spectrum.frequency_bound):  # each sharper, and dearer
-            if bound(self, state) <= threshold:
-                return None
-        omega = chain_spectrum.highest_frequency(self, state)
-        return omega if omega > threshold else None
+        return chain_spectrum.frequency_above(self, threshold, state)
 
     def view(self, name: str) -> View | None:
         if not self.drives:
@@ -591,23 +589,12 @@ class Chain(System):
         return Scene(self.bodies, links=self.interactions, gravity=self.gravity)
 
     def describe(self) -> dict[str, Json]:
-        forms: dict[str, dict[str, Any]] = {
-            "quaternion": {},
-            "rotation": {"form": self.form},
-            "multiplier": {"form": self.form, "J0": self.J0},
-        }
-        ends = {"left": describe_end(self.left), "right": describe_end(self.right)}
-        return {
-            "kind": self.kind, "bodies": describe_bodies(self.alike), "potential": self.interactions.describe(),
-            **({"closed": True} if self.closed else ends), **forms[self.form],
-            "gravity": [describe_in_time(part) for part in self._given_gravity],
-            **({} if self.acting.pairs is None else {"pairs": self.acting.pairs.describe(), "exclude": self.exclude}),
-            **({"loads": [{"body": body, **describe_end(load)} for body, load in self.loads]} if self.loads else {}),
-        }  # fmt: skip
+        return describe_chain(self, self._given_gravity)
 
     def names(self) -> dict[str, str]:
         return component_names(self.fields)
 
     def __repr__(self) -> str:
-        ends = "" if self.closed else f", left {self.left}, right {self.right}"
-        return f"{self.title} of {self.count} bodies{ends}"
+        return f"{self.title} of {self.count} bodies" + (
+            "" if self.closed else f", left {self.left}, right {self.right}"
+        )

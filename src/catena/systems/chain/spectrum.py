@@ -52,6 +52,15 @@ def suggested_step(chain: Chain, method: Method, start: State | None, safety: fl
     return safety * (limit if np.isfinite(limit) else RESOLVED / SAFETY) / fastest
 
 
+def frequency_above(chain: Chain, threshold: float, state: State) -> float | None:
+    """The largest omega if it is above the threshold."""
+    for bound in (rough_bound, frequency_bound):  # each sharper, and dearer
+        if bound(chain, state) <= threshold:
+            return None
+    omega = highest_frequency(chain, state)
+    return omega if omega > threshold else None
+
+
 def highest_frequency(chain: Chain, state: State) -> float:
     """Largest omega; 0 if the potential is curved downwards everywhere."""
     diagonal, right = weighted_stiffness(chain, state)
