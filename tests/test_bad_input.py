@@ -194,7 +194,7 @@ def test_a_state_made_by_hand_on_a_singular_point_is_refused(tmp_path: Path) -> 
 
 
 def test_a_splitting_of_what_cannot_be_split_names_methods_that_can() -> None:
-    with refused(ct.CapabilityError, r"Splitting\(4\) cannot treat .*view tiles or split.*\n  do: use one of .*Gauss"):
+    with refused(ct.CapabilityError, r"Splitting\(4\) cannot treat .*kicks and drifts.*\n  do: use one of .*Gauss"):
         oscillator(system=ct.problems.pendulum(), method=ct.Splitting(4))
 
 

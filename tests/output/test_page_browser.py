@@ -144,7 +144,7 @@ def test_particles_are_drawn_where_they_are(opened: Opened, run: ct.Run) -> None
     opened.page.evaluate(f"catena.player.seek({FRAME})")
     drawn = opened.page.evaluate("Array.from(catena.stage.layers.particles[0].instanceMatrix.array)")
     found = np.array(drawn).reshape(-1, 4, 4)[:, 3, :3] + opened.page.evaluate("catena.page.poses.origin")
-    state = ct.State({name: run.data[name].values[FRAME] for name in ("position", "orientation")})
+    state = ct.State({field.name: run.data[field.name].values[FRAME] for field in run.system.fields})
     np.testing.assert_allclose(found, np.concatenate(run.system.particles(state)), rtol=0, atol=2e-6)
 
 

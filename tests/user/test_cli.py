@@ -114,12 +114,12 @@ def test_a_name_that_is_taken_while_a_run_compiles_is_left_to_the_other(case, mo
 
     compiling, driver = [], simulation._driver
 
-    def slowly(plan):
+    def slowly(plan, **options):
         if not compiling:
             Path("case.zarr").mkdir()
             Path(".case-2.zarr.creating/.catena").mkdir(parents=True)
             compiling.append(acquire_lock(Path(".case-2.zarr.creating/.catena/lock")))
-        return driver(plan)
+        return driver(plan, **options)
 
     monkeypatch.setattr(simulation, "_driver", slowly)
     result = call("run", case)

@@ -87,7 +87,7 @@ def free_energy(
     ...     for c in (-1.0, -0.5, 0.0, 0.5, 1.0)
     ... ]
     >>> profile = ct.free_energy(runs, "q", "k/2*(x - c)**2", bins=20, range=(-1.0, 1.0))
-    >>> bool(abs(profile.free_energy.sel(value=0.05) - 1.0) < 0.4)
+    >>> bool(abs(profile.free_energy.sel(value=0.05, method="nearest") - 1.0) < 0.4)
     True
 
     References

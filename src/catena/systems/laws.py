@@ -43,8 +43,8 @@ def langevin_function(x: float) -> float:
 
     Examples
     --------
-    >>> langevin_function(1.5), langevin_function(-1e-3)
-    (0.43812472631584522, -0.00033333331111111322)
+    >>> langevin_function(1.5), langevin_function(-1e-3)  # doctest: +ELLIPSIS
+    (0.43812..., -0.000333333311...)
     """
     if abs(x) < NEARLY_FREE:
         return x / 3.0 * (1.0 - x * x / 15.0 * (1.0 - 2.0 * x * x / 21.0))
@@ -59,8 +59,8 @@ def mean_cosine(bend: float, twist: float) -> float:
 
     Examples
     --------
-    >>> f"{mean_cosine(4.0, 3.0):.15f}", f"{mean_cosine(0.0, 0.0):.15f}"
-    ('0.720816179014524', '0.000000000000000')
+    >>> f"{mean_cosine(4.0, 3.0):.15f}", abs(mean_cosine(0.0, 0.0)) < 1e-15
+    ('0.720816179014524', True)
     """
     from scipy.special import ive
 

@@ -118,8 +118,12 @@ def finite_number(value: object, where: str) -> float:
 
 
 def number_of_one(value: object, count: int, where: str) -> int:
-    """The number of one of so many, from 0; InputError, with this place, if there is none."""
-    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, (int, np.integer)) or not 0 <= value < count:
-        name = where.rpartition(".")[2]
-        raise InputError(f"there is no {name} {value!r}", where=where, do=f"choose from 0 to {count - 1}")
-    return int(value)
+    """The number of one of so many, from 0, or from the end below it; InputError, with this place, if there is none."""
+    if (
+        isinstance(value, (int, np.integer))
+        and not isinstance(value, (bool, np.timedelta64))
+        and -count <= value < count
+    ):
+        return int(value) % count
+    name = where.rpartition(".")[2]
+    raise InputError(f"there is no {name} {value!r}", where=where, do=f"choose from 0 to {count - 1}")

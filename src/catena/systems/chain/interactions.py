@@ -337,10 +337,10 @@ def _for_links(potential: Potential, links: int | None, where: str) -> Potential
 
 
 def _each_once(potentials: Sequence[Potential], change: Callable[[Potential], Potential]) -> list[Potential]:
-    """Equal objects are changed once, and stay one object."""
-    known = {id(potential): potential for potential in potentials}
-    changed = {number: change(potential) for number, potential in known.items()}
-    return [changed[id(potential)] for potential in potentials]
+    """Equal ones are changed once, and become one object."""
+    row = Alike(potentials)
+    changed = [change(potential) for potential in row.distinct]
+    return [changed[number] for number in row.which.tolist()]
 
 
 def _is_there(part: object) -> bool:

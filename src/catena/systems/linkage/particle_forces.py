@@ -112,7 +112,7 @@ class External(Derived):
     --------
     >>> import catena as ct
     >>> ct.External("q*E*x", types=["Na"], parameters={"q": 1.0, "E": 0.2}).constants
-    (1.0, 0.2)
+    (0.2, 1.0)
     """
 
     potential: str = "0"

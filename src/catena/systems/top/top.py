@@ -101,7 +101,7 @@ class Top(OneBody):
         if not (math.isfinite(u) and np.isfinite(torque).all()):
             raise InputError(
                 f"the potential is singular at this orientation: U = {u:g}, torque {torque.tolist()}",
-                where="start.orientation", do="start elsewhere, or change the potential",
+                where=self.undefined_at(state), do="start elsewhere, or change the potential",
             )  # fmt: skip
 
     @property
