@@ -20,7 +20,7 @@ file = str(Path(__file__).with_name("peptide.pdb"))
 turning = [bond for k in range(0, 50, 5) for bond in ((k, k + 1), (k + 1, k + 3))][1:]  # N-CA and CA-C of each residue
 attract, repel = ct.LennardJones(80.0, 3.4), ct.LennardJones(40.0, 3.0)
 pairs = ct.PairTable({("C", "C"): attract, ("C", "N"): repel, ("C", "O"): repel, ("N", "N"): repel, ("N", "O"): attract, ("O", "O"): repel})
-torsions = [ct.Torsion(k, "b*(1 + cos(3*theta))", {"b": 100.0}) for k in range(len(turning))]
+torsions = [ct.Torsion(k, "b*(1 - cos(3*theta))", {"b": 800.0}) for k in range(len(turning))]
 peptide, stretched = ct.Linkage.from_molecule(file, turning, torsions, pairs=pairs, exclude=2)
 print(peptide, "of", len(peptide.particles(stretched).types), "atoms")
 

@@ -24,7 +24,7 @@ from ....geometry.vectors import (
     transposed_times,
 )  # fmt: skip
 from ....kernels import summation
-from ....kernels.marks import inline, slot, within
+from ....kernels.marks import choice, inline, slot, within
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree
 from .clock import tell_time
@@ -164,6 +164,12 @@ def outwards(par, x):
     return motion, sound
 
 
+@choice
+def knows_all_forces():
+    """1 if Newton's matrix has the derivatives of all forces, so that a correction within rounding is the last; else a part of each is left."""
+    return 1
+
+
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none.
 
@@ -192,7 +198,10 @@ def correct(z, h, par, x):
             noise = False
     if not most < 1e300:
         return -1.0
-    if noise:
+    if knows_all_forces():
+        if noise:
+            return 0.0
+    elif most == 0.0:
         return 0.0
     scratch[Scratch.SCALE] = max(
         scratch[Scratch.SCALE], most
