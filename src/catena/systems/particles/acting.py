@@ -206,10 +206,9 @@ class ActingParticles:
 
     def wrenches(self, state: State) -> Array:
         """(bodies, 2, 3): force, and torque about the centre of mass, that the particles of each body feel; plain numpy."""
-        made = np.zeros((len(self.bodies), 2, 3))
-        for a, force in enumerate(self.forces(state)):
-            j = self.body_of[a]
-            made[j] += force, np.cross(self.at(state).positions[a] - state.position[j], force)
+        made, forces = np.zeros((len(self.bodies), 2, 3)), self.forces(state)
+        arms = self.at(state).positions - np.asarray(state.position)[self.body_of]
+        np.add.at(made, self.body_of, np.stack([forces, np.cross(arms, forces)], axis=1))
         return made
 
     def forces(self, state: State) -> Array:
