@@ -4,24 +4,21 @@ A peptide
 
 A molecule whose bonds and angles stay as they are moves by turning about some of its bonds. `Linkage.from_molecule` reads it from an XYZ or PDB file and splits
 it into rigid groups, with a hinge at each bond that turns. Here ten residues of alanine, without hydrogens, are released from a stretched
-chain. Lengths are in angstrom, times in ps, masses in atomic mass units; then 100 units of energy are 1 kJ/mol.
+chain; `peptide.pdb` stands beside this script. Lengths are in angstrom, times in ps, masses in atomic mass units; then 100 units of energy are 1 kJ/mol.
 """
 
 # sphinx_gallery_thumbnail_number = 1
-
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import catena as ct
 
-file = str(Path(__file__).with_name("peptide.pdb"))
 turning = [bond for k in range(0, 50, 5) for bond in ((k, k + 1), (k + 1, k + 3))][1:]  # N-CA and CA-C of each residue
 attract, repel = ct.LennardJones(80.0, 3.4), ct.LennardJones(40.0, 3.0)
 pairs = ct.PairTable({("C", "C"): attract, ("C", "N"): repel, ("C", "O"): repel, ("N", "N"): repel, ("N", "O"): attract, ("O", "O"): repel})
 torsions = [ct.Torsion(k, "b*(1 - cos(3*theta))", {"b": 800.0}) for k in range(len(turning))]
-peptide, stretched = ct.Linkage.from_molecule(file, turning, torsions, pairs=pairs, exclude=2)
+peptide, stretched = ct.Linkage.from_molecule("peptide.pdb", turning, torsions, pairs=pairs, exclude=2)
 print(peptide, "of", len(peptide.particles(stretched).types), "atoms")
 
 # %%

@@ -8,6 +8,7 @@ import json
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 import warnings
@@ -89,6 +90,8 @@ SCRIPTS = [
 def test_a_script_of_the_tutorial_runs_and_its_audits_are_fine(script: Path, workplace: Path):
     import matplotlib.pyplot as plt
 
+    for file in script.parent.glob("*.pdb"):  # scripts are run where they stand
+        shutil.copy(file, workplace)
     names = runpy.run_path(str(script))
     plt.close("all")
     runs = [value for value in names.values() if isinstance(value, ct.Run)]
