@@ -35,7 +35,9 @@ class Sums:
             for kernel in (kernels.find_wrenches, kernels.find_wrenches_between)
         )
         q = rng.normal(size=(count, 4))
-        state = ct.State({"position": grid, "orientation": q / np.linalg.norm(q, axis=1)[:, None]})
+        still = np.zeros_like(grid)
+        turned = q / np.linalg.norm(q, axis=1)[:, None]
+        state = ct.State({"position": grid, "orientation": turned, "momentum": still, "angular_momentum": still})
         places = self.linkage.particles(state).positions
         self.place(places, places + moved * rng.normal(size=places.shape))
 

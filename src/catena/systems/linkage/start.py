@@ -208,7 +208,11 @@ def velocities(linkage: Linkage, state: State) -> Array:
         return made
     images = images_of(linkage, state.orientation)
     rows = gradients(linkage, state.position, state.orientation, images=images)
-    return made + np.linalg.lstsq(rows @ lines.T, -rows @ made, rcond=RANK)[0] @ lines
+    u, sizes, spins = np.linalg.svd(rows @ lines.T, full_matrices=False)
+    told = (
+        sizes > RANK * np.abs(rows).max()
+    )  # a line that turns about itself within a ball joint moves no row but by rounding
+    return made - (u[:, told].T @ rows @ made / sizes[told]) @ spins[told] @ lines
 
 
 def told_velocities(linkage: Linkage, state: State) -> Array:
