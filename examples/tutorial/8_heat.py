@@ -43,7 +43,7 @@ weight = np.exp((2 * bend - twist) / kT * u) * np.i0(twist / kT * u)
 c = np.sum((2 * u - 1) * weight) / np.sum(weight)
 print(f"persistence length: {-1 / np.log(mean[0]):.3f} links, by theory {-1 / np.log(c):.3f}")
 
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(layout="constrained")
 ax.errorbar(links, mean, 2 * error, fmt="o", label="measured, two errors")
 ax.plot(links, c**links, label="theory")
 ax.set(xlabel="links between them", ylabel="mean cosine of two directions", yscale="log")
@@ -64,7 +64,7 @@ lengths = many.reduced.length.values.reshape(len(forces), 16) / 4
 fine = np.linspace(0.1, 4.2, 100)
 x = fine / kT
 
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(layout="constrained")
 ax.errorbar(forces, lengths.mean(axis=1), lengths.std(axis=1, ddof=1) / 2.0, fmt="o", label="measured, two errors")
 ax.plot(fine, 1 / np.tanh(x) - 1 / x + fine / stretch, label="coth x - 1/x + F/stretch, x = F/kT")
 ax.set(xlabel="force", ylabel="extension of a link")
@@ -85,7 +85,7 @@ print(run.audit())
 
 grid = np.linspace(0.0, 2 * np.pi, 200)
 density = np.sqrt(1.05**2 + 1.05 - np.cos(grid) ** 2)
-figure, ax = plt.subplots()
+figure, ax = plt.subplots(layout="constrained")
 ax.hist(angles, bins=18, range=(0, 2 * np.pi), density=True, alpha=0.5, label="measured")
 ax.plot(grid, density / density[:-1].mean() / (2 * np.pi), label="sqrt(det M)")
 ax.set(xlabel="angle between the arms", ylabel="density")
