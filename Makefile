@@ -23,7 +23,7 @@ $(VENV)/core.stamp: pyproject.toml $(CONSTRAINTS)
 	touch $@
 
 $(VENV)/dev.stamp: $(VENV)/core.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[dev,cluster,export,movie,docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[dev,cluster,export,molecules,movie,docs]'
 	touch $@
 
 setup: $(VENV)/core.stamp

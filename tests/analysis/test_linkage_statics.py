@@ -571,6 +571,6 @@ def test_a_mode_oscillates_on_a_page(name, tmp_path, monkeypatch):
     page = modes.view(tmp_path / "mode.html", mode=0)
     text = (tmp_path / "mode.html").read_text(encoding="utf-8")
     assert text == page.html and f"Mode 0: omega = {modes.omega[0]:.10g}" in text and "Frequencies" in text
-    for mode in (-1, len(modes.omega), 0.5, True):
+    for mode in (-1 - len(modes.omega), len(modes.omega), 0.5, True):
         with pytest.raises(ct.InputError, match="there is no mode"):
             modes.view(mode=mode)
