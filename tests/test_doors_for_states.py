@@ -97,7 +97,7 @@ def test_what_is_no_state_of_a_system_is_refused_at_every_door(kind: str, name: 
 MODES: dict[str, Callable[[], object]] = {
     "displacement": lambda: modes().displacement(99),
     "displacement of a word": lambda: modes().displacement("first"),  # type: ignore[arg-type]
-    "view": lambda: modes().view(mode=-1),
+    "view": lambda: modes().view(mode=-99),
     "start": lambda: modes().start({99: 1.0}),
     "a run of another system": lambda: modes().energy(run()),
     "no run": lambda: modes().energy(None),  # type: ignore[arg-type]
