@@ -347,15 +347,6 @@ def test_rods_on_ball_joints_have_no_spin_and_move_like_point_masses() -> None:
     assert np.isfinite(run.z).all()
 
 
-def test_a_line_whose_spin_matters_is_refused() -> None:
-    rod = ct.Body.rod(2.0)
-    hinge = Revolute(-1, 0, at=((0, 0, 0), (0, 0, 1.0)), axis=(1, 0, 0))
-    with pytest.raises(ct.CapabilityError, match="body 0 is a line"):
-        layout_of(Linkage([rod], [hinge]))
-    with pytest.raises(ct.CapabilityError, match="body 0 is a line"):
-        layout_of(Linkage([rod], [Spherical(-1, 0, at=((0, 0, 0), (0.2, 0, 1.0)))]))
-
-
 # One least-squares problem ----------------------------------------------------------------------------------------------------------
 
 

@@ -99,9 +99,10 @@ class Top(OneBody):
         r = rotations.to_matrix(state.orientation)
         u, torque = self.potential.energy_at(r), self.potential.torque_at(r)
         if not (math.isfinite(u) and np.isfinite(torque).all()):
+            reason = self.potential.undefined_at(r)
             raise InputError(
-                f"the potential is singular at this orientation: U = {u:g}, torque {torque.tolist()}",
-                where=self.undefined_at(state), do="start elsewhere, or change the potential",
+                f"the potential is singular at this orientation: U = {u:g}, torque {torque.tolist()}{reason and ': ' + reason}",
+                where="start.orientation", do="start elsewhere, or change the potential",
             )  # fmt: skip
 
     @property
