@@ -70,6 +70,26 @@ class Moving:
     given: Pairwise | Linkwise
 
     @property
+    def now(self) -> Pairwise | Linkwise:
+        """Its numbers at the first time."""
+        raise NotImplementedError
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return self.now.constants
+
+    @property
+    def smoothness(self) -> float:
+        return self.now.smoothness
+
+    @property
+    def torn_distance(self) -> float:
+        return self.now.torn_distance
+
+    def describe(self) -> dict[str, Json]:
+        return self.given.describe()
+
+    @property
     def timed_parameters(self) -> dict[str, InTime]:
         """All parameters that may depend on time, by name."""
         return timed_values(self.given)
@@ -132,16 +152,8 @@ class MovingPair(Moving, Pairwise):
         """Its numbers at the first time."""
         return self.at_first(self.given)
 
-    @property
-    def constants(self) -> tuple[float, ...]:
-        return self.now.constants
-
     def kernel(self, quantity: Quantity) -> Kernel:
         return self.now.kernel(quantity)
-
-    @property
-    def smoothness(self) -> float:
-        return self.now.smoothness
 
     @property
     def length(self) -> float:
@@ -150,13 +162,6 @@ class MovingPair(Moving, Pairwise):
     @property
     def cohesion(self) -> float:
         return self.now.cohesion
-
-    @property
-    def torn_distance(self) -> float:
-        return self.now.torn_distance
-
-    def describe(self) -> dict[str, Json]:
-        return self.given.describe()
 
     def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
         import sympy
@@ -176,23 +181,8 @@ class MovingLink(Moving, Linkwise):
         """Its numbers at the first time."""
         return self.at_first(self.given)
 
-    @property
-    def constants(self) -> tuple[float, ...]:
-        return self.now.constants
-
     def part(self, name: LinkKernel) -> Kernel:
         return self.now.part(name)
-
-    @property
-    def smoothness(self) -> float:
-        return self.now.smoothness
-
-    @property
-    def torn_distance(self) -> float:
-        return self.now.torn_distance
-
-    def describe(self) -> dict[str, Json]:
-        return self.given.describe()
 
     def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
         import sympy
