@@ -145,8 +145,8 @@ def table(results: dict[str, dict[str, dict[str, list[str]]]]) -> str:
         cells = []
         for size in SIZES[1:]:
             found = sizes[f"{size:g}"]
-            said = [f"{by}: {', '.join(lines)}" for by, lines in found.items() if lines]
-            cells.append("; ".join(said) or "nothing")
+            findings = [f"{by}: {', '.join(lines)}" for by, lines in found.items() if lines]
+            cells.append("; ".join(findings) or "nothing")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -323,8 +323,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sections["Jacobi's solution, in steps of DMV(2)"] = against_dmv2(steps=sizes.steps, rounds=sizes.rounds)
     races, notes = {}, []
     for race in RACES:
-        races[race.name], said = run_race(sizes.race(race), sizes)
-        notes += said
+        races[race.name], remarks = run_race(sizes.race(race), sizes)
+        notes += remarks
     rows = [contest_row(contest, races[contest.race]) for contest in CONTESTS]
     sections["Times faster at equal error"] = [row for row in rows if row is not None]
     sections |= {

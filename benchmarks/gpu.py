@@ -1,9 +1,9 @@
-"""Whole calls of `catena.ensemble` on a CUDA card against one core of the processor beside it, and threads against one thread.
+"""Whole calls of `catena.ensemble` on a CUDA GPU against one core of the processor beside it, and threads against one thread.
 
     python benchmarks/gpu.py --out DIR
 
 writes DIR/gpu.json and DIR/gpu.txt. For each case (`many_cases.py`): microseconds of a whole call for each member of 1000 steps, from arrays to arrays,
-on one core and on the card; how many cores the card is worth; the time of its steps alone; and how many of a sample of members have the bits of the
+on one core and on the GPU; how many cores the GPU is worth; the time of its steps alone; and how many of a sample of members have the bits of the
 processor. Then what threads gain over one, with many members and with one long chain. Times are the least of several; what is compiled is compiled before.
 
 Programs for the processor are compiled by several processes at a time; a case that fails is reported, and the others go on.
@@ -89,9 +89,9 @@ def one_case(name: str, sizes: Sizes, blocks: tuple[int, ...]) -> dict[str, Any]
     row["cpu_ns_per_step"] = 1e3 * row["core_us"] / steps
     many = some(starts, sizes.members)
     seconds = least(lambda: call(case, problem, many, steps=steps, device="cuda"))
-    row |= {"call_s": seconds, "card_us": 1e6 * seconds / sizes.members}
-    row["cores_worth"] = row["core_us"] / row["card_us"]
-    row["card"] = [steps_alone(case, problem, many, sizes)]
+    row |= {"call_s": seconds, "gpu_us": 1e6 * seconds / sizes.members}
+    row["cores_worth"] = row["core_us"] / row["gpu_us"]
+    row["gpu"] = [steps_alone(case, problem, many, sizes)]
     for cuda.BLOCK in blocks:
         row[f"ns_per_step_block_{cuda.BLOCK}"] = steps_alone(case, problem, many, sizes)["ns_per_member_step"]
     cuda.BLOCK = BLOCK
@@ -194,9 +194,9 @@ def machine(simulate: bool) -> dict[str, Any]:
     import numba_cuda
 
     versions = {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
-    card = "simulator" if simulate else cuda.card_name()
+    gpu = "simulator" if simulate else cuda.gpu_name()
     return {
-        "card": card,
+        "gpu": gpu,
         "cores": os.cpu_count(),
         "numba-cuda": numba_cuda.__version__,
         "catena": ct.__version__,
@@ -208,7 +208,7 @@ def table(found: dict[str, Any]) -> str:
     """The results as text."""
     lines = [", ".join(f"{name} {value}" for name, value in found["machine"].items()), ""]
     lines.append(
-        f"{'whole calls, 1000 steps':38} {'core':>10} {'card':>9} {'cores':>7} {'steps':>9} {'compile':>8} {'bit-equal':>10} {'largest':>9}"
+        f"{'whole calls, 1000 steps':38} {'core':>10} {'GPU':>9} {'cores':>7} {'steps':>9} {'compile':>8} {'bit-equal':>10} {'largest':>9}"
     )
     lines.append(f"{'':38} {'us/member':>10} {'us':>9} {'worth':>7} {'ns/step':>9} {'s':>8} {'':>10} {'diff.':>9}")
     for row in found["pairs"]:
@@ -217,8 +217,8 @@ def table(found: dict[str, Any]) -> str:
             continue
         equal = f"{row['bit_equal']}/{row['compared']}"
         lines.append(
-            f"{row['case']:38} {row['core_us']:10.1f} {row['card_us']:9.3f} {row['cores_worth']:7.0f} "
-            f"{row['card'][0]['ns_per_member_step']:9.3f} {row['compile_s']:8.1f} {equal:>10} {row['largest_difference']:9.1e}"
+            f"{row['case']:38} {row['core_us']:10.1f} {row['gpu_us']:9.3f} {row['cores_worth']:7.0f} "
+            f"{row['gpu'][0]['ns_per_member_step']:9.3f} {row['compile_s']:8.1f} {equal:>10} {row['largest_difference']:9.1e}"
         )
         lines += [f"    {name}: {value:.4g}" for name, value in row.items() if name.startswith("ns_per_step_block")]
     lines += ["", f"{'threads, time of a member or step':38} " + "speed-up over one thread, by their number"]

@@ -78,20 +78,20 @@ def on_gpu(name: str) -> dict[str, Any]:
 
 def compare(name: str, count: int, *, simulate: bool) -> dict[str, Any]:
     """Bits and times of a function."""
-    card = cuda._card()
+    gpu = cuda.require_cuda()
     x, y = (np.ascontiguousarray(array[:count]) for array in arguments(name, count))
     here, there = np.empty(len(x)), np.empty(len(x))
     on_processor(name, simulate=simulate)(x, y, here)
-    sent = card.to_device(x), card.to_device(y), card.to_device(there)
+    sent = gpu.to_device(x), gpu.to_device(y), gpu.to_device(there)
     seconds = {}
     with cuda.without_contraction():  # kernels are compiled at their first call
         for who, kernel in on_gpu(name).items():
             taken = []
             for _ in range(1 if simulate else 6):
-                card.synchronize()
+                gpu.synchronize()
                 began = time.perf_counter()
                 kernel[-(-len(x) // BLOCK), BLOCK](*sent)
-                card.synchronize()
+                gpu.synchronize()
                 taken.append(time.perf_counter() - began)
             seconds[who] = min(taken)
             if who == "own":
@@ -111,7 +111,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="functions whose names contain this")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"card": "simulator" if options.simulate else cuda.card_name(), "functions": []}
+    found: dict[str, Any] = {"gpu": "simulator" if options.simulate else cuda.gpu_name(), "functions": []}
     for name in [name for name in FUNCTIONS if options.only in name]:
         found["functions"].append(compare(name, 60 if options.simulate else 10**6, simulate=options.simulate))
         print(json.dumps(found["functions"][-1]), flush=True)

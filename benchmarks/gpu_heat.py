@@ -5,7 +5,7 @@
 writes DIR/gpu_heat.json. For each system: whether 64 members that differ by their noise end with the bits of the processor after 200
 steps, and the time of a whole `ensemble` of 65 536 members and 1000 steps beside that of one core. Packing, copies and the audit are a part of
 that which more steps do not lengthen, so that of a step alone comes from two lengths, for several numbers of threads in a block; and what the
-compiler made of the kernel: registers, and bytes that did not fit into them. Chains are stepped a second time without lanes: a thread of a card
+compiler made of the kernel: registers, and bytes that did not fit into them. Chains are stepped a second time without lanes: a thread of a GPU
 gains nothing from them, and eight bodies side by side are 1554 numbers of its memory instead of 104. `--simulate` runs all of it, tiny, under numba's simulator.
 """
 
@@ -117,7 +117,7 @@ def main() -> int:
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"card": "simulator" if options.simulate else cuda.card_name(), "systems": {}}
+    found: dict[str, Any] = {"gpu": "simulator" if options.simulate else cuda.gpu_name(), "systems": {}}
     for name, (problem, temperature) in PROBLEMS.items():
         chain = isinstance(problem().system, ct.Chain)
         for kind in (ct.Langevin, WithoutLanes) if chain else (ct.Langevin,):

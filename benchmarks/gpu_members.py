@@ -1,4 +1,4 @@
-"""Chains, linkages, tops and orbits as members on a CUDA card: the bits of the processor, and first figures.
+"""Chains, linkages, tops and orbits as members on a CUDA GPU: the bits of the processor, and first figures.
 
     python benchmarks/gpu_members.py --out DIR
 
@@ -7,7 +7,7 @@ the processor after some steps, the largest difference of the others, time per s
 step on one core, time to compile, and how much scratch a member has. All bits should be equal, those of sines and cosines among them.
 
 Each case is a process, so that one that compiles for long or fails takes no other with it: several compile at a time, and one at a time
-is on the card. What is not done after `SECONDS` is ended and reported so. `--simulate` runs all of it, tiny, under numba's simulator;
+is on the GPU. What is not done after `SECONDS` is ended and reported so. `--simulate` runs all of it, tiny, under numba's simulator;
 `--only TEXT` the cases whose names contain the text.
 """
 
@@ -136,16 +136,16 @@ def one_case(name: str, out: Path, *, simulate: bool) -> None:
         starts = along(program, of, sizes.sample)
         here = [steps_alone(program, z, of, sizes.steps) for z in starts]
         note(view=program.view.name, bodies=of.system.parts, compile_cpu_s=time.perf_counter() - began)
-        note(under_way="compiling for the card")
+        note(under_way="compiling for the GPU")
         began = time.perf_counter()
         made = cuda.build(of.system, method)
         note(scratch_bytes=sum(array.nbytes for array in made.arrays.scratch.values()))
-        with alone_on_card(out.parent / "card.lock"):
-            note(under_way="on the card")
-            there = steps_on_card(made, starts, of, sizes.steps)  # the kernel is loaded in the first launch
+        with alone_on_gpu(out.parent / "gpu.lock"):
+            note(under_way="on the GPU")
+            there = steps_on_gpu(made, starts, of, sizes.steps)  # the kernel is loaded in the first launch
             note(compile_s=time.perf_counter() - began, **compared(made, here, there))
             note(cpu_ns_per_step=nanoseconds_alone(program, starts[0], of, sizes.cpu_steps))
-            note(card=list(rates(made, starts, of, sizes)))
+            note(gpu=list(rates(made, starts, of, sizes)))
         del found["under_way"]
         note()
     except Exception as problem:
@@ -182,8 +182,8 @@ def nanoseconds_alone(program: Any, z: np.ndarray, of: Problem, steps: int) -> f
     return 1e9 * min(seconds)
 
 
-def driver_on_card(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int) -> cuda.MemberDriver:
-    """Members on the card, started."""
+def driver_on_gpu(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int) -> cuda.MemberDriver:
+    """Members on the GPU, started."""
     edges = Job(of.system, ct.RK4(), of.dt, steps * (REPEATS + 1), steps, "final").edges
     members = Members.alike(made, z, np.full(len(z), of.start.time), of.dt)
     driver = cuda.MemberDriver(made, members, every=steps, edges=edges)
@@ -191,9 +191,9 @@ def driver_on_card(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: in
     return driver
 
 
-def steps_on_card(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int) -> cuda.MemberDriver:
-    """Members after some steps on the card."""
-    driver = driver_on_card(made, z, of, steps)
+def steps_on_gpu(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int) -> cuda.MemberDriver:
+    """Members after some steps on the GPU."""
+    driver = driver_on_gpu(made, z, of, steps)
     while driver.step < steps:
         driver.advance(steps - driver.step, keep=False)
     return driver
@@ -214,7 +214,7 @@ def compared(made: cuda.CudaProgram, here: list[np.ndarray], there: cuda.MemberD
 def rates(made: cuda.CudaProgram, starts: np.ndarray, of: Problem, sizes: Sizes) -> Iterator[dict[str, Any]]:
     """Time per member and step for several numbers of members, until a launch takes too long."""
     for members in sizes.members:
-        driver = driver_on_card(made, starts[np.arange(members) % len(starts)], of, sizes.steps)
+        driver = driver_on_gpu(made, starts[np.arange(members) % len(starts)], of, sizes.steps)
         seconds = []
         for _ in range(REPEATS):
             began, target = time.perf_counter(), driver.step + sizes.steps
@@ -228,8 +228,8 @@ def rates(made: cuda.CudaProgram, starts: np.ndarray, of: Problem, sizes: Sizes)
 
 
 @contextmanager
-def alone_on_card(lock: Path) -> Iterator[None]:
-    """One process at a time: what is timed here shares the card with nobody."""
+def alone_on_gpu(lock: Path) -> Iterator[None]:
+    """One process at a time: what is timed here shares the GPU with nobody."""
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -271,34 +271,32 @@ def machine(*, simulate: bool) -> dict[str, Any]:
     import numba
 
     versions = {"python": platform.python_version(), "numpy": np.__version__, "numba": numba.__version__}
-    return {"card": "simulator" if simulate else cuda.card_name(), "catena": ct.__version__, **versions}
+    return {"gpu": "simulator" if simulate else cuda.gpu_name(), "catena": ct.__version__, **versions}
 
 
 def table(found: dict[str, Any]) -> str:
     """The results as text."""
     lines = [", ".join(f"{name} {value}" for name, value in found["machine"].items()), ""]
-    heads = f"{'core':>9} {'card':>9} {'core/card':>9} {'compile':>8} {'scratch':>8} {'bit-equal':>10} {'largest':>9}  functions"
+    heads = f"{'core':>9} {'GPU':>9} {'core/GPU':>9} {'compile':>8} {'scratch':>8} {'bit-equal':>10} {'largest':>9}  functions"
     lines += [f"{'':44} {heads}", f"{'':44} {'ns/step':>9} {'ns':>9} {'':>9} {'s':>8} {'kB':>8} {'':>10} {'diff.':>9}"]
     for row in found["cases"]:
-        if "card" not in row:
+        if "gpu" not in row:
             equal = f"; {row['bit_equal']}/{row['compared']} bit-equal" if "bit_equal" in row else ""
             lines.append(f"{row['case']:44} FAILED: {row.get('error', '')}{equal}")
             continue
-        best, equal = row["card"][-1]["ns_per_member_step"], f"{row['bit_equal']}/{row['compared']}"
+        best, equal = row["gpu"][-1]["ns_per_member_step"], f"{row['bit_equal']}/{row['compared']}"
         lines.append(
             f"{row['case']:44} {row['cpu_ns_per_step']:9.0f} {best:9.2f} {row['cpu_ns_per_step'] / best:9.0f} "
             f"{row['compile_s']:8.1f} {row['scratch_bytes'] / 1e3:8.1f} {equal:>10} {row['largest_difference']:9.1e}  {row['functions']}"
         )
-        scaling = (
-            f"{r['members']} members {r['ns_per_member_step']:.2f} ns, {r['failed']} failed" for r in row["card"]
-        )
+        scaling = (f"{r['members']} members {r['ns_per_member_step']:.2f} ns, {r['failed']} failed" for r in row["gpu"])
         lines.append(f"    {row['view']}, {row['bodies']} bodies; " + "; ".join(scaling))
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
     """Run the cases; 1 if one of them failed, or has other bits."""
-    parser = argparse.ArgumentParser(description="Chains and linkages as members on a CUDA card.")
+    parser = argparse.ArgumentParser(description="Chains and linkages as members on a CUDA GPU.")
     parser.add_argument("--out", type=Path, required=True, help="folder of gpu_members.json and gpu_members.txt")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")
     parser.add_argument("--only", default="", help="cases whose names contain this")

@@ -125,7 +125,7 @@ def make_markup(app: Any, what: str, name: str, thing: Any, options: Any, lines:
 
 def race_figures() -> dict[str, str]:
     """What the page on benchmarks says in words, by name: from the files that the races wrote."""
-    engine, body, chain, linkage, card, warm = (
+    engine, body, chain, linkage, gpu, warm = (
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("engine", "free_body", "chain", "linkage", "gpu", "warm_start")
     )
@@ -141,9 +141,9 @@ def race_figures() -> dict[str, str]:
         return [row["times faster"] for row in rows if row["against"].startswith(peer)]
 
     small, large = (
-        [pair["cores_worth"] for pair in card["pairs"] if pair["case"].startswith(("chain", "four")) == linked] for linked in (False, True)
+        [pair["cores_worth"] for pair in gpu["pairs"] if pair["case"].startswith(("chain", "four")) == linked] for linked in (False, True)
     )  # fmt: skip
-    threads = [row["speed_up_16"] for row in card["threads"] if "bodies" not in row]
+    threads = [row["speed_up_16"] for row in gpu["threads"] if "bodies" not in row]
     over_scipy = [row["times faster"] for row in [*scipy, *(row for row in races if row["against"] == "DOP853")]]
     return {
         "loop_over_c": _range([row["best"] for row in against_c if row["same bits"]]),
@@ -168,11 +168,11 @@ def race_figures() -> dict[str, str]:
         "equal_joints_over_mujoco": _range(
             [row["times faster"] for row in _starting(linkage, "Times faster at equal error")]
         ),
-        "card_over_core": _range(small),
-        "card_over_core_linked": _range(large),
+        "gpu_over_core": _range(small),
+        "gpu_over_core_linked": _range(large),
         "sixteen_threads": _range(threads),
-        "members": str(card["pairs"][0]["members"]),
-        "card": card["machine"]["card"],
+        "members": str(gpu["pairs"][0]["members"]),
+        "gpu": gpu["machine"]["gpu"],
         "warm_start": _range(list(warm["ratios"].values())),
     }
 

@@ -30,9 +30,9 @@ def start_python(code: str, *arguments: object, source: Path = SOURCE, **environ
 
 def finish_python(process: subprocess.Popen[str]) -> tuple[str, str]:
     """What it wrote to stdout and stderr, once it has ended well."""
-    output, talk = process.communicate(timeout=600)
-    assert process.returncode == 0, talk
-    return output, talk
+    output, messages = process.communicate(timeout=600)
+    assert process.returncode == 0, messages
+    return output, messages
 
 
 def run_python(code: str, *arguments: object, source: Path = SOURCE, **environment: object) -> tuple[str, str]:

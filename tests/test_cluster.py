@@ -35,7 +35,7 @@ PATIENT = {  # a machine may be slow, and nothing is lost by waiting
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Two processes with a thread each; no talk, and no port that another cluster may have."""
+    """Two processes with a thread each; no messages, and no port that another cluster may have."""
     with (
         dask.config.set(PATIENT),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs="ERROR") as cluster,

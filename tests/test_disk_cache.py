@@ -25,13 +25,13 @@ STRANGER = 54321  # a user that is neither root nor the one who runs the tests
 
 
 @pytest.fixture(autouse=True)
-def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A cache of its own that is not there yet, and what is said about it."""
     monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(room, "_memory", {})
-    monkeypatch.setattr(room, "_said", set())
+    monkeypatch.setattr(room, "_logged", set())
     messages: list[str] = []
-    monkeypatch.setattr(room, "say", messages.append)
+    monkeypatch.setattr(room, "log_message", messages.append)
     return messages
 
 
@@ -62,16 +62,16 @@ def kept() -> list[Path]:
 # Damage -----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_is_made_once_and_found_by_its_request(ask: Maker, said: list[str]) -> None:
+def test_a_text_is_made_once_and_found_by_its_request(ask: Maker, logged: list[str]) -> None:
     assert [ask(), ask()] == [TEXT, TEXT]
     assert ask.made == 1
     assert disk_cache.remembered("another request", lambda: "other") == "other"
     assert len(kept()) == 2
-    assert said == []
+    assert logged == []
 
 
 def test_damaged_files_are_made_again_and_this_is_said_once(
-    ask: Maker, said: list[str], monkeypatch: pytest.MonkeyPatch
+    ask: Maker, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # flushing takes all the time
     ask()
@@ -85,8 +85,8 @@ def test_damaged_files_are_made_again_and_this_is_said_once(
         assert ask() == TEXT, (number, way)
         assert ask.made == before + 1, (number, way)
         assert file.read_bytes() == whole
-    assert len(said) == 1
-    assert str(file) in said[0] and said[0].endswith("it is made again")
+    assert len(logged) == 1
+    assert str(file) in logged[0] and logged[0].endswith("it is made again")
 
 
 def test_without_the_digest_a_flipped_bit_is_another_text(ask: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,14 +100,14 @@ def test_without_the_digest_a_flipped_bit_is_another_text(ask: Maker, monkeypatc
 
 @pytest.mark.parametrize("put", NO_FILES, ids=lambda put: put.__name__)
 def test_what_is_no_file_is_neither_opened_nor_waited_for(
-    put: Callable[[Path], None], ask: Maker, said: list[str]
+    put: Callable[[Path], None], ask: Maker, logged: list[str]
 ) -> None:
     ask()
     (file,) = kept()
     put(file)
     assert [ask(), ask()] == [TEXT, TEXT]
     assert ask.made == 2
-    assert len(said) == (2 if file.is_dir() else 1)  # a directory cannot be replaced: the text stays in memory
+    assert len(logged) == (2 if file.is_dir() else 1)  # a directory cannot be replaced: the text stays in memory
 
 
 def test_a_process_killed_while_it_writes_leaves_no_half_file(ask: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,25 +166,25 @@ def test_the_room_is_for_its_owner_alone_whatever_the_mask(ask: Maker) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o720, 0o702, 0o777, 0o1777])
-def test_a_room_that_others_may_write_to_is_not_used(mode: int, ask: Maker, said: list[str]) -> None:
+def test_a_room_that_others_may_write_to_is_not_used(mode: int, ask: Maker, logged: list[str]) -> None:
     ask()
     disk_cache.place().chmod(mode)
     assert [ask(), ask()] == [TEXT, TEXT]
     assert ask.made == 2  # from memory
-    assert len(said) == 1 and "others may write to it" in said[0]
+    assert len(logged) == 1 and "others may write to it" in logged[0]
 
 
-def test_a_room_of_somebody_else_is_not_used(ask: Maker, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_room_of_somebody_else_is_not_used(ask: Maker, logged: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ask()
     give_away(disk_cache.place(), monkeypatch)
     assert [ask(), ask()] == [TEXT, TEXT]
     assert ask.made == 2
-    assert len(said) == 1 and "belongs to another user" in said[0]
+    assert len(logged) == 1 and "belongs to another user" in logged[0]
 
 
 @pytest.mark.parametrize("how", ["given", "open"])
 def test_a_file_of_somebody_else_is_made_again(
-    how: str, ask: Maker, said: list[str], monkeypatch: pytest.MonkeyPatch
+    how: str, ask: Maker, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask()
     (file,) = kept()
@@ -196,17 +196,17 @@ def test_a_file_of_somebody_else_is_made_again(
         pytest.skip("only root can give a file away and keep its room")
     assert [ask(), ask()] == [TEXT, TEXT]
     assert ask.made == 2
-    assert len(said) == 1 and "is not trusted" in said[0]
+    assert len(logged) == 1 and "is not trusted" in logged[0]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and file.stat().st_uid == os.geteuid()
 
 
-def test_a_room_exchanged_for_a_link_is_not_used(ask: Maker, said: list[str], tmp_path: Path) -> None:
+def test_a_room_exchanged_for_a_link_is_not_used(ask: Maker, logged: list[str], tmp_path: Path) -> None:
     ask()
     disk_cache.place().rename(tmp_path / "elsewhere")
     disk_cache.place().symlink_to(tmp_path / "elsewhere")
     assert ask() == TEXT
     assert ask.made == 2
-    assert len(said) == 1
+    assert len(logged) == 1
 
 
 ASK = """
@@ -237,13 +237,13 @@ def test_a_filled_cache_of_root_serves_others_who_cannot_write_to_it(public: Pat
     assert run_python(ASK, "", CATENA_CACHE_DIR=cache)[0].split() == ["None", "None"]
     for path in (cache, *cache.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    output, talk = run_python(ASK, STRANGER, CATENA_CACHE_DIR=cache)
+    output, messages = run_python(ASK, STRANGER, CATENA_CACHE_DIR=cache)
     assert output.split() == ["b'x'", "None"]
-    assert talk.count("is of no use (Permission denied)") == 1
+    assert messages.count("is of no use (Permission denied)") == 1
     os.chown(cache / "kept", STRANGER, STRANGER)
-    output, talk = run_python(ASK, STRANGER + 1, CATENA_CACHE_DIR=cache)
+    output, messages = run_python(ASK, STRANGER + 1, CATENA_CACHE_DIR=cache)
     assert output.split() == ["None", "None"]
-    assert "belongs to another user" in talk
+    assert "belongs to another user" in messages
 
 
 # Disks that refuse ------------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_a_filled_cache_of_root_serves_others_who_cannot_write_to_it(public: Pat
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS], ids=errno.errorcode.get)
 @pytest.mark.parametrize("function", ["open", "fsync", "replace"])
 def test_a_disk_that_refuses_leaves_memory(
-    number: int, function: str, ask: Maker, said: list[str], monkeypatch: pytest.MonkeyPatch
+    number: int, function: str, ask: Maker, logged: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = getattr(os, function)
 
@@ -265,7 +265,7 @@ def test_a_disk_that_refuses_leaves_memory(
         refusing.setattr(os, function, refuse)
         assert [ask(), ask()] == [TEXT, TEXT]
     assert ask.made == 1
-    assert len(said) == 1 and os.strerror(number) in said[0]
+    assert len(logged) == 1 and os.strerror(number) in logged[0]
     assert not list(disk_cache.place().glob(f"{room.TEMPORARY}*"))
 
 
@@ -280,9 +280,9 @@ for size in (4000, 1):
 
 
 def test_a_file_that_becomes_too_large_for_the_system_is_not_kept(tmp_path: Path) -> None:
-    output, talk = run_python(FULL, CATENA_CACHE_DIR=tmp_path)
+    output, messages = run_python(FULL, CATENA_CACHE_DIR=tmp_path)
     assert output.split() == ["4000", "1"]
-    assert talk.count("is of no use (File too large)") == 1
+    assert messages.count("is of no use (File too large)") == 1
     assert len(list((tmp_path / "kept").iterdir())) == 1
 
 
@@ -300,12 +300,12 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_full_disk_leaves_memory(small_disk: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_memory(small_disk: Path, logged: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(disk_cache.VARIABLE, str(small_disk))
     texts = {f"{k}": f"{k}" * 10_000 for k in range(12)}
     for request, text in (*texts.items(), *texts.items()):
         assert disk_cache.remembered(request, lambda text=text: text) == text
-    assert len(said) == 1 and "No space left on device" in said[0]
+    assert len(logged) == 1 and "No space left on device" in logged[0]
     assert 0 < len(kept()) < len(texts)
 
 
@@ -338,7 +338,7 @@ def test_beyond_the_limit_what_was_used_longest_ago_goes(monkeypatch: pytest.Mon
     assert [file.name for file in tidying.contents()] == [path.name for path in files[:3]]
 
 
-def test_what_is_used_counts_as_new(ask: Maker, said: list[str]) -> None:
+def test_what_is_used_counts_as_new(ask: Maker, logged: list[str]) -> None:
     ask()
     (file,) = kept()
     os.utime(file, (0, time.time() - 40 * room.DAY))

@@ -140,7 +140,7 @@ def test_every_member_of_an_ensemble_must_be_able_to_tell_its_times() -> None:
 
 
 @pytest.mark.parametrize(
-    ("energy", "q", "says"),
+    ("energy", "q", "message"),
     [
         ("p**2/2 - 1/sqrt(q**2)", 0.0, r"division by 0 \(in q, column 11"),
         ("p**2/2 + log(q)", -1.0, r"log\(-1\) \(in q, column 10"),
@@ -153,9 +153,11 @@ def test_every_member_of_an_ensemble_must_be_able_to_tell_its_times() -> None:
         ("sqrt(p) + q**2", 1.0, "derivative of the energy by p is not defined"),
     ],
 )
-def test_a_pole_or_an_overflow_at_the_start_names_its_operation_and_variable(energy: str, q: float, says: str) -> None:
+def test_a_pole_or_an_overflow_at_the_start_names_its_operation_and_variable(
+    energy: str, q: float, message: str
+) -> None:
     system = ct.Hamiltonian(energy, "q", "p")
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=message):
         system.start(q=q, p=0.0)
 
 

@@ -303,7 +303,7 @@ def test_an_interrupt_between_two_results_ends_the_threads_too(monkeypatch):
         ({"steps": 0}, "steps = 0"),
         ({"dt": -1.0}, "dt = -1.0"),
         ({"systems": "kepler"}, "'kepler' is not a system"),
-        ({"device": "cuda", "threads": 2}, "threads = 2 means nothing on a card"),
+        ({"device": "cuda", "threads": 2}, "threads = 2 means nothing on a GPU"),
     ],
 )
 def test_mistakes_are_explained(change, message):
@@ -330,7 +330,7 @@ print(many.audit()["angular_momentum"].verdicts, many.final.sizes["member"])
 
 
 def test_ensembles_in_memory_need_no_package_of_the_store_or_the_command_line():
-    """Machines with cards often have little else installed."""
+    """Machines with GPUs often have little else installed."""
     assert run_python(WITHOUT)[0] == "{'exact': 2} 2\n"
 
 
@@ -387,5 +387,5 @@ def test_there_is_a_bar_only_if_it_is_asked_for_without_a_terminal(capfd):
     ensemble(KEPLER, kepler_starts(4), **options, steps=10)
     assert capfd.readouterr() == ("", "")
     ensemble(KEPLER, kepler_starts(4), **options, steps=250_000, progress=True)
-    output, talk = capfd.readouterr()
-    assert output == "" and "steps/s" in talk and "of 4 members" in talk
+    output, messages = capfd.readouterr()
+    assert output == "" and "steps/s" in messages and "of 4 members" in messages

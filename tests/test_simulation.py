@@ -218,8 +218,8 @@ def test_a_signal_stops_a_stored_run_where_it_resumes_to_the_same_bytes(
     while int(process.stdout.readline()) < 250:
         pass
     process.send_signal(number)
-    output, talk = process.communicate(timeout=600)
-    assert process.returncode == 0, talk
+    output, messages = process.communicate(timeout=600)
+    assert process.returncode == 0, messages
     stopped = json.loads(output.splitlines()[-1])
     assert 250 <= stopped["steps"] < 3000
     assert (stopped["steps"] + 1) % 100 == 0
@@ -323,9 +323,9 @@ def test_there_is_no_bar_without_a_terminal_unless_it_is_asked_for(capfd: pytest
     oscillator(steps=2000, progress=None)
     assert capfd.readouterr() == ("", "")
     oscillator(steps=2000, progress=True)
-    output, talk = capfd.readouterr()
+    output, messages = capfd.readouterr()
     assert output == ""
-    assert "steps" in talk
+    assert "steps" in messages
 
 
 @pytest.mark.parametrize(("unseen", "seen"), [(1e9, False), (0.0, True)])

@@ -321,9 +321,9 @@ def test_damaged_starts_are_found(tmp_path, damage):
         given.unlink()
     else:
         shutil.copy(other / ".catena" / "given", given)
-    said = {"flipped": "fails its checksum", "missing": "is missing", "foreign": "belongs to another run"}[damage]
-    assert verify(path) == [f"given {said}"]
-    with pytest.raises(StoreError, match=f"given {said}"):
+    message = {"flipped": "fails its checksum", "missing": "is missing", "foreign": "belongs to another run"}[damage]
+    assert verify(path) == [f"given {message}"]
+    with pytest.raises(StoreError, match=f"given {message}"):
         ct.resume(path)
     with pytest.raises(StoreError, match="damaged: given"):
         ct.open(path)

@@ -135,7 +135,7 @@ def test_kinetic_energies_are_those_of_the_systems() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"members": 10}, "10 members do not make whole ladders of 3 temperatures"),
         ({"every": 3}, "exchanges every 2 steps, but samples every 3"),
@@ -145,10 +145,10 @@ def test_kinetic_energies_are_those_of_the_systems() -> None:
     ],
     ids=["members", "every", "first", "no Tempering", "steps"],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_refused(more: dict[str, object], said: str) -> None:
+def test_what_cannot_be_meant_is_refused(more: dict[str, object], message: str) -> None:
     with pytest.raises(ct.InputError) as refused:
         springs(**more)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize("given", [(1.0,), (2.0, 1.0), (1.0, 1.0), (0.0, 1.0), (1.0, math.inf)])

@@ -9,8 +9,8 @@ from .text.controls import escape_controls
 logger = logging.getLogger("catena")
 
 
-def say(message: str) -> None:
-    """One line of talk. Silence it with `logging.getLogger("catena").setLevel("WARNING")`."""
+def log_message(message: str) -> None:
+    """Log one line. Silence it with `logging.getLogger("catena").setLevel("WARNING")`."""
     if not logger.hasHandlers():
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("catena: %(message)s"))

@@ -103,7 +103,7 @@ def test_a_member_that_has_failed_is_left_alone_and_one_that_fails_is_told() -> 
 
 
 @pytest.mark.parametrize("count", [2, 8, 9, 70])
-def test_a_card_grows_the_tiles_of_a_start_as_whole_arrays_do(count: int) -> None:
+def test_a_gpu_grows_the_tiles_of_a_start_as_whole_arrays_do(count: int) -> None:
     """To the bit, with bodies that fill the last tile up; a body that is one place off would show, for all are different."""
     of = ct.problems.helix_chain(count)
     view = of.system.view("tiles")

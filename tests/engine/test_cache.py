@@ -37,8 +37,8 @@ print(json.dumps({
 
 def told(result: tuple[str, str]) -> tuple[dict[str, Any], int]:
     """What a process found, and how often it said that it compiles."""
-    output, talk = result
-    return json.loads(output), talk.count("compiling")
+    output, messages = result
+    return json.loads(output), messages.count("compiling")
 
 
 def machine_code(folder: Path) -> dict[str, int]:
@@ -51,13 +51,13 @@ def test_of_three_processes_the_first_compiles_and_all_get_the_same_bits(tmp_pat
     chosen = {"CATENA_CACHE_DIR": tmp_path / "a", "NUMBA_CACHE_DIR": tmp_path / "b"}
     result = run_python(RUN, **chosen)
     assert "x EulerB() (once for this machine, about 2 s)\n" in result[1]
-    first, said = told(result)
-    assert (first["hits"], first["misses"], said) == (0, 1, 1)
+    first, compiled = told(result)
+    assert (first["hits"], first["misses"], compiled) == (0, 1, 1)
     files = machine_code(tmp_path / "a")
     assert len(files) == 1
     for seed in (1, 2):
-        later, said = told(run_python(RUN, **chosen, PYTHONHASHSEED=seed))
-        assert (later["hits"], later["misses"], said) == (1, 0, 0)
+        later, compiled = told(run_python(RUN, **chosen, PYTHONHASHSEED=seed))
+        assert (later["hits"], later["misses"], compiled) == (1, 0, 0)
         assert later["final"] == first["final"]
         assert later["modules"] == first["modules"]
         assert not later["sympy"]
@@ -102,17 +102,17 @@ def test_an_edited_helper_is_compiled_anew_and_gives_its_own_result(tmp_path: Pa
     """The twin that a cache keyed by the calling function alone would miss: the edit is in a callee in another file."""
     package, folder = tmp_path / "package", tmp_path / "cache"
     shutil.copytree(SOURCE / "catena", package / "catena", ignore=shutil.ignore_patterns("__pycache__"))
-    here, said_here = told(run_python(RUN, CATENA_CACHE_DIR=folder))
-    copy, said_copy = told(run_python(RUN, source=package, CATENA_CACHE_DIR=folder))
-    assert (said_here, said_copy) == (1, 0)
+    here, compiled_here = told(run_python(RUN, CATENA_CACHE_DIR=folder))
+    copy, compiled_copy = told(run_python(RUN, source=package, CATENA_CACHE_DIR=folder))
+    assert (compiled_here, compiled_copy) == (1, 0)
     assert copy == {**here, "hits": 1, "misses": 0, "sympy": False}
     helper = package / "catena" / "kernels" / "summation.py"
     text = helper.read_text()
     edited = text.replace("e[i] = d - (after - before)", "e[i] = 0.0")
     assert edited != text
     helper.write_text(edited)
-    changed, said = told(run_python(RUN, source=package, CATENA_CACHE_DIR=folder))
-    assert (changed["misses"], said) == (1, 1)
+    changed, compiled = told(run_python(RUN, source=package, CATENA_CACHE_DIR=folder))
+    assert (changed["misses"], compiled) == (1, 1)
     assert changed["modules"] != here["modules"]
     expected = without_compensation()
     assert changed["final"] == expected
@@ -133,8 +133,8 @@ def test_two_processes_that_compile_at_once_both_succeed(tmp_path: Path) -> None
     both = [start_python(RUN, CATENA_CACHE_DIR=tmp_path) for _ in range(2)]
     results = [told(finish_python(process))[0] for process in both]
     assert results[0]["final"] == results[1]["final"]
-    again, said = told(run_python(RUN, CATENA_CACHE_DIR=tmp_path))
-    assert (again["hits"], again["misses"], said) == (1, 0, 0)
+    again, compiled = told(run_python(RUN, CATENA_CACHE_DIR=tmp_path))
+    assert (again["hits"], again["misses"], compiled) == (1, 0, 0)
     assert again["final"] == results[0]["final"]
 
 
@@ -143,9 +143,9 @@ def test_an_unwritable_cache_is_said_once_and_survived(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    output, talk = run_python(RUN, CATENA_CACHE_DIR=tmp_path / "file" / "cache", TMPDIR=scratch)
-    assert talk.count("is of no use") == 1
-    assert "Not a directory" in talk
+    output, messages = run_python(RUN, CATENA_CACHE_DIR=tmp_path / "file" / "cache", TMPDIR=scratch)
+    assert messages.count("is of no use") == 1
+    assert "Not a directory" in messages
     assert json.loads(output)["final"] == told(run_python(RUN))[0]["final"]
     assert list(scratch.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Members on a card whose kernels work in scratch, such as chains and linkages: each has its own, under numba's simulator.
+"""Members on a GPU whose kernels work in scratch, such as chains and linkages: each has its own, under numba's simulator.
 
 The processor runs the same text as plain Python, which has the bits of compiled code, so nothing is compiled here.
 """
@@ -34,7 +34,7 @@ from catena.engine.driver import Driver
 sys.path.insert(0, sys.argv[1])
 import kinds
 
-warnings.simplefilter("ignore", RuntimeWarning)  # a card overflows in silence
+warnings.simplefilter("ignore", RuntimeWarning)  # a GPU overflows in silence
 steps, count = 1, 3
 
 def started(program, of):  # each a step further than the one before
@@ -135,7 +135,7 @@ def test_members_that_share_scratch_are_seen() -> None:
 
 
 def test_kernels_take_square_roots_and_no_powers_of_one_half() -> None:
-    """A square root is rounded right everywhere; the power is libm's on a processor and another one on a card (1 ulp, measured)."""
+    """A square root is rounded right everywhere; the power is libm's on a processor and another one on a GPU (1 ulp, measured)."""
     package = Path(catena.__file__).parent
     rooms = ("geometry", "systems", "methods")
     found = [

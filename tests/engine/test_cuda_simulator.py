@@ -1,4 +1,4 @@
-"""The CUDA code under numba's simulator, which runs it as Python: indices and logic, not the arithmetic of a card."""
+"""The CUDA code under numba's simulator, which runs it as Python: indices and logic, not the arithmetic of a GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import catena as ct
 from catena.engine import cuda
 from catena.running.ensembles import ensemble
 
-warnings.simplefilter("ignore", RuntimeWarning)  # a card overflows in silence
+warnings.simplefilter("ignore", RuntimeWarning)  # a GPU overflows in silence
 cuda.BLOCK = 2  # more than one block, the last of them not full
 kepler = ct.problems.kepler().system
 e = np.array([0.0, 0.6, 0.3, 0.8, 0.1])
@@ -71,18 +71,18 @@ with tempfile.TemporaryDirectory() as folder:
     here = ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, every=3, keep="samples")
     found["stored"] = stored.data.equals(here.data) and again.final.equals(here.final) and len(again) == 5
 
-from numba import cuda as card
+from numba import cuda as gpu
 from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 sent, sizes = [], []
-send, fetch = card.to_device, FakeCUDAArray.copy_to_host
-card.to_device = lambda array, *rest, **options: sent.append(np.size(array)) or send(array, *rest, **options)
+send, fetch = gpu.to_device, FakeCUDAArray.copy_to_host
+gpu.to_device = lambda array, *rest, **options: sent.append(np.size(array)) or send(array, *rest, **options)
 FakeCUDAArray.copy_to_host = lambda self, *rest, **options: sent.append(self.size) or fetch(self, *rest, **options)
 chain = ct.problems.helix_chain(2)
 for members in (2, 3):
     sent.clear()
     ensemble(chain.system, [chain.start] * members, ct.Rattle(), dt=chain.dt, steps=1, device="cuda")
     sizes.append(sum(sent))
-card.to_device, FakeCUDAArray.copy_to_host = send, fetch
+gpu.to_device, FakeCUDAArray.copy_to_host = send, fetch
 scratch = sum(array.size for array in cuda.build(chain.system, ct.Rattle()).arrays.scratch.values())
 found["travelling"] = [sizes[1] - sizes[0], 26 + 2 * 26 + 5 * 3 + 40, scratch]
 
@@ -90,7 +90,7 @@ slower = ensemble(kepler, starts, ct.RK4(), dt=np.nextafter(0.05, 1), steps=20)
 whole = ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda")
 found["another dt"] = equal(slower, whole)
 cuda.members_at_once = lambda program: 2
-found["a small card"] = equal(whole, ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda"))
+found["a small GPU"] = equal(whole, ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda"))
 print(json.dumps(found))
 """
 
@@ -101,13 +101,13 @@ def found() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ["Gauss(3)", "RK4()", "StormerVerlet()", "Splitting(6)"])
-def test_members_on_the_card_are_those_of_the_processor_to_the_bit(method):
+def test_members_on_the_gpu_are_those_of_the_processor_to_the_bit(method):
     """States, samples, failures and audit of 5 members; 3 does not divide the 20 steps."""
     assert found()[method]
 
 
-def test_members_of_many_terms_have_the_same_bits_on_the_card():
-    """Loops over tables of whole numbers, which go to the card as they are."""
+def test_members_of_many_terms_have_the_same_bits_on_the_gpu():
+    """Loops over tables of whole numbers, which go to the GPU as they are."""
     assert found()["many terms"] == [True, True]
 
 
@@ -115,7 +115,7 @@ def test_the_comparison_sees_one_unit_in_the_last_place_of_dt():
     assert not found()["another dt"]
 
 
-def test_deviations_folded_on_the_card_give_the_same_verdicts():
+def test_deviations_folded_on_the_gpu_give_the_same_verdicts():
     """211 samples, in launches of seven: one after the other into their blocks, so that drifts have the same bits, too."""
     same, verdicts, same_drifts = found()["audit"]
     assert same
@@ -123,36 +123,36 @@ def test_deviations_folded_on_the_card_give_the_same_verdicts():
     assert same_drifts
 
 
-def test_what_a_bath_adds_up_is_averaged_on_the_card_alike():
+def test_what_a_bath_adds_up_is_averaged_on_the_gpu_alike():
     """Means over both halves of the samples after the first fifth, which differ from each other; and the audit made of them."""
     same, same_halves, apart = found()["bath"]
     assert same and same_halves and apart > 0.0
 
 
-def test_a_member_that_fails_on_the_card_stops_before_the_failing_step():
+def test_a_member_that_fails_on_the_gpu_stops_before_the_failing_step():
     """Step, time, state and samples of each are those of the processor, and the others go on."""
     assert found()["failures"] == [True, [1, 3, 4]]
 
 
-def test_members_that_do_not_fit_on_the_card_together_are_taken_in_turn():
-    assert found()["a small card"]
+def test_members_that_do_not_fit_on_the_gpu_together_are_taken_in_turn():
+    assert found()["a small GPU"]
 
 
-def test_what_a_card_did_is_stored_as_what_the_processor_did():
+def test_what_a_gpu_did_is_stored_as_what_the_processor_did():
     assert found()["stored"]
 
 
-def test_scratch_and_zeros_do_not_travel_to_the_card():
+def test_scratch_and_zeros_do_not_travel_to_the_gpu():
     """Of each member: its variables, two rows, five numbers for each of its invariants, and some for its steps; not the arrays that its steps scribble on."""
     each, enough, scratch = found()["travelling"]
     assert 26 + 2 * 26 < each < enough < each + scratch
 
 
-def test_a_machine_without_a_card_is_told_so():
+def test_a_machine_without_a_gpu_is_told_so():
     numba_cuda = pytest.importorskip("numba.cuda")
     if numba_cuda.is_available():
-        pytest.skip("there is a card")
-    with pytest.raises(CapabilityError, match="no CUDA card can be used"):
+        pytest.skip("there is a GPU")
+    with pytest.raises(CapabilityError, match="no CUDA GPU can be used"):
         cuda.build(None, None)
 
 
@@ -188,6 +188,6 @@ print(all("_edge(" in text and "_at(" in text for text in texts), len(texts))
 
 
 @pytest.mark.slow
-def test_members_on_the_card_stay_within_their_arrays() -> None:
-    """Every subscript of the card's code is checked in its simulator; one that leaves an array would end the process."""
+def test_members_on_the_gpu_stay_within_their_arrays() -> None:
+    """Every subscript of the GPU's code is checked in its simulator; one that leaves an array would end the process."""
     assert run_python(CHECKED, NUMBA_ENABLE_CUDASIM=1, CATENA_DEBUG=1)[0].split() == ["True", "2"]

@@ -1,4 +1,4 @@
-"""What goes to a CUDA card passes numba's type inference, which its simulator does not ask: no card is needed to find out."""
+"""What goes to a CUDA GPU passes numba's type inference, which its simulator does not ask: no GPU is needed to find out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from processes import run_python
 
-# numba-cuda infers the types of all functions first, and then looks for the compiler of the card, which is not there
+# numba-cuda infers the types of all functions first, and then looks for the compiler of the GPU, which is not there
 TYPED = """
 import re, sys
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ import catena as ct
 from catena.engine import cuda as members
 
 dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
-members._card = lambda: cuda
+members.require_cuda = lambda: cuda
 texts = []
 members._loaded = lambda text, title: texts.append(text)
 problem, method = eval(sys.argv[1], {"ct": ct})
@@ -57,12 +57,12 @@ PAIRS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS)
-def test_programs_for_a_card_are_typed(pair: str) -> None:
+def test_programs_for_a_gpu_are_typed(pair: str) -> None:
     assert run_python(TYPED, PAIRS[pair])[0].strip() in FINE
 
 
 @pytest.mark.slow
-def test_a_function_that_a_card_does_not_know_is_noticed() -> None:
+def test_a_function_that_a_gpu_does_not_know_is_noticed() -> None:
     """The name of a fused multiply-add bound to another one, as it once was."""
     line = "    @_fn\n    def _multiply_add(a, b, c):"
     bound = "    _multiply_add = cuda.fma\n    @_fn\n    def _unused(a, b, c):"

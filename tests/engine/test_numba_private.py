@@ -112,9 +112,9 @@ print([float(x).hex() for x in (*run.final.q, *run.final.p)])
 
 def test_the_next_version_of_numba_takes_the_plain_way_and_says_so_once(tmp_path: Path) -> None:
     now, _ = run_python(NEXT, "this", CATENA_CACHE_DIR=tmp_path)
-    later, said = run_python(NEXT, "next", CATENA_CACHE_DIR=tmp_path)
+    later, messages = run_python(NEXT, "next", CATENA_CACHE_DIR=tmp_path)
     assert later == now
-    assert said.count("numba 0.69.0 is not known here") == 1
+    assert messages.count("numba 0.69.0 is not known here") == 1
     assert len(list((tmp_path / "kept").glob("code-*"))) == 1  # nothing was kept that a private name had made
 
 

@@ -69,8 +69,8 @@ run = ct.simulate(system, system.start(q=0.3, p=0.1), method=ct.Gauss(2), dt=0.0
 print(*(float(x).hex() for x in (*run.final.q, *run.final.p, run.data.energy[-1])))
 """
     first, _ = run_python(code)
-    second, talk = run_python(code)
-    assert "compiling" not in talk
+    second, messages = run_python(code)
+    assert "compiling" not in messages
     assert second == first
 
 

@@ -97,15 +97,15 @@ def test_averages_have_no_bias_where_the_splitting_has_one(substeps: int, refres
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"temperature": 0.0}, "temperature = 0.0"), ({"temperature": (1.0, 2.0)}, "temperature ="), ({"substeps": 0}, "substeps = 0"),
         ({"substeps": 2.5}, "substeps = 2.5"), ({"refresh": 0.0}, "refresh = 0.0"), ({"refresh": 1.5}, "refresh = 1.5"),
         ({"order": 3}, "order = 3"), ({"seed": -1}, "seed = -1"), ({"rotor": ct.RK4()}, "not a rotor"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(arguments: dict, said: str) -> None:
-    with pytest.raises(ct.InputError, match=said):
+def test_what_makes_no_sense_is_refused(arguments: dict, message: str) -> None:
+    with pytest.raises(ct.InputError, match=message):
         ct.HybridMonteCarlo(**{"temperature": 1.0} | arguments)
 
 

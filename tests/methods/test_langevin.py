@@ -341,7 +341,7 @@ def test_a_member_has_noise_of_its_own_and_a_run_is_member_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: ct.Langevin(-1.0, 1.0), "temperature = -1.0"), (lambda: ct.Langevin(math.nan, 1.0), "temperature = nan"),
         (lambda: ct.Langevin(math.inf, 1.0), "temperature = inf"), (lambda: ct.Langevin(True, 1.0), "temperature = True"),
@@ -355,8 +355,8 @@ def test_a_member_has_noise_of_its_own_and_a_run_is_member_zero() -> None:
         (lambda: ct.Langevin(1.0, {"drag": 1.0}), "friction has no 'drag'"), (lambda: ct.Langevin(1.0, 1.0, rotor=ct.RK4()), "not a rotor"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(make, said: str) -> None:
-    with pytest.raises(ct.InputError, match=said):
+def test_what_makes_no_sense_is_refused(make, message: str) -> None:
+    with pytest.raises(ct.InputError, match=message):
         make()
 
 
@@ -368,7 +368,7 @@ TILTED = ct.FreeBody(ct.Body.from_inertia(1.0, [[1.0, 0.2, 0.0], [0.2, 1.5, 0.1]
 
 
 @pytest.mark.parametrize(
-    ("system", "method", "said"),
+    ("system", "method", "message"),
     [
         (PENDULUM.system, ct.Langevin(1.0, 1.0), "it needs a kinetic energy of momenta alone, quadratic in them"),
         (PENDULUM.system, ct.HybridMonteCarlo(1.0), "it needs a kinetic energy of momenta alone, quadratic in them"),
@@ -385,9 +385,9 @@ TILTED = ct.FreeBody(ct.Body.from_inertia(1.0, [[1.0, 0.2, 0.0], [0.2, 1.5, 0.1]
         (TILTED, ct.Langevin(1.0, ct.Friction(rotation=(1.0, 2.0, 3.0))), "three rates of rotation belong to principal axes"),
     ],
 )  # fmt: skip
-def test_what_a_system_cannot_do_is_said(system: System, method: ct.Langevin, said: str) -> None:
+def test_what_a_system_cannot_do_is_said(system: System, method: ct.Langevin, message: str) -> None:
     assert not can_treat(system, method)
-    with pytest.raises(ct.CapabilityError, match=said):
+    with pytest.raises(ct.CapabilityError, match=message):
         Pairing.of(system, method)
 
 

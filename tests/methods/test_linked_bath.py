@@ -175,7 +175,7 @@ RING = ct.Linkage(
 
 
 @pytest.mark.parametrize(
-    ("system", "method", "said"),
+    ("system", "method", "message"),
     [
         (RING, ct.Langevin(1.0, 1.0), "joints close loops"),
         (hinges(2), ct.Langevin(1.0, [1.0, 2.0]), "give one rate and one temperature"),
@@ -188,8 +188,8 @@ RING = ct.Linkage(
     ],
     ids=["loop", "two rates", "two temperatures", "friction of one kind", "rotor", "damper", "joint form", "monte carlo"],
 )  # fmt: skip
-def test_what_has_no_bath_says_why(system: ct.Linkage, method: ct.Langevin, said: str) -> None:
+def test_what_has_no_bath_says_why(system: ct.Linkage, method: ct.Langevin, message: str) -> None:
     with pytest.raises(ct.CapabilityError) as refused:
         build(system, method, compiled=False)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "view" not in str(refused.value)

@@ -110,8 +110,8 @@ print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.st
 
 def peak_memory(steps: int, out: Path) -> float:
     """Largest size of a process that runs a chain of two bodies, in MB."""
-    output, talk = start_python(MEMORY, steps, out).communicate()
-    assert output, talk
+    output, messages = start_python(MEMORY, steps, out).communicate()
+    assert output, messages
     return float(output)
 
 

@@ -97,8 +97,8 @@ def test_a_loop_that_cannot_close_names_its_joints() -> None:
         ct.Spherical(-1, 1, ((0, 0, -3.0), bottom)),
     ]  # fmt: skip
     # all three are off by the same, but for rounding
-    said = r"no position near the start closes the loop: joint \d .*off by 0.333; not met: \"its points meet\" of joint 0, 1, 2"
-    with pytest.raises(ct.InputError, match=said):
+    message = r"no position near the start closes the loop: joint \d .*off by 0.333; not met: \"its points meet\" of joint 0, 1, 2"
+    with pytest.raises(ct.InputError, match=message):
         ct.Linkage(rods, joints).start([(0, 0.1, -0.5), (0, -0.1, -1.5)], project=True)
 
 

@@ -296,12 +296,12 @@ def test_sections_and_parameters_of_many_terms() -> None:
 
 def test_what_is_said_about_many_terms_is_short() -> None:
     system = bodies(20)
-    said = [repr(system), system.title, system._repr_html_()]
+    texts = [repr(system), system.title, system._repr_html_()]
     for wrong in (lambda: system.start(q=np.zeros(60), p=np.zeros(60)), lambda: system.with_parameters(m3=0.0)):
         with pytest.raises(InputError, match="energy is not defined") as caught:
             wrong()
-        said.append(str(caught.value))
-    assert all(len(text) < 1000 for text in said), said
+        texts.append(str(caught.value))
+    assert all(len(text) < 1000 for text in texts), texts
 
 
 def test_a_case_may_hold_a_long_energy() -> None:

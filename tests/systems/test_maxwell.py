@@ -50,12 +50,12 @@ def test_coupled_coordinates_are_drawn_with_their_mass_matrix() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [({"temperature": -1.0}, "temperature = -1.0"), ({"seed": 2**64}, "seed ="), ({"member": -1}, "member = -1"), ({"seed": 0.5}, "seed = 0.5")],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(given: dict, said: str) -> None:
+def test_what_makes_no_sense_is_refused(given: dict, message: str) -> None:
     chain = chain_of(1)
-    with pytest.raises(ct.InputError, match=said):
+    with pytest.raises(ct.InputError, match=message):
         chain.maxwell(chain.straight(1.0), **{"temperature": 1.0} | given)
 
 

@@ -388,7 +388,7 @@ def test_a_state_survives_being_stepped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (lambda: ScalingBody(SOLID, "rigid"), "constraint = 'rigid'"),
         (lambda: ScalingBody(SOLID, "unilateral", 1.5), "restitution = 1.5"),
@@ -408,8 +408,8 @@ def test_a_state_survives_being_stepped() -> None:
          "backwards in time, and impacts cannot be undone\n  do: use one of EnergyMomentum"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(make, said: str) -> None:
-    with pytest.raises(ct.CatenaError, match=said):
+def test_what_cannot_be_is_refused(make, message: str) -> None:
+    with pytest.raises(ct.CatenaError, match=message):
         make()
 
 

@@ -81,17 +81,17 @@ WRONG_TURNS = {
 
 @pytest.mark.parametrize("name", WRONG_TURNS)
 def test_what_is_no_rotation_is_refused(name: str) -> None:
-    given, said = WRONG_TURNS[name]
+    given, message = WRONG_TURNS[name]
     with pytest.raises(ct.InputError) as refused:
         ct.FreeBody(BODY).start(given, angular_momentum=(0, 0, 1))
-    assert said in refused.value.wrong and refused.value.where == "start.orientation" and refused.value.do
+    assert message in refused.value.wrong and refused.value.where == "start.orientation" and refused.value.do
     if name == "shape":
         return
     given = np.asarray(given)
     many = np.stack([np.eye(3) if given.ndim == 2 else np.eye(4)[0], given])
     with pytest.raises(ct.InputError) as refused:
         pair().start([(0, 0, 0), (1, 0, 0)], many)
-    assert said in refused.value.wrong and refused.value.where in ("start.orientation[1]", "start.orientation")
+    assert message in refused.value.wrong and refused.value.where in ("start.orientation[1]", "start.orientation")
 
 
 # Euler angles with rates -------------------------------------------------------------------------------------------------
@@ -301,11 +301,11 @@ def test_restarts_of_a_warm_chain_warn_once() -> None:
     potential = ct.LennardJones(5.0, 1.0)
 
     def warm(chain: ct.Chain) -> int:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as message:
             warnings.simplefilter("always")
             for shift in np.linspace(0.0, 0.01, 100):
                 chain.straight(1.62 + shift)
-        return len(said)
+        return len(message)
 
     with pytest.warns(ct.CatenaWarning) as told:  # at the line of the user, however deep it was found
         ct.Chain(tetrahedra, potential).straight(1.62)

@@ -134,7 +134,7 @@ BASE = '<robot name="r">\n<link name="base"/>\n' + LINK.format("a") + LINK.forma
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "line"),
+    ("text", "message", "line"),
     [
         ("<robot><link></robot>", "not well formed: mismatched tag", 1),
         ("", "not well formed: no element found", 1),
@@ -185,12 +185,12 @@ BASE = '<robot name="r">\n<link name="base"/>\n' + LINK.format("a") + LINK.forma
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_tree_of_bodies_is_refused_with_the_line(
-    text: str, said: str, line: int, tmp_path: Path
+    text: str, message: str, line: int, tmp_path: Path
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(ct.InputError) as found:
         read_urdf(path)
-    assert said in found.value.wrong
+    assert message in found.value.wrong
     assert found.value.where == (f"{path}:{line}" if line else str(path))
     assert found.value.do
 

@@ -338,7 +338,7 @@ def test_a_start_at_a_temperature_and_a_bath_are_those_of_python():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ("temperature = 0.5\nseed = 3", "temperature = -0.5\nseed = 3", "temperature = -0.5"),
         ("temperature = 0.5\nseed = 3", "seed = 3", "seed is that of momenta"),
@@ -348,10 +348,10 @@ def test_a_start_at_a_temperature_and_a_bath_are_those_of_python():
         ("seed = 7", "seed = -7", "seed = -7"),
     ],
 )  # fmt: skip
-def test_mistakes_about_a_temperature_are_placed(before, after, said):
+def test_mistakes_about_a_temperature_are_placed(before, after, message):
     text = WARM.replace(before, after, 1)
     found = mistakes(text)
-    assert len(found) == 1 and said in str(found[0]), found
+    assert len(found) == 1 and message in str(found[0]), found
 
 
 def test_the_models_have_the_names_and_defaults_of_python():

@@ -84,8 +84,8 @@ def test_a_hundred_million_bodies_are_refused_before_they_are_made(tmp_path: Pat
     """The list alone would take 0.8 GB; measured by the memory that the process ever had."""
     (tmp_path / "case.toml").write_text(re.sub(r"count = \d+", "count = 100000000", default_case()) + watched)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    said = refused("check", tmp_path / "case.toml")
-    assert "100000000 bodies would take" in said and "of memory" in said
+    message = refused("check", tmp_path / "case.toml")
+    assert "100000000 bodies would take" in message and "of memory" in message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 

@@ -243,10 +243,10 @@ def test_a_stopped_run_resumes_to_the_arrays_of_an_uninterrupted_one(case, numbe
     while not _committed(Path("cut.zarr")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(number)
-    output, talk = process.communicate(timeout=600)
-    assert process.returncode == 130, talk
-    assert "Traceback" not in talk and "energy" in output
-    command = re.search(r"resume with: catena (resume cut.zarr)\n", talk)
+    output, messages = process.communicate(timeout=600)
+    assert process.returncode == 130, messages
+    assert "Traceback" not in messages and "energy" in output
+    command = re.search(r"resume with: catena (resume cut.zarr)\n", messages)
     assert command is not None
     made = read_checkpoint("cut.zarr").step
     assert 0 < made < 400_000_000
@@ -265,8 +265,8 @@ def test_a_run_killed_without_any_option_resumes_to_the_arrays_of_an_uninterrupt
     while not _committed(Path("case.zarr")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.kill()
-    _, talk = process.communicate(timeout=600)
-    assert process.returncode == -signal.SIGKILL, talk
+    _, messages = process.communicate(timeout=600)
+    assert process.returncode == -signal.SIGKILL, messages
     made = read_checkpoint("case.zarr").step
     assert 0 < made < 400_000_000
     assert f"{made} of 400000000, not finished: catena resume case.zarr" in call("info", "case.zarr").stdout
@@ -286,24 +286,24 @@ def _committed(path: Path) -> bool:
 
 def test_a_pipe_gets_plain_text_and_may_close_early(case):
     process = start("methods")
-    output, talk = process.communicate(timeout=600)
-    assert process.returncode == 0 and talk == ""
+    output, messages = process.communicate(timeout=600)
+    assert process.returncode == 0 and messages == ""
     assert "\x1b" not in output and "│" not in output
     assert len({line.index(line.split()[1]) for line in output.splitlines()[1:] if line.startswith("Gauss")}) == 1
     process = subprocess.Popen(
         f"{sys.executable} -m catena schema | head -c 10; exit ${{PIPESTATUS[0]}}", shell=True, executable="/bin/bash",
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(SOURCE)},
     )  # fmt: skip
-    output, talk = process.communicate(timeout=600)
-    assert (process.returncode, talk, len(output)) == (0, "", 10)
+    output, messages = process.communicate(timeout=600)
+    assert (process.returncode, messages, len(output)) == (0, "", 10)
 
 
 @pytest.mark.parametrize(("variable", "coloured"), [("NO_COLOR", False), ("FORCE_COLOR", True)])
 def test_colours_follow_the_environment(case, variable, coloured):
     process = start("run", "missing.toml", **{variable: "1"})
-    _, talk = process.communicate(timeout=600)
+    _, messages = process.communicate(timeout=600)
     assert process.returncode == 2
-    assert ("\x1b[" in talk) is coloured
+    assert ("\x1b[" in messages) is coloured
 
 
 def test_mistakes_are_listed_without_a_traceback(case):
@@ -447,13 +447,13 @@ def test_warmup_compiles_each_problem_with_its_default_and_the_shipped_cases(mon
     built = []
     monkeypatch.setattr("catena.engine.build.build", lambda system, method: built.append((system.title, str(method))))
     monkeypatch.setattr("catena.running.plan.Plan.program", lambda plan: built.append((plan.system.title, "case")))
-    talk = call("warmup").stderr
+    messages = call("warmup").stderr
     for name in ct.problems.__all__:
         system = getattr(ct.problems, name)().system
         kind, arguments = system.default_method
         assert (system.title, str(method_from({"kind": kind, **arguments}))) in built
     assert sum(what == "case" for _, what in built) >= 2
-    assert len([line for line in talk.splitlines() if not line.startswith("warning")]) == len(built)
+    assert len([line for line in messages.splitlines() if not line.startswith("warning")]) == len(built)
 
 
 def test_reproduce_lists_runs_and_shows_a_report(case, monkeypatch):

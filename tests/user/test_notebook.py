@@ -72,7 +72,7 @@ def test_a_run_its_audit_and_its_page_are_shown_as_html(shown):
 
 def test_nothing_else_is_said(shown):
     """No complaint of the bar, where there are no widgets for it; asked for, it is there."""
-    talk = {cell: printed(outputs, "stderr") for cell, outputs in shown.items()}
-    assert {cell for cell, text in talk.items() if text} <= {RUN, BAR}
-    assert "arning" not in "".join(talk.values())
-    assert "steps/s" in talk[BAR] or forms(shown[BAR], "application/vnd.jupyter.widget-view+json")
+    messages = {cell: printed(outputs, "stderr") for cell, outputs in shown.items()}
+    assert {cell for cell, text in messages.items() if text} <= {RUN, BAR}
+    assert "arning" not in "".join(messages.values())
+    assert "steps/s" in messages[BAR] or forms(shown[BAR], "application/vnd.jupyter.widget-view+json")

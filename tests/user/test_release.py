@@ -45,6 +45,6 @@ def test_the_wheel_works_alone(released: Path, tmp_path: Path) -> None:
     assert str(place) in run(sys.executable, "-c", "import catena; print(catena.__file__)", cwd=tmp_path, path=place)
     catena = (sys.executable, "-m", "catena")
     (tmp_path / "case.toml").write_text(run(*catena, "new", "hamiltonian", cwd=tmp_path, path=place))
-    said = run(*catena, "run", "case.toml", "--page", "page.html", cwd=tmp_path, path=place)
-    assert "energy" in said
+    output = run(*catena, "run", "case.toml", "--page", "page.html", cwd=tmp_path, path=place)
+    assert "energy" in output
     assert (tmp_path / "page.html").stat().st_size > 100_000

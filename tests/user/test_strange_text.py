@@ -16,7 +16,7 @@ import catena as ct
 from catena.cli import app, terminal
 from catena.engine.build import build
 from catena.errors import CatenaWarning, InputError, warn_once
-from catena.log import say
+from catena.log import log_message
 from catena.output.page.page import page_of
 from catena.text.controls import escape_controls
 
@@ -80,7 +80,7 @@ def test_errors_and_warnings_hold_no_control_characters(attack: str, caplog: pyt
         warn_once(system, attack, f"the label {attack}")
     assert is_safe(str(told[0].message))
     with caplog.at_level("INFO", "catena"):
-        say(f"compiling {attack}")
+        log_message(f"compiling {attack}")
     assert is_safe(caplog.messages[-1])
 
 

@@ -112,7 +112,7 @@ def resting_links(chain: Chain) -> tuple[Array, Array]:
     """d and Q of every link, each in the deepest minimum of its own energy."""
     mechanics = LinkMechanics(chain)
     first, kind_of_link = chain.interactions.alike_links
-    d, q, found = _said_to_rest(mechanics, first)
+    d, q, found = _declared_rest(mechanics, first)
     for k in np.flatnonzero(~found).tolist():
         d[k], q[k] = resting_link(mechanics, int(first[k]))
     return d[kind_of_link], q[kind_of_link]
@@ -129,12 +129,12 @@ def _wound(chain: Chain, d: Array, q: Array) -> Poses:
     return Poses.of_bodies(points + screw.radius * frames[:, :, 1], frames @ screw.frame.T, closed=True)
 
 
-def _said_to_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _declared_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array, NDArray[np.bool_]]:
     """d and Q where potentials of links say that they rest, and for which of the links that is a stable place; all at once."""
     interactions, frames = mechanics.chain.interactions, mechanics.frames
-    said = [_said_by(potential) for potential in interactions.distinct_bonds]
+    poses = [_declared_poses(potential) for potential in interactions.distinct_bonds]
     which = interactions.arrays["link_which"][links]  # -1, where there is none: the last row
-    d, q = (np.concatenate([*(pose[part] for pose in said), _said_by(None)[part]])[which] for part in (0, 1))
+    d, q = (np.concatenate([*(pose[part] for pose in poses), _declared_poses(None)[part]])[which] for part in (0, 1))
     found = np.isfinite(d[:, 0])
     if interactions.has_pairs:
         found &= np.array([interactions.pairs[j] is None for j in links.tolist()])
@@ -148,7 +148,7 @@ def _said_to_rest(mechanics: LinkMechanics, links: Links) -> tuple[Array, Array,
     return d, q, found
 
 
-def _said_by(potential: Linkwise | None) -> tuple[Array, Array]:
+def _declared_poses(potential: Linkwise | None) -> tuple[Array, Array]:
     """Where a link potential says that it rests, a row for each of its numbers; d is nan where it does not say."""
     count = 1 if potential is None else potential.links or 1
     pose = None if potential is None else potential.resting_pose

@@ -13,7 +13,7 @@ from . import codes
 from .keeping import Place
 from .options import Json, Quiet, Sets
 from .running import introduce
-from .terminal import be, facts, show_json, talk
+from .terminal import be, facts, print_message, show_json
 
 if TYPE_CHECKING:
     from ..cases import Case
@@ -58,7 +58,7 @@ def check(
     introduce(described.plan, described.steps, title=str(case), store=place)
     if points is not None:
         facts([("sweep", f"{len(points)} members: {points}")])
-    talk("no mistakes", style="green")
+    print_message("no mistakes", style="green")
 
 
 def _points(path: Path, case: Case, overrides: Sequence[str]) -> Grid | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, StoreError
-from .terminal import talk
+from .terminal import print_message
 
 if TYPE_CHECKING:
     from ..cases import Case
@@ -51,7 +51,7 @@ class Place:
                 if self._further is None:
                     raise
                 taken, self.path = self.path, next(self._further)
-                talk(f"{taken} belongs to another run by now; this one is stored in {self.path}")
+                print_message(f"{taken} belongs to another run by now; this one is stored in {self.path}")
             except StoreError as refusal:
                 if self._further is not None and self.path is not None and not self.path.exists():
                     refusal.add_note("  or keep nothing: --no-out")

@@ -15,7 +15,7 @@ from ..text.plain import Json as JsonValue
 from ..version import __version__
 from .options import Json
 from .running import show_run
-from .terminal import be, echo, facts, show, show_json, size, talk
+from .terminal import be, echo, facts, print_message, show, show_json, size
 
 if TYPE_CHECKING:
     from ..methods.base import Method
@@ -49,9 +49,9 @@ def info(
             raise StoreError(
                 "the store is damaged: " + "; ".join(problems[:10]), where=str(path), do=remedy(problems),
             )  # fmt: skip
-        talk("every file is whole", style="green")
+        print_message("every file is whole", style="green")
         for name in name_foreign(path)[:LISTED_FOREIGN]:
-            talk(f"no run wrote {name}", style="yellow")
+            print_message(f"no run wrote {name}", style="yellow")
     spec = read_spec(path)
     stored = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
     show_stored = _show_stored_ensemble if "ensemble" in spec else _show_stored_run
@@ -86,7 +86,7 @@ def _show_installation(*, as_json: bool) -> None:
         show_json({"versions": versions, "cache": cache})
         return
     state = state or f"{size(kept)} in {len(files)} files, at most {size(LIMIT)}; remove it whenever you like"
-    facts([*versions.items(), ("cache", str(place())), ("", state)], talk=False)
+    facts([*versions.items(), ("cache", str(place())), ("", state)], result=True)
 
 
 def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int], *, as_json: bool) -> None:
@@ -119,7 +119,7 @@ def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int
             ("written by", str(run.origins[0])),
             *(("", line) for line in run.changes),
         ],
-        talk=False,
+        result=True,
     )
     show_run(run, as_json=False)
 
@@ -163,7 +163,7 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
             ("written by", str(many.origins[0])),
             *(("", line) for line in many.changes),
         ],
-        talk=False,
+        result=True,
     )
     show(many.audit())
 
@@ -239,7 +239,7 @@ def cite(
     echo("\n\n".join(found.values()))
     unknown = [key for key in dict.fromkeys(keys) if key not in found]
     if unknown:
-        talk(f"not among the references of catena: {', '.join(unknown)}")
+        print_message(f"not among the references of catena: {', '.join(unknown)}")
 
 
 def _keys_of_method(name: str) -> list[str]:

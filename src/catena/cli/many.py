@@ -13,7 +13,7 @@ from ..errors import Interrupted
 from . import codes
 from .keeping import free_names
 from .options import Json, Quiet, Sets
-from .terminal import be, error_console, facts, show, show_json, talk
+from .terminal import be, error_console, facts, print_message, show, show_json
 
 if TYPE_CHECKING:
     from ..running.ensembles import Ensemble
@@ -45,7 +45,7 @@ def sweep(
 
     points = points_of_case(case, None, None, overrides=sets or ())
     path = out or next(free_names(case.stem))
-    talk(str(case), style="bold")
+    print_message(str(case), style="bold")
     facts([("members", f"{len(points.grid)}: {points.grid}"), ("store", str(path))])
     how = How("cpu", threads, None, path, False if quiet else None)
     _finish(lambda: run_points(points, how), path, as_json=as_json)
@@ -74,7 +74,7 @@ def ensemble(
     described = read_case(case, overrides=sets or ())
     plan, path = described.plan, out or next(free_names(case.stem))
     given = _read_starts(starts)
-    talk(str(case), style="bold")
+    print_message(str(case), style="bold")
     facts([("starts", str(starts)), ("store", str(path))])
     _finish(
         lambda: follow(
@@ -89,7 +89,7 @@ def go_on(path: Path, *, anyway: bool, quiet: bool, as_json: bool) -> None:
     """Follow the members that a stored ensemble lacks."""
     from ..running.ensembles import resume_ensemble
 
-    talk(f"resuming {path}", style="bold")
+    print_message(f"resuming {path}", style="bold")
     _finish(
         lambda: resume_ensemble(path, anyway=anyway, progress=False if quiet else None), path, as_json=as_json
     )  # fmt: skip
@@ -120,7 +120,7 @@ def _finish(execute: Callable[[], Ensemble], path: Path, *, as_json: bool) -> No
     else:
         show(audit)
     for member, failure in failures[:LISTED_FAILURES]:
-        talk(f"member {member}: {failure.wrong}, step {failure.step}")
+        print_message(f"member {member}: {failure.wrong}, step {failure.step}")
     if len(failures) > LISTED_FAILURES:
-        talk(f"and {len(failures) - LISTED_FAILURES} more")
-    talk(f"stored in {path}", style="dim")
+        print_message(f"and {len(failures) - LISTED_FAILURES} more")
+    print_message(f"stored in {path}", style="dim")

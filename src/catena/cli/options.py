@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No talk and no progress; results and errors only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress; results and errors only.")]
 Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the case: --set run.dt=0.01; repeatable."),

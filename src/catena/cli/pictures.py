@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError, nearest
 from ..output.files import replacing
 from .options import Data, Quiet, StoredRun
-from .terminal import be, echo, talk
+from .terminal import be, echo, print_message
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +72,7 @@ def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bo
         try:
             picture = draw()
         except InputError as error:  # an orbit of one coordinate, a section without crossings
-            talk(f"no picture {name}: {error.wrong}", style="dim")
+            print_message(f"no picture {name}: {error.wrong}", style="dim")
             continue
         figure = picture.figure if isinstance(picture, Panels) else picture.get_figure(root=True)
         assert figure is not None

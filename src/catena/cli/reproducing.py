@@ -14,7 +14,7 @@ import typer
 
 from ..errors import InputError, nearest
 from .options import Quiet
-from .terminal import be, echo, show, talk
+from .terminal import be, echo, print_message, show
 
 if TYPE_CHECKING:
     from ..engine.build import Program
@@ -101,7 +101,7 @@ def _reproduce_all(known: dict[str, Reproduction], folder: Path, *, quick: bool)
 
     made: list[tuple[Reproduction, Report]] = []
     for number, (word, module) in enumerate(known.items(), start=1):
-        talk(f"{number} of {len(known)}: {word}")
+        print_message(f"{number} of {len(known)}: {word}")
         (folder / word).mkdir(parents=True, exist_ok=True)
         made.append((module, module.reproduce(folder / word, quick=quick)))
         page = write_page(folder, made, version=__version__)

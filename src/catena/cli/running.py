@@ -14,7 +14,7 @@ from ..errors import InputError, Interrupted, StepFailure
 from . import codes
 from .keeping import Place
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
-from .terminal import be, echo, error_console, facts, show, show_json, talk
+from .terminal import be, echo, error_console, facts, print_message, show, show_json
 
 LONGEST_SYSTEM = 100  # characters of what moves, before a run
 DEFAULT_NAME = "pull"  # of the run without a case
@@ -113,7 +113,7 @@ def introduce(plan: Plan, steps: int, *, title: str, store: object, made: int = 
     """Say what is going to run."""
     from ..output.page.facts import clipped
 
-    talk(title, style="bold")
+    print_message(title, style="bold")
     samples = "" if plan.every == 1 else f", a sample every {plan.every}"
     done = f", {made} of them made" if made else ""
     facts(
@@ -143,19 +143,19 @@ def finish(
             from .pictures import save_pictures
 
             names = save_pictures(made, plots, data=data)
-            talk(f"pictures in {plots}: {', '.join(names)}", style="dim")
+            print_message(f"pictures in {plots}: {', '.join(names)}", style="dim")
         if page is not None:
             made.view(page)
-            talk(f"page: {page}", style="dim")
+            print_message(f"page: {page}", style="dim")
     if isinstance(stopped, StepFailure):
         raise stopped
     if stopped is not None:
         tell_interruption(stopped, place.path)
         raise typer.Exit(codes.STOPPED)
     if made is not None and "reason" in made.ending:
-        talk(f"ended at t = {float(made.final.time):.10g}: {made.ending['reason']}")
+        print_message(f"ended at t = {float(made.final.time):.10g}: {made.ending['reason']}")
     if place.path is not None:
-        talk(f"stored in {place}", style="dim")
+        print_message(f"stored in {place}", style="dim")
 
 
 def show_run(run: Run, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from ..errors import CapabilityError, InputError
 from ..text.plain import Json as JsonValue
 from . import codes
 from .options import Json, Quiet, Sets
-from .terminal import be, facts, show, show_json, talk
+from .terminal import be, facts, print_message, show, show_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ def equilibrium(
         _show(found)
     if out is not None:
         _write_state(found.state, out)
-        talk(f"written: {out}", style="green")
+        print_message(f"written: {out}", style="green")
     if not found.converged:
         raise typer.Exit(codes.FAILED_STEP)
 
@@ -109,7 +109,7 @@ def modes(
     found = _find(case, load, tol, sets)
     if not found.converged:
         _show(found)
-        talk("there is no stable equilibrium, and so no frequency", style="bold red")
+        print_message("there is no stable equilibrium, and so no frequency", style="bold red")
         raise typer.Exit(codes.FAILED_STEP)
     made = _modes(found, count)
     if page is not None:
@@ -123,9 +123,9 @@ def modes(
         show(table)
     if out is not None:
         _write_modes(made, out)
-        talk(f"written: {out}", style="green")
+        print_message(f"written: {out}", style="green")
     if page is not None:
-        talk(f"page: {page}", style="dim")
+        print_message(f"page: {page}", style="dim")
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _find(case: Path, load: str | None, tol: float | None, sets: list[str] | Non
 
     system, start = read_system(case, overrides=sets or ())
     forces = _load(load)
-    talk(str(case), style="bold")
+    print_message(str(case), style="bold")
     return _static(system).equilibrium(start, forces, tol)
 
 
@@ -260,7 +260,7 @@ def _described(found: Rest) -> dict[str, JsonValue]:
 def _show(found: Rest) -> None:
     """The report of an equilibrium."""
     place = ", ".join(f"{x:.10g}" for x in found.state.position[-1])
-    facts([*found.report(), ("last body", f"at ({place})")], talk=False)
+    facts([*found.report(), ("last body", f"at ({place})")], result=True)
 
 
 def _write_state(state: State, out: Path) -> None:

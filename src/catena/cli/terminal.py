@@ -1,4 +1,4 @@
-"""Printing: results to stdout, talk to stderr; tables with rules on a terminal, plain columns in a pipe.
+"""Printing: results to stdout, messages to stderr; tables with rules on a terminal, plain columns in a pipe.
 
 All that is printed passes here, where what a terminal would obey is shown instead: names and messages may be those of a stranger.
 """
@@ -47,7 +47,7 @@ def safe_console(
 
 
 def error_console() -> Console:
-    """Where talk goes. It is made anew each time, because stderr may be another one."""
+    """Where messages go. It is made anew each time, because stderr may be another one."""
     # a pipe has no width to wrap at
     return safe_console(stderr=True, soft_wrap=not sys.stderr.isatty())
 
@@ -77,7 +77,7 @@ def show(result: RichCast, *, expendable: Sequence[str] = ()) -> None:
         for column in table.columns:
             column.overflow = "fold"
         if expendable:
-            talk(f"left out, because the terminal is narrow: {', '.join(expendable)}", style="dim")
+            print_message(f"left out, because the terminal is narrow: {', '.join(expendable)}", style="dim")
     console.print(table)
 
 
@@ -88,20 +88,20 @@ def show_json(result: Json) -> None:
     sys.stdout.flush()
 
 
-def talk(message: str, *, style: str = "") -> None:
+def print_message(message: str, *, style: str = "") -> None:
     """A line for the user, unless told to be quiet."""
     if _logger.isEnabledFor(logging.INFO):
         error_console().print(message, style=style or None, markup=False)
 
 
-def facts(pairs: Sequence[tuple[str, str]], *, talk: bool = True) -> None:
-    """Short names and what they are, one line each; as talk, or as a result."""
-    if talk and not _logger.isEnabledFor(logging.INFO):
+def facts(pairs: Sequence[tuple[str, str]], *, result: bool = False) -> None:
+    """Short names and what they are, one line each; as messages, or as a result."""
+    if not result and not _logger.isEnabledFor(logging.INFO):
         return
     from rich.table import Table
     from rich.text import Text
 
-    console = error_console() if talk else safe_console()
+    console = safe_console() if result else error_console()
     width = max(len(name) for name, _ in pairs)
     if not console.is_terminal:
         for name, value in pairs:

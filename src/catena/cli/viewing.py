@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import Quiet, StoredRun
-from .terminal import be, size, talk
+from .terminal import be, print_message, size
 
 
 def view(
@@ -28,7 +28,7 @@ def view(
 
     target = out or Path(f"{path.stem}.html")
     open_run(path).view(target, title=title, frames=frames)
-    talk(f"written: {target} ({size(target.stat().st_size)})", style="green")
+    print_message(f"written: {target} ({size(target.stat().st_size)})", style="green")
 
 
 def export(
@@ -48,4 +48,4 @@ def export(
     from ..running.runs import open_run
 
     open_run(path).export(target, format)
-    talk(f"written: {target} ({size(target.stat().st_size)})", style="green")
+    print_message(f"written: {target} ({size(target.stat().st_size)})", style="green")

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol
 
-from .. import log as talk  # its logger has functions for forks, too, which must run while nobody waits for us  # noqa: F401
+from .. import log  # its logger has functions for forks, too, which must run while nobody waits for us  # noqa: F401
 
 
 class Lock(Protocol):

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..log import say
+from ..log import log_message
 from ..version import __version__
 from .sealed import Damaged, seal, unseal
 
@@ -30,7 +30,7 @@ DAY = 86400.0
 TEMPORARY = ".new-"  # what a file is called until it is whole
 
 _memory: dict[str, bytes] = {}  # name -> what the disk refused
-_said: set[str] = set()
+_logged: set[str] = set()
 
 
 def place() -> Path:
@@ -63,9 +63,9 @@ def find(kind: str, identity: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except Damaged as problem:
-        _say_once("damaged", f"a file of the cache, {place() / name}, {problem}; it is made again")
+        _log_once("damaged", f"a file of the cache, {place() / name}, {problem}; it is made again")
     except OSError as problem:
-        _say_refused(problem)
+        _log_refused(problem)
     return None
 
 
@@ -77,7 +77,7 @@ def keep(kind: str, identity: str, data: bytes) -> None:
             _write(name, seal(identity, data), room)
     except OSError as problem:
         _memory[name] = data
-        _say_refused(problem)
+        _log_refused(problem)
 
 
 @contextmanager
@@ -155,14 +155,14 @@ def _write(name: str, data: bytes, room: int) -> None:
         os.fsync(room)
 
 
-def _say_refused(problem: OSError) -> None:
-    _say_once(
+def _log_refused(problem: OSError) -> None:
+    _log_once(
         "refused",
         f"the cache {place()} is of no use ({problem.strerror}); what is compiled serves this process only",
     )
 
 
-def _say_once(key: str, message: str) -> None:
-    if key not in _said:
-        _said.add(key)
-        say(message)
+def _log_once(key: str, message: str) -> None:
+    if key not in _logged:
+        _logged.add(key)
+        log_message(message)

@@ -1,7 +1,7 @@
 """What kernels see as `par`: parameters, which say what a system is, and scratch, which steps scribble on.
 
 Parameters never change while a system is stepped, so all drivers, threads and members share them. Scratch belongs to one driver, or to
-one member on a card; nothing in it is needed from step to step, but it may begin with numbers that no step writes.
+one member on a GPU; nothing in it is needed from step to step, but it may begin with numbers that no step writes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import types
 from .. import disk_cache
 from ..disk_cache.forking import lock, undisturbed
 from ..disk_cache.tidying import tidy
-from ..log import say
+from ..log import log_message
 from ..version import __version__
 from .machine_code import MachineCode, identity_of
 from .numba_private import PREFIX, kept_by, sparing
@@ -42,7 +42,7 @@ def _make(name: str, text: str, title: str) -> types.ModuleType:
     if found is not None:
         program, machine = marshal.loads(found)
         return _executed(name, program, MachineCode(machine), without_compiling())
-    say(f"compiling {title} (once for this machine, about {seconds_to_compile(text)} s)")
+    log_message(f"compiling {title} (once for this machine, about {seconds_to_compile(text)} s)")
     file = f"<{name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)  # for errors that show lines
     program, code = compile(text, file, "exec"), MachineCode(None)

@@ -1,8 +1,8 @@
-"""Many members of an ensemble on a CUDA card: the loop of one run, one thread per member.
+"""Many members of an ensemble on a CUDA GPU: the loop of one run, one thread per member.
 
 The functions are those of the processor, collected with another header. Arrays are (component, member), so that
 neighbouring threads touch neighbouring numbers; member k sees the strided views `z[:, k]`. Parameters have a row that all members
-share, or one for each; scratch has the member last, too. Sample rows stay on the card: each launch folds the deviations of the
+share, or one for each; scratch has the member last, too. Sample rows stay on the GPU: each launch folds the deviations of the
 invariants into running sums, and only what is asked for travels.
 
 Multiplications and additions are not fused, and elementary functions are our own: the bits are those of the processor.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..errors import CapabilityError
 from ..kernels.views import NOT_FINITE, OK, View, account_width, measure, publish
-from ..log import say
+from ..log import log_message
 from ..methods.base import Method, Stepper
 from ..systems.base import System
 from . import bounds, headers
@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 
 BLOCK = 128  # threads
 SKIP = -1  # count of a member that has failed: its thread does nothing
-MEMORY_SHARE = 0.7  # of what is free on the card
+MEMORY_SHARE = 0.7  # of what is free on the GPU
 SAMPLE_BYTES = 2**28  # for the sample rows of a launch
 
 
@@ -103,8 +103,8 @@ def advance_member(
     outcome[1, k] = made
 
 
-class OnCard(Protocol):
-    """An array in the memory of a card."""
+class DeviceArray(Protocol):
+    """An array in the memory of a GPU."""
 
     def copy_to_host(self) -> np.ndarray: ...
 
@@ -113,7 +113,7 @@ class OnCard(Protocol):
     @property
     def shape(self) -> tuple[int, ...]: ...
 
-    def __getitem__(self, place: object, /) -> OnCard: ...
+    def __getitem__(self, place: object, /) -> DeviceArray: ...
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ class CudaProgram:
 
 
 def build(system: System, method: Method) -> CudaProgram:
-    """The program of this pair for the card of this machine."""
-    _card()
+    """The program of this pair for the GPU of this machine."""
+    require_cuda()
     title = f"{system.title} x {method} on CUDA"
     view, stepper, parts = program_parts(system, method, entry=advance_member)
     arrays = Arrays.of(system, view, stepper).used_by(parts)
@@ -192,13 +192,13 @@ def _seen(name: str, arrays: Arrays) -> str:
 
 
 def _padded(array: np.ndarray) -> np.ndarray:
-    """The same, with an element in place of none: a card refuses arrays without elements."""
+    """The same, with an element in place of none: a GPU refuses arrays without elements."""
     return array if array.size else np.zeros([max(1, length) for length in array.shape], dtype=array.dtype)
 
 
 @functools.cache
 def _loaded(text: str, title: str) -> CudaKernel:
-    say(f"compiling {title} (a few seconds)")
+    log_message(f"compiling {title} (a few seconds)")
     namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
     with without_contraction():
         exec(compile(text, f"<{title}>", "exec"), namespace)
@@ -208,7 +208,7 @@ def _loaded(text: str, title: str) -> CudaKernel:
 
 
 def _simulated() -> bool:
-    """Whether the card is plain Python, which can check subscripts (`bounds`) and knows no machine code."""
+    """Whether the GPU is plain Python, which can check subscripts (`bounds`) and knows no machine code."""
     from numba import config
 
     return bool(config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
@@ -234,7 +234,7 @@ def without_contraction() -> Iterator[None]:
 
 
 @functools.cache
-def _card() -> ModuleType:
+def require_cuda() -> ModuleType:
     """numba.cuda, or the error that says what is missing."""
     if not hasattr(np, "row_stack"):  # numpy 2.5 dropped the name, numba-cuda 0.30 still asks for it
         np.row_stack = np.vstack  # noqa: NPY201
@@ -248,29 +248,29 @@ def _card() -> ModuleType:
         ) from None  # fmt: skip
     if not cuda.is_available():
         raise CapabilityError(
-            'device="cuda", but no CUDA card can be used here', where="ensemble.device",
+            'device="cuda", but no CUDA GPU can be used here', where="ensemble.device",
             do='see `python -c "from numba import cuda; cuda.detect()"`; or use device="cpu"',
         )  # fmt: skip
     return cuda
 
 
-def card_name() -> str:
-    """The model of the card."""
-    name = getattr(_card().get_current_device(), "name", "simulator")
+def gpu_name() -> str:
+    """The model of the GPU."""
+    name = getattr(require_cuda().get_current_device(), "name", "simulator")
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def members_at_once(program: CudaProgram) -> int:
-    """How many members fit on the card together."""
+    """How many members fit on the GPU together."""
     stepper, n, width = program.stepper, program.view.dimension, program.width
     scratch = sum(array.nbytes for array in program.arrays.scratch.values())
     bytes_each = 8 * (stepper.work + 2 * stepper.carry + 4 * n + 40 * width + 8) + scratch
-    free = _card().current_context().get_memory_info()[0]
+    free = require_cuda().current_context().get_memory_info()[0]
     return 2**31 if free == math.inf else max(1, int((MEMORY_SHARE * free - SAMPLE_BYTES) / bytes_each))
 
 
 class MemberDriver:
-    """Members in progress on the card. `made` counts the steps of each, `status` says how it is.
+    """Members in progress on the GPU. `made` counts the steps of each, `status` says how it is.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class MemberDriver:
     """
 
     def __init__(self, program: CudaProgram, members: Members, *, every: int, edges: NDArray[np.int64]) -> None:
-        cuda = _card()
+        cuda = require_cuda()
         self.program, self._members = program, members
         self.every, self.step = every, 0
         m = self.members = len(members)
@@ -290,20 +290,20 @@ class MemberDriver:
         invariants = program.system.invariant_width
         self.most_rows = max(1, min(int(edges[-1]), SAMPLE_BYTES // (8 * program.width * m)))
 
-        def sent(array: np.ndarray) -> OnCard:
+        def sent(array: np.ndarray) -> DeviceArray:
             return cuda.to_device(np.ascontiguousarray(array))
 
         stepper, kinds = program.stepper, members.kinds
         self._kinds = sent(kinds)
 
-        def spread(rows: np.ndarray) -> OnCard:
-            """(kinds, ...) numbers, on the card (..., m): only the rows travel."""
+        def spread(rows: np.ndarray) -> DeviceArray:
+            """(kinds, ...) numbers, on the GPU (..., m): only the rows travel."""
             whole = cuda.device_array((*rows.shape[1:], m), dtype=rows.dtype)
             flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
             launch(repeat_rows(), m, cuda.to_device(flat), self._kinds, whole.reshape(flat.shape[1], m))
             return whole
 
-        def zeros(*shape: int) -> OnCard:
+        def zeros(*shape: int) -> DeviceArray:
             return spread(np.zeros((1, *shape)))
 
         carry = spread(_padded(stepper.first_carry()[None]))
@@ -330,12 +330,12 @@ class MemberDriver:
         self._outcome = cuda.device_array((2, m), dtype=np.int64)
         self._counts = cuda.device_array(m, dtype=np.int64)
 
-    def _begun(self, starts: OnCard) -> OnCard:
-        """The stepped variables (n, m) of starts: these, or grown on the card."""
+    def _begun(self, starts: DeviceArray) -> DeviceArray:
+        """The stepped variables (n, m) of starts: these, or grown on the GPU."""
         view = self.program.view
         if view.begin is None or starts.shape[0] == view.dimension:
             return starts
-        z: OnCard = _card().device_array((view.dimension, self.members))
+        z: DeviceArray = require_cuda().device_array((view.dimension, self.members))
         launch(begin_members(view.begin.kernel), self.members, starts, z)
         return z
 
@@ -380,7 +380,7 @@ class MemberDriver:
 
     def concluded(self) -> dict[str, Array]:
         """Of the invariants, by name (`MEASURED`): (m, k), nan for members that failed."""
-        cuda = _card()
+        cuda = require_cuda()
         made = cuda.device_array((len(MEASURED), *self._worst.shape))
         launch(
             conclude_members(), self.members, self._rows, cuda.to_device(self.status), self._start, self._worst, self._scale, self._sums, self._looks, made

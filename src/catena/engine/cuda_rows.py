@@ -1,4 +1,4 @@
-"""Kernels of a card in which no system has a part: a row repeated for all members, and what the audits conclude."""
+"""Kernels of a GPU in which no system has a part: a row repeated for all members, and what the audits conclude."""
 
 from __future__ import annotations
 
@@ -96,5 +96,5 @@ def launch(kernel: CudaKernel, members: int, *arguments: object, block: int = BL
     """Run a kernel with a thread for each member, so many of them in a block."""
     threads = min(block, members)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Grid size")  # few members leave the card idle: so be it
+        warnings.filterwarnings("ignore", message="Grid size")  # few members leave the GPU idle: so be it
         kernel[-(-members // threads), threads](*arguments)

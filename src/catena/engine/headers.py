@@ -149,7 +149,7 @@ def _packed(compile):
     return compiled
 """
 
-# What checked subscripts need; those of a card are checked in its simulator, which is plain Python.
+# What checked subscripts need; those of a GPU are checked in its simulator, which is plain Python.
 CHECKS = {CPU: bounds.COMPILED, PYTHON: bounds.PLAIN, CUDA: bounds.PLAIN}
 
 ArrayType = tuple[str, int, str]  # name, number of dimensions, dtype

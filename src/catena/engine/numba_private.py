@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numba.core.typing.context import Context
     from numba.core.typing.templates import Signature
 
-from ..log import say
+from ..log import log_message
 
 KNOWN = (0, 68)  # version of numba; `pyproject.toml` and the header of generated code name it, too
 PREFIX = "catena_generated_"  # of the names of generated modules
@@ -40,13 +40,13 @@ def is_known() -> bool:
 
     found = numba.version_info[:2]
     if found != KNOWN:
-        _say_unknown(numba.__version__)
+        _log_unknown(numba.__version__)
     return found == KNOWN
 
 
 @functools.cache
-def _say_unknown(version: str) -> None:
-    say(
+def _log_unknown(version: str) -> None:
+    log_message(
         f"numba {version} is not known here: compiling takes longer, and is done anew in each process; "
         f"numba {KNOWN[0]}.{KNOWN[1]} keeps what is compiled"
     )

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..errors import StoreError
-from ..log import say
+from ..log import log_message
 from ..text.plain import Json
 from ..version import __version__
 
@@ -132,11 +132,11 @@ def going_on(
     if last.program == now.program and last.machine == now.machine:
         return tuple(known)
     if not last.program:
-        say(f"{path} is older than digests of programs: whether the same one goes on cannot be told")
+        log_message(f"{path} is older than digests of programs: whether the same one goes on cannot be told")
     elif last.program != now.program:
-        say(f"{path} goes on with another program: {now} instead of {last}")
+        log_message(f"{path} goes on with another program: {now} instead of {last}")
     else:
-        say(f"{path} goes on {_on(now)} instead of {_on(last)}: last digits may differ")
+        log_message(f"{path} goes on {_on(now)} instead of {_on(last)}: last digits may differ")
     return (*known, now)
 
 

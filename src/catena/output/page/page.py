@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...geometry import rotations
-from ...log import say
+from ...log import log_message
 from ...running.auditing import Audit, canonical
 from ...running.auditing.table import HEADINGS, NUMBERS, cells
 from ...running.plan import positive_integer
@@ -88,7 +88,7 @@ def page_of(run: Run, *, title: str | None = None, frames: int | None = None) ->
         coloured = scalars(run.system, shown.data)
     notes = _notes(run, shown, length)
     for note in notes:
-        say(note)
+        log_message(note)
     heading = _title(run) if title is None else title
     description, arrays = describe(run.system, shown, float(run.data.time.values[-1]), drawn, coloured, heading)
     listed = "".join(

@@ -191,9 +191,9 @@ class Canonical(NamedRows[CanonicalRow]):
     @property
     def closing(self) -> tuple[str, ...]:
         """The lines below the table: what its words mean."""
-        said = {row.verdict for row in self.rows}
+        verdicts = {row.verdict for row in self.rows}
         words = {"off": OFF, "too short": SHORT, "canonical": CERTIFIES}
-        return tuple(line for word, line in words.items() if word in said)
+        return tuple(line for word, line in words.items() if word in verdicts)
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""

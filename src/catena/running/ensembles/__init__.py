@@ -1,7 +1,7 @@
 """Ensembles: one program, many members.
 
 `asking` makes members of what a user gave (`starts`, `kinds` of systems, `grids` of sweeps), `running` begins and goes on, `members` hands them to threads, a
-`cluster` or a card, `following` follows them, `reductions` and `batch` are what is kept of them, `results` and `studies` what came out,
+`cluster` or a GPU, `following` follows them, `reductions` and `batch` are what is kept of them, `results` and `studies` what came out,
 `auditing` judges it, `recording` stores it, `checking` reads it again.
 """
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...engine.block import Members
 from ...kernels.views import OK, WORKER_LOST
-from ...log import say
+from ...log import log_message
 from .batch import Batch, bytes_each
 from .following import follow
 from .job import Job, in_units
@@ -157,14 +157,14 @@ def _result(
     try:
         return task.result(timeout=patience)
     except KilledWorker as last:
-        say(f"members {members.numbers[0]} to {members.numbers[-1]}: {last}; they are followed one by one")
+        log_message(f"members {members.numbers[0]} to {members.numbers[-1]}: {last}; they are followed one by one")
     whole = Batch.empty(job, len(members))
     for k in range(0, len(members), job.unit):
         alone = members.part(slice(k, k + job.unit)).compact()
         try:
             batch, _ = client.submit(follow_there, sent, alone, pure=False).result()
         except KilledWorker:
-            say(f"member {members.numbers[k]}: every worker that followed it died")
+            log_message(f"member {members.numbers[k]}: every worker that followed it died")
             batch = lost(job)
         whole.take(batch, k)
     return whole, 0.0

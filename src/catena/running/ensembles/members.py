@@ -1,4 +1,4 @@
-"""Who follows members: threads of this process, the workers of a cluster (`cluster`), or a card (`engine.cuda`, a thread each); they are
+"""Who follows members: threads of this process, the workers of a cluster (`cluster`), or a GPU (`engine.cuda`, a thread each); they are
 independent of each other, so any number of them can be under way.
 """
 
@@ -128,12 +128,12 @@ def _threads_of(job: Job, workers: int) -> Iterator[Executor]:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def on_card(job: Job, members: Members, show: Show | None = None) -> Batches:
-    """Batches of as many members as the card holds."""
+def on_gpu(job: Job, members: Members, show: Show | None = None) -> Batches:
+    """Batches of as many members as the GPU holds."""
     from ...engine.cuda import MemberDriver, members_at_once
-    from ...engine.cuda import build as build_for_card
+    from ...engine.cuda import build as build_for_gpu
 
-    program = build_for_card(job.system, job.method)
+    program = build_for_gpu(job.system, job.method)
     size = members_at_once(program)
     for i in range(0, len(members), size):
         driver = MemberDriver(program, members.part(slice(i, i + size)), every=job.every, edges=job.edges)

@@ -33,9 +33,9 @@ def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, wo
     Parameters
     ----------
     plan : that of the first member
-    workers : how many follow members at the same time; None on a card, where commits are as large as they may be
+    workers : how many follow members at the same time; None on a GPU, where commits are as large as they may be
     """
-    origin = origin_here(job, on_card=workers is None)
+    origin = origin_here(job, on_gpu=workers is None)
     given: dict[str, np.ndarray] = {}
     described = job.describe(apart=given)
     driver = members.driver(job.program, 0, every=job.every) if workers else None
@@ -56,17 +56,17 @@ def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, wo
     )
 
 
-def origin_here(job: Job, *, on_card: bool, step: int = 0) -> Origin:
+def origin_here(job: Job, *, on_gpu: bool, step: int = 0) -> Origin:
     """What computes members here, after so many of them: with the loop what the audit keeps, which is stored, too."""
     formulas = (measured_in,)
-    if not on_card:
+    if not on_gpu:
         kernels = (fold, *((fold_accounts,) if job.pairing.account_width else ()))
         kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()
         return Origin.here(program_digest(job.system, job.method, kernels=kernels, formulas=formulas), step=step)
-    from ...engine.cuda import advance_member, card_name
+    from ...engine.cuda import advance_member, gpu_name
 
     digest = program_digest(job.system, job.method, entry=advance_member, formulas=formulas)
-    return Origin.here(digest, step=step, processor=card_name())
+    return Origin.here(digest, step=step, processor=gpu_name())
 
 
 def record(store: Store, job: Job, members: Members, batches: Iterable[Batch], origins: Sequence[Origin] = ()) -> None:

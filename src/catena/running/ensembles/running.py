@@ -23,7 +23,7 @@ from .checking import check_members, job_of, members_of
 from .cluster import Client
 from .grids import Grid
 from .job import Job, Keep
-from .members import Batches, on_card, on_executor, require_memory, workers_for
+from .members import Batches, on_executor, on_gpu, require_memory, workers_for
 from .recording import create_store, origin_here, record
 from .reductions import Reduction
 from .results import Ensemble, StoredEnsemble, names_that_come_out, reduced_columns
@@ -161,7 +161,7 @@ class How:
             require_free(Path(self.out))
         _check_client(self.client)
         if self.device == "cuda":
-            _check_card(threads=self.threads, client=self.client, reduce=reduce, tempering=tempering)
+            _check_gpu(threads=self.threads, client=self.client, reduce=reduce, tempering=tempering)
 
 
 def _follow(wanted: Asked, how: How) -> Ensemble:
@@ -204,9 +204,9 @@ def resume_ensemble(
             return StoredEnsemble(path)
         require_memory(job, members, threads=threads, stored=True)
         if device == "cuda":
-            _check_card(threads=threads, client=client)
+            _check_gpu(threads=threads, client=client)
         known = origins_in(store.attributes, checkpoint.head if checkpoint else {}, path=path)
-        now = origin_here(job, on_card=device == "cuda", step=store.rows("members"))
+        now = origin_here(job, on_gpu=device == "cuda", step=store.rows("members"))
         origins = going_on(known, now, path=path, anyway=anyway)
         workers = None if device == "cuda" else workers_for(job, threads)
         followed = members_of(path, store, job, members)
@@ -252,7 +252,7 @@ def _followed(
     done: int = 0,
     whole: Batch | None = None,
 ) -> Iterator[Batches]:
-    """The members, in batches, after those that are done; without workers on a card. An interrupt reaches threads at once.
+    """The members, in batches, after those that are done; without workers on a GPU. An interrupt reaches threads at once.
 
     whole : see `on_executor`
     """
@@ -261,7 +261,7 @@ def _followed(
     job.tally.add(done * job.steps, members=done)
     with members_reporter(progress, job.tally, members=len(members), steps=job.steps) as show:
         left = members.part(slice(done, None))
-        batches = on_card(job, left, show) if workers is None else on_executor(job, left, workers, client, show, whole)
+        batches = on_gpu(job, left, show) if workers is None else on_executor(job, left, workers, client, show, whole)
         with closing(batches):
             yield batches
 
@@ -299,8 +299,8 @@ def _check_client(client: object) -> None:
         )
 
 
-def _check_card(**arguments: object) -> None:
-    """Refuse what means nothing on a card."""
+def _check_gpu(**arguments: object) -> None:
+    """Refuse what means nothing on a GPU."""
     for name, value in arguments.items():
         if value is not None:
-            raise InputError(f"{name} = {value!r} means nothing on a card", where=f"ensemble.{name}", do="leave it out")
+            raise InputError(f"{name} = {value!r} means nothing on a GPU", where=f"ensemble.{name}", do="leave it out")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...log import say
+from ...log import log_message
 from ..base import Array
 from ..body import Body
 from ..particles.acting_terms import dihedral
@@ -95,7 +95,7 @@ def read_molecule(path: str, rotatable: Iterable[Bond]) -> Molecule:
         if stiff is None:
             break
         a, b = turning.pop(stiff)
-        say(f"the bond of atoms {a} and {b} turns nothing: all atoms on one side lie on its axis; it is held")
+        log_message(f"the bond of atoms {a} and {b} turns nothing: all atoms on one side lie on its axis; it is held")
     return _made(places, symbols, masses, groups, turning, bonded)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...geometry import rotations
-from ...log import say
+from ...log import log_message
 from ..base import Array, State
 from .joint_forces import OfDistance, OnAngle
 from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Distance, Joint, Turned
@@ -301,7 +301,7 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
             _refuse_position(linkage, phi)
         given = state
         state = _projected_position(linkage, given, images=images, shifts=shifts, size=size)
-        say(
+        log_message(
             f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
         )
     rate = rates(linkage, state, images=images)
@@ -312,7 +312,7 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
             _refuse_velocity(linkage, rate)
         state = _projected_velocity(linkage, state, images, size=size)
         change = np.abs(velocities(linkage, state) - motion).max()
-        say(f"start projected onto the joints: velocities changed by up to {change:.3g}")
+        log_message(f"start projected onto the joints: velocities changed by up to {change:.3g}")
     return state
 
 

@@ -58,8 +58,8 @@ def write_table(links: Elastic, path: Path) -> None:
 
 def read_table(path: Path, given: Mapping[str, object]) -> Elastic:
     """The links of a file; `given` says what it does not say of its convention, and may not say otherwise."""
-    said, turn, shift, stiffness = (_from_npz if check_kind(path) == ".npz" else _from_csv)(path)
-    convention = {name: _agreed(name, said.get(name), given.get(name), str(path)) for name in CONVENTION}
+    stated, turn, shift, stiffness = (_from_npz if check_kind(path) == ".npz" else _from_csv)(path)
+    convention = {name: _agreed(name, stated.get(name), given.get(name), str(path)) for name in CONVENTION}
     unit = checked(convention["angle_unit"], f"{path}, angle_unit", above=0.0)
     units = np.array([unit] * 3 + [1.0] * 3)
     coordinates: Any = convention["coordinates"]
@@ -78,13 +78,13 @@ def _head(a: str, b: str) -> str:
     return f"k_{a}_{b}"
 
 
-def _agreed(name: str, said: object, given: object, where: str) -> object:
+def _agreed(name: str, stated: object, given: object, where: str) -> object:
     """What the file or the caller says, if they do not contradict each other."""
-    if said is not None and given is not None and said != given:
+    if stated is not None and given is not None and stated != given:
         raise InputError(
-            f"the table says {name} = {said}, not {given}", where=where, do="leave it out, and convert the links"
+            f"the table says {name} = {stated}, not {given}", where=where, do="leave it out, and convert the links"
         )
-    found = given if said is None else said
+    found = given if stated is None else stated
     if found is None and name == "angle_unit":
         return 1.0
     if found is None:
@@ -104,8 +104,8 @@ def _from_npz(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
     shift = finite_numbers(arrays["translation"], (3,), (None, 3), where=f"{where}, translation")
     stiffness = finite_numbers(arrays["stiffness"], (6, 6), (None, 6, 6), where=f"{where}, stiffness")
     places = [order.index(name) for name in COMPONENTS]
-    said = {name: arrays[name].item() for name in CONVENTION if name in arrays and arrays[name].ndim == 0}
-    return said, turn, shift, stiffness[..., places, :][..., places]
+    stated = {name: arrays[name].item() for name in CONVENTION if name in arrays and arrays[name].ndim == 0}
+    return stated, turn, shift, stiffness[..., places, :][..., places]
 
 
 def _from_csv(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
@@ -138,7 +138,7 @@ def _from_csv(path: Path) -> tuple[dict[str, object], Array, Array, Array]:
     turn, shift = (np.column_stack([table[name] for name in part]) for part in (COMPONENTS[:3], COMPONENTS[3:]))
     if len(stiffness) == 1:
         turn, shift, stiffness = turn[0], shift[0], stiffness[0]
-    return _said_above(above, where), turn, shift, stiffness
+    return _header_convention(above, where), turn, shift, stiffness
 
 
 def _numbers(rows: Sequence[Sequence[str]], heads: Sequence[str], first: int, where: str) -> dict[str, Array]:
@@ -161,15 +161,15 @@ def _numbers(rows: Sequence[Sequence[str]], heads: Sequence[str], first: int, wh
     return {heads[k]: table[:, place] for place, k in enumerate(kept)}
 
 
-def _said_above(above: Sequence[str], where: str) -> dict[str, object]:
-    said: dict[str, object] = {}
+def _header_convention(above: Sequence[str], where: str) -> dict[str, object]:
+    stated: dict[str, object] = {}
     for line in above:
         name, colon, value = (part.strip() for part in line.lstrip("# ").partition(":"))
         if colon and name in CONVENTION:
-            said[name] = value
-    if "angle_unit" in said:
+            stated[name] = value
+    if "angle_unit" in stated:
         try:
-            said["angle_unit"] = float(str(said["angle_unit"]))
+            stated["angle_unit"] = float(str(stated["angle_unit"]))
         except ValueError:
-            raise InputError(f"angle_unit: {said['angle_unit']}", where=where, do="give radians in a unit") from None
-    return said
+            raise InputError(f"angle_unit: {stated['angle_unit']}", where=where, do="give radians in a unit") from None
+    return stated
