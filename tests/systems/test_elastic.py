@@ -318,6 +318,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "no quaternion": (lambda: ct.Elastic(GOOD, ([0.0] * 4, REST[1])), "quaternion of zeros"),
     "half a turn": (lambda: ct.Elastic(GOOD, ([0.0, 0.0, np.pi], REST[1]), "exponential"), "no less than half a turn"),
+    "turns without end": (lambda: ct.Elastic(GOOD, ([0.0, 0.0, 1e200], REST[1])), "no less than half a turn"),
+    "a huge matrix": (lambda: ct.Elastic(GOOD, (np.full((3, 3), 1e200), REST[1])), "is no rotation"),
     "half a turn of a matrix": (lambda: ct.Elastic(GOOD, (np.diag([1.0, -1, -1]), REST[1])), "no less than half a turn"),
     "one thing at rest": (lambda: ct.Elastic(GOOD, [REST[1]]), "give two: the rotation and the translation"),
     "numbers of rows": (lambda: ct.Elastic(stiffness(1, 3), ([REST[0]] * 2, [REST[1]] * 2)), "as many of each"),

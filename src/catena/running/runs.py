@@ -62,10 +62,10 @@ class Run(Generic[Moved]):
         self.plan = plan
         self.steps = steps
         self.ending = dict(ending)
-        self._z = np.array(arrays["z"])
-        self._scale = np.array(arrays["scale"])
-        self._looks = np.array(arrays.get("looks", unseen(len(self._scale))))  # older stores have none
-        self._carry = np.array(arrays["carry"])
+        self._z = np.asarray(arrays["z"])
+        self._scale = np.asarray(arrays["scale"])
+        self._looks = np.asarray(arrays.get("looks", unseen(len(self._scale))))  # older stores have none
+        self._carry = np.asarray(arrays["carry"])
 
     @property
     def system(self) -> Moved:

@@ -19,7 +19,7 @@ from ...kernels.summation import add
 from ...kernels.views import Flag, View
 from ..base import Bounded, Exact, Traits, register
 from . import lane_rotors
-from .rotor import Array, Rotor
+from .rotor import Array, Rotor, different_rows
 
 KEEPS = (Exact("spatial_momentum"), Exact("casimir"), Exact("unit"), Bounded("energy"))
 
@@ -132,7 +132,7 @@ class SymmetricRotation(Rotor):
         return np.array(_symmetric_axes(moments))
 
     def lane_kernel(self, moments: Array) -> Kernel:
-        orders = {_axis_order(self.row(each)) for each in np.unique(moments, axis=0)}
+        orders = {_axis_order(self.row(each)) for each in different_rows(moments)[0]}
         same = {lane_rotors.axis_order: orders.pop()} if len(orders) == 1 else {}
         return bind(lane_rotors.symmetric_lane, same)
 

@@ -88,10 +88,16 @@ def moments_of(view: View) -> Array:
 
 def _for_each(moments: Array, row: Callable[[Array], Array]) -> Array:
     """A row for each body; bodies with the same moments share the work."""
-    if (moments == moments[:1]).all():  # nothing to sort
-        return np.tile(row(moments[0]), (len(moments), 1))
-    different, which = np.unique(moments, axis=0, return_inverse=True)
+    different, which = different_rows(moments)
     return np.array([row(each) for each in different])[which]
+
+
+def different_rows(moments: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The rows that differ, and which of them each row is; without a sort, which is dear, where all are alike."""
+    if (moments == moments[:1]).all():
+        return moments[:1], np.zeros(len(moments), dtype=np.int64)
+    different, which = np.unique(moments, axis=0, return_inverse=True)
+    return different, which
 
 
 def with_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:

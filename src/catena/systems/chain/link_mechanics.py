@@ -147,7 +147,7 @@ class Pairs:
         if not self._uniform:
             left, right = self._types[link, : s.shape[1]], self._types[(link + 1) % len(self._types), : s.shape[2]]
             which = self._which[link, left[:, None], right[None, :]]
-        found = [np.zeros(s.shape) for _ in self._kernels]
+        found = [np.zeros_like(s) for _ in self._kernels]
         for number in np.unique(which).tolist():
             mine = which == number
             for (many, one), out in zip(self._kernels, found, strict=True):

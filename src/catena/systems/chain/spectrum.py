@@ -6,8 +6,8 @@ diagonal; M^-1/2 K M^-1/2 is block tridiagonal. Coordinates that are held, or wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..base import Array, State
 from ..body import Body
 from ..states import checked_state
 from . import block_band, link_mechanics
+from .views import in_principal_axes
 
 if TYPE_CHECKING:
     from ...methods.base import Method
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 SAFETY = 0.2  # of the limit of stability: at 0.4 / omega the period of the fastest mode is right to 0.7 per cent
 RESOLVED = 1.0  # dt omega of methods that are stable at any step
-MOST_PAIRS = 2**16  # taken at once
-
-Arms: TypeAlias = tuple[Array, Callable[..., Array]]  # of particles, and J of them
+MOST_PAIRS = 2**14  # taken at once
 
 
 def suggested_step(chain: Chain, method: Method, start: State | None, safety: float) -> float:
@@ -88,20 +87,28 @@ def rough_bound(chain: Chain, state: State) -> float:
     """
     if chain.interactions.has_bonds:
         return np.inf
-    links, turned = np.zeros(chain.interactions.count), np.zeros((chain.count, 3, 3))
+    links, turned = np.zeros(chain.interactions.count), np.zeros((3, 3, chain.count))
     pairs = link_mechanics.Pairs(chain)
     mobility = [_mobility(body) for body in chain.alike.distinct]
-    for block in _alike(chain):
-        x, y, d = _placed(chain, state, block)
-        s = np.einsum("nkli,nkli->nkl", d, d)
-        _, a, b = pairs.at(int(block[0]), s)
+    matrices = rotations.to_matrix(state.orientation)
+    for block in _alike(
+        chain
+    ):  # the link is the last index: sums over particles and components are then sums of long rows
+        x, y, shift = _placed(chain, state.position, matrices, block)
+        there = y + shift[:, None]  # seen from the left body's centre, as x is
+        apart = x[:, :, None] - there[:, None]
+        s = np.einsum("ikln,ikln->kln", apart, apart)
+        a, b = (each.transpose(1, 2, 0) for each in pairs.at(int(block[0]), s.transpose(2, 0, 1))[1:])
         stiff = np.maximum(0.0, np.maximum(-a, -(a + 2.0 * b * s)))
         left, right = (mobility[chain.alike.which[side[block[0]]]] for side in chain.interactions.sides)
-        links[block] = np.einsum("nkl,kl->n", stiff, left[:, None] + right)
-        w = a[..., None] * d
-        turned[block] += np.einsum("nki,nkj->nij", x, w.sum(axis=2))
-        turned[chain.interactions.sides[1][block]] -= np.einsum("nli,nlj->nij", y, w.sum(axis=1))
-    bodies = np.abs(np.trace(turned, axis1=1, axis2=2)) + np.linalg.norm(turned, axis=(1, 2))
+        links[block] = np.einsum("kl,kln->n", left[:, None] + right, stiff)
+        on_left = a.sum(axis=1) * x - np.einsum(
+            "kln,iln->ikn", a, there
+        )  # sum of a (x - y) over the other body's particles
+        on_right = np.einsum("kln,ikn->iln", a, x) - a.sum(axis=0) * there
+        turned[..., block] += np.einsum("ikn,jkn->ijn", x, on_left)
+        turned[..., chain.interactions.sides[1][block]] -= np.einsum("iln,jln->ijn", y, on_right)
+    bodies = np.abs(np.trace(turned)) + np.linalg.norm(turned, axis=(0, 1))
     bodies *= chain.alike.each(lambda body: body.inverse_moments.max())
     odd = links[len(links) - 1 :] if chain.closed and len(links) % 2 else links[:0]
     paired = links[: len(links) - len(odd)]
@@ -117,7 +124,7 @@ def _mobility(body: Body) -> Array:
 
 def fastest_spin(chain: Chain, state: State) -> float:
     """|omega| of the body that turns fastest."""
-    y = rotations.rotate(rotations.conjugate(_frames(chain)), state.angular_momentum)
+    y = in_principal_axes(chain, state.angular_momentum)
     return float(np.linalg.norm(y * chain.alike.each(lambda body: body.inverse_moments), axis=1).max())
 
 
@@ -149,15 +156,14 @@ def stiffness(chain: Chain, state: State) -> tuple[Array, Array]:
     return link_mechanics.assembled_blocks(d, q, values.stiffness, values.gradient, closed=chain.closed)
 
 
-def _placed(chain: Chain, state: State, links: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-    """For links of one kind: the arms of the left and of the right particles, in space, and all x - y."""
-    sides, bodies = chain.interactions.sides, chain.interactions.joined(int(links[0]))
+def _placed(chain: Chain, positions: Array, matrices: Array, links: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """For n links of one kind: the arms (3, particles, n) of the left and of the right body, in space, and the way (3, n) between."""
+    before, after = (side[links] for side in chain.interactions.sides)
     left, right = (
-        rotations.rotate(state.orientation[side[links], None], body.particles.positions)
-        for side, body in zip(sides, bodies, strict=True)
+        np.einsum("ijn,kj->ikn", np.ascontiguousarray(matrices[rows].transpose(1, 2, 0)), body.particles.positions)
+        for rows, body in zip((before, after), chain.interactions.joined(int(links[0])), strict=True)
     )
-    x, y = (state.position[side[links], None] + arms for side, arms in zip(sides, (left, right), strict=True))
-    return left, right, x[:, :, None] - y[:, None]
+    return left, right, (positions[after] - positions[before]).T
 
 
 def _alike(chain: Chain) -> Iterator[NDArray[np.int64]]:
@@ -171,7 +177,3 @@ def _alike(chain: Chain) -> Iterator[NDArray[np.int64]]:
         at_once = max(1, MOST_PAIRS // (left * right))
         for begin in range(0, len(links), at_once):
             yield links[begin : begin + at_once]
-
-
-def _frames(chain: Chain) -> Array:
-    return chain.alike.each(lambda body: body.frame)

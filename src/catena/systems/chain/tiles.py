@@ -172,9 +172,13 @@ def tiles_of_split(chain: Chain, shape: tuple[int, int], m: Shape, z: Array) -> 
 
 def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
     """What a chain goes on from, row by row for all bodies: all that moves, and the forces, with which the pending kick is made."""
-    rows = z[:-2].reshape(shape[0], row_count(m), shape[1] + PADDING)
+    rows = z[:-2].reshape(shape[0], row_count(m), shape[1] + PADDING)[:, :X, : shape[1]]
     kept = np.empty(X * count + 1)
-    kept[:-1].reshape(X, count)[...] = rows[:, :X, : shape[1]].transpose(1, 0, 2).reshape(X, -1)[:, :count]
+    of_bodies = kept[:-1].reshape(X, count)
+    whole, more = divmod(count, shape[1])
+    if whole:  # straight to its place: these are many megabytes for a long chain
+        of_bodies[:, : count - more].reshape(X, whole, -1, copy=False)[...] = rows[:whole].transpose(1, 0, 2)
+    of_bodies[:, count - more :] = rows[-1, :, :more]
     kept[-1] = z[-1]
     return kept
 
@@ -196,7 +200,8 @@ def unfold_tiles(chain: Chain, shape: tuple[int, int], m: Shape, kept: Array) ->
     if chain.closed:
         rows[..., 0, F - 1 : S - 1, -1] = table[..., F:S, count - 1]
     z[..., -1] = kept[..., -1]
-    z[..., :-2] = rows.reshape(*many, -1)
+    if not np.may_share_memory(rows, z):  # of many states they are a copy
+        z[..., :-2] = rows.reshape(*many, -1)
     return z
 
 

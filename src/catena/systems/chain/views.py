@@ -141,9 +141,15 @@ def _frames(chain: Chain) -> Array:
 def to_split(chain: Chain, state: State) -> Array:
     """r, q, p, y; the momentum along the line of a linear body is zero."""
     q = rotations.multiply(state.orientation, _frames(chain))
-    y = rotations.rotate(rotations.conjugate(_frames(chain)), state.angular_momentum)
+    y = in_principal_axes(chain, state.angular_momentum)
     y[..., chain.alike.each(lambda body: body.moments == 0.0, np.bool_)] = 0.0
     return in_a_row(state.position, q, state.momentum, y)
+
+
+def in_principal_axes(chain: Chain, vectors: Array) -> Array:
+    """Vectors (..., bodies, 3) that are given in the axes of the bodies; a rotation for each kind of body, not for each body."""
+    matrices = chain.alike.each(lambda body: rotations.to_matrix(rotations.conjugate(body.frame)))
+    return np.sum(matrices * vectors[..., None, :], axis=-1)
 
 
 def in_a_row(*fields: Array) -> Array:

@@ -285,8 +285,9 @@ def _checked_rest(given: Sequence[ArrayLike], coordinates: Coordinates) -> tuple
             do="give coordinates (3,), a quaternion (4,) or a matrix (3, 3), with as many rows as the translation",
         )  # fmt: skip
     if shape == (3, 3):
-        off = np.abs(np.swapaxes(turn, -1, -2) @ turn - np.eye(3)).max(axis=(-1, -2))
-        wrong = np.atleast_1d((off > ORTHOGONAL) | (np.linalg.det(turn) < 0.0))
+        with np.errstate(over="ignore", invalid="ignore"):  # of huge numbers; what comes out is refused
+            off = np.abs(np.swapaxes(turn, -1, -2) @ turn - np.eye(3)).max(axis=(-1, -2))
+            wrong = np.atleast_1d(~((off <= ORTHOGONAL) & (np.linalg.det(turn) > 0.0)))
         for j in np.flatnonzero(wrong)[:1].tolist():
             seen = f"R^T R is off by {np.atleast_1d(off)[j]:.3g}, det R = {np.atleast_1d(np.linalg.det(turn))[j]:.6g}"
             raise InputError(f"the matrix{_of_link(j, many)} is no rotation: {seen}", where=where, do="give a rotation")
@@ -295,7 +296,8 @@ def _checked_rest(given: Sequence[ArrayLike], coordinates: Coordinates) -> tuple
     if shape != (3,):
         matrices = turn if shape == (3, 3) else rotations.to_matrix(turn)
         turn = components_of(np.zeros(3), matrices, coordinates, "first")[..., :3]
-    length = np.linalg.norm(turn, axis=-1)
+    with np.errstate(over="ignore"):  # infinite is no less than half a turn, too
+        length = np.linalg.norm(turn, axis=-1)
     limit = np.pi if coordinates == "exponential" else FARTHEST
     for j in np.flatnonzero(~(np.atleast_1d(length) < limit))[:1].tolist():
         raise InputError(
