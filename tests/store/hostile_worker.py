@@ -176,12 +176,13 @@ def honest_ensembles(folder: Path, stop: Callable[..., None]) -> None:
         )  # fmt: skip
 
     def spring(k: float, shape: str) -> Any:
-        return springs[0].with_parameters(k=k), springs[0].start(q=1.0 if shape == "wide" else 0.1, p=0.0)
+        start = springs[0].start(q=1.0 if shape == "wide" else 0.1, p=0.0)
+        return springs[0].with_parameters(k=k), start, ct.Langevin(0.5 * k, 1.0, seed=2)
 
     with suppress(InterruptedError):
         ct.sweep(
-            spring, {"k": [1.0, 2.0, 3.0], "shape": ["wide", "narrow"]}, repeats=2, seed=1, method=ct.Langevin(0.5, 1.0, seed=2), dt=0.1,
-            steps=12, every=3, reduce={"size": ct.Mean("q**2")}, threads=1, out=folder / "sweep.zarr", progress=until(5),
+            spring, {"k": [1.0, 2.0, 3.0], "shape": ["wide", "narrow"]}, repeats=2, seed=1, dt=0.1, steps=12, every=3,
+            reduce={"size": ct.Mean("q**2")}, threads=1, out=folder / "sweep.zarr", progress=until(5),
         )  # fmt: skip
 
 

@@ -156,7 +156,7 @@ def _of_members(many: Ensemble) -> list[Source]:
     own = [str(name) for name, values in data.items() if values.dims[:1] == ("member",)]
     return [
         (
-            many.systems[kind], many.method, pairing.recorded,
+            many.systems[kind], many.methods[kind], pairing.recorded,
             {"time": data.time.values, **{name: data[name].values[k] for name in own}},
         )
         for k, kind in enumerate(kinds.tolist())

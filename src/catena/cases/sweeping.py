@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..methods.base import Method
 from ..running.ensembles.asking import check_reductions
 from ..running.ensembles.grids import Grid
 from ..running.ensembles.job import Keep
+from ..running.ensembles.kinds import Varied
 from ..running.ensembles.reductions import Reduction
 from ..running.ensembles.running import How, follow_grid
 from ..running.plan import Problem
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from ..running.ensembles.cluster import Client
     from ..running.ensembles.results import Ensemble
 
-Makes: TypeAlias = Callable[..., "Problem | tuple[System, State]"]
+Made: TypeAlias = "Problem | tuple[System, State] | tuple[Problem, Method] | tuple[System, State, Method]"
+Makes: TypeAlias = Callable[..., Made]
+Value = TypeVar("Value")
 Progress: TypeAlias = "bool | Callable[[int, int, int, int], None] | None"
 
 
@@ -57,12 +60,12 @@ def sweep(
 
     Parameters
     ----------
-    case : path of a case; or a function that takes the names of the grid, and perhaps `rng`, and gives a Problem, or a system with its start
+    case : path of a case; or a function that takes the names of the grid, and perhaps `rng`, and gives a Problem, or a system with its start; a method may follow
     grid : values by name, a dimension each. For a case a name is a key, such as "run.dt" or "system.right.force.0", or it stands for one:
         {"force": ("system.right.force.0", [1, 2, 3])}; None takes the axes of the case's [sweep] table
     repeats : members at each point, 1 if None; they differ in their `rng`, a numpy Generator that depends on the seed and the number of the member alone
     seed : of these; 0 if None
-    method, steps, dt, every, keep, reduce : as for `ensemble`; those of the case if None
+    method, steps, dt, every, keep, reduce : as for `ensemble`; those of the case, or of the function, if None
     device, threads, client, out, progress : as for `ensemble`. What is stored survives being killed: `ct.resume(path).study` is the same Dataset
 
     Returns
@@ -104,7 +107,7 @@ def sweep(
 class Options(TypedDict, total=False):
     """Arguments of `ensemble` that a case, or a problem, may bring."""
 
-    method: Method | None
+    method: Method | list[Method] | None
     steps: int
     dt: float | list[float]
     every: int
@@ -162,32 +165,55 @@ def _of_function(
             f"the function takes {', '.join(taken) or 'nothing'}, not {unknown[0]}", where="sweep.grid",
             do="name the axes like its arguments",
         )  # fmt: skip
-    if grid.repeats > 1 and not draws and not (method is not None and method.traits.random):
-        raise InputError(
-            f"repeats = {repeats}, but the method draws nothing, and the function takes no rng: all would be the same", where="sweep.repeats",
-            do="give it an argument rng, a numpy Generator",
-        )  # fmt: skip
-    made: list[Problem | tuple[System, State]] = []
+    made: list[Point] = []
     for point in grid.points():
         for _ in range(grid.repeats):
             more = {"rng": np.random.default_rng([seed or 0, len(made)])} if draws else {}
             made.append(_checked(make(**point, **more), point))
-    systems, starts = zip(*((one.system, one.start) if isinstance(one, Problem) else one for one in made), strict=True)
-    dts = [one.dt for one in made if isinstance(one, Problem)]
-    return Points(grid, systems, starts, {"dt": _one_or_all(dts)} if len(dts) == len(made) else {})
+    by = method or made[0].method
+    if grid.repeats > 1 and not draws and not (by is not None and by.traits.random):
+        raise InputError(
+            f"repeats = {repeats}, but the method draws nothing, and the function takes no rng: all would be the same", where="sweep.repeats",
+            do="give it an argument rng, a numpy Generator",
+        )  # fmt: skip
+    options: Options = {}
+    dts = [one.dt for one in made if one.dt is not None]
+    if len(dts) == len(made):
+        options["dt"] = _one_or_all(dts)
+    methods = [one.method for one in made if one.method is not None]
+    if methods and len(methods) < len(made):
+        raise InputError(
+            "the function gave a method at some points only", where="sweep", do="give one at each, or none"
+        )
+    if methods:
+        options["method"] = _one_or_all(methods)
+    return Points(grid, [one.system for one in made], [one.start for one in made], options)
 
 
-def _one_or_all(values: Sequence[float]) -> float | list[float]:
+def _one_or_all(values: Sequence[Value]) -> Value | list[Value]:
     return values[0] if all(value == values[0] for value in values) else list(values)
 
 
-def _checked(made: object, point: Mapping[str, object]) -> Problem | tuple[System, State]:
-    if isinstance(made, Problem):
-        return made
-    if isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], System) and isinstance(made[1], State):
-        return made
+class Point(NamedTuple):
+    """What a function gave at a point of its grid."""
+
+    system: System
+    start: State
+    dt: float | None
+    method: Method | None
+
+
+def _checked(made: object, point: Mapping[str, object]) -> Point:
+    things = made if isinstance(made, tuple) else (made,)
+    method = things[-1] if len(things) > 1 and isinstance(things[-1], Method) else None
+    match things if method is None else things[:-1]:
+        case (Problem() as problem,):
+            return Point(problem.system, problem.start, problem.dt, method)
+        case (System() as system, State() as start):
+            return Point(system, start, None, method)
     raise InputError(
-        f"the function gave {made!r} at {dict(point)}", where="sweep", do="return a Problem, or a system and its start"
+        f"the function gave {made!r} at {dict(point)}", where="sweep",
+        do="return a Problem, or a system and its start; a method may follow",
     )  # fmt: skip
 
 
@@ -206,7 +232,7 @@ def points_of_case(
     plans = [one.plan for one in cases for _ in range(grid.repeats)]
     table = first.sweep
     options: Options = {
-        "method": plans[0].method, "steps": cases[0].steps, "every": plans[0].every, "dt": _one_or_all([plan.dt for plan in plans]),
+        "method": _one_or_all([plan.method for plan in plans]), "steps": cases[0].steps, "every": plans[0].every, "dt": _one_or_all([plan.dt for plan in plans]),
     }  # fmt: skip
     if table is not None:
         options["keep"], options["reduce"] = table.keep, table.reductions()
@@ -244,8 +270,7 @@ def _require_alike(cases: Sequence[Case]) -> None:
             raise InputError(
                 f"the points make from {min(values)} to {max(values)} {name}", where="sweep", do=f"give [run] {name}, the same for all"
             )  # fmt: skip
-    if any(one.plan.method != cases[0].plan.method for one in cases):
-        raise InputError("the points have different methods", where="sweep", do="sweep each method apart")
+    Varied.of([one.plan.method for one in cases])  # which refuses methods that differ in more than numbers
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ...systems.base import State, System
 from ...systems.numbers import finite_numbers
 from ..plan import Plan, Problem, make_plan, positive_integer, require_resolved
 from .job import Job, Keep
-from .kinds import Kinds
+from .kinds import Kinds, Varied
 from .reductions import Reduction, Reductions
 from .results import names_that_come_out, reduced_columns
 from .starts import Starts, stacked
@@ -25,6 +25,7 @@ from .tempering import Tempering
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Systems: TypeAlias = "System | Problem | Sequence[System | Problem]"
+Methods: TypeAlias = "Method | Sequence[Method]"
 Drawn: TypeAlias = "Callable[[np.random.Generator], State]"
 WHERE = "ensemble, first argument"
 
@@ -71,11 +72,23 @@ class Given:
         """The bare systems."""
         return tuple(one.system if isinstance(one, Problem) else one for one in self.distinct)
 
+    def with_methods(self, methods: Sequence[Method], count: int) -> tuple[Given, tuple[Method, ...]]:
+        """The same with a method for each member: the different pairs, whose systems may then appear more than once, and their methods."""
+        if len(methods) != count:
+            raise InputError(
+                f"{len(methods)} methods, but {count} members", where="ensemble.method", do="give one for each member, or one for all"
+            )  # fmt: skip
+        own = np.zeros(len(methods), dtype=np.int64) if self.kinds is None else self.kinds
+        pairs: dict[tuple[int, Method], int] = {}
+        numbers = [pairs.setdefault(pair, len(pairs)) for pair in zip(own.tolist(), methods, strict=True)]
+        distinct = tuple(self.distinct[system] for system, _ in pairs)
+        return Given(distinct, np.array(numbers, dtype=np.int64)), tuple(method for _, method in pairs)
+
 
 def asked(
     systems: Systems,
     starts: Starts | Drawn | None,
-    method: Method | None,
+    method: Methods | None,
     *,
     steps: int,
     dt: ArrayLike | None,
@@ -90,35 +103,37 @@ def asked(
     given = Given.of(systems)
     first = given.systems[0]
     _require_alike_states(given.systems)
-    fields, times = stacked(first, _starts(given, starts, members, seed))
+    own = None if method is None or isinstance(method, Method) else _checked_methods(method, members)
+    asked_for = len(own) if own and given.kinds is None and isinstance(starts, State) else members
+    fields, times = stacked(first, _starts(given, starts, asked_for, seed))
     count = len(times)
     if given.kinds is not None and len(given.kinds) != count:
         raise InputError(
             f"{len(given.kinds)} systems, but {count} starts", where="ensemble.systems, ensemble.starts",
             do="give one system for each start, or one for all",
         )  # fmt: skip
+    one_for_all = method if isinstance(method, Method) else None
+    methods: Sequence[Method | None] = (one_for_all,) * len(given.distinct)
+    if own is not None:
+        given, methods = given.with_methods(own, count)
+        Varied.of(methods)  # refuses those that differ in more than numbers
     kinds = np.zeros(count, dtype=np.int64) if given.kinds is None else given.kinds
     own_dt = (
         None if dt is None or np.ndim(dt) == 0 else finite_numbers(dt, (count,), where="ensemble.dt", rows="member")
     )
-    plans = []
-    for number, one in enumerate(given.distinct):
-        k = int(np.argmax(kinds == number))
-        step = dt if own_dt is None else float(own_dt[k])
-        start = State({name: array[k] for name, array in fields.items()}, float(times[k]))
-        plan, made = make_plan(one, start, method, dt=step, steps=steps, t_end=None, every=every)  # type: ignore[arg-type]
-        plans.append(plan)
-        method = plan.method  # that of the first, where none is given
+    plans, made = _plans(
+        given, methods, kinds, fields, times, dt if own_dt is None else own_dt, steps=steps, every=every
+    )
     each = np.array([plan.dt for plan in plans])[kinds] if own_dt is None else own_dt
     _require_times(times, each, made, keep=keep)
     differ = bool((each != each[0]).any())
     varied = given.systems if len(given.systems) > 1 else ()
     job = Job(
         first, plans[0].method, float(each[0]), made, plans[0].every, keep, varied, differ, Reductions.of(reduce),
-        tempering=tempering,
+        tempering=tempering, kind_methods=tuple(plan.method for plan in plans) if len(set(methods)) > 1 else (),
     )  # fmt: skip
     _check_reductions(job)
-    shared = Kinds.of(given.systems, *job.methods)
+    shared = Kinds.of(job.pairs)
     z = _packed(shared, kinds, fields, times)
     if tempering is not None:
         _check_tempering(tempering, job, members=count)
@@ -128,13 +143,48 @@ def asked(
     return Asked(job, plan if plan.dt == job.dt else replace(plan, dt=job.dt), followed)
 
 
+def _plans(
+    given: Given, methods: Sequence[Method | None], kinds: Integers, fields: Mapping[str, Array], times: Array, dt: ArrayLike | None,
+    *, steps: int, every: int,
+) -> tuple[list[Plan], int]:  # fmt: skip
+    """The plan of the first member of each kind, and how many steps it makes."""
+    plans: list[Plan] = []
+    made = 0
+    for number, (one, method) in enumerate(zip(given.distinct, methods, strict=True)):
+        k = int(np.argmax(kinds == number))
+        step = dt if dt is None or np.ndim(dt) == 0 else float(np.asarray(dt)[k])
+        start = State({name: array[k] for name, array in fields.items()}, float(times[k]))
+        by = method or (plans[0].method if plans else None)  # that of the first, where none is given
+        plan, made = make_plan(one, start, by, dt=step, steps=steps, t_end=None, every=every)  # type: ignore[arg-type]
+        plans.append(plan)
+    return plans, made
+
+
+def _checked_methods(given: Sequence[Method], members: int | None) -> Sequence[Method]:
+    """A method for each member."""
+    if not isinstance(given, Sequence) or isinstance(given, str) or not len(given):
+        raise InputError(
+            f"{given!r} is not a method", where="ensemble.method", do="give one, such as ct.Splitting(4), or one for each member"
+        )  # fmt: skip
+    for k, one in enumerate(given):
+        if not isinstance(one, Method):
+            raise InputError(
+                f"{one!r} is not a method", where=f"ensemble.method[{k}]", do="give one, such as ct.Splitting(4)"
+            )
+    if members is not None and members != len(given):
+        raise InputError(
+            f"members = {members}, but {len(given)} methods", where="ensemble.members", do="leave members out"
+        )
+    return given
+
+
 def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
     """One system with one step, and members that make whole ladders."""
-    for differs, what in ((bool(job.kinds), "systems"), (job.own_dt, "dt")):
+    for differs, what in ((bool(job.kind_methods), "methods"), (bool(job.kinds), "systems"), (job.own_dt, "dt")):
         if differs:
             raise InputError(
                 f"members differ in {what}, and those of a ladder differ in their temperatures only",
-                where="ensemble.tempering", do="give one system and one dt",
+                where="ensemble.tempering", do="give one system, one method and one dt",
             )  # fmt: skip
     tempering.check(job.system, view=job.pairing.view.name, members=members, every=job.every)
 

@@ -50,12 +50,22 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
             if value not in known:
                 raise ValueError(f"{name} = {shown(value)} is not one of {', '.join(known)}")
         members = whole(spec["members"], "members", least=1)
-        for name, kind in {"varied": dict, "reduce": list, "sweep": dict, "tempering": dict}.items():
+        for name, kind in {
+            "varied": dict,
+            "varied_methods": dict,
+            "reduce": list,
+            "sweep": dict,
+            "tempering": dict,
+        }.items():
             if not isinstance(told.get(name, kind()), kind):
                 raise ValueError(f"{name} = {shown(told[name])}")
         for described in varied_in(told).descriptions() if "varied" in told else ():
             check_described({**told, "system": described}, layout.streams)
+        for described in varied_in(told, "method").descriptions() if "varied_methods" in told else ():
+            check_described({**told, "method": described}, layout.streams)
         job = job_from(told)
+        if job.kind_methods and len(job.kind_methods) != len(job.kinds):
+            raise ValueError(f"{len(job.kind_methods)} methods for {len(job.kinds)} systems")
         if job.grid is not None and len(job.grid) != members:
             raise ValueError(f"the sweep has {len(job.grid)} points, but there are {members} members")
         if job.tempering is not None:
@@ -96,7 +106,7 @@ def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
         kinds = _checked_kinds(given.get("kinds"), job, count)
         if job.tempering is not None:
             kinds = np.arange(count) % job.unit
-        shared = Kinds.of(job.kinds or (job.system,), *job.methods)
+        shared = Kinds.of(job.pairs)
     return shared.members(numbers["z"], numbers["times"], kinds=kinds, dt=numbers.get("dt", job.dt))
 
 

@@ -57,7 +57,8 @@ class Tally:
 class Job(Stepping):
     """What all members have in common: a plan without a start; it can be sent to another process.
 
-    kinds : the different systems, if there is more than one; `system` is the first. own_dt : whether the steps of members differ; dt is
+    kinds : the different systems, if there is more than one, or more than one method; `system` is the first. kind_methods : the methods of
+    these kinds, if they differ; `method` is the first. own_dt : whether the steps of members differ; dt is
     that of the first. reductions : what is kept of the samples. grid : of which sweep they are the points, if they are. tempering : how
     members exchange their states, if they do
     """
@@ -73,6 +74,7 @@ class Job(Stepping):
     reductions: Reductions = field(default_factory=Reductions)
     grid: Grid | None = None
     tempering: Tempering | None = None
+    kind_methods: tuple[Method, ...] = ()
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     tally: Tally = field(default_factory=Tally, compare=False)
 
@@ -91,9 +93,12 @@ class Job(Stepping):
         return Reducer(self.reductions.kernel(self.system), {name: array[None] for name, array in arrays.items()})
 
     @property
-    def methods(self) -> tuple[Method, ...]:
-        """The method, or what it is at each of the temperatures between which states are exchanged."""
-        return (self.method,) if self.tempering is None else self.tempering.methods(self.method)
+    def pairs(self) -> list[tuple[System, Method]]:
+        """What members step, and by what: each kind, or the method at each of the temperatures between which states are exchanged."""
+        if self.tempering is not None:
+            return [(self.system, method) for method in self.tempering.methods(self.method)]
+        systems = self.kinds or (self.system,)
+        return list(zip(systems, self.kind_methods or (self.method,) * len(systems), strict=True))
 
     def limits(self, step: int) -> tuple[int, ...]:
         """Steps after this one that may be made at once: to the end, and to the next exchange of states."""
@@ -142,6 +147,9 @@ class Job(Stepping):
         if self.kinds:
             varied = Varied.of(self.kinds)
             described["varied"] = {"places": list(varied.places), "numbers": varied.numbers.tolist()}
+        if self.kind_methods:
+            methods = Varied.of(self.kind_methods)
+            described["varied_methods"] = {"places": list(methods.places), "numbers": methods.numbers.tolist()}
         if self.reductions.named:
             described["reduce"] = self.reductions.describe()
         if self.grid is not None:
@@ -177,21 +185,23 @@ def job_from(described: Mapping[str, Any]) -> Job:
     run = described["run"]
     system, method = system_from(described["system"]), stored_method(described["method"])
     kinds = varied_in(described).systems() if "varied" in described else ()
+    methods = varied_in(described, "method").methods() if "varied_methods" in described else ()
     reductions = Reductions.made_from(described.get("reduce", ()))
     own_dt = bool(run.get("own_dt", False))
     grid = grid_from(**described["sweep"]) if "sweep" in described else None
     tempering = tempering_from(described["tempering"]) if "tempering" in described else None
     return Job(
-        system, method, run["dt"], run["steps"], run["every"], run["keep"], kinds, own_dt, reductions, grid, tempering
+        system, method, run["dt"], run["steps"], run["every"], run["keep"], kinds, own_dt, reductions, grid, tempering, methods
     )  # fmt: skip
 
 
-def varied_in(described: Mapping[str, Any]) -> Varied:
-    """The systems that differ from the one described."""
-    varied = described["varied"]
+def varied_in(described: Mapping[str, Any], what: Literal["system", "method"] = "system") -> Varied:
+    """The systems, or the methods, that differ from the one described."""
+    name = "varied" if what == "system" else "varied_methods"
+    varied = described[name]
     numbers = np.array(varied["numbers"], dtype=float)
     if numbers.ndim != 2 or numbers.shape[1] != len(varied["places"]) or not np.isfinite(numbers).all():
         raise ValueError(
-            f"varied.numbers have the shape {numbers.shape} for {len(varied['places'])} places, or are not finite"
+            f"{name}.numbers have the shape {numbers.shape} for {len(varied['places'])} places, or are not finite"
         )
-    return Varied(described["system"], tuple(map(str, varied["places"])), numbers)
+    return Varied(described[what], tuple(map(str, varied["places"])), numbers)

@@ -1,8 +1,8 @@
-"""Systems that differ in numbers only: one program for all of them, a row of parameters for each."""
+"""Systems, and methods, that differ in numbers only: one program for all of them, a row of parameters for each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...engine.build import program_parts
 from ...engine.pairing import Pairing
 from ...errors import InputError
 from ...kernels.marks import Numbers
-from ...methods.base import Method
+from ...methods.base import Method, stored_method
 from ...systems.base import System, system_from
 from ...text.plain import Json
 
@@ -27,11 +27,12 @@ NUMBERS = (int, float, np.integer, np.floating)
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """The different systems of an ensemble, and what compiled code sees of them: a row for each, or one where all are equal.
+    """The different pairs of system and method of an ensemble, and what compiled code sees of them: a row for each, or one where all are
+    equal.
 
     Attributes
     ----------
-    pairings : each system with the method
+    pairings : each system with its method
     arrays : parameters and scratch of each
     tab : tables of the method, leading axis kind
     """
@@ -41,9 +42,9 @@ class Kinds:
     tab: Array
 
     @classmethod
-    def of(cls, systems: Sequence[System], *methods: Method) -> Kinds:
-        """Each system with the method, or one system with each of several; InputError unless all of them share a program."""
-        pairings = tuple(Pairing.of(system, method) for system in systems for method in methods)
+    def of(cls, pairs: Iterable[tuple[System, Method]]) -> Kinds:
+        """InputError unless all of them share a program."""
+        pairings = tuple(Pairing.of(system, method) for system, method in pairs)
         first, *others = pairings
         for number, other in enumerate(others, 1):
             _require_one_program(first, other, number)
@@ -96,26 +97,28 @@ def _require_one_program(first: Pairing, other: Pairing, number: int) -> None:
 
     if quickly(first) != quickly(other) and told(first) != told(other):
         raise InputError(
-            f"system {number}, {other.system.title}, is stepped by other code than system 0, {first.system.title}",
-            where=WHERE, do="give systems that differ in numbers only; others make an ensemble of their own",
+            f"{other.method} on system {number}, {other.system.title}, makes its steps by other code than {first.method} on system 0, "
+            f"{first.system.title}", where=WHERE, do="give systems and methods that differ in numbers only; others make an ensemble of their own",
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Varied:
-    """Descriptions of systems that differ in numbers: one of them, the places where they differ, and the numbers there (kinds, places)."""
+    """Descriptions of systems, or of methods, that differ in numbers: one of them, the places where they differ, and the numbers there
+    (kinds, places)."""
 
     base: Mapping[str, Json]
     places: tuple[str, ...]
     numbers: Array
 
     @classmethod
-    def of(cls, systems: Sequence[System]) -> Varied:
+    def of(cls, things: Sequence[System] | Sequence[Method]) -> Varied:
         """InputError if they differ in anything else."""
-        described = [system.describe() for system in systems]
+        described = [thing.describe() for thing in things]
         found: dict[str, list[float]] = {}
-        _compare(described, "", found)
-        return cls(described[0], tuple(found), np.array(list(found.values()), dtype=float).T.reshape(len(systems), -1))
+        _compare(described, "", found, "method" if isinstance(things[0], Method) else "system")
+        numbers = np.array(list(found.values()), dtype=float).reshape(len(found), len(things)).T
+        return cls(described[0], tuple(found), numbers)
 
     def descriptions(self) -> Iterator[dict[str, Json]]:
         """That of each system."""
@@ -132,13 +135,17 @@ class Varied:
         """All of them again."""
         return tuple(map(system_from, self.descriptions()))
 
+    def methods(self) -> tuple[Method, ...]:
+        """The same, of methods."""
+        return tuple(map(stored_method, self.descriptions()))
+
 
 def between(numbers: Array) -> str:
     """From the lowest to the highest."""
     return f"{numbers.min():g} to {numbers.max():g}"
 
 
-def _compare(values: Sequence[object], place: str, found: dict[str, list[float]]) -> None:
+def _compare(values: Sequence[object], place: str, found: dict[str, list[float]], what: str) -> None:
     first = values[0]
     tables = [
         value for value in values if isinstance(value, Mapping) and value.keys() == getattr(first, "keys", dict)()
@@ -148,17 +155,17 @@ def _compare(values: Sequence[object], place: str, found: dict[str, list[float]]
     ]
     if len(tables) == len(values):
         for name in tables[0]:
-            _compare([table[name] for table in tables], f"{place}.{name}" if place else name, found)
+            _compare([table[name] for table in tables], f"{place}.{name}" if place else name, found, what)
     elif len(rows) == len(values):
         for number in range(len(rows[0])):
-            _compare([row[number] for row in rows], f"{place}[{number}]", found)
+            _compare([row[number] for row in rows], f"{place}[{number}]", found, what)
     elif any(value != first for value in values):
         numbers = [value for value in values if isinstance(value, NUMBERS) and not isinstance(value, bool)]
         if len(numbers) < len(values):
             number = next(k for k, value in enumerate(values) if value != first)
             raise InputError(
-                f"{place or 'the description'} of system {number} is {values[number]!r}, that of system 0 is {first!r}",
-                where=WHERE, do="give systems that differ in numbers only; others make an ensemble of their own",
+                f"{place or 'the description'} of {what} {number} is {values[number]!r}, that of {what} 0 is {first!r}",
+                where=f"ensemble.{what}s", do=f"give {what}s that differ in numbers only; others make an ensemble of their own",
             )  # fmt: skip
         found[place] = list(map(float, numbers))
 

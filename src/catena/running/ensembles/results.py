@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...engine.block import Members
 from ...errors import InputError, StepFailure
 from ...kernels.views import OK, cut
+from ...methods.base import Method
 from ...store import Column, Stream, read_attributes
 from ...systems.base import Field, System
 from ..auditing import Canonical, Sizes, judge_members
@@ -79,7 +80,7 @@ def streams_of(job: Job) -> tuple[Stream, ...]:
 
 def _differing(job: Job) -> dict[str, str]:
     """Columns that tell in what members differ beside their starts."""
-    found = {"kind": "number of the system, see `systems`"} if job.kinds else {}
+    found = {"kind": "number of the system, see `systems`, and of the method, see `methods`"} if job.kinds else {}
     if job.tempering is not None:
         found |= {"temperature": "temperature", "exchanged": "exchanges with the next temperature that were accepted"}
     return found | ({"dt": "step"} if job.own_dt else {})
@@ -271,8 +272,7 @@ class Ensemble:
         if self.keep != "nothing":
             prefix = "" if self.keep == "samples" else "final_"
             states = {name: self._column(prefix + name)[sound] for name in fields}
-            kT = pairing.method.bath_temperature
-            temperatures = self._column("temperature")[sound] if self._job.tempering else np.full(len(sound), kT)
+            temperatures = self._bath_temperatures()[sound]
             settled = self._job.settled if self.keep == "samples" else None
             series += laws_of_members(self.systems, kind, temperatures, states, settled)
         return Canonical(judge_members(of_ladders(series, self._job.unit)))
@@ -304,6 +304,20 @@ class Ensemble:
     def systems(self) -> tuple[System, ...]:
         """The different systems; the column `kind` tells which is whose, if there is more than one."""
         return self._job.kinds or (self.system,)
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The methods of these systems."""
+        return self._job.kind_methods or (self.method,) * len(self.systems)
+
+    def _bath_temperatures(self) -> Array:
+        """(members,) of each; nan without a bath."""
+        if self._job.tempering is not None:
+            return self._column("temperature")
+        each = np.array(
+            [np.nan if method.bath_temperature is None else method.bath_temperature for method in self.methods]
+        )
+        return each[self._column("kind").astype(int)] if self._job.kinds else np.full(len(self), each[0])
 
     @property
     def temperatures(self) -> Array:

@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike
 
 from ...engine.block import Members
 from ...errors import InputError, Interrupted, nearest
-from ...methods.base import Method
 from ...store import Store, require_free
 from ...systems.base import State, System
 from ..origin import Origin, going_on, origins_in
-from .asking import Asked, Drawn, Systems, asked
+from .asking import Asked, Drawn, Methods, Systems, asked
 from .batch import Batch
 from .checking import check_members, job_of, members_of
 from .cluster import Client
@@ -37,7 +36,7 @@ Shown: TypeAlias = bool | Progress | None
 def ensemble(
     systems: Systems,
     starts: Starts | Drawn | None = None,
-    method: Method | None = None,
+    method: Methods | None = None,
     *,
     steps: int,
     dt: ArrayLike | None = None,
@@ -62,7 +61,7 @@ def ensemble(
     starts : a list of states; or the fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n)
         and perhaps `time`), a State or a Dataset, such as the `final` of another ensemble; or one State for all; or a function that
         draws a state with the numpy Generator of its member; those of the problems if None
-    method : the system's default if None
+    method : one for all members, or one for each; these may differ in numbers, such as a temperature. The system's default if None
     steps : number of steps of each member
     dt : step size, or one for each member; the problem's or the system's suggestion if None
     every : the invariants are looked at, and a sample is taken, every so many steps
@@ -114,7 +113,7 @@ def follow_grid(
     grid: Grid,
     systems: Sequence[System],
     starts: Sequence[State],
-    method: Method | None,
+    method: Methods | None,
     how: How,
     *,
     steps: int,
