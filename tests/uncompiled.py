@@ -8,6 +8,7 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.methods.base import Method
+from catena.running.control import ControlledDriver
 from catena.running.crossings import crossing_of
 from catena.running.plan import Problem, make_plan
 from catena.running.recording import MemoryRecorder
@@ -26,11 +27,13 @@ def simulate(
     sections: Sequence[ct.Section] = (),
     events: Sequence[ct.Event] = (),
     compiled: bool = False,
+    control: ct.Controller | None = None,
 ) -> ct.Run:
     """A run in memory, by the driver and the recorder of `ct.simulate`."""
     plan, count = make_plan(
-        system, start, method, dt=dt, steps=steps, t_end=None, every=every, sections=sections, events=events
-    )
+        system, start, method, dt=dt, steps=steps, t_end=None, every=every, sections=sections, events=events, control=control,
+    )  # fmt: skip
     program = build(plan.system, method, crossing=crossing_of(plan.system, sections, events), compiled=compiled)
-    driver = Driver(program, program.view.pack(plan.start), t0=plan.t0, dt=dt, every=every)
+    z, of = program.view.pack(plan.start), {"t0": plan.t0, "dt": dt, "every": every}
+    driver = Driver(program, z, **of) if control is None else ControlledDriver(program, z, **of, controller=control)
     return _run(plan, driver, MemoryRecorder(plan), count, False, first=driver.first_row())

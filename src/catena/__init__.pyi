@@ -43,6 +43,7 @@ from .methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
 from .methods.splitting.splitting import Splitting
 from .methods.taylor.taylor import Taylor
 from .running.catalogue import list_methods
+from .running.control import Controller
 from .running.crossings import Event, Section
 from .running.ensembles import ensemble
 from .running.ensembles.reductions import Custom, Extremes, Histogram, LastCrossing, Mean
@@ -117,6 +118,7 @@ __all__ = [
     "Chain",
     "Clamped",
     "Composition",
+    "Controller",
     "Custom",
     "Cylindrical",
     "Damper",

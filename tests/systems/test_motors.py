@@ -152,7 +152,7 @@ def test_motors_are_made_again_from_their_descriptions() -> None:
 
 def test_what_a_motor_lacks_is_named() -> None:
     for wrong, match in (
-        ({}, "neither"), ({"torque": 1.0, "target": 1.0, "kp": 1.0}, "both"), ({"target": "t"}, "kp"),
+        ({"kp": 1.0}, "target"), ({"torque": 1.0, "target": 1.0, "kp": 1.0}, "both"), ({"target": "t"}, "kp"),
         ({"torque": "t", "kp": 1.0}, "target"), ({"torque": "x + t"}, "x"), ({"target": "t", "kp": -1.0}, "kp"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=match):

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 import catena as ct
+from catena.running.control import Seen
 
 
 def systems() -> list[ct.Run]:
@@ -150,6 +151,14 @@ REDUCE: dict[str, ct.Mean | ct.Extremes | ct.Histogram | ct.LastCrossing | ct.Cu
     "last": ct.LastCrossing("q2", direction=1),
     "largest": ct.Custom("q1", largest, (0.0,)),
 }
+
+
+def lift(seen: Seen) -> NDArray[np.float64]:
+    return 3.0 * (1.0 - seen.angle) - seen.speed
+
+
+def steered(arm: ct.Linkage) -> ct.Run[ct.Linkage]:
+    return ct.simulate(arm, arm.start(), dt=0.01, steps=10, control=ct.Controller(lift, every=2, memory=1))
 
 
 def study(problem: ct.Problem, start: ct.State) -> float:

@@ -75,6 +75,14 @@ def resume(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also if another program computed it; the store says from which step.")
     ] = False,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            metavar="MODULE:FUNCTION",
+            help="The function of the controller, if it has one; it is imported and run.",
+        ),
+    ] = None,
     plots: Plots = None,
     data: Data = False,
     page: Page = None,
@@ -89,7 +97,13 @@ def resume(
     if "ensemble" in read_spec(path):
         from .many import go_on
 
-        for name, value in {"--t-end": t_end, "--steps": steps, "--plots": plots, "--page": page}.items():
+        for name, value in {
+            "--t-end": t_end,
+            "--steps": steps,
+            "--control": control,
+            "--plots": plots,
+            "--page": page,
+        }.items():
             if value is not None:
                 raise InputError(
                     f"{name} {value}", where=str(path), do="leave it out: this is a stored ensemble, not a run"
@@ -104,7 +118,7 @@ def resume(
         total = stopped.steps(t_end=t_end, steps=steps)
         introduce(stopped.plan, total, title=f"resuming {path}", store=path, made=stopped.made)
         finish(
-            lambda: stopped.go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway),
+            lambda: stopped.go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway, control=control),
             place=Place(path), plots=plots, data=data, page=page, as_json=as_json,
         )  # fmt: skip
 

@@ -172,7 +172,13 @@ def _again(plan: Plan, dt: float, every: int, steps: int) -> dict[str, Array] | 
     """The samples of the same motion with another step; None if it could not be followed."""
     from .simulation import run_plan
 
-    other = replace(plan, dt=dt, every=every, sections=(), events=())
+    control = plan.control
+    if control is not None:
+        calls = control.every * plan.dt / dt  # at the same times
+        if calls != int(calls):
+            return None
+        control = replace(control, every=int(calls))
+    other = replace(plan, dt=dt, every=every, sections=(), events=(), control=control)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CatenaWarning)  # said of the run itself
         try:

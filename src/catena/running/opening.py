@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..store import read_spec
+from .control import Steering
 from .ensembles import StoredEnsemble, resume_ensemble
 from .ensembles.cluster import Client
 from .runs import Run, open_run
@@ -38,6 +39,7 @@ def resume(
     anyway: bool = False,
     client: Client | None = None,
     threads: int | None = None,
+    control: Steering | str | None = None,
 ) -> Run | Any:
     """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
@@ -50,6 +52,8 @@ def resume(
         which step on. The same program is never refused, wherever it was moved to
     client : of an ensemble, as for `ensemble`; it need not be the one with which it was begun
     threads : as for `simulate`, or for `ensemble`
+    control : of a run with a `Controller` its function, or "module:function", which is imported. A store only tells its name: nothing that
+        a store names is run unless you say so
 
     Raises
     ------
@@ -67,4 +71,6 @@ def resume(
         return resume_ensemble(path, threads=threads, progress=progress, anyway=anyway, client=client)
     if client is not None:
         raise InputError("a run has one member", where="resume.client", do="leave it out")
-    return StoppedRun.reopened(path).go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway, threads=threads)
+    return StoppedRun.reopened(path).go_on(
+        t_end=t_end, steps=steps, progress=progress, anyway=anyway, threads=threads, control=control
+    )

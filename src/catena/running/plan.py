@@ -22,6 +22,7 @@ from ..systems.base import Moved, State, System, system_from
 from ..systems.sampled import SMOOTHNESS
 from ..systems.states import checked_start
 from ..text.plain import Json
+from .control import Controller, check_control, controller_from
 from .crossings import Event, Section, crossing_of
 
 NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
@@ -83,6 +84,7 @@ class Plan(Stepping, Generic[Moved]):
     units: Mapping[str, str] = field(default_factory=dict)  # labels only: time, length, mass
     name: str = ""  # of the problem that was given, and what it shows; for readers only
     about: str = ""
+    control: Controller | None = None
 
     @property
     def t0(self) -> float:
@@ -136,6 +138,7 @@ class Plan(Stepping, Generic[Moved]):
             "event": [vars(event) for event in self.events],
             "units": dict(self.units),
             **({"problem": {"name": self.name, "about": self.about}} if self.name else {}),
+            **({"control": self.control.describe()} if self.control else {}),
         }
 
 
@@ -153,6 +156,7 @@ def plan_from(described: Mapping[str, Any]) -> Plan:
         tuple(Event(**event) for event in described["event"]),
         described.get("units", {}),
         **described.get("problem", {}),
+        control=controller_from(described["control"]) if "control" in described else None,
     )
 
 
@@ -168,6 +172,7 @@ def make_plan(
     sections: Sequence[Section] = (),
     events: Sequence[Event] = (),
     units: Mapping[str, str] | None = None,
+    control: Controller | None = None,
 ) -> tuple[Plan, int]:
     """The plan and the number of steps of what a user asked for, every mistake explained."""
     suggested, called, about = None, "", ""
@@ -181,6 +186,7 @@ def make_plan(
         )
     start = checked_start(system, start, "simulate.start")
     _check_watched(sections, events)
+    check_control(system, control)
     if method is None:
         kind, arguments = system.default_method
         method = method_from({"kind": kind, **arguments})
@@ -202,7 +208,7 @@ def make_plan(
     _warn_of_kinks(system, method, start.time, step, count)
     plan = Plan(
         system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events), units or {},
-        name=called, about=about,
+        name=called, about=about, control=control,
     )  # fmt: skip
     require_within_tables(plan, count)
     _check_stability(plan)

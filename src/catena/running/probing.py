@@ -53,7 +53,7 @@ def order_ratios(run: Run, program: Program, doubtful: Sequence[Invariant]) -> d
     """
     traits = run.plan.pairing.promises.traits
     steps = run.steps // (3 * COST)
-    if not traits.has_order or steps < FEWEST:
+    if not traits.has_order or steps < FEWEST or run.plan.control is not None:  # what motors do is no part of a sample
         return {}
     sample = most_changing(run.data[doubtful[0].name].values, max(1, steps // run.plan.every))
     whole, half = (_made_again(run, program, sample, steps, parts) for parts in (1, 2))

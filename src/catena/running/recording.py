@@ -20,7 +20,7 @@ from ..text.plain import Json
 from .origin import Origin, attributes_of, head_of, origins_in
 from .plan import Plan
 from .runs import MemoryRun, Run, StoredRun
-from .streams import crossing_columns, streams_of
+from .streams import control_columns, crossing_columns, streams_of
 
 ROWS_VARIABLE = "CATENA_ROWS_PER_COMMIT"
 COMMIT_SECONDS = 1.0  # between commits of a small system ...
@@ -36,12 +36,14 @@ class MemoryRecorder:
         self.plan = plan
         self.rows: list[np.ndarray] = []
         self.crossings: list[np.ndarray] = []
+        self.control = [np.zeros((0, 1 + len(plan.system.controls)))]
 
     @staticmethod
     def require_memory(plan: Plan, steps: int) -> None:
         """Refuse more samples than fit: their rows are there twice when they are put together, and then their times."""
         rows, width = 1 + steps // plan.every, sum(field.width for field in plan.pairing.recorded)
-        needed = 8 * rows * (2 * width + 1)
+        calls = 0 if plan.control is None else 2 * plan.control.calls(steps) * (1 + len(plan.system.controls))
+        needed = 8 * (rows * (2 * width + 1) + calls)
         limit = memory.allowed(needed)
         fewer = plan.every * math.ceil(needed / limit) if limit else steps
         memory.require(
@@ -58,10 +60,14 @@ class MemoryRecorder:
         self.rows.append(chunk.rows)
         self.crossings.append(chunk.crossings)
 
+    def take_control(self, time: float, torques: np.ndarray) -> None:
+        """Keep what a controller set."""
+        self.control.append(np.array([[time, *torques]]))
+
     def finish(self, driver: Driver, **ending: Json) -> Run:
         """The run with what was recorded."""
-        rows, crossings = np.concatenate(self.rows), np.concatenate(self.crossings)
-        return made_here(MemoryRun(self.plan, driver.step, driver.state(), rows, crossings, ending), driver)
+        rows, crossings, control = map(np.concatenate, (self.rows, self.crossings, self.control))
+        return made_here(MemoryRun(self.plan, driver.step, driver.state(), rows, crossings, ending, control), driver)
 
     def drop(self, driver: Driver) -> Run:
         """The run with what was recorded until it was interrupted."""
@@ -115,6 +121,10 @@ class StoreRecorder:
             self.store.append(name, columns)
         if count and self.store.rows("samples") % self.store.rows_per_commit == 0:
             self._commit(driver, {})
+
+    def take_control(self, time: float, torques: np.ndarray) -> None:
+        """Append what a controller set."""
+        self.store.append("control_", control_columns(np.array([[time, *torques]])))
 
     def finish(self, driver: Driver, **ending: Json) -> Run:
         """Commit the rest and close."""

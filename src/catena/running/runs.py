@@ -29,7 +29,7 @@ from .auditing import Audit, Sizes, assess
 from .happened import Happening, Happenings, damage_lines
 from .origin import Origin, changes, origins_in
 from .plan import Plan, positive_integer
-from .streams import crossing_columns, streams_of
+from .streams import control_columns, crossing_columns, streams_of
 from .thermal import canonical_of, why_no_law
 from .trust import check_run, run_of
 
@@ -97,6 +97,11 @@ class Run(Generic[Moved]):
     def sections(self) -> dict[str, xarray.Dataset]:
         """The crossings of each section, by its name."""
         return {s.name: self._dataset(f"section_{s.name}_", f"crossing_{s.name}") for s in self.plan.sections}
+
+    @cached_property
+    def control(self) -> xarray.Dataset | None:
+        """What the controller returned: `torque` (control, motor) from each `time` on; None if there was none."""
+        return None if self.plan.control is None else self._dataset("control_", "control")
 
     @cached_property
     def events(self) -> Happenings:
@@ -374,10 +379,12 @@ class MemoryRun(Run[Moved]):
         rows: np.ndarray,
         crossings: np.ndarray,
         ending: Mapping[str, Json],
+        control: np.ndarray | None = None,
     ) -> None:
         super().__init__(plan, steps, arrays, ending)
         self._rows = rows
         self._crossings = crossings
+        self._control = np.zeros((0, 1)) if control is None else control
 
     def _samples(self) -> dict[str, np.ndarray]:
         times = self.plan.times(np.arange(len(self._rows)) * self.plan.every)
@@ -387,7 +394,10 @@ class MemoryRun(Run[Moved]):
         import xarray
 
         columns: Mapping[str, np.ndarray]
-        columns = crossing_columns(self.plan, self._crossings)[prefix] if prefix else self._samples()
+        if prefix == "control_":
+            columns = control_columns(self._control)
+        else:
+            columns = crossing_columns(self.plan, self._crossings)[prefix] if prefix else self._samples()
         stream = next(s for s in streams_of(self.plan) if s.dim == dim)
         return xarray.Dataset(
             {

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import cast
@@ -35,6 +36,7 @@ from ..store import Checkpoint, Store, read_spec, require_free
 from ..store.checking import table
 from ..systems.base import Moved, State
 from ..text.plain import Json
+from .control import ControlledDriver, Controller, Steering, Useless
 from .crossings import Event, Section
 from .origin import Origin, going_on, origins_in
 from .plan import Plan, Problem, make_plan, positive_integer, require_within_tables, step_count
@@ -73,6 +75,7 @@ def simulate(
     events: Sequence[Event] = (),
     progress: bool | Progress | None = None,
     threads: int | None = None,
+    control: Controller | None = None,
 ) -> Run[Moved]:
     """Run a system from a start.
 
@@ -89,6 +92,7 @@ def simulate(
     sections, events : what to watch for inside the run
     progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
     threads : how many share the steps of a long chain (some 10 000 bodies and more, `Splitting`); one if None. The bits do not depend on it
+    control : a Python function that sets the torques of motors as the run goes
 
     Returns
     -------
@@ -108,8 +112,13 @@ def simulate(
     'exact'
     """
     plan, count = make_plan(
-        system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events
-    )
+        system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events, control=control,
+    )  # fmt: skip
+    if control is not None and out is not None and not control.name:
+        warnings.warn(
+            f"{control.function!r} cannot be imported by another process: to resume this run, give it again, ct.resume(path, control=...)",
+            CatenaWarning, stacklevel=2,
+        )  # fmt: skip
     made = run_plan(plan, count, out=out, progress=progress, threads=threads)
     return cast("Run[Moved]", made)  # it has the system that it was given
 
@@ -193,6 +202,15 @@ class StoppedRun:
         require_within_tables(self.plan, total)
         return total
 
+    def _steered(self, control: Steering | str | None, *, anyway: bool) -> Plan:
+        """The plan with the function of its controller."""
+        plan = self.plan
+        if plan.control is None:
+            if control is not None:
+                raise InputError("the run has no controller", where="resume.control", do="leave it out")
+            return plan
+        return replace(plan, control=plan.control.with_function(control, anyway=anyway))
+
     def close(self) -> None:
         """Give the store free."""
         self._store.close()
@@ -205,6 +223,7 @@ class StoppedRun:
         progress: bool | Progress | None,
         anyway: bool = False,
         threads: int | None = None,
+        control: Steering | str | None = None,
     ) -> Run:
         """Make the steps that are left; arguments as for `resume`."""
         plan, store, path, checkpoint = self.plan, self._store, self.path, self.checkpoint
@@ -223,6 +242,7 @@ class StoppedRun:
                 return StoredRun(
                     path, plan, checkpoint, planned_steps=positive_integer(store.spec["steps"], "steps"), origins=known
                 )
+            plan = self._steered(control, anyway=anyway)
             now = Origin.here(plan.program_digest(), step=self.made)
             origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
             driver = _driver(plan, threads=threads)
@@ -257,6 +277,8 @@ def _driver(plan: Plan, *, compiled: bool = True, threads: int | None = None) ->
     )  # fmt: skip
     program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
     z = program.view.pack(plan.start)
+    if plan.control is not None:
+        return ControlledDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, controller=plan.control)
     if threads is None or positive_integer(threads, "threads") == 1:
         return Driver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every)
     return PartedDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, threads=threads, compiled=compiled)
@@ -284,8 +306,7 @@ def _run(
                 if asked and (len(asked) > 1 or room > pace.steps * PATIENCE / pace.seconds):
                     raise _interruption(recorder, driver)
                 began = time.perf_counter()
-                made = pace.after(driver.step, room, count - driver.step)
-                chunk = driver.advance(made)
+                chunk, made = _chunk(driver, recorder, pace, min(room, count - driver.step))
                 recorder.take(chunk, driver)
                 if chunk.status > OK:
                     raise _failure(plan, recorder, driver, chunk.status)
@@ -299,6 +320,47 @@ def _run(
             return _told(recorder.finish(driver))
     finally:
         recorder.close()
+
+
+def _chunk(driver: Driver, recorder: MemoryRecorder | StoreRecorder, pace: Pace, most: int) -> tuple[Chunk, int]:
+    """The next steps, how many were asked for; where a controller is due it is called before them."""
+    if not isinstance(driver, ControlledDriver):
+        made = pace.after(driver.step, most)
+        return driver.advance(made), made
+    first, time, torques = driver.step, driver.time, None
+    if first % driver.controller.every == 0:
+        try:
+            torques = driver.consult()
+        except Exception as trouble:
+            raise _lost_control(driver, recorder, trouble) from trouble
+    made = pace.after(first, most, driver.controller.room(first))
+    chunk = driver.advance(made)
+    if torques is not None and driver.step > first:
+        recorder.take_control(time, torques)
+    elif torques is not None:  # nothing came of it: a run that goes on from here asks again
+        driver.forget()
+    return chunk, made
+
+
+def _lost_control(
+    driver: ControlledDriver, recorder: MemoryRecorder | StoreRecorder, trouble: Exception
+) -> StepFailure:
+    """What a controller did instead of setting torques."""
+    told = str(trouble) if isinstance(trouble, Useless) else f"it raised {type(trouble).__name__}: {trouble}"
+    failure = StepFailure(
+        f"the controller set no torques: {told}", step=driver.step + 1, time=driver.time, where="control",
+        do="repair the function; what was recorded until then is kept",
+    )  # fmt: skip
+    return _kept(failure, recorder, driver)
+
+
+def _kept(failure: StepFailure, recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> StepFailure:
+    """The failure with the run until then."""
+    try:
+        failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1)
+    except StoreError as trouble:
+        failure.add_note(str(trouble))
+    return failure
 
 
 def _told(run: Run) -> Run:
@@ -364,11 +426,7 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
         where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"), do=plan.method.advice(),
     )  # fmt: skip
     failure.body, failure.changes = body, tuple(changes)
-    try:
-        failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1)
-    except StoreError as trouble:
-        failure.add_note(str(trouble))
-    return failure
+    return _kept(failure, recorder, driver)
 
 
 @contextmanager

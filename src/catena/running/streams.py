@@ -28,7 +28,16 @@ def streams_of(plan: Plan) -> tuple[Stream, ...]:
     if plan.events:
         known = {"names": [event.name for event in plan.events]}
         streams.append(Stream("event_", "event", (Column("event_which", (), (), known), *columns("event_"))))
+    if plan.control is not None:
+        torque = {"long_name": "torque that the controller returned"}
+        torques = Column("control_torque", (len(plan.system.controls),), ("motor",), torque)
+        streams.append(Stream("control_", "control", (Column("control_time", (), (), told("time", "time")), torques)))
     return tuple(streams)
+
+
+def control_columns(rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows (time, torques) of a controller as the columns of its stream."""
+    return {"control_time": rows[:, 0], "control_torque": rows[:, 1:]}
 
 
 def crossing_columns(plan: Plan, crossings: np.ndarray) -> dict[str, dict[str, np.ndarray]]:

@@ -24,6 +24,7 @@ from ..store.long_arrays import as_lists, put_back
 from ..systems.numbers import real_array
 from ..systems.states import checked_state
 from ..text.plain import Json
+from .control import check_control
 from .crossings import check_watched
 from .plan import Plan, Stepping, plan_from, positive_integer, positive_number
 from .streams import streams_of
@@ -47,6 +48,7 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
         positive_integer(plan.every, "run.every")
         steps = positive_integer(layout.spec["steps"], "steps")
         check_watched(plan.system, [*plan.sections, *plan.events])
+        check_control(plan.system, plan.control)
         require_usable(plan, plan.describe(apart={}))
         check_streams(layout.streams, streams_of(plan))
         check_attributes(layout.attributes)
@@ -163,10 +165,16 @@ def check_run(path: str | Path, plan: Plan, checkpoint: Checkpoint) -> None:
         sizes = zip(STATE, [*kept, stepper.carry, width, len(marks)], strict=True)
         nothing = unseen(width)
         shapes = {**{name: (size,) for name, size in sizes}, "looks": nothing.shape}
+        if plan.control is not None:
+            shapes["control"] = (len(plan.system.controls) + plan.control.memory,)
         check_arrays({"looks": nothing} | checkpoint.arrays, shapes)  # older checkpoints lack them
         _check_looks(checkpoint.arrays.get("looks", nothing))
-        for name in ("z", "e", "scale"):
+        for name in ("z", "e", "scale", *(["control"] if plan.control else [])):
             require_finite(checkpoint.arrays[name], name)
+        if plan.control is not None and checkpoint.rows["control_"] != plan.control.calls(checkpoint.step):
+            raise ValueError(
+                f"rows.control_ = {checkpoint.rows['control_']}, but by step {checkpoint.step} it was called {plan.control.calls(checkpoint.step)} times"
+            )
         if (checkpoint.arrays["scale"] < 0).any():
             raise ValueError(f"scale = {shown(checkpoint.arrays['scale'].tolist())} is below zero")
         count = (len(marks) - 1) // 3

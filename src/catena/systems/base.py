@@ -158,6 +158,18 @@ class System:
     def check_start(self, state: State) -> None:
         """InputError if no motion can begin at a state, though its fields are those of the system: what holds it does not allow it."""
 
+    @property
+    def controls(self) -> tuple[int, ...]:
+        """Joints whose motors a controller sets, one for each such motor."""
+        return ()
+
+    def hold(self, par: Parameters, torques: Array) -> None:
+        """Let those motors have these torques from now on: `par` is that of one run."""
+
+    def motor_places(self, view: View, z: Array, state: State) -> tuple[Array, Array]:
+        """Angles and speeds of those joints, in stepped variables z and the state that they are."""
+        return np.zeros(0), np.zeros(0)
+
     def undefined_at(self, state: State) -> str:
         """Which part of the system has no energy in a state whose energy is not defined."""
         return "start"

@@ -178,6 +178,15 @@ class OnAngle(OnBodies):
         return self.viscosity > 0.0
 
     @property
+    def controlled(self) -> bool:
+        """Whether a controller sets its torque."""
+        return False
+
+    def set_to(self, torque: float) -> OnAngle:
+        """The same with a torque that a controller would set."""
+        raise NotImplementedError
+
+    @property
     def constants(self) -> tuple[float, ...]:
         """What the kernels read from par.torsion."""
         raise NotImplementedError

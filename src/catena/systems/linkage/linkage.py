@@ -428,6 +428,27 @@ class Linkage(System):
 
     maxwell.__doc__ = System.maxwell.__doc__
 
+    @property
+    def controls(self) -> tuple[int, ...]:
+        return tuple(self.signals.held.values())
+
+    def hold(self, par: Parameters, torques: Array) -> None:
+        par.signal[list(self.signals.held), Signal.VALUE] = torques
+
+    def holding(self, torques: ArrayLike) -> Linkage:
+        """The same linkage with torques, one for each, of the motors that a controller sets."""
+        given = iter(np.asarray(torques, dtype=float).tolist())
+        forces = [
+            force.set_to(next(given)) if isinstance(force, OnAngle) and force.controlled else force
+            for force in self.forces
+        ]
+        return self.with_parts(forces=forces)
+
+    def motor_places(self, view: View, z: Array, state: State) -> tuple[Array, Array]:
+        from .reactions import controlled_places
+
+        return controlled_places(self, view, z, state)
+
     def undefined_at(self, state: State) -> str:
         """The first force without an energy."""
         return starts.undefined_force(self, state)

@@ -1,8 +1,8 @@
-"""Motors of joints: a torque that is given, or one that follows a target."""
+"""Motors of joints: a torque that is given, one that follows a target, or one that a controller sets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -22,7 +22,7 @@ NO_LIMIT = float(np.finfo(float).max)
 @FORCES.register
 @dataclass(frozen=True)
 class Motor(OnAngle):
-    """A motor about the axis of a joint: a torque that is given, or one that follows a target.
+    """A motor about the axis of a joint: a torque that is given, one that follows a target, or, with neither, one that a `Controller` sets.
 
     With a target the torque is -kp (theta - target) - kd (dtheta/dt - dtarget/dt), theta counted as in `Torsion`. What a motor stores is not
     energy of the linkage: all that it does is counted as work of the loads.
@@ -52,9 +52,12 @@ class Motor(OnAngle):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.torque is None) == (self.target is None):
-            given = "neither torque nor target" if self.torque is None else "both torque and target"
-            raise InputError(f"{given} is given", where="Motor", do='give torque="..." or target="...", kp=..., kd=...')
+        if self.torque is not None and self.target is not None:
+            raise InputError(
+                "both torque and target are given",
+                where="Motor",
+                do='give torque="..." or target="...", kp=..., kd=...',
+            )
         for name in ("torque", "target"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, in_time(getattr(self, name), f"Motor.{name}"))
@@ -69,7 +72,16 @@ class Motor(OnAngle):
 
     @property
     def signals(self) -> tuple[InTime, ...]:
+        if self.controlled:
+            return (0.0,)
         return (in_time(self.target if self.torque is None else self.torque, "Motor"),)
+
+    @property
+    def controlled(self) -> bool:
+        return self.torque is None and self.target is None
+
+    def set_to(self, torque: float) -> Motor:
+        return replace(self, torque=torque)
 
     @property
     def dissipates(self) -> bool:
@@ -80,9 +92,9 @@ class Motor(OnAngle):
         return self.kp, self.kd, NO_LIMIT if self.effort is None else self.effort
 
     def kernel(self, quantity: AngleQuantity) -> Kernel:
-        return kernels.follow_target if self.torque is None else kernels.given_torque
+        return kernels.given_torque if self.target is None else kernels.follow_target
 
     def torque_at(self, theta: float, rate: float, time: float) -> float:
         par = SimpleNamespace(torsion=self.constants, signal=values_at(self.signals, time))
-        push = kernels.follow_target if self.torque is None else kernels.given_torque
+        push = kernels.given_torque if self.target is None else kernels.follow_target
         return float(push(theta, rate, 0, 0, par)[0])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import xarray
 
     from ...running.runs import Run
+    from .linkage import Linkage
 
 
 class LinkageOutputs:
@@ -42,6 +43,7 @@ class LinkageOutputs:
             raise InputError(f"{run!r} is no run of a linkage", where="outputs.run", do="give one, made by ct.simulate")
         self.linkage = starts.begun(moved, run.plan.start)
         self._data = run.data.isel(time=slice(None, None, every))
+        self._control = run.control
 
     @property
     def time(self) -> Array:
@@ -107,16 +109,27 @@ class LinkageOutputs:
         return np.array([joint_speeds(self.linkage, state) for state in self._states]).reshape(len(self._states), -1)
 
     @cached_property
+    def _held(self) -> list[Linkage]:
+        """The linkage at each sample, with the torques that its motors were set to before or there."""
+        if self._control is None:
+            return [self.linkage] * len(self._states)
+        last = np.searchsorted(self._control.time.values, self.time, side="right") - 1
+        torques = np.vstack([self._control.torque.values, np.zeros((1, len(self.linkage.controls)))])  # at first none
+        return [self.linkage.holding(torques[k]) for k in last]
+
+    @cached_property
     def _motors(self) -> Array:
         made = [
-            motor_torques(self.linkage, state, angles) for state, angles in zip(self._states, self._angles, strict=True)
+            motor_torques(held, state, angles)
+            for held, state, angles in zip(self._held, self._states, self._angles, strict=True)
         ]
         return np.array(made).reshape(len(made), -1)
 
     @cached_property
     def _reactions(self) -> JointReactions:
         made = [
-            reactions(self.linkage, state, angles) for state, angles in zip(self._states, self._angles, strict=True)
+            reactions(held, state, angles)
+            for held, state, angles in zip(self._held, self._states, self._angles, strict=True)
         ]
         return JointReactions(np.array([one.force for one in made]), np.array([one.torque for one in made]))
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...expressions import parse, to_sympy, write_lines
 from ...kernels.marks import Written
+from ...kernels.views import View
 from ..base import Array, State
 from ..potentials.pairwise import interpreted
 from ..sampled import InTime, Sampled
@@ -180,6 +181,16 @@ def joint_speeds(linkage: Linkage, state: State) -> Array:
             axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
             made[k] = axis @ (turning[joint.child] - turning[joint.parent])
     return made
+
+
+def controlled_places(linkage: Linkage, view: View, z: Array, state: State) -> tuple[Array, Array]:
+    """Angles, full turns counted, and speeds of the joints whose motors a controller sets."""
+    from .joint_form.layout import layout_of
+
+    joints = list(linkage.controls)
+    first = 13 * linkage.count + 4 * len(linkage.joints)  # of the angles in director form
+    places = layout_of(linkage).angles if view.name == "field" else {k: first + k for k in joints}
+    return z[[places[k] for k in joints]], joint_speeds(linkage, state)[joints]
 
 
 def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array) -> Array:

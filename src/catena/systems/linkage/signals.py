@@ -36,6 +36,11 @@ class Signals:
         self.driven = {
             force.joint: self.first[number] for number, force in enumerate(forces) if isinstance(force, Prescribed)
         }  # joint -> its function
+        self.held = {
+            self.first[number]: force.joint
+            for number, force in enumerate(forces)
+            if isinstance(force, OnAngle) and force.controlled
+        }  # function -> joint of the motor that a controller sets
         self.loads = tuple(force for force in forces if isinstance(force, Load))
         self._in_potentials = any(force.in_time for force in forces if isinstance(force, OnAngle))
 
@@ -74,6 +79,8 @@ class Signals:
         """`tell_time`: numbers from par, texts and splines written out with two derivatives."""
         lines, table = ["def tell_time(t, par):", f"    par.scratch[{Scratch.NOW}] = t"], 0
         for number, function in enumerate(self.functions):
+            if number in self.held:  # written between steps
+                continue
             if not depends_on_time(function):
                 lines.append(f"    par.signal[{number}, {Signal.VALUE}] = par.signal_constant[{number}]")
                 continue

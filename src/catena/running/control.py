@@ -1,0 +1,283 @@
+"""Controllers: Python functions that set the torques of motors at fixed times of a run, and what they are told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..engine.build import Program
+from ..engine.driver import Driver
+from ..errors import InputError, StoreError
+from ..store.checking import table, text, whole
+from ..systems.base import State, System
+from ..text.plain import Json
+
+Array = NDArray[np.float64]
+LARGEST_MEMORY = 2**20  # numbers
+
+
+class Seen:
+    """What a controller is told.
+
+    Attributes
+    ----------
+    time : now
+    angle, speed : of the joints of its motors, in their order; of sliders displacement and velocity
+    state : of all bodies
+    memory : numbers of its own, which it may change in place; they are kept with the run
+    """
+
+    def __init__(self, driver: Driver, memory: Array) -> None:
+        self._driver, self._memory = driver, memory
+
+    @property
+    def time(self) -> float:
+        return self._driver.time
+
+    @property
+    def memory(self) -> Array:
+        return self._memory
+
+    @cached_property
+    def state(self) -> State:
+        driver, system = self._driver, self._driver.program.system
+        marks, scale = driver.marks.copy(), driver.scale.copy()
+        columns = system.columns(driver.record().rows)
+        driver.marks[...], driver.scale[...] = marks, scale
+        return State({field.name: columns[field.name][0] for field in system.fields}, driver.time)
+
+    @cached_property
+    def _joints(self) -> tuple[Array, Array]:
+        program = self._driver.program
+        return program.system.motor_places(program.view, self._driver.z, self.state)
+
+    @property
+    def angle(self) -> Array:
+        return self._joints[0]
+
+    @property
+    def speed(self) -> Array:
+        return self._joints[1]
+
+
+Steering = Callable[[Seen], ArrayLike]
+
+
+@dataclass(frozen=True)
+class Named:
+    """A function of which only the name is known: a store says it, and nothing that a store names is imported."""
+
+    name: str
+
+    def __call__(self, seen: Seen) -> ArrayLike:
+        raise self.missing("the run")
+
+    def missing(self, what: str) -> InputError:
+        """Ask for it."""
+        called = f", {self.name}," if self.name else ""
+        given = f'"{self.name}"' if self.name else "function"
+        return InputError(
+            f"{what} is steered by a function{called} which a store cannot bring along", where="control",
+            do=f"say which: ct.resume(path, control={given})" + (f", or catena resume --control {self.name}" if self.name else ""),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A Python function that sets the torques of motors at fixed times; in between they are held, and the steps stay compiled.
+
+    It sets the motors that have neither torque nor target, `Motor(joint)`, in their order, up to their efforts. What it returned stands in
+    `run.control`, their work in `load_work`. A run with `out` can be resumed: the function is then asked for again, by its name if
+    it can be imported.
+
+    Parameters
+    ----------
+    function : called with `time`, `angle` and `speed` of the joints of its motors, `state` and `memory` as attributes of its one argument; it
+        returns a torque for each motor (a force, on a slider)
+    every : it is called before each so many steps, at the start first
+    memory : how many numbers it may keep in `memory`, zero at the start. What it keeps elsewhere a resumed run does not know
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> rod = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
+    >>> hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+    >>> arm = ct.Linkage([rod], [hinge], [ct.Motor(0, effort=20.0)])
+    >>> def lift(seen):
+    ...     return 60.0 * (0.5 - seen.angle) - 8.0 * seen.speed
+    >>> run = ct.simulate(arm, arm.start(), dt=0.01, t_end=2.0, control=ct.Controller(lift, every=2))
+    >>> arm.angles(run.final, run.plan.start).round(2).tolist()
+    [0.44]
+    """
+
+    function: Steering
+    every: int = 1
+    memory: int = 0
+
+    def __post_init__(self) -> None:
+        from .plan import positive_integer
+
+        if not callable(self.function):
+            raise InputError(f"{self.function!r} is no function", where="Controller.function", do="give a function")
+        object.__setattr__(self, "every", positive_integer(self.every, "Controller.every"))
+        if self.memory != 0:
+            object.__setattr__(self, "memory", positive_integer(self.memory, "Controller.memory"))
+        if self.memory > LARGEST_MEMORY:
+            raise InputError(
+                f"memory = {self.memory}", where="Controller.memory", do=f"keep at most {LARGEST_MEMORY} numbers"
+            )
+
+    @property
+    def name(self) -> str:
+        """module:function, if another process finds it by that; else nothing."""
+        return self.function.name if isinstance(self.function, Named) else importable_name(self.function)
+
+    def describe(self) -> dict[str, Json]:
+        """What a store says of it."""
+        return {"function": self.name, "every": self.every, "memory": self.memory}
+
+    def with_function(self, given: Steering | str | None, *, anyway: bool = False) -> Controller:
+        """The same with the function itself: one that is given, or that the user, not a store, names."""
+        if given is None:
+            if isinstance(self.function, Named):
+                raise self.function.missing("this run")
+            return self
+        function = imported(given) if isinstance(given, str) else given
+        other = replace(self, function=function)
+        if self.name and other.name != self.name and not anyway:
+            raise StoreError(
+                f"the run was steered by {self.name}, not by {other.name or repr(function)}", where="control",
+                do=f'give "{self.name}"; anyway=True goes on with another one',
+            )  # fmt: skip
+        return other
+
+    def room(self, step: int) -> int:
+        """Steps until it is called next."""
+        return self.every - step % self.every
+
+    def calls(self, step: int) -> int:
+        """How often it was called before this step is made, which is not the first of its interval."""
+        return -(-step // self.every)
+
+
+def controller_from(described: Json) -> Controller:
+    """The controller that `Controller.describe` wrote down, without its function; ValueError if it did not."""
+    told = table(described, "control", needs=("function", "every", "memory"))
+    every = whole(told["every"], "control.every", least=1, below=2**62)
+    memory = whole(told["memory"], "control.memory", below=LARGEST_MEMORY + 1)
+    return Controller(Named(text(told["function"], "control.function")), every, memory)
+
+
+def importable_name(function: object) -> str:
+    """module:qualified name of a function that is found by it; empty if it is not."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module == "__main__" or "<" in name:
+        return ""
+    return f"{module}:{name}" if _found(sys.modules.get(module), name) is function else ""
+
+
+def imported(name: str) -> Steering:
+    """The function that a user names, as module:function."""
+    module, _, inner = name.partition(":")
+    try:
+        function = _found(import_module(module), inner) if module and inner else None
+    except ImportError as trouble:
+        raise InputError(
+            f"{name}: {trouble}", where="control", do="name it as module:function, on Python's path"
+        ) from None
+    if not callable(function):
+        raise InputError(f"there is no function {name!r}", where="control", do="name it as module:function")
+    return function
+
+
+def _found(inside: object, name: str) -> object:
+    for part in name.split("."):
+        inside = getattr(inside, part, None)
+    return inside
+
+
+def check_control(system: System, control: Controller | None) -> None:
+    """Refuse motors that nothing sets, and a controller that sets nothing."""
+    joints = ", ".join(map(str, system.controls))
+    if control is None and joints:
+        raise InputError(
+            f"nothing sets the motors of joints {joints}: they have neither torque nor target", where="Motor",
+            do="give them one of these, or simulate(..., control=ct.Controller(function)) in Python",
+        )  # fmt: skip
+    if control is not None and not isinstance(control, Controller):
+        raise InputError(
+            f"{control!r} is no controller", where="simulate.control", do="give ct.Controller(function, every=...)"
+        )
+    if control is not None and not joints:
+        raise InputError(
+            "there is no motor for the controller to set", where="simulate.control",
+            do="give the linkage motors without torque and target, ct.Motor(joint)",
+        )  # fmt: skip
+
+
+class Useless(Exception):
+    """What a controller returned cannot be held by motors."""
+
+
+class ControlledDriver(Driver):
+    """A run whose motors a function sets; `consult` it where it is due."""
+
+    def __init__(self, program: Program, z: Array, *, t0: float, dt: float, every: int, controller: Controller) -> None:
+        super().__init__(program, z, t0=t0, dt=dt, every=every)
+        self.controller = controller
+        self._motors = len(program.system.controls)
+        self.control = np.zeros(self._motors + controller.memory)  # the torques, then what the function remembers
+        self._before = self.control.copy()
+
+    def state(self) -> dict[str, Array]:
+        return {**super().state(), "control": self.control}
+
+    @property
+    def state_bytes(self) -> int:
+        return super().state_bytes + self.control.nbytes
+
+    def restore(self, step: int, arrays: dict[str, Array]) -> None:
+        super().restore(step, arrays)
+        self.control[...] = arrays["control"]
+        self._hold()
+
+    def _hold(self) -> None:
+        self.program.system.hold(self.par, self.control[: self._motors])
+
+    def consult(self) -> Array:
+        """Call the function, and hold what it returns until it is called again; `Useless`, or an exception of its own, if it cannot be."""
+        memory = self.control[self._motors :].copy()
+        returned = self.controller.function(Seen(self, memory))
+        torques = self._checked(returned)
+        if not np.isfinite(memory).all():
+            raise Useless(f"its memory[{int(np.isfinite(memory).argmin())}] is not finite")
+        self._before = self.control.copy()
+        self.control[: self._motors], self.control[self._motors :] = torques, memory
+        self._hold()
+        return torques
+
+    def forget(self) -> None:
+        """Go back to before the last call."""
+        self.control[...] = self._before
+        self._hold()
+
+    def _checked(self, returned: object) -> Array:
+        try:
+            torques = np.asarray(() if returned is None else returned, dtype=float)
+        except (TypeError, ValueError):
+            torques = np.zeros(0)
+        if torques.size == 0:
+            raise Useless(f"it returned {returned!r} instead of {self._motors} torques")
+        if torques.shape != (self._motors,) and not (torques.shape == () and self._motors == 1):
+            raise Useless(f"it returned an array of shape {torques.shape} instead of ({self._motors},)")
+        torques = torques.reshape(self._motors)
+        if not np.isfinite(torques).all():
+            worst = int(np.isfinite(torques).argmin())
+            raise Useless(f"it returned {torques[worst]} for the motor of joint {self.program.system.controls[worst]}")
+        return torques
