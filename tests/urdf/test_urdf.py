@@ -176,8 +176,8 @@ BASE = '<robot name="r">\n<link name="base"/>\n' + LINK.format("a") + LINK.forma
         (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="1e308 1e308 0"/>') + "</robot>", "out of range", 5),
         (BASE + JOINT.format("j", "revolute", "base", "a", '<origin xyz="inf 0 0"/>') + "</robot>", "is not 3 numbers", 5),
         (BASE + JOINT.format("j", "revolute", "base", "a", '<axis xyz="' + "1" * 10_000 + '"/>') + "</robot>", "1...' is not 3", 5),
-        (BASE + JOINT.format("j", "prismatic", "base", "a", '<dynamics damping="1"/>') + JOINT.format("k", "fixed", "a", "b", "")
-         + "</robot>", "prismatic joint 'j' has damping", 5),
+        (BASE + JOINT.format("j", "floating", "base", "a", '<dynamics damping="1"/>') + JOINT.format("k", "fixed", "a", "b", "")
+         + "</robot>", "floating joint 'j' has damping", 5),
         ('<robot>\n<link name="a"><inertial><mass value="1e-320"/>\n<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
          "</inertial></link></robot>", "mass = '1e-320' is out of range", 2),
         ('<robot>\n<link name="a"><inertial><mass value="-1"/>\n<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'

@@ -142,7 +142,7 @@ class TorsionTable(Table):
     """A potential of the angle of a joint."""
 
     kind: Literal["Torsion"]
-    joint: int = Field(ge=0, description="number of a joint with an angle")
+    joint: int = Field(ge=0, description="number of a joint with an angle, or of a slider")
     potential: Filled = Field("0", description="V as text in theta, t and the parameters")
     parameters: dict[str, float] = Field({}, description="name -> value")
     damping: float = Field(0.0, ge=0, description="torque per angular velocity")
@@ -162,7 +162,7 @@ class MotorTable(Table):
     """A motor of a joint: a torque, or a target with kp and kd."""
 
     kind: Literal["Motor"]
-    joint: int = Field(ge=0, description="number of a joint with an angle")
+    joint: int = Field(ge=0, description="number of a joint with an angle, or of a slider")
     torque: InTime | None = Field(None, description="a number, a text in t, or a table")
     target: InTime | None = Field(None, description="angle to follow: a number, a text in t, or a table")
     kp: float = Field(0.0, ge=0, description="torque per angle")
@@ -174,7 +174,7 @@ class LimitTable(Table):
     """Elastic stops of a joint."""
 
     kind: Literal["Limit"]
-    joint: int = Field(ge=0, description="number of a joint with an angle")
+    joint: int = Field(ge=0, description="number of a joint with an angle, or of a slider")
     low: float = Field(-math.pi, description="angle of the first stop")
     high: float = Field(math.pi, description="angle of the second stop")
     stiffness: float = Field(1.0, ge=0, description="torque per angle beyond a stop")

@@ -150,7 +150,8 @@ class OnAngle(OnBodies):
 
     Parameters
     ----------
-    joint : number of a joint with an angle: Revolute, Cylindrical, Planar or Screw
+    joint : number of a joint with an angle (Revolute, Cylindrical, Planar or Screw), or of a Prismatic one: then its displacement stands for the angle,
+        and a force along it for the torque (joint form only)
     """
 
     quantities: ClassVar[frozenset[AngleQuantity]] = frozenset(
@@ -230,7 +231,7 @@ class Torsion(OnAngle):
 
     Parameters
     ----------
-    joint : number of a joint with an angle
+    joint : number of a joint with an angle, or of a slider, whose displacement is theta then (joint form)
     potential : text in theta, t and the parameters, for example "k*(1 - cos(3*theta - w*t))"
     parameters : name -> value
     damping : torque per angular velocity

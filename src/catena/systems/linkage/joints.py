@@ -62,10 +62,16 @@ class Joint:
     carries: ClassVar[bool] = True  # whether it can place its child against its parent
     has_axis: ClassVar[bool] = False  # whether it has an `axis`, about or along which the child may move
     has_angle: ClassVar[bool] = False  # whether one angle about `axis` tells how the child is turned
+    slides: ClassVar[bool] = False  # whether one displacement along `axis` tells where the child is
 
     parent: int
     child: int
     at: Sequence[Vector] | Array = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+    @property
+    def has_coordinate(self) -> bool:
+        """Whether one number, an angle or a displacement, tells where it stands, and may be acted upon."""
+        return self.has_angle or self.slides
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -231,6 +237,7 @@ class Prismatic(AboutAxis):
     """Slider: the child moves along the axis without turning. One degree of freedom."""
 
     rows = LINE_ROWS + LOCK_ROWS
+    slides = True
 
 
 @JOINTS.register

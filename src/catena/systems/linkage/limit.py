@@ -23,7 +23,7 @@ class Limit(OnAngle):
 
     Parameters
     ----------
-    joint : number of a joint with an angle
+    joint : number of a joint with an angle, or of a slider: its displacement stands for the angle, a force for the torque (joint form)
     low, high : angles between which it turns freely, counted as in `Torsion`
     stiffness : torque per angle beyond a stop
     damping : torque per angle beyond a stop and angular velocity

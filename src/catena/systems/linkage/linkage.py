@@ -41,7 +41,7 @@ from ..scene import Scene
 from ..states import checked_start, checked_state
 from . import start as starts
 from .joint_forces import JointForce, Load, OnAngle, OnBodies, OnParticles, Prescribed, describe_force, force_from
-from .joints import GROUND, Distance, Joint, Prismatic, joint_from
+from .joints import GROUND, Distance, Joint, joint_from
 from .layout import Scratch, Signal
 from .signals import Signals
 from .tree import Tree, tree_of
@@ -236,12 +236,7 @@ class Linkage(System):
                         f"there is no joint {force.joint}; there are {len(self.joints)}", where=f"{where}.joint",
                         do=f"give a number below {len(self.joints)}",
                     )  # fmt: skip
-                if not self.joints[force.joint].has_angle:
-                    kind = type(self.joints[force.joint]).__name__
-                    raise InputError(
-                        f"joint {force.joint} is {kind}: no single angle tells how it is turned", where=f"{where}.joint",
-                        do="put the torsion on a Revolute, Cylindrical, Planar or Screw joint",
-                    )  # fmt: skip
+                self._check_single(force.joint, where)
                 if force.joint in self.signals.driven:
                     raise InputError(
                         f"joint {force.joint} is driven: what acts on its angle only adds to the torque of the drive", where=where,
@@ -266,19 +261,28 @@ class Linkage(System):
                 f"there is no joint {force.joint}; there are {len(self.joints)}", where=f"{where}.joint",
                 do=f"give a number below {len(self.joints)}",
             )  # fmt: skip
-        joint = self.joints[force.joint]
-        if not joint.has_angle and not isinstance(joint, Prismatic):
-            raise InputError(
-                f"joint {force.joint} is {type(joint).__name__}: no single number tells where it stands", where=f"{where}.joint",
-                do="drive a Revolute, Prismatic, Cylindrical, Planar or Screw joint",
-            )  # fmt: skip
+        self._check_single(force.joint, where)
         if force.joint in self.tree.loops:
-            raise InputError(
-                f"joint {force.joint} closes a loop, and carries no body that could be moved", where=f"{where}.joint",
-                do=f"list it before the joint that carries body {joint.child}",
-            )  # fmt: skip
+            self._refuse_closing(force.joint, where)
         if sum(isinstance(other, Prescribed) and other.joint == force.joint for other in self.forces) > 1:
             raise InputError(f"joint {force.joint} is driven twice", where=where, do="leave one of them out")
+
+    def _check_single(self, number: int, where: str) -> None:
+        """Refuse a joint without an angle or a displacement of its own."""
+        joint = self.joints[number]
+        if joint.slides and number in self.tree.loops:
+            self._refuse_closing(number, where)
+        if not joint.has_coordinate:
+            raise InputError(
+                f"joint {number} is {type(joint).__name__}: no single number tells where it stands", where=f"{where}.joint",
+                do="choose a Revolute, Prismatic, Cylindrical, Planar or Screw joint",
+            )  # fmt: skip
+
+    def _refuse_closing(self, number: int, where: str) -> None:
+        raise InputError(
+            f"joint {number} closes a loop, and carries no body that could be moved", where=f"{where}.joint",
+            do=f"list it before the joint that carries body {self.joints[number].child}",
+        )  # fmt: skip
 
     @property
     def count(self) -> int:
@@ -295,6 +299,9 @@ class Linkage(System):
         rods = [number for number, joint in enumerate(self.joints) if isinstance(joint, Distance)]
         if rods:
             return f"joint {rods[0]} is a Distance"
+        pushed = [f.joint for f in self.forces if isinstance(f, OnAngle) and not self.joints[f.joint].has_angle]
+        if pushed:
+            return f"joint {pushed[0]} slides, and something acts along it"
         return f"joint {min(self.signals.driven)} is driven" if self.signals.driven else ""
 
     def gravity_at(self, time: float) -> Array:
@@ -454,7 +461,7 @@ class Linkage(System):
         return starts.undefined_force(self, state)
 
     def angles(self, state: State, start: State | None = None) -> Array:
-        """(joints,): the angle about the axis of each joint that has one, in (-pi, pi]; nan for the others.
+        """(joints,): the angle about the axis of each joint that has one, in (-pi, pi], and the displacement of sliders; nan for the others.
 
         Parameters
         ----------
@@ -463,11 +470,14 @@ class Linkage(System):
         state = checked_state(self, state, "angles.state")
         counted = self._counted_from(start, "angles.start")
         images = starts.images_of(counted, state.orientation)
-        made = [
-            starts.angle_of(joint, image, state.orientation) if joint.has_angle else np.nan
-            for joint, image in zip(self.joints, images, strict=True)
-        ]
-        return np.array(made)
+        made = np.full(len(self.joints), np.nan)
+        for k, joint in enumerate(self.joints):
+            if joint.has_angle:
+                made[k] = starts.angle_of(joint, images[k], state.orientation)
+            elif joint.has_coordinate:
+                u, d = starts.plane(self, joint, state.position, state.orientation)
+                made[k] = u[0] @ d
+        return made
 
     def particles(self, state: State) -> Particles:
         """Places in space, masses and types of the particles of all bodies, numbered through them; those of type "none" are left out.

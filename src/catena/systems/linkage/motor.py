@@ -29,7 +29,7 @@ class Motor(OnAngle):
 
     Parameters
     ----------
-    joint : number of a joint with an angle
+    joint : number of a joint with an angle, or of a slider: its displacement stands for the angle, a force for the torque (joint form)
     torque : on the child, and against the parent: a number, a text in t, or `Sampled(times, values)`
     target : angle to follow, given in the same ways, instead of a torque
     kp, kd : torque per angle and per angular velocity; with a target only

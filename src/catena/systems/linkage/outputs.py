@@ -52,16 +52,16 @@ class LinkageOutputs:
 
     @cached_property
     def angle(self) -> xarray.DataArray:
-        """Angle about the axis of each joint that has one, nan for the others.
+        """Angle about the axis of each joint that has one, displacement of sliders, nan for the others.
 
         Full turns are counted from sample to sample: there must be less than half a turn between two of them.
         """
-        return self._labelled(self._angles, ("joint",), "angle about the axis of the joint")
+        return self._labelled(self._angles, ("joint",), "angle about the axis of the joint, or displacement")
 
     @cached_property
     def speed(self) -> xarray.DataArray:
-        """Rate of that angle: the angular velocity of the child against its parent about the axis; nan where there is none."""
-        return self._labelled(self._speeds, ("joint",), "angular speed about the axis of the joint")
+        """Rate of that angle: the angular velocity of the child against its parent about the axis; that of the displacement of sliders."""
+        return self._labelled(self._speeds, ("joint",), "angular speed about the axis of the joint, or speed along it")
 
     @cached_property
     def reaction_force(self) -> xarray.DataArray:
@@ -75,12 +75,12 @@ class LinkageOutputs:
 
     @cached_property
     def motor_torque(self) -> xarray.DataArray:
-        """What motors and drives do about the axis of each joint; 0 where there are none."""
+        """What motors and drives do about the axis of each joint, or along it; 0 where there are none."""
         return self._labelled(self._motors, ("joint",), "torque of motors and drives about the axis of the joint")
 
     @cached_property
     def motor_power(self) -> xarray.DataArray:
-        """That times the angular speed: what they put in. Of a driven slider, force times speed, there is none."""
+        """That times the speed: what they put in."""
         return self._labelled(
             np.where(self._motors == 0.0, 0.0, self._motors * self._speeds), ("joint",), "power of motors and drives"
         )
@@ -102,7 +102,10 @@ class LinkageOutputs:
 
     @cached_property
     def _angles(self) -> Array:
-        return np.unwrap([self.linkage.angles(state) for state in self._states], axis=0)
+        made = np.array([self.linkage.angles(state) for state in self._states])
+        turning = [joint.has_angle for joint in self.linkage.joints]
+        made[:, turning] = np.unwrap(made[:, turning], axis=0)
+        return made
 
     @cached_property
     def _speeds(self) -> Array:

@@ -124,16 +124,22 @@ def drive_rows(linkage: Linkage, state: State) -> Array:
     """(driven joints, 6 n): how their angles or displacements change."""
     made = np.zeros((len(linkage.signals.driven), linkage.count + 1, 2, 3))
     for row, number in zip(made, linkage.signals.driven, strict=True):
-        joint = linkage.joints[number]
-        u, d = starts.plane(linkage, joint, state.position, state.orientation)
-        if joint.has_angle:
-            row[joint.child, 1] += u[0]
-            row[joint.parent, 1] -= u[0]
-            continue
-        row[joint.child] += u[0], np.cross(starts.turned(state.orientation, joint.child, joint.at[1]), u[0])
-        arm = starts.turned(state.orientation, joint.parent, joint.at[0])
-        row[joint.parent] -= u[0], np.cross(arm + d, u[0])
+        row += coordinate_row(linkage, state, number)
     return made[:, :-1].reshape(len(made), 6 * linkage.count)
+
+
+def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
+    """(n + 1, 2, 3): how the angle of a joint, or the displacement of a slider, changes as bodies and, last, the ground move and turn."""
+    row, joint = np.zeros((linkage.count + 1, 2, 3)), linkage.joints[number]
+    u, d = starts.plane(linkage, joint, state.position, state.orientation)
+    if joint.has_angle:
+        row[joint.child, 1] += u[0]
+        row[joint.parent, 1] -= u[0]
+        return row
+    row[joint.child] += u[0], np.cross(starts.turned(state.orientation, joint.child, joint.at[1]), u[0])
+    arm = starts.turned(state.orientation, joint.parent, joint.at[0])
+    row[joint.parent] -= u[0], np.cross(arm + d, u[0])
+    return row
 
 
 def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
@@ -171,15 +177,17 @@ def motor_torques(linkage: Linkage, state: State, angles: Array | None = None) -
 
 
 def joint_speeds(linkage: Linkage, state: State) -> Array:
-    """(joints,): angular velocity of each child against its parent about the axis of the joint; nan where it has no angle."""
-    turning = np.vstack(
-        [starts.velocities(linkage, state).reshape(-1, 2, 3)[:, 1], np.zeros((1, 3))]
+    """(joints,): rate of the angle of each joint, or of the displacement of a slider; nan for the others."""
+    moving = np.vstack(
+        [starts.velocities(linkage, state).reshape(-1, 2, 3), np.zeros((1, 2, 3))]
     )  # the last is the ground
     made = np.full(len(linkage.joints), np.nan)
     for k, joint in enumerate(linkage.joints):
         if joint.has_angle:
             axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
-            made[k] = axis @ (turning[joint.child] - turning[joint.parent])
+            made[k] = axis @ (moving[joint.child, 1] - moving[joint.parent, 1])
+        elif joint.has_coordinate:
+            made[k] = np.vdot(coordinate_row(linkage, state, k), moving)
     return made
 
 
@@ -213,12 +221,8 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
                 made[number, 0] += sign * pull
                 made[number, 1] += sign * np.cross(arm, pull)
         elif isinstance(force, OnAngle):
-            joint = linkage.joints[force.joint]
-            axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
-            rate = float(axis @ (moving[joint.child, 1] - moving[joint.parent, 1]))
-            torque = force.torque_at(float(angles[force.joint]), rate, state.time)
-            made[joint.child, 1] += torque * axis
-            made[joint.parent, 1] -= torque * axis
+            row = coordinate_row(linkage, state, force.joint)
+            made += force.torque_at(float(angles[force.joint]), float(np.vdot(row, moving)), state.time) * row
         elif isinstance(force, Load):
             value = np.array([_at(c, state.time) for c in force.components])
             made[force.body, 0] += value[:3]

@@ -37,7 +37,7 @@ class Layout:
     nodes : the ground (None), then the nodes
     links : (nodes, LINKS) integers of the kernels
     home : node of each body; -1 is the ground
-    images, angles, shifts : places by joint, for those that have one
+    images, angles, shifts : places by joint, for those that have one; the displacement of a slider counts as its angle
     time : place of the time
     work : place of the work of dampers; that of loads comes next
     loops : the nodes around each loop, which its closing joint holds together
@@ -102,7 +102,8 @@ def layout_of(linkage: Linkage) -> Layout:
         joined = number == 1 and groups[2]  # fields come in pairs, positions and rates: all that turns is one
         if group and not joined:
             ends.append(at)
-    return _layout(nodes, places, ends, loops, loop_rates)
+    sliders = {k for k, joint in enumerate(linkage.joints) if joint.slides}
+    return _layout(nodes, places, ends, loops, loop_rates, sliders)
 
 
 def _loops(linkage: Linkage, nodes: tuple[Node | None, ...]) -> tuple[tuple[int, ...], ...]:
@@ -133,7 +134,7 @@ def _closing(linkage: Linkage, rates: int) -> list[Place]:
 
 def _layout(
     nodes: tuple[Node | None, ...], places: dict[tuple[str, int], int], ends: list[int],
-    loops: tuple[tuple[int, ...], ...], loop_rates: tuple[tuple[int, int], ...],
+    loops: tuple[tuple[int, ...], ...], loop_rates: tuple[tuple[int, int], ...], sliders: set[int],
 ) -> Layout:  # fmt: skip
     def by_joint(what: str) -> dict[int, int]:
         return {which: at for (name, which), at in places.items() if name == what}
@@ -151,7 +152,8 @@ def _layout(
         if node.has_shift:
             links[k, motion.Link.SHIFT] = places["shift", node.joint]
         links[k, motion.Link.DRIVEN] = node.driven
-        if node.kind == SINGLE and node.turn != 0.0 and node.moves:
+        slides = node.joint in sliders
+        if node.kind == SINGLE and (node.turn != 0.0 or slides) and node.moves:
             angles[node.joint] = int(links[k, motion.Link.COORDINATE])
     return Layout(
         nodes, links, {node.body: k for k, node in enumerate(nodes) if node is not None and node.body >= 0} | {-1: 0},

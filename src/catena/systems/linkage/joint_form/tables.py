@@ -74,8 +74,9 @@ def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
         table[k, forces.JointPlace.ANGLE] = layout.angles.get(k, -1)
         table[k, forces.JointPlace.SHIFT] = layout.shifts.get(k, -1)
     for number, node in enumerate(layout.nodes):
-        if node is not None and node.joint >= 0 and node.turn != 0.0:
+        if node is not None and node.joint >= 0 and (node.turn != 0.0 or linkage.joints[node.joint].slides):
             table[node.joint, forces.JointPlace.HINGE] = number
+        if node is not None and node.joint >= 0 and node.turn != 0.0:
             table[node.joint, forces.JointPlace.DRIVEN] = node.driven
     for closure, k in enumerate(linkage.tree.loops):
         table[k, forces.JointPlace.CLOSURE] = closure

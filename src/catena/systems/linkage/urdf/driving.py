@@ -32,15 +32,11 @@ def drives_of(
         motor = Motor(number, **({"effort": robot.efforts.get(name)} | dict(given)))
         _require_within(motor, robot.limits.get(name), name)
         made.append(motor)
-    turning = [name for name in robot.limits if name in robot.joint_names and _turns(robot, name)]
+    limited = [name for name in robot.limits if name in robot.joint_names]
     if stops is not None:
-        made += [Limit(_number(robot, name), *robot.limits[name], *stops) for name in turning]
-    _warn(robot, [] if stops is not None else turning, motors)
+        made += [Limit(_number(robot, name), *robot.limits[name], *stops) for name in limited]
+    _warn(robot, [] if stops is not None else limited, motors)
     return made
-
-
-def _turns(robot: Robot, name: str) -> bool:
-    return robot.joints[robot.joint_names.index(name)].has_angle
 
 
 def _number(robot: Robot, name: str) -> int:
@@ -71,9 +67,6 @@ def _warn(robot: Robot, unused: list[str], motors: Mapping[str, object]) -> None
     told = []
     if unused:
         told.append(f"limits of {', '.join(unused)} are not enforced: give limits=(stiffness, damping)")
-    sliding = [name for name in robot.limits if name in robot.joint_names and not _turns(robot, name)]
-    if sliding:
-        told.append(f"limits of {', '.join(sliding)}, which slide, are not enforced")
     if robot.frictions:
         told.append(f"dry friction of {', '.join(robot.frictions)} is left out")
     if robot.speeds:

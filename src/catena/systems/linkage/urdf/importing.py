@@ -225,13 +225,13 @@ def _joint_of(
 ) -> tuple[Joint | None, float]:
     """The joint between two groups, and its damping; none for a floating one."""
     joint, parent, child, (position, turn) = mover
-    if joint.kind == "floating":
-        return None, 0.0
-    if joint.damping > 0.0 and joint.kind not in ("revolute", "continuous", "planar"):
+    if joint.damping > 0.0 and joint.kind == "floating":
         raise InputError(
             f"the {joint.kind} joint {joint.name!r} has damping", where=document.at(joint.line),
             do="set it to 0, and add a Damper to the linkage",
         )  # fmt: skip
+    if joint.kind == "floating":
+        return None, 0.0
     at = (position - (0.0 if parent.number == GROUND else centers[parent.number]), -centers[child.number])
     kind = {"prismatic": Prismatic, "planar": Planar}.get(joint.kind, Revolute)
     # as the directions lie at angle zero, whatever the start
