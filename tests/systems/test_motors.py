@@ -13,7 +13,7 @@ import catena as ct
 import uncompiled
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.errors import CapabilityError, InputError
+from catena.errors import CapabilityError, InputError, StepFailure
 from catena.geometry import rotations
 from catena.systems.base import system_from
 from catena.systems.linkage.director_form import motors
@@ -141,26 +141,26 @@ def test_motors_in_a_loop_balance(method: Any) -> None:
 
 RAIL = (
     ct.Motor(1, target="0.6 + 0.2*sin(2*t)", kp=40.0, kd=3.0), ct.Motor(0, torque="0.3*cos(t)"),
-    ct.Limit(1, 0.0, 0.55, stiffness=80.0, damping=5.0), ct.Torsion(1, "2*theta", damping=0.4),
+    ct.Limit(1, 0.0, 0.53, stiffness=80.0, damping=5.0), ct.Torsion(1, "2*theta", damping=0.4),
 )  # fmt: skip
 
 
 def turning_rail(*forces: Any) -> tuple[ct.Linkage, ct.State]:
-    """A slide along an arm that turns about the vertical; the slide stands at 0.4 on it."""
+    """A slide along an arm that turns about the vertical; the slide stands at 0.5 on it."""
     arm, slide = ct.Body(3.0, (0.5, 0.5, 0.5)), ct.Body(2.0, (0.1, 0.2, 0.3))
     joints = [
         ct.Revolute(-1, 0, axis=(0, 0, 1), image=(1, 0, 0, 0)),
         ct.Prismatic(0, 1, axis=(1, 0, 0), image=(1, 0, 0, 0)),
     ]
     system = ct.Linkage([arm, slide], joints, forces, gravity=(0, 0, 0))
-    velocity = [(0, 0, 0), (0, 0.4 * 1.5, 0)]
-    return system, system.start([(0, 0, 0), (0.4, 0, 0)], velocity=velocity, angular_velocity=[(0, 0, 1.5)] * 2)
+    velocity = [(0, 0, 0), (0, 0.5 * 1.5, 0)]
+    return system, system.start([(0, 0, 0), (0.5, 0, 0)], velocity=velocity, angular_velocity=[(0, 0, 1.5)] * 2)
 
 
 def sliding(t: float, x: Any) -> tuple[float, ...]:
     """Lagrange's equations with T = (0.8 + 2 s^2)/2 phi'^2 + s'^2."""
     _, s, turn, rate = x
-    beyond = s - np.clip(s, 0.0, 0.55)
+    beyond = s - np.clip(s, 0.0, 0.53)
     force = -40.0 * (s - 0.6 - 0.2 * np.sin(2 * t)) - 3.0 * (rate - 0.4 * np.cos(2 * t)) - 2.0 - 0.4 * rate
     force -= 80.0 * beyond + 5.0 * abs(beyond) * rate
     return turn, rate, (0.3 * np.cos(t) - 4.0 * s * rate * turn) / (0.8 + 2.0 * s * s), force / 2.0 + s * turn * turn
@@ -169,14 +169,14 @@ def sliding(t: float, x: Any) -> tuple[float, ...]:
 def test_a_slide_is_pushed_and_stopped_on_an_arm_that_turns() -> None:
     """Against the equations of Lagrange; second order through the stops, and the same accelerations by multipliers."""
     system, start = turning_rail(*RAIL)
-    exact = solve_ivp(sliding, (0, 0.4), (0, 0.4, 1.5, 0), "DOP853", rtol=1e-12, atol=1e-13, max_step=0.002).y[:, -1]
-    run = uncompiled.simulate(system, start, ct.Gauss(2), dt=0.02, steps=20)
+    exact = solve_ivp(sliding, (0, 0.2), (0, 0.5, 1.5, 0), "DOP853", rtol=1e-12, atol=1e-13, max_step=0.002).y[:, -1]
+    run = uncompiled.simulate(system, start, ct.Gauss(2), dt=0.02, steps=10)
     outputs = system.outputs(run)
     assert np.abs(outputs.angle.values[-1] - exact[:2]).max() < 2e-5
     assert np.abs(outputs.speed.values[-1] - exact[2:]).max() < 3e-4
-    assert exact[1] > 0.56
+    assert exact[1] > 0.54
     assert float(abs(run.data.load_work[-1])) > 0.1
-    free = outputs.angle.values[:, 1] < 0.55
+    free = outputs.angle.values[:, 1] < 0.53
     assert float(np.abs(run.data.energy.values - run.data.energy.values[0])[free].max()) < 1e-7
     found = accelerations(system, run.final)[0].reshape(2, 2, 3)
     turn, _, turned, slid = sliding(run.final.time, [*outputs.angle.values[-1], *outputs.speed.values[-1]])
@@ -189,13 +189,12 @@ def test_a_slide_is_pushed_and_stopped_on_an_arm_that_turns() -> None:
 
 @pytest.mark.slow
 def test_newton_knows_how_the_force_on_a_slide_changes() -> None:
-    """In three sweeps a step at most, from beyond a stop on."""
-    system, _ = turning_rail(*RAIL)
-    start = system.start([(0, 0, 0), (0.7, 0, 0)])
+    """kp dt^2/m = 80: without the right slope no step converges, as fixed-point iteration shows."""
+    system, start = turning_rail(ct.Motor(1, target=0.45, kp=4e5, kd=200.0), ct.Limit(1, 0.0, 0.47, stiffness=1e5))
     run = uncompiled.simulate(system, start, ct.Gauss(2, solver="newton"), dt=0.02, steps=4)
-    plain = uncompiled.simulate(system, start, ct.Gauss(2, solver="fixed-point"), dt=0.02, steps=4)
-    assert np.abs(run.final.position - plain.final.position).max() < 1e-13
-    assert run.counts["sweeps"] <= 16, run.counts
+    assert run.counts["newton_steps"] == 4
+    with pytest.raises(StepFailure):
+        uncompiled.simulate(system, start, ct.Gauss(2, solver="fixed-point"), dt=0.02, steps=4)
 
 
 def test_slides_are_acted_upon_in_joint_form_only() -> None:
