@@ -1,28 +1,66 @@
-"""Code that people find their way in: the words that they search for."""
+"""Code that people find their way in: the words that they search for, short files, short functions."""
 
-import io
+import ast
 import re
-import tokenize
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import catena
 
 ROOT = Path(catena.__file__).parent
-SOURCES = sorted(ROOT.rglob("*.py"))
-PRIVATE_WORDS = re.compile(r"(^|_)(cards?|says?|said|talks?)(_|$)|Card", re.ASCII)  # for GPU, log and message
+DEFINED = re.compile(
+    r"^ *(?:(?:def|class|for) +)?([a-z_]\w*)(?= *[=:(,]| in )|\bas ([a-z_]\w*)", re.ASCII | re.I | re.M
+)
+PRIVATE = re.compile(r"(?:^|_)(?:cards?|says?|said|talks?)(?:_|$)|Card", re.ASCII)  # for GPU, log and message
+MOST_LINES = 600  # of a file
+MOST_LINES_OF_FUNCTION = 60  # with its docstring, without decorators
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, str]:
+    """The sources by their paths."""
+    return {str(file.relative_to(ROOT)): file.read_text() for file in sorted(ROOT.rglob("*.py"))}
 
 
 def names_to_change(text: str) -> set[str]:
-    """Names in a source that nobody would search for."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return {token.string for token in tokens if token.type == tokenize.NAME and PRIVATE_WORDS.search(token.string)}
+    """Functions, classes, fields, arguments and variables with names that nobody would search for."""
+    return {name for found in DEFINED.findall(text) for name in found if name and PRIVATE.search(name)}
 
 
-def test_names_are_words_that_engineers_search_for() -> None:
-    found = {str(file.relative_to(ROOT)): names_to_change(file.read_text()) for file in SOURCES}
+def functions(node: ast.AST) -> Iterator[ast.FunctionDef]:
+    """All functions of a tree, wherever they are defined."""
+    for part in getattr(node, "body", ()):
+        if isinstance(part, ast.FunctionDef):
+            yield part
+        if isinstance(part, ast.FunctionDef | ast.ClassDef | ast.If | ast.With):
+            yield from functions(part)
+
+
+def too_long(text: str) -> list[str]:
+    """Functions of a source, and the source itself, with more lines than anybody reads at a time."""
+    lines = {one.name: (one.end_lineno or 0) - one.lineno + 1 for one in functions(ast.parse(text))}
+    found = [name for name, count in lines.items() if count > MOST_LINES_OF_FUNCTION]
+    return [*found, "the file"] if text.count("\n") > MOST_LINES else found
+
+
+def test_names_are_words_that_engineers_search_for(texts: dict[str, str]) -> None:
+    found = {file: names_to_change(text) for file, text in texts.items()}
     assert not {file: names for file, names in found.items() if names}
 
 
 def test_a_private_word_would_be_noticed() -> None:
-    wrong = "def say(message): ...\non_card = OnCard\ndiscard = essays = wildcards = card_name\n"
-    assert names_to_change(wrong) == {"say", "on_card", "OnCard", "card_name"}
+    wrong = "def say(text): ...\nclass OnCard: ...\n    said: int\n    card_name = essays = 1\n  from .log import f as talk\n    discard = 3"
+    assert names_to_change(wrong) == {"say", "OnCard", "said", "card_name", "talk"}
+
+
+def test_files_and_functions_are_short(texts: dict[str, str]) -> None:
+    found = {file: too_long(text) for file, text in texts.items()}
+    assert not {file: names for file, names in found.items() if names}
+
+
+def test_a_line_too_many_would_be_noticed() -> None:
+    longest = "class A:\n  def long(self):\n" + "    pass\n" * (MOST_LINES_OF_FUNCTION - 1)
+    assert too_long(longest) == [] and too_long(longest + "    pass\n") == ["long"]
+    assert too_long("\n" * MOST_LINES) == [] and too_long("\n" * (MOST_LINES + 1)) == ["the file"]

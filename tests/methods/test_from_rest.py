@@ -17,7 +17,7 @@ from catena.methods.base import Method
 from catena.methods.runge_kutta.tableaux import Collocation, gauss, radau_iia
 from catena.running.auditing import exact_limit
 from catena.systems.linkage.layout import Scratch
-from catena.systems.linkage.views import is_recursive
+from catena.systems.linkage.traits import is_recursive
 from linked import ANGULAR, AXIS, FIRST, KINDS, SECOND
 from references import collocation_step
 from uncompiled import simulate

@@ -79,7 +79,7 @@ def test_the_sweep_along_a_branched_tree_solves_the_same_equations_as_one_dense_
     method = ct.EnergyMomentum(level=level)
     tree = simulate(linkage, start, method, dt=0.05, steps=3).final
     monkeypatch.setattr(linkage_solver, "tree_correction", linkage_solver.dense_correction)
-    monkeypatch.setattr("catena.systems.linkage.views.is_dense", lambda linkage: True)
+    monkeypatch.setattr("catena.systems.linkage.traits.is_dense", lambda linkage: True)
     dense = simulate(linkage, start, method, dt=0.05, steps=3).final
     assert difference(tree, dense) < 1e-12
 

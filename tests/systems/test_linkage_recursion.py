@@ -10,7 +10,7 @@ import pytest
 import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.systems.linkage import views
+from catena.systems.linkage import traits
 from catena.systems.linkage.layout import Scratch
 from uncompiled import simulate
 
@@ -65,9 +65,9 @@ def test_joints_increments_give_the_step_of_all_unknowns(tree, method, monkeypat
     """Two codes of the same equations, one with multipliers; momenta reach 20, and the published step turns errors around."""
     kinds, floating, forces = TREES[tree]
     linkage, start = random_tree(kinds, floating=floating, forces=forces)
-    assert views.is_recursive(linkage)
+    assert traits.is_recursive(linkage)
     ours = simulate(linkage, start, METHODS[method], dt=0.05, steps=STEPS)
-    monkeypatch.setattr(views, "is_recursive", lambda linkage: False)
+    monkeypatch.setattr(traits, "is_recursive", lambda linkage: False)
     linkage, start = random_tree(kinds, floating=floating, forces=forces)  # what a system shows is asked for once
     other = simulate(linkage, start, METHODS[method], dt=0.05, steps=STEPS)
     assert build(linkage, METHODS[method], compiled=False).view.unknowns > 6 * BODIES

@@ -12,7 +12,7 @@ from ..engine.folding import first_settled
 from ..errors import InputError
 from ..expressions import parse
 from ..expressions.values import values_along
-from ..kernels.views import Field
+from ..kernels.declarations import Field
 from ..running.ensembles.reductions import names_in_rows
 from ..systems.base import Samples, System
 from ..systems.numbers import finite_number

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import CapabilityError, InputError
 from ..expressions import parse
 from ..expressions.values import values_along
-from ..kernels.views import Field
+from ..kernels.declarations import Field
 from ..methods.base import Method
 from ..running.ensembles import Ensemble
 from ..running.runs import Run
@@ -99,16 +99,7 @@ def free_energy(
     windows, kT = _windows(runs, coordinate, numbers, after)
     everything = np.concatenate([window.values for window in windows])
     edges = edges_for(everything, bins, range, "free_energy")
-    tree = parse(bias, [COORDINATE, *windows[0].numbers], what="free_energy.bias")
-    reduced = [
-        np.array([
-            np.broadcast_to(values_along(tree, {**dict(other.numbers), COORDINATE: window.values}), window.values.shape) / kT
-            for other in windows
-        ])
-        for window in windows
-    ]  # fmt: skip
-    if not all(np.isfinite(part).all() for part in reduced):
-        raise InputError("the bias is not finite at every sample", where="free_energy.bias", do="correct its text")
+    reduced = _bias_energies(windows, bias, kT)
     density, energy = _profile(windows, reduced, edges, kT, None)
     left_out = [_profile(windows, reduced, edges, kT, block)[1] for block in np.arange(BLOCKS).tolist()]
     with np.errstate(invalid="ignore"):
@@ -118,6 +109,21 @@ def free_energy(
         {"free_energy": ("value", energy), "error": ("value", np.where(np.isfinite(energy), error, np.inf)), "density": ("value", density)},
         {"value": 0.5 * (edges[:-1] + edges[1:])}, {"long_name": f"free energy along {coordinate}"},
     )  # fmt: skip
+
+
+def _bias_energies(windows: Sequence[Window], bias: str, kT: float) -> list[Array]:
+    """For each window (windows, samples): the bias of each of them at its samples, over kT."""
+    tree = parse(bias, [COORDINATE, *windows[0].numbers], what="free_energy.bias")
+    energies = [
+        np.array([
+            np.broadcast_to(values_along(tree, {**dict(other.numbers), COORDINATE: window.values}), window.values.shape) / kT
+            for other in windows
+        ])
+        for window in windows
+    ]  # fmt: skip
+    if not all(np.isfinite(part).all() for part in energies):
+        raise InputError("the bias is not finite at every sample", where="free_energy.bias", do="correct its text")
+    return energies
 
 
 def _windows(

@@ -88,20 +88,8 @@ def sweep(
             f"{case!r} is neither a case nor a function", where="sweep, first argument", do="give the path of a case, or a function"
         )  # fmt: skip
     points = _of_function(case, grid, repeats, seed, method) if callable(case) else points_of_case(case, grid, repeats)
-    options = points.options.copy()
-    if method is not None:
-        options["method"] = method
-    if steps is not None:
-        options["steps"] = steps
-    if dt is not None:
-        options["dt"] = dt
-    if every is not None:
-        options["every"] = every
-    if keep is not None:
-        options["keep"] = keep
-    if reduce is not None:
-        options["reduce"] = reduce
-    return run_points(replace(points, options=options), How(device, threads, client, out, progress)).study
+    points = points.with_options(method, steps, dt, every, keep, reduce)
+    return run_points(points, How(device, threads, client, out, progress)).study
 
 
 class Options(TypedDict, total=False):
@@ -130,6 +118,26 @@ class Points:
     systems: Sequence[System]
     starts: Sequence[State]
     options: Options
+
+    def with_options(
+        self, method: Method | None, steps: int | None, dt: float | None, every: int | None, keep: Keep | None,
+        reduce: Mapping[str, Reduction] | None,
+    ) -> Points:  # fmt: skip
+        """The same with those options that are given."""
+        options = self.options.copy()
+        if method is not None:
+            options["method"] = method
+        if steps is not None:
+            options["steps"] = steps
+        if dt is not None:
+            options["dt"] = dt
+        if every is not None:
+            options["every"] = every
+        if keep is not None:
+            options["keep"] = keep
+        if reduce is not None:
+            options["reduce"] = reduce
+        return replace(self, options=options)
 
 
 def run_points(points: Points, how: How) -> Ensemble:

@@ -70,7 +70,7 @@ def begin_members(start, z):
 
 @functools.cache
 def begin_members(kernel: Kernel) -> CudaKernel:
-    """(start (size, m), z (n, m)): the stepped variables of members from what they are told by, see `catena.kernels.views.Begin`."""
+    """(start (size, m), z (n, m)): the stepped variables of members from what they are told by, see `catena.kernels.declarations.Begin`."""
     parts = collector.collect(kernel, {})
     text = headers.module_text("where members begin", parts, [], header=headers.CUDA, entry="@_fn")
     return _loaded(text + BEGIN, "begin_members")

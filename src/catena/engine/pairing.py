@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..errors import CapabilityError
 from ..kernels import views
-from ..kernels.views import Field, View, cut
+from ..kernels.declarations import Field, cut
+from ..kernels.views import View
 from ..methods.base import Method, Stepper, registered
 from ..systems.base import System
 from . import collector, headers

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, nearest
+from ..kernels.declarations import Field as Account
 from ..kernels.marks import Kernel, Numbers
-from ..kernels.views import Field as Account
 from ..kernels.views import View
 from ..registry import Registry
 from ..text.markup import html_table

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..engine.folding import first_settled
 from ..engine.pairing import Pairing
-from ..kernels.views import Inertia
+from ..kernels.declarations import Inertia
 from ..systems.base import Samples, System
 from ..systems.laws import Law
 from .auditing import Canonical, Series, judge_runs

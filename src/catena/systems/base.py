@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CapabilityError
+from ..kernels.declarations import Field as Field
+from ..kernels.declarations import Inertia, cut
 from ..kernels.marks import Numbers, Parameters
-from ..kernels.views import Field as Field
-from ..kernels.views import Inertia, View, cut
+from ..kernels.views import View
 from ..registry import Registry
 from ..text.markup import html_table
 from ..text.plain import Json

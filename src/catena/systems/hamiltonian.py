@@ -18,9 +18,10 @@ from ..expressions import parse
 from ..expressions.terms import evaluated
 from ..expressions.values import first_undefined
 from ..kernels import elementary, views
+from ..kernels.declarations import Inertia
 from ..kernels.marks import Filling, Kernel, Numbers, Slot, Written
 from ..kernels.summation import add
-from ..kernels.views import Flag, Inertia, View, dimension, momentum_rate, velocity
+from ..kernels.views import Flag, View, dimension, momentum_rate, velocity
 from ..text.plain import Json
 from . import baths
 from .base import Array, Field, Invariant, State, System, no_bath, register

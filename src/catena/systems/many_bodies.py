@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -83,6 +83,17 @@ def vector(values: object, where: str) -> Array:
 def start_array(values: object, shape: tuple[int, int], name: str) -> Array:
     """A finite array of a start, one row for each body."""
     return finite_numbers(values, shape, where=f"start.{name}", do=f"give shape {shape}", rows="body")
+
+
+def start_momenta(
+    count: int, made_of: Callable[[Array], Array], *, prefix: str = "", velocity: object, momentum: object
+) -> Array | None:
+    """Momenta (count, 3) of a start, given as they are or as velocities; None if neither is given. `prefix` tells of which kind they are."""
+    if velocity is not None and momentum is not None:
+        raise InputError(f"both {prefix}velocity and {prefix}momentum are given", where="start", do="give one of them")
+    if momentum is not None:
+        return start_array(momentum, (count, 3), f"{prefix}momentum")
+    return None if velocity is None else made_of(start_array(velocity, (count, 3), f"{prefix}velocity"))
 
 
 def pairs_of(bodies: Sequence[Body], moves: Iterable[bool], turns: Iterable[bool]) -> tuple[Pair, Pair]:

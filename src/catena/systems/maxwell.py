@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..geometry import rotations
+from ..kernels.declarations import Inertia
 from ..kernels.noise import STARTS, normals
-from ..kernels.views import Inertia
 from .base import Array, State
 from .numbers import finite_number
 

@@ -16,8 +16,8 @@ from ..errors import CapabilityError, InputError
 from ..geometry import rotations
 from ..geometry.quaternion import to_space
 from ..kernels import views
+from ..kernels.declarations import Inertia
 from ..kernels.marks import Filling, Slot
-from ..kernels.views import Inertia
 from . import baths
 from .base import Array, Field, State, System
 from .body import Body

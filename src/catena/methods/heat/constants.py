@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError
+from ...kernels.declarations import Inertia
 from ...kernels.marks import Numbers
-from ...kernels.views import Inertia
 from .friction import Friction, frames_of, principal_resistance
 
 Array = NDArray[np.float64]

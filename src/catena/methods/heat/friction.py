@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
-from ...kernels.views import Inertia
+from ...kernels.declarations import Inertia
 from ...text.plain import Json
 
 Array = NDArray[np.float64]

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError, InputError
+from ...kernels.declarations import Inertia
 from ...kernels.marks import Filling, Numbers, Record, Slot, bind, size, slot
 from ...kernels.noise import ACCEPT, minus_log, unit_number, words
 from ...kernels.summation import put_back, save
 from ...kernels.views import (
-    Inertia,
     View,
     bath,
     bath_of_bodies,

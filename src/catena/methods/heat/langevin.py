@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError, InputError
+from ...kernels.declarations import Inertia
 from ...kernels.marks import Filling, Numbers, Slot, bind, slot, within
 from ...kernels.summation import put_back, save
 from ...kernels.views import (
-    Inertia,
     View,
     bath,
     bath_of_bodies,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...kernels.declarations import Field, Inertia
 from ...kernels.marks import Record, within
-from ...kernels.views import Field, Inertia
 
 INSIDE = "over its value in the bath, after the noise of each step, mean since the last sample"
 MOVING = 6  # components of bodies that move and turn; they have a total momentum

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ...engine.block import Members
 from ...errors import InputError, StepFailure
-from ...kernels.views import OK, cut
+from ...kernels.declarations import cut
+from ...kernels.views import OK
 from ...methods.base import Method
 from ...store import Column, Stream, read_attributes
 from ...systems.base import Field, System
@@ -156,7 +157,18 @@ class Failure(NamedTuple):
 
 
 class Ensemble:
-    """What came out of many starts: read by `final` and `data`, judged by `audit`; `failures` tells who fell out."""
+    """What came out of many starts: read by `final` and `data`, judged by `audit`; `failures` tells who fell out.
+
+    Examples
+    --------
+    >>> import catena as ct
+    >>> starts = {"q": [[0.4, 0.0], [0.7, 0.0], [1.0, 0.0]], "p": [[0.0, 2.0], [0.0, 1.4], [0.0, 1.0]]}
+    >>> many = ct.ensemble(ct.problems.kepler(), starts, steps=400)
+    >>> many.final.q.shape
+    (3, 2)
+    >>> many.audit()["angular_momentum"].verdicts
+    {'exact': 3}
+    """
 
     origins: tuple[Origin, ...] = ()  # what computed it, if it is stored
 

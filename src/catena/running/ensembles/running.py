@@ -56,11 +56,10 @@ def ensemble(
 
     Parameters
     ----------
-    systems : a System, or a Problem, which brings dt; or one for each member, as long as they differ in numbers only (parameters,
-        masses, moments, forces), so that one program steps them all
-    starts : a list of states; or the fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n)
-        and perhaps `time`), a State or a Dataset, such as the `final` of another ensemble; or one State for all; or a function that
-        draws a state with the numpy Generator of its member; those of the problems if None
+    systems : a System, or a Problem, which brings dt; or one for each member, which may differ in numbers (parameters, masses, forces) only
+    starts : a list of states; fields with a leading axis `member`, as a dictionary of arrays (`q` (m, n), `p` (m, n), perhaps `time`), a
+        State or a Dataset, such as the `final` of another ensemble; one State for all; a function that draws a state with the numpy
+        Generator of its member; those of the problems if None
     method : one for all members, or one for each; these may differ in numbers, such as a temperature. The system's default if None
     steps : number of steps of each member
     dt : step size, or one for each member; the problem's or the system's suggestion if None
@@ -68,17 +67,14 @@ def ensemble(
     keep : "final", the states at the end; "samples", these and all samples, in memory; "nothing", the audit alone
     members : how many there are, where one start serves all or starts are drawn
     seed : of the starts that are drawn, 0 if None; that of member k is (seed, k), whoever follows it
-    reduce : what else is kept of the samples, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own;
-        computed in the loop, so that no sample is kept for it
+    reduce : what the loop keeps of samples besides, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own
     tempering : temperatures between which members exchange their states (`Tempering`), with a method that has one
     device : "cpu" or "cuda"
     threads : number of threads; as many as there are cores if None
     client : a `dask.distributed.Client`, on whose workers the members run; catena must be installed there
-    out : directory `name.zarr` to store the members in, in their order; memory stays flat in their number, and the ensemble
-        survives being killed: `ct.resume` goes on, to the same bytes. A member is kept once it is done; for the samples of few
-        and very long ones prefer `simulate`, which keeps all until the last second
-    progress : True, False, a callable (steps made by all members, steps in all, members done, members failed), or None: a bar if on
-        a terminal
+    out : directory `name.zarr` to store members in as they are done: memory stays flat in their number, and the ensemble survives being
+        killed: `ct.resume` goes on, to the same bytes. For the samples of few and very long ones prefer `simulate`
+    progress : True, False, a callable (steps made, steps in all, members done, members failed), or None: a bar if on a terminal
 
     Returns
     -------
@@ -89,16 +85,6 @@ def ensemble(
     ------
     InputError, CapabilityError, StoreError : something asked for cannot be done
     Interrupted : Ctrl-C, if `out` was given; its `run` holds the members that were stored, perhaps none
-
-    Examples
-    --------
-    >>> import catena as ct
-    >>> starts = {"q": [[0.4, 0.0], [0.7, 0.0], [1.0, 0.0]], "p": [[0.0, 2.0], [0.0, 1.4], [0.0, 1.0]]}
-    >>> many = ct.ensemble(ct.problems.kepler(), starts, steps=400)
-    >>> many.final.q.shape
-    (3, 2)
-    >>> many.audit()["angular_momentum"].verdicts
-    {'exact': 3}
     """
     how = How(device, threads, client, out, progress)
     how.check(keep=keep, reduce=reduce, tempering=tempering)

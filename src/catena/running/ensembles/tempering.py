@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ...engine.block import MemberBlock
 from ...errors import CapabilityError, InputError
+from ...kernels.declarations import Inertia
 from ...kernels.noise import EXCHANGE, minus_log, unit_number, words
-from ...kernels.views import Inertia
 from ...methods.base import Method
 from ...methods.heat.langevin import InBath, seed_words
 from ...methods.heat.sums import Sums

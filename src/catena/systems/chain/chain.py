@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
+from ...kernels.declarations import Inertia
 from ...kernels.marks import Numbers
-from ...kernels.views import Inertia, View
+from ...kernels.views import View
 from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, Samples, State, System, register
@@ -40,12 +41,13 @@ from . import start as chain_start
 from . import tearing as chain_tearing
 from . import tiles as chain_tiles
 from . import views as chain_views
+from .arrays import parameter_arrays
 from .describing import describe_chain
-from .distant import distant_arrays, distant_view, near_bodies
+from .distant import distant_view, near_bodies
 from .driven_halves import halves_view
 from .driven_tiles import driven_tiles
 from .driving import Drives, driven_view
-from .ends import Clamped, End, Force, Free, GivenLoad, end_from, loads_from
+from .ends import Clamped, End, Free, GivenLoad, end_from, loads_from
 from .interactions import GivenPotentials, Interactions
 from .invariants import invariants_of
 
@@ -560,30 +562,7 @@ class Chain(System):
         return Inertia(variances, MOMENTA_OF_BODIES, "body", frames=self.alike.each(lambda body: body.frame))
 
     def parameter_arrays(self) -> dict[str, Numbers]:
-        moves, turns = self.held
-        each = self.alike.each
-        masses = each(lambda body: body.mass)
-        load = masses[:, None] * self.gravity
-        for j, end in ((0, self.left), (-1, self.right), *self.loads):
-            if isinstance(end, Force) and end.constant:
-                load[j] += end.force
-        return {
-            "mass": masses,
-            "inertia": each(lambda body: body.rotor_moments),
-            "inverse": each(lambda body: body.inverse_moments),
-            "frame": each(lambda body: body.frame),
-            "moves": moves.astype(float),
-            "turns": turns.astype(float),
-            "load": load,
-            **{name: array for name, array in self.interactions.arrays.items() if name not in self._changing},
-            **distant_arrays(self),
-            **(self.drives.arrays if self.drives else {}),
-        }
-
-    @property
-    def _changing(self) -> tuple[str, ...]:
-        """Arrays of the potentials that are scratch, since they change with time."""
-        return ("pair", "link") if self.drives.moving else ()
+        return parameter_arrays(self)
 
     def scene(self) -> Scene:
         return Scene(self.bodies, links=self.interactions, gravity=self.gravity)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...kernels import views
+from ...kernels.declarations import Fold
 from ...kernels.marks import Filling, Numbers, Slot, bind
-from ...kernels.views import Fold, View
+from ...kernels.views import View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
 from . import drive_kernels, motion

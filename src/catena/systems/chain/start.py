@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, warn_once
 from ...geometry import rotations
 from ..base import Array, State
-from ..many_bodies import start_array
+from ..many_bodies import start_array, start_momenta
 from ..numbers import finite_number
 from ..orientations import orientations
 from ..potentials.pairwise import Pairwise
@@ -44,19 +44,14 @@ def make_start(
     n = chain.count
     r = start_array(position, (n, 3), "position")
     q = orientations(orientation, n)
-    _one_of(velocity, momentum, "velocity", "momentum")
-    _one_of(angular_velocity, angular_momentum, "angular_velocity", "angular_momentum")
-    masses = chain.alike.each(lambda body: [body.mass])
-    p, y = np.zeros((n, 3)), np.zeros((n, 3))
-    if momentum is not None:
-        p = start_array(momentum, (n, 3), "momentum")
-    elif velocity is not None:
-        p = masses * start_array(velocity, (n, 3), "velocity")
-    if angular_momentum is not None:
-        y = start_array(angular_momentum, (n, 3), "angular_momentum")
-    elif angular_velocity is not None:
-        omega = start_array(angular_velocity, (n, 3), "angular_velocity")
-        y = (chain.alike.each(lambda body: body.tensor) @ omega[:, :, None])[:, :, 0]
+    masses, tensors = chain.alike.each(lambda body: [body.mass]), chain.alike.each(lambda body: body.tensor)
+    p = start_momenta(n, lambda v: masses * v, velocity=velocity, momentum=momentum)
+    y = start_momenta(
+        n, lambda w: (tensors @ w[:, :, None])[:, :, 0], prefix="angular_", velocity=angular_velocity,
+        momentum=angular_momentum,
+    )  # fmt: skip
+    p = np.zeros((n, 3)) if p is None else p
+    y = np.zeros((n, 3)) if y is None else y
     _check_held(chain, r, p, y)
     _check_lines(chain, y)
     state = State(
@@ -75,11 +70,6 @@ def check_held(chain: Chain, state: State) -> None:
     _check_held(chain, state.position, at_ease.momentum, at_ease.angular_momentum)
     _check_lines(chain, state.angular_momentum)
     _told(chain, state)
-
-
-def _one_of(a: object, b: object, first: str, second: str) -> None:
-    if a is not None and b is not None:
-        raise InputError(f"both {first} and {second} are given", where="start", do="give one of them")
 
 
 def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:

@@ -15,8 +15,9 @@ from ...errors import CapabilityError
 from ...geometry import rotations
 from ...geometry.quaternion import to_body
 from ...kernels import fused, views
+from ...kernels.declarations import Begin, Fold
 from ...kernels.marks import Filling, Numbers, Slot, bind
-from ...kernels.views import Begin, Fold, View
+from ...kernels.views import View
 from ..base import Array, State
 from . import bath as chain_bath
 from . import tile_kernels as kernels

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...geometry import rotations
+from ...kernels.declarations import Inertia
 from ...kernels.marks import Numbers, Parameters
-from ...kernels.views import Inertia, View
+from ...kernels.views import View
 from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
@@ -28,11 +29,9 @@ from ..many_bodies import (
     describe_bodies,
     fields_of,
     pairs_of,
-    start_array,
 )
-from ..numbers import finite_number, finite_numbers
+from ..numbers import finite_numbers
 from ..one_body import component_names
-from ..orientations import orientations
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
 from ..particles.acting_terms import Terms, dihedral
 from ..phase_space import PhaseSpace
@@ -40,7 +39,8 @@ from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, describe_in_
 from ..scene import Scene
 from ..states import checked_start, checked_state
 from . import start as starts
-from .joint_forces import JointForce, Load, OnAngle, OnBodies, OnParticles, Prescribed, describe_force, force_from
+from .checking import check_forces
+from .joint_forces import JointForce, OnBodies, describe_force, force_from
 from .joints import GROUND, Distance, Joint, joint_from
 from .layout import Scratch, Signal
 from .signals import Signals
@@ -115,7 +115,7 @@ class Linkage(System):
         self.exclude = checked_hops(exclude, "Linkage.exclude")
         terms = Terms(self.forces)
         self.acting = ActingParticles(self.bodies, pairs, self._near_bodies(), "Linkage.pairs", terms)
-        self._check_forces()
+        check_forces(self)
 
     @classmethod
     def from_molecule(
@@ -227,63 +227,6 @@ class Linkage(System):
         linkage = cls(robot.bodies, robot.joints, forces, gravity)
         return linkage, linkage.start(robot.position, robot.orientation)
 
-    def _check_forces(self) -> None:
-        for number, force in enumerate(self.forces):
-            where = f"Linkage.forces[{number}]"
-            if isinstance(force, OnAngle):
-                if force.joint >= len(self.joints):
-                    raise InputError(
-                        f"there is no joint {force.joint}; there are {len(self.joints)}", where=f"{where}.joint",
-                        do=f"give a number below {len(self.joints)}",
-                    )  # fmt: skip
-                self._check_single(force.joint, where)
-                if force.joint in self.signals.driven:
-                    raise InputError(
-                        f"joint {force.joint} is driven: what acts on its angle only adds to the torque of the drive", where=where,
-                        do=f"leave out this {type(force).__name__}, or the Driven",
-                    )  # fmt: skip
-                continue
-            if isinstance(force, Prescribed):
-                self._check_drive(force, where)
-                continue
-            if isinstance(force, OnParticles):
-                continue
-            for body in (force.body,) if isinstance(force, Load) else (force.i, force.j):
-                if body >= self.count:
-                    raise InputError(
-                        f"there is no body {body}; there are {self.count}", where=where,
-                        do=f"give a number below {self.count}",
-                    )  # fmt: skip
-
-    def _check_drive(self, force: Prescribed, where: str) -> None:
-        if force.joint >= len(self.joints):
-            raise InputError(
-                f"there is no joint {force.joint}; there are {len(self.joints)}", where=f"{where}.joint",
-                do=f"give a number below {len(self.joints)}",
-            )  # fmt: skip
-        self._check_single(force.joint, where)
-        if force.joint in self.tree.loops:
-            self._refuse_closing(force.joint, where)
-        if sum(isinstance(other, Prescribed) and other.joint == force.joint for other in self.forces) > 1:
-            raise InputError(f"joint {force.joint} is driven twice", where=where, do="leave one of them out")
-
-    def _check_single(self, number: int, where: str) -> None:
-        """Refuse a joint without an angle or a displacement of its own."""
-        joint = self.joints[number]
-        if joint.slides and number in self.tree.loops:
-            self._refuse_closing(number, where)
-        if not joint.has_coordinate:
-            raise InputError(
-                f"joint {number} is {type(joint).__name__}: no single number tells where it stands", where=f"{where}.joint",
-                do="choose a Revolute, Prismatic, Cylindrical, Planar or Screw joint",
-            )  # fmt: skip
-
-    def _refuse_closing(self, number: int, where: str) -> None:
-        raise InputError(
-            f"joint {number} closes a loop, and carries no body that could be moved", where=f"{where}.joint",
-            do=f"list it before the joint that carries body {self.joints[number].child}",
-        )  # fmt: skip
-
     @property
     def count(self) -> int:
         """Number of bodies."""
@@ -358,33 +301,10 @@ class Linkage(System):
         project : take the nearest state that fits the joints, and say how far it is, instead of refusing one that does not
         check : refuse particles that are closer than half the distance at which they rest; False takes them as they are
         """
-        for a, b in (("velocity", "momentum"), ("angular_velocity", "angular_momentum")):
-            given = {"velocity": velocity, "momentum": momentum, "angular_velocity": angular_velocity,
-                     "angular_momentum": angular_momentum}  # fmt: skip
-            if given[a] is not None and given[b] is not None:
-                raise InputError(f"both {a} and {b} are given", where="start", do="give one of them")
-        q = orientations(orientation, self.count)
-        r = starts.placed(self, q) if position is None else start_array(position, (self.count, 3), "position")
-        masses = np.array([[body.mass] for body in self.bodies])
-        if angular_momentum is not None:
-            y = start_array(angular_momentum, (self.count, 3), "angular_momentum")
-        elif angular_velocity is not None:
-            turning = start_array(angular_velocity, (self.count, 3), "angular_velocity")
-            y = np.array([body.tensor @ w for body, w in zip(self.bodies, turning, strict=True)])
-        else:
-            y = np.zeros((self.count, 3))
-        if momentum is not None:
-            p = start_array(momentum, (self.count, 3), "momentum")
-        elif velocity is not None:
-            p = masses * start_array(velocity, (self.count, 3), "velocity")
-        else:
-            fields = {"orientation": q, "momentum": np.zeros((self.count, 3)), "angular_momentum": y}
-            omega = starts.told_velocities(self, State(fields)).reshape(self.count, 2, 3)[:, 1]
-            p = masses * starts.moved(self, q, omega)
-        state = State(
-            {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
-        )
-        state = starts.checked_start(self, state, project=project)
+        state = starts.make_start(
+            self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
+            angular_momentum=angular_momentum, time=time, project=project,
+        )  # fmt: skip
         if self.signals.driven and (project or (position is None and orientation is None)):
             from .joint_form.form import follow_drives
 
@@ -415,7 +335,7 @@ class Linkage(System):
         return "gravity moves it, and nothing holds it" if self.gravity.any() and not held else ""
 
     def inertia(self) -> Inertia:
-        from .views import joint_freedoms
+        from .traits import joint_freedoms
 
         masses = np.array([[body.mass] * 3 for body in self.bodies])
         variances = np.hstack([masses, np.array([body.moments for body in self.bodies])])
@@ -633,8 +553,8 @@ class Linkage(System):
         return ""
 
     def parameter_arrays(self) -> dict[str, Numbers]:
+        from .director_arrays import director_arrays
         from .joint_form.tables import articulated_arrays
-        from .views import director_arrays
 
         return director_arrays(self)[0] | articulated_arrays(self)[0]
 

@@ -16,6 +16,9 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...log import log_message
 from ..base import Array, State
+from ..many_bodies import start_array, start_momenta
+from ..numbers import finite_number
+from ..orientations import orientations
 from .joint_forces import OfDistance, OnAngle
 from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Distance, Joint, Turned
 
@@ -25,6 +28,39 @@ if TYPE_CHECKING:
 MEETING = 1e-9  # mismatch of a joint, to the size of the linkage, that counts as rounding of the start
 PROJECTIONS = 50
 RANK = 1e-10  # singular values of the rows below this part of the largest are zero
+
+
+def make_start(
+    linkage: Linkage,
+    position: ArrayLike | None,
+    orientation: ArrayLike | None,
+    *,
+    velocity: ArrayLike | None,
+    momentum: ArrayLike | None,
+    angular_velocity: ArrayLike | None,
+    angular_momentum: ArrayLike | None,
+    time: float,
+    project: bool,
+) -> State:
+    """A state that fits the joints; see `Linkage.start`."""
+    n = linkage.count
+    q = orientations(orientation, n)
+    r = placed(linkage, q) if position is None else start_array(position, (n, 3), "position")
+    masses = np.array([[body.mass] for body in linkage.bodies])
+    y = start_momenta(
+        n, lambda w: np.array([body.tensor @ one for body, one in zip(linkage.bodies, w, strict=True)]), prefix="angular_",
+        velocity=angular_velocity, momentum=angular_momentum,
+    )  # fmt: skip
+    p = start_momenta(n, lambda v: masses * v, velocity=velocity, momentum=momentum)
+    y = np.zeros((n, 3)) if y is None else y
+    if p is None:
+        fields = {"orientation": q, "momentum": np.zeros((n, 3)), "angular_momentum": y}
+        omega = told_velocities(linkage, State(fields)).reshape(n, 2, 3)[:, 1]
+        p = masses * moved(linkage, q, omega)
+    state = State(
+        {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
+    )
+    return checked_start(linkage, state, project=project)
 
 
 def images_of(linkage: Linkage, orientation: Array) -> Array:

@@ -19,10 +19,11 @@ from ...base import Array, State
 from ...chain.motion import publish_split
 from .. import measures as linkage_measures
 from .. import start as starts
+from ..director_arrays import director_arrays
 from ..joint_forces import BetweenPoints
 from ..joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Rigid, Universal
 from ..layout import Signal
-from ..views import director_arrays, director_view
+from ..views import director_view
 from . import charts as charts
 from . import force_slopes as force_slopes
 from . import forces as forces

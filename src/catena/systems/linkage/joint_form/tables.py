@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.marks import Numbers
+from ..director_arrays import director_arrays
 from ..joints import DOT
-from ..views import director_arrays
 from . import charts as charts
 from . import forces as forces
 from . import loops as loops

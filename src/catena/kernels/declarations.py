@@ -1,0 +1,97 @@
+"""What a view declares beside its kernels: the fields that are recorded, its inertia, and shorter forms of its stepped variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Field:
+    """An array that is recorded at each sample: its name, shape and the names of its dimensions."""
+
+    name: str
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+    about: str = ""
+
+    @property
+    def width(self) -> int:
+        """Numbers in it."""
+        return math.prod(self.shape)
+
+
+def cut(rows: NDArray[np.float64], fields: Sequence[Field]) -> dict[str, NDArray[np.float64]]:
+    """Rows of samples (m, width) cut into fields that stand one after the other, by name."""
+    parts: dict[str, NDArray[np.float64]] = {}
+    start = 0
+    for field_ in fields:
+        parts[field_.name] = rows[:, start : start + field_.width].reshape(len(rows), *field_.shape)
+        start += field_.width
+    return parts
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """The kinetic energy of a view, for who puts it into a heat bath: there its momenta are normal, with these variances times kT.
+
+    Attributes
+    ----------
+    variances : (parts, components) mass or moment of each momentum; 0 for one that is held or does not exist. Components of a body are
+        p in space (three, where it moves) and y along its true principal axes (three); a coordinate has one
+    names : of the components
+    part : what a part is: "body", or "dof"
+    matrix : (parts, parts) mass matrix, where the momenta of coordinates are coupled
+    frames : (parts, 4) quaternions that take principal axes to those in which a body was given
+    freedoms : (parts,) of the joint that carries each body, where joints hold them: only so many of the momenta are free
+    looped : whether joints close loops, so that freedoms are not those of single joints
+    """
+
+    variances: NDArray[np.float64]
+    names: tuple[str, ...]
+    part: str
+    matrix: NDArray[np.float64] | None = None
+    frames: NDArray[np.float64] | None = None
+    freedoms: NDArray[np.int64] | None = None
+    looped: bool = False
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What of the stepped variables must be kept for a run to go on, where that is less than all of them.
+
+    The rest follows from it: the first step after `unfold` gives the same bits. Nothing is compensated outside of z.
+
+    Attributes
+    ----------
+    size : numbers that are kept
+    fold : stepped variables -> what is kept, a new array
+    unfold : what is kept -> stepped variables
+    """
+
+    size: int
+    fold: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    unfold: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Few numbers from which the stepped variables of a start follow, where most of these are zeros: so members are sent and stored.
+
+    Attributes
+    ----------
+    size : how many
+    pack : state, or states with leading axes -> (..., size)
+    grow : (..., size) -> stepped variables (..., dimension)
+    kernel : (begun, z), the same for one state, into z
+    """
+
+    size: int
+    pack: Callable[[Any], NDArray[np.float64]]
+    grow: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    kernel: Any

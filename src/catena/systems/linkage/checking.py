@@ -1,0 +1,66 @@
+"""Whether forces find the bodies and joints that they act on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import InputError
+from .joint_forces import Load, OnAngle, OnParticles, Prescribed
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+
+def check_forces(linkage: Linkage) -> None:
+    """InputError where a force acts on what there is not, or on what another one drives."""
+    for number, force in enumerate(linkage.forces):
+        where = f"Linkage.forces[{number}]"
+        if isinstance(force, OnAngle | Prescribed):
+            _check_joint(linkage, force.joint, where)
+            _check_drives(linkage, force, where)
+        elif not isinstance(force, OnParticles):
+            for body in (force.body,) if isinstance(force, Load) else (force.i, force.j):
+                if body >= linkage.count:
+                    raise InputError(
+                        f"there is no body {body}; there are {linkage.count}", where=where,
+                        do=f"give a number below {linkage.count}",
+                    )  # fmt: skip
+
+
+def _check_joint(linkage: Linkage, number: int, where: str) -> None:
+    """Refuse a joint that there is not, or one without an angle or a displacement of its own."""
+    if number >= len(linkage.joints):
+        raise InputError(
+            f"there is no joint {number}; there are {len(linkage.joints)}", where=f"{where}.joint",
+            do=f"give a number below {len(linkage.joints)}",
+        )  # fmt: skip
+    joint = linkage.joints[number]
+    if joint.slides and number in linkage.tree.loops:
+        _refuse_closing(linkage, number, where)
+    if not joint.has_coordinate:
+        raise InputError(
+            f"joint {number} is {type(joint).__name__}: no single number tells where it stands", where=f"{where}.joint",
+            do="choose a Revolute, Prismatic, Cylindrical, Planar or Screw joint",
+        )  # fmt: skip
+
+
+def _check_drives(linkage: Linkage, force: OnAngle | Prescribed, where: str) -> None:
+    """Refuse what acts on a driven joint, and a drive of a joint that it cannot move, or that another one moves."""
+    if isinstance(force, OnAngle):
+        if force.joint in linkage.signals.driven:
+            raise InputError(
+                f"joint {force.joint} is driven: what acts on its angle only adds to the torque of the drive", where=where,
+                do=f"leave out this {type(force).__name__}, or the Driven",
+            )  # fmt: skip
+        return
+    if force.joint in linkage.tree.loops:
+        _refuse_closing(linkage, force.joint, where)
+    if sum(isinstance(other, Prescribed) and other.joint == force.joint for other in linkage.forces) > 1:
+        raise InputError(f"joint {force.joint} is driven twice", where=where, do="leave one of them out")
+
+
+def _refuse_closing(linkage: Linkage, number: int, where: str) -> None:
+    raise InputError(
+        f"joint {number} closes a loop, and carries no body that could be moved", where=f"{where}.joint",
+        do=f"list it before the joint that carries body {linkage.joints[number].child}",
+    )  # fmt: skip
