@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import catena
+from catena.systems.potentials.pairwise import Pairwise
 
 ROOT = Path(catena.__file__).parent
 DEFINED = re.compile(
@@ -64,3 +65,14 @@ def test_a_line_too_many_would_be_noticed() -> None:
     longest = "class A:\n  def long(self):\n" + "    pass\n" * (MOST_LINES_OF_FUNCTION - 1)
     assert too_long(longest) == [] and too_long(longest + "    pass\n") == ["long"]
     assert too_long("\n" * MOST_LINES) == [] and too_long("\n" * (MOST_LINES + 1)) == ["the file"]
+
+
+def test_what_a_subclass_must_have_is_abstract(texts: dict[str, str]) -> None:
+    """A part that is missing is named when the object is made, not when it is needed."""
+    assert not [file for file, text in texts.items() if "NotImplementedError" in text]
+
+    class Half(Pairwise):
+        constants = (1.0,)
+
+    with pytest.raises(TypeError, match=r"abstract.*kernel"):
+        Half()  # type: ignore[abstract]

@@ -8,6 +8,7 @@ other packages. Systems of catena have written models, one file each in `kinds`,
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
@@ -155,18 +156,18 @@ class SystemTable(Table):
         """Each expression, to be checked one by one."""
         yield from ()
 
+    @abstractmethod
     def watched_names(self) -> list[str]:
         """What a section or event may be written in, the time apart."""
-        raise NotImplementedError
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:
         """Arguments of a problem that the system has settled already."""
         return {}
 
+    @abstractmethod
     def make(self) -> System:
         """The system."""
-        raise NotImplementedError
 
 
 class RunTable(Table):

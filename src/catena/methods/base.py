@@ -7,6 +7,7 @@ list of methods: the tables of `catena methods`, the cases, the tests and the ci
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from dataclasses import field as _default
@@ -177,7 +178,7 @@ def begun_at_a_line(count: int) -> NDArray[np.float64]:
     return room[first : first + count]
 
 
-class Method:
+class Method(ABC):
     """Base of all methods, which are frozen dataclasses."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
@@ -190,9 +191,9 @@ class Method:
     )
 
     @property
+    @abstractmethod
     def traits(self) -> Traits:
         """What this method, with its parameters, promises for the systems that it is made for."""
-        raise NotImplementedError
 
     def traits_on(self, view: View) -> Traits:
         """What it promises with this view; another thing than `traits` where it is another map there."""
@@ -212,9 +213,9 @@ class Method:
         ]
         return html_table(rows, title=str(self))
 
+    @abstractmethod
     def stepper(self, view: View) -> Stepper:
         """The step on this view; CapabilityError if the view lacks something."""
-        raise NotImplementedError
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 VERIFIED_BYTES = 2**28  # stores up to this size are read when they are opened; what is read of others is verified then
 
 
-class Run(Generic[Moved]):
+class Run(ABC, Generic[Moved]):
     """A run, finished or not: read by `data`, `final`, `sections`, `events`, judged by `audit`."""
 
     plan: Plan[Moved]
@@ -364,8 +365,8 @@ class Run(Generic[Moved]):
         damage = "".join(f"; {line}" for line in (*self.damage, *self.changes))
         return f"Run({self.system.title}, {self.method}, dt={self.plan.dt:g}, {self.steps} steps{by}{end}{damage})"
 
-    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
-        raise NotImplementedError
+    @abstractmethod
+    def _dataset(self, prefix: str, dim: str) -> xarray.Dataset: ...
 
 
 class MemoryRun(Run[Moved]):

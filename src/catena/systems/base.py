@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as _default
@@ -76,7 +77,7 @@ def _shortly(values: Array) -> str:
     return str(values.tolist()) if values.size <= SHOWN else f"<{' x '.join(map(str, values.shape))} numbers>"
 
 
-class System:
+class System(ABC):
     """Base of all systems. A system is frozen: changing a parameter gives another one."""
 
     kind: ClassVar[str]
@@ -91,24 +92,24 @@ class System:
         return ()
 
     @property
+    @abstractmethod
     def title(self) -> str:
         """Names the system in messages; free of parameter values."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def fields(self) -> tuple[Field, ...]:
         """What a state holds."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def invariants(self) -> tuple[Invariant, ...]:
         """What the motion keeps, and what is recorded beside it."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def default_method(self) -> tuple[str, dict[str, Json]]:
         """Kind and arguments of the method that is used where none is given."""
-        raise NotImplementedError
 
     @property
     def smoothness(self) -> float:
@@ -136,28 +137,29 @@ class System:
         ]
         return html_table(rows, title=repr(self))
 
+    @abstractmethod
     def view(self, name: str) -> View | None:
         """What the system lets a method see under this name, or None."""
-        raise NotImplementedError
 
     def lacks(self, name: str) -> str:
         """Why there is no view of this name, where a user should know."""
         return ""
 
+    @abstractmethod
     def parameter_arrays(self) -> Mapping[str, Numbers]:
         """The parameters as arrays, by the names that kernels use: `par.<name>`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self) -> dict[str, Json]:
         """The system as a case writes it: JSON that `system_from` turns back into the same system."""
-        raise NotImplementedError
 
+    @abstractmethod
     def names(self) -> dict[str, str]:
         """What a section or event may be written in: name -> code on (row, t, par)."""
-        raise NotImplementedError
 
     def check_start(self, state: State) -> None:
         """InputError if no motion can begin at a state, though its fields are those of the system: what holds it does not allow it."""
+        return  # nothing holds it, where a system has no more to tell
 
     @property
     def controls(self) -> tuple[int, ...]:

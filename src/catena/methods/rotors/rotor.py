@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar, Protocol, runtime_checkable
@@ -55,9 +56,9 @@ class Rotor(Method):
         """Whether its kernel writes into its row, which is scratch then."""
         return False
 
+    @abstractmethod
     def rotor_kernel(self) -> Kernel:
         """The kernel that fills `rotate`."""
-        raise NotImplementedError
 
     def table(self, view: View) -> Array:
         """One row of constants for each body; CapabilityError if a body cannot be turned."""

@@ -14,6 +14,7 @@ steps by Newton so far]. work: that of `stages`; for Newton residual and change 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
@@ -227,8 +228,8 @@ class _Implicit(Method):
     needs: ClassVar[tuple[str, ...]] = ("canonical", "field")
     solver: Solver
 
-    def tableau(self) -> Collocation:
-        raise NotImplementedError
+    @abstractmethod
+    def tableau(self) -> Collocation: ...
 
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "fixed-point", "newton"):

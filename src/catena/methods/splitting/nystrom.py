@@ -6,6 +6,7 @@ positions: for tops tau.J^-1 tau, else V_q.M^-1 V_q.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -65,9 +66,9 @@ class _WithCommutator(Method):
     rotor: Method | None = None
 
     @property
+    @abstractmethod
     def scheme(self) -> CommutatorNystrom:
         """The coefficients."""
-        raise NotImplementedError
 
     def __post_init__(self) -> None:
         if self.rotor is not None:

@@ -5,6 +5,7 @@ They are computed in the loop, so that memory does not grow with the number of s
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
@@ -25,7 +26,7 @@ MOST_BINS = 10_000
 
 
 @dataclass(frozen=True)
-class Reduction:
+class Reduction(ABC):
     """Base of all: which quantity, what is kept of it for each member, and what becomes of that.
 
     Parameters
@@ -39,17 +40,17 @@ class Reduction:
         if not isinstance(self.text, str):
             raise InputError(f"{self.text!r} is not a text", where="reduce", do='write an expression, such as "q1**2"')
 
+    @abstractmethod
     def _take(self) -> Kernel:
         """Kernel (value, t, kept), see `catena.engine.reducing`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def first(self) -> list[float]:
         """The numbers kept before the first sample."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self, kept: Array) -> dict[str, Array]:
         """What came out (members, ...), by what is put behind the name, from the numbers kept (members, n)."""
-        raise NotImplementedError
 
     def describe(self) -> dict[str, Json]:
         """As JSON, from which `reduction_from` makes it again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
@@ -36,7 +37,7 @@ AngleQuantity = Literal[
 ]
 
 
-class OnBodies:
+class OnBodies(ABC):
     """Base of the forces, torques and loads on linked bodies."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
@@ -113,9 +114,9 @@ class OfDistance(BetweenPoints):
     """Base of the forces with a potential of the distance between two points: a new one says which, as `pair`."""
 
     @property
+    @abstractmethod
     def pair(self) -> Pairwise:
         """The potential."""
-        raise NotImplementedError
 
 
 @FORCES.register
@@ -184,18 +185,19 @@ class OnAngle(OnBodies):
         return False
 
     def set_to(self, torque: float) -> OnAngle:
-        """The same with a torque that a controller would set."""
-        raise NotImplementedError
+        """The same with a torque that a controller sets; itself, where none does."""
+        return self
 
     @property
+    @abstractmethod
     def constants(self) -> tuple[float, ...]:
         """What the kernels read from par.torsion."""
-        raise NotImplementedError
 
     def torque_at(self, theta: float, rate: float, time: float) -> float:
         """The torque about the axis, on the child and against the parent, at an angle, an angular velocity and a time."""
         return -self.value("torsion_slope", theta, time) - self.viscosity * rate
 
+    @abstractmethod
     def kernel(self, quantity: AngleQuantity) -> Kernel:
         """Kernel (theta, at, par): V, dV/dtheta or its second derivative; its constants stand in par.torsion from `at` on.
 
@@ -203,7 +205,6 @@ class OnAngle(OnBodies):
         (theta, rate, at, signal, par) for the torque and its derivatives by theta and by the rate: "motor_torque", or "drag_torque" if
         they only take energy out; their functions of the time stand in par.signal from `signal` on.
         """
-        raise NotImplementedError
 
     def value(self, quantity: AngleQuantity, theta: float, time: float = 0.0) -> float:
         """V or a derivative at an angle; nan where it is not defined."""

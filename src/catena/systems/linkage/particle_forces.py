@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,14 +43,14 @@ class Derived(OnParticles):
         object.__setattr__(self, "parameters", checked)
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """The potential."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def values(self) -> Mapping[str, float]:
         """The parameters."""
-        raise NotImplementedError
 
     @property
     def in_time(self) -> bool:

@@ -8,6 +8,7 @@ energy, which are run with symbols for the parameters.
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +60,7 @@ def _fields(potential: Pairwise | Linkwise, values: Mapping[str, object]) -> dic
     return found
 
 
-class Moving:
+class Moving(ABC):
     """What a potential that depends on time is for a chain: its numbers at one time, and how they change. Base of the two kinds.
 
     Attributes
@@ -70,9 +71,9 @@ class Moving:
     given: Pairwise | Linkwise
 
     @property
+    @abstractmethod
     def now(self) -> Pairwise | Linkwise:
         """Its numbers at the first time."""
-        raise NotImplementedError
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -137,8 +138,8 @@ class Moving:
                 where="Chain.potential", do="write it as a PairPotential or LinkPotential",
             ) from None  # fmt: skip
 
-    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
-        raise NotImplementedError
+    @abstractmethod
+    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr: ...
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,20 +42,20 @@ ROTATION = tuple(f"Q{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 ARGUMENTS = ", ".join([*POSITION, *(name.lower() for name in ROTATION)])
 
 
-class Linkwise:
+class Linkwise(ABC):
     """Base of the link potentials: frozen values, that is dataclasses, that add with +, also to pair potentials."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
     timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
 
     @property
+    @abstractmethod
     def constants(self) -> tuple[float, ...]:
         """What the kernels read from par.link."""
-        raise NotImplementedError
 
+    @abstractmethod
     def part(self, name: LinkKernel) -> Kernel:
         """`kernel` with one more argument before par: the place in par.link where the constants begin."""
-        raise NotImplementedError
 
     @property
     def smoothness(self) -> float:
@@ -404,6 +405,10 @@ class LinkSum(Linkwise):
                 f"potentials for {' and for '.join(map(str, counts))} links do not add", where="potential",
                 do="give all of them as many links",
             )  # fmt: skip
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        return tuple(constant for term in self.terms for constant in term.constants)
 
     @property
     def links(self) -> int | None:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,7 +35,7 @@ FEW = 64  # distances up to which it does not pay to compute all at once
 Kind = TypeVar("Kind", bound="type[Pairwise] | type[PairTable] | type[Linkwise]")
 
 
-class Pairwise:
+class Pairwise(ABC):
     """Base of the potentials V(r) of two particles: frozen values, that is dataclasses, that add with +.
 
     A subclass gives `constants` and the kernels that read them; parameters change constants, never kernels, so that
@@ -45,13 +46,13 @@ class Pairwise:
     timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
 
     @property
+    @abstractmethod
     def constants(self) -> tuple[float, ...]:
         """What the kernels read from par.pair."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kernel(self, quantity: Quantity) -> Kernel:
         """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants stand in par.pair from `at` on."""
-        raise NotImplementedError
 
     @property
     def smoothness(self) -> float:
