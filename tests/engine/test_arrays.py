@@ -50,7 +50,8 @@ def test_what_stands_in_scratch_decides_nothing(name: str) -> None:
     alone, other, used = (driver_of(program, of) for _ in range(3))
     alone.advance(1)
     other.advance(3)
-    used.par = other.par
+    for array in program.arrays.scratch:
+        getattr(used.par, array)[...] = getattr(other.par, array)
     used.restore(alone.step, alone.state())
     for driver in (alone, used):
         driver.advance(1)

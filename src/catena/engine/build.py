@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import numpy as np
 
@@ -52,6 +52,11 @@ class Program:
     def advance_members(self) -> Callable[..., None]:
         """The compiled loop over members, see `catena.engine.member_loop`; a run is one of them."""
         return self.module.advance_members
+
+    @property
+    def compiled(self) -> bool:
+        """Whether that is machine code, not plain Python."""
+        return not isinstance(self.module.advance_members, FunctionType)
 
     def new_par(self, dt: float = 1.0) -> Parameters:
         """`par` as the loop takes it, for one more driver with this step: the parameters, which all share, and scratch of its own."""
