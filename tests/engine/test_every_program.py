@@ -26,6 +26,7 @@ from catena.engine.pairing import Pairing, can_treat
 from catena.engine.reducing import Reducer
 from catena.kernels.views import BUFFER_FULL, NOT_FINITE, OK, STOPPED
 from catena.methods.base import Method, method_from, registered
+from catena.running.control import ControlledDriver, Seen
 from catena.running.crossings import crossing_of
 from catena.running.ensembles.reductions import Reductions
 from catena.running.plan import Problem
@@ -104,6 +105,60 @@ def _driven() -> Problem:
     return Problem("driven", system, system.start(q=[0.3, -0.2], p=[0.1, 0.4]), 0.05)
 
 
+RAMP = ct.Sampled(TIMES, 0.2 * TIMES**2)
+MOTORS = (
+    ct.Motor(1, target=RAMP, kp=3.0, kd=0.2, effort=2.0), ct.Motor(1, torque="sin(t)"), ct.Motor(1),
+    ct.Limit(1, 0.1, 0.4, stiffness=5.0, damping=0.3), ct.Torsion(1, "k*(1 + t)*theta**2", {"k": 0.7}, damping=0.1),
+)  # fmt: skip
+FIELDS = (
+    ct.External("x**2 + t*y + a*z", parameters={"a": 0.3}), ct.Angle((0, 1, 6), "2*(theta - t)**2"),
+    ct.Dihedral((0, 1, 5, 7), "k*(1 - cos(phi + t))", {"k": 0.5}), ct.Spring(0, 1, k=3.0, length=1.0),
+)  # fmt: skip
+
+
+def _moved(kind: str, *forces: Any, form: Any = None) -> Callable[[], Problem]:
+    """Two bodies on a joint that motors, stops and functions of the time move."""
+
+    def made() -> Problem:
+        system, start = linked.two_bodies(kind, (linked.SPRING, *forces), form)
+        shaken = ct.Linkage(system.bodies, system.joints, system.forces, gravity=(0, "sin(t)", RAMP), form=form)
+        return Problem(f"moved {kind}", shaken, start, 0.02)
+
+    return made
+
+
+def _prescribed(*, looped: bool) -> Callable[[], Problem]:
+    """A joint of a tree, or of a loop, that is driven."""
+
+    def made() -> Problem:
+        if looped:
+            ring = ct.problems.four_bar()
+            old: Any = ring.system
+            system = ct.Linkage(old.bodies, old.joints, [ct.Driven(0, "t**2"), ct.Motor(1, torque="t")], old.gravity)
+            return Problem("driven loop", system, system.start(ring.start.position, ring.start.orientation), 0.01)
+        rods = [ct.Body.box((0.1, 0.2, 1.0), mass=2.0)] * 2
+        hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+        rail = ct.Prismatic(0, 1, at=((0, 0, -0.5), (0, 0, 0.5)), axis=(0, 0, 1))
+        system = ct.Linkage(rods, [hinge, rail], [ct.Driven(0, RAMP), ct.Motor(1), ct.Limit(1, 0.1, 0.5)])
+        return Problem("driven joint", system, system.start(), 0.02)
+
+    return made
+
+
+def _particles(form: Any = None, **given: Any) -> Callable[[], Problem]:
+    """Three tetrahedra, two of them on a hinge."""
+
+    def made() -> Problem:
+        body = ct.Body.tetrahedron()
+        hinge = ct.Revolute(0, 1, at=((0, 0, 1.0), (0, 0, -1.0)), axis=(1, 0, 0))
+        system = ct.Linkage([body] * 3, [hinge], gravity=(0, 0, 0), form=form, exclude=0, **given)
+        start = system.start([(0, 0, 0), (0, 0, 2.0), (2.5, 0, 0)], angular_velocity=[(0.2, 0, 0)] * 3, check=False)
+        return Problem("particles", system, start, 0.02)
+
+    return made
+
+
+MOVING = ct.LennardJones("5*(1 + 0.1*sin(t))", ct.Sampled(TIMES, 1.0 + 0.05 * TIMES))
 MIXED = [ct.Body.tetrahedron(), ct.Body.from_particles([[0.0, 0.0, 0.0]], [1.5]),
          ct.Body.from_particles([[0.0, 0.0, -0.4], [0.0, 0.0, 0.4]], [1.0, 2.0]), ct.Body.tetrahedron()]  # fmt: skip
 
@@ -140,7 +195,25 @@ SYSTEMS: dict[str, Callable[[], Problem]] = {
     "six_ring": ct.problems.six_ring,
     "bricard": ct.problems.bricard,
     "molecule": ct.problems.molecule,
+    **{f"moved {kind}": _moved(kind, *MOTORS) for kind in (*linked.ANGULAR, "Prismatic")},
+    "moved Revolute in joint form": _moved("Revolute", *MOTORS, form="joint"),
+    "driven joint": _prescribed(looped=False),
+    "driven loop": _prescribed(looped=True),
+    "particles": _particles(pairs=ct.LennardJones(2.0, 1.0)),
+    "particles in joint form": _particles("joint", pairs=ct.LennardJones(2.0, 1.0), forces=FIELDS),
+    "fields and terms": _particles(forces=FIELDS),
+    "chain that moves its potential": _chain(4, MOVING),
+    "chain that moves its links": _chain(4, ct.BendTwist("200 + 9*t", 30.0, 20.0, (0.0, 0.0, 2.1))),
+    "moving potential in rotations": _chain(4, MOVING, form="rotation"),
+    "chain with pairs": _chain(6, pairs=ct.LennardJones(1.0, 1.0), exclude=1),
 }
+
+
+def steer(seen: Seen) -> np.ndarray:
+    return np.full(len(seen.angle), 0.3 - 0.1 * float(seen.speed.sum()))
+
+
+STEERED = ct.Controller(steer)
 
 
 @cache
@@ -158,7 +231,12 @@ def step_with_checks(of: Problem, method: Method, *, steps: int = 2, **watched: 
     """A few steps and samples in plain Python, every subscript checked."""
     crossing = crossing_of(of.system, *watched.values()) if watched else None
     program = build(of.system, method, crossing=crossing, compiled=False, checked=True)
-    run = Driver(program, program.view.pack(of.start), t0=of.start.time, dt=0.1 * of.dt, every=1)
+    z, given = program.view.pack(of.start), {"t0": of.start.time, "dt": 0.1 * of.dt, "every": 1}
+    run = (
+        ControlledDriver(program, z, **given, controller=STEERED) if of.system.controls else Driver(program, z, **given)
+    )
+    if isinstance(run, ControlledDriver):
+        run.consult()
     assert not any(array.flags.writeable for array in (*program.arrays.parameters.values(), program.stepper.tab))
     assert run.first_row().status == OK
     assert run.advance(steps).status in (OK, STOPPED, BUFFER_FULL), method

@@ -195,6 +195,7 @@ class Mixed(Compliance):
         left, right = problem.sides
         diagonal = np.zeros((n, 6, 6))
         diagonal[left] = own
+        diagonal += problem.traps.stiffness(poses)
         diagonal *= kept[:, :, None] * kept[:, None]
         diagonal[:, np.arange(6), np.arange(6)] += 1.0 - kept
         _fill(band, at + 6, at + 6, diagonal)

@@ -27,6 +27,7 @@ from .equilibrium import Equilibrium, state_at
 from .poses import Poses
 from .screws import Screw, screw_of
 from .static_problem import constant_force
+from .traps import Traps
 from .uniform import link_length, pulled_link, relaxed, resting_links, resting_poses
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
         poses = resting_poses(chain) if state is None else Poses.of_state(chain, state)
         d, q = poses.d[numbers], poses.q[numbers]
         forces = at.forces if isinstance(at, Equilibrium) else _end_forces(chain)
-        tension = _tension(forces, poses, d, q, first)
+        tension = _tension(forces + Traps.of(chain).forces(poses), poses, d, q, first)
     length = link_length(chain, d)
     if tension == 0.0:
         d, q, rests = relaxed(mechanics, numbers, d, q, length)

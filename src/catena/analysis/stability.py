@@ -108,8 +108,8 @@ def is_unstressed(problem: StaticProblem, balance: Balance) -> bool:
 
 
 def can_sweep(problem: StaticProblem) -> bool:
-    """Whether every body has three moments of inertia: a line or a point leaves displacements without energy."""
-    return all(body.kind in ("solid", "planar") for body in problem.chain.alike.distinct)
+    """Whether every body has three moments of inertia (a line or a point leaves displacements without energy), and no tweezers hold it."""
+    return not len(problem.traps) and all(body.kind in ("solid", "planar") for body in problem.chain.alike.distinct)
 
 
 def compliance(problem: StaticProblem, balance: Balance) -> Compliance:

@@ -1,6 +1,6 @@
 """The problem of statics: which displacements of a chain are free, what pulls at its bodies, and how far it is from balance.
 
-Dead forces F_j act at the centres of mass, in space: gravity, ends, and what `load` adds. In the displacements of `link_mechanics` their
+Tweezers that stand add their springs (`traps`). Dead forces F_j act at the centres of mass, in space: gravity, ends, and what `load` adds. In the displacements of `link_mechanics` their
 potential -F.r has no second derivatives. The wrench that a link must bear follows from the forces beyond it, whatever the potential
 is, unless both ends are held.
 """
@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CapabilityError, InputError
 from ..systems.chain.chain import Chain
-from ..systems.chain.ends import Clamped, Displaced, Force, Free
+from ..systems.chain.ends import Clamped, Displaced, Force, Free, Tweezers
 from ..systems.chain.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, hat, transports
 from ..systems.chain.spectrum import mobilities
 from ..systems.numbers import finite_numbers
 from .poses import Poses
+from .traps import Traps
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -47,7 +48,7 @@ class StaticProblem:
 
     Parameters
     ----------
-    chain : its ends are clamped, displaced, free, or pulled by a force that is constant
+    chain : its ends are clamped, displaced, free, held by tweezers that stand, or pulled by a force that is constant
     forces : (n, 3) in space, all that act on bodies that can move
     """
 
@@ -60,6 +61,7 @@ class StaticProblem:
         )
         self.left_held, self.right_held = (not end.moves for end in (chain.left, chain.right))
         self.sides = chain.interactions.sides
+        self.traps = Traps.of(chain)
         self.forces = self._checked(forces)
 
     def under(self, forces: Array) -> StaticProblem:
@@ -71,7 +73,7 @@ class StaticProblem:
     def _checked(self, given: Array) -> Array:
         forces = given * self.chain.held[0][:, None]
         total, size = forces.sum(axis=0), np.abs(forces).sum()
-        if not (self.left_held or self.right_held) and np.abs(total).max() > BALANCED * size:
+        if not (self.left_held or self.right_held or len(self.traps)) and np.abs(total).max() > BALANCED * size:
             raise InputError(
                 f"nothing holds the {'ring' if self.chain.closed else 'chain'} against the force {', '.join(f'{part:.3g}' for part in total)}: "
                 "it has no equilibrium", where="equilibrium.load" if self.chain.closed else "Chain.left, Chain.right",
@@ -86,8 +88,9 @@ class StaticProblem:
 
     @property
     def root(self) -> int | None:
-        """Where links are marched from: the body that is held; None where both ends are, and in a ring, which a march would not close."""
-        if self.chain.closed or (self.left_held and self.right_held):
+        """Where links are marched from: the body that is held; None where both ends are, or tweezers hold a body, and in a ring, which a march
+        would not close."""
+        if self.chain.closed or (self.left_held and self.right_held) or len(self.traps):
             return None
         return -1 if self.right_held else 0
 
@@ -98,11 +101,12 @@ class StaticProblem:
         gradient[self.sides[1]] = values.gradient
         gradient[self.sides[0]] -= np.einsum("nji,nj->ni", transports(poses.d, poses.q), values.gradient)
         gradient[:, :3] -= np.einsum("nji,nj->ni", poses.matrices, self.forces)
-        work = self.forces * poses.position
-        energy = float(values.energy.sum() - work.sum())
+        self.traps.add_gradient(poses, gradient)
+        work, stored = self.forces * poses.position, self.traps.energies(poses).sum()
+        energy = float(values.energy.sum() - work.sum() + stored)
         # an energy near zero may be the difference of larger ones, as large as the stiffness against turns
         sizes = np.abs(values.energy) + 0.01 * np.abs(values.stiffness[:, 3:, 3:]).max(axis=(1, 2))
-        noise = 1e-13 * float(sizes.sum() + np.abs(work).sum())
+        noise = 1e-13 * float(sizes.sum() + np.abs(work).sum() + stored)
         residual = float(np.abs(gradient[self.free]).max(initial=0.0))
         return Balance(poses, values, energy, noise, gradient, residual)
 
@@ -110,7 +114,9 @@ class StaticProblem:
         """The residual that rounding of places and rotations leaves."""
         size = max(np.abs(balance.poses.position).max(), np.abs(balance.poses.d).max())
         stiffest = np.abs(balance.values.stiffness).sum(axis=2).max()  # no eigenvalue is larger
-        return float(ROUND_OFFS * EPS * max(size * stiffest, np.abs(self.forces).sum()))
+        return float(
+            ROUND_OFFS * EPS * max(size * stiffest, np.abs(self.forces).sum(), self.traps.noise(balance.poses))
+        )
 
     def wrenches(self, poses: Poses) -> Array:
         """What each link bears in balance with the forces beyond it, on its right body in its axes, (n - 1, 6); from the end that is not
@@ -129,10 +135,11 @@ class StaticProblem:
     ) -> tuple[Array, Array]:
         """K: second derivatives by all displacements; with another stiffness or other wrenches of the links where they are given."""
         values, poses = balance.values, balance.poses
-        return assembled_blocks(
+        diagonal, right = assembled_blocks(
             poses.d, poses.q, values.stiffness if stiffness is None else stiffness,
             values.gradient if wrench is None else wrench, closed=self.chain.closed,
         )  # fmt: skip
+        return diagonal + self.traps.stiffness(poses, stressed=stiffness is None), right
 
     def symmetries(self, poses: Poses) -> Array:
         """Rigid motions that neither ends nor forces resist, (k, n, 6), as displacements of all bodies."""
@@ -145,6 +152,8 @@ class StaticProblem:
             if not turns:
                 solid = self.chain.bodies[j].moments > 0.0
                 rows.append(np.hstack([np.zeros((int(solid.sum()), 3)), poses.matrices[j].T[solid]]))
+        # turns about its anchor leave tweezers as long as they are
+        rows += [np.hstack([np.eye(3), -hat(anchor - middle)]) for anchor in self.traps.anchors]
         if self.forces.any():
             directions = np.linalg.svd(self.forces, full_matrices=False)
             for size, axis in zip(directions[1], directions[2], strict=True):
@@ -203,10 +212,10 @@ def own_forces(chain: Chain) -> Array:
     for j, end in ((0, chain.left), (-1, chain.right), *chain.loads):
         if isinstance(end, Force):
             forces[j] += constant_force(end)
-        elif not isinstance(end, (Clamped, Displaced, Free)):
+        elif not isinstance(end, (Clamped, Displaced, Free, Tweezers)):  # these are `Traps`
             raise CapabilityError(
                 f"{end} changes with time, or has no potential: there is no equilibrium to look for",
-                where=f"Chain.{'right' if j else 'left'}", do="clamp, displace or pull that end by a constant force",
+                where=f"Chain.{'right' if j else 'left'}", do="clamp or displace that end, pull it by a constant force, or hold it by Tweezers",
             )  # fmt: skip
     return forces
 

@@ -411,7 +411,7 @@ class Chain(System):
     def equilibrium(
         self, start: State | None = None, load: ArrayLike | None = None, tol: float | None = None
     ) -> Equilibrium:
-        """A stable equilibrium under gravity, the forces on the ends, and a load; found by Newton's method, and verified.
+        """A stable equilibrium under gravity, the forces on the ends, tweezers that stand, and a load; found by Newton's method, and verified.
 
         Parameters
         ----------
