@@ -168,6 +168,7 @@ class System(ABC):
 
     def hold(self, par: Parameters, torques: Array) -> None:
         """Let those motors have these torques from now on: `par` is that of one run."""
+        return  # a system without such motors has nothing to set
 
     def motor_places(self, view: View, z: Array, state: State) -> tuple[Array, Array]:
         """Angles and speeds of those joints, in stepped variables z and the state that they are."""

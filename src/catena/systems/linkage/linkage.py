@@ -40,7 +40,7 @@ from ..scene import Scene
 from ..states import checked_start, checked_state
 from . import start as starts
 from .checking import check_forces
-from .joint_forces import JointForce, OnBodies, describe_force, force_from
+from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_from
 from .joints import GROUND, Distance, Joint, joint_from
 from .layout import Scratch, Signal
 from .signals import Signals
