@@ -128,7 +128,7 @@ def test_a_loop_whose_hinges_are_askew_names_the_rows_that_are_not_met() -> None
         (lambda: ct.Linkage([BOX], [{"kind": "Hinge", "parent": -1, "child": 0}]), "there is no joint 'Hinge'"),
         (lambda: ct.Linkage([BOX], [{"kind": "Revolute", "parent": -1, "child": 0, "axes": 1}]), "did you mean axis"),
         (lambda: ct.Linkage([BOX], HINGES[:1], [ct.Torsion(4)]), "there is no joint 4"),
-        (lambda: ct.Linkage([BOX], [ct.Spherical(-1, 0)], [ct.Torsion(0)]), "no single angle"),
+        (lambda: ct.Linkage([BOX], [ct.Spherical(-1, 0)], [ct.Torsion(0)]), "no single number"),
         (lambda: ct.Linkage([BOX], HINGES[:1], [ct.Spring(0, 7)]), "there is no body 7"),
         (lambda: ct.Linkage([BOX], [{"kind": "Revolute", "child": 0}]), "a joint needs parent"),
         (lambda: ct.Linkage([BOX], ["Revolute"]), "'Revolute' is no joint"),
