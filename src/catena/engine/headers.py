@@ -25,6 +25,9 @@ _strict = dict({STRICT}, _nrt=False) if _known else dict({STRICT})
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _fn = _apart = shared(njit(**_strict, **_inner), "fn")
 _inline = shared(njit(inline="always", **_strict, **_inner), "inline")
+@_inline
+def _holds(condition):
+    return condition
 """
 # A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
 INLINED = """\
@@ -33,7 +36,7 @@ _fn = shared(njit(forceinline=True, **_strict, **_inner), "within")
 PYTHON = """\
 import math
 from collections import namedtuple
-_fn = _apart = _inline = lambda function: function
+_fn = _apart = _inline = _holds = lambda function: function
 """
 CUDA = """\
 import math
@@ -41,6 +44,9 @@ from catena.engine.sharing import namedtuple
 from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
 _apart = _inline = _fn
+@_fn
+def _holds(condition):
+    return condition
 """
 # What kernels on lanes and elementary functions need: functions that always become part of the loop around them, fused multiply-adds,
 # the bits of numbers, tables, indices without sign.
@@ -162,11 +168,15 @@ def module_text(
     *,
     header: str,
     entry: str,
+    last: str = "",
     checked: bool = False,
     with_ground: Collection[str] = (),
 ) -> str:
-    """Text of a module: header, parameters, the functions, and the last of them as `advance`; checked by `bounds` if asked for."""
-    return _written(title, tuple(parts), tuple(par), header, entry, checked, tuple(with_ground))
+    """Text of a module: header, parameters, the functions, and the last of them as `advance`; checked by `bounds` if asked for.
+
+    last : what ends the header, after all that the functions turn out to need
+    """
+    return _written(title, tuple(parts), tuple(par), header, entry, last, checked, tuple(with_ground))
 
 
 @functools.lru_cache(maxsize=32)  # short runs of the same system would spend their time on this
@@ -176,6 +186,7 @@ def _written(
     par: tuple[ArrayType, ...],
     header: str,
     entry: str,
+    last: str,
     checked: bool,
     with_ground: tuple[str, ...],
 ) -> str:
@@ -190,6 +201,7 @@ def _written(
         header += next(more for base, more in WIDE.items() if header.startswith(base))
     if any("_spun(" in part.text for part in parts):
         header += SPUN
+    header += last
     listing = [f"# {title}", "# Parts, in order of definition:"]
     listing += [f"#   {part.name}: {part.origin}" for part in parts]
     # numba compares namedtuple types by their name: the name must differ wherever the arrays differ, and only there, so that
@@ -201,9 +213,9 @@ def _written(
     for part in parts[:-1]:
         mark = [] if part.mark == "table" else [f"@_{part.mark}"]
         lines += ["", f"# {part.origin}", *mark, part.text]
-    last = parts[-1]
-    lines += ["", f"# {last.origin}", entry.replace("Parameters", f"Parameters_{unique}")]
-    lines += [last.text.replace(f"def {last.name}(", "def advance(", 1), ""]
+    loop = parts[-1]
+    lines += ["", f"# {loop.origin}", entry.replace("Parameters", f"Parameters_{unique}")]
+    lines += [loop.text.replace(f"def {loop.name}(", "def advance(", 1), ""]
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """The one loop: steps, samples, looks between them, crossings."""
 
+from ..kernels.lanes import holds
 from ..kernels.views import (
     NOT_FINITE,
     account,
@@ -48,7 +49,7 @@ def advance(
         if first + k + 1 == stop:
             if stop == due:
                 for i in range(n):
-                    if not abs(z[i]) < 1e300:
+                    if not holds(abs(z[i]) < 1e300):
                         return NOT_FINITE, k
                 publish(z, par, samples[row, :width])
                 measure(z, par, samples[row, width:end], scale)

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import CapabilityError
+from ...kernels.lanes import holds
 from ...kernels.summation import put_back, save
 from ...kernels.views import Flag, View, commutator_kick, dimension, drift, force, kick
 from ..base import Bounded, Exact, Method, Stepper, Traits, register
@@ -36,7 +37,7 @@ def nystrom_step(z, e, dt, par, tab, work, carry):
     """carry: the force (n numbers) and a flag, as it is the same at the start of the next step. Work: copies, scratch."""
     n = dimension(z)
     save(z, e, work)
-    if carry[n] == 0.0:
+    if holds(carry[n] == 0.0):
         force(z, par, carry)
     carry[n] = 0.0
     cube = dt * dt * dt

@@ -18,6 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ...errors import InputError
+from ...kernels.lanes import holds
 from ...kernels.marks import bind, slot
 from ...kernels.summation import add
 from ...kernels.views import NOT_CONVERGED, Flag, View, dimension, drift, force, kick, momentum_rate, velocity
@@ -154,7 +155,7 @@ def kick_drift(z, e, dt, par, tab, work, carry):
 def kick_drift_kick(z, e, dt, par, tab, work, carry):
     """StormerVerlet A of a separable H."""
     n = dimension(z)
-    if carry[n] == 0.0:
+    if holds(carry[n] == 0.0):
         force(z, par, carry)
     kick(z, e, 0.5 * dt, par, carry)
     drift(z, e, dt, par, work)

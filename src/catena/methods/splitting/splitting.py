@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import CapabilityError, InputError
+from ...kernels.lanes import holds
 from ...kernels.marks import bind, size, within
 from ...kernels.summation import put_back, save
 from ...kernels.views import Flag, View, dimension, drift, force, keep, kick, recall, settle, sweep
@@ -39,7 +40,7 @@ def split_step(z, e, dt, par, tab, work, carry):
     n = dimension(z)
     save(z, e, work)
     last = drift_count(tab)
-    if carry[n] == 0.0:
+    if holds(carry[n] == 0.0):
         force(z, par, carry)
     carry[n] = 0.0
     for i in range(last):

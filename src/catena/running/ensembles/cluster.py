@@ -97,7 +97,7 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
             most = max(2 * threads.now(), min(16 * threads.now(), room // (bytes_each(job) * pacing.size)))
             while first < len(members) and len(waiting) < most:
                 left = -(-(len(members) - first) // (2 * threads.now()))  # so that all end at about the same time
-                part = slice(first, min(len(members), first + in_units(min(pacing.size, left), job.unit)))
+                part = slice(first, min(len(members), first + in_units(min(pacing.size, left), job.together)))
                 task = client.submit(follow_there, sent, members.part(part).compact(), pure=False)
                 waiting.append((task, part))
                 first = part.stop

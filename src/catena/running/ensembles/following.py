@@ -37,7 +37,7 @@ class Following:
     @classmethod
     def of(cls, job: Job, members: Members, batch: Batch) -> Following:
         """None has made a step; the batch takes what comes out."""
-        block = MemberBlock(job.program, members, every=job.every, scale=batch.scale)
+        block = job.block(members, batch.scale)
         return cls(job, members, batch, block, np.zeros((len(members), len(job.edges) - 1, job.system.invariant_width)))
 
     def reduce(self, part: slice, rows: Array, number: int) -> None:
@@ -58,7 +58,7 @@ def follow(job: Job, members: Members, into: Batch | None = None) -> Batch:
     pace = Pace(job.tally.at_once or FIRST_CHUNK, every=job.every, most=most, growth=GROWTH)
     first = 0
     while first < len(members) and not job.stop.is_set():
-        part = slice(first, min(len(members), first + in_units(_together(job, pace), job.unit)))
+        part = slice(first, min(len(members), first + in_units(_together(job, pace), job.together)))
         try:
             _follow_block(following, part, pace)
         except (ArithmeticError, ValueError, IndexError):  # of plain Python, or of code that checks its subscripts

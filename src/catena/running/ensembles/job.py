@@ -11,7 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine import bounds, lanes
 from ...engine.arrays import Arrays
+from ...engine.block import MemberBlock, Members
 from ...engine.build import Program, build
 from ...engine.folding import settled_edges
 from ...engine.reducing import Reducer
@@ -29,6 +31,7 @@ from .tempering import Exchange, Tempering, tempering_from
 
 Array = NDArray[np.float64]
 Keep = Literal["final", "samples", "nothing"]
+Layout = Literal["members", "lanes"]
 
 
 class Tally:
@@ -60,7 +63,7 @@ class Job(Stepping):
     kinds : the different systems, if there is more than one, or more than one method; `system` is the first. kind_methods : the methods of
     these kinds, if they differ; `method` is the first. own_dt : whether the steps of members differ; dt is
     that of the first. reductions : what is kept of the samples. grid : of which sweep they are the points, if they are. tempering : how
-    members exchange their states, if they do
+    members exchange their states, if they do. layout : how they lie in memory while they are stepped, which changes no bit
     """
 
     system: System
@@ -75,13 +78,30 @@ class Job(Stepping):
     grid: Grid | None = None
     tempering: Tempering | None = None
     kind_methods: tuple[Method, ...] = ()
+    layout: Layout = field(default="members", compare=False)
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
     tally: Tally = field(default_factory=Tally, compare=False)
+    _lane_programs: dict[frozenset[str], lanes.LaneProgram] = field(default_factory=dict, compare=False, repr=False)
+    _making: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     @cached_property
     def program(self) -> Program:
         """The compiled loop."""
         return build(self.system, self.method)
+
+    def block(self, members: Members, scale: Array) -> MemberBlock:
+        """These members before their first step. Where every subscript is checked, there are no lanes."""
+        if self.layout == "members" or bounds.are_wanted():
+            return MemberBlock(self.program, members, every=self.every, scale=scale)
+        lane_program = self._lane_program(lanes.varied_in(self.program, members))
+        return lanes.LaneBlock(lane_program, self.program, members, every=self.every, scale=scale)
+
+    def _lane_program(self, varied: frozenset[str]) -> lanes.LaneProgram:
+        """The compiled loop on lanes, made once."""
+        with self._making:
+            if varied not in self._lane_programs:
+                self._lane_programs[varied] = lanes.build(self.program, varied)
+            return self._lane_programs[varied]
 
     @cached_property
     def reducer(self) -> Reducer | None:
@@ -115,6 +135,11 @@ class Job(Stepping):
     def unit(self) -> int:
         """Members that must be followed together: those of a ladder of temperatures."""
         return 1 if self.tempering is None else len(self.tempering)
+
+    @property
+    def together(self) -> int:
+        """Members that are better followed together: those, or a block of lanes."""
+        return lanes.LANES if self.layout == "lanes" else self.unit
 
     @property
     def rows(self) -> int:
@@ -172,6 +197,8 @@ class Job(Stepping):
             self.reductions,
             None,
             self.tempering,
+            (),
+            self.layout,
         )
 
 

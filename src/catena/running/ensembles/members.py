@@ -85,7 +85,7 @@ def on_executor(
     most = max(2 * workers, WAITING_BYTES // (each * largest))
     waiting: deque[Future[Batch]] = deque()
     with _threads_of(job, workers) as executor:
-        for part in _parts(len(members), workers, largest, unit=job.unit):
+        for part in _parts(len(members), workers, largest, unit=job.together):
             if len(waiting) == most:
                 yield _awaited(waiting.popleft(), show)
             into = () if whole is None else (whole.part(part),)

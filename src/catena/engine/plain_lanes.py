@@ -1,0 +1,115 @@
+"""Numbers of several members side by side in plain Python: what `catena.engine.lane_types` is to compiled code.
+
+It serves tests: the same text, the same bits, and the same things are refused.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import ModuleType, SimpleNamespace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import fused
+from . import plain_python
+
+Result = TypeVar("Result")
+Place = int | slice | tuple[int | slice, ...]
+
+
+class Lanes(tuple[float, ...]):
+    """A number of each of several members, or the truth of a comparison in each."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # numbers of numpy would take it for an array
+
+    def __bool__(self) -> bool:
+        raise TypeError("lanes differ: nothing is true of all of them unless `holds` finds it so")
+
+
+def _numbers(value: object, count: int) -> Sequence[float]:
+    return value if isinstance(value, Lanes) else [value] * count  # type: ignore[list-item]
+
+
+def by_lane(function: Callable[..., object]) -> Callable[..., object]:
+    """A function of numbers, for lanes as well: called for one after the other; tuples come out as tuples of lanes.
+
+    A function that takes arrays as well is called as it is.
+    """
+
+    @wraps(function)
+    def called(*given: object) -> object:
+        count = next((len(one) for one in given if isinstance(one, Lanes)), 0)
+        if not count or not all(isinstance(one, (Lanes, int, float)) for one in given):
+            return function(*given)
+        made = [function(*numbers) for numbers in zip(*(_numbers(one, count) for one in given), strict=True)]
+        if isinstance(made[0], tuple):
+            return tuple(Lanes(column) for column in zip(*made, strict=True))
+        return Lanes(made)  # type: ignore[arg-type]
+
+    return called
+
+
+def _operators() -> None:
+    two = ("add", "sub", "mul", "truediv", "lt", "le", "gt", "ge", "eq", "ne")
+    for name in two:
+        setattr(Lanes, f"__{name}__", by_lane(getattr(operator, name)))
+    for name in two[:4]:
+        swapped: Callable[[object, object], object] = by_lane(getattr(operator, name))
+        setattr(Lanes, f"__r{name}__", lambda a, b, do=swapped: do(b, a))
+    for name in ("neg", "abs"):
+        setattr(Lanes, f"__{name}__", by_lane(getattr(operator, name)))
+
+
+_operators()
+
+largest, smallest = by_lane(max), by_lane(min)
+multiply_add = by_lane(fused.multiply_add)
+_alike = ("sqrt", "fabs", "copysign")
+lane_math = SimpleNamespace(**{name: value for name, value in vars(math).items() if not name.startswith("_")})
+for _name in _alike:
+    setattr(lane_math, _name, by_lane(getattr(math, _name)))
+
+
+def holds(condition: object) -> bool:
+    """`catena.kernels.lanes.holds`."""
+    return all(condition) if isinstance(condition, Lanes) else bool(condition)
+
+
+class LaneArray:
+    """An array whose last index is the lane, as an array of lanes."""
+
+    def __init__(self, numbers: NDArray[np.float64]) -> None:
+        self._numbers = numbers
+        self.shape = numbers.shape[:-1]
+
+    def __getitem__(self, place: Place) -> Lanes | LaneArray:
+        found = self._numbers[place]
+        return Lanes(found.tolist()) if found.ndim == 1 else LaneArray(found)
+
+    def __setitem__(self, place: Place, value: float | Lanes) -> None:
+        self._numbers[place] = value
+
+
+def interpreted_on_lanes(text: str) -> ModuleType:
+    """A generated text on lanes as a module of plain Python functions."""
+    module = plain_python.interpreted(text)
+    module.__dict__["math"] = lane_math
+    quick = {name: by_lane(function) for name, function in plain_python.quick.items()}
+    module.__dict__.update({name: function for name, function in quick.items() if name in module.__dict__})
+    return module
+
+
+def side_by_side(numbers: NDArray[np.float64]) -> Lanes | LaneArray:
+    """An array of numbers whose last index is the lane, as one of lanes; lanes alone, if it has no other index."""
+    return Lanes(numbers.tolist()) if numbers.ndim == 1 else LaneArray(numbers)
+
+
+def room(count: int, lanes: int) -> LaneArray:
+    """An array of so many lanes."""
+    return LaneArray(np.zeros((max(1, count), lanes)))
