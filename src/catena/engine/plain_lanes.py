@@ -32,11 +32,11 @@ class Lanes(tuple[float, ...]):
         raise TypeError("lanes differ: nothing is true of all of them unless `holds` finds it so")
 
 
-def _numbers(value: object, count: int) -> Sequence[float]:
-    return value if isinstance(value, Lanes) else [value] * count  # type: ignore[list-item]
+def _numbers(value: object, count: int) -> Sequence[object]:
+    return value if isinstance(value, Lanes) else [value] * count
 
 
-def by_lane(function: Callable[..., object]) -> Callable[..., object]:
+def by_lane(function: Callable[..., float | tuple[float, ...]]) -> Callable[..., object]:
     """A function of numbers, for lanes as well: called for one after the other; tuples come out as tuples of lanes.
 
     A function that takes arrays as well is called as it is.
@@ -48,9 +48,9 @@ def by_lane(function: Callable[..., object]) -> Callable[..., object]:
         if not count or not all(isinstance(one, (Lanes, int, float)) for one in given):
             return function(*given)
         made = [function(*numbers) for numbers in zip(*(_numbers(one, count) for one in given), strict=True)]
-        if isinstance(made[0], tuple):
-            return tuple(Lanes(column) for column in zip(*made, strict=True))
-        return Lanes(made)  # type: ignore[arg-type]
+        numbers = [one for one in made if not isinstance(one, tuple)]
+        tuples = [one for one in made if isinstance(one, tuple)]
+        return tuple(map(Lanes, zip(*tuples, strict=True))) if tuples else Lanes(numbers)
 
     return called
 
