@@ -50,7 +50,7 @@ class Part:
     """One function of the generated module, and the kernel that it was made from (the text knows no files and lines)."""
 
     name: str
-    mark: str  # "fn", "apart", "inline" or "within"; "table" of a constant array
+    mark: str  # "fn", "apart", "inline", "within" or "vector"; "table" of a constant array
     origin: str
     text: str
     kernel: Kernel | None = field(default=None, compare=False, repr=False)
@@ -122,7 +122,7 @@ class _Collector:
                 raise _refusal(kernel, f"the size is {fills[kernel]!r}; only a number can be a size")
             text = _unparsed(kernel, read.tree(), [ast.Return(_expression(literal))])
             return self._name(kernel, stem, "fn", f"{origin}, literal", text)
-        mark = mark if mark in ("apart", "inline", "within") else "fn"
+        mark = mark if mark in ("apart", "inline", "within", "vector") else "fn"
         return self._name(kernel, stem, mark, origin, self._rewritten(read, fills))
 
     def _enter_written(self, written: Written, fills: Fills) -> str:

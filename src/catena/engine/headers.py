@@ -111,6 +111,15 @@ def _counted(index):
     return index
 """,
 }
+# Four numbers at a time: vectors where they are compiled for a processor, tuples elsewhere.
+FOURS = {
+    CPU: """\
+from catena.engine.fours import on_vectors
+_vector = shared(on_vectors, "vector")
+""",
+    PYTHON: "_vector = _fn\n",
+    CUDA: "_vector = _fn\n",
+}
 # What random numbers need: a product of integers that may use all bits. numba multiplies integers with `nsw`, that is, as if
 # none ever overflowed, and the compiler concludes what the sign must be.
 WIDE = {
@@ -197,6 +206,8 @@ def _written(
         parts = tuple(bounds.checked(part, with_ground) for part in parts)
     if any(part.mark in ("within", "table") or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))
+    if any(part.mark == "vector" for part in parts):
+        header += FOURS[PYTHON] if checked else next(more for base, more in FOURS.items() if header.startswith(base))
     if any("_wide_product(" in part.text for part in parts):
         header += next(more for base, more in WIDE.items() if header.startswith(base))
     if any("_spun(" in part.text for part in parts):

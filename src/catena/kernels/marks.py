@@ -70,6 +70,11 @@ def within(function: Function) -> Function:
     return _marked(function, "within")
 
 
+def vector(function: Function) -> Function:
+    """Mark a function of several numbers side by side, which compiled for a processor is made of vector instructions (`catena.engine.fours`)."""
+    return _marked(function, "vector")
+
+
 def provided(function: Function) -> Function:
     """Mark a function that the header of a generated module defines for its machine; the body serves plain Python."""
     return _marked(function, "provided")

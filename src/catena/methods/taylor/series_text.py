@@ -8,52 +8,27 @@ With z(t + h) = sum z_k h^k each operation is a convolution of old coefficients 
     c = e^a:   c_n = a_n c_0 + S/n,                              S = sum (k a_k) c_{n-k};   sin, cos alike
     c' = a'/d: c_n = (a_n - S/n)/d_0,                            S = sum (k c_k) d_{n-k}
 
-and z_{n+1} = rate_n/(n + 1). All sums of a field are lanes of one loop over k, in fused multiply-adds: the same bits on every machine.
+and z_{n+1} = rate_n/(n + 1). All sums of a field run side by side in one loop, four to a vector (`series_lanes`), in fused multiply-adds: the same bits
+on every machine.
 
-The table has a row for each order: lanes A, lanes B, the series, 1/n; and one row more where the sums are put, since only what is
-stored side by side becomes vector instructions. The newest row, stored a moment ago, is not loaded again: the loop takes k = 2 .. n - 2,
-the rest is in scalars.
+The table has a row for each order n: the coefficients of the variables, of what else is a factor, and 1/n. What is stored is loaded as it was stored,
+four at a time, so that nobody waits for it; the newest row is still in registers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from ...errors import CapabilityError
+from .series_lanes import FOUR, Group, Lane, Layout, Operand
 from .series_nodes import ARCS, PAIRS, Node, Recorded
 
 MOST_LANES = 512  # a text of some thousand lines; compiling takes longer than in proportion
-BLOCK = 32  # lanes of one loop: their sums stay in registers
-SHORT = 8  # lanes of a loop that takes two orders at once, as one sum alone would wait for itself
-EVALUATED = 8  # variables evaluated at once
+BLOCK = 12  # groups of one loop: their sums stay in registers
+FEW = 4  # groups, up to which the newest terms are quicker one by one: fours must be joined and taken apart
+EVALUATED = 2  # groups of variables evaluated at once
 SIGNS = {"sin": "", "cos": "-", "sinh": "", "cosh": ""}
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A row of the table: `lanes` of A, as many of B, the series, 1/n."""
-
-    lanes: int
-    series: int
-    inverse: int
-    width: int
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A factor of a lane: the coefficients of a node, times their order if `weighted`."""
-
-    place: int
-    weighted: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"{'k' if self.weighted else 'x'}{self.place}"
-
-
-Lane = tuple[Operand, Operand]
 
 
 class Writer:
@@ -73,13 +48,16 @@ class Writer:
                 f"its equations have {len(self.lanes)} products, more than the {MOST_LANES} whose series are compiled"
             )
         self.operands = list(dict.fromkeys(operand for lane in self.lanes for operand in lane))
+        self.layout = Layout.of(self._variables(), self.lanes)
 
-    @property
-    def layout(self) -> Layout:
-        """Rows begin where a vector may: their width is a multiple of 64 bytes."""
-        lanes = _padded(len(self.lanes), 4 if len(self.lanes) > SHORT else SHORT)
-        variables = _padded(len(self.recorded.rates), 4)
-        return Layout(lanes, 2 * lanes, 2 * lanes + variables, _padded(2 * lanes + variables + 1, 8))
+    def _variables(self) -> list[Operand | None]:
+        """The variables by their number; None for one that no equation has."""
+        found: list[Operand | None] = [None] * len(self.recorded.rates)
+        for place in self._series():
+            value = self.nodes[place].value
+            if self.nodes[place].operation == "variable" and isinstance(value, int):
+                found[value] = Operand(place)
+        return found
 
     def _used(self) -> set[int]:
         """Operations that the rates depend on, with the partners of sines."""
@@ -142,7 +120,7 @@ class Writer:
         match node.operation:
             case "variable":
                 assert isinstance(node.value, int)
-                return f"t[{self.layout.series + node.value}]"
+                return f"t[{node.value}]"
             case "parameter":
                 return str(node.value)
             case "add" | "subtract" | "multiply" | "divide":
@@ -186,18 +164,19 @@ class Writer:
         match node.operation:
             case "add" | "subtract" | "negative" | "scale":
                 return self._linear(node)
+            case "multiply" if self._is_whole(place):
+                return s
             case "multiply" if a[0] == a[1]:
                 return f"multiply_add(2.0 * x{a[0]}_0, x{a[0]}, {s})"
-            case "multiply":
-                return f"multiply_add(x{a[0]}, x{a[1]}_0, multiply_add(x{a[0]}_0, x{a[1]}, {s}))"
+            case "multiply":  # the later of the two last: what follows waits for it
+                return f"multiply_add(x{a[0]}_0, x{a[1]}, multiply_add(x{a[0]}, x{a[1]}_0, {s}))"
             case "divide":
-                inner = f"multiply_add(x{a[1]}, x{place}_0, {s})"
-                over = f"-{inner}" if self.recorded.constant[a[0]] else f"({self._value(a[0])} - {inner})"
-                return f"{over} * i{a[1]}"
+                older = f"-{s}" if self.recorded.constant[a[0]] else f"{self._value(a[0])} - {s}"
+                return f"multiply_add(-x{place}_0, x{a[1]}, {older}) * i{a[1]}"
             case "power":
                 exponent, second = self._value(a[1]), total(self.first[place] + 1)
-                inner = f"multiply_add({exponent} * x{place}_0, x{a[0]}, -{second})"
-                return f"multiply_add(({exponent} + 1.0) * r, {s}, {inner}) * i{a[0]}"
+                older = f"multiply_add(({exponent} + 1.0) * r, {s}, -{second})"
+                return f"multiply_add({exponent} * x{place}_0, x{a[0]}, {older}) * i{a[0]}"
             case "exp":
                 return f"multiply_add(x{a[0]}, x{place}_0, r * {s})"
             case "atan2":
@@ -243,50 +222,52 @@ class Writer:
                 lines.append(f"k{place} = {n} * x{place}")
         return lines
 
+    def _is_whole(self, place: int) -> bool:
+        """Whether the sums of an operation hold the terms of the newest order: those of variables do."""
+        groups = [self.layout.where[lane][0] for lane in self._lanes_of(place, self.nodes[place])]
+        return all(self._is_summed(self.layout.groups[group]) for group in groups)
+
+    def _is_summed(self, group: Group) -> bool:
+        """Whether the terms of the newest order are added to its sums."""
+        return len(self.layout.groups) > FEW and self.layout.is_of_variables(group)
+
     def _rates(self, row: str, factor: str) -> list[str]:
         """Lines for the next order of the variables; `row` is the text of where its row begins."""
-        series, lines = self.layout.series, []
-        variables = {self.nodes[k].value: k for k in self._series() if self.nodes[k].operation == "variable"}
+        lines = []
         for k, place in enumerate(self.recorded.rates):
             fixed = self.recorded.constant[place]
-            rate = self._value(place) if not fixed or factor == "1.0" else "0.0"
-            lines.append(f"n{k} = {rate}" if factor == "1.0" else f"n{k} = {factor} * {rate}")
-        lines += [f"t[{row}{series + k}] = n{k}" for k in range(len(self.recorded.rates))]
+            rate = self._value(place) if not fixed or not factor else "0.0"
+            lines.append(f"n{k} = {factor}{rate}")
+        variables = {self.nodes[k].value: k for k in self._series() if self.nodes[k].operation == "variable"}
+        lines += self._stored(row, range(0, self.layout.variables, FOUR), [f"n{k}" for k in range(len(lines))])
         return lines + [f"x{place} = n{k}" for k, place in variables.items()]
 
-    def _put(self, row: str) -> list[str]:
-        """Lines that store the factors of all lanes, and keep them as those of the order before."""
-        count, lanes = self.layout.lanes, self.lanes
+    def _put(self) -> list[str]:
+        """Lines that store what is a factor and no variable, and keep what the next order asks for."""
+        layout = self.layout
+        names = {column: operand.name for operand, column in layout.columns.items()}
+        lines = self._stored("here + ", layout.others, [names.get(k, "0.0") for k in range(layout.inverse)])
+        alone = {group.first for group in layout.groups if not group.abreast and group.first >= layout.variables}
+        return lines + [f"{names[column]}_m = {names[column]}" for column in sorted(alone)]
+
+    def _stored(self, row: str, begins: range, names: list[str]) -> list[str]:
+        """Lines that store columns, four at a time; those of the variables are kept as they are."""
         lines = []
-        for side in (0, 1):
-            for k in range(count):
-                value = lanes[k][side].name if k < len(lanes) else "0.0"
-                lines.append(f"t[{row}{side * count + k}] = {value}")
-        return lines + [f"{operand.name}_m = {operand.name}" for operand in self.operands]
+        for begin in begins:
+            four = [*names[begin : begin + FOUR], *["0.0"] * FOUR][:FOUR]
+            lines += [f"e{begin} = join_four({', '.join(four)})", f"store_four(t, {row}{begin}, e{begin})"]
+        return lines
 
     def coefficients(self) -> str:
-        """coefficients(t, order, par): the series in the table t, from its row 0; order 3 at least."""
-        lines = ["def coefficients(t, order, par):"]
+        """coefficients(t, order, par): the series in the table t, from its row 0."""
         body = list(self._constants())
         for place in self._series():
             body.append(f"x{place} = {self._plain(self.nodes[place])}")
         body += [f"i{k} = 1.0 / x{k}" for k in dict.fromkeys(self._divisors())]
-        starts = [k for k in self._series() if self._needs_start(k)]
-        body += [f"x{k}_0 = x{k}" for k in starts]
-        width = self.layout.width
-        body += self._rates(f"{width} + ", "1.0")
-        body += ["r = 1.0", *self._order("1.0", lambda _: "0.0")]
-        body += [f"{operand.name}_1 = {operand.name}" for operand in self.operands]
-        body += [*self._put(f"{width} + "), *self._rates(f"{2 * width} + ", "0.5")]
-        body += ["r = 0.5", *(f"a{k} = {a.name}_1 * {b.name}_1" for k, (a, b) in enumerate(self.lanes))]
-        body += self._order("2.0", lambda lane: f"a{lane}")
-        body += [
-            *self._put(f"{2 * width} + "),
-            *self._rates(f"{3 * width} + ", f"t[{3 * width + self.layout.inverse}]"),
-        ]
-        body.append("for n in range(3, order):")
-        body += [f"    {line}" for line in self._loop()]
-        return _counted("\n".join([*lines, *(f"    {line}" for line in body)]))
+        body += [f"x{k}_0 = x{k}" for k in self._series() if self._needs_start(k)]
+        body += [*self._rates(f"{self.layout.width} + ", ""), *self._first_order(), "only = 0.0"]
+        body += ["for n in range(2, order):", *(f"    {line}" for line in self._loop())]
+        return _counted("\n".join(["def coefficients(t, order, par):", *(f"    {line}" for line in body)]))
 
     def _constants(self) -> Iterator[str]:
         for k, node in enumerate(self.nodes):
@@ -305,83 +286,134 @@ class Writer:
             if self.nodes[k].operation not in ("add", "subtract", "negative", "scale", "variable")
         )
 
+    def _first_order(self) -> list[str]:
+        """Order 1, where there are no older terms."""
+        lines = [f"here = {self.layout.width}", "r = 1.0"]
+        for k, group in enumerate(self.layout.groups):
+            lines += [f"v{k} = same_four(0.0)"]
+            if self._is_summed(group):
+                lines += self._newest_terms(k, group)
+        return lines + self._finished("1.0", "0.5 * ")
+
     def _loop(self) -> list[str]:
-        """Order n from 3 on: old terms in a loop over lanes, then the terms of orders 1 and n - 1, then those of n."""
-        layout, lines = self.layout, []
-        lines += [
-            f"here = n * {layout.width}",
-            f"r = t[here + {layout.inverse}]",
-            f"sums = (order + 1) * {layout.width}",
-        ]
-        for begin in range(0, layout.lanes, BLOCK):
-            lines += self._block(begin, min(begin + BLOCK, layout.lanes))
-        for k, (a, b) in enumerate(self.lanes):
-            old = f"t[sums + {k}]" if layout.lanes > BLOCK else f"a{k}"
-            if a == b:
-                lines.append(f"a{k} = multiply_add(2.0 * {a.name}_m, {a.name}_1, {old})")
-            else:
-                inner = f"multiply_add({a.name}_1, {b.name}_m, {old})"
-                lines.append(f"a{k} = multiply_add({a.name}_m, {b.name}_1, {inner})")
-        lines += self._order("n", lambda lane: f"a{lane}")
-        lines += [*self._put("here + "), f"after = here + {layout.width}"]
-        return lines + self._rates("after + ", f"t[after + {layout.inverse}]")
+        """Order n from 2 on: old terms in a loop over groups of lanes, then those of orders 1 and n - 1, then those of n."""
+        layout = self.layout
+        lines = [f"here = n * {layout.width}", f"before = here - {layout.width}", f"r = t[here + {layout.inverse}]"]
+        lone = all(
+            map(layout.is_of_variables, layout.groups)
+        )  # then nothing is late: their row was stored an order ago
+        for begin in range(0, len(layout.groups), BLOCK):
+            lines += self._block(range(begin, min(begin + BLOCK, len(layout.groups))), 1 if lone else 2)
+        for k, group in enumerate(layout.groups):
+            lines += [] if lone else self._late_terms(k, group)
+            if self._is_summed(group):
+                lines += self._newest_terms(k, group)
+        return [*lines, "only = 1.0", *self._finished("n", f"t[here + {layout.width + layout.inverse}] * ")]
 
-    def _block(self, begin: int, end: int) -> list[str]:
-        """Sums over k = 2 .. n - 2 of lanes `begin` to `end`, stored in the last row."""
-        layout, lanes = self.layout, range(begin, end)
-        lines = [f"a{k} = 0.0" for k in lanes]
+    def _finished(self, n: str, factor: str) -> list[str]:
+        """Lines for the coefficients of order n from the sums, and for the next order of the variables."""
+        parts = [", ".join(f"a{k}_{place}" for place in range(FOUR)) for k in range(len(self.layout.groups))]
+        lines = [f"{part} = parts_of_four(v{k})" for k, part in enumerate(parts)]
+        lines += [*self._order(n, self._total), *self._put(), f"after = here + {self.layout.width}"]
+        return lines + self._rates("after + ", factor)
 
-        def terms(total: str, shift: int) -> list[str]:
-            first = [f"row + {shift * layout.width + k}" for k in lanes]
-            second = [f"other + {layout.lanes + k - shift * layout.width}" for k in lanes]
-            return [
-                f"{total}{k} = multiply_add(t[{a}], t[{b}], {total}{k})"
-                for k, a, b in zip(lanes, first, second, strict=True)
-            ]
+    def _total(self, lane: int) -> str:
+        """The name of the sum of a lane."""
+        group, place = self.layout.where[self.lanes[lane]]
+        return f"a{group}_{place}"
 
-        places = [f"row = k * {layout.width}", f"other = here - k * {layout.width}"]
-        if end - begin > SHORT:
-            lines.append("for k in range(2, n - 1):")
-            lines += [f"    {line}" for line in (*places, *terms("a", 0))]
+    def _newest_terms(self, k: int, group: Group) -> list[str]:
+        """Lines for a_n b_0 + a_0 b_n of a group of variables; the newest are still in registers."""
+        first, second = group.first, group.second
+        if group.abreast:
+            pairs = (f"e{first}", f"load_four(t, {second})"), (f"load_four(t, {first})", f"e{second}")
         else:
-            lines += [
-                *(f"b{k} = 0.0" for k in lanes),
-                "half = (n - 3) // 2",
-                "for pair in range(half):",
-                "    k = 2 + 2 * pair",
-            ]
-            lines += [f"    {line}" for line in (*places, *terms("a", 0), *terms("b", 1))]
-            lines += [
-                "if 2 + 2 * half < n - 1:",
-                "    k = n - 2",
-                *(f"    {line}" for line in (*places, *terms("a", 0))),
-            ]
-            lines += [f"a{k} = a{k} + b{k}" for k in lanes]
-        return lines + [f"t[sums + {k}] = a{k}" for k in lanes]
+            operand = next(operand for operand, column in self.layout.columns.items() if column == first)
+            pairs = (f"same_four({operand.name})", f"load_four(t, {second})"), (f"load_same(t, {first})", f"e{second}")
+        return [f"v{k} = fuse_four({a}, {b}, v{k})" for a, b in pairs]
 
-    def increments(self) -> str:
-        """increments(t, order, h, out): z(h) - z(0) of all variables, by Horner's rule on even and odd powers side by side."""
-        layout, count = self.layout, len(self.recorded.rates)
-        body = ["square = h * h", "odd = order - 1 + order % 2", "even = order - order % 2"]
-        for begin in range(0, count, EVALUATED):
-            lanes = range(begin, min(begin + EVALUATED, count))
-            body.append(f"row = odd * {layout.width}")
-            body += [f"a{k} = t[row + {layout.series + k}]" for k in lanes]
-            body.append(f"row = even * {layout.width}")
-            body += [f"b{k} = t[row + {layout.series + k}]" for k in lanes]
-            for letter, top, rounds in (("a", "odd", "(odd - 1) // 2"), ("b", "even", "(even - 2) // 2")):
-                body += [f"for j in range({rounds}):", f"    row = ({top} - 2 - 2 * j) * {layout.width}"]
-                body += [
-                    f"    {letter}{k} = multiply_add({letter}{k}, square, t[row + {layout.series + k}])" for k in lanes
-                ]
-            body += [f"out[{k}] = h * multiply_add(b{k}, h, a{k})" for k in lanes]
-        return _counted("\n".join(["def increments(t, order, h, out):", *(f"    {line}" for line in body)]))
+    def _late_terms(self, k: int, group: Group) -> list[str]:
+        """Lines for a_1 b_{n-1} + a_{n-1} b_1. What was stored a moment ago is still in registers; for n = 2 there is only one term."""
+        layout, one = self.layout, self.layout.width
+        names = {column: operand.name for operand, column in layout.columns.items()}
+
+        def four(column: int) -> str:
+            return f"load_four(t, before + {column})" if column < layout.variables else f"e{column}"
+
+        first, second = group.first, group.second
+        if group.abreast:
+            old = f"load_four(t, {one + first})"
+            late = f"multiply_four(same_four(only), {four(first)})"
+        else:
+            old = f"load_same(t, {one + first})"
+            number = f"t[before + {first}]" if first < layout.variables else f"{names[first]}_m"
+            late = f"same_four(only * {number})"
+        return [
+            f"v{k} = fuse_four({old}, {four(second)}, v{k})",
+            f"v{k} = fuse_four({late}, load_four(t, {one + second}), v{k})",
+        ]
+
+    def _block(self, block: range, begin: int) -> list[str]:
+        """Sums over k = begin .. n - begin of some groups."""
+        groups = self.layout.groups
+        lines = [f"v{g} = same_four(0.0)" for g in block]
+        lines += [
+            f"for k in range({begin}, n - {begin - 1}):",
+            f"    row = k * {self.layout.width}",
+            "    other = here - row",
+        ]
+        loads = {
+            f"s{groups[g].first}": f"load_same(t, row + {groups[g].first})" for g in block if not groups[g].abreast
+        }
+        loads |= {f"f{groups[g].first}": f"load_four(t, row + {groups[g].first})" for g in block if groups[g].abreast}
+        loads |= {f"o{groups[g].second}": f"load_four(t, other + {groups[g].second})" for g in block}
+        lines += [f"    {name} = {load}" for name, load in loads.items()]
+        for g in block:
+            first = f"{'f' if groups[g].abreast else 's'}{groups[g].first}"
+            lines.append(f"    v{g} = fuse_four({first}, o{groups[g].second}, v{g})")
+        return lines
+
+    def arrival(self) -> str:
+        """arrive(t, order, h, low, z, e): the state at h into z + e, from row 0 of the series and `low`, what it cannot hold.
+
+        Horner's rule on even and odd powers side by side; the increment is added as `summation.add` does it.
+        """
+        body = [
+            "square = same_four(h * h)",
+            "wide = same_four(h)",
+            "odd = order - 1 + order % 2",
+            "even = order - order % 2",
+        ]
+        begins = list(range(0, self.layout.variables, FOUR))
+        for k in range(0, len(begins), EVALUATED):
+            body += self._evaluated(begins[k : k + EVALUATED])
+        return _counted("\n".join(["def arrive(t, order, h, low, z, e):", *(f"    {line}" for line in body)]))
+
+    def _evaluated(self, begins: list[int]) -> list[str]:
+        """Lines for some groups of variables: everything is read before anything is written, as z may be t and e may be low."""
+        width, count = self.layout.width, len(self.recorded.rates)
+        lines = []
+        for letter, top, rounds in (("a", "odd", "(odd - 1) // 2"), ("b", "even", "(even - 2) // 2")):
+            lines += [f"{letter}{b} = load_four(t, {top} * {width} + {b})" for b in begins]
+            lines += [f"for j in range({rounds}):", f"    row = ({top} - 2 - 2 * j) * {width}"]
+            lines += [f"    {letter}{b} = fuse_four({letter}{b}, square, load_four(t, row + {b}))" for b in begins]
+        for b in begins:
+            lines += [
+                f"d{b} = add_four(multiply_four(wide, fuse_four(b{b}, wide, a{b})), load_four(low, {b}))",
+                f"s{b} = load_four(t, {b})",
+                f"y{b} = add_four(s{b}, d{b})",
+                f"r{b} = subtract_four(d{b}, subtract_four(y{b}, s{b}))",
+            ]
+        for b in begins:
+            for array, letter in (("z", "y"), ("e", "r")):
+                if b + FOUR <= count:
+                    lines.append(f"store_four({array}, {b}, {letter}{b})")
+                else:
+                    lines.append(f"{', '.join(f'{letter}{b}_{k}' for k in range(FOUR))} = parts_of_four({letter}{b})")
+                    lines += [f"{array}[{b + k}] = {letter}{b}_{k}" for k in range(count - b)]
+        return lines
 
 
 def _counted(text: str) -> str:
     """The text with indices that have no sign; those that are numbers need none."""
     return re.sub(r"\bt\[([^]]*[a-z][^]]*)\]", r"t[counted(\1)]", text)
-
-
-def _padded(count: int, step: int) -> int:
-    return -(-max(count, 1) // step) * step

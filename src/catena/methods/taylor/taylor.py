@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import CapabilityError, InputError
-from ...kernels.fused import counted, multiply_add
+from ...kernels import fours
+from ...kernels.fused import as_double, as_integer, counted, multiply_add
 from ...kernels.marks import Filling, Slot, Written, bind, size, slot
-from ...kernels.summation import add
 from ...kernels.views import NOT_CONVERGED, NOT_FINITE, View, dimension, field_count, field_end
 from ..base import Exact, Method, Stepper, Traits, register
 from .series_nodes import record
@@ -30,14 +30,19 @@ ORDERS = ((1e-8, 15), (1e-13, 18), (0.0, 21))  # down to which tolerance; three 
 MOST_EXPANSIONS = 1_000_000  # between two samples
 MOST_VARIABLES = 64
 
-# carry: whether it is known, the time since the last expansion in two numbers, how far it reaches, how many were made, z and e there,
-# the table
+FOURS = (
+    fours.load_four, fours.load_same, fours.store_four, fours.same_four, fours.join_four, fours.parts_of_four, fours.add_four,
+    fours.subtract_four, fours.multiply_four, fours.fuse_four,
+)  # fmt: skip
+
+# carry: whether it is known, the time since the last expansion in two numbers, how far it reaches, how many were made, what the state there
+# cannot hold, the table, whose row 0 is that state
 KNOWN = 0
 SINCE = 1
 SINCE_LOW = 2
 REACH = 3
 MADE = 4
-FIRST_STATE = 8
+FIRST_LOW = 8
 
 
 @slot
@@ -46,8 +51,8 @@ def coefficients(t, order, par):
 
 
 @slot
-def increments(t, order, h, out):
-    """z(h) - z(0) of the series in t, into out."""
+def arrive(t, order, h, low, z, e):
+    """The state at h of the series in t into z + e; `low` is what row 0 of t, the state at 0, cannot hold."""
 
 
 @size
@@ -57,38 +62,31 @@ def row_width(t):
 
 
 @size
-def series_place(t):
-    """Where the series begins in a row; always replaced by a literal."""
-    return 0
-
-
-@size
 def inverse_place(t):
     """Where 1/n stands in row n; always replaced by a literal."""
     return 0
 
 
 def table_place(n):
-    """Where the table begins in `carry`: after z and e, at a multiple of 64 bytes."""
-    return FIRST_STATE + (2 * n + 7) // 8 * 8
+    """Where the table begins in `carry`: after `low`, at a multiple of 64 bytes. Its row 0 is the state of the last expansion."""
+    return FIRST_LOW + (n + 7) // 8 * 8
 
 
 def taylor_step(z, e, dt, par, tab, work, carry):
     """The state dt later, on the last expansion or on new ones."""
     n = dimension(z)
     order = int(tab[0, 0])
-    base = carry[FIRST_STATE : FIRST_STATE + n]
-    low = carry[FIRST_STATE + n : FIRST_STATE + 2 * n]
+    low = carry[FIRST_LOW : table_place(n)]
     table = carry[table_place(n) :]
     if carry[KNOWN] == 0.0:
         for k in range(n):
-            base[k] = z[k]
+            table[k] = z[k]
             low[k] = e[k]
         for k in range(1, order + 1):
             table[k * row_width(table) + inverse_place(table)] = 1.0 / k
         carry[SINCE] = 0.0
         carry[SINCE_LOW] = 0.0
-        carry[REACH] = expand(base, table, order, tab[0, 1], par)
+        carry[REACH] = expand(table, order, tab[0, 1], par)
         carry[MADE] = 1.0
         carry[KNOWN] = 1.0
     pass_time(carry, dt)
@@ -99,19 +97,13 @@ def taylor_step(z, e, dt, par, tab, work, carry):
         if abs(carry[SINCE]) <= reach:
             break
         h = math.copysign(reach, carry[SINCE])
-        increments(table, order, h, work)
-        for k in range(n):
-            add(base, low, k, work[k])
+        arrive(table, order, h, low, table, low)
         pass_time(carry, -h)
-        carry[REACH] = expand(base, table, order, tab[0, 1], par)
+        carry[REACH] = expand(table, order, tab[0, 1], par)
         carry[MADE] += 1.0
     if abs(carry[SINCE]) > carry[REACH]:
         return NOT_CONVERGED
-    increments(table, order, carry[SINCE], work)
-    for k in range(n):
-        z[k] = base[k]
-        e[k] = low[k]
-        add(z, e, k, work[k])
+    arrive(table, order, carry[SINCE], low, z, e)
     return 0
 
 
@@ -133,11 +125,8 @@ def pass_time(carry, dt):
     carry[SINCE_LOW] = rest - (carry[SINCE] - after)
 
 
-def expand(base, table, order, tolerance, par):
-    """The series at `base`, and how far it reaches; 0 if it is not finite."""
-    n = dimension(base)
-    for k in range(n):
-        table[series_place(table) + k] = base[k]
+def expand(table, order, tolerance, par):
+    """The series from row 0 of the table, and how far it reaches; 0 if it is not finite."""
     coefficients(table, order, par)
     reach = math.inf
     begin = 0
@@ -167,34 +156,44 @@ def field_reach(table, order, tolerance, begin, end):
         if not last < math.inf:
             return -math.inf
         if last > 0.0 and size > 0.0:
-            reach = min(reach, log_two(tolerance * (size / last)) / (j - first))
+            reach = min(
+                reach, log_two(tolerance * (size / last)) * table[(j - first) * row_width(table) + inverse_place(table)]
+            )
     return reach
 
 
 def largest(table, k, begin, end):
-    """The largest coefficient of order k of the variables from `begin` to `end`; nan if one is."""
+    """The largest coefficient of order k of the variables from `begin` to `end`; nan if their sum is not finite."""
     found = 0.0
-    row = k * row_width(table) + series_place(table)
+    total = 0.0
+    row = k * row_width(table)
     for i in range(begin, end):
         x = abs(table[row + i])
-        if not x <= found:
-            found = x
-    return found
+        found = max(found, x)
+        total += x
+    return found if total < math.inf else math.nan
+
+
+MANTISSA = (1 << 52) - 1
+HALF = 1022 << 52  # the exponent of numbers from 1/2 to 1, where it stands in their bits
+SMALLEST = 2.0**-1022
 
 
 def log_two(x):
-    """log2 of x to 8e-4, without a library: the same bits on every machine; that of the smallest number for 0."""
-    if x == 0.0:
+    """log2 of x to 8e-4, without a library: the same bits on every machine; -1074, that of the smallest number, for 0 and near it."""
+    if not x >= SMALLEST:
         return -1074.0
-    m, e = math.frexp(x)
-    return e - 3.13623207 + m * (6.0223243 + m * (-4.10721963 + m * 1.22160228))
+    bits = as_integer(x)
+    m = as_double(bits & MANTISSA | HALF)
+    return ((bits >> 52) - 1022) - 3.13623207 + m * (6.0223243 + m * (-4.10721963 + m * 1.22160228))
 
 
 def two_to(x):
     """2^x to 1e-4, alike."""
-    whole = math.floor(max(-1000.0, min(x, 1000.0)))
-    f = max(-1000.0, min(x, 1000.0)) - whole
-    return math.ldexp(0.99990029 + f * (0.69632477 + f * (0.22469316 + f * 0.07896726)), int(whole))
+    within = max(-1000.0, min(x, 1000.0))
+    whole = math.floor(within)
+    f = within - whole
+    return as_double((int(whole) + 1023) << 52) * (0.99990029 + f * (0.69632477 + f * (0.22469316 + f * 0.07896726)))
 
 
 @register
@@ -271,19 +270,20 @@ class Taylor(Method):
         if view.dimension > MOST_VARIABLES:
             raise CapabilityError(f"power series of {view.dimension} variables are too long to compile")
         tab = np.array([[float(self.order), self._tolerance]])
-        return Stepper(taylor_step, tab, view.dimension, 0, packed=True, recorded=self._recorded, rewind=rewind_series)
+        return Stepper(taylor_step, tab, 0, 0, recorded=self._recorded, rewind=rewind_series)
 
     def _recorded(self, stepper: Stepper, field_with: Callable[[Any], Any], par: Any, n: int) -> Stepper:
         """The stepper with kernels written for this field."""
         writer = Writer(record(field_with, par, n))
-        uses = (("multiply_add", multiply_add), ("counted", counted))
+        provided = (multiply_add, counted, *FOURS)
+        uses: tuple[tuple[str, Filling], ...] = tuple((function.__name__, function) for function in provided)
         layout = writer.layout
         fills: dict[Slot, Filling] = {
             coefficients: Written("coefficients", writer.coefficients(), __name__, uses),
-            increments: Written("increments", writer.increments(), __name__, uses),
-            row_width: layout.width, series_place: layout.series, inverse_place: layout.inverse, dimension: n,
+            arrive: Written("arrive", writer.arrival(), __name__, uses),
+            row_width: layout.width, inverse_place: layout.inverse, dimension: n,
         }  # fmt: skip
-        carry = table_place(n) + (self.order + 2) * layout.width
+        carry = table_place(n) + (self.order + 1) * layout.width
         return replace(stepper, kernel=bind(taylor_step, fills), carry=carry, recorded=None)
 
     @property

@@ -1,0 +1,132 @@
+"""`catena.kernels.fours` for a processor: four numbers are a vector of LLVM, and each function one or two of its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+from ..kernels import fours
+
+if TYPE_CHECKING:
+    from llvmlite.ir import IRBuilder, Value
+    from numba.core.base import BaseContext
+    from numba.core.types import Type
+    from numba.core.typing.templates import Signature
+
+COUNT = 4
+VECTOR = ir.VectorType(ir.DoubleType(), COUNT)
+PLACE = ir.IntType(32)
+ALIGNED = 8  # bytes: numbers of an array begin at these
+
+Emit = "Callable[[IRBuilder, Sequence[Type], Sequence[Value], BaseContext], Value]"
+
+
+class Four(types.Type):
+    """Four numbers side by side."""
+
+    def __init__(self) -> None:
+        super().__init__("four")
+
+
+four = Four()
+
+
+@register_model(Four)
+class _FourModel(models.PrimitiveModel):
+    def __init__(self, manager: object, kind: Type) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+def _made(count: int, result: Callable[..., Type], emit: Callable[..., Value]) -> object:
+    """An intrinsic of so many arguments; emit(builder, context, types, values) writes its instructions."""
+
+    def typed(kinds: Sequence[Type]) -> tuple[Signature, Callable[..., Value]]:
+        def written(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+            return emit(builder, context, signature.args, values)
+
+        return result(*kinds)(*kinds), written
+
+    forms: dict[int, Callable[..., object]] = {
+        1: lambda context, a: typed((a,)),
+        2: lambda context, a, b: typed((a, b)),
+        3: lambda context, a, b, c: typed((a, b, c)),
+        4: lambda context, a, b, c, d: typed((a, b, c, d)),
+    }
+    return intrinsic(forms[count])
+
+
+def _address(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    array = context.make_array(kinds[0])(context, builder, values[0])
+    return builder.gep(array.data, [values[1]])
+
+
+def _load(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    place = builder.bitcast(_address(builder, context, kinds, values), VECTOR.as_pointer())
+    return builder.load(place, align=ALIGNED)
+
+
+def _store(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    place = builder.bitcast(_address(builder, context, kinds, values), VECTOR.as_pointer())
+    builder.store(values[2], place, align=ALIGNED)
+    return context.get_dummy_value()
+
+
+def _spread(builder: IRBuilder, number: Value) -> Value:
+    nothing = ir.Constant(VECTOR, ir.Undefined)
+    one = builder.insert_element(nothing, number, PLACE(0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(PLACE, COUNT), [0] * COUNT))
+
+
+def _same(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    return _spread(builder, context.cast(builder, values[0], kinds[0], types.float64))
+
+
+def _load_same(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    return _spread(builder, builder.load(_address(builder, context, kinds, values)))
+
+
+def _join(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    made = ir.Constant(VECTOR, ir.Undefined)
+    for place, (kind, value) in enumerate(zip(kinds, values, strict=True)):
+        made = builder.insert_element(made, context.cast(builder, value, kind, types.float64), PLACE(place))
+    return made
+
+
+def _parts(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    parts = [builder.extract_element(values[0], PLACE(place)) for place in range(COUNT)]
+    return context.make_tuple(builder, types.UniTuple(types.float64, COUNT), parts)
+
+
+def _operation(name: str) -> Callable[..., Value]:
+    return lambda builder, context, kinds, values: getattr(builder, name)(*values)
+
+
+def _fuse(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    signature = ir.FunctionType(VECTOR, [VECTOR] * 3)
+    return builder.call(cgutils.get_or_insert_function(builder.module, signature, "llvm.fma.v4f64"), values)
+
+
+VECTORS = {
+    fours.load_four: _made(2, lambda *_: four, _load),
+    fours.load_same: _made(2, lambda *_: four, _load_same),
+    fours.store_four: _made(3, lambda *_: types.void, _store),
+    fours.same_four: _made(1, lambda *_: four, _same),
+    fours.join_four: _made(4, lambda *_: four, _join),
+    fours.parts_of_four: _made(1, lambda *_: types.UniTuple(types.float64, COUNT), _parts),
+    fours.add_four: _made(2, lambda *_: four, _operation("fadd")),
+    fours.subtract_four: _made(2, lambda *_: four, _operation("fsub")),
+    fours.multiply_four: _made(2, lambda *_: four, _operation("fmul")),
+    fours.fuse_four: _made(3, lambda *_: four, _fuse),
+}
+NAMES = {function.__name__: made for function, made in VECTORS.items()}
+
+
+def on_vectors(function: FunctionType) -> object:
+    """What stands for a function of `catena.kernels.fours` in a generated module, where its name begins with that of its module."""
+    return NAMES[function.__name__.removeprefix("kernels_fours_")]
