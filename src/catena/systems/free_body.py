@@ -13,7 +13,7 @@ from ..kernels.marks import Filling, Slot
 from ..kernels.views import Flag, View
 from ..text.plain import Json
 from .base import Invariant, State, register
-from .one_body import IN_A_BATH, NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
+from .one_body import IN_A_BATH, NOT_CANONICAL, Motion, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
 from .scene import Scene
 
@@ -109,9 +109,13 @@ class FreeBody(OneBody):
         -------
         State whose arrays have a leading axis for the times, if t is an array
         """
-        from ..analysis.exact_motion import free_motion_at
+        return self._evaluated(t, start, self._closed_form)
 
-        return self._evaluated(t, start, free_motion_at, self.body.rotor_moments)
+    @cached_property
+    def _closed_form(self) -> Motion:
+        from ..analysis.exact_motion import free_motion
+
+        return free_motion(self.body.rotor_moments, self.body.frame)
 
     def scene(self) -> Scene:
         return Scene((self.body,))

@@ -26,6 +26,7 @@ from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
 from .states import checked_state
 
+Motion = Callable[[Array, float, Array], tuple[Array, Array]]  # stepped state, its time, times -> orientations, momenta
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
 NOT_CANONICAL = frozenset({"symplectic"})  # (q, y) are not conjugate: withdrawn where a method takes any equations
 
@@ -157,7 +158,7 @@ class OneBody(System):
     def to_stepped(self, state: State) -> Array:
         """z = (q, y) in principal axes: q * frame, F^T y; the momentum along the line of a linear body is zero."""
         if self._in_principal_axes:  # then products with 1 and 0 take longer than a whole motion in closed form
-            q, y = state.orientation, state.angular_momentum + 0.0
+            q, y = state.fields["orientation"], state.fields["angular_momentum"] + 0.0
         else:
             q = rotations.multiply(state.orientation, self.body.frame)
             turned = self.body.frame_matrix.T  # one by one: a product with many vectors may round in another order
@@ -172,12 +173,12 @@ class OneBody(System):
         orientation = rotations.multiply(z[:4], rotations.conjugate(self.body.frame))
         return State({"orientation": orientation, "angular_momentum": self.body.frame_matrix @ z[4:]}, time)
 
-    def _evaluated(
-        self, t: ArrayLike, start: State, motion_at: Callable[..., tuple[Array, Array]], constants: Array
-    ) -> State:
+    def _evaluated(self, t: ArrayLike, start: State, motion: Motion) -> State:
         """The state or states at t by a motion in closed form."""
         times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
-        q, y = motion_at(constants, self.to_stepped(start), self.body.frame, (times - start.time).ravel())
+        q, y = motion(self.to_stepped(start), start.time, times.reshape(-1))
+        if times.ndim == 1:
+            return State({"orientation": q, "angular_momentum": y}, times)  # type: ignore[arg-type]
         fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
         return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
 

@@ -317,7 +317,7 @@ class ScalingBody(OneBody):
         ------
         CapabilityError : forces act
         """
-        from ...analysis.exact_motion import free_motion_at
+        from ...analysis.exact_motion import free_motion
 
         if not self.is_free:
             raise CapabilityError("only motion without forces has a closed form", do="simulate it")
@@ -328,7 +328,7 @@ class ScalingBody(OneBody):
         bound = self.restitution if self.constraint == "unilateral" else None
         s, rate, tau = positions(first, self._turning_rate(z[10:13]), bound, flat)
         turning = super().to_stepped(start)
-        orientations, momenta = free_motion_at(self.body.rotor_moments, turning, self.body.frame, tau)
+        orientations, momenta = free_motion(self.body.rotor_moments, self.body.frame)(turning, 0.0, tau)
         shape = times.shape
         fields = {
             "position": (z[:3] + (flat - start.time)[:, None] * z[7:10] / self.body.mass).reshape(*shape, 3),

@@ -22,7 +22,7 @@ from ...text.plain import Json
 from ..base import Array, Invariant, State, register
 from ..body import Body
 from ..laws import Law, States, langevin_function
-from ..one_body import IDENTITY, IN_A_BATH, NOT_CANONICAL, OneBody, body_field_end, publish_body
+from ..one_body import IDENTITY, IN_A_BATH, NOT_CANONICAL, Motion, OneBody, body_field_end, publish_body
 from ..scene import Scene
 from . import invariants as top_invariants
 from . import motion as top_motion
@@ -214,9 +214,13 @@ class Top(OneBody):
         >>> of.system.exact(1e6, of.start).angular_momentum.round(6).tolist()
         [0.162251, 0.493574, 3.0]
         """
-        from ...analysis.exact_motion import lagrange_motion_at
+        return self._evaluated(t, start, self._closed_form)
 
-        return self._evaluated(t, start, lagrange_motion_at, self._symmetry())
+    @cached_property
+    def _closed_form(self) -> Motion:
+        from ...analysis.exact_motion import symmetric_motion
+
+        return symmetric_motion(self._symmetry(), self.body.frame)
 
     def _symmetry(self) -> Array:
         if self._symmetric is None:
