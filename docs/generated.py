@@ -156,6 +156,12 @@ def race_figures() -> dict[str, str]:
                 if row["form"] == TILES
             ]
         ),
+        "bath_over_lammps": _range(
+            [row["times faster, best"] for row in _starting(chain, "Steps in a heat bath against LAMMPS")]
+        ),
+        "mixed_over_lammps": _range(
+            [row["times faster, best"] for row in _starting(chain, "Strang steps of mixed chains against LAMMPS")]
+        ),
         "orbits_over_heyoka": _range([row["best"] for row in heyoka]),
         "free_body_over_heyoka": _range(faster("free body", "heyoka")),
         "heyoka_over_tops": _range(
