@@ -12,12 +12,14 @@ rejects.
 
 import math
 
+from .fused import as_double, as_integer
 from .marks import provided, within
 
 LOW = 0xFFFFFFFF
 FIRST_FACTOR, SECOND_FACTOR = 0xD2511F53, 0xCD9E8D57
 FIRST_WEYL, SECOND_WEYL = 0x9E3779B9, 0xBB67AE85
-ROOT_HALF, LN2 = 0.7071067811865476, 0.6931471805599453
+LN2 = 0.6931471805599453
+ROOT_HALF_BITS = as_integer(0.7071067811865476)
 
 MOMENTA, OF_HAMILTONIAN, STARTS, EXCHANGE, ACCEPT = 0, 64, 200, 254, 255  # streams
 
@@ -50,7 +52,8 @@ def philox(c0, c1, c2, c3, k0, k1):
 @within
 def words(seed0, seed1, member, step, body, stream):
     """The four words of a draw: seed0 and seed1 are the low and the high word of the seed; step < 2^56, stream < 256."""
-    return philox(step & LOW, body, member, ((step >> 32) << 8) | stream, seed0, seed1)
+    # of words that are seen to have 32 bits the compiler makes products with one instruction instead of three
+    return philox(step & LOW, body & LOW, member & LOW, (((step >> 32) << 8) | stream) & LOW, seed0 & LOW, seed1 & LOW)
 
 
 @within
@@ -63,32 +66,13 @@ def unit_number(w0, w1):
 def minus_log(u):
     """-log(u) for 2^-53 <= u < 1, to 2 units in the last place.
 
-    u = m 2^-n with sqrt(1/2) <= m < sqrt(2), found by comparisons; then -log m = -2 artanh s, s = (m - 1)/(m + 1), by a minimax
-    polynomial in s^2 whose relative error is 1.1e-18.
+    u = m 2^-n with sqrt(1/2) <= m < sqrt(2): doubles have the order of their bits, so the bits of u less those of sqrt(1/2) tell n in
+    units of an exponent. Then -log m = -2 artanh s, s = (m - 1)/(m + 1), by a minimax polynomial in s^2 whose relative error is 1.1e-18.
     """
-    n = 0.0
-    m = u
-    if m < 2.0**-32:
-        m *= 2.0**32
-        n += 32.0
-    if m < 2.0**-16:
-        m *= 2.0**16
-        n += 16.0
-    if m < 2.0**-8:
-        m *= 2.0**8
-        n += 8.0
-    if m < 2.0**-4:
-        m *= 2.0**4
-        n += 4.0
-    if m < 2.0**-2:
-        m *= 2.0**2
-        n += 2.0
-    if m < 2.0**-1:
-        m *= 2.0
-        n += 1.0
-    if m < ROOT_HALF:
-        m *= 2.0
-        n += 1.0
+    bits = as_integer(u)
+    k = (bits - ROOT_HALF_BITS) >> 52
+    m = as_double(bits - (k << 52))
+    n = float(-k)
     s = (m - 1.0) / (m + 1.0)
     z = s * s
     p = z * 0.14810530200354172 + 0.15312443715170704
