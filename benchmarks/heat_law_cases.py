@@ -1,0 +1,310 @@
+"""Systems in a heat bath of which averages are known exactly: what `heat_laws.py` measures.
+
+Where a law depends on numbers of a system that do not appear in it, they are chosen so that steps may be long: stretches of links are soft where
+angles are looked at. Squares and energies are in units of their law; cosines, and lengths of links in units of their rest length, as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import thermal_faults as faults
+from numpy.typing import NDArray
+from scipy import integrate, special
+
+import catena as ct
+from catena.geometry import rotations
+from catena.methods.base import Method
+from catena.systems.base import State, System
+from catena.systems.laws import langevin_function
+
+Array = NDArray[np.float64]
+Columns = Mapping[str, Array]  # (members, samples, ...)
+TETRAHEDRON = ct.Body.tetrahedron()
+UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class OneByOne(ct.Langevin):
+    """The bath on a view that has one body after the other: a thread of a card gains nothing from lanes, and wastes those that short chains leave empty."""
+
+    name: ClassVar[str] = "OneByOne"
+    needs: ClassVar[tuple[str, ...]] = ("split", "rotor")
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """What is averaged, and what its average should be.
+
+    Attributes
+    ----------
+    of : columns -> values (members, samples)
+    law : the exact average; or, if `spread`, the exact variance
+    unit : what deviations are measured in
+    known : standard error of the law itself, where it was sampled by others
+    target : error until which it is followed, in that unit; inf if it is measured beside the others
+    """
+
+    of: Callable[[Columns], Array]
+    law: float
+    unit: float = 1.0
+    spread: bool = False
+    known: float = 0.0
+    target: float = 2.5e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A system whose averages are measured with steps dt and dt/2; with dt alone where every step is exact (`is_exact`).
+
+    gap : time between two samples, two or three times as long as they are correlated; settle : time that is left out
+    fails : a fault was put in, so that the law must not hold
+    order : whether what is wanted is the order of the bias
+    """
+
+    system: System
+    start: State
+    quantities: Mapping[str, Quantity]
+    dt: float
+    gap: float
+    settle: float
+    method: Method = field(default_factory=lambda: OneByOne(1.0, 1.0))
+    is_exact: bool = False
+    fails: bool = False
+    order: bool = False
+
+    @property
+    def steps(self) -> tuple[float, ...]:
+        return (self.dt,) if self.is_exact else (self.dt, 0.5 * self.dt)
+
+
+def mean_over(power: Callable[[Array], Array], weight: Callable[[Array], Array], low: float, high: float) -> float:
+    """The average of a function with a weight, by quadrature."""
+    whole, part = (
+        integrate.quad(f, low, high, epsabs=1e-14, epsrel=1e-13, limit=200)[0]
+        for f in (weight, lambda u: power(u) * weight(u))
+    )
+    return float(part / whole)
+
+
+# Momenta, of every system in a bath -----------------------------------------------------------------------------------------
+
+
+def momenta(components: int, *, total: bool = False) -> dict[str, Quantity]:
+    """Squares over their law, means over all steps since the last sample: each component, fourth powers, the total momentum."""
+    names = ("p1", "p2", "p3", "y1", "y2", "y3")[-components:]
+    made = {f"{name}^2": Quantity(lambda c, k=k: c["equipartition"][..., k], 1.0) for k, name in enumerate(names)}
+    made["fourth powers"] = Quantity(lambda c: c["fourth_moment"], 1.0)
+    if total:
+        made["total momentum^2"] = Quantity(lambda c: c["total_momentum_square"], 1.0)
+    return made
+
+
+# Tops -----------------------------------------------------------------------------------------------------------------------
+
+
+def height(columns: Columns) -> Array:
+    """cos of the angle between the third axis and the vertical."""
+    q = np.moveaxis(columns["orientation"], -1, 0)
+    return q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2
+
+
+def top(strength: float, dt: float, *, kind: type[ct.Langevin] = OneByOne, **options: bool) -> Setting:
+    """A heavy top at kT = 1: the density of cos theta is exp(-b cos theta), whatever the moments are."""
+    system = ct.Top(ct.Body(moments=(1.0, 0.8, 0.5)), ct.Gravity(strength, (0, 0, 1)))
+    law = langevin_function(strength)
+    of = {"cos": Quantity(height, -law)}
+    if not (options.get("order") or options.get("fails")):
+        of["cos^2"] = Quantity(lambda c: height(c) ** 2, 1.0 - 2.0 * law / strength)
+        variance = strength**2 * (1.0 - 2.0 * law / strength - law**2)
+        of["var U"] = Quantity(lambda c: strength * height(c), variance, variance, spread=True, target=math.inf)
+        of |= momenta(3)
+    start = system.start((0.6, 0.8, 0, 0), angular_momentum=(0, 0, 0))
+    is_exact = bool(options.get("fails"))  # with one step, since the bias of the fault would go with two
+    return Setting(system, start, of, dt, 4.0, 40.0, kind(1.0, 1.0), is_exact=is_exact, **options)
+
+
+# Links that bend, twist and stretch ----------------------------------------------------------------------------------------------
+
+
+def links(
+    count: int, bend: float, twist: float, stretch: float, *, spacing: float = 1.0, force: float = 0.0
+) -> tuple[ct.Chain, State]:
+    """A clamped tetrahedron and so many more, in line."""
+    right = ct.Force((0.0, 0.0, force)) if force else ct.Free()
+    chain = ct.Chain([TETRAHEDRON] * (count + 1), ct.BendTwist(stretch, bend, twist, (0, 0, spacing)), right=right)
+    places = [[0, 0, spacing * k] for k in range(count + 1)]
+    return chain, chain.start(position=places, orientation=[UPRIGHT] * (count + 1))
+
+
+def third_axes(columns: Columns) -> Array:
+    """e3 of each body in space, (..., bodies, 3)."""
+    q = np.moveaxis(columns["orientation"], -1, 0)
+    return np.stack(
+        [2.0 * (q[1] * q[3] + q[0] * q[2]), 2.0 * (q[2] * q[3] - q[0] * q[1]), q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2], axis=-1
+    )  # fmt: skip
+
+
+def cosines(columns: Columns, apart: int = 1) -> Array:
+    """T33 between bodies so many links apart, mean over the chain."""
+    e = third_axes(columns)
+    return np.einsum("...bk,...bk->...b", e[..., apart:, :], e[..., :-apart, :]).mean(axis=-1)
+
+
+def angle_energy(columns: Columns, bend: float, twist: float) -> Array:
+    """2 (bend (w1^2 + w2^2) + twist w3^2) of each link, w the vector part of the turn from body to body."""
+    q = columns["orientation"]
+    w = rotations.multiply(rotations.conjugate(q[..., :-1, :]), q[..., 1:, :])[..., 1:]
+    return 2.0 * (bend * (w[..., 0] ** 2 + w[..., 1] ** 2) + twist * w[..., 2] ** 2)
+
+
+def strains(columns: Columns, stretch: float) -> Array:
+    """stretch |d - d0|^2/3, mean over the links, d0 = e3."""
+    d = np.diff(columns["position"], axis=-2) - third_axes(columns)[..., :-1, :]
+    return stretch * (d**2).sum(axis=-1).mean(axis=-1) / 3.0
+
+
+def end_to_end(columns: Columns, bonds: int) -> Array:
+    """Squared distance of the first body and the one so many bonds on."""
+    r = columns["position"]
+    return ((r[..., bonds, :] - r[..., 0, :]) ** 2).sum(axis=-1)
+
+
+def weight_of(bend: float, twist: float) -> Callable[[Array], Array]:
+    """Of u = q0^2 + q3^2, uniform by Haar's measure: exp((2 B - C) u) I_0(C u), over what it is near 1."""
+    return lambda u: np.exp(2.0 * bend * (u - 1.0)) * special.ive(0, twist * u)
+
+
+def bending(bend: float, twist: float, power: int = 1) -> float:
+    """<T33^power> of a link at kT = 1."""
+    return mean_over(lambda u: (2.0 * u - 1.0) ** power, weight_of(bend, twist), 0.0, 1.0)
+
+
+def angle_moments(bend: float, twist: float) -> tuple[float, float]:
+    """Mean and variance of the energy v = 2 B (1 - u) + 2 C u sin^2(phi) of bend and twist at kT = 1, by Euler's angles."""
+
+    def moment(power: int) -> float:
+        def inner(u: float) -> float:
+            def of(phi: float) -> float:
+                v = 2.0 * bend * (1.0 - u) + 2.0 * twist * u * math.sin(phi) ** 2
+                return v**power * math.exp(-v)
+
+            return integrate.quad(of, 0.0, 0.5 * math.pi, epsabs=1e-14, epsrel=1e-12)[0]
+
+        return float(integrate.quad(inner, 0.0, 1.0, epsabs=1e-13, epsrel=1e-12, limit=200)[0])
+
+    whole, first, second = (moment(power) for power in range(3))
+    return first / whole, second / whole - (first / whole) ** 2
+
+
+def one_link(bend: float, twist: float, dt: float, gap: float, **options: bool) -> Setting:
+    """One link whose angles are looked at."""
+    chain, start = links(1, bend, twist, 1.0)
+    of = {"T33": Quantity(cosines, bending(bend, twist))}
+    if not options.get("order"):
+        mean, variance = angle_moments(bend, twist)
+
+        def energy(columns: Columns) -> Array:
+            return angle_energy(columns, bend, twist)[..., 0]
+
+        of["T33^2"] = Quantity(lambda c: cosines(c) ** 2, bending(bend, twist, 2))
+        of["v"] = Quantity(energy, mean, mean)
+        of["var v"] = Quantity(energy, variance, variance, spread=True, target=math.inf)
+        of["stretch"] = Quantity(lambda c: strains(c, 1.0), 1.0)
+        of |= momenta(6)
+    return Setting(chain, start, of, dt, gap, 60.0, **options)
+
+
+def several_links(count: int, stretch: float, dt: float, gap: float, settle: float) -> Setting:
+    """B, C = 4, 3: <t_0.t_n> = c^n, <R^2> = n (1 + 3/stretch) + 2 sum (n - m) c^m, and the capacity of heat."""
+    bend, twist = 4.0, 3.0
+    chain, start = links(count, bend, twist, stretch)
+    c, (mean, variance) = bending(bend, twist), angle_moments(bend, twist)
+    of = {"T33": Quantity(cosines, c), "stretch": Quantity(lambda s: strains(s, stretch), 1.0)}
+    for n in (n for n in (2, 4) if n <= count):
+        of[f"t0.t{n}"] = Quantity(lambda s, n=n: cosines(s, n), c**n)
+        law = n * (1.0 + 3.0 / stretch) + 2.0 * sum((n - m) * c**m for m in range(1, n))
+        of[f"R^2 of {n} bonds"] = Quantity(lambda s, n=n: end_to_end(s, n), law, law)
+    of["v"] = Quantity(lambda s: angle_energy(s, bend, twist).mean(axis=-1), mean, mean)
+    capacity = count * (0.5 * 6.0 + 1.5 + variance)
+    of["heat capacity"] = Quantity(lambda s: s["energy"], capacity, capacity, spread=True, target=math.inf)
+    return Setting(chain, start, of | momenta(6, total=True), dt, gap, settle)
+
+
+def pulled(x: float) -> Setting:
+    """Two links without bend and twist, the second of which turns as it likes: a force stretches it by L(x) + F/stretch, a = 1."""
+    chain, start = links(2, 0.0, 0.0, 4.0, force=x)
+    law = langevin_function(x) + x / 4.0
+    of = {"extension": Quantity(lambda c: c["position"][..., 2, 2] - c["position"][..., 1, 2], law)}
+    return Setting(chain, start, of, 0.3, 9.0, 150.0)
+
+
+def gaussian(x: float) -> Setting:
+    """Stretch alone, d0 = 0: <|r_j - r_0|^2> = 3 j kT/stretch with every dt; here dt omega = x."""
+    chain, start = links(3, 0.0, 0.0, 4.0, spacing=0.0)
+    highest = math.sqrt(4.0 * math.sin(5.0 * math.pi / 14.0) ** 2 * 4.0 / TETRAHEDRON.mass)  # of three masses on a wall
+    of = {f"|r{j} - r0|^2": Quantity(lambda c, j=j: end_to_end(c, j), 3.0 * j / 4.0, 3.0 * j / 4.0) for j in (1, 2, 3)}
+    return Setting(chain, start, of, x / highest, 12.0, 120.0, is_exact=True)
+
+
+# Friction, and bodies that touch -----------------------------------------------------------------------------------------------
+
+RATES, LAG = (0.2, 0.7, 2.0), 0.5
+
+
+def sphere() -> Setting:
+    """<y_k(t) y_k(0)> = I kT exp(-gamma_k t), in the time of steps, too: samples are as far apart as the lag."""
+    body = ct.FreeBody(ct.Body(moments=(1.5, 1.5, 1.5)))
+
+    def product(columns: Columns, k: int) -> Array:
+        y = columns["angular_momentum"][..., k]
+        return y[:, 1:] * y[:, :-1] / 1.5
+
+    of = {f"y{k + 1}(t) y{k + 1}(0)": Quantity(lambda c, k=k: product(c, k), math.exp(-LAG * RATES[k])) for k in range(3)}  # fmt: skip
+    method = OneByOne(1.0, ct.Friction(rotation=RATES))
+    return Setting(body, body.start(angular_momentum=(0, 0, 0)), of, 0.1, LAG, 30.0, method, is_exact=True)
+
+
+def two_tetrahedra() -> Setting:
+    """One clamped, 16 pairs of Lennard-Jones (5, 1) and a tether, kT = 5: averages from 3e9 samples of configurations."""
+    chain = ct.Chain(
+        [TETRAHEDRON] * 2, ct.BendTwist(2.0, 0.0, 0.0, (0, 0, 0)), pairs=ct.LennardJones(5.0, 1.0), exclude=0
+    )
+    start = chain.start(position=[[0, 0, 0], [0, 0, 2.2]], orientation=[UPRIGHT] * 2)
+
+    def distance(columns: Columns) -> Array:
+        return np.sqrt(end_to_end(columns, 1))
+
+    def pairs(columns: Columns) -> Array:
+        p, y = columns["momentum"][..., 1, :], columns["angular_momentum"][..., 1, :]
+        kinetic = 0.5 * (p**2).sum(axis=-1) / TETRAHEDRON.mass + 0.5 * (y**2 / TETRAHEDRON.moments).sum(axis=-1)
+        return columns["energy"] - kinetic - end_to_end(columns, 1)
+
+    of = {
+        "V": Quantity(pairs, -11.6490, 11.6490, known=8e-4, target=4e-4), "|r|": Quantity(distance, 2.17851, 2.17851, known=4e-5),
+        "r^2": Quantity(lambda c: end_to_end(c, 1), 5.2462, 5.2462, known=2e-4),
+        "R33^2": Quantity(lambda c: cosines(c) ** 2, 0.33352, known=2e-5), "V^2": Quantity(lambda c: pairs(c) ** 2, 200.071, 200.071, known=0.026, target=math.inf),
+    }  # fmt: skip
+    return Setting(chain, start, of, 0.007, 2.8, 40.0, OneByOne(5.0, 1.0), is_exact=True)
+
+
+CASES: dict[str, Callable[[], dict[str, Setting]]] = {
+    "tops": lambda: {"top, b = 1": top(1.0, 0.4), "top, b = 1.5": top(1.5, 0.4), "top, b = 3": top(3.0, 0.3)},
+    "bending": lambda: {
+        f"link, B, C = {b:g}, {c:g}": one_link(b, c, dt, gap)
+        for b, c, dt, gap in ((4.0, 3.0, 0.3, 6.0), (10.0, 5.0, 0.2, 4.0), (50.0, 30.0, 0.09, 2.7), (1.0, 0.0, 0.4, 6.0), (0.5, 2.0, 0.4, 8.0))
+    },
+    "stiff chain": lambda: {"2 links, stretch 100": several_links(2, 100.0, 0.08, 8.0, 80.0)},
+    "chain": lambda: {"4 links, stretch 25": several_links(4, 25.0, 0.16, 20.0, 160.0)},
+    "pulled": lambda: {f"free link, F a/kT = {x:g}": pulled(x) for x in (0.5, 1.0, 2.0, 5.0)},
+    "gaussian": lambda: {f"Gaussian chain, dt omega = {x:g}": gaussian(x) for x in (0.45, 1.35)},
+    "friction": lambda: {"sphere, three rates of friction": sphere()},
+    "tetrahedra": lambda: {"two tetrahedra": two_tetrahedra()},
+    "order of tops": lambda: {"order, top": top(1.5, 0.5, order=True)},
+    "order of chains": lambda: {"order, link B, C = 1, 0": one_link(1.0, 0.0, 0.5, 6.0, order=True)},
+    "faults": lambda: {"fault: noise at the ends of the step": top(1.5, 0.4, kind=faults.NoiseAtTheEnds, fails=True)},
+}  # fmt: skip
