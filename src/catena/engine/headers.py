@@ -9,7 +9,7 @@ import functools
 import hashlib
 from collections.abc import Collection, Sequence
 
-from . import bounds
+from . import bounds, calls
 from .collector import Part
 from .numba_private import KNOWN
 
@@ -204,6 +204,11 @@ def _written(
         # what is checked is compiled apart: all in one function takes minutes
         header = base + CHECKS[base] + header.removeprefix(base).replace(INLINED, "")
         parts = tuple(bounds.checked(part, with_ground) for part in parts)
+    fewer: list[str] = []
+    if header.startswith(CPU) and not checked:
+        types = {name: f"{dtype} {dimensions}" for name, dimensions, dtype in par}
+        fewer, arranged = calls.narrowed(calls.within_their_callers(parts), types)
+        parts = tuple(arranged)
     if any(part.mark in ("within", "table") or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))
     if any(part.mark == "vector" for part in parts):
@@ -220,7 +225,7 @@ def _written(
     unique = hashlib.sha256(repr(list(par)).encode()).hexdigest()[:12]
     fields = tuple(name for name, _, _ in par)
     lines = [*listing, header, f'Parameters_{unique} = namedtuple("Parameters_{unique}", {fields})']
-    lines += [f"Parameters = Parameters_{unique}"]
+    lines += [f"Parameters = Parameters_{unique}", *fewer]
     for part in parts[:-1]:
         mark = [] if part.mark == "table" else [f"@_{part.mark}"]
         lines += ["", f"# {part.origin}", *mark, part.text]
