@@ -247,7 +247,7 @@ def gaussian(x: float) -> Setting:
     """Stretch alone, d0 = 0: <|r_j - r_0|^2> = 3 j kT/stretch with every dt; here dt omega = x."""
     chain, start = links(3, 0.0, 0.0, 4.0, spacing=0.0)
     highest = math.sqrt(4.0 * math.sin(5.0 * math.pi / 14.0) ** 2 * 4.0 / TETRAHEDRON.mass)  # of three masses on a wall
-    of = {f"|r{j} - r0|^2": Quantity(lambda c, j=j: end_to_end(c, j), 3.0 * j / 4.0, 3.0 * j / 4.0) for j in (1, 2, 3)}
+    of = {f"(r{j} - r0)^2": Quantity(lambda c, j=j: end_to_end(c, j), 3.0 * j / 4.0, 3.0 * j / 4.0) for j in (1, 2, 3)}
     return Setting(chain, start, of, x / highest, 12.0, 120.0, is_exact=True)
 
 
@@ -285,7 +285,7 @@ def two_tetrahedra() -> Setting:
         return columns["energy"] - kinetic - end_to_end(columns, 1)
 
     of = {
-        "V": Quantity(pairs, -11.6490, 11.6490, known=8e-4, target=4e-4), "|r|": Quantity(distance, 2.17851, 2.17851, known=4e-5),
+        "V": Quantity(pairs, -11.6490, 11.6490, known=8e-4, target=4e-4), "length of r": Quantity(distance, 2.17851, 2.17851, known=4e-5),
         "r^2": Quantity(lambda c: end_to_end(c, 1), 5.2462, 5.2462, known=2e-4),
         "R33^2": Quantity(lambda c: cosines(c) ** 2, 0.33352, known=2e-5), "V^2": Quantity(lambda c: pairs(c) ** 2, 200.071, 200.071, known=0.026, target=math.inf),
     }  # fmt: skip

@@ -175,19 +175,14 @@ def half_drift_with_fast_bodies(w, t, glide, par, seed0, seed1, member, step):
     return 0
 
 
-def count_fast(w, glide):
-    """How many bodies of a tile are too fast for `rotate_lane`: the bath has changed them."""
+def tally_lanes(w, first, parts, glide, sums):
+    """The squares of the momenta of a tile, body by body; `parts` are all lanes of all tiles.
+
+    Returns how many bodies are too fast for `rotate_lane`: the bath has changed them.
+    """
     n = stride_of(w)
     spin = spin_row(w) * n
     fast = 0
-    for i in range(lane_count(w)):
-        fast += int(is_fast(w, i, n, spin, glide))
-    return fast
-
-
-def tally_lanes(w, first, parts, sums):
-    """The squares of the momenta of a tile, body by body; `parts` are all lanes of all tiles."""
-    n = stride_of(w)
     at = (spin_row(w) + BATH + BathRows.PRECISION) * n
     for i in range(lane_count(w)):
         j = first + i
@@ -197,6 +192,7 @@ def tally_lanes(w, first, parts, sums):
         y1 = w[Y * n + i]
         y2 = w[(Y + 1) * n + i]
         y3 = w[(Y + 2) * n + i]
+        fast += int(is_fast(w, i, n, spin, glide))
         p1 = w[at + i] * (p1 * p1)
         p2 = w[at + i] * (p2 * p2)
         p3 = w[at + i] * (p3 * p3)
@@ -210,6 +206,7 @@ def tally_lanes(w, first, parts, sums):
         sums[4 * parts + j] += y2
         sums[5 * parts + j] += y3
         sums[6 * parts + j] += p1 * p1 + p2 * p2 + p3 * p3 + y1 * y1 + y2 * y2 + y3 * y3
+    return fast
 
 
 def add_momenta(w, total):
@@ -248,9 +245,9 @@ def stirred_sweep_of_tiles(z, e, push, glide, par, member, step, total, sums):
             w = z[t * length : (t + 1) * length]
             status = half_move(w, t, push, glide, par, member, step)
             if status == 0:
-                tally_lanes(w, t * lane_count(w), tiles * lane_count(w), sums)
+                fast = tally_lanes(w, t * lane_count(w), tiles * lane_count(w), glide, sums)
                 add_momenta(w, total)
-                if count_fast(w, glide) == 0:
+                if fast == 0:
                     drift_lanes(w, glide)
                 else:
                     status = drift_with_fast_bodies(w, t, glide, par)
