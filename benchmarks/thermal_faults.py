@@ -111,53 +111,54 @@ def with_fault(right: Kernel, step: Kernel, fault: Mapping[Slot, Filling]) -> Ke
 
 
 @dataclass(frozen=True)
-class NoiseAtTheEnds(ct.Langevin):
+class Faulty(ct.Langevin):
+    """Base of those with another step, or with another kernel in a slot of the right one."""
+
+    needs: ClassVar[tuple[str, ...]] = (OF_ONE,)
+    step: ClassVar[Kernel] = langevin_step
+    fault: ClassVar[Mapping[Slot, Filling]] = {}
+
+    def stepper(self, view: View) -> Stepper:
+        made = super().stepper(view)
+        return replace(made, kernel=with_fault(made.kernel, type(self).step, self.fault))
+
+
+@dataclass(frozen=True)
+class NoiseAtTheEnds(Faulty):
     """`obabo_step` as a method."""
 
     name: ClassVar[str] = "NoiseAtTheEnds"
-    needs: ClassVar[tuple[str, ...]] = (OF_ONE,)
+    step: ClassVar[Kernel] = obabo_step
 
     def stepper(self, view: View) -> Stepper:
         made = super().stepper(view)
         whole = made.timed
         assert whole is not None
-        return replace(made, kernel=with_fault(made.kernel, obabo_step, {}), timed=lambda dt: whole(0.5 * dt))
+        return replace(made, timed=lambda dt: whole(0.5 * dt))
 
 
 @dataclass(frozen=True)
-class PublishedMomenta(ct.Langevin):
+class PublishedMomenta(Faulty):
     """`published_step` as a method."""
 
     name: ClassVar[str] = "PublishedMomenta"
-    needs: ClassVar[tuple[str, ...]] = (OF_ONE,)
-
-    def stepper(self, view: View) -> Stepper:
-        made = super().stepper(view)
-        return replace(made, kernel=with_fault(made.kernel, published_step, {}))
+    step: ClassVar[Kernel] = published_step
 
 
 @dataclass(frozen=True)
-class UniformNoise(ct.Langevin):
+class UniformNoise(Faulty):
     """`uniform_chain_bath` as a method."""
 
     name: ClassVar[str] = "UniformNoise"
-    needs: ClassVar[tuple[str, ...]] = (OF_ONE,)
-
-    def stepper(self, view: View) -> Stepper:
-        made = super().stepper(view)
-        return replace(made, kernel=with_fault(made.kernel, langevin_step, {bath: uniform_chain_bath}))
+    fault: ClassVar[Mapping[Slot, Filling]] = {bath: uniform_chain_bath}
 
 
 @dataclass(frozen=True)
-class TwoFrames(ct.Langevin):
+class TwoFrames(Faulty):
     """`bath_of_two_frames` as a method; its friction differs along the axes of the bodies."""
 
     name: ClassVar[str] = "TwoFrames"
-    needs: ClassVar[tuple[str, ...]] = (OF_ONE,)
-
-    def stepper(self, view: View) -> Stepper:
-        made = super().stepper(view)
-        return replace(made, kernel=with_fault(made.kernel, langevin_step, {bath: bath_of_two_frames}))
+    fault: ClassVar[Mapping[Slot, Filling]] = {bath: bath_of_two_frames}
 
 
 @dataclass(frozen=True)

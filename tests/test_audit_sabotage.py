@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from catena.methods.base import METHODS, Bounded
 
 ROOT = Path(__file__).parent.parent
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
 sabotage = importlib.import_module("audit_sabotage")
 RESULTS = json.loads(sabotage.RESULT.read_text())
 

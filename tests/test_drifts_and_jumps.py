@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import sys
 import tomllib
 from dataclasses import replace
 from itertools import pairwise
@@ -21,7 +20,6 @@ from catena.running.auditing import AuditRow, alarm_level, assess, drift, fit_dr
 ROOT = Path(__file__).parent.parent
 EPS = np.finfo(float).eps
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
 calibration = importlib.import_module("audit_calibration")
 audited_runs = importlib.import_module("audit_runs")
 

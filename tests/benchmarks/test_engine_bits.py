@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,6 @@ import pytest
 import catena as ct
 from catena.engine.build import build
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 engine: Any = pytest.importorskip("engine")
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from catena.cli.main import app
 from catena.engine.build import build
 from catena.geometry.rotations import multiply
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 free_body: Any = pytest.importorskip("free_body")
 races: Any = pytest.importorskip("free_body_races")
 steps: Any = pytest.importorskip("free_body_steps")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from typer.testing import CliRunner
 
 from catena.cli.main import app
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 linkage: Any = pytest.importorskip("linkage")
 chains: Any = pytest.importorskip("linkage_chains")
 

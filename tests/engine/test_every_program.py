@@ -327,3 +327,39 @@ def test_sections_and_events_stay_within_their_rows(name):
     of = problem(name)
     events = [ct.Event("late", "t - 0.03", stop=True)]
     step_with_checks(of, ct.Gauss(2), steps=3, sections=WATCHES[name], events=events)
+
+
+def work_in_use(of: Problem, method: Method, room: int | None = None) -> int:
+    """How many numbers of the work array two steps use, up to the last one that is written; with `room` for as many, if given."""
+    program = build(of.system, method, compiled=False, checked=True)
+    if room is not None:
+        program = replace(program, stepper=replace(program.stepper, work=room))
+    run = Driver(program, program.view.pack(of.start), t0=of.start.time, dt=0.1 * of.dt, every=1)
+    run._work[:] = np.nan
+    assert run.attempt(2).status == OK, method  # not `advance`, which would look for the kernel that is to blame
+    written = np.flatnonzero(~np.isnan(run._work))
+    return int(written[-1]) + 1 if len(written) else 0
+
+
+def short_work_is_noticed(of: Problem, method: Method) -> bool:
+    """Whether a work array that is one number too short ends in an error, not in numbers."""
+    used = work_in_use(of, method)
+    if used == 0:
+        return True
+    with pytest.raises(IndexError):
+        work_in_use(of, method, used - 1)
+    return True
+
+
+@pytest.mark.parametrize("method", [ct.Gauss(2), ct.Splitting(4), ct.Langevin(1.0, 1.0)], ids=str)
+def test_a_work_array_that_is_too_short_is_noticed(method):
+    assert short_work_is_noticed(problem("separable"), method)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["separable", "top", "chain", "eleven bodies", "driven chain", "two bodies, Revolute", "bennett"]
+)
+def test_a_work_array_of_any_method_that_is_too_short_is_noticed(name):
+    for method in methods(problem(name)):
+        assert short_work_is_noticed(problem(name), method)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 from processes import run_python
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 warm_start: Any = pytest.importorskip("warm_start")
 
 MODULES = """

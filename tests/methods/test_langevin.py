@@ -6,6 +6,7 @@ stationary covariance of a linear system follows from its map, to round-off.
 
 from __future__ import annotations
 
+import importlib
 import math
 from dataclasses import dataclass, replace
 
@@ -22,47 +23,15 @@ from catena.kernels import noise
 from catena.kernels.marks import bind
 from catena.kernels.noise import unit_number, words
 from catena.kernels.summation import add
-from catena.kernels.views import View, bath, dimension, drift, force, kick
+from catena.kernels.views import View, bath
 from catena.methods.base import Stepper, method_from
 from catena.methods.heat import constants
-from catena.methods.heat.langevin import Sums, tallied
 from catena.systems.base import System
 from uncompiled import simulate
 
 SPRING = ct.Hamiltonian("p**2/(2*m) + k*q**2/2", parameters={"k": 2.0, "m": 0.7})
 KT, GAMMA = 0.6, 1.3
-
-
-def obabo_step(z, e, dt, par, tab, work, carry):
-    """A broken twin: the bath at the ends of the step, whose configurations have the larger bias. Its constants are those of half steps."""
-    n = dimension(z)
-    own = int(tab[0, 0])
-    forces = carry[own:]
-    force(z, par, forces)
-    bath(z, e, par, int(carry[Sums.MEMBER]), 2 * int(carry[Sums.STEP]))
-    status = kick(z, e, 0.5 * dt, par, forces)
-    status += drift(z, e, dt, par, work[2 * n :])
-    force(z, par, forces)
-    status += kick(z, e, 0.5 * dt, par, forces)
-    bath(z, e, par, int(carry[Sums.MEMBER]), 2 * int(carry[Sums.STEP]) + 1)
-    tallied(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
-    carry[Sums.STEP] += 1.0
-    carry[Sums.WINDOW] += 1.0
-    return status
-
-
-@dataclass(frozen=True)
-class NoiseAtTheEnds(ct.Langevin):
-    """`obabo_step` as a method."""
-
-    name = "NoiseAtTheEnds"
-
-    def stepper(self, view: View) -> Stepper:
-        made = super().stepper(view)
-        whole = made.timed
-        assert whole is not None
-        kernel = bind(obabo_step, dict(made.kernel.fills) | dict(getattr(made.kernel.function, "fills", ())))
-        return replace(made, kernel=kernel, timed=lambda dt: whole(0.5 * dt))
+NoiseAtTheEnds = importlib.import_module("thermal_faults").NoiseAtTheEnds  # a broken twin
 
 
 def drive(

@@ -146,7 +146,7 @@ def kernels(potential: AttitudePotential):
     for name in ("potential", "torque", "torque_rate", "gradient"):
         namespace = {"math": mp}
         exec(potential.kernel(name).text, namespace)
-        made[name] = lambda r, *a, f=namespace[name]: f(*[r[i, j] for i in range(3) for j in range(3)], *a, par)
+        made[name] = lambda r, *a, f=namespace[name]: f([r[i, j] for i in range(3) for j in range(3)], *a, par)
     return made
 
 
@@ -168,7 +168,7 @@ def test_the_torque_is_the_slope_of_the_potential(potential):
         f = kernels(potential)
         r = turned(mpmath.eye(3), [mp.mpf(x) for x in (0.4, -0.9, 0.7)])
         gap, a = mp.mpf(10) ** -10, [mp.mpf(x) for x in (0.3, 0.2, -0.5)]
-        torque, rate, slope = f["torque"](r), f["torque_rate"](r, *a), f["gradient"](r)
+        torque, rate, slope = f["torque"](r), f["torque_rate"](r, a), f["gradient"](r)
         for k in range(3):
             w = [gap * (i == k) for i in range(3)]
             by = (f["potential"](turned(r, w)) - f["potential"](turned(r, [-x for x in w]))) / (2 * gap)

@@ -30,7 +30,6 @@ TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]_*.py"))
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("[0-9]*_*.py"))
 LOOPS_OF_THEIR_OWN = {"3_linkage", "4_potential", "8_heat", "9_peptide"}  # 12 to 60 seconds of compiling each
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
 measuring: Any = pytest.importorskip("methods")
 
 

@@ -52,6 +52,38 @@ def product(p, q):
     )
 
 
+@within
+def half_product(q, g):
+    """G(q) g/2: the vector of q^-1 * g, halved."""
+    q0, q1, q2, q3 = q
+    g0, g1, g2, g3 = g
+    return (
+        0.5 * (-q1 * g0 + q0 * g1 + q3 * g2 - q2 * g3),
+        0.5 * (-q2 * g0 - q3 * g1 + q0 * g2 + q1 * g3),
+        0.5 * (-q3 * g0 + q2 * g1 - q1 * g2 + q0 * g3),
+    )
+
+
+def carried(q, w):
+    """G(q)^T w."""
+    return (
+        -q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
+        q[0] * w[0] - q[3] * w[1] + q[2] * w[2],
+        q[3] * w[0] + q[0] * w[1] - q[1] * w[2],
+        -q[2] * w[0] + q[1] * w[1] + q[0] * w[2],
+    )
+
+
+def carried_from(start, q, w):
+    """start + G(q)^T w, added up from the left."""
+    return (
+        start[0] - q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
+        start[1] + q[0] * w[0] - q[3] * w[1] + q[2] * w[2],
+        start[2] + q[3] * w[0] + q[0] * w[1] - q[1] * w[2],
+        start[3] - q[2] * w[0] + q[1] * w[1] + q[0] * w[2],
+    )
+
+
 def multiply_right(q, a, b, c, d):
     """q := q * (a, b, c, d)."""
     q0 = q[0]

@@ -7,7 +7,17 @@ initial data. par.moves and par.turns are 0 for held bodies; inverse moments are
 
 import math
 
-from ...geometry.quaternion import conjugate, load4, product, square, store4, to_space
+from ...geometry.quaternion import (
+    carried,
+    carried_from,
+    conjugate,
+    half_product,
+    load4,
+    product,
+    square,
+    store4,
+    to_space,
+)
 from ...geometry.vectors import cross, diagonal_times, dot, largest, load3, scaled, store3
 from ...kernels.marks import choice, slot
 from ...kernels.summation import add, add3
@@ -77,13 +87,7 @@ def turn_quaternion(z, e, n, j, h, par):
 
 def body_momentum(z, n, j):
     """y = G(q) g/2 of body j."""
-    q0, q1, q2, q3 = load4(z, 3 * n + 4 * j)
-    g0, g1, g2, g3 = load4(z, 10 * n + 4 * j)
-    return (
-        0.5 * (-q1 * g0 + q0 * g1 + q3 * g2 - q2 * g3),
-        0.5 * (-q2 * g0 - q3 * g1 + q0 * g2 + q1 * g3),
-        0.5 * (-q3 * g0 + q2 * g1 - q1 * g2 + q0 * g3),
-    )
+    return half_product(load4(z, 3 * n + 4 * j), load4(z, 10 * n + 4 * j))
 
 
 def space_momentum(z, n, j):
@@ -102,26 +106,6 @@ def half_spin(z, n, j, share, par):
     y = body_momentum(z, n, j)
     half = 0.5 * share
     return half * par.inverse[j, 0] * y[0], half * par.inverse[j, 1] * y[1], half * par.inverse[j, 2] * y[2]
-
-
-def carried(q, w):
-    """G(q)^T w."""
-    return (
-        -q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
-        q[0] * w[0] - q[3] * w[1] + q[2] * w[2],
-        q[3] * w[0] + q[0] * w[1] - q[1] * w[2],
-        -q[2] * w[0] + q[1] * w[1] + q[0] * w[2],
-    )
-
-
-def carried_from(start, q, w):
-    """start + G(q)^T w, added up from the left."""
-    return (
-        start[0] - q[1] * w[0] - q[2] * w[1] - q[3] * w[2],
-        start[1] + q[0] * w[0] - q[3] * w[1] + q[2] * w[2],
-        start[2] + q[3] * w[0] + q[0] * w[1] - q[1] * w[2],
-        start[3] - q[2] * w[0] + q[1] * w[1] + q[0] * w[2],
-    )
 
 
 def canonical_velocity(z, par, out):

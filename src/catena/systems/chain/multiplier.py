@@ -8,7 +8,7 @@ system: d|q|^2/dt = |q|^2 (q.g)/(2 J0) and d(q.g)/dt = -(1 - |q|^2) q.V_q, which
 that of `chain_motion`, for every J0.
 """
 
-from ...geometry.quaternion import load4
+from ...geometry.quaternion import carried, load4
 from ...geometry.vectors import ZERO, add, add3, load3, negative, scaled, store3, subtract
 from .forces import after, link_count, particle, place_particles, potential_of, push
 from .motion import (
@@ -18,7 +18,6 @@ from .motion import (
     begin_measure,
     body_momentum,
     canonical_velocity,
-    carried,
     half_spin,
     space_momentum,
     tangency,

@@ -99,7 +99,7 @@ class AttitudePotential:
         return self.gravity.describe() if self.gravity is not None else self.text
 
     def kernel(self, name: str) -> Written:
-        """potential(r.., par) -> U; torque(r.., par) -> tau; torque_rate(r.., a1, a2, a3, par); gradient(r.., par) -> U_R."""
+        """potential(r, par) -> U; torque(r, par) -> tau; torque_rate(r, a, par); gradient(r, par) -> U_R; r has nine elements, row by row."""
         return Written(name, self._texts[name], __name__)
 
     def energy_at(self, r: np.ndarray) -> float:
@@ -117,14 +117,14 @@ class AttitudePotential:
 
     def _at(self, name: str, r: np.ndarray) -> list[float]:
         try:
-            found = interpreted(self.kernel(name))(*r.ravel().tolist(), SimpleNamespace(potential=self.values))
+            found = interpreted(self.kernel(name))(tuple(r.ravel().tolist()), SimpleNamespace(potential=self.values))
         except (ZeroDivisionError, ValueError, OverflowError):
             found = math.nan
         return np.atleast_1d(found).tolist()
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        request = json.dumps(["attitude", self.text, list(self.parameters)])
+        request = json.dumps(["attitude of a matrix", self.text, list(self.parameters)])
         return json.loads(remembered(request, self._derive))
 
     def _derive(self) -> str:
@@ -141,21 +141,20 @@ class AttitudePotential:
         change = list(r * hat)
         rate = [sum(d * c for d, c in zip(row, change, strict=True)) for row in jacobian(torque, ELEMENTS)]
 
-        load = {name: f"r{name[1:]}" for name in ELEMENTS} | {f"turn {k}": f"a{k}" for k in (1, 2, 3)}
+        load = {name: f"r[{k}]" for k, name in enumerate(ELEMENTS)} | {f"turn {k}": f"a[{k - 1}]" for k in (1, 2, 3)}
         load |= {name: f"par.potential[{k}]" for k, name in enumerate(self.parameters)}
-        elements = ", ".join(f"r{name[1:]}" for name in ELEMENTS)
 
-        def function(name: str, more: str, outputs: list[sympy.Expr]) -> str:
+        def function(name: str, arguments: str, outputs: list[sympy.Expr]) -> str:
             targets = [(f"out{k}", sympy.sympify(expression)) for k, expression in enumerate(outputs)]
             result = targets[0][0] if len(targets) == 1 else f"({', '.join(t for t, _ in targets)})"
             lines = [*write_lines(targets, load), f"return {result}"]
-            return "\n".join([f"def {name}({elements}, {more}):", *(f"    {line}" for line in lines)])
+            return "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines)])
 
         return json.dumps(
             {
-                "potential": function("potential", "par", [u]),
-                "torque": function("torque", "par", torque),
-                "torque_rate": function("torque_rate", "a1, a2, a3, par", rate),
-                "gradient": function("gradient", "par", list(slope)),
+                "potential": function("potential", "r, par", [u]),
+                "torque": function("torque", "r, par", torque),
+                "torque_rate": function("torque_rate", "r, a, par", rate),
+                "gradient": function("gradient", "r, par", list(slope)),
             }
         )

@@ -3,6 +3,7 @@
 import math
 
 from ...geometry.quaternion import normalised_rotation
+from ...geometry.vectors import store3
 from ...kernels.marks import slot
 from ..one_body import publish_body
 from .motion import momentum_of, potential_at
@@ -10,7 +11,7 @@ from .motion import momentum_of, potential_at
 
 def publish_quaternion(z, par, row):
     """(q, y) of (q, g) in the given axes."""
-    row[4], row[5], row[6] = momentum_of(z)
+    store3(row, 4, momentum_of(z))
     for k in range(4):
         row[k] = z[k]
     publish_body(row, par, row)

@@ -10,6 +10,7 @@ The multiplier is right for |q| = 1 only. Then |q|^2 and q.g are constant, but o
 d(q.g)/dt = -(1 - |q|^2) q.U_q and d|q|^2/dt = |q|^2 (q.g)/(2 J0): no method keeps what the equations do not.
 """
 
+from ...geometry.quaternion import store4
 from .motion import gradient_at, gyration, quaternion_velocity
 
 
@@ -60,7 +61,7 @@ def multiplier_velocity(z, par, out):
 
 def multiplier_force(z, par, out):
     """gdot, the multiplier evaluated at this q."""
-    out[4], out[5], out[6], out[7] = gyration(z, par)
+    store4(out, 4, gyration(z, par))
     u0, u1, u2, u3 = slope_in_quaternion(z, par)
     twice = z[0] * u0 + z[1] * u1 + z[2] * u2 + z[3] * u3  # -2 lambda
     k = tangency_rate(z, par)
