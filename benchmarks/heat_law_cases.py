@@ -30,7 +30,7 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class OneByOne(ct.Langevin):
-    """The bath on a view that has one body after the other: a thread of a card gains nothing from lanes, and wastes those that short chains leave empty."""
+    """The bath on a view that has one body after the other: a thread of a GPU gains nothing from lanes, and wastes those that short chains leave empty."""
 
     name: ClassVar[str] = "OneByOne"
     needs: ClassVar[tuple[str, ...]] = ("split", "rotor")

@@ -7,7 +7,7 @@ lie so far apart that they are nearly independent; a first time is left out. A m
 extrapolated from dt and dt/2. A law is followed until its error is small enough, or until the time is over.
 
 Each case is a process, and those that need many samples are several, with other seeds: looking at samples
-takes a core longer than the card needs to make them. `--simulate` runs all of it, tiny, under numba's simulator.
+takes a core longer than the GPU needs to make them. `--simulate` runs all of it, tiny, under numba's simulator.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 SEED = 2026
 MEMBERS = 65_536
 MOST_SAMPLES = 10**7  # of a member
-MOST_ROWS = 2 if "--simulate" in sys.argv else 64  # samples of a stage, if the card has room for them
+MOST_ROWS = 2 if "--simulate" in sys.argv else 64  # samples of a stage, if the GPU has room for them
 AT_ONCE = 4  # stages between two looks at errors: one with dt, the others with dt/2
 SHORT_STAGES = 3  # with dt/2 for each with dt, since its error counts four times as much
 FACTOR = 0.05  # error of the factor by which the bias falls
@@ -78,8 +78,8 @@ class Sums:
 
 
 class Followed:
-    """The members of a setting with one step. They stay on the card, and samples are looked at as they come from it, member by member
-    side by side: to be turned round and kept, as `ct.ensemble` does, takes a host longer than the card needs to make them.
+    """The members of a setting with one step. They stay on the GPU, and samples are looked at as they come from it, member by member
+    side by side: to be turned round and kept, as `ct.ensemble` does, takes a host longer than the GPU needs to make them.
     """
 
     def __init__(self, setting: Setting, dt: float, members: int, seed: int) -> None:
@@ -296,8 +296,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         failed = follow_all(options, Path(folder))
         rows = gathered(Path(folder))
-    card = "simulator" if options.simulate else cuda.card_name()
-    write_text(options.out / "heat_laws.json", json.dumps({"device": card, "rows": rows}, indent=1) + "\n")
+    gpu = "simulator" if options.simulate else cuda.gpu_name()
+    write_text(options.out / "heat_laws.json", json.dumps({"device": gpu, "rows": rows}, indent=1) + "\n")
     write_text(options.out / "heat_laws.md", table(rows) + "\n")
     print(table(rows))
     return int(failed > 0 or not all(holds(row) for row in rows))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +23,6 @@ from catena.running.auditing.means import inefficiency
 from catena.running.thermal import canonical_of, momenta, why_no_law
 from catena.systems.base import State, System
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 faults = importlib.import_module("thermal_faults")
 calibration = importlib.import_module("thermal_calibration")
 

@@ -67,14 +67,12 @@ def ensemble(
     dt : step size, or one for each member; the problem's or the system's suggestion if None
     every : the invariants are looked at, and a sample is taken, every so many steps
     keep : "final", the states at the end; "samples", these and all samples, in memory; "nothing", the audit alone
-    members : how many there are, where one start serves all or starts are drawn
-    seed : of the starts that are drawn, 0 if None; that of member k is (seed, k), whoever follows it
+    members, seed : how many there are, where one start serves all or starts are drawn; member k draws with (seed, k), seed 0 if None
     reduce : what the loop keeps of samples besides, by name: `Mean`, `Extremes`, `Histogram`, `LastCrossing`, or a kernel of your own
     tempering : temperatures between which members exchange their states (`Tempering`), with a method that has one
     device : "cpu" or "cuda"
     layout : "members", one after the other; "lanes", sixteen at a time in vector registers, to the same bits: explicit methods on small systems
-    threads : number of threads; as many as there are cores if None
-    client : a `dask.distributed.Client`, on whose workers the members run; catena must be installed there
+    threads, client : how many threads, as many as there are cores if None; or a `dask.distributed.Client`, on whose workers catena is installed
     out : directory `name.zarr` to store members in as they are done: memory stays flat in their number, and the ensemble survives being
         killed: `ct.resume` goes on, to the same bytes. For the samples of few and very long ones prefer `simulate`
     progress : True, False, a callable (steps made, steps in all, members done, members failed), or None: a bar if on a terminal
@@ -95,10 +93,7 @@ def ensemble(
         systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=members, seed=seed, reduce=reduce,
         tempering=tempering,
     )  # fmt: skip
-    if layout == "lanes":
-        require_lanes(wanted.job.pairing)
-        wanted = replace(wanted, job=replace(wanted.job, layout=layout))
-    return _follow(wanted, how)
+    return _follow(how.laid_out(wanted), how)
 
 
 def follow_grid(
@@ -157,6 +152,13 @@ class How:
         if self.device == "cuda":
             lanes = self.layout if self.layout == "lanes" else None
             _check_gpu(threads=self.threads, client=self.client, reduce=reduce, tempering=tempering, layout=lanes)
+
+    def laid_out(self, wanted: Asked) -> Asked:
+        """The members one after the other, or in lanes, where these can hold them."""
+        if self.layout != "lanes":
+            return wanted
+        require_lanes(wanted.job.pairing)
+        return replace(wanted, job=replace(wanted.job, layout="lanes"))
 
 
 def _follow(wanted: Asked, how: How) -> Ensemble:
