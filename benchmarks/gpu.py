@@ -1,8 +1,8 @@
 """Whole calls of `catena.ensemble` on a CUDA GPU against one core of the processor beside it, and threads against one thread.
 
-    python benchmarks/gpu.py --out DIR
+    catena bench gpu [-- --out DIR]
 
-writes DIR/gpu.json and DIR/gpu.txt. For each case (`many_cases.py`): microseconds of a whole call for each member of 1000 steps, from arrays to arrays,
+writes gpu.json and gpu.txt, without --out into benchmarks/results. For each case (`many_cases.py`): microseconds of a whole call for each member of 1000 steps, from arrays to arrays,
 on one core and on the GPU; how many cores the GPU is worth; the time of its steps alone; and how many of a sample of members have the bits of the
 processor. Then what threads gain over one, with many members and with one long chain. Times are the least of several; what is compiled is compiled before.
 
@@ -237,11 +237,15 @@ def table(found: dict[str, Any]) -> str:
 def main() -> int:
     """Run everything that fits into the time; 1 if anything failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder of gpu.json and gpu.txt")
+    parser.add_argument("--out", type=Path, help="folder of gpu.json and gpu.txt; benchmarks/results if none is given")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")
     parser.add_argument("--only", default="", help="the cases whose names contain this")
     parser.add_argument("--blocks", type=int, nargs="*", default=[], help="threads in a block to be tried")
     options = parser.parse_args()
+    if options.out is None:
+        if options.simulate:
+            parser.error("--simulate measures nothing: say by --out where that is to go")
+        options.out = Path(__file__).parent / "results"
     options.out.mkdir(parents=True, exist_ok=True)
     sizes = Sizes(simulate=options.simulate)
     began = time.perf_counter()

@@ -125,9 +125,9 @@ def make_markup(app: Any, what: str, name: str, thing: Any, options: Any, lines:
 
 def race_figures() -> dict[str, str]:
     """What the page on benchmarks says in words, by name: from the files that the races wrote."""
-    engine, body, chain, linkage, gpu, warm = (
+    engine, body, chain, linkage, gpu, warm, many = (
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("engine", "free_body", "chain", "linkage", "gpu", "warm_start")
+        for name in ("engine", "free_body", "chain", "linkage", "gpu", "warm_start", "ensemble")
     )
     titles = ("Time over that of C", "Time over that of heyoka", "Against SciPy")
     against_c, heyoka, scipy = (_starting(engine, title) for title in titles)
@@ -139,6 +139,11 @@ def race_figures() -> dict[str, str]:
     def steps_over(peer: str) -> list[float]:
         rows = _starting(linkage, "Times faster than a peer")
         return [row["times faster"] for row in rows if row["against"].startswith(peer)]
+
+    def over_batches(title: str, *, lanes: bool) -> float:
+        """The best of us over heyoka's batches, in lanes or not."""
+        rows = [row for row in _starting(many, title) if row["participant"].endswith("lanes" if lanes else "members")]
+        return max(row["times heyoka's speed, best"] for row in rows)
 
     small, large = (
         [pair["cores_worth"] for pair in gpu["pairs"] if pair["case"].startswith(("chain", "four")) == linked] for linked in (False, True)
@@ -179,6 +184,12 @@ def race_figures() -> dict[str, str]:
         "sixteen_threads": _range(threads),
         "members": str(gpu["pairs"][0]["members"]),
         "gpu": gpu["machine"]["gpu"],
+        "lanes_over_henon_heiles": _range([over_batches("Henon-Heiles", lanes=True)]),
+        "lanes_over_kepler": _range([over_batches("Kepler", lanes=True)]),
+        "batches_over_galactic": _range([1.0 / over_batches("galactic", lanes=True)]),
+        "symmetric_tops_over_batches": _range([over_batches("symmetric top", lanes=False)]),
+        "batches_over_heavy_tops": _range([1.0 / over_batches("heavy top", lanes=False)]),
+        "chains_over_partitions": _range([row["times faster, best"] for row in _starting(many, "Chains")]),
         "warm_start": _range(list(warm["ratios"].values())),
     }
 
