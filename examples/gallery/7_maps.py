@@ -56,7 +56,7 @@ upper, lower = np.meshgrid(angles[side // 2 :], angles, indexing="ij")
 q = np.stack([upper.ravel(), lower.ravel()], axis=1)
 many = ct.ensemble(
     pendulum, {"q": q, "p": np.zeros_like(q)}, ct.Gauss(2), dt=0.05, steps=800, keep="nothing",
-    reduce={"over": ct.Custom("abs(v) - 3.141592653589793", first_time, (-1.0,))},
+    reduce={"over": ct.Custom("v**2 - 9.869604401089358", first_time, (-1.0,))},
 )  # fmt: skip
 half = many.reduced.over.values.reshape(side // 2, side)
 over = np.concatenate([half[::-1, ::-1], half])
@@ -66,8 +66,8 @@ figure, ax = plt.subplots(layout="constrained")
 image = ax.imshow(
     np.where(over < 0, np.nan, over).T, origin="lower", extent=(-np.pi, np.pi, -np.pi, np.pi), cmap="viridis_r", norm="log"
 )
-inside = 2 * np.cos(angles)[:, None] + np.cos(angles) > 1
-ax.contour(angles, angles, inside.T, levels=[0.5], colors="0.4", linewidths=0.8)  # there the energy does not suffice
+depth = 2 * np.cos(angles) + np.cos(angles)[:, None]
+ax.contour(angles, angles, depth, levels=[1.0], colors="0.4", linewidths=0.8)  # within it the energy does not suffice
 ax.set(xlabel="angle of the upper rod", ylabel="angle of the lower rod", aspect="equal")
 figure.colorbar(image, label="time until the lower rod turns over")
 
@@ -78,16 +78,18 @@ stars = ct.problems.henon_heiles()
 energy, count, near = 0.125, 160, 1e-8
 height, rise = np.meshgrid(np.linspace(-0.5, 0.75, count), np.linspace(-0.5, 0.5, count), indexing="ij")
 left = 2 * energy - rise**2 - height**2 + 2 * height**3 / 3
-height, rise, left = (array[left > 0] for array in (height, rise, left))
-q, p = np.stack([0 * height, height], axis=1), np.stack([np.sqrt(left), rise], axis=1)
+possible = left > 0
+q2, p2, p1 = height[possible], rise[possible], np.sqrt(left[possible])
+q, p = np.stack([0 * q2, q2], axis=1), np.stack([p1, p2], axis=1)
 pairs = {"q": np.concatenate([q, q + [0.0, near]]), "p": np.concatenate([p, p])}
 many = ct.ensemble(stars.system, pairs, ct.Splitting(6), dt=0.2, steps=2000, every=2000, layout="lanes")
 print(many.audit())
 
 # %%
 first, second = np.concatenate([many.final.q, many.final.p], axis=1).reshape(2, -1, 4)
-parted = np.log10(np.linalg.norm(second - first, axis=1) / near)
+parted = np.full(possible.shape, np.nan)
+parted[possible] = np.log10(np.linalg.norm(second - first, axis=1) / near)
 figure, ax = plt.subplots(layout="constrained")
-drawn = ax.scatter(height, rise, c=parted, s=5, marker="s", linewidths=0, cmap="magma", vmin=0)
+drawn = ax.pcolormesh(height, rise, parted, cmap="magma", vmin=0, rasterized=True)
 ax.set(xlabel="q2", ylabel="p2", title=f"Henon-Heiles at the energy {energy}, t = 400")
 figure.colorbar(drawn, label="digits lost")

@@ -464,3 +464,12 @@ def test_the_text_is_the_same_for_every_hash_seed_and_folder(tmp_path: Path) -> 
     ]
     assert len(set(found[0].split())) == 3
     assert found[0] == found[1] == found[2]
+
+
+def test_a_kernel_of_a_script_that_is_run_has_a_name_that_can_be_written() -> None:
+    """`runpy` calls the module of a script <run_path>."""
+
+    def kernel(): ...
+
+    kernel.__module__ = "<run_path>"
+    assert collector.stem_of(kernel).isidentifier()

@@ -326,7 +326,10 @@ def _refusal(function: object, wrong: str, node: ast.AST | None = None, *, do: s
 
 def stem_of(kernel: Callable[..., object]) -> str:
     """What the name of a kernel in a generated module begins with; the whole of it unless there are several."""
-    return f"{kernel.__module__.split('.', 1)[-1].replace('.', '_').strip('_')}_{kernel.__name__}"
+    module = re.sub(
+        r"\W", "_", kernel.__module__.split(".", 1)[-1]
+    )  # a script that is run may be a module called <run_path>
+    return f"{module.strip('_')}_{kernel.__name__}"
 
 
 def _plain_function(kernel: object) -> types.FunctionType:
