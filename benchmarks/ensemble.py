@@ -100,7 +100,7 @@ def against_lammps(*, rounds: int, quick: bool) -> Rows:
     members, steps = (2, 10) if quick else (256, 1000)
     chain, start = zigzag(8)
     starts = {name: np.repeat(array[None], members, axis=0) for name, array in start.fields.items()}
-    theirs = lammps_of(start, "rigid/small")
+    theirs = lammps_of(chain, start, "rigid/small")
 
     def call() -> None:
         ct.ensemble(chain, starts, ct.Splitting(2), dt=DT, steps=steps, every=steps, threads=1, progress=False)
