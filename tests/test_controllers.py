@@ -267,6 +267,29 @@ def test_resuming_asks_for_the_function_and_imports_nothing_by_itself(tmp_path: 
         ct.resume(path, steps=9, control="no_such_module:held")
 
 
+def violent(seen: Seen) -> list[float]:
+    """Torques under which no step of 0.01 converges, from the third call on."""
+    seen.memory[0] += 1.0
+    return [0.1, 0.1] if seen.time < 0.035 else [1e9, -1e9]
+
+
+@pytest.mark.usefixtures("plain_programs")
+def test_a_run_that_fails_by_its_torques_goes_on_as_if_they_had_not_been_set(tmp_path: Path) -> None:
+    """The call that no step came of is neither recorded nor remembered; the message is that of the step that failed."""
+    path = tmp_path / "run.zarr"
+    with pytest.raises(StepFailure, match=r"no solution|no longer finite|turns too far") as caught:
+        record(path, ct.Controller(violent, every=2, memory=1), steps=12)
+    assert caught.value.step == 5
+    run = ct.open(path)
+    assert run.steps == 4
+    assert run.control.torque.values.tolist() == [[0.1, 0.1]] * 2
+    assert read_checkpoint(path).arrays["control"].tolist() == [0.1, 0.1, 2.0]  # type: ignore[union-attr]
+    again = ct.resume(path, control=other, anyway=True)
+    assert again.steps == 12
+    assert again.control is not None
+    assert again.control.time.values.tolist() == pytest.approx([0.0, 0.02, 0.04, 0.06, 0.08, 0.1])
+
+
 @pytest.mark.usefixtures("plain_programs")
 def test_a_function_that_cannot_be_imported_is_told_of_at_the_start(tmp_path: Path) -> None:
     path = tmp_path / "run.zarr"

@@ -438,6 +438,23 @@ def turned(q: np.ndarray, point: Any) -> np.ndarray:
     return Rotation.from_quat(np.roll(q, -1)).apply(point)
 
 
+def test_what_acts_on_bodies_is_drawn_where_it_acts(browser: Any, tmp_path: Path) -> None:
+    """The arrow of a torque begins at its hinge; reactions are drawn when their button is pressed."""
+    rod = ct.Body.box((0.2, 0.2, 1.0), mass=2.0)
+    hinge = ct.Revolute(-1, 0, at=((0.3, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+    arm = ct.Linkage([rod], [hinge], [ct.Motor(0, torque=2.0)])
+    tumbling(arm, count=10).view(tmp_path / "arm.html")
+    opened = Opened(browser, tmp_path / "arm.html")
+    assert opened.page.evaluate("catena.page.marks.map((mark) => mark.name)") == ["motors", "reactions"]
+    visible = "catena.stage.layers.reactions.map((mesh) => mesh.visible)"
+    assert opened.page.evaluate(visible) == [False, False]
+    opened.page.click("#reactions")
+    assert opened.page.evaluate(visible) == [True, True]
+    shaft = "Array.from(catena.stage.layers.motors[0].instanceMatrix.array.subarray(0, 16))"
+    assert np.isfinite(opened.page.evaluate(shaft)).all()
+    assert opened.complaints == []
+
+
 def test_a_body_is_drawn_in_its_size(browser: Any, tmp_path: Path) -> None:
     """Of a body that scales, the matrix is s R."""
     run = tumbling(ct.ScalingBody(ct.Body.box((1, 2, 3))), count=10)

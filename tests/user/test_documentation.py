@@ -26,9 +26,9 @@ from catena.running.units import POWERS
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("theory/*.md"), ROOT / "src/catena/reproduce/errata.md"])
-TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]_*.py"))
+TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]*_*.py"))
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("[0-9]*_*.py"))
-LOOPS_OF_THEIR_OWN = {"3_linkage", "4_potential", "8_heat", "9_peptide"}  # 12 to 60 seconds of compiling each
+LOOPS_OF_THEIR_OWN = {"3_linkage", "4_potential", "7b_arm", "8_heat", "9_peptide"}  # 12 to 60 seconds of compiling each
 
 measuring: Any = pytest.importorskip("methods")
 
@@ -89,7 +89,7 @@ SCRIPTS = [
 def test_a_script_of_the_tutorial_runs_and_its_audits_are_fine(script: Path, workplace: Path):
     import matplotlib.pyplot as plt
 
-    for file in script.parent.glob("*.pdb"):  # scripts are run where they stand
+    for file in (*script.parent.glob("*.pdb"), *script.parent.glob("*.urdf")):  # scripts are run where they stand
         shutil.copy(file, workplace)
     names = runpy.run_path(str(script))
     plt.close("all")

@@ -37,6 +37,6 @@ export function gradient() {
 }
 
 export const THEMES = {
-  light: { background: 0xffffff, body: 0x4f86c6, link: 0x7b8794, particle: 0x2f3a46, ghost: 0x8a94a0, trail: 0x7d8896, joint: 0xc8702a, ground: 0x9aa3ad, momentum: 0x8e44ad },
-  dark: { background: 0x171a20, body: 0x6ea8e8, link: 0x8b97a5, particle: 0xdfe6ee, ghost: 0x8a94a0, trail: 0x76828f, joint: 0xe39a55, ground: 0x5d6672, momentum: 0xc58fe0 },
+  light: { background: 0xffffff, body: 0x4f86c6, link: 0x7b8794, particle: 0x2f3a46, ghost: 0x8a94a0, trail: 0x7d8896, joint: 0xc8702a, ground: 0x9aa3ad, momentum: 0x8e44ad, motors: 0xc0392b, loads: 0x1e8449, tweezers: 0xb7950b, fields: 0x2471a3, reactions: 0x6c3483 },
+  dark: { background: 0x171a20, body: 0x6ea8e8, link: 0x8b97a5, particle: 0xdfe6ee, ghost: 0x8a94a0, trail: 0x76828f, joint: 0xe39a55, ground: 0x5d6672, momentum: 0xc58fe0, motors: 0xff7466, loads: 0x58d68d, tweezers: 0xf4d03f, fields: 0x5dade2, reactions: 0xbb8fce },
 };

@@ -23,6 +23,7 @@ export function readPage() {
   page.orientation = page.bodies ? poses(take("orientation"), page.poses, null) : null;
   page.scale = page.bodies && page.hasScale ? numbers(take("scale"), "f4") : null;
   page.spin = page.arrows ? numbers(take("spin"), "f4") : null;
+  page.marks.forEach((mark, i) => { mark.ends = numbers(take(`marks-${i}`), "f4"); });
   page.scalars.forEach((scalar, i) => { scalar.levels = numbers(take(`scalar-${i}`), "u1"); });
   for (const chart of page.charts) {
     chart.low = numbers(chart.low, "f4");

@@ -129,10 +129,11 @@ if (stage) {
   }
   const parts = { particles: stage.particles?.body.length > 0, links: stage.rods.count > 0, ghost: Boolean(page.bodies) };
   parts.axes = parts.momentum = Boolean(page.arrows);
+  for (const name of ["motors", "loads", "tweezers", "fields", "reactions"]) parts[name] = page.marks.some((mark) => mark.name === name);
   if (page.bodies?.joints.length) find("links").textContent = "joints";
   for (const [layer, present] of Object.entries(parts)) {
     const button = find(layer);
-    const visible = () => stage.layers[layer].some((mesh) => mesh.visible);
+    const visible = () => (stage.layers[layer] || []).some((mesh) => mesh.visible);
     button.hidden = !present;
     button.setAttribute("aria-pressed", visible());
     button.addEventListener("click", () => {

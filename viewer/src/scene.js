@@ -39,6 +39,7 @@ export class Stage {
     this.sun = new DirectionalLight(0xffffff, 1.5);
     this.scene.add(this.sky, this.sun, this.sun.target);
     this.layers = { bodies: [], ghost: [], particles: [], links: [], axes: [], momentum: [] };
+    for (const { name } of page.marks) this.layers[name] = [];
     this.points = Array.from({ length: this.count }, () => [0, 0, 0]);
     this.size = page.size;
     this.build();
@@ -57,6 +58,7 @@ export class Stage {
     }
     this.addLinks();
     if (this.page.arrows) this.addArrows();
+    for (const mark of this.page.marks) this.addMarks(mark);
   }
 
   instanced(layer, geometry, count, role, options = {}) {
@@ -130,6 +132,33 @@ export class Stage {
     this.writeArrow(this.layers.momentum, 0, from, tip, 0.02 * arrows.reach);
   }
 
+  // What acts on the bodies: arrows, or springs with a ball at their anchors. They begin inside of bodies, which must not hide them.
+  addMarks({ name, kind, count, shown }) {
+    const end = kind === "arrow" ? new CylinderGeometry(0, 1, 1, 16) : new IcosahedronGeometry(1, 2);
+    for (const geometry of [new CylinderGeometry(1, 1, 1, 12), end]) {
+      const mesh = this.instanced(name, geometry, count, name, { depthTest: false, transparent: true, opacity: 0.85 });
+      mesh.renderOrder = 1;
+      mesh.visible = shown;
+    }
+  }
+
+  placeMarks() {
+    for (const { name, kind, count, ends } of this.page.marks) {
+      const layer = this.layers[name];
+      if (!layer[0].visible) continue;
+      const row = 6 * count * this.frame;
+      for (let i = 0; i < count; i++) {
+        const [from, to] = [0, 3].map((k) => Array.from(ends.subarray(row + 6 * i + k, row + 6 * i + k + 3)));
+        if (kind === "arrow") this.writeArrow(layer, i, from, to, 0.6 * this.page.bodies.linkSize);
+        else {
+          writeRod(layer[0].instanceMatrix.array, 16 * i, from, to, 0.5 * this.page.bodies.linkSize);
+          writeBall(layer[1].instanceMatrix.array, 16 * i, ...to, 1.3 * this.page.bodies.linkSize);
+        }
+      }
+      for (const mesh of layer) mesh.instanceMatrix.needsUpdate = true;
+    }
+  }
+
   // A shaft, and a head that ends in the tip.
   writeArrow([shaft, head], i, from, tip, radius) {
     const along = tip.map((x, k) => x - from[k]);
@@ -168,6 +197,7 @@ export class Stage {
     this.placeParticles();
     this.placeLinks();
     this.placeArrows();
+    this.placeMarks();
     this.colourBodies();
     this.cutTrail();
     if (before) {
@@ -271,8 +301,7 @@ export class Stage {
     this.scene.background = new Color(theme.background);
     this.plain = new Color(theme.body);
     this.faint = new Color(theme.trail);
-    const { particle, link, ghost, joint, ground, momentum } = theme;
-    const colours = { particle, link, ghost, joint, ground, momentum };
+    const { background, body, trail, ...colours } = theme;
     for (const layer of Object.values(this.layers)) {
       for (const mesh of layer) if (colours[mesh.userData.role]) mesh.material.color.set(colours[mesh.userData.role]);
     }
@@ -285,6 +314,7 @@ export class Stage {
     for (const mesh of this.layers[layer]) mesh.visible = visible;
     this.placeParticles();
     this.placeLinks();
+    this.placeMarks();
     this.changed = true;
   }
 

@@ -34,7 +34,10 @@ class JointPictures:
     label: str
 
     def joint_angles(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
-        """Angle about the axis of each hinge, screw or sliding joint that turns, over time; full turns are counted."""
+        """Angle about the axis of each hinge, screw or sliding joint that turns, over time; full turns are counted.
+
+        Targets of motors, and paths that are prescribed, are drawn dotted.
+        """
         return self._of_hinges("joint_angles", "angle", "joint angle (rad)", joints, ax)
 
     def joint_speeds(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
@@ -78,8 +81,40 @@ class JointPictures:
             ax = axes_for(ax)
             for number, k in enumerate(chosen):
                 ax.plot(outputs.time[::stride], values[::stride, k], label=f"joint {k}", **line_style(number))
+            if name == "angle":
+                self._add_targets(outputs, chosen, stride, ax)
             ax.set_xlabel("time" + self._time_unit())
             ax.set_ylabel(words)
+            legend_above(ax, self.label + some)
+        return ax
+
+    def _add_targets(self, outputs: LinkageOutputs, joints: Sequence[int], stride: int, ax: Axes) -> None:
+        """What the angles are to be, dotted."""
+        targets, named = outputs.target.values[::stride], False
+        for number, k in enumerate(joints):
+            if np.isfinite(targets[:, k]).any():
+                colour = line_style(number)["color"]
+                label = "_" if named else "targets"
+                ax.plot(outputs.time[::stride], targets[:, k], ":", label=label, color=colour, linewidth=1.2)
+                named = True
+
+    def motor_torques(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+        """What motors and drives do about the axis of each joint that has one, over time."""
+        linkage = self._need_joints("motor_torques")
+        driven = linkage.moved_joints
+        if not driven:
+            raise InputError(
+                f"no joint of {self.run.system.title} has a motor", where="plot.motor_torques", do="draw joint_angles()"
+            )
+        chosen, some = self._chosen(joints, driven, "motor_torques")
+        outputs = self._outputs(linkage, REACTION_POINTS)
+        unit = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
+        with styled():
+            ax = axes_for(ax)
+            for number, k in enumerate(chosen):
+                ax.plot(outputs.time, outputs.motor_torque.values[:, k], label=f"joint {k}", **line_style(number))
+            ax.set_xlabel("time" + self._time_unit())
+            ax.set_ylabel("torque of motors" + (f" ({unit})" if unit else ""))
             legend_above(ax, self.label + some)
         return ax
 
@@ -114,7 +149,8 @@ class JointPictures:
         joints = scene_or_nothing(self.run.system).joints
         if not joints:
             return ()
-        return (*(("joint_angles", "joint_speeds") if any(j.has_angle for j in joints) else ()), "reactions")
+        moved = ("motor_torques",) if self._need_joints("motor_torques").moved_joints else ()
+        return (*(("joint_angles", "joint_speeds") if any(j.has_angle for j in joints) else ()), *moved, "reactions")
 
     def _time_unit(self) -> str:
         unit = self.run.plan.units.get("time", "")

@@ -233,7 +233,7 @@ class ControlledDriver(Driver):
         self.controller = controller
         self._motors = len(program.system.controls)
         self.control = np.zeros(self._motors + controller.memory)  # the torques, then what the function remembers
-        self._before = self.control.copy()
+        self._asked, self._before = -1, self.control.copy()
 
     def state(self) -> dict[str, Array]:
         return {**super().state(), "control": self.control}
@@ -257,15 +257,16 @@ class ControlledDriver(Driver):
         torques = self._checked(returned)
         if not np.isfinite(memory).all():
             raise Useless(f"its memory[{int(np.isfinite(memory).argmin())}] is not finite")
-        self._before = self.control.copy()
+        self._asked, self._before = self.step, self.control.copy()
         self.control[: self._motors], self.control[self._motors :] = torques, memory
         self._hold()
         return torques
 
-    def forget(self) -> None:
-        """Go back to before the last call."""
-        self.control[...] = self._before
-        self._hold()
+    def forget_unused(self) -> None:
+        """Go back to before the last call if no step came of it: a run that goes on from here asks again."""
+        if self._asked == self.step:
+            self.control[...] = self._before
+            self._hold()
 
     def _checked(self, returned: object) -> Array:
         try:

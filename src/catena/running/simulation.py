@@ -337,8 +337,6 @@ def _chunk(driver: Driver, recorder: MemoryRecorder | StoreRecorder, pace: Pace,
     chunk = driver.advance(made)
     if torques is not None and driver.step > first:
         recorder.take_control(time, torques)
-    elif torques is not None:  # nothing came of it: a run that goes on from here asks again
-        driver.forget()
     return chunk, made
 
 
@@ -356,6 +354,8 @@ def _lost_control(
 
 def _kept(failure: StepFailure, recorder: MemoryRecorder | StoreRecorder, driver: Driver) -> StepFailure:
     """The failure with the run until then."""
+    if isinstance(driver, ControlledDriver):
+        driver.forget_unused()
     try:
         failure.run = recorder.finish(driver, reason=failure.wrong, failed_at=driver.step + 1)
     except StoreError as trouble:

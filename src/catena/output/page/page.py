@@ -31,6 +31,7 @@ from .charts import charts
 from .colouring import Scalar, scalars
 from .facts import clipped, facts
 from .frames import Array, Frames, choose_frames, encoded, text_of
+from .marks import marks_of
 
 if TYPE_CHECKING:
     from ...running.runs import Run
@@ -91,6 +92,7 @@ def page_of(run: Run, *, title: str | None = None, frames: int | None = None) ->
         log_message(note)
     heading = _title(run) if title is None else title
     description, arrays = describe(run.system, shown, float(run.data.time.values[-1]), drawn, coloured, heading)
+    _add_marks(run, shown, description, arrays)
     listed = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(run, samples=shown.samples)
     )
@@ -233,6 +235,7 @@ def describe(
         "hasScale": "scale" in shown.data,
         "bodies": None,
         "arrows": None,
+        "marks": [],
     }
     arrays |= {f"scalar-{i}": text_of(scalar.levels, "u1") for i, scalar in enumerate(coloured)}
     if looks is not None:
@@ -247,6 +250,19 @@ def describe(
         extent = float(np.linalg.norm(np.ptp(shown.drawn, axis=(0, 1)) * shown.stretch)) or 1.0
         description |= {"size": 0.012 * extent, "reach": [0.012 * extent]}
     return description, arrays
+
+
+def _add_marks(run: Run, shown: Frames, description: dict[str, Json], arrays: dict[str, str]) -> None:
+    """What acts on the bodies, for the script on the page."""
+    if description["bodies"] is None:
+        return
+    reaches = np.array([shape.reach for shape in appearance_of(run.system).shapes])
+    found = marks_of(run, shown, float(2.0 * reaches.mean()))
+    origin = encoded(shown)[0]["origin"]
+    description["marks"] = [
+        {"name": one.name, "kind": one.kind, "count": one.ends.shape[1], "shown": one.shown} for one in found
+    ]
+    arrays |= {f"marks-{i}": text_of(one.ends - np.array(origin), "<f4") for i, one in enumerate(found)}
 
 
 def _arrows(looks: Appearance, shown: Frames) -> tuple[dict[str, Json], str]:

@@ -52,6 +52,11 @@ class OnBodies(ABC):
         """Whether its energy depends on t besides."""
         return False
 
+    @property
+    def followed(self) -> InTime | None:
+        """The function of the time that the coordinate of its joint follows, or is to follow."""
+        return None
+
 
 class OnParticles(OnBodies):
     """Base of what acts on particles of the bodies (`particle_forces`)."""
@@ -340,6 +345,10 @@ class Prescribed(OnBodies):
     """
 
     joint: int
+
+    @property
+    def followed(self) -> InTime | None:
+        return self.signals[0]
 
 
 JointForce = Spring | Damper | OfDistance | OnAngle | Load | OnParticles | Prescribed  # what kernels know how to treat

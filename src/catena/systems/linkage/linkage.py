@@ -362,14 +362,23 @@ class Linkage(System):
     def hold(self, par: Parameters, torques: Array) -> None:
         par.signal[list(self.signals.held), Signal.VALUE] = torques
 
+    @property
+    def moved_joints(self) -> list[int]:
+        """Joints with a motor, or with a motion that is prescribed."""
+        motors = {f.joint for f in self.forces if isinstance(f, OnAngle) and "motor_torque" in f.quantities}
+        return sorted(motors | set(self.signals.driven))
+
     def holding(self, torques: ArrayLike) -> Linkage:
         """The same linkage with torques, one for each, of the motors that a controller sets."""
+        return self.with_parts(forces=self.held_forces(torques))
+
+    def held_forces(self, torques: ArrayLike) -> tuple[JointForce, ...]:
+        """Its forces with these torques."""
         given = iter(np.asarray(torques, dtype=float).tolist())
-        forces = [
+        return tuple(
             force.set_to(next(given)) if isinstance(force, OnAngle) and force.controlled else force
             for force in self.forces
-        ]
-        return self.with_parts(forces=forces)
+        )
 
     def motor_places(self, view: View, z: Array, state: State) -> tuple[Array, Array]:
         from .reactions import controlled_places

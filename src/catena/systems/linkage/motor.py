@@ -84,6 +84,10 @@ class Motor(OnAngle):
         return replace(self, torque=torque)
 
     @property
+    def followed(self) -> InTime | None:
+        return None if self.target is None else self.signals[0]
+
+    @property
     def dissipates(self) -> bool:
         return self.kd > 0.0
 

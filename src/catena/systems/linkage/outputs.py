@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,16 @@ import numpy as np
 from ...errors import InputError
 from ..base import Array, State
 from . import start as starts
+from .joint_forces import OnAngle, Prescribed
+from .layout import Signal
 from .reactions import JointReactions, joint_speeds, motor_torques, reactions
+from .signals import values_at
 
 if TYPE_CHECKING:
     import xarray
 
     from ...running.runs import Run
+    from .joint_forces import JointForce
     from .linkage import Linkage
 
 
@@ -64,6 +69,15 @@ class LinkageOutputs:
         return self._labelled(self._speeds, ("joint",), "angular speed about the axis of the joint, or speed along it")
 
     @cached_property
+    def target(self) -> xarray.DataArray:
+        """What the angle of each joint is to be: the target of its motor, or the path that is prescribed; nan for the others."""
+        made = np.full((len(self.time), len(self.linkage.joints)), np.nan)
+        for force in self.linkage.forces:
+            if isinstance(force, OnAngle | Prescribed) and force.followed is not None:
+                made[:, force.joint] = [values_at([force.followed], float(t))[0, Signal.VALUE] for t in self.time]
+        return self._labelled(made, ("joint",), "what the angle of the joint is to be")
+
+    @cached_property
     def reaction_force(self) -> xarray.DataArray:
         """Force of each joint on its child."""
         return self._labelled(self._reactions.force, ("joint", "xyz"), "force of the joint on its child")
@@ -89,7 +103,7 @@ class LinkageOutputs:
         """All of it."""
         import xarray
 
-        names = ("angle", "speed", "reaction_force", "reaction_torque", "motor_torque", "motor_power")
+        names = ("angle", "speed", "target", "reaction_force", "reaction_torque", "motor_torque", "motor_power")
         return xarray.Dataset({name: getattr(self, name) for name in names})
 
     @cached_property
@@ -118,7 +132,7 @@ class LinkageOutputs:
             return [self.linkage] * len(self._states)
         last = np.searchsorted(self._control.time.values, self.time, side="right") - 1
         torques = np.vstack([self._control.torque.values, np.zeros((1, len(self.linkage.controls)))])  # at first none
-        return [self.linkage.holding(torques[k]) for k in last]
+        return [_with_forces(self.linkage, self.linkage.held_forces(torques[k])) for k in last]
 
     @cached_property
     def _motors(self) -> Array:
@@ -140,3 +154,10 @@ class LinkageOutputs:
         import xarray
 
         return xarray.DataArray(values, {"time": self._data.time.values}, ("time", *dims), attrs={"long_name": about})
+
+
+def _with_forces(linkage: Linkage, forces: tuple[JointForce, ...]) -> Linkage:
+    """The same for who looks at its forces alone: a linkage of its own for each sample would take much longer to make."""
+    made = copy(linkage)
+    made.forces = forces
+    return made

@@ -224,7 +224,7 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
             row = coordinate_row(linkage, state, force.joint)
             made += force.torque_at(float(angles[force.joint]), float(np.vdot(row, moving)), state.time) * row
         elif isinstance(force, Load):
-            value = np.array([_at(c, state.time) for c in force.components])
+            value = load_at(force, state.time)
             made[force.body, 0] += value[:3]
             made[force.body, 1] += value[3:] + np.cross(
                 starts.turned(state.orientation, force.body, force.at), value[:3]
@@ -242,6 +242,11 @@ def _along(force: BetweenPoints, length: float, rate: float) -> float:
         return -force.c * rate
     assert isinstance(force, OfDistance)
     return float(force.pair.force(length))
+
+
+def load_at(force: Load, time: float) -> Array:
+    """Force and torque of a load at a time, (6,)."""
+    return np.array([_at(component, time) for component in force.components])
 
 
 def _at(component: InTime, time: float) -> float:
