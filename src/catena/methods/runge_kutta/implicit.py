@@ -42,12 +42,14 @@ from ..rotors.moser_veselov import KEEPS, implicit_midpoint_rotor
 from ..rotors.rotor import rotate_free_body
 from . import stages
 from .block_tridiagonal import BLOCK, block_scratch, factorise_blocks, linearise_blocks, solve_blocks
+from .dense import with_dense_output
 from .iteration import DONE, FAILED, judge
 from .linear_algebra import correct_dense, dense_memory, prepare_dense
 from .modes import correct_modes, mode_scratch, modes_of, prepare_modes
 from .stages import begin, blame, lane_count, move_fields, note, rates, stage_count, sweep, used, whole_sweep
 from .tableaux import Collocation, gauss, radau_iia, sun_geng
 
+LONGEST_SPAN = 1000  # dt in a step: a table has a row for each
 NEWTON_FOR_GOOD = 3  # failed fixed points in a row after which Newton stays
 
 Solver = Literal["auto", "fixed-point", "newton"]
@@ -288,11 +290,16 @@ class Gauss(_Implicit):
     per sweep, some 5 to 15 sweeps. Choose it when H is not separable or when accuracy near round-off is wanted;
     prefer `Splitting` for separable H at moderate accuracy.
 
+    With `span` a step is as long as so many dt, and samples between the ends of steps lie on the polynomial of the collocation, which costs a
+    fiftieth of a step: points there have the order s + 1, and what steps keep is kept at their ends only. The steps, and what is reached at
+    their ends, do not depend on `every`. Sections and events are looked for from sample to sample, by steps of their own.
+
     Parameters
     ----------
     stages : 1 to 16
     solver : "auto" repeats a step whose fixed point failed with Newton (but for linkages with closed loops, where that takes long to
         compile); "fixed-point"; "newton" for stiff systems
+    span : how many dt a step is long, 1 to 1000
 
     Examples
     --------
@@ -308,6 +315,7 @@ class Gauss(_Implicit):
 
     stages: int
     solver: Solver = "auto"
+    span: int = 1
 
     def tableau(self) -> Collocation:
         return gauss(self.stages)
@@ -315,9 +323,20 @@ class Gauss(_Implicit):
     def __post_init__(self) -> None:
         super().__post_init__()
         gauss(self.stages)
+        whole = isinstance(self.span, int | np.integer) and not isinstance(self.span, bool | np.timedelta64)
+        if not whole or not 1 <= self.span <= LONGEST_SPAN:
+            raise InputError(
+                f"span = {self.span!r}", where="Gauss.span", do=f"give a whole number from 1 to {LONGEST_SPAN}: a step is so many dt long"
+            )  # fmt: skip
+
+    def stepper(self, view: View) -> Stepper:
+        stepper = super().stepper(view)
+        return stepper if self.span == 1 else with_dense_output(stepper, view, self.tableau(), self.span)
 
     @property
     def traits(self) -> Traits:
+        if self.span > 1:  # of points between the ends of steps
+            return Traits(min(self.stages + 1, 2 * self.stages), False, False, False, (), ("butcher1964",), math.inf)
         return Traits(2 * self.stages, True, True, False, SYMPLECTIC, ("butcher1964",), math.inf)
 
     @classmethod
