@@ -107,12 +107,17 @@ def angle_at(z, k, node, par):
     return z[13 * par.mass.shape[0] + 4 * par.link.shape[0] + k]
 
 
-def stored(z, node, par):
-    """The energy, at this time and at a node, of what may change with t."""
-    g = gravity_now(par)
+def weighed(g, node, par):
+    """The energy of all bodies at a node, in a field of gravity g."""
     total = 0.0
     for i in range(par.mass.shape[0]):
         total -= par.mass[i] * dot(g, load3(par.node[node, i], Node.POSITION))
+    return total
+
+
+def stored(z, node, par):
+    """The energy, at this time and at a node, of what may change with t."""
+    total = weighed(gravity_now(par), node, par)
     for k in range(par.link.shape[0]):
         if par.link[k, Link.TORSION] >= 0:
             total += torsion_energy(angle_at(z, k, node, par), par.link[k, Link.TORSION], par)
@@ -121,10 +126,7 @@ def stored(z, node, par):
 
 def growth(z, node, par):
     """Its derivative by the time alone."""
-    g = gravity_slope(par)
-    total = 0.0
-    for i in range(par.mass.shape[0]):
-        total -= par.mass[i] * dot(g, load3(par.node[node, i], Node.POSITION))
+    total = weighed(gravity_slope(par), node, par)
     for k in range(par.link.shape[0]):
         if par.link[k, Link.TORSION] >= 0:
             total += torsion_rate(angle_at(z, k, node, par), par.link[k, Link.TORSION], par)

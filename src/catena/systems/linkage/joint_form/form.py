@@ -56,6 +56,13 @@ INERT = 1e-13  # part of the inertia of a node below which a joint feels none
 ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
 
+def spin_in_body(node):
+    """The angular velocity of a node in its own axes."""
+    return to_body(
+        node[Node.ORIENTATION : Node.ORIENTATION + 4], node[Node.SPIN], node[Node.SPIN + 1], node[Node.SPIN + 2]
+    )
+
+
 def write_directors(z, par):
     """The stepped variables of the director form, in par.tree_director."""
     place_nodes(z, par)
@@ -65,9 +72,7 @@ def write_directors(z, par):
     for j in range(n):
         node = par.tree_nodes[par.tree_home[j]]
         data = par.tree_data[par.tree_home[j]]
-        w = to_body(
-            node[Node.ORIENTATION : Node.ORIENTATION + 4], node[Node.SPIN], node[Node.SPIN + 1], node[Node.SPIN + 2]
-        )
+        w = spin_in_body(node)
         for k in range(3):
             d[3 * j + k] = node[Node.POSITION + k]
             d[7 * n + 3 * j + k] = data[Data.MASS] * node[Node.VELOCITY + k]
@@ -124,9 +129,7 @@ def write_spins(par):
     for j in range(n):
         node = par.tree_nodes[par.tree_home[j]]
         data = par.tree_data[par.tree_home[j]]
-        w = to_body(
-            node[Node.ORIENTATION : Node.ORIENTATION + 4], node[Node.SPIN], node[Node.SPIN + 1], node[Node.SPIN + 2]
-        )
+        w = spin_in_body(node)
         for k in range(3):
             if data[Data.MOMENTS + k] == 0.0:
                 par.tree_director[10 * n + 3 * j + k] = par.moments[j, k] * w[k]

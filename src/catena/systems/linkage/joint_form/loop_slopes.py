@@ -112,16 +112,20 @@ def change_angle(u, x, n, m, of_n, of_m, out):
     out[Row.GAMMA] = dot(spin, t_rate) + dot(subtract(o, w), t_both)
 
 
+def changing_arm(node, of_node, data, place):
+    """The arm of a node to its point of a joint; its rate, its change and the change of its rate; that of omega x its rate."""
+    w = load3(node, Node.SPIN)
+    arm = turned_from(node, data, place)
+    rate, change, both = turning_with(arm, w, of_node)
+    return arm, rate, change, both, add(cross(load3(of_node, Change.SPIN), rate), cross(w, both))
+
+
 def change_gap(u, kind, data, n, m, of_n, of_m, out):
     """Of `loops.write_gap`: t_I = u x a, t_J = b x u, gamma = u.(omega_J x bdot - omega_I x adot)."""
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
-    a = turned_from(n, data, ClosureData.PARENT_POINT)
-    b = turned_from(m, data, ClosureData.CHILD_POINT)
-    a_rate, a_change, a_both = turning_with(a, o, of_n)
-    b_rate, b_change, b_both = turning_with(b, w, of_m)
-    of_a = add(cross(load3(of_n, Change.SPIN), a_rate), cross(o, a_both))
-    of_b = add(cross(load3(of_m, Change.SPIN), b_rate), cross(w, b_both))
+    a, a_rate, a_change, a_both, of_a = changing_arm(n, of_n, data, ClosureData.PARENT_POINT)
+    b, b_rate, b_change, b_both, of_b = changing_arm(m, of_m, data, ClosureData.CHILD_POINT)
     store3(out, Row.PARENT_TORQUE, cross(u, a_change))
     store3(out, Row.CHILD_TORQUE, cross(b_change, u))
     out[Row.GAMMA] = dot(u, subtract(of_b, of_a))
@@ -146,12 +150,8 @@ def change_distance(data, n, m, of_n, of_m, out):
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
     k = 1.0 / data[ClosureData.LENGTH]
-    a = turned_from(n, data, ClosureData.PARENT_POINT)
-    b = turned_from(m, data, ClosureData.CHILD_POINT)
-    a_rate, a_change, a_both = turning_with(a, o, of_n)
-    b_rate, b_change, b_both = turning_with(b, w, of_m)
-    of_a = add(cross(load3(of_n, Change.SPIN), a_rate), cross(o, a_both))
-    of_b = add(cross(load3(of_m, Change.SPIN), b_rate), cross(w, b_both))
+    a, a_rate, a_change, a_both, of_a = changing_arm(n, of_n, data, ClosureData.PARENT_POINT)
+    b, b_rate, b_change, b_both, of_b = changing_arm(m, of_m, data, ClosureData.CHILD_POINT)
     d = subtract(add(load3(m, Node.POSITION), b), add(load3(n, Node.POSITION), a))
     d_rate = subtract(add(load3(m, Node.VELOCITY), b_rate), add(load3(n, Node.VELOCITY), a_rate))
     d_change = subtract(add(load3(of_m, Change.MOVE), b_change), add(load3(of_n, Change.MOVE), a_change))
