@@ -119,8 +119,8 @@ POWER = {
     "momenta at the ends of the steps, dt omega 0.6, time 4000": chain(
         warm(1.0, faults.PublishedMomenta), 1000, 80, 12
     ),
-    "hybrid Monte Carlo that accepts everything": chain(
-        faults.EverythingAccepted(1.0, substeps=8, seed=SEED), 400, 10, 8, 0.8
+    "hybrid Monte Carlo that accepts everything, 16 000 trajectories": chain(
+        faults.EverythingAccepted(1.0, substeps=8, seed=SEED), 1600, 10, 24, 0.8
     ),
     "dt omega = 1.2": chain(warm(), 400, 25, 48, 0.1),
     "dt omega = 1.65": chain(warm(), 400, 20, 48, 0.14),

@@ -322,7 +322,7 @@ SEEN = {
     "uniform noise, friction times dt 0.2": "fourth_moment",
     "noise at the ends of the step, dt omega 1.2, time 4000": "stretch",
     "momenta at the ends of the steps, dt omega 0.6, time 4000": "temperature",
-    "hybrid Monte Carlo that accepts everything": "stretch",
+    "hybrid Monte Carlo that accepts everything, 16 000 trajectories": "stretch",
     "temperature 10 % off, time 1000": "temperature",
 }
 
