@@ -260,6 +260,7 @@ def against_heyoka(rounds: int = 25) -> list[dict[str, Any]]:
             for method in (ct.Gauss(6), ct.Gauss(8))
             for steps in STEPS[race.name]
         }
+        ours |= {f"Taylor, tolerance {t:g}": our_runner(race, ct.Taylor(t), SAMPLES) for t in TOLERANCES}
         floor = min(race.error(run()) for run in theirs.values())
         for level in (1e-13, 1e-15):
             reached = max(level, floor)

@@ -36,6 +36,7 @@ from free_body_races import (
     mujoco_model,
     our_entry,
     scipy_entry,
+    taylor_entry,
 )
 from free_body_steps import against_dmv2, near_c
 from timing import Seconds, interleaved
@@ -77,6 +78,7 @@ QUICK = Sizes(steps=300, rounds=1, slot=0.0, quick=True)
 # Who takes part ------------------------------------------------------------------------------------------------
 
 TOLERANCES = {"heyoka": (1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-14, 1e-15, 1e-16, 1e-18),
+              "Taylor": (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15),
               "DOP853": (1e-6, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13)}  # fmt: skip
 # steps from one output to the next
 MUJOCO_STEPS = {FREE.name: (10, 20, 50, 100), TOP.name: (1, 2, 5, 10)}
@@ -95,6 +97,8 @@ TOP_METHODS = {
     ct.Nystrom6(weak=True): (1, 2, 3, 4),
     ct.Gauss(4): (1, 2, 3),
     ct.Gauss(5): (1, 2),
+    ct.Gauss(8, span=2): (1,),
+    ct.Gauss(8, span=4): (1,),
 }
 
 
@@ -107,11 +111,13 @@ def peers_of(race: Race, name: str, sizes: Sizes) -> list[Entry]:
 
 
 def ours_of(race: Race, sizes: Sizes) -> list[Entry]:
-    """Our methods with all their steps, and the exact solution of the free body."""
+    """Our methods with all their steps, Taylor series of tops, and the exact solution where there is one."""
     methods: Mapping[Any, Sequence[int]] = TOP_METHODS if race.strength else FREE_METHODS
     if sizes.quick:
         methods = dict([next(iter(methods.items()))])
-    entries = [] if race.strength else [exact_entry(race)]
+    entries = [exact_entry(race)] if race.is_solved else []
+    if race.strength:
+        entries += [taylor_entry(race, tolerance) for tolerance in sizes.some(TOLERANCES["Taylor"])]
     return entries + [our_entry(race, method, n) for method, steps in methods.items() for n in sizes.some(steps)]
 
 
@@ -224,10 +230,13 @@ CONTESTS = (
     Contest(FREE.name, "DMV(10)", "DOP853", 1e-8, 50.0),
     Contest(FREE.name, "exact", "MuJoCo RK4", 1e-7, 500.0),
     Contest(FREE.name, "DMV(10)", "MuJoCo RK4", 1e-7, 60.0),
-    Contest(TOP.name, None, "heyoka", 1e-8, 0.5),
+    Contest(TOP.name, "Taylor", "heyoka", 1e-8, 1.7),
+    Contest(TOP.name, "Taylor", "heyoka", 1e-12, 2.2),
+    Contest(TOP.name, "Gauss(8, span=4)", "heyoka", 1e-8, 0.8),
     Contest(TOP.name, None, "DOP853", 1e-8, 50.0),
     Contest(TOP.name, None, "MuJoCo RK4", 1e-7, 1.0),
-    Contest(SYMMETRIC.name, None, "heyoka", 1e-8, 1.0),
+    Contest(SYMMETRIC.name, "exact", "heyoka", 1e-8, 4.0),
+    Contest(SYMMETRIC.name, "exact", "heyoka", 1e-12, 8.0),
     Contest(SYMMETRIC.name, None, "DOP853", 1e-8, 50.0),
 )
 
