@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +31,11 @@ def locked(array: AnyNumbers) -> AnyNumbers:
     seen = array.view()
     seen.flags.writeable = False
     return seen
+
+
+@cache  # numpy spells a name out anew each time it is asked
+def _name_of(dtype: np.dtype[np.generic]) -> str:
+    return dtype.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +73,7 @@ class Arrays:
     @property
     def types(self) -> list[ArrayType]:
         """Name, dimensions and type of each."""
-        return [(name, array.ndim, array.dtype.name) for name, array in self.together.items()]
+        return [(name, array.ndim, _name_of(array.dtype)) for name, array in self.together.items()]
 
     def named_in(self, parts: Sequence[Part]) -> Arrays:
         """Those that these functions name."""

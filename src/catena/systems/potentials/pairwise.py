@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -254,7 +254,7 @@ def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = eleme
     if isinstance(kernel, Written):
         namespace: dict[str, object] = {"math": functions}
         namespace |= {name: interpreted(used, functions) for name, used in kernel.uses}
-        exec(kernel.text, namespace)
+        exec(_bytecode(kernel.text), namespace)
         made = namespace[kernel.name]
         assert isinstance(made, FunctionType)
         return made
@@ -265,6 +265,13 @@ def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = eleme
     called = [name for name in kernel.__code__.co_names if isinstance(known.get(name), FunctionType)]
     changed = {"math": functions} | {name: interpreted(known[name], functions) for name in called}
     return FunctionType(kernel.__code__, known | changed)
+
+
+@functools.lru_cache(
+    maxsize=128
+)  # every run asks for the energy of its start: compiling the text takes a tenth of a short one
+def _bytecode(text: str) -> CodeType:
+    return compile(text, "<written>", "exec")
 
 
 def at_once(
