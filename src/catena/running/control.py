@@ -55,7 +55,7 @@ class Seen:
     @cached_property
     def _joints(self) -> tuple[Array, Array]:
         program = self._driver.program
-        return program.system.motor_places(program.view, self._driver.z, self.state)
+        return program.system.motor_places(program.view, self._driver.z, lambda: self.state)
 
     @property
     def angle(self) -> Array:

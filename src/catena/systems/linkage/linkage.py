@@ -6,7 +6,7 @@ In director form every body has its own position and orientation, and the joints
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
@@ -380,7 +380,7 @@ class Linkage(System):
             for force in self.forces
         )
 
-    def motor_places(self, view: View, z: Array, state: State) -> tuple[Array, Array]:
+    def motor_places(self, view: View, z: Array, state: Callable[[], State]) -> tuple[Array, Array]:
         from .reactions import controlled_places
 
         return controlled_places(self, view, z, state)

@@ -191,14 +191,21 @@ def joint_speeds(linkage: Linkage, state: State) -> Array:
     return made
 
 
-def controlled_places(linkage: Linkage, view: View, z: Array, state: State) -> tuple[Array, Array]:
-    """Angles, full turns counted, and speeds of the joints whose motors a controller sets."""
+def controlled_places(linkage: Linkage, view: View, z: Array, state: Callable[[], State]) -> tuple[Array, Array]:
+    """Angles, full turns counted, and speeds of the joints whose motors a controller sets; of a tree in joint form both stand in z."""
     from .joint_form.layout import layout_of
+    from .joint_form.motion import Link
 
     joints = list(linkage.controls)
-    first = 13 * linkage.count + 4 * len(linkage.joints)  # of the angles in director form
-    places = layout_of(linkage).angles if view.name == "field" else {k: first + k for k in joints}
-    return z[[places[k] for k in joints]], joint_speeds(linkage, state)[joints]
+    if view.name != "field":
+        first = 13 * linkage.count + 4 * len(linkage.joints)
+        return z[[first + k for k in joints]], joint_speeds(linkage, state())[joints]
+    layout = layout_of(linkage)
+    angles = [layout.angles[k] for k in joints]
+    rates = {row[Link.COORDINATE]: row[Link.RATE] for row in layout.links if row[Link.RATE] >= 0}
+    if all(place in rates for place in angles):
+        return z[angles], z[[rates[place] for place in angles]]
+    return z[angles], joint_speeds(linkage, state())[joints]  # some close loops
 
 
 def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array) -> Array:
