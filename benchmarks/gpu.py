@@ -4,7 +4,9 @@
 
 writes gpu.json and gpu.txt, without --out into benchmarks/results. For each case (`many_cases.py`): microseconds of a whole call for each member of 1000 steps, from arrays to arrays,
 on one core and on the GPU; how many cores the GPU is worth; the time of its steps alone; and how many of a sample of members have the bits of the
-processor. Then what threads gain over one, with many members and with one long chain. Times are the least of several; what is compiled is compiled before.
+processor. Then what threads gain over one, with many members and with one long chain, and what a step of that takes on the GPU. Of chains by bodies also
+which part of the GPU's float64 rate their steps have, by the operations of a body that are counted in its machine code (`OPERATIONS`). Times are the least of
+several; what is compiled is compiled before.
 
 Programs for the processor are compiled by several processes at a time; a case that fails is reported, and the others go on.
 `--simulate` runs all of it, tiny, under numba's simulator; `--only TEXT` the cases whose names contain the text; `--blocks` tries numbers of threads in a block.
@@ -33,12 +35,15 @@ import numpy as np
 from many_cases import CASES, Case, call, some
 
 import catena as ct
-from catena.engine import cuda
+from catena.engine import cuda, cuda_bodies
 from catena.engine.build import build
+from catena.engine.cuda_long import GpuDriver
 from catena.engine.parts import PartedDriver
 from catena.output.files import write_text
 from catena.running.ensembles.asking import asked
 
+FLOAT64 = 34e12 / 2  # instructions of an H200 a second, by the vendor, who counts a fused one twice
+OPERATIONS = 752  # float64 instructions of a tetrahedron in a Strang step: kick, rotation, particles, 16 pairs with a division each
 SECONDS = 400.0  # no case is begun later
 REPEATS = 3
 LONG = 6.0  # seconds of a call that is not repeated
@@ -124,16 +129,23 @@ def steps_alone(case: Case, problem: Any, starts: dict[str, np.ndarray], sizes: 
     wanted = asked(
         problem.system, starts, case.method, steps=sizes.steps, dt=problem.dt, every=sizes.steps, keep="final", members=None, seed=None, reduce=None
     )  # fmt: skip
-    members, program = wanted.members, cuda.build(problem.system, case.method)
-    driver = cuda.MemberDriver(program, members, every=sizes.steps, edges=np.arange(REPEATS + 3))
-    driver.first_rows()
+    members, program = wanted.members, cuda_bodies.build(problem.system, case.method)
+    driver = cuda_bodies.driver_for(program)(program, members, every=sizes.steps, edges=np.arange(REPEATS + 3))
+    driver.begin()
     made: list[float] = []
     while len(made) < REPEATS and sum(made) < LONG:
         began, target = time.perf_counter(), driver.step + sizes.steps
         while driver.step < target:
             driver.advance(target - driver.step, keep=False)
         made.append(time.perf_counter() - began)
-    return {"members": len(members), "ns_per_member_step": 1e9 * min(made) / (sizes.steps * len(members))}
+    row: dict[str, Any] = {
+        "members": len(members),
+        "ns_per_member_step": 1e9 * min(made) / (sizes.steps * len(members)),
+    }
+    if isinstance(program, cuda_bodies.BodyProgram):
+        each = row["ns_per_member_step"] / program.bodies.count
+        row |= {"threads": program.threads, "float64_rate": OPERATIONS / (1e-9 * each) / FLOAT64}
+    return row
 
 
 def scaling(name: str, sizes: Sizes) -> dict[str, Any]:
@@ -170,6 +182,26 @@ def long_chain(sizes: Sizes) -> dict[str, Any]:
         row[f"speed_up_{threads}"] = row["ms_1_threads"] / row[f"ms_{threads}_threads"]
         row["same_bits"] &= reached is None or bool((driver.z == reached).all())
         reached = driver.z
+    return row | long_chain_on_gpu(program, z, of.dt, steps, reached, simulate=sizes.simulate)
+
+
+def long_chain_on_gpu(
+    program: Any, z: np.ndarray, dt: float, steps: int, reached: np.ndarray | None, *, simulate: bool
+) -> dict[str, Any]:
+    """Milliseconds of a step on the GPU: of those between looks, and of a run far from its start, one step of 256 looked at; the bits."""
+    driver = GpuDriver(program, z, t0=0.0, dt=dt, every=10**9, compiled=not simulate)
+    driver.step = 2**20
+    driver.attempt(2)
+    driver.attempt(steps)
+    fold = program.view.fold.fold
+    row: dict[str, Any] = {"gpu_same_bits": reached is None or bool((driver.state()["z"] == fold(reached)).all())}
+    for name, count, run in (
+        ("gpu_ms", 8 * steps, driver._sweep),
+        ("gpu_ms_with_looks", 1024 if not simulate else 3, driver.attempt),
+    ):
+        began = time.perf_counter()
+        run(count)
+        row[name] = 1e3 * (time.perf_counter() - began) / count
     return row
 
 
@@ -229,7 +261,10 @@ def table(found: dict[str, Any]) -> str:
         unit = f"{row['ms_1_threads']:.1f} ms" if "bodies" in row else f"{row['us_1_threads']:.1f} us"
         ups = (f"{name.removeprefix('speed_up_')}: {value:.2f}" for name, value in row.items() if "speed_up" in name)
         lines.append(
-            f"{row['case']:38} {unit};  " + ", ".join(ups) + ("" if row.get("same_bits", True) else "; OTHER BITS")
+            f"{row['case']:38} {unit};  "
+            + ", ".join(ups)
+            + ("" if row.get("same_bits", True) else "; OTHER BITS")
+            + (f"; GPU {row['gpu_ms_with_looks']:.2f} ms, same bits: {row['gpu_same_bits']}" if "gpu_ms" in row else "")
         )
     return "\n".join(lines) + "\n"
 
@@ -241,6 +276,7 @@ def main() -> int:
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")
     parser.add_argument("--only", default="", help="the cases whose names contain this")
     parser.add_argument("--blocks", type=int, nargs="*", default=[], help="threads in a block to be tried")
+    parser.add_argument("--keep", type=Path, help="results of an earlier run: the cases that are not run now stay")
     options = parser.parse_args()
     if options.out is None:
         if options.simulate:
@@ -250,7 +286,8 @@ def main() -> int:
     sizes = Sizes(simulate=options.simulate)
     began = time.perf_counter()
     names = [name for name in CASES if options.only in name]
-    found: dict[str, Any] = {"machine": machine(options.simulate), "pairs": [], "threads": []}
+    earlier = json.loads(options.keep.read_text(encoding="utf-8")) if options.keep else {"pairs": [], "threads": []}
+    found: dict[str, Any] = {**earlier, "machine": machine(options.simulate)}
     if not options.simulate:
         compile_all(names)
         print(f"{time.perf_counter() - began:6.1f} s  compiled for the processor", flush=True)
@@ -264,7 +301,9 @@ def main() -> int:
             first = (str(problem).splitlines() or [""])[0]
             row = {"case": case, "error": f"{type(problem).__name__}: {first}"}
         print(f"{time.perf_counter() - began:6.1f} s  {json.dumps(row)}", flush=True)
-        found[where].append(row)
+        places = {one["case"]: place for place, one in enumerate(found[where])}
+        place = places.get(row["case"], len(places))
+        found[where][place : place + 1] = [row]
         write_text(options.out / "gpu.json", json.dumps(found, indent=1))
         write_text(options.out / "gpu.txt", table(found))
 

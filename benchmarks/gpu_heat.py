@@ -5,8 +5,8 @@
 writes DIR/gpu_heat.json. For each system: whether 64 members that differ by their noise end with the bits of the processor after 200
 steps, and the time of a whole `ensemble` of 65 536 members and 1000 steps beside that of one core. Packing, copies and the audit are a part of
 that which more steps do not lengthen, so that of a step alone comes from two lengths, for several numbers of threads in a block; and what the
-compiler made of the kernel: registers, and bytes that did not fit into them. Chains are stepped a second time without lanes: a thread of a GPU
-gains nothing from them, and eight bodies side by side are 1554 numbers of its memory instead of 104. `--simulate` runs all of it, tiny, under numba's simulator.
+compiler made of the kernel: registers, and bytes that did not fit into them. Chains have a thread for each body, in blocks of one size. `--only TEXT` runs the
+systems whose names contain the text, `--keep FILE` keeps the others as they are there; `--simulate` runs all of it, tiny, under numba's simulator.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import os
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ if "--simulate" in sys.argv:
 import numpy as np
 
 import catena as ct
-from catena.engine import cuda
+from catena.engine import cuda, cuda_bodies
 from catena.output.files import write_text
 
 
@@ -52,14 +51,6 @@ FRICTION = 0.5
 BLOCKS = (32, 64, 128, 256)  # threads
 
 
-@dataclass(frozen=True)
-class WithoutLanes(ct.Langevin):
-    """The same on a view that has one body after the other."""
-
-    name = "WithoutLanes"
-    needs = ("split",)
-
-
 def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, Any]:
     """Bits and times of one system."""
     few, many, short, long = (3, 4, 2, 2) if simulate else (64, 65_536, 200, 1000)
@@ -79,8 +70,8 @@ def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, A
     columns += [(here._column(name), there._column(name)) for name in added]
     follow(many, long, device="cuda")
     gpu = follow(many, long, device="cuda")[0] / many / long
-    slopes = {}
-    for threads in BLOCKS:
+    slopes, program = {}, cuda_bodies.build(problem.system, method)
+    for threads in (program.threads,) if isinstance(program, cuda_bodies.BodyProgram) else BLOCKS:
         cuda.BLOCK = threads
         times = [min(follow(many, steps, device="cuda")[0] for _ in range(2)) for steps in (long, 4 * long)]
         slopes[str(threads)] = 1e9 * (times[1] - times[0]) / (3 * long * many)
@@ -96,7 +87,8 @@ def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, A
 
 def facts_of(problem: Any, method: ct.Langevin) -> dict[str, Any]:
     """What the compiler made of the kernel; nothing under the simulator, which has none."""
-    program = cuda.build(problem.system, method)
+    program = cuda_bodies.build(problem.system, method)
+    kernel = program.steps if isinstance(program, cuda_bodies.BodyProgram) else program.kernel
     found = {
         "view": program.view.name,
         "numbers": program.view.dimension,
@@ -104,8 +96,8 @@ def facts_of(problem: Any, method: ct.Langevin) -> dict[str, Any]:
         "carry": program.stepper.carry,
     }
     for name in ("get_regs_per_thread", "get_local_mem_per_thread", "get_const_mem_size"):
-        if hasattr(program.kernel, name):
-            told = getattr(program.kernel, name)()
+        if hasattr(kernel, name):
+            told = getattr(kernel, name)()
             found[name.removeprefix("get_")] = next(iter(told.values())) if isinstance(told, dict) else told
     return found
 
@@ -115,15 +107,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of gpu_heat.json")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")
+    parser.add_argument("--only", default="", help="the systems whose names contain this")
+    parser.add_argument("--keep", type=Path, help="results of an earlier run: the systems that are not run now stay")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"gpu": "simulator" if options.simulate else cuda.gpu_name(), "systems": {}}
+    earlier = json.loads(options.keep.read_text(encoding="utf-8"))["systems"] if options.keep else {}
+    found: dict[str, Any] = {"gpu": "simulator" if options.simulate else cuda.gpu_name(), "systems": earlier}
     for name, (problem, temperature) in PROBLEMS.items():
-        chain = isinstance(problem().system, ct.Chain)
-        for kind in (ct.Langevin, WithoutLanes) if chain else (ct.Langevin,):
-            title = name if kind is ct.Langevin else f"{name}, without lanes"
-            found["systems"][title] = measure(problem(), kind(temperature, FRICTION, seed=7), simulate=options.simulate)
-            print(title, json.dumps(found["systems"][title]), flush=True)
+        if options.only in name:
+            method = ct.Langevin(temperature, FRICTION, seed=7)
+            found["systems"][name] = measure(problem(), method, simulate=options.simulate)
+            print(name, json.dumps(found["systems"][name]), flush=True)
             write_text(options.out / "gpu_heat.json", json.dumps(found, indent=1))
     return int(not all(row["bit_equal"] for row in found["systems"].values()))
 

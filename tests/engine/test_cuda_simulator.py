@@ -14,6 +14,7 @@ from catena.errors import CapabilityError
 from processes import run_python
 
 COMPARED = """
+import functools
 import json
 import tempfile
 import warnings
@@ -21,6 +22,7 @@ import numpy as np
 import catena as ct
 from catena.engine import cuda
 from catena.running.ensembles import ensemble
+from catena.running.ensembles import job as jobs
 
 warnings.simplefilter("ignore", RuntimeWarning)  # a GPU overflows in silence
 cuda.BLOCK = 2  # more than one block, the last of them not full
@@ -58,6 +60,11 @@ halves = [many._column("equipartition_halves") for many in (here, there)]
 found["bath"] = [equal(here, there), bool((halves[0] == halves[1]).all()), float(abs(halves[0][:, 0] - halves[0][:, 1]).min())]
 
 cuda.SAMPLE_BYTES = 8 * 6 * 5 * 7  # seven rows fit into a launch
+jobs.Reducer = functools.partial(jobs.Reducer, compiled=False)
+reduced = {"mean": ct.Mean("q1**2"), "ends": ct.Extremes("p1"), "bins": ct.Histogram("q2", -1.0, 1.0, 5), "last": ct.LastCrossing("q2")}
+here, there = both(kepler, starts, ct.RK4(), dt=0.05, steps=40, every=2, reduce=reduced)
+again = ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=40, every=4, reduce=reduced, device="cuda")
+found["reduced"] = [here.reduced.identical(there.reduced), here.reduced.identical(again.reduced)]
 here, there = both(kepler, starts, ct.RK4(), dt=0.05, steps=210)
 drifts = [np.array([many._column(f"energy_{what}") for what in ("worst", "drift", "drift_error")]) for many in (here, there)]
 found["audit"] = [equal(here, there), here.audit()["energy"].verdicts, bool((drifts[0] == drifts[1]).all())]
@@ -129,6 +136,11 @@ def test_what_a_bath_adds_up_is_averaged_on_the_gpu_alike():
     assert same and same_halves and apart > 0.0
 
 
+def test_samples_are_reduced_on_the_gpu_as_on_the_processor():
+    """Means, extremes, bins and crossings, in launches of seven samples, to the bit; half as many samples make others."""
+    assert found()["reduced"] == [True, False]
+
+
 def test_a_member_that_fails_on_the_gpu_stops_before_the_failing_step():
     """Step, time, state and samples of each are those of the processor, and the others go on."""
     assert found()["failures"] == [True, [1, 3, 4]]
@@ -179,8 +191,8 @@ kepler = ct.problems.kepler()
 starts = {"q": [[0.4, 0.0], [0.5, 0.1], [1.0, 0.0]], "p": [[0.0, 2.0], [0.1, 1.4], [0.0, 1.0]]}
 options = dict(dt=0.05, steps=45, every=2, keep="samples", device="cuda")
 texts = []
-load = cuda._loaded
-cuda._loaded = lambda text, title: (texts.append(text), load(text, title))[1]
+load = cuda.loaded
+cuda.loaded = lambda text, title: (texts.append(text), load(text, title))[1]
 ct.ensemble(kepler.system, starts, ct.RK4(), **options)
 ct.ensemble(kepler.system, starts, ct.Splitting(4), **options)
 print(all("_edge(" in text and "_at(" in text for text in texts), len(texts))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -30,9 +30,10 @@ from . import bounds, headers
 from .arrays import Arrays
 from .block import Members
 from .build import program_parts
-from .cuda_rows import MEASURED, CudaKernel, begin_members, conclude_members, launch, repeat_rows
+from .cuda_rows import MEASURED, CudaKernel, Landing, begin_members, conclude_members, launch, repeat_rows
 from .driver import LARGEST
 from .folding import fold, fold_accounts, settled_edges
+from .headers import array_type
 from .looks import unseen
 from .loop import advance
 from .member_loop import of_member
@@ -84,31 +85,41 @@ def advance_member(
     public = width - scale.shape[0]
     publish(z[:, k], par, now[:public, k])
     measure(z[:, k], par, now[public:width, k], now[width:, k])
-    rows = (first + made) // every - first // every
     if status == OK:
         for i in range(z.shape[0]):
             if not abs(z[i, k]) < LARGEST:
                 status = NOT_FINITE
+    rows = (first + made) // every - first // every
+    outcome[0, k] = fold_member(
+        status, rows, 1 + first // every, public, now[:, k], samples[:, :, k], start[:, k], worst[:, k], sums[:, :, k], edges, added[:, :, k], settled
+    )  # fmt: skip
+    outcome[1, k] = made
+
+
+def fold_member(status, rows, number, public, now, samples, start, worst, sums, edges, added, settled):
+    """Fold the sample rows of a launch, the first of which is sample `number`, if all of them and the row of the state reached are finite; the status."""
+    width = public + start.shape[0]
+    if status == OK:
         for i in range(width):
-            if not abs(now[i, k]) < math.inf:
+            if not abs(now[i]) < math.inf:
                 status = NOT_FINITE
             for row in range(rows):
-                if not abs(samples[row, i, k]) < math.inf:
+                if not abs(samples[row, i]) < math.inf:
                     status = NOT_FINITE
     if status == OK:
-        number = 1 + first // every
-        fold(samples[:, public:width, k], rows, number, start[:, k], edges, worst[:, k], sums[:, :, k])
-        fold_accounts(samples[:, width:, k], rows, number, settled, added[:, :, k])
-    outcome[0, k] = status
-    outcome[1, k] = made
+        fold(samples[:, public:width], rows, number, start, edges, worst, sums)
+        fold_accounts(samples[:, width:], rows, number, settled, added)
+    return status
 
 
 class DeviceArray(Protocol):
     """An array in the memory of a GPU."""
 
-    def copy_to_host(self) -> np.ndarray: ...
+    def copy_to_host(self, array: np.ndarray | None = None, /) -> np.ndarray: ...
 
     def copy_to_device(self, array: object, /) -> None: ...
+
+    def reshape(self, *shape: int) -> DeviceArray: ...
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -136,53 +147,66 @@ class CudaProgram:
         """Numbers in a sample row: those, then what the method has added up since the last row."""
         return self.defined_width + sum(field.width for field in self.stepper.accounts)
 
+    @property
+    def state_size(self) -> int:
+        """Numbers of a member besides those that it keeps in `carry`, with a copy of what a launch begins with."""
+        return self.stepper.work + 4 * self.view.dimension
+
 
 def build(system: System, method: Method) -> CudaProgram:
-    """The program of this pair for the GPU of this machine."""
+    """The program of this pair for the GPU of this machine, a thread for each member."""
     require_cuda()
     title = f"{system.title} x {method} on CUDA"
     view, stepper, parts = program_parts(system, method, entry=advance_member)
     arrays = Arrays.of(system, view, stepper).used_by(parts)
     kind = f"{system.kind} x {method.program} on CUDA"
     text = headers.module_text(
-        kind, parts, arrays.types, header=headers.CUDA, entry="@_fn", checked=bounds.are_wanted() and _simulated(),
+        kind, parts, arrays.types, header=headers.CUDA, entry="@_fn", checked=bounds.are_wanted() and is_simulated(),
         with_ground=system.with_ground,
     )  # fmt: skip
-    return CudaProgram(system, view, stepper, arrays, _loaded(text + kernel_text(arrays), title))
+    return CudaProgram(system, view, stepper, arrays, loaded(text + kernel_text(arrays), title))
+
+
+RECORDED = {
+    "samples": array_type(3), "scale": array_type(2), "looks": array_type(3), "now": array_type(2), "start": array_type(2),
+    "worst": array_type(2), "sums": array_type(3), "edges": array_type(1, "int64"), "added": array_type(3),
+    "settled": array_type(1, "int64"), "outcome": array_type(2, "int64"),
+}  # fmt: skip
 
 
 def kernel_text(arrays: Arrays) -> str:
     """The kernel: it finds its member, and gathers the arrays of `par`, which travel one by one: of scratch those of the member."""
-
-    def array(dimensions: int, dtype: str = "float64") -> str:
-        return f"types.{dtype}[{':, ' * (dimensions - 1)}::1]"
-
     before = {
-        "z": array(2), "e": array(2), "t0": array(1), "dt": array(1), "first": "types.int64",
-        "counts": array(1, "int64"), "every": "types.int64", "kinds": array(1, "int64"),
+        "z": array_type(2), "e": array_type(2), "t0": array_type(1), "dt": array_type(1), "first": "types.int64",
+        "counts": array_type(1, "int64"), "every": "types.int64", "kinds": array_type(1, "int64"),
     }  # fmt: skip
-    gathered = {f"par_{name}": array(dimensions + 1, dtype) for name, dimensions, dtype in arrays.types}
-    after = {
-        "tab": array(3), "work": array(2), "carry": array(2), "samples": array(3), "scale": array(2), "looks": array(3),
-        "now": array(2), "start": array(2), "worst": array(2), "sums": array(3), "edges": array(1, "int64"),
-        "added": array(3), "settled": array(1, "int64"), "outcome": array(2, "int64"),
-    }  # fmt: skip
-    arguments = {**before, **gathered, **after}
-    # lto: the linker would fuse again what NVVM was told not to; the simulator does not know the option
+    after = {"tab": array_type(3), "work": array_type(2), "carry": array_type(2), **RECORDED}
     return f"""
-from numba import config, types
-_options = {{}} if config.ENABLE_CUDASIM else {{"lto": False}}
-
-@cuda.jit(types.void({", ".join(arguments.values())}), fastmath=False, **_options)
-def advance_members({", ".join(arguments)}):
+{entry_text("advance_members", {**before, **types_of(arrays), **after})}
     k = cuda.grid(1)
     if k < z.shape[1] and counts[k] > {SKIP}:
-        par = Parameters({", ".join(_seen(name, arrays) for name in arrays.together)})
+        par = Parameters({", ".join(seen(name, arrays) for name in arrays.together)})
         advance(k, {", ".join(name for name in before if name != "kinds")}, par, {of_member("tab")}, {", ".join(name for name in after if name != "tab")})
 """
 
 
-def _seen(name: str, arrays: Arrays) -> str:
+def types_of(arrays: Arrays) -> dict[str, str]:
+    """The arrays of `par` as arguments: parameters have the kind first, scratch the member last."""
+    return {f"par_{name}": array_type(dimensions + 1, dtype) for name, dimensions, dtype in arrays.types}
+
+
+def entry_text(name: str, arguments: Mapping[str, str], **options: int) -> str:
+    """The head of a kernel with these types."""
+    # lto: the linker would fuse again what NVVM was told not to; the simulator does not know such options
+    return f"""
+from numba import config, types
+_options = {{}} if config.ENABLE_CUDASIM else {{"lto": False, **{options}}}
+
+@cuda.jit(types.void({", ".join(arguments.values())}), fastmath=False, **_options)
+def {name}({", ".join(arguments)}):"""
+
+
+def seen(name: str, arrays: Arrays) -> str:
     """How the kernel hands an array on: without the element that stands for none; of scratch, which has the member last, what is this
     member's, and of parameters its row or the one that all share."""
     places = ["0:0" if length == 0 else ":" for length in arrays.together[name].shape]
@@ -197,17 +221,18 @@ def _padded(array: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def _loaded(text: str, title: str) -> CudaKernel:
+def loaded(text: str, title: str, name: str = "advance_members") -> CudaKernel:
+    """The kernel of that name in a text."""
     log_message(f"compiling {title} (a few seconds)")
     namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
     with without_contraction():
         exec(compile(text, f"<{title}>", "exec"), namespace)
-    made = namespace["advance_members"]
+    made = namespace[name]
     assert isinstance(made, CudaKernel)
     return made
 
 
-def _simulated() -> bool:
+def is_simulated() -> bool:
     """Whether the GPU is plain Python, which can check subscripts (`bounds`) and knows no machine code."""
     from numba import config
 
@@ -220,7 +245,7 @@ def without_contraction() -> Iterator[None]:
 
     NVVM fuses them unless given -fma=0, and numba-cuda knows that option only as a part of its fastmath.
     """
-    if _simulated():
+    if is_simulated():
         yield
         return
     from numba.cuda.cudadrv import nvvm
@@ -262,11 +287,16 @@ def gpu_name() -> str:
 
 def members_at_once(program: CudaProgram) -> int:
     """How many members fit on the GPU together."""
-    stepper, n, width = program.stepper, program.view.dimension, program.width
     scratch = sum(array.nbytes for array in program.arrays.scratch.values())
-    bytes_each = 8 * (stepper.work + 2 * stepper.carry + 4 * n + 40 * width + 8) + scratch
+    bytes_each = 8 * (program.state_size + 2 * program.stepper.carry + 40 * program.width + 8) + scratch
     free = require_cuda().current_context().get_memory_info()[0]
     return 2**31 if free == math.inf else max(1, int((MEMORY_SHARE * free - SAMPLE_BYTES) / bytes_each))
+
+
+def sent(array: np.ndarray) -> DeviceArray:
+    """The same numbers on the GPU."""
+    made: DeviceArray = require_cuda().to_device(np.ascontiguousarray(array))
+    return made
 
 
 class MemberDriver:
@@ -282,53 +312,65 @@ class MemberDriver:
 
     def __init__(self, program: CudaProgram, members: Members, *, every: int, edges: NDArray[np.int64]) -> None:
         cuda = require_cuda()
-        self.program, self._members = program, members
+        self.program, self.followed = program, members
         self.every, self.step = every, 0
         m = self.members = len(members)
         self.status = np.zeros(m, dtype=np.int64)
         self.made = np.zeros(m, dtype=np.int64)
         invariants = program.system.invariant_width
         self.most_rows = max(1, min(int(edges[-1]), SAMPLE_BYTES // (8 * program.width * m)))
-
-        def sent(array: np.ndarray) -> DeviceArray:
-            return cuda.to_device(np.ascontiguousarray(array))
-
-        stepper, kinds = program.stepper, members.kinds
-        self._kinds = sent(kinds)
-
-        def spread(rows: np.ndarray) -> DeviceArray:
-            """(kinds, ...) numbers, on the GPU (..., m): only the rows travel."""
-            whole = cuda.device_array((*rows.shape[1:], m), dtype=rows.dtype)
-            flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
-            launch(repeat_rows(), m, cuda.to_device(flat), self._kinds, whole.reshape(flat.shape[1], m))
-            return whole
-
-        def zeros(*shape: int) -> DeviceArray:
-            return spread(np.zeros((1, *shape)))
-
-        carry = spread(_padded(stepper.first_carry()[None]))
-        if stepper.member_place is not None:
-            carry[stepper.member_place].copy_to_device(members.numbers.astype(float))
-        self._state = {
-            "z": self._begun(sent(np.transpose(members.z))),
-            "e": zeros(program.view.dimension),
-            "carry": carry,
-        }
+        self._kinds = sent(members.kinds)
+        self._carry = self._spread(_padded(program.stepper.first_carry()[None]))
+        if program.stepper.member_place is not None:
+            self._carry[program.stepper.member_place].copy_to_device(members.numbers.astype(float))
+        self._state = self._first_state()
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
         self._t0, self._dt, self._tab = sent(members.t0), sent(members.dt), sent(members.tab)
-        self._par = [sent(_padded(members.par[name])) for name in program.arrays.parameters]
-        self._par += [spread(_padded(members.par[name])) for name in program.arrays.scratch]
-        self._work = cuda.device_array((max(1, stepper.work), m))
+        self._par = self._sent_arrays(program.arrays)
         self._samples = cuda.device_array((self.most_rows, program.width, m))
-        self._scale, self._start, self._worst = (zeros(invariants) for _ in range(3))
-        self._looks = spread(unseen(invariants)[None])
-        self._now = zeros(program.defined_width + invariants)
-        self._sums = zeros(len(edges) - 1, invariants)
+        self._scale, self._start, self._worst, self._now, self._first, self._sums, self._added = self._zeros(
+            (invariants,), (invariants,), (invariants,), (program.defined_width + invariants,), (program.defined_width,),
+            (len(edges) - 1, invariants), (3, max(1, program.width - program.defined_width)),
+        )  # fmt: skip
+        self._looks = self._spread(unseen(invariants)[None])
         self._edges, self._rows = sent(edges), int(edges[-1])
         self._settled = sent(settled_edges(self._rows))
-        self._added = zeros(3, max(1, program.width - program.defined_width))
+        self._landing = Landing(*[(program.defined_width, m)] * 2)
         self._outcome = cuda.device_array((2, m), dtype=np.int64)
         self._counts = cuda.device_array(m, dtype=np.int64)
+
+    def _spread(self, rows: np.ndarray) -> DeviceArray:
+        """(kinds, ...) numbers, on the GPU (..., m): only the rows travel."""
+        cuda = require_cuda()
+        whole: DeviceArray = cuda.device_array((*rows.shape[1:], self.members), dtype=rows.dtype)
+        flat = np.ascontiguousarray(rows.reshape(len(rows), -1))
+        launch(
+            repeat_rows(), self.members, sent(flat), self._kinds, whole.reshape(flat.shape[1], self.members)
+        )  # fmt: skip
+        return whole
+
+    def _zeros(self, *shapes: tuple[int, ...]) -> list[DeviceArray]:
+        """Arrays (..., m) of these shapes, one behind the other: memory is asked for once."""
+        ends = np.cumsum([0, *map(math.prod, shapes)]).tolist()
+        whole = self._spread(np.zeros((1, ends[-1])))
+        return [
+            whole[first:last].reshape(*shape, self.members)
+            for first, last, shape in zip(ends[:-1], ends[1:], shapes, strict=True)
+        ]
+
+    def _sent_arrays(self, arrays: Arrays) -> list[DeviceArray]:
+        """What a kernel finds in `par`."""
+        par = self.followed.par
+        return [sent(_padded(par[name])) for name in arrays.parameters] + [
+            self._spread(_padded(par[name])) for name in arrays.scratch
+        ]
+
+    def _first_state(self) -> dict[str, DeviceArray]:
+        """All that a launch goes on from, the member the second of its axes."""
+        self._work = require_cuda().device_array((max(1, self.program.stepper.work), self.members))
+        z = self._begun(sent(np.transpose(self.followed.z)))
+        [e] = self._zeros((self.program.view.dimension,))
+        return {"z": z, "e": e, "carry": self._carry}
 
     def _begun(self, starts: DeviceArray) -> DeviceArray:
         """The stepped variables (n, m) of starts: these, or grown on the GPU."""
@@ -339,19 +381,22 @@ class MemberDriver:
         launch(begin_members(view.begin.kernel), self.members, starts, z)
         return z
 
-    def first_rows(self) -> Array:
-        """(m, defined_width) rows of the starts, from which deviations are counted; to be taken before the first step.
+    def begin(self) -> None:
+        """Find the rows of the starts, from which deviations are counted, before the first step.
 
         A member whose invariants are not defined at its start has failed.
         """
         self._launch(np.zeros(self.members, dtype=np.int64))
         self.status = self._outcome.copy_to_host()[0]
+        self._first.copy_to_device(self._now[: self.program.defined_width])
         self._start.copy_to_device(self._now[self.program.system.public_width : self.program.defined_width])
-        return self.rows()
 
-    def rows(self) -> Array:
-        """(m, defined_width) rows of the states as they are."""
-        return self._now[: self.program.defined_width].copy_to_host().T
+    def rows(self) -> tuple[Array, Array]:
+        """(m, defined_width) rows of the starts, and of the states as they are; to be taken once, at the end."""
+        first, last = self._landing.arrays()
+        self._first.copy_to_host(first)
+        self._now[: self.program.defined_width].copy_to_host(last)
+        return first.T, last.T
 
     def advance(self, steps: int, *, keep: bool) -> Array:
         """Make steps with every member that has not failed; a failing one stays before the failing step.
@@ -404,8 +449,8 @@ class MemberDriver:
         By bisection: a state that is not sound leads to no sound one, and steps repeated have the same bits.
         """
         before = {name: array.copy_to_host()[:, which] for name, array in self._before.items()}
-        part = MemberDriver(
-            self.program, self._members.part(which), every=self.every, edges=self._edges.copy_to_host()
+        part = type(self)(
+            self.program, self.followed.part(which), every=self.every, edges=self._edges.copy_to_host()
         )  # fmt: skip
         part.step = self.step
         sound, lost = np.zeros(part.members, dtype=np.int64), np.full(part.members, steps)
@@ -427,12 +472,24 @@ class MemberDriver:
         self._launch(counts)
         return self._outcome.copy_to_host()[0]
 
+    @property
+    def sampled(self) -> tuple[DeviceArray, ...]:
+        """Sample rows (rows, width, m) of the last launch, and what their times follow from: t0, dt and kinds of the members."""
+        return self._samples, self._t0, self._dt, self._kinds
+
+    @property
+    def _recorded(self) -> tuple[DeviceArray, ...]:
+        """`RECORDED`."""
+        return (
+            self._samples, self._scale, self._looks, self._now, self._start, self._worst, self._sums, self._edges, self._added,
+            self._settled, self._outcome,
+        )  # fmt: skip
+
     def _launch(self, counts: NDArray[np.int64]) -> None:
         self._counts.copy_to_device(counts)
         state = self._state
         arguments = (
             state["z"], state["e"], self._t0, self._dt, self.step, self._counts, self.every, self._kinds, *self._par, self._tab,
-            self._work, state["carry"], self._samples, self._scale, self._looks, self._now, self._start, self._worst,
-            self._sums, self._edges, self._added, self._settled, self._outcome,
+            self._work, state["carry"], *self._recorded,
         )  # fmt: skip
         launch(self.program.kernel, self.members, *arguments, block=BLOCK)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Protocol, runtime_checkable
+
+import numpy as np
 
 from ..kernels.marks import Kernel
 from . import collector, headers
@@ -13,6 +16,7 @@ from .folding import conclude
 
 MEASURED = ("worst", "scale", "seen", "lasting", "usual")  # places of what `conclude_members` makes
 BLOCK = 128  # threads
+THREADS = 4  # of the processor, for what is done while a GPU works
 
 
 @runtime_checkable
@@ -90,6 +94,22 @@ def _loaded(text: str, name: str) -> CudaKernel:
     made = namespace[name]
     assert isinstance(made, CudaKernel)
     return made
+
+
+class Landing:
+    """Arrays into which numbers of a GPU will be copied: threads ask the system for their memory while the GPU works, which takes longer than the copy."""
+
+    def __init__(self, *shapes: tuple[int, ...]) -> None:
+        self._arrays = [np.empty(shape) for shape in shapes]
+        self._executor = ThreadPoolExecutor(THREADS)
+        parts = [part for array in self._arrays for part in np.array_split(array.reshape(-1), THREADS)]
+        self._touched = [self._executor.submit(part.fill, 0.0) for part in parts]
+
+    def arrays(self) -> list[np.ndarray]:
+        """All of them."""
+        wait(self._touched)
+        self._executor.shutdown()
+        return self._arrays
 
 
 def launch(kernel: CudaKernel, members: int, *arguments: object, block: int = BLOCK) -> None:

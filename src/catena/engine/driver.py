@@ -81,6 +81,10 @@ class Driver:
         """Time of the state."""
         return self.t0 + self.step * self.dt
 
+    def variables(self) -> Array:
+        """The stepped variables."""
+        return self.z
+
     def state(self) -> dict[str, Array]:
         """All that the future depends on, by name; to be copied if steps follow."""
         fold = self.program.view.fold
@@ -159,7 +163,11 @@ class Driver:
         marks, scale = self.marks.copy(), self.scale.copy()
         row = self.first_row()
         self.marks[...], self.scale[...] = marks, scale
-        return row.status == OK and bool(self.z.min() > -LARGEST and self.z.max() < LARGEST)
+        return row.status == OK and self._is_small()
+
+    def _is_small(self) -> bool:
+        """Whether no variable is large beyond use."""
+        return bool(self.z.min() > -LARGEST and self.z.max() < LARGEST)
 
     def _until_failure(self, steps: int, status: int) -> Chunk:
         """Repeat a chunk that failed up to its last sound step, found by halving.
@@ -187,10 +195,10 @@ class Driver:
 
     def jump(self) -> tuple[int, float]:
         """Make the step that fails once more: the variable that changes most in it, and by how much; the state stays."""
-        back, z = self._way_back(), self.z.copy()
+        back, z = self._way_back(), self.variables().copy()
         self.attempt(1)
         with np.errstate(all="ignore"):
-            change = np.nan_to_num(np.abs(self.z - z), nan=np.inf)
+            change = np.nan_to_num(np.abs(self.variables() - z), nan=np.inf)
         back()
         return int(change.argmax()), float(change.max())
 

@@ -24,7 +24,7 @@ def out_of_bounds(driver: Driver, steps: int) -> KernelError:
         fault_in(driver, 2**power)
     program = driver.program
     checked = build(program.system, program.method, crossing=program.crossing, compiled=False, checked=True)
-    again = type(driver)(checked, driver.z, t0=driver.t0, dt=driver.dt, every=driver.every)
+    again = type(driver)(checked, driver.variables(), t0=driver.t0, dt=driver.dt, every=driver.every)
     again.restore(driver.step, driver.state())
     fault = fault_in(again, min(steps, 1))
     step = f"step {driver.step + 1}" if steps else "the start"

@@ -135,15 +135,29 @@ def _wide_product(context, a, b):
     PYTHON: """\
 from catena.kernels.noise import wide_product as _wide_product
 """,
-    # in halves of a word, which never overflow
+    # a GPU has an instruction for it, which its compiler does not find by itself; the simulator is plain Python
     CUDA: """\
-@_fn
-def _wide_product(a, b):
-    low = a * (b & 0xFFFF)
-    high = a * (b >> 16) + (low >> 16)
-    return ((high >> 16) << 32) | ((high & 0xFFFF) << 16) | (low & 0xFFFF)
+from numba import config, types
+if config.ENABLE_CUDASIM:
+    from catena.kernels.noise import wide_product as _wide_product
+else:
+    from llvmlite import ir
+    from numba.cuda.extending import intrinsic
+    @intrinsic
+    def _wide_product(context, a, b):
+        def emit(context, builder, signature, numbers):
+            word, wide = ir.IntType(32), ir.IntType(64)
+            product = ir.InlineAsm(ir.FunctionType(wide, [word, word]), "mul.wide.u32 $0, $1, $2;", "=l,r,r")
+            return builder.call(product, [builder.trunc(number, word) for number in numbers])
+        return types.int64(types.int64, types.int64), emit
 """,
 }
+# what threads need that share a state
+TOGETHER = """\
+@_fn
+def _together():
+    cuda.syncthreads()
+"""
 # what the equations of a top read instead of `par`; a tuple has its names in plain Python, too
 SPUN = """\
 _spun = namedtuple("_spun", ("inverse", "frame", "potential"))
@@ -215,6 +229,8 @@ def _written(
         header += FOURS[PYTHON] if checked else next(more for base, more in FOURS.items() if header.startswith(base))
     if any("_wide_product(" in part.text for part in parts):
         header += next(more for base, more in WIDE.items() if header.startswith(base))
+    if any("_together(" in part.text for part in parts):
+        header += TOGETHER
     if any("_spun(" in part.text for part in parts):
         header += SPUN
     header += last

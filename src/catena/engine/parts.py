@@ -119,7 +119,7 @@ def require_parts(program: Program) -> None:
 def _loaded(program: Program, *, compiled: bool) -> tuple[ModuleType, Arrays]:
     """The module of `sweep_between`, and the arrays that it needs."""
     view, stepper = program.view, program.stepper
-    parts = collector.collect(_instead(stepper.kernel, sweep_between), dict(view.fills))
+    parts = collector.collect(instead(stepper.kernel, sweep_between), dict(view.fills))
     arrays = Arrays.of(program.system, view, stepper).used_by(parts)
     kind = f"{program.system.kind} x {program.method.program}, parts of a sweep"
     if not compiled:
@@ -135,6 +135,6 @@ def _text(kind: str, parts: Sequence[collector.Part], arrays: Arrays, header: st
     return headers.module_text(kind, parts, arrays.types, header=header, entry=entry, checked=bounds.are_wanted())
 
 
-def _instead(kernel: Kernel, function: Kernel) -> Kernel:
+def instead(kernel: Kernel, function: Kernel) -> Kernel:
     """Another function with the slots filled that a kernel has."""
-    return Bound(_instead(kernel.function, function), kernel.fills) if isinstance(kernel, Bound) else function
+    return Bound(instead(kernel.function, function), kernel.fills) if isinstance(kernel, Bound) else function

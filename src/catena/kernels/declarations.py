@@ -89,9 +89,13 @@ class Begin:
     pack : state, or states with leading axes -> (..., size)
     grow : (..., size) -> stepped variables (..., dimension)
     kernel : (begun, z), the same for one state, into z
+    many : (fields of many states, constants, (states, size)): `pack` as a kernel, for more states than numpy takes in a moment
+    constants : () -> its constants
     """
 
     size: int
     pack: Callable[[Any], NDArray[np.float64]]
     grow: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     kernel: Any
+    many: Any
+    constants: Callable[[], tuple[NDArray[np.float64], ...]]

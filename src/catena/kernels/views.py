@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .bodies import Bodies
 from .declarations import Begin, Fold, Inertia
 from .marks import Filling, Numbers, Slot, Written, choice, size, slot
 
@@ -86,6 +87,7 @@ class View:
     packs_many : whether `pack` takes fields with leading axes, to the same bits, and gives z with the same ones
     parts : how many parts a sweep can be divided into, see `sweep_part`; 0: none
     begin : fewer numbers with which a start is told; None if it takes all stepped variables
+    bodies : () -> how threads of a GPU share the bodies; None: a thread follows all of them
     """
 
     name: str
@@ -111,6 +113,7 @@ class View:
     packs_many: bool = False
     parts: int = 0
     begin: Begin | None = None
+    bodies: Callable[[], Bodies] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not

@@ -138,7 +138,7 @@ class Stepper:
     `timed` gives parameters that depend on the step: dt -> tables by name; the engine asks when a driver knows it. A method that
     draws random numbers finds the number of its member in an ensemble at carry[`member_place`]. `account` fills the slot of that
     name: `accounts` are what it records at each sample, one after the other. `in_sweeps`: a step is a `sweep` for each column of `tab`, kicks and
-    drifts in units of dt, and so may be shared by threads (`catena.engine.parts`).
+    drifts in units of dt, and so may be shared by threads (`catena.engine.parts`). `of_body` fills `follow_body`: steps of one body, by a thread of its own.
     """
 
     kernel: Kernel
@@ -155,6 +155,7 @@ class Stepper:
     account: Kernel | None = None
     accounts: tuple[Account, ...] = ()
     in_sweeps: bool = False
+    of_body: Kernel | None = None
 
     def first_carry(self, member: int = 0) -> NDArray[np.float64]:
         """`carry` before the first step of a member of an ensemble; a run is member 0. Nothing else tells a step whose it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import InputError
 from ..store import read_spec
@@ -40,6 +40,7 @@ def resume(
     client: Client | None = None,
     threads: int | None = None,
     control: Steering | str | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
 ) -> Run | Any:
     """Continue a stored run or ensemble that was stopped, or extend a finished run.
 
@@ -54,6 +55,7 @@ def resume(
     threads : as for `simulate`, or for `ensemble`
     control : of a run with a `Controller` its function, or "module:function", which is imported. A store only tells its name: nothing that
         a store names is run unless you say so
+    device : of a run, as for `simulate`; an ensemble goes on where it was begun
 
     Raises
     ------
@@ -72,5 +74,5 @@ def resume(
     if client is not None:
         raise InputError("a run has one member", where="resume.client", do="leave it out")
     return StoppedRun.reopened(path).go_on(
-        t_end=t_end, steps=steps, progress=progress, anyway=anyway, threads=threads, control=control
+        t_end=t_end, steps=steps, progress=progress, anyway=anyway, threads=threads, control=control, device=device
     )

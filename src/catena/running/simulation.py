@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from .. import memory
 from ..engine.build import build
@@ -76,6 +76,7 @@ def simulate(
     progress: bool | Progress | None = None,
     threads: int | None = None,
     control: Controller | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
 ) -> Run[Moved]:
     """Run a system from a start.
 
@@ -93,6 +94,7 @@ def simulate(
     progress : True, False, a callable (step, steps, time, energy error), or None: a bar if on a terminal
     threads : how many share the steps of a long chain (some 10 000 bodies and more, `Splitting`); one if None. The bits do not depend on it
     control : a Python function that sets the torques of motors as the run goes
+    device : "cuda": a thread of a GPU for each body of such a chain (some 100 000 of them and more). The bits do not depend on it, either
 
     Returns
     -------
@@ -119,7 +121,7 @@ def simulate(
             f"{control.function!r} cannot be imported by another process: to resume this run, give it again, ct.resume(path, control=...)",
             CatenaWarning, stacklevel=2,
         )  # fmt: skip
-    made = run_plan(plan, count, out=out, progress=progress, threads=threads)
+    made = run_plan(plan, count, out=out, progress=progress, threads=threads, device=device)
     return cast("Run[Moved]", made)  # it has the system that it was given
 
 
@@ -130,15 +132,16 @@ def run_plan(
     out: str | Path | None,
     progress: bool | Progress | None = None,
     threads: int | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
 ) -> Run:
-    """Run a plan from its start over so many steps; `out`, `progress` and `threads` as for `simulate`."""
+    """Run a plan from its start over so many steps; `out`, `progress`, `threads` and `device` as for `simulate`."""
     if not (out is None or isinstance(out, (str, Path))):
         raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
     if out is not None:  # before something is compiled
         require_free(Path(out))
     else:
         MemoryRecorder.require_memory(plan, count)
-    driver = _driver(plan, threads=threads)
+    driver = _driver(plan, threads=threads, device=device)
     first = defined_start(plan, driver)
     recorder = MemoryRecorder(plan) if out is None else StoreRecorder.create(plan, out, driver, steps=count)
     return _run(plan, driver, recorder, count, progress, first=first)
@@ -224,6 +227,7 @@ class StoppedRun:
         anyway: bool = False,
         threads: int | None = None,
         control: Steering | str | None = None,
+        device: Literal["cpu", "cuda"] = "cpu",
     ) -> Run:
         """Make the steps that are left; arguments as for `resume`."""
         plan, store, path, checkpoint = self.plan, self._store, self.path, self.checkpoint
@@ -245,7 +249,7 @@ class StoppedRun:
             plan = self._steered(control, anyway=anyway)
             now = Origin.here(plan.program_digest(), step=self.made)
             origins = going_on(known, now, path=path, anyway=anyway, command="catena resume --anyway")
-            driver = _driver(plan, threads=threads)
+            driver = _driver(plan, threads=threads, device=device)
             recorder = StoreRecorder(plan, store, path, steps=count, origins=origins)
             if checkpoint is not None:
                 driver.restore(checkpoint.step, checkpoint.arrays)
@@ -270,13 +274,26 @@ def require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
         )  # fmt: skip
 
 
-def _driver(plan: Plan, *, compiled: bool = True, threads: int | None = None) -> Driver:
+def _driver(
+    plan: Plan, *, compiled: bool = True, threads: int | None = None, device: Literal["cpu", "cuda"] = "cpu"
+) -> Driver:
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"device = {device!r}", where="simulate.device", do="use one of cpu, cuda")
     memory.require(
         8 * plan.pairing.stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
         do='use an explicit method, or solver="fixed-point", which has no matrix',
     )  # fmt: skip
     program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
     z = program.view.pack(plan.start)
+    if device == "cuda":
+        if threads is not None or plan.control is not None:
+            raise InputError(
+                f"{'control' if threads is None else f'threads = {threads!r}'} means nothing on a GPU", where="simulate.device",
+                do="leave it out",
+            )  # fmt: skip
+        from ..engine.cuda_long import GpuDriver  # it takes a while to import
+
+        return GpuDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, compiled=compiled)
     if plan.control is not None:
         return ControlledDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, controller=plan.control)
     if threads is None or positive_integer(threads, "threads") == 1:
@@ -411,7 +428,7 @@ def explained(status: int, method: Method, dt: float, *, speed: float | None = N
 
 
 def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Driver, status: int) -> StepFailure:
-    speed = plan.system.angular_speed(driver.program.view.unpack(driver.z, driver.time))
+    speed = plan.system.angular_speed(driver.program.view.unpack(driver.variables(), driver.time))
     variable, changes = driver.trace() if status == NOT_CONVERGED else (None, [])
     told = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
     if status == NOT_FINITE:
@@ -420,7 +437,7 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
     body_of = driver.program.view.body_of
     body = None if body_of is None or variable is None else body_of(variable)
     if status == STEP_TOO_LONG:
-        body = plan.system.fastest_body(driver.program.view.unpack(driver.z, driver.time))
+        body = plan.system.fastest_body(driver.program.view.unpack(driver.variables(), driver.time))
     failure = StepFailure(
         explained(status, plan.method, plan.dt, speed=speed) + told, step=driver.step + 1, time=driver.time,
         where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"), do=plan.method.advice(),

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError, InputError
+from ...kernels.bodies import load_sums, stirred_sweep_body, store_sums
 from ...kernels.declarations import Inertia
 from ...kernels.marks import Filling, Numbers, Slot, bind, slot, within
 from ...kernels.summation import put_back, save
@@ -110,6 +111,33 @@ def langevin_sweep(z, e, dt, par, tab, work, carry):
     count_step(carry)
     z[n - 1] = 0.5 * dt
     return 0
+
+
+def langevin_steps_of_body(
+    w, i, before, after, j, count, most, dt, pending, par, tab, carry, sums, shown, links, momenta, partial
+):
+    """The same of one body. Its forces are found in the round before the first step."""
+    status = 0
+    push = pending
+    parts = int(par.stride[0])
+    member = int(carry[Sums.MEMBER])
+    step = int(carry[Sums.STEP])
+    load_sums(carry, Sums.WIDTH, j, parts, sums)
+    sums[7] = carry[Sums.TOTAL]
+    for k in range(-1, most):
+        moves = 0 <= k < count
+        now = stirred_sweep_body(
+            w, i, before, after, j, moves, push + 0.5 * dt, 0.5 * dt, par, member, step + k, sums, shown, links, momenta, partial
+        )  # fmt: skip
+        status = now if status == 0 else status
+        push = 0.5 * dt if moves else push
+    if count > 0:
+        store_sums(sums, carry, Sums.WIDTH, j, parts)
+        if j == 0:
+            carry[Sums.TOTAL] = sums[7]
+            carry[Sums.STEP] += float(count)
+            carry[Sums.WINDOW] += float(count)
+    return status, push
 
 
 def no_force(z, par, out):
@@ -246,7 +274,7 @@ class Langevin(InBath):
         rotor = self._turning
         lanes, bodies = lane_table(rotor, view), len(moments_of(view))
         kernel = bind(langevin_sweep, {may_fail: int(not rotor.traits.explicit)})
-        stepper = Stepper(kernel, np.zeros((1, 1)), 0, Sums.WIDTH + 7 * bodies)
+        stepper = Stepper(kernel, np.zeros((1, 1)), 0, Sums.WIDTH + 7 * bodies, of_body=langevin_steps_of_body)
         recorded = self._recorded(stepper, bath_, bodies)
         timed = partial(_in_lanes, view, lanes, bath_)
         timed(1.0)  # CapabilityError if there is no room

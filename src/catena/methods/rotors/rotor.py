@@ -119,7 +119,8 @@ def turned_in_lanes(stepper: Stepper, rotor: Method, view: View) -> Stepper:
     """The same for a stepper that has spread the constants of the rotor already."""
     assert isinstance(rotor, Rotor)
     fills: dict[Slot, Filling] = {rotate_lane: rotor.lane_kernel(moments_of(view)), rotate: rotor.rotor_kernel()}
-    return with_table(replace(stepper, kernel=bind(stepper.kernel, fills)), rotor, view)
+    of_body = None if stepper.of_body is None else bind(stepper.of_body, fills)
+    return with_table(replace(stepper, kernel=bind(stepper.kernel, fills), of_body=of_body), rotor, view)
 
 
 def with_rotor(stepper: Stepper, rotor: Method, view: View) -> Stepper:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import CapabilityError, InputError
+from ...kernels.bodies import sweep_body
 from ...kernels.lanes import holds
 from ...kernels.marks import bind, size, within
 from ...kernels.summation import put_back, save
@@ -83,6 +84,25 @@ def sweep_step(z, e, dt, par, tab, work, carry):
     return 0
 
 
+def sweep_steps_of_body(
+    w, i, before, after, j, count, most, dt, pending, par, tab, carry, sums, shown, links, momenta, partial
+):
+    """The same of one body. Its forces are found in the round before the first step."""
+    status = 0
+    push = pending
+    last = drift_count(tab)
+    for k in range(-1, most):
+        moves = 0 <= k < count
+        for stage in range(last):
+            now = sweep_body(
+                w, i, before, after, j, moves, push + tab[0, stage] * dt, tab[1, stage] * dt, par, shown, links
+            )  # fmt: skip
+            status = now if status == 0 else status
+            push = 0.0 if moves else push
+        push = tab[0, last] * dt if moves else push
+    return status, push
+
+
 def coefficients(order: int) -> tuple[np.ndarray, np.ndarray, str]:
     """Kicks, drifts and citation of the splitting of this order."""
     if order == 8:
@@ -136,7 +156,8 @@ class Splitting(Method):
         n = view.dimension
         if view.name == "tiles":
             fills = {drift_count: len(drifts), may_fail: int(not rotor.traits.explicit)}
-            stepper = Stepper(bind(sweep_step, fills), tab, 0, 0, in_sweeps=True)
+            of_body = bind(sweep_steps_of_body, fills)
+            stepper = Stepper(bind(sweep_step, fills), tab, 0, 0, in_sweeps=True, of_body=of_body)
             return with_lanes(stepper, rotor, view)
         stepper = Stepper(bind(split_step, {drift_count: len(drifts)}), tab, 3 * n, n + 1)
         return with_rotor(stepper, rotor, view)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...engine.block import Members
+from ...engine.packing import MANY, pack_many
 from ...errors import InputError
 from ...methods.base import Method
 from ...systems.base import State, System
@@ -19,7 +20,7 @@ from .job import Job, Keep
 from .kinds import Kinds, Varied
 from .reductions import Reduction, Reductions
 from .results import names_that_come_out, reduced_columns
-from .starts import Starts, stacked
+from .starts import Starts, is_repeated, stacked
 from .tempering import Tempering
 
 Array = NDArray[np.float64]
@@ -153,7 +154,7 @@ def _plans(
     for number, (one, method) in enumerate(zip(given.distinct, methods, strict=True)):
         k = int(np.argmax(kinds == number))
         step = dt if dt is None or np.ndim(dt) == 0 else float(np.asarray(dt)[k])
-        start = State({name: array[k] for name, array in fields.items()}, float(times[k]))
+        start = State({name: array[k].copy() for name, array in fields.items()}, float(times[k]))
         by = method or (plans[0].method if plans else None)  # that of the first, where none is given
         plan, made = make_plan(one, start, by, dt=step, steps=steps, t_end=None, every=every)  # type: ignore[arg-type]
         plans.append(plan)
@@ -232,17 +233,24 @@ def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, se
                 "there are no starts", where="ensemble.starts", do="give them, or problems, which have one"
             )
         begins = [one.start for one in given.distinct if isinstance(one, Problem)]
-        which = np.zeros(members or 1, dtype=int) if given.kinds is None else given.kinds
-        starts = [begins[k] for k in which]
+        if given.kinds is None:
+            return _repeated(begins[0], 1 if members is None else positive_integer(members, "members"))
+        starts = [begins[k] for k in given.kinds]
     elif isinstance(starts, State) and (members is not None or given.kinds is not None):
         one = starts
         if _is_one(one, given.systems[0]):
-            starts = [one] * positive_integer(members if members is not None else _count(given), "members")
+            starts = _repeated(one, positive_integer(members if members is not None else _count(given), "members"))
     if members is not None and isinstance(starts, Sequence) and len(starts) != members:
         raise InputError(
             f"members = {members}, but {len(starts)} starts", where="ensemble.members", do="leave members out"
         )  # fmt: skip
     return starts
+
+
+def _repeated(start: State, members: int) -> dict[str, Array]:
+    """One start for all members: its numbers stand there once."""
+    fields = {**start.fields, "time": np.asarray(start.time, dtype=float)}
+    return {name: np.broadcast_to(array, (members, *np.shape(array))) for name, array in fields.items()}
 
 
 def _count(given: Given) -> int:
@@ -272,8 +280,14 @@ def _require_times(times: Array, dt: Array, steps: int, *, keep: Keep) -> None:
 
 def _packed(shared: Kinds, kinds: Integers, fields: Mapping[str, Array], times: Array) -> Array:
     """What members start from (m, n): those of one kind at once."""
+    view, members = shared.pairings[0].view, len(times)
     if not kinds.any():
-        return shared.pairings[0].view.pack_members(State, fields, times)
+        if is_repeated(times, *fields.values()):
+            one = view.pack_members(State, {name: array[:1] for name, array in fields.items()}, times[:1])
+            return np.broadcast_to(one, (members, view.start_size))
+        if view.begin is not None and members * view.begin.size > MANY:
+            return pack_many(view.begin, fields)
+        return view.pack_members(State, fields, times)
     z = np.empty((len(times), shared.pairings[0].view.start_size))
     order = np.argsort(kinds, kind="stable")
     for pairing, some in zip(

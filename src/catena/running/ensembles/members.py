@@ -130,28 +130,39 @@ def _threads_of(job: Job, workers: int) -> Iterator[Executor]:
 
 def on_gpu(job: Job, members: Members, show: Show | None = None) -> Batches:
     """Batches of as many members as the GPU holds."""
-    from ...engine.cuda import MemberDriver, members_at_once
-    from ...engine.cuda import build as build_for_gpu
+    from ...engine.cuda import members_at_once
+    from ...engine.cuda_bodies import build as build_for_gpu
+    from ...engine.cuda_bodies import driver_for
+    from ...engine.cuda_reducing import GpuReducer
 
     program = build_for_gpu(job.system, job.method)
     size = members_at_once(program)
     for i in range(0, len(members), size):
-        driver = MemberDriver(program, members.part(slice(i, i + size)), every=job.every, edges=job.edges)
-        batch = replace(Batch.empty(job, driver.members), start=driver.first_rows())
-        batch.samples[:, :1, : batch.start.shape[1]] = batch.start[:, None]
+        driver = driver_for(program)(program, members.part(slice(i, i + size)), every=job.every, edges=job.edges)
+        driver.begin()
+        batch, reducer = Batch.empty(job, driver.members), None
+        if job.reductions.named:
+            reducer = GpuReducer(job.reductions.kernel(job.system), driver, job.reductions.first())
+            reducer.take(0, 1)
         pace = Pace(FIRST_CHUNK, every=job.every)
         while driver.step < job.steps and (driver.status == OK).any():
             began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
             rows = driver.advance(pace.after(driver.step, job.steps - driver.step), keep=bool(job.kept_rows))
             batch.samples[:, number : number + rows.shape[1]] = rows
+            if reducer is not None:
+                reducer.take(number, 1 + driver.step // job.every - number)
             job.tally.add((driver.step - before) * driver.members)
             if show is not None:
                 show()
             pace.took(driver.step - before, time.perf_counter() - began)
         failed = int((driver.status != OK).sum())
         job.tally.add((job.steps - driver.step) * driver.members, members=driver.members, failed=failed)
+        if reducer is not None:
+            batch.reduced[:] = reducer.kept()
+        start, final = driver.rows()
+        batch.samples[:, :1, : start.shape[1]] = start[:, None]
         batch = replace(
-            batch, final=driver.rows(), status=driver.status, made=driver.made, added=driver.added(), **driver.concluded()
+            batch, start=start, final=final, status=driver.status, made=driver.made, added=driver.added(), **driver.concluded()
         )  # fmt: skip
         batch.fit_drifts(job, members.dt[i : i + size], driver.sums)
         yield batch

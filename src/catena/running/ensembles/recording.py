@@ -64,8 +64,11 @@ def origin_here(job: Job, *, on_gpu: bool, step: int = 0) -> Origin:
         kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()
         return Origin.here(program_digest(job.system, job.method, kernels=kernels, formulas=formulas), step=step)
     from ...engine.cuda import advance_member, gpu_name
+    from ...engine.cuda_bodies import kernels_of
 
-    digest = program_digest(job.system, job.method, entry=advance_member, formulas=formulas)
+    kernels = kernels_of(job.pairing)
+    kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()
+    digest = program_digest(job.system, job.method, entry=advance_member, kernels=kernels, formulas=formulas)
     return Origin.here(digest, step=step, processor=gpu_name())
 
 

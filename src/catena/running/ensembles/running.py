@@ -88,7 +88,7 @@ def ensemble(
     Interrupted : Ctrl-C, if `out` was given; its `run` holds the members that were stored, perhaps none
     """
     how = How(device, threads, client, out, progress, layout)
-    how.check(keep=keep, reduce=reduce, tempering=tempering)
+    how.check(keep=keep, tempering=tempering)
     wanted = asked(
         systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=members, seed=seed, reduce=reduce,
         tempering=tempering,
@@ -110,7 +110,7 @@ def follow_grid(
     reduce: Mapping[str, Reduction] | None,
 ) -> Ensemble:
     """A system and a start at each point of a grid; the rest as for `ensemble`."""
-    how.check(keep=keep, reduce=reduce)
+    how.check(keep=keep)
     wanted = asked(
         systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=None, seed=None, reduce=reduce
     )  # fmt: skip
@@ -132,7 +132,7 @@ class How:
     progress: Shown
     layout: str = "members"
 
-    def check(self, *, keep: str, reduce: object, tempering: object = None) -> None:
+    def check(self, *, keep: str, tempering: object = None) -> None:
         """InputError for what cannot be meant, before anything is compiled."""
         if not (tempering is None or isinstance(tempering, Tempering)):
             raise InputError(
@@ -151,7 +151,7 @@ class How:
         _check_client(self.client)
         if self.device == "cuda":
             lanes = self.layout if self.layout == "lanes" else None
-            _check_gpu(threads=self.threads, client=self.client, reduce=reduce, tempering=tempering, layout=lanes)
+            _check_gpu(threads=self.threads, client=self.client, tempering=tempering, layout=lanes)
 
     def laid_out(self, wanted: Asked) -> Asked:
         """The members one after the other, or in lanes, where these can hold them."""

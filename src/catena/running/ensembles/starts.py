@@ -33,9 +33,25 @@ def stacked(system: System, starts: Starts) -> tuple[dict[str, Array], Array]:
         shape = (members, *f.shape)
         shapes = (shape, (members,)) if f.width == 1 else (shape,)
         where, do = f"ensemble.starts.{f.name}", f"give {shape}: a row per member"
-        fields[f.name] = finite_numbers(given[f.name], *shapes, where=where, do=do, rows="member").reshape(shape)
-    at = finite_numbers(times, (), (members,), where="ensemble.starts.time", rows="member")
+        fields[f.name] = _rows(given[f.name], *shapes, where=where, do=do).reshape(shape)
+    at = _rows(times, (), (members,), where="ensemble.starts.time")
     return fields, np.broadcast_to(at, (members,))
+
+
+def is_repeated(*arrays: Array) -> bool:
+    """Whether arrays have one row over and over again, which stands there once."""
+    return all(array.strides[0] == 0 for array in arrays)
+
+
+def _rows(values: object, *shapes: tuple[int, ...], where: str, do: str = "") -> Array:
+    """The values as `finite_numbers` has them, but without a copy where there is nothing to be said: nobody writes into starts."""
+    if type(values) is np.ndarray and values.dtype == float and values.shape in shapes and values.ndim:
+        if is_repeated(values):
+            finite_numbers(values[:1], where=where, rows="member")
+            return values
+        if values.flags.c_contiguous and np.isfinite(np.dot(values.ravel(), values.ravel())):  # so all of them are
+            return values
+    return finite_numbers(values, *shapes, where=where, do=do, rows="member")
 
 
 def _is_dataset(starts: object) -> TypeGuard[xarray.Dataset]:

@@ -55,6 +55,7 @@ def driven_tiles(chain: Chain, view: View | None) -> View | None:
         withdrawn=view.withdrawn | (frozenset() if drives.has_potential else NOT_CANONICAL),
         parts=0,  # a drive goes through all tiles
         begin=None,
+        bodies=None,
         inertia=None,  # a bath has a sweep of its own, which knows no clocks; there are the plain variables for it
         body_of=tails.body_of, fold=Fold(view.fold.size + tails.width, tails.fold, tails.unfold),
     )  # fmt: skip

@@ -16,7 +16,7 @@ space, then the forces on them; f and tau (n, 3), force in space and torque in t
 
 from ...geometry.quaternion import normalised_rotation
 from ...geometry.vectors import add3
-from ...kernels.marks import size, slot, within
+from ...kernels.marks import choice, size, slot, within
 from ...kernels.views import is_closed, pair_energy, pair_force
 
 LANES = 8  # numbers of the widest registers
@@ -107,20 +107,25 @@ def constants_in_memory(par):
 
 def place_particles(z, par):
     """x = R X for all particles, from the centres of mass."""
-    n = par.mass.shape[0]
+    for j in range(par.mass.shape[0]):
+        place_particles_of(z, j, par)
+
+
+@within
+def place_particles_of(z, j, par):
+    """The same for those of body j."""
     m = lane_count(par)
-    for j in range(n):
-        a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, n, j)
-        for i in range(par.row[j], par.row[j + 1]):
-            x = par.x[i]
-            b = par.particles[i]
-            for k in range(m):
-                b0 = b[k]
-                b1 = b[m + k]
-                b2 = b[2 * m + k]
-                x[k] = a11 * b0 + a12 * b1 + a13 * b2
-                x[m + k] = a21 * b0 + a22 * b1 + a23 * b2
-                x[2 * m + k] = a31 * b0 + a32 * b1 + a33 * b2
+    a11, a12, a13, a21, a22, a23, a31, a32, a33 = body_rotation(z, par.mass.shape[0], j)
+    for i in range(par.row[j], par.row[j + 1]):
+        x = par.x[i]
+        b = par.particles[i]
+        for k in range(m):
+            b0 = b[k]
+            b1 = b[m + k]
+            b2 = b[2 * m + k]
+            x[k] = a11 * b0 + a12 * b1 + a13 * b2
+            x[m + k] = a21 * b0 + a22 * b1 + a23 * b2
+            x[2 * m + k] = a31 * b0 + a32 * b1 + a33 * b2
 
 
 def particle(rows, j, k, par):
@@ -285,15 +290,26 @@ def pair_energies(z, j, par):
     return total
 
 
+@choice
+def links_are_known():
+    """1 if somebody else has found the energies of the links, and left them in par.link_terms."""
+    return 0
+
+
 def link_energies(z, par):
     """Energy of all links, and the largest magnitude of the parts it is made of."""
     n = par.mass.shape[0]
-    place_particles(z, par)
+    if not links_are_known():
+        place_particles(z, par)
     total = 0.0
     largest = 0.0
     for j in range(link_count(n)):
-        pairs = pair_energies(z, j, par)
-        bond = bond_energy(z, j, par)
+        if links_are_known():
+            pairs = par.link_terms[0, j]
+            bond = par.link_terms[1, j]
+        else:
+            pairs = pair_energies(z, j, par)
+            bond = bond_energy(z, j, par)
         total += pairs + bond
         largest = max(largest, abs(pairs), abs(bond))
     distant = distant_energy(z, par)

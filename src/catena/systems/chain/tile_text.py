@@ -7,7 +7,7 @@ take 5.5 times as long.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ...geometry.quaternion import product, rotation
 from ...kernels.fused import held, linked
@@ -54,21 +54,61 @@ class Shape(NamedTuple):
     @property
     def rows_of_links(self) -> int:
         """The first of the latter."""
-        return X + 2 * self.placed + SHAPE
+        return SHAPE + self.placed
+
+
+class Places(Protocol):
+    """How a text names what stands in a row, for the body that it is about."""
+
+    def own(self, row: int) -> str:
+        """Of the body."""
+
+    def next(self, row: int) -> str:
+        """Of the next one: rows of r and x."""
+
+    def fixed(self, row: int) -> str:
+        """Of what stays of the body, counted from the first of these rows."""
+
+
+class Lanes(NamedTuple):
+    """Of body i of a tile with rows of so many numbers."""
+
+    stride: int
+    first: int  # row of what stays
+
+    def own(self, row: int) -> str:
+        """Of the body."""
+        return f"w[{row * self.stride} + i]"
+
+    def next(self, row: int) -> str:
+        """Of the next one."""
+        return f"w[{row * self.stride + 1} + i]"
+
+    def fixed(self, row: int) -> str:
+        """Of what stays of the body."""
+        return self.own(self.first + row)
+
+
+def in_lanes(lanes: int, shape: Shape) -> Lanes:
+    """The places of a tile."""
+    return Lanes(lanes + PADDING, X + shape.placed)
 
 
 def place_text(lanes: int, shape: Shape) -> Written:
     """x_k = R X_k, and the axes in which the body was given."""
-    return _lanes_text("place_lanes", "w", lanes, _place_lines(lanes + PADDING, shape))
+    return _lanes_text("place_lanes", "w", lanes, place_lines(in_lanes(lanes, shape), shape))
 
 
 def drift_text(lanes: int, shape: Shape) -> Written:
     """Free motion, then the particles."""
-    n = lanes + PADDING
+    n, at = lanes + PADDING, in_lanes(lanes, shape)
     fixed = (X + shape.placed) * n
     spin = fixed + (SHAPE + shape.constants) * n
-    moved = [f"shift_lane(w, i, {n}, {fixed}, glide)", f"turn_lane(w, i, {n}, {fixed}, {spin}, glide)"]
-    return _lanes_text("drift_lanes", "w, glide", lanes, [*moved, *_place_lines(n, shape)])
+    moved = [
+        f"shift_lane(w, i, {n}, {fixed}, glide)",
+        f"turn_lane(w, i, {n}, {fixed}, {spin}, glide)",
+    ]
+    return _lanes_text("drift_lanes", "w, glide", lanes, [*moved, *place_lines(at, shape)])
 
 
 def link_text(lanes: int, shape: Shape) -> Written:
@@ -76,12 +116,11 @@ def link_text(lanes: int, shape: Shape) -> Written:
 
     Constants that are the same for all links are copied before the loop: they could overlap with what it writes.
     """
-    return _lanes_text(
-        "link_lanes", "w, pair", lanes, _link_lines(lanes + PADDING, shape), _copied(shape), _acting(shape)
-    )
+    lines = link_lines(in_lanes(lanes, shape), shape)
+    return _lanes_text("link_lanes", "w, pair", lanes, lines, copied(shape), acting(shape))
 
 
-def _acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
+def acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
     """The names of the potentials in the text."""
     for number, kernel in enumerate(shape.terms.kernels):
         yield f"force{number}", kernel
@@ -89,7 +128,8 @@ def _acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
         yield f"bond{number}", bind(push_of_bond, {bond_force: term.kernel})
 
 
-def _copied(shape: Shape) -> Iterator[str]:
+def copied(shape: Shape) -> Iterator[str]:
+    """Constants of pairs that are the same for all links, in registers."""
     same = {term for terms in shape.terms.pairs.values() for term in terms if not term.in_rows}
     for at, width in sorted({(term.at, term.width) for term in same}):
         yield f"pair{at} = held(({''.join(f'pair[{at + k}], ' for k in range(width))}))"
@@ -107,66 +147,67 @@ def _lanes_text(
     return Written(name, "\n".join([*text, *(f"        {line}" for line in lines)]), __name__, (*USES, *uses))
 
 
-def _place_lines(stride: int, shape: Shape) -> Iterator[str]:
-    q = ", ".join(f"w[{(Q + c) * stride} + i]" for c in range(4))
-    fixed = X + shape.placed + SHAPE
+def place_lines(at: Places, shape: Shape) -> Iterator[str]:
+    """x_k = R X_k of a body, and the axes in which it was given."""
+    q = ", ".join(at.own(Q + c) for c in range(4))
     if shape.particles:
         yield f"{', '.join(f'r{a}{c}' for a in range(3) for c in range(3))} = rotation(({q}))"
     for k in range(shape.particles):
         for c in range(3):
-            yield f"b{c} = w[{(fixed + 3 * k + c) * stride} + i]"
+            yield f"b{c} = {at.fixed(SHAPE + 3 * k + c)}"
         for a in range(3):
             product = f"multiply_add(r{a}2, b2, multiply_add(r{a}1, b1, r{a}0 * b0))"
-            yield f"w[{(X + 3 * k + a) * stride} + i] = {product}"
+            yield f"{at.own(X + 3 * k + a)} = {product}"
     if shape.has_bonds:
-        at = 3 * shape.particles
-        frame = ", ".join(f"w[{(fixed + at + c) * stride} + i]" for c in range(4))
+        first = 3 * shape.particles
+        frame = ", ".join(at.fixed(SHAPE + first + c) for c in range(4))
         yield f"g0, g1, g2, g3 = product(({q}), ({frame}))"
         for c in range(4):
-            yield f"w[{(X + at + c) * stride} + i] = g{c}"
+            yield f"{at.own(X + first + c)} = g{c}"
 
 
-def _link_lines(stride: int, shape: Shape) -> Iterator[str]:
+def link_lines(at: Places, shape: Shape) -> Iterator[str]:
+    """f, t and s of the link between a body and the next one."""
     for c in range(3):
-        yield f"d{c} = w[{(R + c) * stride} + i] - w[{(R + c) * stride + 1} + i]"
+        yield f"d{c} = {at.own(R + c)} - {at.next(R + c)}"
     if not shape.terms.pairs and not shape.has_bonds:
         yield from (f"{name}{c} = 0.0" for name in "ft" for c in range(3))
-    yield from _pair_lines(stride, shape)
-    yield from _bond_lines(stride, shape)
+    yield from _pair_lines(at, shape)
+    yield from _bond_lines(at, shape)
     # what is beyond the last body may not even be finite
-    yield f"linked_on = w[{(X + shape.placed + LINKED) * stride} + i] > 0.0"
+    yield f"linked_on = {at.fixed(LINKED)} > 0.0"
     for c, a, b in TURNED:
         yield f"s{c} = multiply_add(d{b}, f{a}, multiply_add(-d{a}, f{b}, t{c}))"
     for row, name in ((F, "f"), (T, "t"), (S, "s")):
         for c in range(3):
-            yield f"w[{(row + c) * stride} + i] = {name}{c} if linked_on else 0.0"
+            yield f"{at.own(row + c)} = {name}{c} if linked_on else 0.0"
 
 
-def _chosen(term: Term, stride: int, shape: Shape) -> str:
+def _chosen(term: Term, at: Places, shape: Shape) -> str:
     """Whether a link chooses a term that not all links choose."""
     assert term.chosen is not None
     row, number = term.chosen
-    return f"w[{(shape.rows_of_links + row) * stride} + i] == {float(number)}"
+    return f"{at.fixed(shape.rows_of_links + row)} == {float(number)}"
 
 
-def _row(term: Term, stride: int, shape: Shape) -> str:
+def _row(term: Term, at: Places, shape: Shape) -> str:
     """The constants of a term in which links differ."""
     first = shape.rows_of_links + term.at
-    return "".join(f"w[{(first + k) * stride} + i], " for k in range(term.width)) or "0.0, "
+    return "".join(f"{at.fixed(first + k)}, " for k in range(term.width)) or "0.0, "
 
 
-def _pair_lines(stride: int, shape: Shape) -> Iterator[str]:
+def _pair_lines(at: Places, shape: Shape) -> Iterator[str]:
     pairs = shape.terms.pairs
     for l in sorted({l for _, l in pairs}):
         for c in range(3):
-            yield f"b{l}{c} = w[{(X + 3 * l + c) * stride + 1} + i]"
+            yield f"b{l}{c} = {at.next(X + 3 * l + c)}"
     first_of_all = True
     for k in sorted({k for k, _ in pairs}):
         for c in range(3):
-            yield f"a{c} = w[{(X + 3 * k + c) * stride} + i] + d{c}"
+            yield f"a{c} = {at.own(X + 3 * k + c)} + d{c}"
         first = True
         for l in (l for j, l in pairs if j == k):
-            yield from _push_lines(pairs[k, l], l, stride, shape)
+            yield from _push_lines(pairs[k, l], l, at, shape)
             for c in range(3):
                 yield f"w{c} = " + (f"g * x{c}" if first else f"multiply_add(g, x{c}, w{c})")
             first = False
@@ -180,33 +221,33 @@ def _pair_lines(stride: int, shape: Shape) -> Iterator[str]:
         first_of_all = False
 
 
-def _push_lines(terms: tuple[Term, ...], l: int, stride: int, shape: Shape) -> Iterator[str]:
+def _push_lines(terms: tuple[Term, ...], l: int, at: Places, shape: Shape) -> Iterator[str]:
     """g: what acts between a and particle l of the next body. All terms are computed, then one is chosen: a branch would leave the lanes."""
     for c in range(3):
         yield f"x{c} = a{c} - b{l}{c}"
     yield "x = multiply_add(x2, x2, multiply_add(x1, x1, x0 * x0))"
     kernels = shape.terms.kernels
     for number, term in enumerate(terms):
-        constants = f"held(({_row(term, stride, shape)}))" if term.in_rows else f"pair{term.at}"
+        constants = f"held(({_row(term, at, shape)}))" if term.in_rows else f"pair{term.at}"
         yield f"g{number} = force{kernels.index(term.kernel)}(x, 0, {constants})"
     chosen = "0.0" if terms[0].chosen else "g0"
     for number, term in enumerate(terms):
         if term.chosen:
-            chosen = f"g{number} if {_chosen(term, stride, shape)} else {chosen}"
+            chosen = f"g{number} if {_chosen(term, at, shape)} else {chosen}"
     yield f"g = {chosen}"
 
 
-def _bond_lines(stride: int, shape: Shape) -> Iterator[str]:
+def _bond_lines(at: Places, shape: Shape) -> Iterator[str]:
     """What the link potentials add to f and t."""
-    at = X + 3 * shape.particles
-    own = ", ".join(f"w[{(at + c) * stride} + i]" for c in range(4))
-    other = ", ".join(f"w[{(at + c) * stride + 1} + i]" for c in range(4))
+    axes = X + 3 * shape.particles
+    own = ", ".join(at.own(axes + c) for c in range(4))
+    other = ", ".join(at.next(axes + c) for c in range(4))
     first = not shape.terms.pairs
     for number, term in enumerate(shape.terms.bonds):
         found = "g0, g1, g2, h0, h1, h2"
-        yield f"{found} = bond{number}(({own}), ({other}), (d0, d1, d2), linked(({_row(term, stride, shape)})))"
+        yield f"{found} = bond{number}(({own}), ({other}), (d0, d1, d2), linked(({_row(term, at, shape)})))"
         for c in range(3):
             for total, part in (("f", "g"), ("t", "h")):
-                value = f"({part}{c} if {_chosen(term, stride, shape)} else 0.0)" if term.chosen else f"{part}{c}"
+                value = f"({part}{c} if {_chosen(term, at, shape)} else 0.0)" if term.chosen else f"{part}{c}"
                 yield f"{total}{c} = {value}" if first else f"{total}{c} += {value}"
         first = False

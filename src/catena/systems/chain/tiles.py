@@ -6,6 +6,7 @@ few particles.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,17 +15,23 @@ import numpy as np
 from ...errors import CapabilityError
 from ...geometry import rotations
 from ...geometry.quaternion import to_body
+from ...kernels import bodies as one_by_one
 from ...kernels import fused, views
+from ...kernels.bodies import Bodies
 from ...kernels.declarations import Begin, Fold
 from ...kernels.marks import Filling, Numbers, Slot, bind
 from ...kernels.views import View
 from ..base import Array, State
 from . import bath as chain_bath
+from . import body_kernels, body_text
+from . import forces as chain_forces
 from . import tile_kernels as kernels
+from .motion import measure_split, publish_split
+from .packing import split_members
 from .tile_kernels import FAR, LOAD, LOW, PADDING, SHAPE, SPIN_ROWS, F, P, Q, R, S, T, X, Y
 from .tile_terms import pairs_that_act, terms_of
 from .tile_text import Shape, drift_text, link_text, place_text
-from .views import from_split, quaternion_view, to_split
+from .views import from_split, quaternion_view, split_constants, to_split
 
 if TYPE_CHECKING:
     from ..body import Body
@@ -90,7 +97,28 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         inertia=chain.inertia,
         packs_many=True,
         parts=shape[0],
-        begin=Begin(13 * chain.count, partial(to_split, chain), partial(tiles_of_split, chain, shape, m), bind(kernels.begin_tiles, fills)),
+        bodies=partial(bodies_of, chain.count, lanes, m, fills),
+        begin=Begin(13 * chain.count, partial(to_split, chain), partial(tiles_of_split, chain, shape, m), bind(kernels.begin_tiles, fills), split_members, partial(split_constants, chain)),
+    )  # fmt: skip
+
+
+def bodies_of(count: int, lanes: int, m: Shape, fills: Mapping[Slot, Filling]) -> Bodies:
+    """The same by a thread for each body."""
+    own: dict[Slot, Filling] = {
+        body_kernels.tiled_count: lanes, body_kernels.place_body: body_text.place_body_text(lanes, m),
+        body_kernels.link_body: body_text.link_body_text(lanes, m), body_kernels.see_before: body_text.see_text(),
+        one_by_one.begin_body: body_kernels.begin_body, one_by_one.load_body: body_text.load_text(), one_by_one.store_body: body_text.store_text(),
+        one_by_one.sweep_body: body_kernels.sweep_body, one_by_one.stirred_sweep_body: body_kernels.stirred_sweep_body,
+        one_by_one.move_body: body_kernels.move_chained, one_by_one.join_body: body_kernels.join_chained,
+        one_by_one.place_body_of: chain_forces.place_particles_of, one_by_one.terms_of_body: body_kernels.terms_of_link,
+        one_by_one.gather_body: body_kernels.gather_one, body_kernels.load_whole: body_text.load_whole_text(),
+        body_kernels.load_shown: body_text.load_shown_text(m), body_kernels.store_moved: body_text.store_text(), body_kernels.store_link: body_text.store_link_text(),
+        one_by_one.load_sums: body_kernels.load_sums, one_by_one.store_sums: body_kernels.store_sums,
+        views.publish: body_kernels.publish_bodies, views.measure: body_kernels.measure_bodies,
+    }  # fmt: skip
+    return Bodies(
+        count, body_kernels.PENDING + 1, body_text.numbers_of_body(m), body_text.SHOWN + m.placed, body_text.LINK,
+        {**fills, **own}, 13, 2, (publish_split, bind(measure_split, {chain_forces.links_are_known: 1})),
     )  # fmt: skip
 
 

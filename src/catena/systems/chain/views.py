@@ -152,6 +152,12 @@ def in_principal_axes(chain: Chain, vectors: Array) -> Array:
     return np.sum(matrices * vectors[..., None, :], axis=-1)
 
 
+def split_constants(chain: Chain) -> tuple[Array, Array, Array]:
+    """The constants of `packing.split_members`, which does the same for many states."""
+    axes = rotations.to_matrix(rotations.conjugate(_frames(chain))).reshape(chain.count, 9)
+    return _frames(chain), axes, chain.alike.each(lambda body: body.moments == 0.0)
+
+
 def in_a_row(*fields: Array) -> Array:
     """Fields (..., bodies, width) one after the other: (..., bodies * all widths)."""
     return np.concatenate([field.reshape(*field.shape[:-2], -1) for field in fields], axis=-1)

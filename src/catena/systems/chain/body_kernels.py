@@ -1,0 +1,289 @@
+"""The sweep over a chain by one thread for each body, which keeps its numbers to itself and shows to its neighbours what they need.
+
+A body is a tile of one body (`body_text`), moved as the kernels of tiles move it (`body_motion`): the bits are theirs. Threads of a chain see each other's numbers in memory
+that they share: `shown`, place and particles, and `links`, f and t of the link to the next body; each body has a column. They wait for each other after they have shown
+something, and once more before anything there is written again.
+
+From launch to launch z (rows, bodies) of a chain holds the rows of a tile up to the particles, and the length of the kick that is still to be made.
+"""
+
+from ...geometry.quaternion import to_body
+from ...kernels.marks import size, slot, within
+from ...kernels.threads import together
+from .bath import BATH, PARTIAL
+from .body_motion import (
+    first_pair_of,
+    is_fast_one,
+    kick_one,
+    second_pair_of,
+    shift_one,
+    squares_of,
+    third_pair_of,
+    turn_one,
+    turn_one_alone,
+)
+from .body_text import STRIDE
+from .forces import bond_energy, link_count, pair_energies
+from .motion import measure_split, publish_split
+from .tile_kernels import PADDING, TURNS, F, P, Q, R, S, T, X, Y
+
+PENDING = X  # row of the kick that is still to be made
+
+
+@size
+def tiled_count(par):
+    """Bodies of a tile, in which what stays of them stands; always replaced by a literal."""
+    return par.lanes.shape[1]
+
+
+@slot
+def place_body(w, i, fixed, at, shown):
+    """The particles of a body, shown with its place to the body before."""
+
+
+@slot
+def link_body(w, i, after, pair, fixed, at, shown, links):
+    """The link to the next body, shown to that."""
+
+
+@slot
+def see_before(w, before, links):
+    """The link before the body, where kicks look for it."""
+
+
+@slot
+def load_whole(z, j, w):
+    """All numbers of body j."""
+
+
+@slot
+def load_shown(shown, j, w):
+    """Place and particles of body j, from where it has shown them."""
+
+
+@slot
+def store_moved(w, z, j):
+    """All numbers of body j, back to where they are kept."""
+
+
+@slot
+def store_link(w, z, j):
+    """The forces of the link of body j, alike."""
+
+
+def begin_body(start, j, z):
+    """r, q, p, y of the view "split"; nothing known of the forces, no kick pending."""
+    count = start.shape[0] // 13
+    for row in range(z.shape[0]):
+        z[row, j] = 0.0
+    for c in range(3):
+        z[R + c, j] = start[3 * j + c]
+        z[P + c, j] = start[7 * count + 3 * j + c]
+        z[Y + c, j] = start[10 * count + 3 * j + c]
+    for c in range(4):
+        z[Q + c, j] = start[3 * count + 4 * j + c]
+
+
+@within
+def drift_body(w, j, fixed, spins, at, glide, par):
+    """Free motion, without the particles; a status."""
+    m = tiled_count(par) + PADDING
+    shift_one(w, fixed, at, m, glide)
+    if is_fast_one(w, spins[at], glide):
+        return turn_one_alone(w, j, glide, par)
+    turn_one(w, fixed[at + TURNS * m], spins, at, m, glide)
+    return 0
+
+
+@within
+def sweep_body(w, i, before, after, j, moves, push, glide, par, shown, links):
+    """`sweep` of body j, in column i; those of its neighbours are `before` (-1: there is none) and `after` (i: there is none).
+
+    Where it does not move, its forces are found again. All threads of a block come here as often.
+    """
+    fixed = par.lanes[j // tiled_count(par)]
+    spins = par.spin[j // tiled_count(par)]
+    at = j % tiled_count(par)
+    status = 0
+    if moves:
+        kick_one(w, fixed, at, tiled_count(par) + PADDING, push)
+        status = drift_body(w, j, fixed, spins, at, glide, par)
+    place_body(w, i, fixed, at, shown)
+    together()
+    link_body(w, i, after, par.pair, fixed, at, shown, links)
+    together()
+    see_before(w, before, links)
+    return status
+
+
+def move_chained(z, j, before, moves, push, glide, par, w, shown, links):
+    """The first half of `sweep_body`, where columns are bodies."""
+    fixed = par.lanes[j // tiled_count(par)]
+    spins = par.spin[j // tiled_count(par)]
+    at = j % tiled_count(par)
+    status = 0
+    load_whole(z, j, w)
+    if moves:
+        see_before(w, before, links)
+        kick_one(w, fixed, at, tiled_count(par) + PADDING, push)
+        status = drift_body(w, j, fixed, spins, at, glide, par)
+        store_moved(w, z, j)
+    place_body(w, j, fixed, at, shown)
+    return status
+
+
+def join_chained(z, j, after, par, w, shown, links):
+    """The other half."""
+    load_shown(shown, j, w)
+    link_body(w, j, after, par.pair, par.lanes[j // tiled_count(par)], j % tiled_count(par), shown, links)
+    store_link(w, z, j)
+
+
+@within
+def stirred_sweep_body(
+    w, i, before, after, j, moves, push, glide, par, member, step, sums, shown, links, momenta, partial
+):
+    """`stirred_sweep` of body j, alike. sums: those of the body, the last of them that of its chain; momenta and partial: room for the total momentum."""
+    fixed = par.lanes[j // tiled_count(par)]
+    spins = par.spin[j // tiled_count(par)]
+    at = j % tiled_count(par)
+    m = tiled_count(par) + PADDING
+    status = 0
+    if moves:
+        kick_one(w, fixed, at, m, push)
+        status = drift_body(w, j, fixed, spins, at, glide, par)
+        stir_body(w, j, spins, at + BATH * m, m, par, member, step)
+        tally_body(w, spins, at + BATH * m, m, sums)
+        momenta[0, i] = w[P * STRIDE]
+        momenta[1, i] = w[(P + 1) * STRIDE]
+        momenta[2, i] = w[(P + 2) * STRIDE]
+        again = drift_body(w, j, fixed, spins, at, glide, par)
+        status = again if status == 0 else status
+    place_body(w, i, fixed, at, shown)
+    together()
+    if moves:
+        add_some_momenta(i, j, par.mass.shape[0], momenta, partial)
+    link_body(w, i, after, par.pair, fixed, at, shown, links)
+    together()
+    see_before(w, before, links)
+    if moves and j == 0:
+        sums[7] += square_of_total(i, par, partial)
+    return status
+
+
+@within
+def stir_body(w, j, spins, at, m, par, member, step):
+    """The bath, all pairs."""
+    seed0 = int(par.seed[0])
+    seed1 = int(par.seed[1])
+    first_pair_of(w, spins, at, m, seed0, seed1, member, step, j)
+    second_pair_of(w, spins, at, m, seed0, seed1, member, step, j)
+    third_pair_of(w, spins, at, m, seed0, seed1, member, step, j)
+
+
+@within
+def tally_body(w, spins, at, m, sums):
+    """The squares of the momenta."""
+    p1, p2, p3, y1, y2, y3, fourth = squares_of(w, spins, at, m)
+    sums[0] += p1
+    sums[1] += p2
+    sums[2] += p3
+    sums[3] += y1
+    sums[4] += y2
+    sums[5] += y3
+    sums[6] += fourth
+
+
+@within
+def add_some_momenta(i, j, count, momenta, partial):
+    """Those of the partial sums of the total momentum that fall to body j, over every eighth body as `add_momenta` of tiles has them."""
+    for k in range(j, 3 * PARTIAL, count):
+        total = 0.0
+        for other in range(k % PARTIAL, count, PARTIAL):
+            total += momenta[k // PARTIAL, i - j + other]
+        partial[k, i // count] = total
+
+
+@within
+def square_of_total(i, par, partial):
+    """The square of the total momentum, in units of its variance; i: column of the first body."""
+    square = 0.0
+    for c in range(3):
+        p = 0.0
+        for k in range(PARTIAL):
+            p += partial[PARTIAL * c + k, i // par.mass.shape[0]]
+        square += p * p
+    return par.total_precision[0] * square
+
+
+@within
+def load_sums(carry, first, j, parts, sums):
+    """The sums of body j, which stand in carry from `first` on, see `tally`. Without loops, so that they may stay in registers."""
+    sums[0] = carry[first + j]
+    sums[1] = carry[first + parts + j]
+    sums[2] = carry[first + 2 * parts + j]
+    sums[3] = carry[first + 3 * parts + j]
+    sums[4] = carry[first + 4 * parts + j]
+    sums[5] = carry[first + 5 * parts + j]
+    sums[6] = carry[first + 6 * parts + j]
+
+
+@within
+def store_sums(sums, carry, first, j, parts):
+    """Back to there."""
+    carry[first + j] = sums[0]
+    carry[first + parts + j] = sums[1]
+    carry[first + 2 * parts + j] = sums[2]
+    carry[first + 3 * parts + j] = sums[3]
+    carry[first + 4 * parts + j] = sums[4]
+    carry[first + 5 * parts + j] = sums[5]
+    carry[first + 6 * parts + j] = sums[6]
+
+
+def gather_one(z, j, par, out):
+    """r, q, p, y of body j as the other views have them, with the pending kick made."""
+    count = par.mass.shape[0]
+    link = (
+        j - 1 if j > 0 else count - 1
+    )  # before the first body of an open chain there is none, and behind the last one nothing
+    for c in range(3):
+        out[3 * j + c] = z[R + c, j]
+        f = z[F + c, j] - z[F + c, link] + par.load[j, c]
+        out[7 * count + 3 * j + c] = z[P + c, j] + z[PENDING, j] * par.moves[j] * f
+    for c in range(4):
+        out[3 * count + 4 * j + c] = z[Q + c, j]
+    t1, t2, t3 = to_body(
+        out[3 * count + 4 * j : 3 * count + 4 * j + 4],
+        z[S, j] - z[T, link],
+        z[S + 1, j] - z[T + 1, link],
+        z[S + 2, j] - z[T + 2, link],
+    )
+    a = z[PENDING, j] * par.turns[j]
+    out[10 * count + 3 * j] = z[Y, j] + a * t1
+    out[10 * count + 3 * j + 1] = z[Y + 1, j] + a * t2
+    out[10 * count + 3 * j + 2] = z[Y + 2, j] + a * t3
+
+
+def gather_bodies(z, par):
+    """The same of all bodies, into par.gathered."""
+    for j in range(par.mass.shape[0]):
+        gather_one(z, j, par, par.gathered)
+
+
+def terms_of_link(told, j, par, out):
+    """The energy of the link of body j in its two parts, where particles are placed; nothing is there if it has none."""
+    if j < link_count(par.mass.shape[0]):
+        out[0, j] = pair_energies(told, j, par)
+        out[1, j] = bond_energy(told, j, par)
+
+
+def publish_bodies(z, par, row):
+    """The public fields."""
+    gather_bodies(z, par)
+    publish_split(par.gathered, par, row)
+
+
+def measure_bodies(z, par, out, scale):
+    """The invariants."""
+    gather_bodies(z, par)
+    measure_split(par.gathered, par, out, scale)

@@ -1,0 +1,102 @@
+"""Kernels of a chain for one thread for each body, written out: what a body shows to others, and its link to the next one.
+
+Numbers of a body stand where they stand in a tile (`tile_kernels`), in a tile of one body whose rows are two numbers: the second one is there for what the
+kernels of tiles look for beside a body. Every subscript is a literal, so that all of it may stay in registers; what stays of a body is read where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ...kernels.marks import Filling, Written
+from .tile_kernels import FAR, PADDING, F, R, X
+from .tile_text import USES, Shape, acting, copied, link_lines, place_lines
+
+STRIDE = 2
+SHOWN = 3  # of r, before those of x
+LINK = 6  # f and t
+
+
+class OneBody(NamedTuple):
+    """Names for the numbers of a body; what stays of it stands in tiles of so many bodies."""
+
+    lanes: int
+
+    def own(self, row: int) -> str:
+        """Of the body."""
+        return f"w[{row * STRIDE}]"
+
+    def next(self, row: int) -> str:
+        """Of the next one: the last body sees one far away."""
+        if row >= X:
+            return f"shown[{SHOWN + row - X}, after]"
+        return f"(shown[{row - R}, after] if after != i else {self.own(row)} + {FAR})"
+
+    def fixed(self, row: int) -> str:
+        """Of what stays of the body."""
+        return f"fixed[{row * (self.lanes + PADDING)} + at]"
+
+
+def numbers_of_body(shape: Shape) -> int:
+    """Numbers of a body while it is followed."""
+    return (X + shape.placed) * STRIDE
+
+
+def load_text() -> Written:
+    """All that moves."""
+    rows = (*range(F), *range(R, X))
+    return _text("load_body", "z, j, w", (f"w[{row * STRIDE}] = z[{row}, j]" for row in rows))
+
+
+def load_whole_text() -> Written:
+    """The same, and the forces."""
+    return _text("load_whole", "z, j, w", (f"w[{row * STRIDE}] = z[{row}, j]" for row in range(X)))
+
+
+def load_shown_text(shape: Shape) -> Written:
+    """What a body has shown, back from there."""
+    rows = (*range(R, R + SHOWN), *range(X, X + shape.placed))
+    return _text("load_shown", "shown, j, w", (f"w[{row * STRIDE}] = shown[{k}, j]" for k, row in enumerate(rows)))
+
+
+def store_link_text() -> Written:
+    """The forces of its link."""
+    return _text("store_link", "w, z, j", (f"z[{row}, j] = w[{row * STRIDE}]" for row in range(F, R)))
+
+
+def store_text() -> Written:
+    """The same back, and the forces, with which the pending kick is made."""
+    return _text("store_body", "w, z, j", (f"z[{row}, j] = w[{row * STRIDE}]" for row in range(X)))
+
+
+def place_body_text(lanes: int, shape: Shape) -> Written:
+    """The particles of a body, shown with its place to the body before."""
+    at = OneBody(lanes)
+    rows = (*range(R, R + SHOWN), *range(X, X + shape.placed))
+    shown = (f"shown[{k}, i] = {at.own(row)}" for k, row in enumerate(rows))
+    return _text("place_body", "w, i, fixed, at, shown", (*place_lines(at, shape), *shown))
+
+
+def link_body_text(lanes: int, shape: Shape) -> Written:
+    """The link to the next body, shown to that."""
+    at = OneBody(lanes)
+    lines = (*copied(shape), *link_lines(at, shape), *(f"links[{c}, i] = {at.own(F + c)}" for c in range(LINK)))
+    return _text("link_body", "w, i, after, pair, fixed, at, shown, links", lines, acting(shape))
+
+
+def see_text() -> Written:
+    """The link before the body, where kicks look for it; nothing if there is none."""
+    return _text("see_before", "w, before, links", _seen())
+
+
+def _seen() -> Iterator[str]:
+    yield "there = before >= 0"
+    yield "at = before if there else 0"
+    for c in range(LINK):
+        yield f"w[{(F + c) * STRIDE - 1}] = links[{c}, at] if there else 0.0"
+
+
+def _text(name: str, arguments: str, lines: Iterable[str], uses: Iterable[tuple[str, Filling]] = ()) -> Written:
+    text = "\n".join([f"def {name}({arguments}):", *(f"    {line}" for line in lines)])
+    return Written(name, text, __name__, (*USES, *uses))
