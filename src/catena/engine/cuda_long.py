@@ -183,8 +183,8 @@ class GpuDriver(Driver):
         self._failed = sent(np.zeros(1, dtype=np.int64))
         self._there: DeviceArray = require_cuda().device_array((bodies.rows, bodies.count))
         self._told_here = np.zeros(bodies.gathered * bodies.count)
-        self._terms_here = np.zeros((bodies.terms, bodies.count))
-        alone = SingleKernels(program.system, program.view, fills={}, scratch={"link_terms": self._terms_here})
+        terms = np.zeros((bodies.terms, bodies.count))
+        alone = SingleKernels(program.system, program.view, fills={}, scratch={"link_terms": terms})
         self._terms_here = alone.arrays["link_terms"]
         publish, measure = bodies.recorded
         self._publish = alone.function(publish, (1, PAR, 1), compiled=compiled)

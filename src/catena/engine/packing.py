@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.declarations import Begin
 from ..kernels.marks import Kernel
-from ..kernels.views import Begin
 from .build import compiled_function
 
 Array = NDArray[np.float64]
