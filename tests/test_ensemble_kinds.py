@@ -54,8 +54,8 @@ def test_members_with_other_parameters_and_steps_are_single_runs_to_the_bit() ->
 
 def test_systems_that_need_other_code_are_refused() -> None:
     plain, other = galaxies(1)[0], ct.problems.kepler().system
-    with pytest.raises(InputError, match="is stepped by other code"):
-        Kinds.of([plain, other], METHOD)
+    with pytest.raises(InputError, match="makes its steps by other code"):
+        Kinds.of([(plain, METHOD), (other, METHOD)])
     top, chain = ct.problems.kovalevskaya(), ct.problems.helix_chain(4)
     with pytest.raises(InputError, match="system 1, Chain, has other states than system 0, Top"):
         ct.ensemble([top, chain], steps=1)
