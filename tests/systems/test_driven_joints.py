@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import catena as ct
 import uncompiled
-from catena.errors import CapabilityError, InputError, StepFailure
+from catena.errors import InputError, StepFailure
 from catena.systems.base import system_from
 
 MASS, ARM, MOMENT = 1.3, 0.6, 0.4
@@ -149,7 +149,6 @@ def test_what_cannot_be_driven_is_named() -> None:
     still = ct.State({name: values.copy() for name, values in start.fields.items()}, 0.0)
     still.momentum[:] = 0.0
     still.angular_momentum[:] = 0.0
-    with pytest.raises(InputError, match=r"told to stand at 0 and to move at 0\.8"):
-        uncompiled.simulate(system, still, ct.Gauss(2), dt=0.1, steps=1)
-    with pytest.raises(CapabilityError, match="joint 0 is driven"):
-        ct.simulate(system, start, ct.EnergyMomentum(), dt=0.1, steps=1)
+    for method in (ct.Gauss(2), ct.EnergyMomentum()):
+        with pytest.raises(InputError, match=r"told to stand at 0 and to move at 0\.8"):
+            uncompiled.simulate(system, still, method, dt=0.1, steps=1)

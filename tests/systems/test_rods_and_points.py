@@ -46,7 +46,7 @@ def lagrange(particles: list[tuple[float, sympy.Matrix]], q: list[sympy.Symbol])
     return slope
 
 
-SKEW = (0.6, 0.0, 0.8)
+SKEW = (0.48, 0.64, 0.6)
 
 
 def skew_rods() -> tuple[ct.Linkage, list[tuple[float, sympy.Matrix]], list[sympy.Symbol]]:

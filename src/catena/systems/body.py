@@ -404,6 +404,16 @@ class Body:
             object.__setattr__(self, name, value)
 
 
+def point_with_axes(body: Body, axes: Array) -> Body:
+    """The same point with other principal axes, the columns of a rotation matrix: all are as good."""
+    made = Body.__new__(Body)
+    for name, value in vars(body).items():
+        if name != "frame_matrix":
+            object.__setattr__(made, name, value)
+    object.__setattr__(made, "frame", _frozen(rotations.from_matrix(axes)))
+    return made
+
+
 def _frozen(array: Array) -> Array:
     """A copy that cannot be written to."""
     array = np.array(array, dtype=float)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import CapabilityError, InputError, nearest
+from ...errors import InputError, nearest
 from ...kernels.marks import apart, inline
 from ...kernels.summation import put_back, save
 from ...kernels.views import (
@@ -204,11 +204,6 @@ def conserving_step(z, e, dt, par, tab, work, carry):
 
 def increment_stepper(view: View, *, parts: int) -> Stepper:
     """The step on a view that offers equations for increments, cut into up to `parts` parts."""
-    if Flag.LINEAR_BODIES in view.flags:
-        raise CapabilityError(
-            "it needs bodies with three moments of inertia, and one of these is a line or a point",
-            do='give the body some thickness, or use form="joint" with Gauss',
-        )
     work = 2 * view.dimension + 4 * view.unknowns
     return Stepper(conserving_step, np.full((1, 1), float(parts)), work, 4 + 3 * view.unknowns)
 

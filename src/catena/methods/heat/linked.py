@@ -87,6 +87,11 @@ def linked_stepper(view: View, rotor: Method | None) -> Stepper:
             "dampers take energy that nothing gives back, so that it has no temperature",
             do="leave the dampers out: a bath has a friction of its own",
         )
+    if Flag.LINEAR_BODIES in view.flags:
+        raise CapabilityError(
+            "it needs bodies with three moments of inertia, and one of these is a line or a point",
+            do="give the body some thickness",
+        )
     base = increment_stepper(view, parts=1)
     assert view.inertia is not None
     own = Sums.WIDTH + 2 * len(view.inertia().variances)

@@ -49,6 +49,7 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     made = {
         "mass": np.array([body.mass for body in linkage.bodies]),
         "moments": np.array([body.moments for body in linkage.bodies], dtype=float),
+        "inertia_root": np.sqrt(_resisting(linkage)),
         "frame": np.array([body.frame for body in linkage.bodies]),
         "space": np.array(
             [*linkage.gravity, *foot, *up, linkage_measures.does_work(linkage), _arm(linkage)], dtype=float
@@ -67,9 +68,10 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
 def _joint_arrays(linkage: Linkage, inside: Callable[[int, object], Array]) -> tuple[NDArray[np.int64], Arrays]:
     """What joints connect; and their constants, which stand beside what each step writes there: images, angles, which rows are kept."""
     joints = linkage.joints
-    starts = [0, *np.cumsum([len(joint.rows) for joint in joints]).tolist()]
+    rows = [traits.rows_of(linkage, k) for k in range(len(joints))]
+    starts = [0, *np.cumsum([len(own) for own in rows]).tolist()]
     row, sort = np.zeros((starts[-1], at.Row.WIDTH)), np.zeros((starts[-1], at.RowSort.WIDTH), dtype=np.int64)
-    sort[:, at.RowSort.KEPT], sort[:, at.RowSort.IMAGE] = 1, -1
+    sort[:, at.RowSort.KEPT], sort[:, at.RowSort.IMAGE], sort[:, at.RowSort.SIGNAL] = 1, -1, -1
     joint_values = np.zeros((len(joints), at.Joint.WIDTH))
     link = np.full((len(joints), at.Link.WIDTH), -1, dtype=np.int64)
     torsions = {number: (k, forces) for k, (number, forces) in enumerate(traits.torsions_of(linkage).items())}
@@ -86,7 +88,7 @@ def _joint_arrays(linkage: Linkage, inside: Callable[[int, object], Array]) -> t
         link[k, : at.Link.FORCE] = (
             joint.parent, joint.child, *starts[k : k + 2], bool(acting) or pitch != 0.0, number,
         )  # fmt: skip
-        for r, (kind, first, second) in enumerate(joint.rows, start=starts[k]):
+        for r, (kind, first, second) in enumerate(rows[k], start=starts[k]):
             sort[r, at.RowSort.KIND] = kind
             if kind == POINT:
                 sort[r, at.RowSort.POINT_AXIS] = first
@@ -98,7 +100,17 @@ def _joint_arrays(linkage: Linkage, inside: Callable[[int, object], Array]) -> t
                 row[r, : at.Row.LENGTH] = *a, *b, linkage_start.length_of(joint)
             else:
                 row[r, : at.Row.LENGTH] = *triad[first], *b, -triad[first] @ a
+        if k in linkage.signals.driven:
+            sort[starts[k], at.RowSort.SIGNAL] = linkage.signals.driven[k]
     return link, {"joint": joint_values, "row": row, "row_sort": sort}
+
+
+def _resisting(linkage: Linkage) -> Array:
+    """(n, 3) moments, and what stands for those that a line or a point does not have where rows are compared."""
+    made = np.array([body.moments for body in linkage.bodies], dtype=float)
+    for j in np.flatnonzero((made == 0.0).any(axis=1)):
+        made[j, made[j] == 0.0] = linkage_start.size_of_inertia(linkage, int(j))
+    return made
 
 
 def _arm(linkage: Linkage) -> float:
@@ -152,7 +164,7 @@ def _force_arrays(
 
 def _scratch(linkage: Linkage, rows: int) -> Arrays:
     n = linkage.count
-    most = max((len(joint.rows) for joint in linkage.joints), default=0)
+    most = max((len(traits.rows_of(linkage, k)) for k in range(len(linkage.joints))), default=0)
     inner, unknowns = 12 + 2 * most, traits.unknown_count(linkage, both=True)
     dense, looped = traits.is_dense(linkage), bool(linkage.tree.loops)
     node = np.zeros((2, n + 1, at.Node.WIDTH))

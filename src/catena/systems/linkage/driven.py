@@ -13,7 +13,7 @@ from .joint_forces import FORCES, Prescribed, check_joint
 class Driven(Prescribed):
     """The angle of a joint, or the displacement of a slider, is prescribed; what it takes is read out as `motor_torque` of the outputs.
 
-    A constraint that moves: it is held exactly, and its work is counted as that of the loads. For methods in joint form, such as `Gauss`.
+    A constraint that moves: it is held exactly, and its work is counted as that of the loads.
 
     Parameters
     ----------

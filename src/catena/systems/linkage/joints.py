@@ -122,7 +122,7 @@ class Spherical(Joint):
 @JOINTS.register
 @dataclass(frozen=True)
 class Distance(Joint):
-    """A massless rod: the two points stay at a distance. Five degrees of freedom. For methods in joint form, such as `Gauss`.
+    """A massless rod: the two points stay at a distance. Five degrees of freedom.
 
     It carries nobody: a body that no other joint carries has coordinates of its own, and its start needs a position.
 

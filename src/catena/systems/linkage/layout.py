@@ -52,6 +52,11 @@ class Row(Record):
     Y = 3
     CONSTANT = 1
     LENGTH = 1  # of its gradient
+    # of the row of a prescribed motion (`director_form.drives`); rates are taken times the step
+    X_RATE = 3  # of X
+    TOLD = 3  # X at the time at which the row is to be zero
+    TOLD_RATE = 3
+    GROWTH = 1  # of a prescribed displacement at that time
 
 
 class RowSort(Record):
@@ -61,6 +66,7 @@ class RowSort(Record):
     POINT_AXIS = 1
     IMAGE = 1  # which direction of the triad has its image in Y, or -1
     KEPT = 1  # 0 if it follows from others
+    SIGNAL = 1  # the function of the time that prescribes it, or -1
 
 
 class Force(Record):
@@ -162,6 +168,8 @@ class Coefficients(Record):
     CHILD_GAP = 3
     PARENT_SPEED = 3  # of d(q^I.E)
     CHILD_SPEED = 3
+    STRETCH = 1  # of d(D.D)/2
+    DRIFT = 1  # of d(D.E)
 
 
 class Values(Record):

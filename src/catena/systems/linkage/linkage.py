@@ -41,9 +41,10 @@ from ..states import checked_start, checked_state
 from . import start as starts
 from .checking import check_forces
 from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_from
-from .joints import GROUND, Distance, Joint, joint_from
+from .joints import GROUND, Joint, joint_from
 from .layout import Scratch, Signal
 from .signals import Signals
+from .thin import aligned
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Linkage(System):
         self.form = form
         self.bodies = bodies_from(bodies, least=1, where="Linkage.bodies")
         self.joints: tuple[Joint, ...] = tuple(map(joint_from, joints))
+        self.bodies = aligned(self.bodies, self.joints)
         self.forces: tuple[JointForce, ...] = tuple(map(force_from, forces))
         self.given_gravity = components(gravity, 3, "Linkage.gravity")
         self.signals = Signals(self.given_gravity, self.forces)
@@ -239,13 +241,8 @@ class Linkage(System):
     @property
     def _only_in_joints(self) -> str:
         """What the director form does not know."""
-        rods = [number for number, joint in enumerate(self.joints) if isinstance(joint, Distance)]
-        if rods:
-            return f"joint {rods[0]} is a Distance"
         pushed = [f.joint for f in self.forces if isinstance(f, OnAngle) and not self.joints[f.joint].has_angle]
-        if pushed:
-            return f"joint {pushed[0]} slides, and something acts along it"
-        return f"joint {min(self.signals.driven)} is driven" if self.signals.driven else ""
+        return f"joint {pushed[0]} slides, and something acts along it" if pushed else ""
 
     def gravity_at(self, time: float) -> Array:
         """The acceleration of what falls, at a time."""
@@ -555,6 +552,10 @@ class Linkage(System):
     def lacks(self, name: str) -> str:
         if name in ENERGY_MOMENTUM and self._only_in_joints:
             return f"{self._only_in_joints}, which only the joint form knows: use Gauss(3)"
+        if name == "energy_momentum_directors" and self.form != "joint":
+            from .views import not_published
+
+            return not_published(self)
         if name == "split":
             return "masses of its joint coordinates change with its angles, so there are no kicks and drifts"
         if name in ENERGY_MOMENTUM and self.form == "joint":

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...geometry.quaternion import load4
 from ...geometry.vectors import add, add3, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
 from ...kernels.marks import slot
 from ..base import Array, Invariant
+from ..chain.motion import publish_momenta, publish_orientation
 from ..numbers import Vector
 from ..sampled import depends_on_time
 from .director_form.blocks import values_of
 from .director_form.clock import gravity_now, tell_time, torsion_energy
+from .director_form.drives import tell_drives
 from .director_form.forces import between_points, point_energy
-from .director_form.rows import pair_at
+from .director_form.rows import has_drives, pair_at
 from .director_form.steps import axes, set_node, time_place
 from .joint_forces import Damper, Load, OnAngle, OnParticles, Prescribed
 from .joints import GROUND, Spherical
@@ -115,7 +118,10 @@ ENERGY, POSITION, VELOCITY, UNIT, MOMENTUM = (
 def measure_linkage(z, par, out, scale):
     """Energy, residuals of the joints, |q|^2 - 1, momentum, work: the invariants of `invariants_of`."""
     set_node(z, 1.0, par)
-    tell_time(z[time_place(par.mass, par.link)], par)
+    time = z[time_place(par.mass, par.link)]
+    if has_drives():
+        tell_drives(time, time, time, 1.0, par)
+    tell_time(time, par)
     node = par.node[0]
     damped = time_place(par.mass, par.link) + 1
     for l in range(out.shape[0]):
@@ -139,6 +145,14 @@ def measure_linkage(z, par, out, scale):
         for l in range(2):
             out[last + l] = z[damped + l]
             scale[last + l] = max(scale[last + l], abs(out[last + l]))
+
+
+def publish_thin(z, par, row):
+    """The public fields where some bodies are lines or points: spins without a moment have no momentum."""
+    n = par.mass.shape[0]
+    for j in range(n):
+        publish_orientation(load4(z, 3 * n + 4 * j), par.frame[j], row, 3 * n + 4 * j)
+        publish_momenta(z, j, diagonal_times(load3(par.has_moment[j], 0), load3(z, 10 * n + 3 * j)), par, row)
 
 
 def add_energy(stored, out, scale):

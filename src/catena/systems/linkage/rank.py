@@ -122,7 +122,7 @@ def write_gradient(k, par):
             add3(out, Wrench.CHILD_TORQUE, n)
         for l in range(3):
             row[6 * j + l] = out[Wrench.ON_GAP + l] / math.sqrt(par.mass[j])
-            row[6 * j + 3 + l] = out[Wrench.CHILD_TORQUE + l] / math.sqrt(par.moments[j, l])
+            row[6 * j + 3 + l] = out[Wrench.CHILD_TORQUE + l] / par.inertia_root[j, l]
             if i >= 0:
                 row[6 * i + l] = -out[Wrench.ON_GAP + l] / math.sqrt(par.mass[i])
-                row[6 * i + 3 + l] = out[Wrench.PARENT_TORQUE + l] / math.sqrt(par.moments[i, l])
+                row[6 * i + 3 + l] = out[Wrench.PARENT_TORQUE + l] / par.inertia_root[i, l]

@@ -223,17 +223,22 @@ def inverse_roots(linkage: Linkage, orientation: Array, *, fill: bool) -> Array:
     for j, body in enumerate(linkage.bodies):
         roots = np.sqrt(body.inverse_moments)
         if fill and not roots.all():
-            arms = [
-                np.linalg.norm(joint.at[joint.child == j])
-                for joint in linkage.joints
-                if j in (joint.parent, joint.child)
-            ]
-            reach = max(arms, default=0.0) or 1.0
-            roots[roots == 0.0] = 1.0 / np.sqrt(body.moments.max() or body.mass * reach**2)
+            roots[roots == 0.0] = 1.0 / np.sqrt(size_of_inertia(linkage, j))
         turn = rotations.to_matrix(orientation[j]) @ body.frame_matrix
         full[6 * j : 6 * j + 3, 6 * j : 6 * j + 3] = np.eye(3) / np.sqrt(body.mass)
         full[6 * j + 3 : 6 * j + 6, 6 * j + 3 : 6 * j + 6] = turn * roots
     return full
+
+
+def size_of_inertia(linkage: Linkage, number: int) -> float:
+    """The largest moment of a body; of a point, its mass at the farthest of its joints."""
+    arms = [
+        np.linalg.norm(joint.at[joint.child == number])
+        for joint in linkage.joints
+        if number in (joint.parent, joint.child)
+    ]
+    body, reach = linkage.bodies[number], float(max(arms, default=0.0)) or 1.0
+    return float(body.moments.max()) or body.mass * reach**2
 
 
 def velocities(linkage: Linkage, state: State) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .joint_forces import BetweenPoints, Damper, OnAngle
-from .joints import GROUND, SCREW, Revolute, Rigid, Spherical
+from .joints import AXIS, DOT, GROUND, PLANE, SCREW, SECOND, Revolute, Rigid, Row, Spherical
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -31,8 +31,20 @@ def has_screws(linkage: Linkage) -> bool:
 
 def unknown_count(linkage: Linkage, *, both: bool) -> int:
     """Unknowns of a step."""
-    rows = sum(len(joint.rows) for joint in linkage.joints)
-    return (6 * linkage.count + rows) * (2 if both else 1)
+    return (6 * linkage.count + row_count(linkage)) * (2 if both else 1)
+
+
+def rows_of(linkage: Linkage, k: int) -> tuple[Row, ...]:
+    """Those of joint k, behind that of its drive: the advance of a screw stays the last."""
+    joint = linkage.joints[k]
+    if k not in linkage.signals.driven:
+        return joint.rows
+    return ((DOT, AXIS, SECOND) if joint.has_angle else (PLANE, AXIS, 0), *joint.rows)
+
+
+def row_count(linkage: Linkage) -> int:
+    """Rows of all joints, and of their drives."""
+    return sum(len(joint.rows) for joint in linkage.joints) + len(linkage.signals.driven)
 
 
 def is_dense(linkage: Linkage) -> bool:
@@ -44,6 +56,7 @@ def is_recursive(linkage: Linkage) -> bool:
     """Whether the joints' increments can be the only unknowns: a tree of hinges, ball joints and rigid joints."""
     return (
         not linkage.tree.loops
+        and not linkage.signals.driven
         and all(isinstance(joint, Revolute | Spherical | Rigid) for joint in linkage.joints)
         and all(place_of(linkage, force)[0] == "ground" for force in point_forces(linkage))
     )
@@ -51,7 +64,8 @@ def is_recursive(linkage: Linkage) -> bool:
 
 def joint_freedoms(linkage: Linkage) -> NDArray[np.int64]:
     """Degrees of freedom of the joint that carries each body; 6 where none does."""
-    return np.array([6 if k < 0 else linkage.joints[k].degrees for k in linkage.tree.carriers])
+    driven = linkage.signals.driven
+    return np.array([6 if k < 0 else linkage.joints[k].degrees - (k in driven) for k in linkage.tree.carriers])
 
 
 def point_forces(linkage: Linkage) -> list[BetweenPoints]:

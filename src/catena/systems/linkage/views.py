@@ -37,10 +37,13 @@ from .director_form import particles as linkage_particles
 from .director_form import rattle as linkage_rattle
 from .director_form import recursion as linkage_recursion
 from .director_form import recursion_tables as tables
+from .director_form import rows as linkage_rows
 from .director_form import solver as linkage_solver
 from .director_form import steps as linkage_steps
 from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
-from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles
+from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
+from .joints import Distance
+from .thin import THIN, ThinBodies, thin_bodies, told_spins
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -92,6 +95,8 @@ def _common_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
         views.correct_increment: linkage_steps.correct,
         views.accept_increment: linkage_steps.accept,
         views.blame: linkage_steps.blame,
+        linkage_rows.has_drives: int(bool(linkage.signals.driven)),
+        linkage_rows.has_distances: int(any(isinstance(joint, Distance) for joint in linkage.joints)),
         linkage_blocks.angle_part: linkage_blocks.angle_block if angles else linkage_blocks.no_angle,
         linkage_steps.work_part: linkage_steps.work_between_nodes if works else linkage_steps.no_work,
         linkage_steps.rank_part: linkage_rank.choose_rows if loops else linkage_steps.all_rows,
@@ -221,26 +226,31 @@ def _view(
 ) -> View:
     """The view; `own` is scratch that others of the director form do not have, or have in another size."""
     dimension = 13 * linkage.count + 6 * len(linkage.joints) + 3
-    pack, unpack = partial(_pack, linkage), partial(_unpack, linkage)
+    thin = thin_bodies(linkage)
+    pack, unpack = partial(_pack, linkage, thin), partial(_unpack, linkage)
+    parameters: Arrays = {}
+    if thin is not None:
+        kernels = kernels | {views.publish: linkage_measures.publish_thin}
+        parameters = {"moments": thin.moments(linkage), "has_moment": 1.0 - thin.none}
 
     def scratch() -> Arrays:
         return director_arrays(linkage)[1] | own()
 
     return View(
-        name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, scratch=scratch, packs_many=not traits.has_screws(linkage)
+        name, kernels, dimension, pack, unpack, frozenset(flags), False, unknowns=unknowns, parameters=parameters, scratch=scratch,
+        packs_many=not traits.has_screws(linkage) and thin is None and not linkage.signals.driven,
     )  # fmt: skip
 
 
 def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | None:
-    """The published equations with all their unknowns: for trees without forces but gravity."""
-    if linkage.forces or linkage.particle_forces or linkage.tree.loops or traits.has_screws(linkage):
+    """The published equations with all their unknowns."""
+    if not_published(linkage):
         return None
     kernels |= {
         views.begin_increment: linkage_directors.begin, views.guess_increment: linkage_directors.guess,
         views.correct_increment: linkage_directors.correct, views.accept_increment: linkage_directors.accept,
     }  # fmt: skip
-    rows = sum(len(joint.rows) for joint in linkage.joints)
-    n, unknowns = linkage.count, 24 * linkage.count + rows
+    n, unknowns = linkage.count, 24 * linkage.count + traits.row_count(linkage)
 
     def own() -> Arrays:
         return {
@@ -250,6 +260,16 @@ def _published_view(linkage: Linkage, kernels: dict[Slot, Filling]) -> View | No
         }  # fmt: skip
 
     return _view(linkage, "energy_momentum_directors", kernels, set(), unknowns, own)
+
+
+def not_published(linkage: Linkage) -> str:
+    """Why the published equations with all their unknowns, for trees and massless rods without forces but gravity, are not for this linkage."""
+    if linkage.particle_forces or not all(isinstance(force, Prescribed) for force in linkage.forces):
+        return "no force may act but gravity and drives"
+    if traits.has_screws(linkage) or not all(isinstance(linkage.joints[k], Distance) for k in linkage.tree.loops):
+        return "it has screws or closed loops"
+    thin = thin_bodies(linkage)
+    return "" if thin is None or not thin.told.any() else "joints turn a line about itself, or a point"
 
 
 def _pairs(linkage: Linkage) -> PairSet:
@@ -291,7 +311,7 @@ def _pushes(linkage: Linkage, quantity: AngleQuantity) -> Written:
     return Written(quantity, "\n".join([*lines, "    return torque, by_theta, by_rate"]), __name__, tuple(uses))
 
 
-def _pack(linkage: Linkage, state: State) -> Array:
+def _pack(linkage: Linkage, thin: ThinBodies | None, state: State) -> Array:
     """z of a state, or of states with leading axes where no joint is a screw."""
     frames = np.array([body.frame for body in linkage.bodies])
     many = state.position.shape[:-2]
@@ -305,6 +325,12 @@ def _pack(linkage: Linkage, state: State) -> Array:
         shifts[:] = linkage_start.shifts_of(linkage, state.position, state.orientation)
     q = rotations.multiply(state.orientation, frames)
     y = rotations.rotate(rotations.conjugate(frames), state.angular_momentum)
+    if linkage.signals.driven:
+        from .joint_form.form import packed
+
+        packed(linkage, state)  # it refuses joints that are not where they are told to be
+    if thin is not None:
+        y = np.where(thin.none, THIN * told_spins(linkage, thin, state), y)
     clock = np.zeros((*many, 3))
     clock[..., 0] = state.time
     parts = state.position, q, state.momentum, y, linkage.principal_images(images), angles, shifts, clock
@@ -315,6 +341,7 @@ def _unpack(linkage: Linkage, z: Array, time: float) -> State:
     n = linkage.count
     frames = np.array([body.frame for body in linkage.bodies])
     q = rotations.multiply(z[3 * n : 7 * n].reshape(n, 4), rotations.conjugate(frames))
-    y = rotations.rotate(frames, z[10 * n : 13 * n].reshape(n, 3))
+    inside = z[10 * n : 13 * n].reshape(n, 3) * np.array([body.moments != 0.0 for body in linkage.bodies])
+    y = rotations.rotate(frames, inside)
     r, p = z[: 3 * n].reshape(n, 3).copy(), z[7 * n : 10 * n].reshape(n, 3).copy()
     return State({"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, time)

@@ -129,11 +129,16 @@ def unit_wrench(k, case, count, a, par):
 
 def values_of(k, a, par):
     """`row_values` of joint k at the pair a, into the scratch VALUES."""
+    values_near(k, a, a, par)
+
+
+def values_near(k, near, a, par):
+    """The same, by tangents at the pair `near` where rows are not affine."""
     values = par.scratch[Scratch.VALUES : Scratch.VALUES + Values.WIDTH]
     first = par.link[k, Link.FIRST_ROW]
     end = par.link[k, Link.END_ROW]
     row_values(
-        par.joint[k], par.row[first:end], par.row_sort[first:end], a,
+        par.joint[k], par.row[first:end], par.row_sort[first:end], near, a,
         values[Values.PHI : Values.RATE], values[Values.RATE : Values.WIDTH],
     )  # fmt: skip
 
@@ -173,7 +178,7 @@ def joint_block(k, both, h, lam, par, t, width):
         wrench_of(k, a, c, scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH], both, par)
         deposit(out, base if change >= 0 else zero, sign, both, parent, column, t, width)
         if not alone:
-            values_of(k, c, par)
+            values_near(k, b, c, par)
             for level in range(1 + both):
                 deposit_values(m, Values.RATE * level, size + m * level, column, sign, scratch, t, width)
         if case == 0:

@@ -7,7 +7,8 @@ For each body q = (r, q1, q2, q3), p = (M v, p1, p2, p3), P = [p1 p2 p3] = Q ske
     g0 = (C C^T)^-1 [C Ghat(pbar)^T + C(pbar) Ghat(qbar)^T] 4 J^-1 m,    m = mean(Ghat(p) q),    Phi(q1) = 0
 
 C(q) p = 0 are the six conditions on directors [nielsen2013, where (23) lacks a factor h]. The same step as with six unknowns, at
-many times the cost: Newton's matrix comes from differences. For small systems without forces but gravity.
+many times the cost: Newton's matrix comes from differences. For small systems without forces but gravity. The momenta of a rod have no part
+that belongs to a turn about itself: it has to be one that nothing notices (`thin`).
 """
 
 from ....geometry.vectors import (
@@ -32,7 +33,8 @@ from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Coefficients, Link, Node, Pair, Scratch, Values, Wrench
 from .blocks import values_of, wrench_of
 from .clock import clock_part, gravity_now, tell_time
-from .rows import director, pair_at
+from .drives import tell_drives, work_between
+from .rows import director, has_drives, pair_at
 from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, time_place, turn_body
 
@@ -69,7 +71,10 @@ class Work(Record):
 def begin(z, h, par, x):
     """Prepare a step from z: q and p of each body at the start into par.directors[0]."""
     set_node(z, h, par)
-    tell_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
+    time = z[time_place(par.mass, par.link)]
+    if has_drives():
+        tell_drives(time, time + h, time + h, h, par)
+    tell_time(time + 0.5 * h, par)
     for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         own = par.directors[0, i]
@@ -320,6 +325,7 @@ def accept(z, e, h, par, x):
     for i in range(n):
         c = turn_between(par.node[0, i], x[Body.WIDTH * i + Body.DIRECTORS : Body.WIDTH * i + Body.MOMENTUM])
         store3(par.node[1, i], Node.TURN, c)
+        store3(par.node[1, i], Node.MOVE, load3(x, Body.WIDTH * i + Body.POSITION))
         if not dot(c, c) <= LARGEST_TURN:
             return STEP_TOO_LONG
     blame(par)
@@ -331,6 +337,8 @@ def accept(z, e, h, par, x):
         summation.add3(z, e, 10 * n + 3 * i, gained)
         turn_body(z, e, n, i, load3(par.node[1, i], Node.TURN))
     time = time_place(par.mass, par.link)
+    if has_drives():
+        work_between(z, e, 1.0 / h, 0, x[Body.WIDTH * n :], par)
     clock_part(z, e, h, z[time], par)
     summation.add(z, e, time, h)
     return OK

@@ -37,12 +37,13 @@ from .blocks import (
     move_pair,
     torsion_slope,
     unit_wrench,
-    values_of,
+    values_near,
 )  # fmt: skip
 from .clock import gravity_now, tell_time
+from .drives import tell_drives, work_of_kicks
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
-from .rows import angle_parts, angle_torque, pair_at
+from .rows import angle_parts, angle_torque, has_drives, pair_at
 from .steps import (
     add_motion,
     axes,
@@ -65,7 +66,10 @@ def velocity_correction(both, h, time, x, par):
 def begin_kicked(z, h, par, x):
     """Prepare a step from z; its first half kick is that of its start."""
     begin(z, h, par, x)
-    tell_time(z[time_place(par.mass, par.link)], par)
+    time = z[time_place(par.mass, par.link)]
+    if has_drives():
+        tell_drives(time, time, time + h, h, par)
+    tell_time(time, par)
 
 
 def mean_of_kicks(f, h, time, par, value):
@@ -192,7 +196,7 @@ def rattle_joint(k, phase, h, lam, par, t, width):
         column = width - 1
         if case > 0:
             column = move_pair(c, 9 * phase + case - 1, parent) - 6 * phase
-        values_of(k, c, par)
+        values_near(k, b, c, par)
         # Phi, or f
         deposit_values(m, Values.RATE * phase, 6, column, -1.0 if case == 0 else 1.0, scratch, t, width)
         if case == 0:
@@ -300,9 +304,13 @@ def accept(z, e, h, par, x):
             par.node[1, i, l] = 0.0
     end_particles(z, e, h, par, x)
     time = time_place(par.mass, par.link)
+    if has_drives():
+        tell_drives(z[time] + h, z[time] + h, z[time] + h, h, par)
     tell_time(z[time] + h, par)
     if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR
+    if has_drives():
+        work_of_kicks(z, e, h, z[time], x[6 * n :], par.delta[6 * n :], par)
     work_part(z, e, h, z[time], par)
     for i in range(n):
         own = x[6 * i : 6 * i + 6]

@@ -7,6 +7,12 @@ All rows are written in invariants of the relative motion of parent I and child 
     f    = dPhi/dt = sum_kl s_kl ((W_I x x)_k y_l [+ x_k (W_J x y)_l])  [+ (W_I x x) . g + sum_k x_k q_k^I . E]
                      [+ q_a^J . E + (W_J x Y)_a]
 
+and for the distance of two points, d = D + Q_J y - Q_I x, at most quadratic in invariants, too:
+
+    Phi  = (d.d - l^2)/(2 l),    d.d = D.D + 2 sum_l y_l q_l^J.D - 2 x.g - 2 sum_kl x_k y_l s_kl + constant
+    f    = (D.E + sum_l (y_l q_l^J.E + (W_J x y)_l q_l^J.D) - sum_k (x_k q_k^I.E + (W_I x x)_k g_k)
+            - sum_kl s_kl (x_k (W_J x y)_l + (W_I x x)_k y_l))/l
+
 with the terms of planes, of points and of all but points in brackets; V and W are velocities (body angular velocities) times the
 step. The point rows stand in the axes of the child, and their f uses that the points meet: f must be invariant under
 rotations, or the step loses angular momentum. Discrete derivatives are those of products: d(w s) = wbar ds + sbar dw with
@@ -33,9 +39,21 @@ from ....geometry.vectors import (
     transposed_times,
 )
 from ....kernels import elementary as math
-from ....kernels.marks import within
+from ....kernels.marks import choice, within
 from ..joints import DISTANCE, PLANE, POINT, SCREW
 from ..layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench
+
+
+@choice
+def has_drives():
+    """1 if the motion of a joint is prescribed, else 0."""
+    return 0
+
+
+@choice
+def has_distances():
+    """1 if a joint is a massless rod, else 0."""
+    return 0
 
 
 def pair_at(node, i, j, a):
@@ -67,8 +85,11 @@ def director(a, axes, k):
     return a[axes + k], a[axes + 3 + k], a[axes + 6 + k]
 
 
-def row_values(joint, row, sort, a, phi, rate):
-    """Phi (but for the angle of a screw) and f of all rows of a joint, for the pair a."""
+def row_values(joint, row, sort, near, a, phi, rate):
+    """Phi (but for the angle of a screw) and f of all rows of a joint, for the pair a.
+
+    They are affine in each part of the pair alone; that of a distance, which is not, is replaced by its tangent at the pair `near`.
+    """
     s = load9(a, Pair.PRODUCTS)
     parent_spin = load3(a, Pair.PARENT_SPIN)
     child_spin = load3(a, Pair.CHILD_SPIN)
@@ -77,14 +98,20 @@ def row_values(joint, row, sort, a, phi, rate):
         x = load3(row[r], Row.X)
         y = load3(row[r], Row.Y)
         kind = sort[r, RowSort.KIND]
-        if kind == DISTANCE:
-            phi[r], rate[r] = stretched(x, y, row[r, Row.CONSTANT], a)
+        if has_distances() and kind == DISTANCE:
+            phi[r], rate[r] = stretched(x, y, row[r, Row.CONSTANT], near, a)
             continue
         t = times(s, y)
         if kind >= PLANE:
             t = add(t, load3(a, Pair.ALONG))
+        told = 0.0
+        if has_drives() and sort[r, RowSort.SIGNAL] >= 0:
+            x = load3(row[r], Row.TOLD)
+            told = dot(load3(row[r], Row.TOLD_RATE), t) - row[r, Row.GROWTH]
         value = sum_from(row[r, Row.CONSTANT], x, t)
         change = dot(cross(parent_spin, x), t)
+        if has_drives():
+            change += told
         if kind == POINT:
             q = director(a, Pair.CHILD_AXES, sort[r, RowSort.POINT_AXIS])
             value += dot(q, load3(a, Pair.GAP))
@@ -103,14 +130,21 @@ def row_values(joint, row, sort, a, phi, rate):
         rate[r] = change
 
 
-def stretched(x, y, length, a):
-    """(|d|^2 - l^2)/(2 l) for the gap d between the points x of I and y of J, and its rate."""
+def stretched(x, y, length, near, a):
+    """(|d|^2 - l^2)/(2 l) for the gap d between the points x of I and y of J, and its rate, by their tangents at the pair `near`."""
+    d0, v0 = between(x, y, near)
+    d, v = between(x, y, a)
+    square = 2.0 * dot(d, d0) - dot(d0, d0)
+    return (square - length * length) / (2.0 * length), (dot(d, v0) + dot(d0, v) - dot(d0, v0)) / length
+
+
+def between(x, y, a):
+    """The gap between the points x of I and y of J, and its rate."""
     parent = load9(a, Pair.PARENT_AXES)
     child = load9(a, Pair.CHILD_AXES)
     d = subtract(add(load3(a, Pair.GAP), times(child, y)), times(parent, x))
     swung = times(child, cross(load3(a, Pair.CHILD_SPIN), y))
-    speed = subtract(add(load3(a, Pair.SPEED), swung), times(parent, cross(load3(a, Pair.PARENT_SPIN), x)))
-    return (dot(d, d) - length * length) / (2.0 * length), dot(d, speed) / length
+    return d, subtract(add(load3(a, Pair.SPEED), swung), times(parent, cross(load3(a, Pair.PARENT_SPIN), x)))
 
 
 def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
@@ -131,6 +165,9 @@ def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
         if both == 1:
             impulse = lam[m + r]
         if lam[r] != 0.0 or impulse != 0.0:
+            if has_distances() and sort[r, RowSort.KIND] == DISTANCE:
+                add_distance(row[r], a, b, mean_pair, lam[r], impulse, c, out)
+                continue
             add_row(joint, row[r], sort[r], mean_pair, lam[r], impulse, c, out)
     spread(c, mean_pair, out)
 
@@ -142,6 +179,8 @@ def add_row(joint, row, sort, pair, force, impulse, c, out):
     kind = sort[RowSort.KIND]
     s = load9(pair, Pair.PRODUCTS)
     f = add(scaled(force, x), scaled(impulse, cross(load3(pair, Pair.PARENT_SPIN), x)))
+    if has_drives():
+        f = add(f, scaled(impulse, load3(row, Row.X_RATE)))
     t = times(s, y)
     i = scaled(impulse, ZERO)
     if kind == POINT:
@@ -166,6 +205,34 @@ def add_row(joint, row, sort, pair, force, impulse, c, out):
         add3(c, Coefficients.PRODUCTS + 3 * k, add(scaled(f[k], y), scaled(x[k], i)))
 
 
+def add_distance(row, a, b, pair, force, impulse, c, out):
+    """The same for the distance of two points; the mean of q^J.D is that of its values at the nodes a and b."""
+    x = load3(row, Row.X)
+    y = load3(row, Row.Y)
+    force = force / row[Row.CONSTANT]
+    impulse = impulse / row[Row.CONSTANT]
+    swung_x = scaled(impulse, cross(load3(pair, Pair.PARENT_SPIN), x))
+    swung_y = scaled(impulse, cross(load3(pair, Pair.CHILD_SPIN), y))
+    c[Coefficients.STRETCH] += force
+    c[Coefficients.DRIFT] += impulse
+    add3(c, Coefficients.CHILD_GAP, add(scaled(force, y), swung_y))
+    add3(c, Coefficients.PARENT_GAP, negative(add(scaled(force, x), swung_x)))
+    add3(c, Coefficients.CHILD_SPEED, scaled(impulse, y))
+    add3(c, Coefficients.PARENT_SPEED, scaled(-impulse, x))
+    for k in range(3):
+        along_y = add(scaled(force * x[k] + swung_x[k], y), scaled(x[k], swung_y))
+        add3(c, Coefficients.PRODUCTS + 3 * k, negative(along_y))
+    s = load9(pair, Pair.PRODUCTS)
+    along = add(
+        transposed_times(load9(a, Pair.CHILD_AXES), load3(a, Pair.GAP)),
+        transposed_times(load9(b, Pair.CHILD_AXES), load3(b, Pair.GAP)),
+    )
+    on_child = subtract(scaled(0.5, along), transposed_times(s, x))
+    on_parent = negative(add(load3(pair, Pair.ALONG), times(s, y)))
+    add3(out, Wrench.ON_CHILD_SPIN, scaled(impulse, cross(y, on_child)))
+    add3(out, Wrench.ON_PARENT_SPIN, scaled(impulse, cross(x, on_parent)))
+
+
 def spread(c, pair, out):
     """Coefficients -> forces and torques on the bodies."""
     parent = load9(pair, Pair.PARENT_AXES)
@@ -182,6 +249,9 @@ def spread(c, pair, out):
         t = add(t, cross(director(pair, Pair.PARENT_AXES, k), u))
     store3(out, Wrench.ON_GAP, add(parent_gap, child_gap))
     store3(out, Wrench.ON_SPEED, add(parent_speed, child_speed))
+    if has_distances():
+        add3(out, Wrench.ON_GAP, add(scaled(c[Coefficients.STRETCH], gap), scaled(c[Coefficients.DRIFT], speed)))
+        add3(out, Wrench.ON_SPEED, scaled(c[Coefficients.DRIFT], gap))
     store3(out, Wrench.PARENT_TORQUE, add(add(t, cross(parent_gap, gap)), cross(parent_speed, speed)))
     store3(out, Wrench.CHILD_TORQUE, add(add(negative(t), cross(child_gap, gap)), cross(child_speed, speed)))
 

@@ -39,9 +39,10 @@ from ....kernels.marks import choice, slot
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Force, ForceSort, Joint, Link, Load, Node, Pair, Row, RowSort, Scratch, Space, Tree, Unknown
 from .clock import clock_part, gravity_now, tell_time
+from .drives import tell_drives, work_between
 from .forces import DAMPER, between_points, load_values
 from .motors import has_motors, motor_work
-from .rows import angle_parts, pair_at, turned_by
+from .rows import angle_parts, has_drives, pair_at, turned_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
@@ -118,8 +119,11 @@ def begin(z, h, par, x):
     """Prepare a step from z."""
     set_node(z, h, par)
     begin_particles(z, par)
+    time = z[time_place(par.mass, par.link)]
+    if has_drives():
+        tell_drives(time, time + h, time + h, h, par)
     rank_part(par)
-    tell_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
+    tell_time(time + 0.5 * h, par)
 
 
 def set_node(z, h, par):
@@ -430,6 +434,8 @@ def accept(z, e, h, par, x):
     if status != OK:
         return status
     time = time_place(par.mass, par.link)
+    if has_drives():
+        work_between(z, e, 1.0 / (h * h), both_levels(), x[size * par.mass.shape[0] :], par)
     work_part(z, e, h, z[time], par)
     for i in range(par.mass.shape[0]):
         own = x[size * i : size * i + size]

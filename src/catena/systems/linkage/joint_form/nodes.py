@@ -15,6 +15,7 @@ from ....errors import CapabilityError
 from ...base import Array
 from ...numbers import Vector
 from ..joints import Cylindrical, Distance, Joint, Planar, Prismatic, Revolute, Rigid, Screw, Spherical, Universal
+from ..thin import ON_LINE
 from ..tree import FLOATING
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 GROUND_NODE = 0
 SINGLE, BALL, TRANSLATION = 0, 1, 2  # kinds of nodes; a weld is a SINGLE without a coordinate
 ZERO = (0.0, 0.0, 0.0)
-ON_LINE = 1e-12  # part of its length by which a point may lie beside a line
 
 
 @dataclass(frozen=True)

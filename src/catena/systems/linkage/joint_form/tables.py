@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ....kernels.marks import Numbers
 from ..director_arrays import director_arrays
 from ..joints import DOT
+from ..thin import THIN
 from . import charts as charts
 from . import forces as forces
 from . import loops as loops
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from ..linkage import Linkage
 
 Arrays = dict[str, Numbers]
-THIN = 2.0**-300  # moment of inertia of a line about itself, where a spin is measured as a momentum: its energy is none
 
 
 def joint_form_par(linkage: Linkage, time: float = 0.0) -> SimpleNamespace:

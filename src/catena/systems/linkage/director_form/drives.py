@@ -1,0 +1,144 @@
+"""Kernels of joints whose motion is prescribed: one more row of the joint, which changes with the time.
+
+An angle phi(t) is held by sin(theta - phi) = 0, written in directors like any other row, and a displacement by that of a plane:
+
+    Phi = (Q_I x).(Q_J b') = 0,    x(t) = cos(phi) c - sin(phi) b,        Phi = (Q_I a).(gap) - phi(t) = 0
+
+with the directions a (axis), b, c of the joint in the parent and the image b' of b in the child. Conserving steps take the mean of x at both ends
+in what the multiplier does, and x at the end in the row that must hold there; steps with half kicks take x at the time of each kick. The work
+of the drive is what its multipliers do on the way: between the nodes a and b the change of lambda Phi + gamma f by the bodies' motion, which is
+minus that by the time; with half kicks the multiplier times the rate of Phi by t alone at either end, minus the momentum that belongs to t
+[hairer2006]. So the energy less the work is kept as it is without drives.
+"""
+
+from ....geometry.vectors import add, dot, load3, load9, scaled, store3, subtract, times
+from ....kernels import elementary as math
+from ....kernels import summation
+from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
+from .blocks import wrench_of
+from .clock import tell_time, work_place
+from .rows import pair_at
+
+
+def tell_drives(first, last, end, h, par):
+    """Rows of prescribed motions: x as the mean of two times, and what it is to be at a third; rates times h."""
+    tell_time(first, par)
+    for k in range(par.link.shape[0]):
+        row = par.row[par.link[k, Link.FIRST_ROW]]
+        if is_driven(k, par):
+            x, rate = told(k, h, par)
+            store3(row, Row.X, x)
+            store3(row, Row.X_RATE, rate)
+    tell_time(last, par)
+    for k in range(par.link.shape[0]):
+        row = par.row[par.link[k, Link.FIRST_ROW]]
+        if is_driven(k, par):
+            x, rate = told(k, h, par)
+            store3(row, Row.X, scaled(0.5, add(load3(row, Row.X), x)))
+            store3(row, Row.X_RATE, scaled(0.5, add(load3(row, Row.X_RATE), rate)))
+    tell_time(end, par)
+    for k in range(par.link.shape[0]):
+        row = par.row[par.link[k, Link.FIRST_ROW]]
+        if is_driven(k, par):
+            x, rate = told(k, h, par)
+            store3(row, Row.TOLD, x)
+            store3(row, Row.TOLD_RATE, rate)
+            if not turns(k, par):
+                signal = par.signal[par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL]]
+                row[Row.GROWTH] = h * signal[Signal.SLOPE]
+                along = dot(load3(par.joint[k], Joint.TRIAD), load3(par.joint[k], Joint.PARENT_POINT))
+                row[Row.CONSTANT] = -along - signal[Signal.VALUE]
+
+
+def is_driven(k, par):
+    """Whether the motion of joint k is prescribed: its first row is."""
+    return par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL] >= 0
+
+
+def turns(k, par):
+    """Whether it is an angle that is prescribed."""
+    return par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.IMAGE] >= 0
+
+
+def told(k, h, par):
+    """x of the row that prescribes the motion of joint k at this time, and h times its rate."""
+    joint = par.joint[k]
+    if not turns(k, par):
+        return load3(joint, Joint.TRIAD), (0.0, 0.0, 0.0)
+    signal = par.signal[par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL]]
+    c = math.cos(signal[Signal.VALUE])
+    s = math.sin(signal[Signal.VALUE])
+    second = load3(joint, Joint.TRIAD + 3)
+    third = load3(joint, Joint.TRIAD + 6)
+    along = add(scaled(c, second), scaled(s, third))
+    return subtract(scaled(c, third), scaled(s, second)), scaled(-h * signal[Signal.SLOPE], along)
+
+
+def work_between(z, e, unit_of_work, both, lam, par):
+    """Add the work of drives between two nodes; lam are the multipliers of all joints, in these units."""
+    total = 0.0
+    for k in range(par.link.shape[0]):
+        if is_driven(k, par):
+            first = par.link[k, Link.FIRST_ROW]
+            m = par.link[k, Link.END_ROW] - first
+            unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
+            for l in range(Values.WIDTH):
+                unit[l] = 0.0
+            for level in range(1 + both):
+                unit[m * level] = lam[first * (1 + both) + m * level]
+            total -= change_of(k, both, unit, par)
+    summation.add(z, e, work_place(par), unit_of_work * total)
+
+
+def change_of(k, both, unit, par):
+    """Change of what multipliers of joint k hold by the motion of its bodies between the nodes."""
+    i = par.link[k, Link.PARENT]
+    j = par.link[k, Link.CHILD]
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
+    pair_at(par.node[0], i, j, a)
+    pair_at(par.node[1], i, j, b)
+    wrench_of(k, a, b, unit, both, par)
+    moved = subtract(load3(par.node[1, j], Node.MOVE), load3(par.node[1, i], Node.MOVE))
+    total = dot(load3(out, Wrench.ON_GAP), moved)
+    total += dot(load3(out, Wrench.PARENT_TORQUE), turned(i, par)) + dot(
+        load3(out, Wrench.CHILD_TORQUE), turned(j, par)
+    )
+    if both == 1:
+        total += dot(load3(out, Wrench.ON_SPEED), gained(Pair.SPEED, a, b))
+        total += dot(load3(out, Wrench.ON_PARENT_SPIN), gained(Pair.PARENT_SPIN, a, b))
+        total += dot(load3(out, Wrench.ON_CHILD_SPIN), gained(Pair.CHILD_SPIN, a, b))
+    return total
+
+
+def turned(i, par):
+    """Cayley vector of the turn of body i in space; of the ground, the last body, there is none."""
+    return times(load9(par.node[0, i], Node.DIRECTORS), load3(par.node[1, i], Node.TURN))
+
+
+def gained(at, a, b):
+    """What a vector of a pair has gained from node a to node b."""
+    return subtract(load3(b, at), load3(a, at))
+
+
+def work_of_kicks(z, e, h, time, first, last, par):
+    """Add the work of drives in a step with half kicks, whose multipliers at the start and at the end are those of all joints."""
+    total = 0.0
+    for phase in range(2):
+        lam = first if phase == 0 else last
+        moment = time + phase * h
+        tell_drives(moment, moment, moment, h, par)
+        for k in range(par.link.shape[0]):
+            if is_driven(k, par):
+                total += lam[par.link[k, Link.FIRST_ROW]] * growth_of_row(k, par.node[phase], par)
+    summation.add(z, e, work_place(par), total / (h * h))
+
+
+def growth_of_row(k, node, par):
+    """h dPhi/dt of the row of a drive while the bodies stay."""
+    row = par.row[par.link[k, Link.FIRST_ROW]]
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    pair_at(node, par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    t = times(load9(a, Pair.PRODUCTS), load3(row, Row.Y))
+    return dot(load3(row, Row.TOLD_RATE), t) - row[Row.GROWTH]

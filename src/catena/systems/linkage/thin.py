@@ -1,0 +1,158 @@
+"""Lines and points among linked bodies: spins that no momentum tells.
+
+A line has no moment of inertia about itself, a point none at all; the other spins of a rod are two freedoms, as its one director on the unit
+sphere has. Two kinds of spin have no moment:
+
+told    a joint turns with it (a hinge across the line, a point of a ball joint beside the mass): it has a rate, but no inertia, so the torque
+        about it is zero. Its momentum is counted with the moment THIN, which keeps the rate among the stepped variables and adds nothing
+idle    no joint and no force notices it: it has no rate. Any moment will do there, since nothing ever turns the body about that axis;
+        a moment of the size of the others keeps the equations of a step regular
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import CapabilityError
+from ...geometry import rotations
+from ..base import Array, State
+from ..body import Body, point_with_axes
+from ..numbers import Vector
+from . import start as starts
+from .joints import AXIS, DOT, PLANE, SCREW, Joint
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+THIN = 2.0**-300  # moment of inertia that turns a spin into a momentum: its energy is none
+ON_LINE = 1e-12  # part of its length by which a point may lie beside a line
+
+
+def is_thin(body: Body) -> bool:
+    """Whether it is a line or a point."""
+    return body.kind in ("linear", "point")
+
+
+def aligned(bodies: Sequence[Body], joints: Sequence[Joint]) -> tuple[Body, ...]:
+    """The bodies; a point that is held along one line gets it for its third axis, about which it does not turn."""
+    made = list(bodies)
+    for number, body in enumerate(bodies):
+        if body.kind == "point":
+            arms = np.array([end for joint in joints for end in _ends(joint, number)]).reshape(-1, 3)
+            longest = max(arms, key=lambda arm: float(arm @ arm), default=np.zeros(3))
+            beside = np.abs(np.cross(arms, longest)).max(initial=0.0)
+            if np.count_nonzero(longest) > 1 and beside <= ON_LINE * float(longest @ longest):
+                across = _across(longest)[0]
+                along = longest / np.linalg.norm(longest)
+                made[number] = point_with_axes(body, np.column_stack([across, np.cross(along, across), along]))
+    return tuple(made)
+
+
+def _ends(joint: Joint, body: int) -> list[Vector]:
+    """The points at which a joint holds a body."""
+    return [point for end, point in zip((joint.parent, joint.child), joint.at, strict=True) if end == body]
+
+
+@dataclass(frozen=True)
+class ThinBodies:
+    """The spins without moments of the bodies of a linkage, in principal axes.
+
+    Attributes
+    ----------
+    none : (n, 3) whether there is no moment about an axis
+    idle : (n, 3) those that nothing notices
+    """
+
+    none: Array
+    idle: Array
+
+    @property
+    def told(self) -> Array:
+        """(n, 3) those that joints tell."""
+        return self.none & ~self.idle
+
+    def moments(self, linkage: Linkage) -> Array:
+        """(n, 3) those of the equations of a step in director form."""
+        made = np.array([body.moments for body in linkage.bodies], dtype=float)
+        for j, body in enumerate(linkage.bodies):
+            made[j, self.told[j]] = THIN
+            made[j, self.idle[j]] = starts.size_of_inertia(linkage, j) if is_thin(body) else 0.0
+        return made
+
+
+def thin_bodies(linkage: Linkage) -> ThinBodies | None:
+    """Which spins have no moment; None if all have."""
+    none = np.array([body.moments == 0.0 for body in linkage.bodies])
+    if not none.any():
+        return None
+    idle = none.copy()
+    for j in np.flatnonzero(none.any(axis=1)):
+        rows = [turn for joint in linkage.joints for turn in _noticed(joint, int(j))]
+        turns = np.array(rows).reshape(-1, 3) @ linkage.bodies[j].frame_matrix
+        idle[j] &= np.abs(turns).max(axis=0, initial=0.0) <= ON_LINE
+    return ThinBodies(none, idle)
+
+
+def _noticed(joint: Joint, body: int) -> list[Array]:
+    """Unit vectors, in the given axes of a body, that span all turns of it that a row of a joint may notice, wherever the joint stands."""
+    found: list[Array] = []
+    for is_child, number in enumerate((joint.parent, joint.child)):
+        if number != body:
+            continue
+        if any(kind != DOT for kind, *_ in joint.rows):
+            found += _across(joint.at[is_child])
+        for kind, first, second in joint.rows:
+            if kind == DOT:
+                found += _across_image(joint, second) if is_child else _across(joint.triad[first])
+            elif kind == SCREW:
+                found += list(np.eye(3))
+            elif kind == PLANE and not is_child:  # points stay apart along the axis, or normal to it
+                found += _across(joint.triad[AXIS])
+    return found
+
+
+def _across_image(joint: Joint, which: int) -> list[Array]:
+    """Unit vectors normal to the image of a direction in the child; all where a start will tell what that is."""
+    image = getattr(joint, "image", None)
+    if image is None:
+        return list(np.eye(3))
+    return _across(rotations.rotate(rotations.conjugate(np.array(image)), joint.triad[which]))
+
+
+def _across(vector: Vector | Array) -> list[Array]:
+    """Two unit vectors normal to a vector; none if it is zero."""
+    v = np.array(vector, dtype=float)
+    length = float(np.linalg.norm(v))
+    if length == 0.0:
+        return []
+    across = np.cross(v / length, np.eye(3)[int(np.argmin(np.abs(v)))])
+    across /= np.linalg.norm(across)
+    return [across, np.cross(v / length, across)]
+
+
+def told_spins(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
+    """(n, 3) rates of the spins that joints tell, in principal axes, 0 elsewhere; CapabilityError where they do not tell them here."""
+    images = starts.images_of(linkage, state.orientation)
+    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
+    lines = starts.thin_axes(linkage, state.orientation)
+    bodies, axes = np.nonzero(thin.none)  # in the order of `thin_axes`
+    asked = thin.told[bodies, axes]
+    _, sizes, spins = np.linalg.svd(rows @ lines[asked].T)
+    quiet = np.ones(len(spins), dtype=bool)
+    quiet[: len(sizes)] = sizes <= starts.RANK * np.abs(rows).max(initial=1.0)
+    if quiet.any():
+        body = int(bodies[asked][np.argmax(np.abs(spins[quiet][0]))])
+        raise CapabilityError(
+            f"nothing resists the turn of body {body} about its joint: it is a line or a point there", where=f"Linkage.bodies[{body}]",
+            do="turn the axis away from the line, or give the body some thickness",
+        )  # fmt: skip
+    spinning = starts.velocities(linkage, state).reshape(-1, 2, 3)[:, 1]
+    made = np.zeros((linkage.count, 3))
+    for j, body in enumerate(linkage.bodies):
+        own = body.frame_matrix.T @ rotations.rotate(rotations.conjugate(state.orientation[j]), spinning[j])
+        made[j, thin.told[j]] = own[thin.told[j]]
+    return made
