@@ -30,11 +30,16 @@ ROD = ct.BendTwist("20 + t", "3*exp(-t)", 2.0, (0, "0.1*t", TABLE), (0.9, 0.1, 0
 LINK = ct.LinkPotential("k*(d1**2 + d2**2 + (d3 - 1)**2)/2 + sqrt(b)*(1 - Q33)*cos(t)", {"k": "4 + t", "b": 2.0})
 TYPED = ct.Body.from_particles(BODY.particles.positions, [1.0, 2.0, 1.5, 0.5], ["A", "B", "A", "B"])
 TYPES = ct.PairTable({("A", "A"): LJ, ("A", "B"): ct.Yukawa("2*cos(t)", 0.5), ("B", "B"): None})
+STIFF = [["3 + t" if i == j else "0.1*cos(t)" if i + j == 5 else 0.0 for j in range(6)] for i in range(6)]
 POTENTIALS: dict[str, Any] = {
     "LennardJones": LJ,
     "Morse": ct.Morse("1 + t/5", "2 - t/10", TABLE),
     "Yukawa": ct.Yukawa("1 + sin(t)", "0.5*cos(t)"),
     "PairPotential": ct.PairPotential("k*log(1 + a*t)*(1 - r**2)**2 + b/r", {"k": 2.0, "a": "cos(t)", "b": 0.1}),
+    "WCA": ct.WCA("1 + t/2", "1.2 + 0.001*t"),
+    "Switched": ct.Switched(ct.LennardJones("1 + t", 1.1) + ct.Yukawa("cos(t)", 0.4), "1.2 + 0.1*t", TABLE, 3),
+    "GayBerne": ct.GayBerne("1 + t", "0.8 + 0.1*t", "1.5 + 0.1*sin(t)", "1.2 + t/10", "2 - t/9", "1 + t/5"),
+    "Elastic": ct.Elastic(STIFF, (["0.1*t", 0.05, "0.2*sin(t)"], [1.4, "0.1*t", TABLE]), "exponential", "middle"),
     "BendTwist": ROD,
     "LinkPotential": LINK,
     "sum": LJ + ct.Harmonic(2.0, 1.4) + ct.Yukawa("t", 0.3) + ROD + LINK,
@@ -222,8 +227,15 @@ def test_a_text_without_t_is_a_number_and_descriptions_make_the_same_chain():
         (lambda: ct.LennardJones("sin(t)", 1.0).energy(1.0), ct.InputError, "depends on time"),
         (lambda: ct.LennardJones("sin(t)", 1.0).at(4.0), ct.InputError, "epsilon = -0.75"),
         (lambda: ROD.force([0, 0, 1], np.eye(3)), ct.InputError, "depends on time"),
-        (lambda: ct.WCA("t", 1.0), ct.InputError, "'t'"),
-        (lambda: ct.Switched(LJ, 2.0, 3.0), ct.InputError, "depends on time"),
+        (lambda: ct.WCA("t", "s"), ct.InputError, "unknown name s"),
+        (lambda: ct.Elastic(np.eye(6), ([0, 0, "u"], [0, 0, 1])), ct.InputError, "unknown name u"),
+        (lambda: ct.Elastic([["t"] * 6] * 5, ([0, 0, 0], [0, 0, 1])), ct.InputError, "6 rows of 6"),
+        (lambda: ct.Elastic([*STIFF[:5], ["t"] * 6], ([0, 0, 0], [0, 0, 1])), ct.InputError, "not symmetric"),
+        (lambda: ct.Elastic([["-t" if i == j else 0.0 for j in range(6)] for i in range(6)], ([0] * 3, [0] * 3)).at(1.0), ct.InputError, "not positive"),
+        (lambda: ct.GayBerne("1 + y", 1, 1, 1, 1, 1), ct.InputError, "unknown name y"),
+        (lambda: ct.Switched(LJ, 2.0, 3.0).energy(1.0), ct.InputError, "depends on time"),
+        (lambda: ct.Switched(LJ, "2 + t", 3.0).at(1.0), ct.InputError, "a plain cut at r = 3"),
+        (lambda: ct.Switched(LJ, "2 + t", 3.0).at(2.0), ct.InputError, "is beyond r_cut"),
         (lambda: chain_of(LJ)[0].equilibrium(), ct.CapabilityError, "changes with time"),
         (lambda: chain_of(LJ, form="multiplier"), ct.CapabilityError, "multiplier form"),
     ],

@@ -63,10 +63,10 @@ def _depth(value: object) -> str:
     return f"<{count}>"
 
 
-Six = Annotated[list[float], Field(min_length=6, max_length=6)]
+Six = Annotated[list[InTime], Field(min_length=6, max_length=6)]
 SixBySix = Annotated[list[Six], Field(min_length=6, max_length=6)]
 Part: TypeAlias = Annotated[
-    Annotated[list[float], Tag("<1>")] | Annotated[list[list[float]], Tag("<2>")] | Annotated[list[list[list[float]]], Tag("<3>")],
+    Annotated[list[InTime], Tag("<1>")] | Annotated[list[list[float]], Tag("<2>")] | Annotated[list[list[list[float]]], Tag("<3>")],
     Discriminator(lambda value: {"<2>": "<2>", "<3>": "<3>"}.get(_depth(value), "<1>")),
 ]  # fmt: skip
 
@@ -78,7 +78,9 @@ class ElasticTable(Table):
     stiffness: Annotated[
         Annotated[SixBySix, Tag("<2>")] | Annotated[list[SixBySix], Tag("<3>")],
         Discriminator(lambda value: "<3>" if _depth(value) == "<3>" else "<2>"),
-    ] = Field(description="six rows of six numbers, symmetric; or that for each link")
+    ] = Field(
+        description="six rows of six numbers, symmetric, or texts in t, or tables of times and values; or rows of numbers for each link"
+    )
     rest: list[Part] = Field(
         min_length=2, max_length=2,
         description="rotation (coordinates, a quaternion or a matrix) and translation at rest; or rows of them, one for each link",
@@ -96,8 +98,8 @@ class SwitchedTable(Table):
 
     kind: Literal["Switched"]
     potential: NESTED = Field(description="a potential of the distance")
-    r_on: float = Field(gt=0, description="where it begins to fall")
-    r_cut: float = Field(gt=0, description="where it is zero")
+    r_on: InTime = Field(description="where it begins to fall: a number, a text in t, or a table of times and values")
+    r_cut: InTime = Field(description="where it is zero; alike")
     smoothness: int = Field(2, ge=1, description="continuous derivatives")
 
 

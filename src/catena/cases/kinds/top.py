@@ -8,10 +8,11 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from ...errors import InputError
+from ...systems.sampled import TIME
 from ...systems.top.attitude import ELEMENTS, Gravity
 from ...systems.top.top import Form, Top
 from ..bodies import Vector
-from ..tables import Filled, Table, Text, register
+from ..tables import Filled, InTime, Table, Text, register
 from .free_body import AttitudeTable
 
 TEXT = "<text>"
@@ -21,7 +22,9 @@ class GravityTable(Table):
     """Uniform gravity."""
 
     kind: Literal["Gravity"]
-    strength: float = Field(1.0, description="mass times gravity")
+    strength: InTime = Field(
+        1.0, description="mass times gravity: a number, a text in t, or a table of times and values"
+    )
     center: Vector = Field([0.0, 0.0, 1.0], description="centre of mass from the fixed point, in the body's axes")
 
     def make(self) -> Gravity:
@@ -46,17 +49,25 @@ class TopTable(AttitudeTable):
 
     kind: Literal["Top"]
     potential: AnyPotential = Field(description="Gravity, or U as text in R11 .. R33 and parameters")
-    parameters: dict[str, float] = Field({}, description="name -> value, for a text")
+    parameters: dict[str, InTime] = Field(
+        {}, description="name -> value, for a text: a number, a text in t, or a table of times and values"
+    )
     form: Form = Field("quaternion", description="the canonical equations that implicit methods solve")
     J0: float = Field(1.0, gt=0, description="fourth inertia, of the multiplier form")
 
     def texts(self) -> Iterator[Text]:
         if isinstance(self.potential, str):
-            yield Text(("potential",), self.potential, [*ELEMENTS, *self.parameters])
+            yield Text(("potential",), self.potential, [*ELEMENTS, *self.parameters, TIME])
+            for name, value in self.parameters.items():
+                if isinstance(value, str):
+                    yield Text(("parameters", name), value, [TIME])
+        elif isinstance(self.potential.strength, str):
+            yield Text(("potential", "strength"), self.potential.strength, [TIME])
 
     def make(self) -> Top:
         if isinstance(self.potential, str):
-            return Top(self.make_body(), self.potential, self.form, parameters=self.parameters, J0=self.J0)
+            parameters = self.given().get("parameters", {})
+            return Top(self.make_body(), self.potential, self.form, parameters=parameters, J0=self.J0)
         if self.parameters:
             raise InputError(
                 "parameters belong to a potential that is a text",

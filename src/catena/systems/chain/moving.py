@@ -13,7 +13,8 @@ from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...kernels import views
 from ...kernels.marks import Filling, Numbers, Slot, Written, bind
 from ..base import Array
-from ..potentials.in_time import SQUARE, Moving
+from ..potentials.elastic import STRAIN, STRESS
+from ..potentials.in_time import SQUARE, Moving, MovingLink, Piece
 from ..potentials.link_potentials import ARGUMENTS, LinkSum
 from ..potentials.pairwise import Pairwise, PotentialSum
 from ..sampled import SPLINES, TIME, InTime, Sampled, depends_on_time
@@ -146,15 +147,30 @@ class MovingPotentials:
             if part.array != array:
                 continue
             changing = sorted(self._changing(part), key=lambda symbol: symbol.name)
-            slopes = jacobian([part.potential.energy_of(part.symbols)], [symbol.name for symbol in changing])[0]
             rates = [sympy.Symbol(symbol.name.replace("p", "w"), real=True) for symbol in changing]
-            total = sympy.Add(*(slope * rate for slope, rate in zip(slopes, rates, strict=True)))
             places = {SQUARE: "s"} if array == "pair" else {name: name for name in ARGUMENTS.split(", ")}
-            lines = write_lines([("value", total)], places | self._loads)
-            head = f"def rate{number}({'s' if array == 'pair' else ARGUMENTS}, par):"
-            text = "\n".join([head, *_indented([*lines, "return value"])])
-            found.setdefault(part.number, []).append(Written(f"rate{number}", text, __name__))
+            lines = [f"def rate{number}({'s' if array == 'pair' else ARGUMENTS}, par):"]
+            before, uses = part.potential.strained if isinstance(part.potential, MovingLink) else ([], ())
+            if before:
+                lines += _indented([f"at = {part.place}", *before])
+                places |= {name: name for name in (*STRAIN, *STRESS)}
+            for piece in part.potential.energy_of(part.symbols):
+                slopes = jacobian([piece.value], [symbol.name for symbol in changing])[0]
+                total = sympy.Add(*(slope * rate for slope, rate in zip(slopes, rates, strict=True)))
+                lines += self._piece(piece, total, places)
+            text = "\n".join(lines)
+            found.setdefault(part.number, []).append(Written(f"rate{number}", text, __name__, uses))
         return found
+
+    def _piece(self, piece: Piece, total: sympy.Expr, places: dict[str, str]) -> list[str]:
+        """Lines that return a value where a formula of a potential holds; the last one has the rest."""
+        loads = places | self._loads
+        inside = [*write_lines([("value", total)], loads), "return value"]
+        edges = [(f"edge{k}", edge) for k, (_, edge, _) in enumerate(piece.where)]
+        asked = [f"{'' if yes else 'not '}s {sign} edge{k}" for k, (sign, _, yes) in enumerate(piece.where)]
+        if not asked:
+            return _indented(inside)
+        return _indented([*write_lines(edges, loads), f"if {' and '.join(asked)}:", *_indented(inside)])
 
     @staticmethod
     def _choice(name: str, given: str, handed: str, rates: dict[int, list[Written]]) -> Written:

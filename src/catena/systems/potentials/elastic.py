@@ -15,22 +15,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
 from ...geometry import rotations
-from ...kernels.marks import Written
+from ...kernels.marks import Filling, Written
 from ...text.plain import Json
 from ..numbers import finite_numbers, number_of_one
+from . import elastic_in_time
 from . import elastic_kernels as kernels
 from .elastic_coordinates import FACTORS, Coordinates, Frame, components_of, pose_of, slopes_of
 from .link_potentials import ARGUMENTS, ROTATION, LinkKernel, Linkwise
 from .pairwise import register
 
+if TYPE_CHECKING:
+    import sympy
+
 Array = NDArray[np.float64]
+STRAIN, STRESS = (tuple(f"{letter}{k}" for k in range(1, 7)) for letter in "xm")
 
 COMPONENTS = (
     "r1",
@@ -88,6 +93,8 @@ class Elastic(Linkwise):
     coordinates : "cayley", 2 tan(phi/2) n, or "exponential", phi n
     frame : axes in which the translation is given, "first": those of the first body, "middle": half-way between both
 
+    In a potential for all links any number of the stiffness, and of the coordinates of the rest, may be a text in t, or a table `Sampled(times, values)`.
+
     Examples
     --------
     >>> soft = Elastic(np.diag([2.0, 2.0, 1.0, 100.0, 100.0, 100.0]), ([0, 0, 0.6], [0, 0, 1]), "exponential")
@@ -100,6 +107,7 @@ class Elastic(Linkwise):
     rest: Sequence[ArrayLike]
     coordinates: Coordinates = "cayley"
     frame: Frame = "first"
+    timed = ("stiffness", "rest")
 
     def __post_init__(self) -> None:
         for name, known in (("coordinates", Coordinates), ("frame", Frame)):
@@ -108,8 +116,13 @@ class Elastic(Linkwise):
                     f"{name} = {getattr(self, name)!r}", where=f"Elastic.{name}",
                     do=f"choose one of {', '.join(get_args(known))}",
                 )  # fmt: skip
-        stiffness = _checked_stiffness(self.stiffness)
-        turn, shift = _checked_rest(self.rest, self.coordinates)
+        given = elastic_in_time.numbers_of(self.stiffness, self.rest)
+        if isinstance(given, elastic_in_time.Moving):
+            object.__setattr__(self, "stiffness", given.stiffness)
+            object.__setattr__(self, "rest", given.rest)
+            return
+        stiffness = _checked_stiffness(given[0])
+        turn, shift = _checked_rest(given[1], self.coordinates)
         counts = {len(part) for part, single in ((stiffness, 2), (turn, 1), (shift, 1)) if part.ndim > single}
         if len(counts) > 1:
             raise InputError(
@@ -123,11 +136,11 @@ class Elastic(Linkwise):
 
     @property
     def links(self) -> int | None:
-        return None if len(self.table) == 1 and self._is_single else len(self.table)
+        return None if self.moves or (len(self.table) == 1 and self._is_single) else len(self.table)
 
     @property
     def _is_single(self) -> bool:
-        return np.ndim(self.stiffness) == 2 and all(np.ndim(part) == 1 for part in self.rest)
+        return self.moves or (np.ndim(self.stiffness) == 2 and all(np.ndim(part) == 1 for part in self.rest))
 
     def of_link(self, link: int) -> Elastic:
         """The potential of one link alone."""
@@ -146,7 +159,37 @@ class Elastic(Linkwise):
 
     @property
     def constants(self) -> tuple[float, ...]:
+        if self.moves:
+            return (*self.rest, *(self.stiffness[6 * i + j] for i, j in zip(*UPPER, strict=True)))  # type: ignore[index]
         return tuple(self._one_row().tolist())
+
+    @property
+    def moves(self) -> bool:
+        """Whether it depends on time: then both are rows of numbers, texts and tables."""
+        return isinstance(self.stiffness, tuple)
+
+    @property
+    def strained(self) -> tuple[list[str], tuple[tuple[str, Filling], ...]]:
+        """Lines that find the strain x1 .. x6 and the stress m1 .. m6 of a link, for constants from place `at` on, and the kernels they call."""
+        part = self.part("link_energy")
+        lines = TEXT["link_energy"].splitlines()[1:3]
+        found = [
+            f"{names} = {call}" for names, call in (
+                (", ".join(STRAIN), "strain(g, v, translation(w, v, (d1, d2, d3)), at, par)"), (", ".join(STRESS), f"stress(({', '.join(STRAIN)}), at, par)"),
+            )
+        ]  # fmt: skip
+        return [*(line.strip() for line in lines), *found], part.uses
+
+    def in_strain(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
+        """x.K x/2 - m.x0, whose derivatives by K and x0 are those of V."""
+        import sympy
+
+        x, m = (sympy.symbols(names, real=True) for names in (STRAIN, STRESS))
+        rest, stiffness = constants[:6], constants[6:]
+        total = -sympy.Add(*(a * b for a, b in zip(m, rest, strict=True)))
+        for k, (i, j) in enumerate(zip(*UPPER, strict=True)):
+            total += stiffness[k] * x[i] * x[j] / (2 if i == j else 1)
+        return total
 
     def part(self, name: LinkKernel) -> Written:
         own = (
@@ -217,6 +260,10 @@ class Elastic(Linkwise):
             write_table(self, temporary)
 
     def describe(self) -> dict[str, Json]:
+        if self.moves:
+            return {"kind": type(self).__name__, **elastic_in_time.described(self.stiffness, self.rest)} | {
+                "coordinates": self.coordinates, "frame": self.frame,
+            }  # fmt: skip
         return {
             "kind": type(self).__name__, "stiffness": np.asarray(self.stiffness).tolist(),
             "rest": [np.asarray(part).tolist() for part in self.rest], "coordinates": self.coordinates, "frame": self.frame,
@@ -224,6 +271,8 @@ class Elastic(Linkwise):
 
     @cached_property
     def _bytes(self) -> tuple[object, ...]:
+        if self.moves:
+            return self.coordinates, self.frame, self.stiffness, self.rest
         arrays = [np.asarray(self.stiffness), *map(np.asarray, self.rest)]
         return self.coordinates, self.frame, *((array.shape, array.tobytes()) for array in arrays)
 

@@ -8,25 +8,35 @@ energy, which are run with symbols for the parameters.
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...errors import CapabilityError, InputError
 from ...expressions import parse
 from ...expressions.values import value_at
-from ...kernels.marks import Kernel
+from ...kernels.marks import Filling, Kernel
 from ...text.plain import Json
 from ..sampled import TIME, InTime, Sampled, depends_on_time, span_of
+from .elastic import Elastic
 from .link_potentials import ROTATION, LinkKernel, LinkSum, Linkwise, MixedPotential, Potential
 from .pair_table import PairTable
 from .pairwise import Pairwise, PotentialSum, Quantity, interpreted, timed_values
 
 if TYPE_CHECKING:
     import sympy
+
+
+class Piece(NamedTuple):
+    """A formula of a potential, and where it holds: comparisons of the square of the distance with expressions, and their answers."""
+
+    where: tuple[tuple[str, sympy.Expr, bool], ...]
+    value: sympy.Expr
+
 
 One = TypeVar("One", bound="Pairwise | Linkwise")
 LATER = (0.0, 0.1, 1.0, 10.0)
@@ -36,7 +46,23 @@ SQUARE = "s"  # the square of a distance, in expressions
 def numbers_at(potential: One, t: float) -> One:
     """The potential with the numbers that its parameters have at time t."""
     numbers = {name: number_at(value, t) for name, value in timed_values(potential).items()}
-    return dataclasses.replace(potential, **_fields(potential, numbers))
+    return _with_numbers(potential, numbers)
+
+
+def _with_numbers(potential: One, numbers: Mapping[str, object]) -> One:
+    return dataclasses.replace(potential, **_fields(potential, numbers, _with_numbers))
+
+
+def _with_symbols(potential: One, symbols: Mapping[str, object]) -> One:
+    """The potential with symbols in the place of numbers: nothing is checked, and only its constants may be asked for."""
+    twin = object.__new__(type(potential))
+    twin.__dict__.update({name: value for name, value in vars(potential).items() if name != "constants"})
+    twin.__dict__.update(_fields(potential, symbols, _with_symbols))
+    text = getattr(potential, "constants_kernel", None)
+    if text is not None:
+        ordered = tuple(twin.__dict__["parameters"].values())
+        twin.__dict__["_constants"] = (*ordered, *interpreted(text, _functions())(ordered))
+    return twin
 
 
 def number_at(value: InTime, t: float) -> float:
@@ -46,13 +72,28 @@ def number_at(value: InTime, t: float) -> float:
     return value_at(parse(value, [TIME]), {TIME: t}) if isinstance(value, str) else value
 
 
-def _fields(potential: Pairwise | Linkwise, values: Mapping[str, object]) -> dict[str, object]:
-    """The fields of a potential with other values of the parameters that may depend on time, named as `timed_values` does."""
+def _fields(
+    potential: Pairwise | Linkwise,
+    values: Mapping[str, object],
+    make: Callable[[Pairwise, Mapping[str, object]], Pairwise],
+) -> dict[str, object]:
+    """The fields of a potential with other values of the parameters that may depend on time, named as `timed_values` does.
+
+    `make` gives potentials within it their values.
+    """
+
+    def inside(inner: Pairwise, prefix: str) -> Pairwise:
+        return make(inner, {own.removeprefix(prefix): value for own, value in values.items() if own.startswith(prefix)})
+
     found: dict[str, object] = {}
     for name in potential.timed:
         given = getattr(potential, name)
         if isinstance(given, Mapping):
             found[name] = {key: values[key] for key in given}
+        elif isinstance(given, Pairwise):
+            found[name] = inside(given, f"{name}.")
+        elif isinstance(given, tuple) and given and isinstance(given[0], Pairwise):
+            found[name] = tuple(inside(inner, f"{name}[{k}].") for k, inner in enumerate(given))
         elif isinstance(given, tuple):
             found[name] = tuple(values[f"{name}[{k}]"] for k in range(len(given)))
         else:
@@ -118,17 +159,10 @@ class Moving(ABC):
         """The constants of the kernels, as expressions of the parameters."""
         import sympy
 
-        twin = object.__new__(type(self.given))
-        twin.__dict__.update({name: v for name, v in vars(self.given).items() if name != "constants"})
-        twin.__dict__.update(_fields(self.given, symbols))
-        text = getattr(self.given, "constants_kernel", None)
-        if text is not None:
-            ordered = tuple(twin.__dict__["parameters"].values())
-            twin.__dict__["_constants"] = (*ordered, *interpreted(text, _functions())(ordered))
-        return [sympy.sympify(constant) for constant in twin.constants]
+        return [sympy.sympify(constant) for constant in _with_symbols(self.given, symbols).constants]
 
-    def energy_of(self, symbols: Mapping[str, sympy.Symbol]) -> sympy.Expr:
-        """V, as an expression of the parameters and of the square of the distance, or of d and Q."""
+    def energy_of(self, symbols: Mapping[str, sympy.Symbol]) -> list[Piece]:
+        """V, as expressions of the parameters and of the square of the distance, or of d and Q, and where each of them holds."""
         constants = self.constants_of(symbols)
         try:
             return self._energy(constants)
@@ -139,7 +173,7 @@ class Moving(ABC):
             ) from None  # fmt: skip
 
     @abstractmethod
-    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr: ...
+    def _energy(self, constants: Sequence[sympy.Expr]) -> list[Piece]: ...
 
 
 @dataclass(frozen=True)
@@ -164,11 +198,14 @@ class MovingPair(Moving, Pairwise):
     def cohesion(self) -> float:
         return self.now.cohesion
 
-    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
-        import sympy
+    @property
+    def reach(self) -> float:
+        """It may grow."""
+        return math.inf
 
+    def _energy(self, constants: Sequence[sympy.Expr]) -> list[Piece]:
         kernel = interpreted(self.now.kernel("energy"), _functions())
-        return kernel(sympy.Symbol(SQUARE, positive=True), 0, SimpleNamespace(pair=constants))
+        return pieces_of(lambda s: kernel(s, 0, SimpleNamespace(pair=constants)))
 
 
 @dataclass(frozen=True)
@@ -185,12 +222,56 @@ class MovingLink(Moving, Linkwise):
     def part(self, name: LinkKernel) -> Kernel:
         return self.now.part(name)
 
-    def _energy(self, constants: Sequence[sympy.Expr]) -> sympy.Expr:
+    @property
+    def strained(self) -> tuple[list[str], tuple[tuple[str, Filling], ...]]:
+        """Lines before its rate, and the kernels that they call: none unless it is a formula of a strain."""
+        return self.now.strained if isinstance(self.now, Elastic) else ([], ())
+
+    def _energy(self, constants: Sequence[sympy.Expr]) -> list[Piece]:
         import sympy
 
+        if isinstance(self.now, Elastic):
+            return [Piece((), self.now.in_strain(constants))]
         names = ("d1", "d2", "d3", *(name.lower() for name in ROTATION))
         kernel = interpreted(self.now.part("link_energy"), _functions())
-        return kernel(*(sympy.Symbol(name, real=True) for name in names), 0, SimpleNamespace(link=constants))
+        found = kernel(*(sympy.Symbol(name, real=True) for name in names), 0, SimpleNamespace(link=constants))
+        return [Piece((), sympy.sympify(found))]
+
+
+def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
+    """All formulas of a function of the square s of the distance that branches by comparing s with something."""
+    import sympy
+
+    class Asked(sympy.Symbol):  # type: ignore[misc]
+        """s, which answers comparisons one after the other as it is told, then with no."""
+
+        def __ge__(self, other: object) -> bool:
+            return answer(">=", other)
+
+        def __gt__(self, other: object) -> bool:
+            return answer(">", other)
+
+        def __le__(self, other: object) -> bool:
+            return answer("<=", other)
+
+        def __lt__(self, other: object) -> bool:
+            return answer("<", other)
+
+    def answer(sign: str, other: object) -> bool:
+        said = told[len(asked)] if len(asked) < len(told) else False
+        asked.append((sign, sympy.sympify(other).xreplace({s: plain}), said))
+        return said
+
+    s, plain = Asked(SQUARE, positive=True), sympy.Symbol(SQUARE, positive=True)
+    found: list[Piece] = []
+    untold: list[tuple[bool, ...]] = [()]
+    while untold:
+        told, asked = untold.pop(), list[tuple[str, sympy.Expr, bool]]()
+        value = sympy.sympify(energy(s)).xreplace({s: plain})
+        found.append(Piece(tuple(asked), value))
+        said = tuple(yes for *_, yes in asked)
+        untold += [(*said[:k], True) for k in range(len(told), len(said))]
+    return found
 
 
 def followed(potential: Potential) -> Potential:

@@ -32,7 +32,7 @@ from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
 from .named_constants import constant_values, constants_text, described_parameters, parameters_in_time
 from .pair_potentials import PairTable, Pairwise
-from .pairwise import checked, interpreted, made_from, number_or_in_time, register, require_numbers
+from .pairwise import interpreted, made_from, number_or_in_time, register, require_numbers
 
 Array = NDArray[np.float64]
 LinkKernel = Literal["link_energy", "link_force"]
@@ -348,7 +348,7 @@ class GayBerne(Linkwise):
 
     Parameters
     ----------
-    epsilon, sigma : depth and range of bodies side by side, but for the factor of nu
+    epsilon, sigma : depth and range of bodies side by side, but for the factor of nu; like all others numbers, texts in t, or tables
     kappa : length to breadth, chi = (kappa^2 - 1)/(kappa^2 + 1)
     kappa_prime : depth side by side to depth end to end, chi' = (kappa'^(1/mu) - 1)/(kappa'^(1/mu) + 1)
     mu, nu : exponents
@@ -368,11 +368,24 @@ class GayBerne(Linkwise):
     kappa_prime: float
     mu: float
     nu: float
+    timed = ("epsilon", "sigma", "kappa", "kappa_prime", "mu", "nu")
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            epsilon: GivenInTime,
+            sigma: GivenInTime,
+            kappa: GivenInTime,
+            kappa_prime: GivenInTime,
+            mu: GivenInTime,
+            nu: GivenInTime,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "sigma", "kappa", "kappa_prime", "mu"):
-            object.__setattr__(self, name, checked(getattr(self, name), f"GayBerne.{name}", above=0.0))
-        object.__setattr__(self, "nu", checked(self.nu, "GayBerne.nu"))
+            object.__setattr__(self, name, number_or_in_time(getattr(self, name), f"GayBerne.{name}", above=0.0))
+        object.__setattr__(self, "nu", number_or_in_time(self.nu, "GayBerne.nu"))
 
     @property
     def constants(self) -> tuple[float, ...]:

@@ -114,6 +114,12 @@ class WCA(Pairwise):
     epsilon: float
     sigma: float
 
+    timed = ("epsilon", "sigma")
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: GivenInTime, sigma: GivenInTime) -> None: ...
+
     def __post_init__(self) -> None:
         _above_zero(self, "epsilon", "sigma")
 

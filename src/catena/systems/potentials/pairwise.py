@@ -197,6 +197,7 @@ class PotentialSum(Pairwise):
     """
 
     terms: tuple[Pairwise, ...]
+    timed = ("terms",)
 
     def __post_init__(self) -> None:
         terms: list[Pairwise] = []
@@ -303,12 +304,17 @@ def number_or_in_time(value: object, where: str, **bounds: float) -> InTime:
 
 
 def timed_values(potential: Pairwise | Linkwise) -> dict[str, InTime]:
-    """The parameters of a potential that may depend on time; vectors by components, named parameters by their names."""
+    """The parameters of a potential that may depend on time; vectors by components, named parameters by their names, those of inner ones, too."""
     found: dict[str, InTime] = {}
     for name in potential.timed:
         given = getattr(potential, name)
         if isinstance(given, Mapping):
             found |= given
+        elif isinstance(given, Pairwise):
+            found |= {f"{name}.{own}": value for own, value in timed_values(given).items()}
+        elif isinstance(given, tuple) and given and isinstance(given[0], Pairwise):
+            for k, inner in enumerate(given):
+                found |= {f"{name}[{k}].{own}": value for own, value in timed_values(inner).items()}
         elif isinstance(given, tuple):
             found |= {f"{name}[{k}]": part for k, part in enumerate(given)}
         else:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from ...errors import InputError
 from ...kernels.marks import Written
 from ...text.plain import Json
+from ..sampled import describe_in_time
 from .pair_table import pair_potential_from
-from .pairwise import Pairwise, Quantity, checked, register, require_numbers
+from .pairwise import Pairwise, Quantity, number_or_in_time, register
 
 if TYPE_CHECKING:
+    from ..sampled import GivenInTime
     from .link_potentials import Potential
 
 SMOOTHEST_SWITCH = 20
@@ -32,7 +34,7 @@ class Switched(Pairwise):
     Parameters
     ----------
     potential : the pair potential to be ended
-    r_on, r_cut : where the switch begins and ends
+    r_on, r_cut : where the switch begins and ends: numbers, texts in t, or tables `Sampled(times, values)`
     smoothness : k, from 1 to 20
 
     Examples
@@ -47,6 +49,13 @@ class Switched(Pairwise):
     r_on: float
     r_cut: float
     smoothness: int = 2
+    timed = ("potential", "r_on", "r_cut")
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, potential: Pairwise, r_on: GivenInTime, r_cut: GivenInTime, smoothness: int = ...
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.potential, Pairwise):
@@ -54,10 +63,8 @@ class Switched(Pairwise):
                 f"{self.potential!r} is no pair potential", where="Switched.potential",
                 do="switch potentials of r; in a table, switch each entry",
             )  # fmt: skip
-        for term in getattr(self.potential, "terms", (self.potential,)):
-            require_numbers(term)
-        r_on = checked(self.r_on, "Switched.r_on", least=0.0)
-        r_cut = checked(self.r_cut, "Switched.r_cut", above=0.0)
+        r_on = number_or_in_time(self.r_on, "Switched.r_on", least=0.0)
+        r_cut = number_or_in_time(self.r_cut, "Switched.r_cut", above=0.0)
         try:
             k = operator.index(self.smoothness)
         except TypeError:
@@ -66,10 +73,10 @@ class Switched(Pairwise):
             ) from None
         if r_cut == r_on or k < 1:
             raise InputError(
-                f"a plain cut at r = {r_cut:g}: energy or force jumps there, and no method keeps the energy", where="Switched",
+                f"a plain cut at r = {r_cut}: energy or force jumps there, and no method keeps the energy", where="Switched",
                 do="give r_on < r_cut and a smoothness from 1 on, best the order of the method",
             )  # fmt: skip
-        if r_cut < r_on:
+        if isinstance(r_cut, float) and isinstance(r_on, float) and r_cut < r_on:
             raise InputError(f"r_on = {r_on:g} is beyond r_cut = {r_cut:g}", where="Switched", do="swap them")
         if k > SMOOTHEST_SWITCH:
             raise InputError(f"smoothness = {k}", where="Switched.smoothness", do=f"give at most {SMOOTHEST_SWITCH}")
@@ -134,7 +141,9 @@ class Switched(Pairwise):
         return self.potential.length
 
     def describe(self) -> dict[str, Json]:
-        return super().describe() | {"potential": self.potential.describe()}
+        own = {"kind": "Switched", "potential": self.potential.describe(), "smoothness": self.smoothness}
+        ends = {name: describe_in_time(getattr(self, name)) for name in ("r_on", "r_cut")}
+        return {name: (own | ends)[name] for name in ("kind", "potential", "r_on", "r_cut", "smoothness")}
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:

@@ -16,14 +16,16 @@ from ...geometry import rotations
 from ...geometry.inertia import EQUAL_MOMENTS
 from ...kernels import views
 from ...kernels.fused import spun
-from ...kernels.marks import Filling, Slot, Written
+from ...kernels.marks import Filling, Numbers, Slot, Written
 from ...kernels.views import Flag, View
 from ...text.plain import Json
 from ..base import Array, Invariant, State, register
 from ..body import Body
 from ..laws import Law, States, langevin_function
 from ..one_body import IDENTITY, IN_A_BATH, NOT_CANONICAL, Motion, OneBody, body_field_end, publish_body
+from ..sampled import SMOOTHNESS, TIME, GivenInTime, Sampled, describe_in_time
 from ..scene import Scene
+from . import driven as top_driven
 from . import invariants as top_invariants
 from . import motion as top_motion
 from . import multiplier as top_multiplier
@@ -41,12 +43,12 @@ class Top(OneBody):
     Parameters
     ----------
     body : its moments are about the fixed point
-    potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X takes body to space
+    potential : `Gravity(strength, center)`, or U as text (or sympy) in R11 .. R33, where x = R X takes body to space, and in t
     form : "quaternion", or "multiplier" for comparison: the canonical equations with a Lagrange multiplier for |q| = 1, as they
         are often written. Do not use them but to see what they lose: they hold on the unit sphere only and are not Hamiltonian
         off it, so that no method is symplectic, |q|^2 - 1 and q.g have errors of its order, and nothing is promised
     J0 : the moment of the scalar direction in the form "multiplier"; it does not matter on the sphere
-    parameters : values of the names that a text uses
+    parameters : values of the names that a text uses: numbers, texts in t, or tables `Sampled(times, values)`
 
     Examples
     --------
@@ -65,7 +67,7 @@ class Top(OneBody):
         form: Form = "quaternion",
         *,
         J0: float = 1.0,
-        parameters: Mapping[str, float] | None = None,
+        parameters: Mapping[str, GivenInTime] | None = None,
     ) -> None:
         super().__init__(body)
         if form not in get_args(Form):
@@ -79,6 +81,11 @@ class Top(OneBody):
             )  # fmt: skip
         self.form, self.J0 = form, float(J0)
         self.potential = AttitudePotential(potential, parameters)
+        if self.potential.moves and form != "quaternion":
+            raise CapabilityError(
+                "the form with a multiplier has no clock, and this potential depends on time", where="Top.form",
+                do='use form="quaternion"',
+            )  # fmt: skip
         if self.body.kind == "linear":
             self._refuse_torque_about_the_line()
 
@@ -97,9 +104,9 @@ class Top(OneBody):
     def check_start(self, state: State) -> None:
         super().check_start(state)
         r = rotations.to_matrix(state.orientation)
-        u, torque = self.potential.energy_at(r), self.potential.torque_at(r)
+        u, torque = self.potential.energy_at(r, state.time), self.potential.torque_at(r, state.time)
         if not (math.isfinite(u) and np.isfinite(torque).all()):
-            reason = self.potential.undefined_at(r)
+            reason = self.potential.undefined_at(r, state.time)
             raise InputError(
                 f"the potential is singular at this orientation: U = {u:g}, torque {torque.tolist()}{reason and ': ' + reason}",
                 where="start.orientation", do="start elsewhere, or change the potential",
@@ -107,16 +114,28 @@ class Top(OneBody):
 
     @property
     def in_words(self) -> str:
-        return "Heavy top" if self.potential.gravity is not None else "Top in a potential"
+        return "Heavy top" if self.potential.given is not None else "Top in a potential"
+
+    @property
+    def smoothness(self) -> float:
+        return SMOOTHNESS if self.time_tables else math.inf
+
+    @property
+    def time_tables(self) -> tuple[Sampled, ...]:
+        return self.potential.tables
+
+    @property
+    def restless(self) -> str:
+        return "its potential changes with time" if self.potential.moves else ""
 
     def undefined_at(self, state: State) -> str:
         """The first operation of the potential without a value."""
-        reason = self.potential.undefined_at(rotations.to_matrix(state.orientation))
+        reason = self.potential.undefined_at(rotations.to_matrix(state.orientation), state.time)
         return f"start, potential: {reason}" if reason else "start"
 
     @property
     def title(self) -> str:
-        name = "Top in gravity" if self.potential.gravity is not None else "Top"
+        name = "Top in gravity" if self.potential.given is not None else "Top"
         return name if self.form == "quaternion" else f"{name} with a multiplier"
 
     @property
@@ -167,6 +186,10 @@ class Top(OneBody):
         }
         name = self._special[0]
         kept = (*general, *([special[name]] if name else []))
+        if self.potential.moves:
+            words = "energy, less the work of what depends on time"
+            energy = Invariant("energy", (), (), words, frozenset({"energy"}))
+            return energy, *general[1:], Invariant("work", (), (), "work of what depends on time", frozenset({"work"}))
         if self.form == "quaternion":
             return kept
         return tuple(replace(invariant, tags=frozenset()) for invariant in kept)  # no method keeps any of them
@@ -223,6 +246,8 @@ class Top(OneBody):
         return symmetric_motion(self._symmetry(), self.body.frame)
 
     def _symmetry(self) -> Array:
+        if self.potential.moves:
+            raise CapabilityError("no closed form is known where the potential depends on time", do="use Splitting(6)")
         if self._symmetric is None:
             raise CapabilityError(
                 "no closed form is known for this top: two moments must be equal, and gravity must act on the axis of the third",
@@ -231,6 +256,8 @@ class Top(OneBody):
         return self._symmetric
 
     def view(self, name: str) -> View | None:
+        if self.potential.moves:
+            return self._driven_view(name)
         return self._quaternion_view(name) if self.form == "quaternion" else self._multiplier_view(name)
 
     def _quaternion_view(self, name: str) -> View | None:
@@ -266,6 +293,35 @@ class Top(OneBody):
             }  # fmt: skip
             return View(name, kernels, 8, self.to_canonical, self.from_canonical, frozenset(flags), packs_many=True)
         return None
+
+    def _driven_view(self, name: str) -> View | None:
+        """z = (q, y, t, w) where the potential depends on time."""
+        if name not in ("split", "field", "constrained"):
+            return None
+        flags = {Flag.ROTOR, Flag.QUADRATIC_KINETIC, Flag.COMMUTATOR_KICK}
+        flags |= {Flag.LINEAR_BODIES} if self.body.kind == "linear" else set()
+        kernels = self._potential_kernels() | {
+            views.field: top_driven.driven_field, views.force: top_driven.driven_force, views.kick: top_driven.driven_kick,
+            views.drift: top_driven.driven_drift, views.commutator_kick: top_driven.driven_commutator_kick,
+            views.publish: publish_body, views.measure: top_driven.measure_driven, views.field_end: top_driven.driven_field_end,
+            views.field_count: 4, views.has_clock: 1, top_driven.tell_numbers: self.potential.tell(),
+            top_driven.potential_rate: self.potential.kernel("potential_rate"),
+            top_driven.torque_in_time: self.potential.kernel("torque_in_time"),
+        }  # fmt: skip
+
+        def pack(state: State) -> Array:
+            return np.concatenate([self.to_stepped(state), [state.time, 0.0]])
+
+        def unpack(z: Array, time: float) -> State:
+            return self.from_stepped(z[:7], time)
+
+        return View(
+            name, kernels, 9, pack, unpack, frozenset(flags), True, self.body.rotor_moments.reshape(1, 3), scratch=self.potential.scratch,
+            withdrawn=NOT_CANONICAL if name == "field" else frozenset(), measures=self.invariant_width,
+        )  # fmt: skip
+
+    def lacks(self, name: str) -> str:
+        return "its potential depends on time, which this method does not know here" if self.potential.moves else ""
 
     def _multiplier_view(self, name: str) -> View | None:
         if name not in ("canonical", "field"):
@@ -311,8 +367,8 @@ class Top(OneBody):
         y = 0.5 * rotations.multiply(rotations.conjugate(z[:4]), z[4:])[1:]
         return self.from_stepped(np.concatenate([z[:4], y]), time)
 
-    def parameter_arrays(self) -> dict[str, Array]:
-        own = {"potential": self.potential.values, "rows": np.array(self.potential.rows, dtype=float)}
+    def parameter_arrays(self) -> dict[str, Numbers]:
+        own: dict[str, Numbers] = {**self.potential.arrays(), "rows": np.array(self.potential.rows, dtype=float)}
         own |= {"special": self._special[1]} | (
             {"fourth_moment": np.array([self.J0])} if self.form == "multiplier" else {}
         )
@@ -323,12 +379,13 @@ class Top(OneBody):
 
     def describe(self) -> dict[str, Json]:
         described = {"kind": self.kind, "body": self.body.describe(), "potential": self.potential.describe()}
-        if self.potential.gravity is None and self.potential.parameters:
-            described["parameters"] = dict(self.potential.parameters)
+        if self.potential.given is None:
+            given = {name: describe_in_time(v) for name, v in self.potential.parameters.items() if name != TIME}
+            described |= {"parameters": given} if given else {}
         if self.form == "multiplier":
             described |= {"form": self.form, "J0": self.J0}
         return described
 
     def __repr__(self) -> str:
         form = "" if self.form == "quaternion" else f", {self.form!r}, J0={self.J0:g}"
-        return f"Top({self.body!r}, {self.potential.gravity or self.potential.text!r}{form})"
+        return f"Top({self.body!r}, {self.potential.given or self.potential.text!r}{form})"

@@ -353,8 +353,9 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
         arms = float(np.abs(inertia).max()) * max(1.0, float((s**2).sum()))
         resist = s[free] @ inertia @ s[free].T
         if free and np.linalg.eigvalsh(resist).min() <= INERT * arms:
+            body = node.body if node.body >= 0 else linkage.joints[node.joint].child
             raise CapabilityError(
-                f"nothing resists the turn of body {node.body} about its joint: it is a line or a point there",
+                f"nothing resists the turn of body {body} about its joint: it is a line or a point there",
                 where=f"Linkage.joints[{node.joint}]", do="turn the axis away from the line, or give the body some thickness",
             )  # fmt: skip
         kernels.gather_node(k, par)

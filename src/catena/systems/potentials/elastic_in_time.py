@@ -1,0 +1,74 @@
+"""Elastic links whose stiffness or rest depends on time: their numbers, texts and tables, in rows as `timed_values` names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...errors import InputError
+from ...text.plain import Json
+from ..sampled import InTime, Sampled, depends_on_time, describe_in_time
+from .pairwise import number_or_in_time
+
+
+class Moving(NamedTuple):
+    """Both in rows: (36,) and (6,)."""
+
+    stiffness: tuple[InTime, ...]
+    rest: tuple[InTime, ...]
+
+
+def numbers_of(stiffness: object, rest: object) -> Moving | tuple[object, object]:
+    """Rows of numbers, texts in t and tables if there are texts or tables among them; else what was given, matrices again."""
+    if _are_numbers(stiffness) and isinstance(rest, Sequence) and all(map(_are_numbers, rest)):
+        matrix = np.reshape(stiffness, (6, 6)) if _is_row(stiffness, 36) else stiffness
+        return matrix, (rest[:3], rest[3:]) if _is_row(rest, 6) else rest  # type: ignore[index]
+    rows = _flat(stiffness), _flat(rest)
+    if not any(isinstance(one, (str, Sampled, Mapping)) for row in rows for one in row):
+        return stiffness, rest  # whatever it is
+    if len(rows[0]) != 36 or len(rows[1]) != 6:
+        raise InputError(
+            f"{len(rows[0])} numbers of the stiffness and {len(rows[1])} of the rest, some of which depend on time", where="Elastic",
+            do="give 6 rows of 6, three coordinates of the rotation and three of the translation, for all links",
+        )  # fmt: skip
+    made = Moving(
+        tuple(number_or_in_time(one, "Elastic.stiffness") for one in rows[0]),
+        tuple(number_or_in_time(one, "Elastic.rest") for one in rows[1]),
+    )
+    for i in range(6):
+        for j in range(i):
+            one, other = made.stiffness[6 * i + j], made.stiffness[6 * j + i]
+            if one is not other and one != other:
+                raise InputError(
+                    f"the stiffness is not symmetric: {one!r} and {other!r}", where="Elastic.stiffness",
+                    do="write the same on both sides of the diagonal",
+                )  # fmt: skip
+    return made if any(map(depends_on_time, (*made.stiffness, *made.rest))) else numbers_of(*made)
+
+
+def _are_numbers(given: object) -> bool:
+    """Whether numpy takes it for an array of numbers; long tables are not looked at one by one."""
+    try:
+        return np.asarray(given).dtype.kind in "fiu"
+    except ValueError:
+        return False
+
+
+def _flat(given: object) -> list[object]:
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return [one for part in given for one in _flat(part)]
+    return [given]
+
+
+def _is_row(given: object, count: int) -> bool:
+    return isinstance(given, tuple) and len(given) == count and all(isinstance(one, float) for one in given)
+
+
+def described(stiffness: Sequence[InTime], rest: Sequence[InTime]) -> dict[str, Json]:
+    """As a case writes them."""
+    rows = [[describe_in_time(one) for one in stiffness[k : k + 6]] for k in range(0, 36, 6)]
+    return {"stiffness": rows, "rest": [[describe_in_time(one) for one in part] for part in (rest[:3], rest[3:])]}
