@@ -152,3 +152,21 @@ def test_what_cannot_be_driven_is_named() -> None:
     for method in (ct.Gauss(2), ct.EnergyMomentum()):
         with pytest.raises(InputError, match=r"told to stand at 0 and to move at 0\.8"):
             uncompiled.simulate(system, still, method, dt=0.1, steps=1)
+
+
+def test_paths_and_targets_that_cannot_be_followed_are_refused_before_a_step() -> None:
+    """A path without a value at the start; one more drive than a loop has freedoms; a target behind a stop."""
+    with pytest.raises(InputError, match="path of joint 0 is not defined at t = 0"):
+        crank(path="log(t)")
+    with pytest.raises(InputError, match="two values at one time"):
+        crank(path=ct.Sampled([0.0, 1.0, 1.0, 2.0], [0.0, 0.0, 1.0, 1.0]))
+    problem = ct.problems.four_bar()
+    ring: Any = problem.system
+    joints = ring.begun(problem.start).joints
+    told_twice = ct.Linkage(ring.bodies, joints, [ct.Driven(0, "t"), ct.Driven(1, "2*t")], ring.gravity)
+    with pytest.raises(InputError, match="contradict a loop"):
+        told_twice.start(problem.start.position, problem.start.orientation, project=True)
+    stops = ct.Limit(1, -0.5, 0.5, 100.0, 1.0)
+    with pytest.raises(InputError, match=r"has the target 2, but its stops are at -0\.5 and 0\.5"):
+        crank(ct.Motor(1, target=2.0, kp=5.0, kd=1.0), stops)
+    assert crank(ct.Motor(1, target=0.3, kp=5.0, kd=1.0), stops)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import InputError
 from .joint_forces import Load, OnAngle, OnParticles, Prescribed
+from .limit import Limit
+from .motor import Motor
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -18,6 +20,8 @@ def check_forces(linkage: Linkage) -> None:
         if isinstance(force, OnAngle | Prescribed):
             _check_joint(linkage, force.joint, where)
             _check_drives(linkage, force, where)
+            if isinstance(force, Limit):
+                _check_targets(linkage, force, where)
         elif not isinstance(force, OnParticles):
             for body in (force.body,) if isinstance(force, Load) else (force.i, force.j):
                 if body >= linkage.count:
@@ -57,6 +61,17 @@ def _check_drives(linkage: Linkage, force: OnAngle | Prescribed, where: str) -> 
         _refuse_closing(linkage, force.joint, where)
     if sum(isinstance(other, Prescribed) and other.joint == force.joint for other in linkage.forces) > 1:
         raise InputError(f"joint {force.joint} is driven twice", where=where, do="leave one of them out")
+
+
+def _check_targets(linkage: Linkage, limit: Limit, where: str) -> None:
+    """Refuse a constant target that the stops of its joint keep a motor from; one that moves may press on a stop for a while."""
+    for force in linkage.forces:
+        beyond = isinstance(force, Motor) and force.joint == limit.joint and isinstance(force.target, float)
+        if beyond and not limit.low <= force.target <= limit.high:
+            raise InputError(
+                f"the motor of joint {limit.joint} has the target {force.target:g}, but its stops are at {limit.low:g} and {limit.high:g}",
+                where=where, do="choose a target between the stops, or move them",
+            )  # fmt: skip
 
 
 def _refuse_closing(linkage: Linkage, number: int, where: str) -> None:

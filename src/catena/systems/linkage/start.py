@@ -324,6 +324,25 @@ def check_position(linkage: Linkage, state: State) -> None:
         _refuse_position(linkage, phi)
 
 
+def require_closed(linkage: Linkage, state: State) -> None:
+    """InputError if a state in which driven joints follow their paths pulls a loop apart: the paths contradict it."""
+    phi = _mismatch(linkage, state)
+    images, size = images_of(linkage, state.orientation), extent(linkage, state.position)
+    rate = rates(linkage, state, images=images)
+    moving, turning = np.abs(velocities(linkage, state)).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
+    apart = np.abs(rate) > MEETING * (moving / size + turning) * row_sizes(linkage, size)
+    if phi is None and not apart.any():
+        return
+    off = rate if phi is None else phi
+    number, word = row_name(linkage, int(np.argmax(np.abs(off))))
+    driven = ", ".join(map(str, sorted(linkage.signals.driven)))
+    how = f"at {np.abs(off).max():.3g}" if phi is None else f"by {np.abs(off).max():.3g}"
+    raise InputError(
+        f"the prescribed motions of joint {driven} contradict a loop: they pull joint {number} apart {how} from where {word}",
+        where=f"start, joint {number}", do="drive no more joints than the loop leaves free, along paths that it can follow",
+    )  # fmt: skip
+
+
 def _mismatch(linkage: Linkage, state: State) -> Array | None:
     """How far a state is from fitting the joints, all rows; None if not farther than rounding."""
     images, shifts = images_of(linkage, state.orientation), shifts_of(linkage, state.position, state.orientation)

@@ -285,6 +285,11 @@ def follow_drives(linkage: Linkage, state: State) -> State:
     told = linkage.signals.at(state.time)
     for number, place in linkage.signals.driven.items():
         joint = linkage.joints[number]
+        if not np.isfinite(told[place]).all():
+            raise InputError(
+                f"the path of joint {number} is not defined at t = {state.time:g}", where=f"start, joint {number}",
+                do="give a function that has a value and two derivatives along the run",
+            )  # fmt: skip
         if (
             getattr(joint, "image", None) is None
             and joint.has_angle
@@ -294,7 +299,10 @@ def follow_drives(linkage: Linkage, state: State) -> State:
                 f"joint {number} counts its angle from the start, but its path has {told[place, Signal.VALUE]:g} there",
                 where=f"start, joint {number}", do="give the joint an image, from which angles count, or let the path begin at 0",
             )  # fmt: skip
-    return unpacked(linkage, packed(linkage, state, follow=True), state.time)
+    followed = unpacked(linkage, packed(linkage, state, follow=True), state.time)
+    if linkage.tree.loops:
+        starts.require_closed(linkage, followed)
+    return followed
 
 
 def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
