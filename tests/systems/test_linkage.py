@@ -155,12 +155,6 @@ def test_a_mistake_is_named(make, message) -> None:
     assert len(str(caught.value).splitlines()) <= 4
 
 
-def test_bodies_without_thickness_are_refused_by_the_director_form() -> None:
-    linkage = ct.Linkage([ct.Body.rod(1.0)], [ct.Spherical(-1, 0, ((0, 0, 0), (0, 0, 0.5)))])
-    with pytest.raises(ct.CapabilityError, match="line or a point"):
-        ct.simulate(linkage, linkage.start(), method=ct.EnergyMomentum(), dt=0.1, steps=1)
-
-
 def test_a_hanging_chain_at_rest_pulls_with_its_weight() -> None:
     """The upper joint carries both bodies, the lower one the last; no torque about the hinge axis."""
     linkage = ct.Linkage([BOX] * 2, HINGES)

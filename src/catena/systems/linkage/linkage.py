@@ -7,6 +7,7 @@ In director form every body has its own position and orientation, and the joints
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
@@ -542,12 +543,22 @@ class Linkage(System):
         if name in ENERGY_MOMENTUM and self.form != "joint" and not self._only_in_joints:
             from .views import director_view
 
-            return director_view(self, name)
+            made = director_view(self, name)
+            return (
+                made if made is None or not self.signals.driven else replace(made, pack=partial(self._on_paths, made))
+            )
         if name in ("field", "canonical") and self.form != "director":
             from .joint_form.form import articulated_view
 
             return articulated_view(self, name)
         return None
+
+    def _on_paths(self, view: View, state: State) -> Array:
+        """z of a view of the director form; InputError for joints that are not where they are told to be."""
+        from .joint_form.form import packed
+
+        packed(self, state)
+        return view.pack(state)
 
     def lacks(self, name: str) -> str:
         if name in ENERGY_MOMENTUM and self._only_in_joints:

@@ -325,10 +325,6 @@ def _pack(linkage: Linkage, thin: ThinBodies | None, state: State) -> Array:
         shifts[:] = linkage_start.shifts_of(linkage, state.position, state.orientation)
     q = rotations.multiply(state.orientation, frames)
     y = rotations.rotate(rotations.conjugate(frames), state.angular_momentum)
-    if linkage.signals.driven:
-        from .joint_form.form import packed
-
-        packed(linkage, state)  # it refuses joints that are not where they are told to be
     if thin is not None:
         y = np.where(thin.none, THIN * told_spins(linkage, thin, state), y)
     clock = np.zeros((*many, 3))
