@@ -17,7 +17,7 @@ from ..geometry import rotations
 from ..geometry.quaternion import to_space
 from ..kernels import views
 from ..kernels.declarations import Inertia
-from ..kernels.marks import Filling, Slot
+from ..kernels.marks import Filling, Numbers, Slot
 from . import baths
 from .base import Array, Field, State, System
 from .body import Body
@@ -182,7 +182,7 @@ class OneBody(System):
         fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
         return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
 
-    def parameter_arrays(self) -> dict[str, Array]:
+    def parameter_arrays(self) -> dict[str, Numbers]:
         """Moments for rotors, inverse moments for fields, principal frame."""
         return {
             "inertia": np.array(self.body.rotor_moments, dtype=float).reshape(1, 3),

@@ -65,11 +65,11 @@ def _check_drives(linkage: Linkage, force: OnAngle | Prescribed, where: str) -> 
 
 def _check_targets(linkage: Linkage, limit: Limit, where: str) -> None:
     """Refuse a constant target that the stops of its joint keep a motor from; one that moves may press on a stop for a while."""
-    for force in linkage.forces:
-        beyond = isinstance(force, Motor) and force.joint == limit.joint and isinstance(force.target, float)
-        if beyond and not limit.low <= force.target <= limit.high:
+    motors = [force for force in linkage.forces if isinstance(force, Motor) and force.joint == limit.joint]
+    for target in [motor.target for motor in motors]:
+        if isinstance(target, float) and not limit.low <= target <= limit.high:
             raise InputError(
-                f"the motor of joint {limit.joint} has the target {force.target:g}, but its stops are at {limit.low:g} and {limit.high:g}",
+                f"the motor of joint {limit.joint} has the target {target:g}, but its stops are at {limit.low:g} and {limit.high:g}",
                 where=where, do="choose a target between the stops, or move them",
             )  # fmt: skip
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import CapabilityError
 from ...geometry import rotations
@@ -67,11 +68,11 @@ class ThinBodies:
     idle : (n, 3) those that nothing notices
     """
 
-    none: Array
-    idle: Array
+    none: NDArray[np.bool_]
+    idle: NDArray[np.bool_]
 
     @property
-    def told(self) -> Array:
+    def told(self) -> NDArray[np.bool_]:
         """(n, 3) those that joints tell."""
         return self.none & ~self.idle
 
@@ -145,9 +146,9 @@ def told_spins(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     quiet = np.ones(len(spins), dtype=bool)
     quiet[: len(sizes)] = sizes <= starts.RANK * np.abs(rows).max(initial=1.0)
     if quiet.any():
-        body = int(bodies[asked][np.argmax(np.abs(spins[quiet][0]))])
+        number = int(bodies[asked][np.argmax(np.abs(spins[quiet][0]))])
         raise CapabilityError(
-            f"nothing resists the turn of body {body} about its joint: it is a line or a point there", where=f"Linkage.bodies[{body}]",
+            f"nothing resists the turn of body {number} about its joint: it is a line or a point there", where=f"Linkage.bodies[{number}]",
             do="turn the axis away from the line, or give the body some thickness",
         )  # fmt: skip
     spinning = starts.velocities(linkage, state).reshape(-1, 2, 3)[:, 1]

@@ -160,7 +160,7 @@ class Elastic(Linkwise):
     @property
     def constants(self) -> tuple[float, ...]:
         if self.moves:
-            return (*self.rest, *(self.stiffness[6 * i + j] for i, j in zip(*UPPER, strict=True)))  # type: ignore[index]
+            return elastic_in_time.constants_of((self.stiffness, self.rest))
         return tuple(self._one_row().tolist())
 
     @property
@@ -261,7 +261,7 @@ class Elastic(Linkwise):
 
     def describe(self) -> dict[str, Json]:
         if self.moves:
-            return {"kind": type(self).__name__, **elastic_in_time.described(self.stiffness, self.rest)} | {
+            return {"kind": type(self).__name__, **elastic_in_time.described((self.stiffness, self.rest))} | {
                 "coordinates": self.coordinates, "frame": self.frame,
             }  # fmt: skip
         return {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...text.plain import Json
@@ -20,11 +21,11 @@ class Moving(NamedTuple):
     rest: tuple[InTime, ...]
 
 
-def numbers_of(stiffness: object, rest: object) -> Moving | tuple[object, object]:
+def numbers_of(stiffness: ArrayLike, rest: Sequence[ArrayLike]) -> Moving | tuple[ArrayLike, Sequence[ArrayLike]]:
     """Rows of numbers, texts in t and tables if there are texts or tables among them; else what was given, matrices again."""
     if _are_numbers(stiffness) and isinstance(rest, Sequence) and all(map(_are_numbers, rest)):
         matrix = np.reshape(stiffness, (6, 6)) if _is_row(stiffness, 36) else stiffness
-        return matrix, (rest[:3], rest[3:]) if _is_row(rest, 6) else rest  # type: ignore[index]
+        return matrix, np.reshape(cast("Sequence[float]", rest), (2, 3)).tolist() if _is_row(rest, 6) else rest
     rows = _flat(stiffness), _flat(rest)
     if not any(isinstance(one, (str, Sampled, Mapping)) for row in rows for one in row):
         return stiffness, rest  # whatever it is
@@ -45,7 +46,13 @@ def numbers_of(stiffness: object, rest: object) -> Moving | tuple[object, object
                     f"the stiffness is not symmetric: {one!r} and {other!r}", where="Elastic.stiffness",
                     do="write the same on both sides of the diagonal",
                 )  # fmt: skip
-    return made if any(map(depends_on_time, (*made.stiffness, *made.rest))) else numbers_of(*made)
+    return (
+        made
+        if any(map(depends_on_time, (*made.stiffness, *made.rest)))
+        else numbers_of(
+            np.array(made.stiffness, dtype=float).reshape(6, 6), np.array(made.rest, dtype=float).reshape(2, 3).tolist()
+        )
+    )
 
 
 def _are_numbers(given: object) -> bool:
@@ -68,7 +75,14 @@ def _is_row(given: object, count: int) -> bool:
     return isinstance(given, tuple) and len(given) == count and all(isinstance(one, float) for one in given)
 
 
-def described(stiffness: Sequence[InTime], rest: Sequence[InTime]) -> dict[str, Json]:
+def constants_of(given: object) -> tuple[float, ...]:
+    """The rest, then the upper triangle of the stiffness: numbers, or symbols that stand for them."""
+    stiffness, rest = cast("tuple[tuple[float, ...], tuple[float, ...]]", given)
+    return (*rest, *(stiffness[6 * i + j] for i in range(6) for j in range(i, 6)))
+
+
+def described(given: object) -> dict[str, Json]:
     """As a case writes them."""
+    stiffness, rest = cast("Moving", given)
     rows = [[describe_in_time(one) for one in stiffness[k : k + 6]] for k in range(0, 36, 6)]
     return {"stiffness": rows, "rest": [[describe_in_time(one) for one in part] for part in (rest[:3], rest[3:])]}

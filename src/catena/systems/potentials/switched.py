@@ -141,9 +141,9 @@ class Switched(Pairwise):
         return self.potential.length
 
     def describe(self) -> dict[str, Json]:
-        own = {"kind": "Switched", "potential": self.potential.describe(), "smoothness": self.smoothness}
-        ends = {name: describe_in_time(getattr(self, name)) for name in ("r_on", "r_cut")}
-        return {name: (own | ends)[name] for name in ("kind", "potential", "r_on", "r_cut", "smoothness")}
+        r_on, r_cut = (describe_in_time(end) for end in (self.r_on, self.r_cut))
+        inner = self.potential.describe()
+        return {"kind": "Switched", "potential": inner, "r_on": r_on, "r_cut": r_cut, "smoothness": self.smoothness}
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:

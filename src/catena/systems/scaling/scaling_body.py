@@ -13,7 +13,7 @@ from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...geometry.free_rotation import ORBIT
 from ...kernels import views
-from ...kernels.marks import Filling, Slot
+from ...kernels.marks import Filling, Numbers, Slot
 from ...kernels.views import Flag, View
 from ...text.plain import Json
 from ..base import Array, Field, Invariant, State, register
@@ -273,7 +273,7 @@ class ScalingBody(OneBody):
             scratch=(lambda: {"orbit": np.zeros(ORBIT)}) if name == "flow" else dict, packs_many=True,
         )  # fmt: skip
 
-    def parameter_arrays(self) -> dict[str, Array]:
+    def parameter_arrays(self) -> dict[str, Numbers]:
         own = {"mass": [self.body.mass], "kappa": [self.kappa], "scaling": [self.scaling_force, self.restitution]}
         loads = self._loads if len(self._loads) else np.zeros((1, 9))
         return (

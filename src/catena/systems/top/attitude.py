@@ -55,8 +55,12 @@ class Gravity:
     center : centre of mass from the fixed point, in the body's axes
     """
 
-    strength: GivenInTime = 1.0
+    strength: float = 1.0
     center: Sequence[float] = (0.0, 0.0, 1.0)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, strength: GivenInTime = ..., center: Sequence[float] = ...) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "strength", number_or_in_time(self.strength, "Gravity.strength"))
@@ -65,7 +69,6 @@ class Gravity:
     @property
     def moment(self) -> np.ndarray:
         """G = strength * center, so that U = G . n and tau = n x G."""
-        assert isinstance(self.strength, float)
         return self.strength * np.array(self.center)
 
     def describe(self) -> dict[str, Json]:
@@ -182,7 +185,9 @@ class AttitudePotential:
     @cached_property
     def _texts(self) -> dict[str, str]:
         changing = [name for name, value in self.parameters.items() if depends_on_time(value)]
-        request = json.dumps(["attitude of a matrix", self.text, list(self.parameters), *([changing] if changing else [])])
+        request = json.dumps(
+            ["attitude of a matrix", self.text, list(self.parameters), *([changing] if changing else [])]
+        )
         return json.loads(remembered(request, self._derive))
 
     def _derive(self) -> str:
