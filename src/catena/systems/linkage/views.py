@@ -231,7 +231,7 @@ def _view(
     parameters: Arrays = {}
     if thin is not None:
         kernels = kernels | {views.publish: linkage_measures.publish_thin}
-        parameters = {"moments": thin.moments(linkage), "has_moment": 1.0 - thin.none}
+        parameters = {"moments": thin.moments(linkage), "has_moment": np.where(thin.none, 0.0, 1.0)}
 
     def scratch() -> Arrays:
         return director_arrays(linkage)[1] | own()
