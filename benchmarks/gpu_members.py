@@ -187,7 +187,7 @@ def driver_on_gpu(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int
     edges = Job(of.system, ct.RK4(), of.dt, steps * (REPEATS + 1), steps, "final").edges
     members = Members.alike(made, z, np.full(len(z), of.start.time), of.dt)
     driver = cuda.MemberDriver(made, members, every=steps, edges=edges)
-    driver.first_rows()
+    driver.begin()
     return driver
 
 
@@ -202,7 +202,7 @@ def steps_on_gpu(made: cuda.CudaProgram, z: np.ndarray, of: Problem, steps: int)
 def compared(made: cuda.CudaProgram, here: list[np.ndarray], there: cuda.MemberDriver) -> dict[str, Any]:
     """How the states at the end agree."""
     public = made.system.public_width
-    ours, theirs = np.array(here)[:, :public], there.rows()[:, :public]
+    ours, theirs = np.array(here)[:, :public], there.rows()[1][:, :public]
     return {
         "compared": len(ours),
         "bit_equal": int((ours == theirs).all(axis=1).sum()),

@@ -34,11 +34,11 @@ import numpy as np
 from heat_law_cases import CASES, Setting
 from numpy.typing import NDArray
 
-from catena.engine import cuda
-from catena.engine.block import Members
+from catena.engine import cuda, cuda_bodies
 from catena.kernels.views import OK
 from catena.output.files import write_text
 from catena.running.auditing import BLOCKS, block_edges
+from catena.running.ensembles.asking import asked
 
 Array = NDArray[np.float64]
 SEED = 2026
@@ -86,12 +86,15 @@ class Followed:
         method = replace(setting.method, seed=seed)  # type: ignore[call-arg]
         self.setting, self.dt, self.members = setting, dt, members
         self.every = max(1, round(setting.gap / dt))
-        program = cuda.build(setting.system, method)
+        program = cuda_bodies.build(setting.system, method)
         self.fields = (*setting.system.fields, *setting.system.invariants, *program.stepper.accounts)
-        starts = np.repeat(program.view.pack(setting.start)[None], members, axis=0)
-        alike = Members.alike(program, starts, np.zeros(members), dt)
-        self.driver = cuda.MemberDriver(program, alike, every=self.every, edges=block_edges(MOST_SAMPLES, BLOCKS))
-        self.driver.first_rows()
+        alike = asked(
+            setting.system, setting.start, method, steps=self.every, dt=dt, every=self.every, keep="final", members=members, seed=None,
+            reduce=None,
+        ).members  # fmt: skip
+        driver = cuda_bodies.driver_for(program)
+        self.driver = driver(program, alike, every=self.every, edges=block_edges(MOST_SAMPLES, BLOCKS))
+        self.driver.begin()
         self.sums: dict[str, Sums] = {}
         left = math.ceil(setting.settle / (self.every * dt)) * self.every
         while self.driver.step < left:

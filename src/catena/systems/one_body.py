@@ -177,9 +177,11 @@ class OneBody(System):
         """The state or states at t by a motion in closed form."""
         times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
         q, y = motion(self.to_stepped(start), start.time, times.reshape(-1))
-        if times.ndim == 1:
-            return State({"orientation": q, "angular_momentum": y}, times)  # type: ignore[arg-type]
-        fields = {"orientation": q.reshape(*times.shape, 4), "angular_momentum": y.reshape(*times.shape, 3)}
+        shaped = times.ndim != 1  # reshaping takes longer than a short motion
+        fields = {
+            "orientation": q.reshape(*times.shape, 4) if shaped else q,
+            "angular_momentum": y.reshape(*times.shape, 3) if shaped else y,
+        }
         return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
 
     def parameter_arrays(self) -> dict[str, Numbers]:

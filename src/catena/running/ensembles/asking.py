@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,7 +156,7 @@ def _plans(
         step = dt if dt is None or np.ndim(dt) == 0 else float(np.asarray(dt)[k])
         start = State({name: array[k].copy() for name, array in fields.items()}, float(times[k]))
         by = method or (plans[0].method if plans else None)  # that of the first, where none is given
-        plan, made = make_plan(one, start, by, dt=step, steps=steps, t_end=None, every=every)  # type: ignore[arg-type]
+        plan, made = make_plan(one, start, by, dt=cast("float | None", step), steps=steps, t_end=None, every=every)
         plans.append(plan)
     return plans, made
 
