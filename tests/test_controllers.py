@@ -16,6 +16,7 @@ import uncompiled
 from catena.errors import CatenaWarning, InputError, StepFailure, StoreError
 from catena.running.control import Seen
 from catena.store import read_checkpoint
+from catena.systems.linkage.motor import held_forces
 
 ROD = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
 HINGES = (
@@ -27,6 +28,10 @@ GAUSS = ct.Gauss(2, solver="fixed-point")
 
 def arm(*motors: ct.Motor, bodies: int = 2) -> ct.Linkage:
     return ct.Linkage([ROD] * bodies, HINGES[:bodies], motors or [ct.Motor(k) for k in range(bodies)])
+
+
+def holding(system: ct.Linkage, torques: Any) -> ct.Linkage:
+    return system.with_parts(forces=held_forces(system.forces, torques))
 
 
 def held(seen: Seen) -> np.ndarray:
@@ -48,7 +53,7 @@ def test_between_calls_torques_are_held_as_if_they_were_given_as_numbers(method:
     assert run.control is not None
     assert run.control.time.values.tolist() == [0.0, 3 * 0.02]
     assert np.abs(np.diff(run.control.torque.values, axis=0)).max() > 0.1
-    fixed, row = system.begun(start).holding(run.control.torque.values[1]), run.data.isel(time=every)
+    fixed, row = holding(system.begun(start), run.control.torque.values[1]), run.data.isel(time=every)
     there = ct.State({field.name: row[field.name].values for field in system.fields}, float(row.time))
     final = uncompiled.simulate(fixed, there, method, dt=0.02, steps=every).final
     assert np.abs(run.final.position - final.position).max() < 1e-14
@@ -110,7 +115,7 @@ def test_outputs_tell_what_motors_did_within_their_efforts() -> None:
     assert run.control.torque.values.tolist() == [[1.0, 8.0]] * 2
     outputs = run.system.outputs(run)
     assert outputs.motor_torque.values.tolist() == [[1.0, 3.0]] * 5
-    fixed = system.begun(run.plan.start).holding([1.0, 8.0])
+    fixed = holding(system.begun(run.plan.start), [1.0, 8.0])
     expected = fixed.reactions(run.final).force
     assert np.abs(outputs.reaction_force.values[-1] - expected).max() < 1e-9
     assert np.abs(system.begun(run.plan.start).reactions(run.final).force - expected).max() > 1e-3

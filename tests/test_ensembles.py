@@ -177,6 +177,17 @@ class Recorded(System):
     fields = (Field("x", (1,), ("dof",)),)
     invariants = (Invariant("energy", (), (), tags=frozenset({"energy"})), Invariant("momentum", (3,), ("xyz",)))
 
+    default_method = ("Gauss", {})
+
+    def parameter_arrays(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def describe(self) -> dict[str, str]:
+        return {"kind": "recorded"}
+
+    def names(self) -> dict[str, str]:
+        return {}
+
     def view(self, name: str) -> View | None:
         """Any will do: no step is made."""
         return ct.problems.pendulum().system.view(name)

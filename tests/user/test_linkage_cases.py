@@ -90,7 +90,7 @@ def test_cases_know_every_joint_and_force_with_their_arguments(tables, kinds):
         ("axis = [1.0, 0.0, 0.0]", "axis = [0.0, 0.0, 0.0]", 13, "is zero"),
         ("k*theta**2/2", "k*phi**2/2", 22, "unknown name phi"),
         ("2*sin(t)", "2*sin(x)", 27, "unknown name x"),
-        ("joint = 0", "joint = 1", 21, "no single angle"),
+        ("joint = 0", "joint = 1", 21, "no single number"),
         ("parent = 0\nchild = 1", "parent = 0\nchild = 5", 17, "body 5"),
         ("[0.8, 0.6, 0.0, 0.0]", "[0.8, 0.7, 0.0, 0.0]", 34, "orientation"),
     ],

@@ -76,7 +76,7 @@ def _calls_with_par(text: str) -> tuple[tuple[int, str], ...]:
     found = []
     for match in WHOLE.finditer(text, body):
         place, depth = match.start(), 0
-        while depth >= 0:
+        while depth >= 0 and place > body:  # else it is no argument
             place -= 1
             depth += (text[place] in ")]") - (text[place] in "([")
         callee = NAME_BEFORE.search(text, body, place + 1)

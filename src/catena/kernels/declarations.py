@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .marks import Kernel
+
 
 @dataclass(frozen=True)
 class Field:
@@ -96,6 +98,6 @@ class Begin:
     size: int
     pack: Callable[[Any], NDArray[np.float64]]
     grow: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    kernel: Any
-    many: Any
+    kernel: Kernel
+    many: Callable[..., None]
     constants: Callable[[], tuple[NDArray[np.float64], ...]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..engine.build import Program
 from ..engine.driver import Driver
-from ..errors import InputError, StoreError
+from ..errors import CatenaWarning, InputError, StoreError
 from ..store.checking import table, text, whole
 from ..systems.base import State, System
 from ..text.plain import Json
@@ -105,15 +106,13 @@ class Controller:
 
     Examples
     --------
-    >>> import catena as ct
-    >>> rod = ct.Body.box((0.1, 0.1, 1.0), mass=2.0)
-    >>> hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
-    >>> arm = ct.Linkage([rod], [hinge], [ct.Motor(0, effort=20.0)])
-    >>> def lift(seen):
-    ...     return 60.0 * (0.5 - seen.angle) - 8.0 * seen.speed
-    >>> run = ct.simulate(arm, arm.start(), dt=0.01, t_end=2.0, control=ct.Controller(lift, every=2))
-    >>> arm.angles(run.final, run.plan.start).round(2).tolist()
-    [0.44]
+    ::
+
+        def lift(seen):
+            return 60.0 * (0.5 - seen.angle) - 8.0 * seen.speed
+
+        arm = ct.Linkage([rod], [hinge], [ct.Motor(0, effort=20.0)])
+        run = ct.simulate(arm, arm.start(), dt=0.01, t_end=2.0, control=ct.Controller(lift, every=2))
     """
 
     function: Steering
@@ -156,6 +155,14 @@ class Controller:
                 do=f'give "{self.name}"; anyway=True goes on with another one',
             )  # fmt: skip
         return other
+
+    def warn_if_lost(self) -> None:
+        """Tell the caller of `simulate` if whoever resumes the run will not find the function."""
+        if not self.name:
+            warnings.warn(
+                f"{self.function!r} cannot be imported by another process: to resume this run, give it again, ct.resume(path, control=...)",
+                CatenaWarning, stacklevel=3,
+            )  # fmt: skip
 
     def room(self, step: int) -> int:
         """Steps until it is called next."""

@@ -116,11 +116,8 @@ def simulate(
     plan, count = make_plan(
         system, start, method, dt=dt, steps=steps, t_end=t_end, every=every, sections=sections, events=events, control=control,
     )  # fmt: skip
-    if control is not None and out is not None and not control.name:
-        warnings.warn(
-            f"{control.function!r} cannot be imported by another process: to resume this run, give it again, ct.resume(path, control=...)",
-            CatenaWarning, stacklevel=2,
-        )  # fmt: skip
+    if control is not None and out is not None:
+        control.warn_if_lost()
     made = run_plan(plan, count, out=out, progress=progress, threads=threads, device=device)
     return cast("Run[Moved]", made)  # it has the system that it was given
 

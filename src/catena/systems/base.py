@@ -170,8 +170,8 @@ class System(ABC):
         """Let those motors have these torques from now on: `par` is that of one run."""
         return  # a system without such motors has nothing to set
 
-    def motor_places(self, view: View, z: Array, state: Callable[[], State]) -> tuple[Array, Array]:
-        """Angles and speeds of those joints, in stepped variables z; `state` gives the state that they are, if it takes that."""
+    def motor_places(self, view: View, z: Array, known_as: Callable[[], State]) -> tuple[Array, Array]:
+        """Angles and speeds of those joints, in stepped variables z; `known_as` gives the state that they are, if it takes that."""
         return np.zeros(0), np.zeros(0)
 
     def undefined_at(self, state: State) -> str:

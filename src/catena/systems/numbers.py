@@ -106,8 +106,10 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
 
 def are_finite(array: Array) -> bool:
     """Whether all numbers are; of a few, a sum of squares that is finite says so in a third of the time."""
-    if array.ndim == 1 and array.size < FEW and array.dot(array) < np.inf:
-        return True
+    if array.ndim == 1 and array.size < FEW:
+        with np.errstate(over="ignore"):
+            if array.dot(array) < np.inf:
+                return True
     return np.count_nonzero(np.isfinite(array)) == array.size
 
 

@@ -366,22 +366,10 @@ class Linkage(System):
         motors = {f.joint for f in self.forces if isinstance(f, OnAngle) and "motor_torque" in f.quantities}
         return sorted(motors | set(self.signals.driven))
 
-    def holding(self, torques: ArrayLike) -> Linkage:
-        """The same linkage with torques, one for each, of the motors that a controller sets."""
-        return self.with_parts(forces=self.held_forces(torques))
-
-    def held_forces(self, torques: ArrayLike) -> tuple[JointForce, ...]:
-        """Its forces with these torques."""
-        given = iter(np.asarray(torques, dtype=float).tolist())
-        return tuple(
-            force.set_to(next(given)) if isinstance(force, OnAngle) and force.controlled else force
-            for force in self.forces
-        )
-
-    def motor_places(self, view: View, z: Array, state: Callable[[], State]) -> tuple[Array, Array]:
+    def motor_places(self, view: View, z: Array, known_as: Callable[[], State]) -> tuple[Array, Array]:
         from .reactions import controlled_places
 
-        return controlled_places(self, view, z, state)
+        return controlled_places(self, view, z, known_as)
 
     def undefined_at(self, state: State) -> str:
         """The first force without an energy."""

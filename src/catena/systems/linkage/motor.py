@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ...kernels.marks import Kernel
 from ..potentials.pairwise import checked
 from ..sampled import GivenInTime, InTime, in_time
 from .director_form import motors as kernels
-from .joint_forces import FORCES, AngleQuantity, OnAngle
+from .joint_forces import FORCES, AngleQuantity, JointForce, OnAngle
 from .signals import values_at
 
 NO_LIMIT = float(np.finfo(float).max)
@@ -102,3 +104,11 @@ class Motor(OnAngle):
         par = SimpleNamespace(torsion=self.constants, signal=values_at(self.signals, time))
         push = kernels.given_torque if self.target is None else kernels.follow_target
         return float(push(theta, rate, 0, 0, par)[0])
+
+
+def held_forces(forces: Iterable[JointForce], torques: ArrayLike) -> tuple[JointForce, ...]:
+    """The same forces with torques, one for each, of the motors that a controller sets."""
+    given = iter(np.asarray(torques, dtype=float).tolist())
+    return tuple(
+        force.set_to(next(given)) if isinstance(force, OnAngle) and force.controlled else force for force in forces
+    )

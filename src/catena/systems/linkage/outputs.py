@@ -13,6 +13,7 @@ from ..base import Array, State
 from . import start as starts
 from .joint_forces import OnAngle, Prescribed
 from .layout import Signal
+from .motor import held_forces
 from .reactions import JointReactions, joint_speeds, motor_torques, reactions
 from .signals import values_at
 
@@ -132,7 +133,7 @@ class LinkageOutputs:
             return [self.linkage] * len(self._states)
         last = np.searchsorted(self._control.time.values, self.time, side="right") - 1
         torques = np.vstack([self._control.torque.values, np.zeros((1, len(self.linkage.controls)))])  # at first none
-        return [_with_forces(self.linkage, self.linkage.held_forces(torques[k])) for k in last]
+        return [_with_forces(self.linkage, held_forces(self.linkage.forces, torques[k])) for k in last]
 
     @cached_property
     def _motors(self) -> Array:

@@ -258,9 +258,9 @@ def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
             return answer("<", other)
 
     def answer(sign: str, other: object) -> bool:
-        said = told[len(asked)] if len(asked) < len(told) else False
-        asked.append((sign, sympy.sympify(other).xreplace({s: plain}), said))
-        return said
+        reply = told[len(asked)] if len(asked) < len(told) else False
+        asked.append((sign, sympy.sympify(other).xreplace({s: plain}), reply))
+        return reply
 
     s, plain = Asked(SQUARE, positive=True), sympy.Symbol(SQUARE, positive=True)
     found: list[Piece] = []
@@ -269,8 +269,8 @@ def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
         told, asked = untold.pop(), list[tuple[str, sympy.Expr, bool]]()
         value = sympy.sympify(energy(s)).xreplace({s: plain})
         found.append(Piece(tuple(asked), value))
-        said = tuple(yes for *_, yes in asked)
-        untold += [(*said[:k], True) for k in range(len(told), len(said))]
+        replies = tuple(yes for *_, yes in asked)
+        untold += [(*replies[:k], True) for k in range(len(told), len(replies))]
     return found
 
 
