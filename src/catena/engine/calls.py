@@ -1,12 +1,12 @@
 """How the functions of a compiled program call each other: what becomes part of its caller, and what is handed over.
 
 A function that is called at one place becomes part of its caller: that takes no more code, and a compiler that sees both keeps numbers in
-registers (steps of linkages and of Gauss' methods take four fifths of the time). It would not do so by itself, since it does not know that
+registers (steps of linkages take four fifths of the time). It would not do so by itself, since it does not know that
 there is but one place.
 
 A function gets those arrays of `par` that it, or what it calls, reads; no others. An array is seven numbers and more in every call, and in
 every signature for which types are found. And a function that takes few arrays is the same function in more programs, so that it is compiled
-once for all of them (`catena.engine.sharing`). Together programs are compiled in three quarters of the time.
+once for all of them (`catena.engine.sharing`): programs are compiled in three quarters of the time.
 """
 
 from __future__ import annotations

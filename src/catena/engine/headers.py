@@ -221,7 +221,8 @@ def _written(
     fewer: list[str] = []
     if header.startswith(CPU) and not checked:
         types = {name: f"{dtype} {dimensions}" for name, dimensions, dtype in par}
-        fewer, arranged = calls.narrowed(calls.within_their_callers(parts), types)
+        # straight-line code that is packed takes twice the time to compile if all of it is one function
+        fewer, arranged = calls.narrowed(parts if PACKED in header else calls.within_their_callers(parts), types)
         parts = tuple(arranged)
     if any(part.mark in ("within", "table") or "_multiply_add(" in part.text for part in parts):
         header += next(more for base, more in LANES.items() if header.startswith(base))
