@@ -131,6 +131,7 @@ def test_newton_keeps_quaternions_and_their_momenta_as_well_as_the_fixed_point(d
     assert np.abs(seen["tangency_residual"]).max() <= 1e-14
 
 
+@pytest.mark.slow
 def test_newton_and_the_fixed_point_make_the_same_steps():
     """Ten steps of 0.05; the forces amplify the round-off of positions, eps 5.7, by dt omega_max = 1.6 and more."""
     ends = []

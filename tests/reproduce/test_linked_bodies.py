@@ -26,6 +26,7 @@ def test_a_wrong_restitution_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> N
     assert not all(row.agrees for row in rows)
 
 
+@pytest.mark.slow
 def test_linked_bodies_are_reproduced(tmp_path: Path) -> None:
     report = linked.reproduce(tmp_path, quick=True)
     assert report.ok, report

@@ -42,6 +42,7 @@ def test_every_row_agrees_or_says_why_it_cannot_and_every_picture_has_ink(report
             assert (np.ptp(pixels, axis=-1) > 0.25).sum() > 500, f"{file} has no coloured ink"
 
 
+@pytest.mark.slow
 def test_the_table_has_every_method_with_its_published_marks(report):
     for method, marks in vilmart.PUBLISHED.items():
         row = report[f"{method}: keeps"]

@@ -178,7 +178,7 @@ def doubled_curvature(theta, which, par):
         pytest.param(slopes, "change_joint", joint_with_a_stiff_arm, "spring", marks=pytest.mark.slow),
         pytest.param(force_slopes, "note_loads", untouched_load, "load", marks=pytest.mark.slow),
         pytest.param(force_slopes, "change_all_forces", force_slopes.change_nothing, "spring", marks=pytest.mark.slow),
-        (force_slopes, "change_all_forces", force_slopes.change_nothing, "damper"),
+        pytest.param(force_slopes, "change_all_forces", force_slopes.change_nothing, "damper", marks=pytest.mark.slow),
         (force_slopes, "torsion_curvature", doubled_curvature, "torsion"),
     ],
     ids=lambda value: getattr(value, "__name__", value).split(".")[-1],

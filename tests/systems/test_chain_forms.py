@@ -191,6 +191,7 @@ def test_energy_and_force_are_the_same_in_every_form(row, form):
     assert problem.system.columns(recorded)["energy"][0] == pytest.approx(row["energy"], rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BRIEF_STATES)
 def test_the_multiplier_form_reaches_the_reference_states_as_far_as_it_can(name):
     """1e-11, not 1e-12: off the constraints it is unstable, so that round-off of the start grows, whatever dt is.

@@ -99,6 +99,7 @@ def test_the_bits_do_not_depend_on_the_tile_nor_on_the_compiler(start, names):
     assert build(other, ct.Splitting(2), compiled=False).text == build(chain, ct.Splitting(2), compiled=False).text
 
 
+@pytest.mark.slow
 def test_a_stored_run_of_different_links_goes_on_to_the_same_bytes(start, tmp_path):
     """What the store says of the links is all that is needed; the program is that of the test above."""
     chain = ct.Chain([TILTED] * 10, row_of_links(9, *CONVENTIONS[0]), ct.Free())

@@ -28,7 +28,15 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("theory/*.md"), ROOT / "src/catena/reproduce/errata.md"])
 TUTORIAL = sorted((ROOT / "examples" / "tutorial").glob("[0-9]*_*.py"))
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("[0-9]*_*.py"))
-LOOPS_OF_THEIR_OWN = {"3_linkage", "4_potential", "7b_arm", "8_heat", "9_peptide"}  # 12 to 60 seconds of compiling each
+LOOPS_OF_THEIR_OWN = {
+    "3_linkage",
+    "4_potential",
+    "6_ensemble",
+    "7_pull",
+    "7b_arm",
+    "8_heat",
+    "9_peptide",
+}  # 4 to 60 seconds of compiling each
 
 measuring: Any = pytest.importorskip("methods")
 
