@@ -84,6 +84,8 @@ class Elastic(Linkwise):
     Cayley vectors make half a turn infinitely stiff. Rotation vectors jump there, from phi n to -phi n, and V with them: a motion that
     reaches half a turn is none of this potential. Prefer `BendTwist`, smooth everywhere, for large turns without coupling.
 
+    In a potential for all links any number of the stiffness, and of the coordinates of the rest, may be a text in t, or a table `Sampled(times, values)`.
+
     Parameters
     ----------
     stiffness : (6, 6) or (links, 6, 6), K: symmetric, no eigenvalue negative
@@ -92,8 +94,6 @@ class Elastic(Linkwise):
         For links of their own: (links, 3), (links, 4) or (links, 3, 3), and (links, 3). What is given once holds for all links
     coordinates : "cayley", 2 tan(phi/2) n, or "exponential", phi n
     frame : axes in which the translation is given, "first": those of the first body, "middle": half-way between both
-
-    In a potential for all links any number of the stiffness, and of the coordinates of the rest, may be a text in t, or a table `Sampled(times, values)`.
 
     Examples
     --------
