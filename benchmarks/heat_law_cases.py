@@ -1,15 +1,15 @@
 """Systems in a heat bath of which averages are known exactly: what `heat_laws.py` measures.
 
 Where a law depends on numbers of a system that do not appear in it, they are chosen so that steps may be long: stretches of links are soft where
-angles are looked at. Squares and energies are in units of their law; cosines, and lengths of links in units of their rest length, as they are.
+angles are looked at. The longer of two steps has dt omega below 0.6 for the fastest motion, so that what is left after extrapolation
+is smaller than the errors. Squares and energies are in units of their law; cosines, and lengths of links in units of their rest length, as they are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 import thermal_faults as faults
@@ -17,44 +17,36 @@ from numpy.typing import NDArray
 from scipy import integrate, special
 
 import catena as ct
-from catena.geometry import rotations
 from catena.methods.base import Method
 from catena.systems.base import State, System
 from catena.systems.laws import langevin_function
 
 Array = NDArray[np.float64]
-Columns = Mapping[str, Array]  # (members, samples, ...)
 TETRAHEDRON = ct.Body.tetrahedron()
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class OneByOne(ct.Langevin):
-    """The bath on a view that has one body after the other: a thread of a GPU gains nothing from lanes, and wastes those that short chains leave empty."""
-
-    name: ClassVar[str] = "OneByOne"
-    needs: ClassVar[tuple[str, ...]] = ("split", "rotor")
-
-
-@dataclass(frozen=True, eq=False)
 class Quantity:
     """What is averaged, and what its average should be.
 
     Attributes
     ----------
-    of : columns -> values (members, samples)
+    text : Python in the names of the state, the invariants and what the method adds up: it is computed where the samples are
     law : the exact average; or, if `spread`, the exact variance
     unit : what deviations are measured in
+    spread : it is the variance of the text that is wanted, whose mean is near `middle`
+    lagged : it is the product of the text at two samples that follow each other
     known : standard error of the law itself, where it was sampled by others
-    target : error until which it is followed, in that unit; inf if it is measured beside the others
     """
 
-    of: Callable[[Columns], Array]
+    text: str
     law: float
     unit: float = 1.0
     spread: bool = False
+    middle: float = 0.0
+    lagged: bool = False
     known: float = 0.0
-    target: float = 2.5e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +64,7 @@ class Setting:
     dt: float
     gap: float
     settle: float
-    method: Method = field(default_factory=lambda: OneByOne(1.0, 1.0))
+    method: Method = field(default_factory=lambda: ct.Langevin(1.0, 1.0))
     is_exact: bool = False
     fails: bool = False
     order: bool = False
@@ -91,41 +83,92 @@ def mean_over(power: Callable[[Array], Array], weight: Callable[[Array], Array],
     return float(part / whole)
 
 
+# Texts ----------------------------------------------------------------------------------------------------------------------
+
+
+def added(terms: Sequence[str]) -> str:
+    return " + ".join(f"({term})" for term in terms)
+
+
+def mean_of(terms: Sequence[str]) -> str:
+    return f"({added(terms)})/{len(terms)}"
+
+
+def dot(a: Sequence[str], b: Sequence[str]) -> str:
+    return added([f"({x})*({y})" for x, y in zip(a, b, strict=True)])
+
+
+def difference(a: Sequence[str], b: Sequence[str]) -> list[str]:
+    return [f"({x}) - ({y})" for x, y in zip(a, b, strict=True)]
+
+
+def numbers(name: str, body: int, count: int = 3) -> list[str]:
+    """The components that a body of a chain has of a field."""
+    return [f"{name}[{body},{k}]" for k in range(count)]
+
+
+def third_axis(body: int) -> list[str]:
+    """e3 of a body of a chain, in space."""
+    a, b, c, d = numbers("orientation", body, 4)
+    return [f"2*({b}*{d} + {a}*{c})", f"2*({c}*{d} - {a}*{b})", f"{a}**2 - {b}**2 - {c}**2 + {d}**2"]
+
+
+def cosines(bodies: int, apart: int = 1) -> str:
+    """T33 between bodies so many links apart, mean over the chain."""
+    return mean_of([dot(third_axis(j), third_axis(j + apart)) for j in range(bodies - apart)])
+
+
+def angle_energy(body: int, bend: float, twist: float) -> str:
+    """2 (bend (w1^2 + w2^2) + twist w3^2) of the link after a body, w the vector part of the turn to the next."""
+    a, b, c, d = numbers("orientation", body, 4)
+    e, f, g, h = numbers("orientation", body + 1, 4)
+    w1, w2, w3 = f"{a}*{f} - {b}*{e} - {c}*{h} + {d}*{g}", f"{a}*{g} - {c}*{e} - {d}*{f} + {b}*{h}", f"{a}*{h} - {d}*{e} - {b}*{g} + {c}*{f}"  # fmt: skip
+    return f"2*({bend}*(({w1})**2 + ({w2})**2) + {twist}*({w3})**2)"
+
+
+def strain(body: int, stretch: float) -> str:
+    """stretch |d - d0|^2/3 of the link after a body, d0 = e3."""
+    d = difference(difference(numbers("position", body + 1), numbers("position", body)), third_axis(body))
+    return f"{stretch}*({dot(d, d)})/3"
+
+
+def end_to_end(bonds: int) -> str:
+    """Squared distance of the first body and the one so many bonds on."""
+    d = difference(numbers("position", bonds), numbers("position", 0))
+    return dot(d, d)
+
+
 # Momenta, of every system in a bath -----------------------------------------------------------------------------------------
 
 
 def momenta(components: int, *, total: bool = False) -> dict[str, Quantity]:
     """Squares over their law, means over all steps since the last sample: each component, fourth powers, the total momentum."""
     names = ("p1", "p2", "p3", "y1", "y2", "y3")[-components:]
-    made = {f"{name}^2": Quantity(lambda c, k=k: c["equipartition"][..., k], 1.0) for k, name in enumerate(names)}
-    made["fourth powers"] = Quantity(lambda c: c["fourth_moment"], 1.0)
+    made = {f"{name}^2": Quantity(f"equipartition[{k}]", 1.0) for k, name in enumerate(names)}
+    made["fourth powers"] = Quantity("fourth_moment", 1.0)
     if total:
-        made["total momentum^2"] = Quantity(lambda c: c["total_momentum_square"], 1.0)
+        made["total momentum^2"] = Quantity("total_momentum_square", 1.0)
     return made
 
 
 # Tops -----------------------------------------------------------------------------------------------------------------------
 
-
-def height(columns: Columns) -> Array:
-    """cos of the angle between the third axis and the vertical."""
-    q = np.moveaxis(columns["orientation"], -1, 0)
-    return q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2
+HEIGHT = "(orientation[0]**2 - orientation[1]**2 - orientation[2]**2 + orientation[3]**2)"  # cos of the angle to the vertical
 
 
-def top(strength: float, dt: float, *, kind: type[ct.Langevin] = OneByOne, **options: bool) -> Setting:
+def top(strength: float, dt: float, *, kind: type[ct.Langevin] = ct.Langevin, **options: bool) -> Setting:
     """A heavy top at kT = 1: the density of cos theta is exp(-b cos theta), whatever the moments are."""
     system = ct.Top(ct.Body(moments=(1.0, 0.8, 0.5)), ct.Gravity(strength, (0, 0, 1)))
     law = langevin_function(strength)
-    of = {"cos": Quantity(height, -law)}
+    of = {"cos": Quantity(HEIGHT, -law)}
     if not (options.get("order") or options.get("fails")):
-        of["cos^2"] = Quantity(lambda c: height(c) ** 2, 1.0 - 2.0 * law / strength)
+        of["cos^2"] = Quantity(f"{HEIGHT}**2", 1.0 - 2.0 * law / strength)
         variance = strength**2 * (1.0 - 2.0 * law / strength - law**2)
-        of["var U"] = Quantity(lambda c: strength * height(c), variance, variance, spread=True, target=math.inf)
+        of["var U"] = Quantity(f"{strength}*{HEIGHT}", variance, variance, spread=True, middle=-strength * law)
         of |= momenta(3)
     start = system.start((0.6, 0.8, 0, 0), angular_momentum=(0, 0, 0))
     is_exact = bool(options.get("fails"))  # with one step, since the bias of the fault would go with two
-    return Setting(system, start, of, dt, 4.0, 40.0, kind(1.0, 1.0), is_exact=is_exact, **options)
+    return Setting(system, start, of, dt, 3.0, 40.0, kind(1.0, 1.0), is_exact=is_exact, **options)
 
 
 # Links that bend, twist and stretch ----------------------------------------------------------------------------------------------
@@ -139,39 +182,6 @@ def links(
     chain = ct.Chain([TETRAHEDRON] * (count + 1), ct.BendTwist(stretch, bend, twist, (0, 0, spacing)), right=right)
     places = [[0, 0, spacing * k] for k in range(count + 1)]
     return chain, chain.start(position=places, orientation=[UPRIGHT] * (count + 1))
-
-
-def third_axes(columns: Columns) -> Array:
-    """e3 of each body in space, (..., bodies, 3)."""
-    q = np.moveaxis(columns["orientation"], -1, 0)
-    return np.stack(
-        [2.0 * (q[1] * q[3] + q[0] * q[2]), 2.0 * (q[2] * q[3] - q[0] * q[1]), q[0] ** 2 - q[1] ** 2 - q[2] ** 2 + q[3] ** 2], axis=-1
-    )  # fmt: skip
-
-
-def cosines(columns: Columns, apart: int = 1) -> Array:
-    """T33 between bodies so many links apart, mean over the chain."""
-    e = third_axes(columns)
-    return np.einsum("...bk,...bk->...b", e[..., apart:, :], e[..., :-apart, :]).mean(axis=-1)
-
-
-def angle_energy(columns: Columns, bend: float, twist: float) -> Array:
-    """2 (bend (w1^2 + w2^2) + twist w3^2) of each link, w the vector part of the turn from body to body."""
-    q = columns["orientation"]
-    w = rotations.multiply(rotations.conjugate(q[..., :-1, :]), q[..., 1:, :])[..., 1:]
-    return 2.0 * (bend * (w[..., 0] ** 2 + w[..., 1] ** 2) + twist * w[..., 2] ** 2)
-
-
-def strains(columns: Columns, stretch: float) -> Array:
-    """stretch |d - d0|^2/3, mean over the links, d0 = e3."""
-    d = np.diff(columns["position"], axis=-2) - third_axes(columns)[..., :-1, :]
-    return stretch * (d**2).sum(axis=-1).mean(axis=-1) / 3.0
-
-
-def end_to_end(columns: Columns, bonds: int) -> Array:
-    """Squared distance of the first body and the one so many bonds on."""
-    r = columns["position"]
-    return ((r[..., bonds, :] - r[..., 0, :]) ** 2).sum(axis=-1)
 
 
 def weight_of(bend: float, twist: float) -> Callable[[Array], Array]:
@@ -204,50 +214,52 @@ def angle_moments(bend: float, twist: float) -> tuple[float, float]:
 def one_link(bend: float, twist: float, dt: float, gap: float, **options: bool) -> Setting:
     """One link whose angles are looked at."""
     chain, start = links(1, bend, twist, 1.0)
-    of = {"T33": Quantity(cosines, bending(bend, twist))}
+    of = {"T33": Quantity(cosines(2), bending(bend, twist))}
     if not options.get("order"):
         mean, variance = angle_moments(bend, twist)
-
-        def energy(columns: Columns) -> Array:
-            return angle_energy(columns, bend, twist)[..., 0]
-
-        of["T33^2"] = Quantity(lambda c: cosines(c) ** 2, bending(bend, twist, 2))
+        energy = angle_energy(0, bend, twist)
+        of["T33^2"] = Quantity(f"({cosines(2)})**2", bending(bend, twist, 2))
         of["v"] = Quantity(energy, mean, mean)
-        of["var v"] = Quantity(energy, variance, variance, spread=True, target=math.inf)
-        of["stretch"] = Quantity(lambda c: strains(c, 1.0), 1.0)
+        of["var v"] = Quantity(energy, variance, variance, spread=True, middle=mean)
+        of["stretch"] = Quantity(strain(0, 1.0), 1.0)
         of |= momenta(6)
     return Setting(chain, start, of, dt, gap, 60.0, **options)
 
 
-def several_links(count: int, stretch: float, dt: float, gap: float, settle: float) -> Setting:
+def several_links(
+    count: int, stretch: float, dt: float, gap: float, settle: float, *, friction: float = 1.0, capacity: bool = True
+) -> Setting:
     """B, C = 4, 3: <t_0.t_n> = c^n, <R^2> = n (1 + 3/stretch) + 2 sum (n - m) c^m, and the capacity of heat."""
     bend, twist = 4.0, 3.0
     chain, start = links(count, bend, twist, stretch)
     c, (mean, variance) = bending(bend, twist), angle_moments(bend, twist)
-    of = {"T33": Quantity(cosines, c), "stretch": Quantity(lambda s: strains(s, stretch), 1.0)}
-    for n in (n for n in (2, 4) if n <= count):
-        of[f"t0.t{n}"] = Quantity(lambda s, n=n: cosines(s, n), c**n)
+    of = {"T33": Quantity(cosines(count + 1), c)}
+    of["stretch"] = Quantity(mean_of([strain(j, stretch) for j in range(count)]), 1.0)
+    for n in (n for n in (2, 4, 8) if n <= count):
+        of[f"t0.t{n}"] = Quantity(cosines(count + 1, n), c**n)
         law = n * (1.0 + 3.0 / stretch) + 2.0 * sum((n - m) * c**m for m in range(1, n))
-        of[f"R^2 of {n} bonds"] = Quantity(lambda s, n=n: end_to_end(s, n), law, law)
-    of["v"] = Quantity(lambda s: angle_energy(s, bend, twist).mean(axis=-1), mean, mean)
-    capacity = count * (0.5 * 6.0 + 1.5 + variance)
-    of["heat capacity"] = Quantity(lambda s: s["energy"], capacity, capacity, spread=True, target=math.inf)
-    return Setting(chain, start, of | momenta(6, total=True), dt, gap, settle)
+        of[f"R^2 of {n} bonds"] = Quantity(end_to_end(n), law, law)
+    of["v"] = Quantity(mean_of([angle_energy(j, bend, twist) for j in range(count)]), mean, mean)
+    if capacity:
+        law = count * (0.5 * 6.0 + 1.5 + variance)
+        middle = count * (0.5 * 6.0 + 1.5 + mean)
+        of["heat capacity"] = Quantity("energy", law, law, spread=True, middle=middle)
+    return Setting(chain, start, of | momenta(6, total=True), dt, gap, settle, ct.Langevin(1.0, friction))
 
 
 def pulled(x: float) -> Setting:
     """Two links without bend and twist, the second of which turns as it likes: a force stretches it by L(x) + F/stretch, a = 1."""
     chain, start = links(2, 0.0, 0.0, 4.0, force=x)
     law = langevin_function(x) + x / 4.0
-    of = {"extension": Quantity(lambda c: c["position"][..., 2, 2] - c["position"][..., 1, 2], law)}
-    return Setting(chain, start, of, 0.3, 9.0, 150.0)
+    of = {"extension": Quantity("position[2,2] - position[1,2]", law)}
+    return Setting(chain, start, of, 0.16, 6.4, 150.0)
 
 
 def gaussian(x: float) -> Setting:
     """Stretch alone, d0 = 0: <|r_j - r_0|^2> = 3 j kT/stretch with every dt; here dt omega = x."""
     chain, start = links(3, 0.0, 0.0, 4.0, spacing=0.0)
     highest = math.sqrt(4.0 * math.sin(5.0 * math.pi / 14.0) ** 2 * 4.0 / TETRAHEDRON.mass)  # of three masses on a wall
-    of = {f"(r{j} - r0)^2": Quantity(lambda c, j=j: end_to_end(c, j), 3.0 * j / 4.0, 3.0 * j / 4.0) for j in (1, 2, 3)}
+    of = {f"(r{j} - r0)^2": Quantity(end_to_end(j), 3.0 * j / 4.0, 3.0 * j / 4.0) for j in (1, 2, 3)}
     return Setting(chain, start, of, x / highest, 12.0, 120.0, is_exact=True)
 
 
@@ -259,13 +271,13 @@ RATES, LAG = (0.2, 0.7, 2.0), 0.5
 def sphere() -> Setting:
     """<y_k(t) y_k(0)> = I kT exp(-gamma_k t), in the time of steps, too: samples are as far apart as the lag."""
     body = ct.FreeBody(ct.Body(moments=(1.5, 1.5, 1.5)))
-
-    def product(columns: Columns, k: int) -> Array:
-        y = columns["angular_momentum"][..., k]
-        return y[:, 1:] * y[:, :-1] / 1.5
-
-    of = {f"y{k + 1}(t) y{k + 1}(0)": Quantity(lambda c, k=k: product(c, k), math.exp(-LAG * RATES[k])) for k in range(3)}  # fmt: skip
-    method = OneByOne(1.0, ct.Friction(rotation=RATES))
+    of = {
+        f"y{k + 1}(t) y{k + 1}(0)": Quantity(
+            f"angular_momentum[{k}]*{1.5**-0.5!r}", math.exp(-LAG * RATES[k]), lagged=True
+        )
+        for k in range(3)
+    }
+    method = ct.Langevin(1.0, ct.Friction(rotation=RATES))
     return Setting(body, body.start(angular_momentum=(0, 0, 0)), of, 0.1, LAG, 30.0, method, is_exact=True)
 
 
@@ -275,31 +287,35 @@ def two_tetrahedra() -> Setting:
         [TETRAHEDRON] * 2, ct.BendTwist(2.0, 0.0, 0.0, (0, 0, 0)), pairs=ct.LennardJones(5.0, 1.0), exclude=0
     )
     start = chain.start(position=[[0, 0, 0], [0, 0, 2.2]], orientation=[UPRIGHT] * 2)
-
-    def distance(columns: Columns) -> Array:
-        return np.sqrt(end_to_end(columns, 1))
-
-    def pairs(columns: Columns) -> Array:
-        p, y = columns["momentum"][..., 1, :], columns["angular_momentum"][..., 1, :]
-        kinetic = 0.5 * (p**2).sum(axis=-1) / TETRAHEDRON.mass + 0.5 * (y**2 / TETRAHEDRON.moments).sum(axis=-1)
-        return columns["energy"] - kinetic - end_to_end(columns, 1)
-
+    p, y = numbers("momentum", 1), numbers("angular_momentum", 1)
+    turning = added([f"{y[k]}**2/{float(TETRAHEDRON.moments[k])!r}" for k in range(3)])
+    pairs = f"energy - ({dot(p, p)})/{2.0 * TETRAHEDRON.mass} - ({turning})/2 - ({end_to_end(1)})"
     of = {
-        "V": Quantity(pairs, -11.6490, 11.6490, known=8e-4, target=4e-4), "length of r": Quantity(distance, 2.17851, 2.17851, known=4e-5),
-        "r^2": Quantity(lambda c: end_to_end(c, 1), 5.2462, 5.2462, known=2e-4),
-        "R33^2": Quantity(lambda c: cosines(c) ** 2, 0.33352, known=2e-5), "V^2": Quantity(lambda c: pairs(c) ** 2, 200.071, 200.071, known=0.026, target=math.inf),
-    }  # fmt: skip
-    return Setting(chain, start, of, 0.007, 2.8, 40.0, OneByOne(5.0, 1.0), is_exact=True)
+        "V": Quantity(pairs, -11.6490, 11.6490, known=8e-4),
+        "length of r": Quantity(f"math.sqrt({end_to_end(1)})", 2.17851, 2.17851, known=4e-5),
+        "r^2": Quantity(end_to_end(1), 5.2462, 5.2462, known=2e-4),
+        "R33^2": Quantity(f"({cosines(2)})**2", 0.33352, known=2e-5),
+        "V^2": Quantity(f"({pairs})**2", 200.071, 200.071, known=0.026),
+    }
+    return Setting(chain, start, of, 0.005, 2.0, 40.0, ct.Langevin(5.0, 1.0), is_exact=True)
 
+
+BENDING = (
+    (4.0, 3.0, 0.22, 4.4),
+    (10.0, 5.0, 0.15, 3.6),
+    (50.0, 30.0, 0.07, 2.8),
+    (1.0, 0.0, 0.3, 6.0),
+    (0.5, 2.0, 0.3, 6.0),
+)
 
 CASES: dict[str, Callable[[], dict[str, Setting]]] = {
-    "tops": lambda: {"top, b = 1": top(1.0, 0.4), "top, b = 1.5": top(1.5, 0.4), "top, b = 3": top(3.0, 0.3)},
-    "bending": lambda: {
-        f"link, B, C = {b:g}, {c:g}": one_link(b, c, dt, gap)
-        for b, c, dt, gap in ((4.0, 3.0, 0.3, 6.0), (10.0, 5.0, 0.2, 4.0), (50.0, 30.0, 0.09, 2.7), (1.0, 0.0, 0.4, 6.0), (0.5, 2.0, 0.4, 8.0))
+    "tops": lambda: {"top, b = 1": top(1.0, 0.3), "top, b = 1.5": top(1.5, 0.3), "top, b = 3": top(3.0, 0.2)},
+    "bending": lambda: {f"link, B, C = {b:g}, {c:g}": one_link(b, c, dt, gap) for b, c, dt, gap in BENDING},
+    "stiff chain": lambda: {"2 links, stretch 100": several_links(2, 100.0, 0.036, 6.0, 80.0)},
+    "chain": lambda: {"4 links, stretch 25": several_links(4, 25.0, 0.072, 15.0, 200.0)},
+    "long chain": lambda: {
+        "8 links, stretch 25": several_links(8, 25.0, 0.1, 50.0, 1000.0, friction=0.3, capacity=False)
     },
-    "stiff chain": lambda: {"2 links, stretch 100": several_links(2, 100.0, 0.08, 8.0, 80.0)},
-    "chain": lambda: {"4 links, stretch 25": several_links(4, 25.0, 0.16, 20.0, 160.0)},
     "pulled": lambda: {f"free link, F a/kT = {x:g}": pulled(x) for x in (0.5, 1.0, 2.0, 5.0)},
     "gaussian": lambda: {f"Gaussian chain, dt omega = {x:g}": gaussian(x) for x in (0.45, 1.35)},
     "friction": lambda: {"sphere, three rates of friction": sphere()},
@@ -307,4 +323,4 @@ CASES: dict[str, Callable[[], dict[str, Setting]]] = {
     "order of tops": lambda: {"order, top": top(1.5, 0.5, order=True)},
     "order of chains": lambda: {"order, link B, C = 1, 0": one_link(1.0, 0.0, 0.5, 6.0, order=True)},
     "faults": lambda: {"fault: noise at the ends of the step": top(1.5, 0.4, kind=faults.NoiseAtTheEnds, fails=True)},
-}  # fmt: skip
+}

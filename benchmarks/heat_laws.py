@@ -1,13 +1,14 @@
 """Exact averages of systems in a heat bath against ensembles of very many members on a CUDA GPU.
 
-    python benchmarks/heat_laws.py --out DIR [--seconds 200] [--only TEXT] [--simulate]
+    python benchmarks/heat_laws.py --out DIR [--seconds 200] [--only TEXT] [--join FILE] [--simulate]
 
 writes DIR/heat_laws.json and DIR/heat_laws.md: law, exact, measured, error, and by how many errors it is off. Samples of members
-lie so far apart that they are nearly independent; a first time is left out. A member has one mean of each quantity, and errors come from the spread of members. Steps have a bias of order dt^2: averages are those
+lie so far apart that they are nearly independent; a first time is left out. Samples stay on the GPU: there each member adds up its
+quantities, and errors come from the spread of members. Steps have a bias of order dt^2: averages are those
 extrapolated from dt and dt/2. A law is followed until its error is small enough, or until the time is over.
 
-Each case is a process, and those that need many samples are several, with other seeds: looking at samples
-takes a core longer than the GPU needs to make them. `--simulate` runs all of it, tiny, under numba's simulator.
+Each case is a process. `--join FILE` joins what an earlier run found, which had another `--seed`; cases that were left out then are as they
+were found there. `--simulate` runs all of it, tiny, under numba's simulator.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import argparse
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,63 +33,78 @@ if "--simulate" in sys.argv:
     os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # before numba is imported
 
 import numpy as np
-from heat_law_cases import CASES, Setting
+from heat_law_cases import CASES, Quantity, Setting
 from numpy.typing import NDArray
 
 from catena.engine import cuda, cuda_bodies
+from catena.engine.cuda_reducing import GpuReducer
+from catena.kernels.declarations import Field
+from catena.kernels.marks import Written
 from catena.kernels.views import OK
 from catena.output.files import write_text
 from catena.running.auditing import BLOCKS, block_edges
 from catena.running.ensembles.asking import asked
+from catena.running.ensembles.reductions import names_in_rows
+from catena.systems.base import System
 
 Array = NDArray[np.float64]
 SEED = 2026
 MEMBERS = 65_536
+TARGET = 2.7e-4  # error of a law until which it is followed, in its unit
 MOST_SAMPLES = 10**7  # of a member
-MOST_ROWS = 2 if "--simulate" in sys.argv else 64  # samples of a stage, if the GPU has room for them
-AT_ONCE = 4  # stages between two looks at errors: one with dt, the others with dt/2
+MOST_STEPS = 2 if "--simulate" in sys.argv else 2000  # of a stage, but for its first sample, if the GPU has room
 SHORT_STAGES = 3  # with dt/2 for each with dt, since its error counts four times as much
-FACTOR = 0.05  # error of the factor by which the bias falls
-GRACE = 20.0  # seconds for the stage under way
+FACTOR = 0.08  # error of the factor by which the bias falls
+LOOK = 3.0  # seconds between two looks at errors
+GRACE = 40.0  # seconds for the round under way
 FEWEST = 10  # members: with less only the code is tried, with steps that lead nowhere
-PROCESSES = {"bending": 3, "chain": 2, "pulled": 2, "order of chains": 2}  # one for the others
+NAME = re.compile(r"[a-z_]+(\[[\d,]+\])?")
+KEPT = 6  # numbers of a quantity, see `take_moments`
 
 
-@dataclass
-class Sums:
-    """Of one quantity, for each member: sums of x - shift and of its square over so many samples."""
+def take_moments(value, t, kept):
+    """Samples, what is taken off each (its law, roughly), sums of what is left and of its square."""
+    x = value - kept[1]
+    kept[0] += 1.0
+    kept[2] += x
+    kept[3] += x * x
 
-    shift: float
-    first: Array
-    second: Array
-    samples: int = 0
 
-    def add(self, values: Array) -> None:
-        """Take samples (members, n)."""
-        x = values - self.shift
-        self.first += x.sum(axis=1)
-        self.second += np.einsum("ms,ms->m", x, x)
-        self.samples += x.shape[1]
+def take_products(value, t, kept):
+    """The same of the product with the value of the sample before; whether there was one, and this value."""
+    if kept[4] != 0.0:
+        x = value * kept[5] - kept[1]
+        kept[0] += 1.0
+        kept[2] += x
+        kept[3] += x * x
+    kept[4] = 1.0
+    kept[5] = value
 
-    def mean(self, *, spread: bool) -> tuple[float, float]:
-        """The mean, or the variance, and its standard error from the spread of members."""
-        first, second = self.first / self.samples, self.second / self.samples
-        middle = first.mean()
-        found = second - 2.0 * middle * first + middle**2 if spread else first + self.shift
-        return float(found.mean()), float(found.std(ddof=1) / math.sqrt(len(found)))
+
+def reduction_of(system: System, accounts: Sequence[Field], quantities: Sequence[Quantity]) -> Written:
+    """The kernel (row, t, par, kept) that takes a sample into the sums of all quantities."""
+    known, place = dict(names_in_rows(system)), system.public_width + system.invariant_width
+    for account in accounts:
+        for index in np.ndindex(*account.shape):
+            known[f"{account.name}[{','.join(map(str, index))}]" if index else account.name] = f"row[{place}]"
+            place += 1
+    lines = [
+        f"value{k} = {NAME.sub(lambda name: known.get(name[0], name[0]), one.text)}" for k, one in enumerate(quantities)
+    ]
+    lines += [f"take{k}(value{k}, t, kept[{KEPT * k}:{KEPT * (k + 1)}])" for k in range(len(quantities))]
+    uses = [(f"take{k}", take_products if one.lagged else take_moments) for k, one in enumerate(quantities)]
+    text = "\n".join(["def reduce_row(row, t, par, kept):", *(f"    {line}" for line in lines)])
+    return Written("reduce_row", text, __name__, tuple(uses))
 
 
 class Followed:
-    """The members of a setting with one step. They stay on the GPU, and samples are looked at as they come from it, member by member
-    side by side: to be turned round and kept, as `ct.ensemble` does, takes a host longer than the GPU needs to make them.
-    """
+    """The members of a setting with one step. They stay on the GPU, and so do their samples."""
 
     def __init__(self, setting: Setting, dt: float, members: int, seed: int) -> None:
         method = replace(setting.method, seed=seed)  # type: ignore[call-arg]
         self.setting, self.dt, self.members = setting, dt, members
         self.every = max(1, round(setting.gap / dt))
         program = cuda_bodies.build(setting.system, method)
-        self.fields = (*setting.system.fields, *setting.system.invariants, *program.stepper.accounts)
         alike = asked(
             setting.system, setting.start, method, steps=self.every, dt=dt, every=self.every, keep="final", members=members, seed=None,
             reduce=None,
@@ -95,69 +112,33 @@ class Followed:
         driver = cuda_bodies.driver_for(program)
         self.driver = driver(program, alike, every=self.every, edges=block_edges(MOST_SAMPLES, BLOCKS))
         self.driver.begin()
-        self.sums: dict[str, Sums] = {}
+        quantities = tuple(setting.quantities.values())
+        first = np.zeros((len(quantities), KEPT))
+        first[:, 1] = [one.middle if one.spread else one.law for one in quantities]
+        kernel = reduction_of(setting.system, program.stepper.accounts, quantities)
+        self.reducer = GpuReducer(kernel, self.driver, first.ravel())
         left = math.ceil(setting.settle / (self.every * dt)) * self.every
         while self.driver.step < left:
             self.driver.advance(left - self.driver.step, keep=False)
 
     def sample(self) -> None:
         """A stage: as many samples as are made at once."""
-        rows = self.driver.advance(MOST_ROWS * self.every, keep=True)
+        before = self.driver.step // self.every
+        self.driver.advance(max(1, MOST_STEPS // self.every) * self.every, keep=False)
         assert (self.driver.status == OK).all()
-        data, first = {}, 0
-        for one in self.fields:
-            data[one.name] = rows[:, :, first : first + one.width].reshape(*rows.shape[:2], *one.shape)
-            first += one.width
-        for name, quantity in self.setting.quantities.items():
-            values = quantity.of(data)
-            if name not in self.sums:
-                shift = float(values.mean()) if quantity.spread else quantity.law
-                self.sums[name] = Sums(shift, np.zeros(self.members), np.zeros(self.members))
-            self.sums[name].add(values)
+        self.reducer.take(1 + before, self.driver.step // self.every - before)
 
-    def found(self) -> dict[str, tuple[float, float]]:
-        """Mean and error of each quantity."""
-        return {name: sums.mean(spread=self.setting.quantities[name].spread) for name, sums in self.sums.items()}
-
-
-class Measurement:
-    """A setting with its steps, followed until it is sharp enough."""
-
-    def __init__(self, setting: Setting, members: int, seed: int) -> None:
-        self.setting, self.members, self.seed, self.made = setting, members, seed, 0
-        self.followed: list[Followed] = []
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there are samples with every step."""
-        return len(self.followed) == len(self.setting.steps)
-
-    def advance(self) -> None:
-        """A stage: one with dt for several with dt/2."""
-        number = min(self.made % (1 + SHORT_STAGES), len(self.setting.steps) - 1)
-        self.made += 1
-        if number == len(self.followed):
-            seed = self.seed + (number << 32)
-            self.followed.append(Followed(self.setting, self.setting.steps[number], self.members, seed))
-        self.followed[number].sample()
-
-    def wants(self, processes: int) -> float:
-        """How many times larger than it should be its largest error is."""
-        if not self.is_known:
-            return math.inf
-        rows = rows_of("", self.setting, [self.found()])
-        if self.setting.order:
-            return float(rows[0]["factor_error"]) / (FACTOR * math.sqrt(processes))
-        return max(
-            row["error"] / (row["unit"] * self.setting.quantities[row["law"]].target) for row in rows
-        ) / math.sqrt(processes)
-
-    def found(self) -> list[Found]:
-        """For each step."""
-        return [
-            Found(one.dt, one.found(), one.members * max(sums.samples for sums in one.sums.values()))
-            for one in self.followed
-        ]
+    def found(self) -> Found:
+        """Mean, or variance, and error of each quantity, from the spread of members."""
+        kept = self.reducer.kept().reshape(self.members, -1, KEPT)
+        means = {}
+        for number, (name, quantity) in enumerate(self.setting.quantities.items()):
+            count, shift, first, second = kept[:, number, :4].T
+            first, second = first / count, second / count
+            middle = first.mean()
+            found = second - 2.0 * middle * first + middle**2 if quantity.spread else first + shift
+            means[name] = (float(found.mean()), float(found.std(ddof=1) / math.sqrt(self.members)))
+        return Found(self.dt, means, int(kept[:, :, 0].sum(axis=0).max()))
 
 
 class Found(NamedTuple):
@@ -168,21 +149,59 @@ class Found(NamedTuple):
     samples: int
 
 
-def rows_of(title: str, setting: Setting, parts: list[list[Found]]) -> list[dict[str, Any]]:
+Part = list[Found]  # for each step of a setting, of one process
+
+
+class Measurement:
+    """A setting with its steps, followed until it is sharp enough."""
+
+    def __init__(self, setting: Setting, members: int, seed: int) -> None:
+        self.setting, self.members, self.seed = setting, members, seed
+        self.followed: list[Followed] = []
+
+    def advance(self) -> None:
+        """A round: a stage with dt for several with dt/2."""
+        if not self.followed:
+            self.followed = [
+                Followed(self.setting, dt, self.members, self.seed + (number << 32))
+                for number, dt in enumerate(self.setting.steps)
+            ]
+        self.followed[0].sample()
+        for _ in range(SHORT_STAGES if len(self.followed) > 1 else 0):
+            self.followed[1].sample()
+
+    def wants(self) -> float:
+        """How many times larger than it should be its largest error is."""
+        if not self.followed:
+            return math.inf
+        rows = rows_of("", self.setting, [self.found()])
+        if self.setting.order:
+            return float(rows[0]["factor_error"]) / FACTOR
+        return max(float(row["error"] / row["unit"]) for row in rows) / TARGET
+
+    def found(self) -> Part:
+        """For each step."""
+        return [one.found() for one in self.followed]
+
+
+def rows_of(title: str, setting: Setting, parts: list[Part]) -> list[dict[str, Any]]:
     """The table of a setting from what processes found, each with its steps: extrapolated to dt = 0 with a bias of order 2."""
     rows = []
+    samples = np.array([[part[number].samples for part in parts] for number in range(len(setting.steps))])
     for name, quantity in setting.quantities.items():
         each = []
         for number, dt in enumerate(setting.steps):
+            assert {part[number].dt for part in parts} == {dt}
             found = np.array([part[number].means[name] for part in parts])
-            each.append((dt, found[:, 0].mean(), math.sqrt((found[:, 1] ** 2).sum()) / len(found)))
+            weights = samples[number] / samples[number].sum()
+            each.append((dt, weights @ found[:, 0], math.sqrt(((weights * found[:, 1]) ** 2).sum())))
         (_, long, long_error), (_, short, short_error) = each[0], each[-1]
         mean, error = (long, long_error) if setting.is_exact else ((4.0 * short - long) / 3.0, math.hypot(4.0 * short_error, long_error) / 3.0)  # fmt: skip
         row = {
             "system": title, "law": name, "exact": quantity.law, "measured": float(mean), "error": float(error), "unit": quantity.unit,
             "off_by": float((mean - quantity.law) / math.hypot(error, quantity.known)),
             "with_steps": [[dt, float(value), float(its_error)] for dt, value, its_error in each],
-            "must_fail": setting.fails, "order": setting.order,
+            "samples": samples.sum(axis=1).tolist(), "must_fail": setting.fails, "order": setting.order,
         }  # fmt: skip
         if setting.order:
             bias = [value - quantity.law for _, value, _ in each]
@@ -192,36 +211,69 @@ def rows_of(title: str, setting: Setting, parts: list[list[Found]]) -> list[dict
     return rows
 
 
-def measure(case: str, part: int, members: int, until: float, path: Path) -> None:
+def measure(case: str, options: argparse.Namespace) -> None:
     """What one process does for a case: the setting that needs it most goes on, until all are sharp or the time is over."""
+    members = 4 if options.simulate else options.members
     shortened = {"settle": 0.01, "gap": 0.01} if members < FEWEST else {}
+    number = list(CASES).index(case)
     made = {
-        title: Measurement(replace(setting, **shortened), members, SEED + (number << 40) + (part << 36) + (list(CASES).index(case) << 44))
-        for number, (title, setting) in enumerate(CASES[case]().items())
-    }  # fmt: skip
-    began, share = time.time(), PROCESSES.get(case, 1)
-    wants = {title: one.wants(share) for title, one in made.items()}
-    while max(wants.values()) > 1.0 and (time.time() < until or math.inf in wants.values()):
+        title: Measurement(replace(setting, **shortened), members, options.seed + (place << 40) + (number << 44))
+        for place, (title, setting) in enumerate(CASES[case]().items())
+    }
+    began = time.time()
+    wants = {title: one.wants() for title, one in made.items()}
+    while max(wants.values()) > 1.0 and (time.time() < options.until or math.inf in wants.values()):
         neediest = max(wants, key=lambda title: wants[title])
-        for _ in range(AT_ONCE):
+        looked = time.time()
+        while True:
             made[neediest].advance()
-        wants[neediest] = made[neediest].wants(share)
-        write_text(path, json.dumps({title: one.found() for title, one in made.items() if one.is_known}))
-    print(
-        f"{case}, {part}: {time.time() - began:.0f} s", {title: round(w, 2) for title, w in wants.items()}, flush=True
-    )
+            if time.time() > min(looked + LOOK, options.until):
+                break
+        wants[neediest] = made[neediest].wants()
+        found = {title: one.found() for title, one in made.items() if one.followed}
+        write_text(file_of(options.parts, case), json.dumps(found))
+    print(f"{case}: {time.time() - began:.0f} s", {title: round(w, 2) for title, w in wants.items()}, flush=True)
 
 
-def gathered(folder: Path) -> list[dict[str, Any]]:
-    """The rows of all cases from the files of the processes."""
-    rows = []
-    for case in CASES:
-        files = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{case.replace(' ', '_')}.*.json"))]
-        for title, setting in CASES[case]().items() if files else ():
-            parts = [[Found(*found) for found in file[title]] for file in files if title in file]
-            samples = [sum(part[k].samples for part in parts) for k in range(len(setting.steps))]
-            rows += [{**row, "samples": samples} for row in (rows_of(title, setting, parts) if parts else ())]
-    return rows
+def file_of(folder: Path, case: str) -> Path:
+    """Where the process of a case writes what it found."""
+    return folder / f"{case.replace(' ', '_')}.json"
+
+
+def gathered(folder: Path) -> dict[str, list[Part]]:
+    """What was found of each setting."""
+    files = [json.loads(path.read_text()) for case in CASES if (path := file_of(folder, case)).exists()]
+    return {title: [[Found(*one) for one in part]] for file in files for title, part in file.items()}
+
+
+class Earlier(NamedTuple):
+    """What an earlier run found, and with which seeds."""
+
+    parts: dict[str, list[Part]]
+    seeds: list[int]
+
+    @classmethod
+    def read(cls, file: Path | None, seed: int) -> Earlier:
+        """From its file; nothing if there is none."""
+        if file is None:
+            return cls({}, [])
+        record = json.loads(file.read_text())
+        if seed in record["seeds"]:
+            raise SystemExit(f"{file} has the seed {seed}, too: its noise would be the same; give another --seed")
+        parts = {title: [[Found(*one) for one in part] for part in each] for title, each in record["parts"].items()}
+        return cls(parts, record["seeds"])
+
+    def with_more(self, found: dict[str, list[Part]]) -> dict[str, list[Part]]:
+        """That and what was found now."""
+        return {title: self.parts.get(title, []) + found.get(title, []) for title in {**self.parts, **found}}
+
+
+def table_rows(found: dict[str, list[Part]]) -> list[dict[str, Any]]:
+    """The rows of all settings of which something was found."""
+    settings = {title: setting for case in CASES.values() for title, setting in case().items()}
+    return [
+        row for title, setting in settings.items() if title in found for row in rows_of(title, setting, found[title])
+    ]
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -241,31 +293,13 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def processes(options: argparse.Namespace) -> Iterator[tuple[str, int]]:
-    """Cases that are wanted, and the number of the process of each."""
-    for case in CASES:
-        if options.only in case:
-            yield from ((case, part) for part in range(1 if options.simulate else PROCESSES.get(case, 1)))
-
-
 def follow_all(options: argparse.Namespace, folder: Path) -> int:
     """All processes at once; how many failed. Those that are not done in time are ended: what they have found so far counts."""
     until, failed = time.time() + options.seconds, 0
     running = []
-    for case, part in processes(options):
-        command = [
-            sys.executable,
-            *sys.argv,
-            "--case",
-            case,
-            "--part",
-            str(part),
-            "--until",
-            str(until),
-            "--parts",
-            str(folder),
-        ]
-        running.append(subprocess.Popen(command))
+    for case in (case for case in CASES if options.only in case):
+        more = ["--case", case, "--until", str(until), "--parts", str(folder)]
+        running.append(subprocess.Popen([sys.executable, *sys.argv, *more]))
         if options.one_by_one:
             running[-1].wait()
     for process in running:
@@ -283,24 +317,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=200.0, help="for everything")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--members", type=int, default=MEMBERS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--join", type=Path, help="heat_laws.json of an earlier run")
     parser.add_argument("--simulate", action="store_true", help="tiny, under numba's simulator")
     parser.add_argument("--one-by-one", action="store_true", help="one process at a time")
-    parser.add_argument("--case", help="what one process does, of the next four")
-    parser.add_argument("--part", type=int)
+    parser.add_argument("--case", help="what one process does, of the next two")
     parser.add_argument("--until", type=float)
     parser.add_argument("--parts", type=Path)
     options = parser.parse_args()
     if options.case:
-        members = 4 if options.simulate else options.members
-        path = options.parts / f"{options.case.replace(' ', '_')}.{options.part}.json"
-        measure(options.case, options.part, members, options.until, path)
+        measure(options.case, options)
         return 0
+    earlier = Earlier.read(options.join, options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         failed = follow_all(options, Path(folder))
-        rows = gathered(Path(folder))
-    gpu = "simulator" if options.simulate else cuda.gpu_name()
-    write_text(options.out / "heat_laws.json", json.dumps({"device": gpu, "rows": rows}, indent=1) + "\n")
+        found = earlier.with_more(gathered(Path(folder)))
+    rows, gpu = table_rows(found), "simulator" if options.simulate else cuda.gpu_name()
+    record = {"device": gpu, "seeds": [*earlier.seeds, options.seed], "rows": rows, "parts": found}
+    write_text(options.out / "heat_laws.json", json.dumps(record, indent=1) + "\n")
     write_text(options.out / "heat_laws.md", table(rows) + "\n")
     print(table(rows))
     return int(failed > 0 or not all(holds(row) for row in rows))

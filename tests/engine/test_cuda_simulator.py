@@ -203,3 +203,18 @@ print(all("_edge(" in text and "_at(" in text for text in texts), len(texts))
 def test_members_on_the_gpu_stay_within_their_arrays() -> None:
     """Every subscript of the GPU's code is checked in its simulator; one that leaves an array would end the process."""
     assert run_python(CHECKED, NUMBA_ENABLE_CUDASIM=1, CATENA_DEBUG=1)[0].split() == ["True", "2"]
+
+
+SHARED = """
+import catena as ct
+from catena.engine import cuda
+
+spring = ct.Hamiltonian("p**2/2 + q**2/2")
+one, other = (cuda.build(spring, ct.Langevin(1.0, friction, seed=seed)) for friction, seed in ((1.0, 1), (2.0, 2)))
+print(one.kernel is other.kernel)
+"""
+
+
+def test_pairs_that_differ_in_numbers_share_a_kernel() -> None:
+    """Nobody waits for the compiler because of another seed."""
+    assert run_python(SHARED, NUMBA_ENABLE_CUDASIM=1)[0].split() == ["True"]

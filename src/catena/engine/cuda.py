@@ -220,16 +220,20 @@ def _padded(array: np.ndarray) -> np.ndarray:
     return array if array.size else np.zeros([max(1, length) for length in array.shape], dtype=array.dtype)
 
 
-@functools.cache
+_loaded: dict[tuple[str, str], CudaKernel] = {}  # by text and name: pairs that differ in numbers share a kernel
+
+
 def loaded(text: str, title: str, name: str = "advance_members") -> CudaKernel:
-    """The kernel of that name in a text."""
-    log_message(f"compiling {title} (a few seconds)")
-    namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
-    with without_contraction():
-        exec(compile(text, f"<{title}>", "exec"), namespace)
-    made = namespace[name]
-    assert isinstance(made, CudaKernel)
-    return made
+    """The kernel of that name in a text; the title is for those who wait."""
+    if (text, name) not in _loaded:
+        log_message(f"compiling {title} (a few seconds)")
+        namespace: dict[str, object] = {"__name__": "catena_generated_cuda"}
+        with without_contraction():
+            exec(compile(text, f"<{title}>", "exec"), namespace)
+        made = namespace[name]
+        assert isinstance(made, CudaKernel)
+        _loaded[text, name] = made
+    return _loaded[text, name]
 
 
 def is_simulated() -> bool:
