@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,6 +18,7 @@ from catena.running.plan import Plan, make_plan
 from catena.running.trust import require_usable
 from catena.systems.alike import Alike
 from catena.systems.chain import spectrum
+from catena.systems.chain.tile_kernels import X
 
 FIFTH = ct.Body.from_particles([(-0.5, -0.3, -0.2), (0.5, -0.3, -0.2), (0, 0.7, -0.2), (0, 0, 0.8), (0, 0, -0.5)])
 
@@ -146,3 +148,13 @@ def test_link_potentials_at_many_places_are_those_at_each() -> None:
     ):
         each = np.array([potential.force(*one) for one in zip(d, q, strict=True)])
         np.testing.assert_allclose(potential.forces(d, q), each, rtol=1e-13, atol=1e-300)
+
+
+def test_a_store_holds_numbers_and_little_else(tmp_path: Path) -> None:
+    """What is told of the bodies of a long chain is small beside a single sample; start and checkpoint are plain numbers."""
+    n, path = 3000, tmp_path / "a.zarr"
+    ct.simulate(ct.problems.helix_chain(n), method=ct.Splitting(2), dt=0.002, steps=8, every=2, out=path)
+    sample, checkpoint = 8 * 13 * n, 8 * X * n
+    assert sum(file.stat().st_size for file in path.rglob("*.json")) < 0.1 * sample
+    assert (path / ".catena" / "given").stat().st_size < 1.01 * sample
+    assert (path / ".catena" / "state.0").stat().st_size < 1.01 * checkpoint

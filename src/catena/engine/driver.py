@@ -40,13 +40,13 @@ class Driver:
         self.step = 0
         n, stepper = program.view.dimension, program.stepper
         watched = program.crossing is not None
-        self.z = np.array(z, dtype=float)
-        if self.z.shape != (n,):  # compiled code would read and write beyond it
+        given = np.asarray(z, dtype=float)
+        if given.shape != (n,):  # compiled code would read and write beyond it
             raise ValueError(
-                f"z has the shape {self.z.shape}, the view {program.view.name} needs ({n},): use its `pack`"
+                f"z has the shape {given.shape}, the view {program.view.name} needs ({n},): use its `pack`"
             )
         self._room, self.z, self.e, self.carry, self.scale, self.looks, self.marks = _side_by_side(
-            self.z, n, stepper.first_carry(member), program.system.invariant_width,
+            given, n, stepper.first_carry(member), program.system.invariant_width,
             unseen(program.system.invariant_width), empty_marks(program),
         )  # fmt: skip
         self._work = np.zeros(stepper.work)

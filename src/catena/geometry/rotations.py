@@ -41,8 +41,12 @@ def conjugate(q: ArrayLike) -> Array:
 def normalise(q: ArrayLike) -> Array:
     """q / |q|, for q of any magnitude but zero. Shape (..., 4)."""
     given = np.asarray(q, dtype=float)
-    scaled = given / np.max(np.abs(given), axis=-1, keepdims=True)  # squares of a tiny or huge q would leave the range
-    return scaled / np.sqrt(np.sum(scaled * scaled, axis=-1, keepdims=True))
+    a, b, c, d = _parts(np.abs(given))  # numpy takes three times as long for sums over a short last axis
+    scaled = (
+        given / np.maximum(np.maximum(a, b), np.maximum(c, d))[..., None]
+    )  # squares of a tiny or huge q would leave the range
+    a, b, c, d = _parts(scaled * scaled)
+    return scaled / np.sqrt(a + b + c + d)[..., None]
 
 
 def rotate(q: ArrayLike, vectors: ArrayLike) -> Array:

@@ -19,7 +19,7 @@ equilibrium there is no choice.) A pair of particles at X of a and Y of b, with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -143,20 +143,30 @@ class Pairs:
 
     def at(self, link: int, s: Array) -> list[Array]:
         """V, A = -(dV/dr)/r and dA/ds for the squared distances s (rows, k, l) of all pairs of links of one kind."""
-        which = np.zeros(s.shape[1:], dtype=np.int64)
-        if not self._uniform:
-            left, right = self._types[link, : s.shape[1]], self._types[(link + 1) % len(self._types), : s.shape[2]]
-            which = self._which[link, left[:, None], right[None, :]]
-        found = [np.zeros_like(s) for _ in self._kernels]
+        return [self._values(kernels, link, s) for kernels in self._kernels]
+
+    def slopes(self, link: int, s: Array) -> list[Array]:
+        """The last two of them."""
+        return [self._values(kernels, link, s) for kernels in self._kernels[1:]]
+
+    def _values(self, kernels: tuple[FunctionType, FunctionType], link: int, s: Array) -> Array:
+        """What the kernel of a pair gives for each of them; the first of the two kernels takes many numbers at once."""
+        if self._uniform:
+            return self._of_one(kernels, 0, s)
+        left, right = self._types[link, : s.shape[1]], self._types[(link + 1) % len(self._types), : s.shape[2]]
+        which = self._which[link, left[:, None], right[None, :]]
+        found = np.zeros_like(s)
         for number in np.unique(which).tolist():
             mine = which == number
-            for (many, one), out in zip(self._kernels, found, strict=True):
-                values = at_once(many, s[:, mine], number, self._par)
-                if values is None:
-                    each = [_or_nan(one, square, number, self._par) for square in s[:, mine].ravel().tolist()]
-                    values = np.array(each).reshape(len(s), -1)
-                out[:, mine] = values
+            found[:, mine] = self._of_one(kernels, number, s[:, mine])
         return found
+
+    def _of_one(self, kernels: tuple[FunctionType, FunctionType], number: int, s: Array) -> Array:
+        many, one = kernels
+        values = at_once(many, s, number, self._par)
+        if values is None:
+            values = np.array([_or_nan(one, square, number, self._par) for square in s.ravel().tolist()])
+        return values.reshape(s.shape)
 
     def _blocks(self, rows: NDArray[np.int64], pairs: int) -> Iterator[NDArray[np.int64]]:
         many = max(1, MOST_PAIRS // max(1, pairs))

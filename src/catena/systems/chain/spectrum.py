@@ -98,7 +98,7 @@ def rough_bound(chain: Chain, state: State) -> float:
         there = y + shift[:, None]  # seen from the left body's centre, as x is
         apart = x[:, :, None] - there[:, None]
         s = np.einsum("ikln,ikln->kln", apart, apart)
-        a, b = (each.transpose(1, 2, 0) for each in pairs.at(int(block[0]), s.transpose(2, 0, 1))[1:])
+        a, b = (each.transpose(1, 2, 0) for each in pairs.slopes(int(block[0]), s.transpose(2, 0, 1)))
         stiff = np.maximum(0.0, np.maximum(-a, -(a + 2.0 * b * s)))
         left, right = (mobility[chain.alike.which[side[block[0]]]] for side in chain.interactions.sides)
         links[block] = np.einsum("kl,kln->n", left[:, None] + right, stiff)

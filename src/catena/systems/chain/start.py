@@ -74,9 +74,10 @@ def check_held(chain: Chain, state: State) -> None:
 
 def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:
     moves, turns = chain.held
-    for j in np.flatnonzero(~moves & p.any(axis=1)).tolist():
+    still, unturned = np.flatnonzero(~moves), np.flatnonzero(~turns)  # few of many bodies
+    for j in still[p[still].any(axis=1)].tolist():
         raise InputError(f"body {j} is held, but moves", where=f"start.momentum[{j}]", do="give it no velocity")
-    for j in np.flatnonzero(~turns & y.any(axis=1)).tolist():
+    for j in unturned[y[unturned].any(axis=1)].tolist():
         what = "is a point, but spins" if chain.bodies[j].kind == "point" else "is held, but turns"
         raise InputError(f"body {j} {what}", where=f"start.angular_momentum[{j}]", do="give it no spin")
     for j, end in ((0, chain.left), (chain.count - 1, chain.right)):

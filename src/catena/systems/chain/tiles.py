@@ -193,10 +193,12 @@ def to_tiles(chain: Chain, shape: tuple[int, int], m: Shape, state: State) -> Ar
 def tiles_of_split(chain: Chain, shape: tuple[int, int], m: Shape, z: Array) -> Array:
     """The same of the variables (..., 13 n) of the view "split"."""
     n, many = chain.count, z.shape[:-1]
-    kept = np.zeros((*many, X, n))
-    for rows, first, width in ((slice(R, Q), 0, 3), (slice(Q, X), 3, 4), (slice(P, Y), 7, 3), (slice(Y, LOW), 10, 3)):
-        kept[..., rows, :] = z[..., first * n : (first + width) * n].reshape(*many, n, width).swapaxes(-1, -2)
-    return unfold_tiles(chain, shape, m, np.concatenate([kept.reshape(*many, X * n), np.zeros((*many, 1))], axis=-1))
+    kept = np.zeros((*many, X * n + 1))
+    for row, first, width in ((R, 0, 3), (Q, 3, 4), (P, 7, 3), (Y, 10, 3)):
+        field = z[..., first * n : (first + width) * n].reshape(*many, n, width)
+        for k in range(width):
+            kept[..., (row + k) * n : (row + k + 1) * n] = field[..., k]
+    return unfold_tiles(chain, shape, m, kept)
 
 
 def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
@@ -215,14 +217,18 @@ def fold_tiles(count: int, shape: tuple[int, int], m: Shape, z: Array) -> Array:
 def unfold_tiles(chain: Chain, shape: tuple[int, int], m: Shape, kept: Array) -> Array:
     """The tiles again; constants, particles and forces are settled by the next step, which finds the same ones."""
     count, (tiles, lanes), many = chain.count, shape, kept.shape[:-1]
-    table = np.zeros((*many, X, tiles * lanes))
-    table[..., :count] = kept[..., :-1].reshape(*many, X, count)
-    table[..., R:Q, count:] = table[..., R:Q, count - 1 : count]
-    table[..., R, count:] += FAR * np.arange(1, tiles * lanes - count + 1)
-    table[..., Q, count:] = 1.0
+    table, whole = kept[..., :-1].reshape(*many, X, count), tiles - 1
+    last = np.zeros((*many, X, lanes))
+    more = count - whole * lanes  # bodies of the last tile
+    last[..., :more] = table[..., whole * lanes :]
+    last[..., R:Q, more:] = table[..., R:Q, count - 1 :]
+    last[..., R, more:] += FAR * np.arange(1, lanes - more + 1)
+    last[..., Q, more:] = 1.0
     z = np.zeros((*many, tiles * row_count(m) * (lanes + PADDING) + 2))
     rows = z[..., :-2].reshape(*many, tiles, row_count(m), lanes + PADDING)
-    rows[..., :X, :lanes] = np.moveaxis(table.reshape(*many, X, tiles, lanes), -3, -2)
+    before = table[..., : whole * lanes].reshape(*many, X, whole, lanes)
+    rows[..., :whole, :X, :lanes] = np.moveaxis(before, -3, -2)
+    rows[..., whole, :X, :lanes] = last
     rows[..., -1, R:Q, lanes] = rows[..., -1, R:Q, lanes - 1] + FAR
     # the last link of the tile before, see `tile_kernels`
     rows[..., 1:, F - 1 : S - 1, -1] = rows[..., :-1, F:S, lanes - 1]
