@@ -43,7 +43,7 @@ def chain_of_residues(residues: int) -> tuple[list[str], np.ndarray]:
     return names, np.array(places)
 
 
-def peptide(residues: int, **arguments: Any) -> tuple[ct.Linkage, ct.State]:
+def peptide(residues: int, of: type[ct.Linkage] = ct.Linkage, **arguments: Any) -> tuple[ct.Linkage, ct.State]:
     """The chain of residues with hinges at N-CA and CA-C, and a start in which all groups turn."""
     names, x = chain_of_residues(residues)
     rows = [f"{name[0]} {a:.6f} {b:.6f} {c:.6f}" for name, (a, b, c) in zip(names, x.tolist(), strict=True)]
@@ -51,7 +51,7 @@ def peptide(residues: int, **arguments: Any) -> tuple[ct.Linkage, ct.State]:
     with tempfile.NamedTemporaryFile("w", suffix=".xyz") as file:
         file.write("\n".join([str(len(rows)), "", *rows, ""]))
         file.flush()
-        linkage, still = ct.Linkage.from_molecule(file.name, bonds, **arguments)
+        linkage, still = of.from_molecule(file.name, bonds, **arguments)
     spin = 0.3 * np.random.default_rng(3).normal(size=(linkage.count, 3))
     moving = {"angular_velocity": spin, "velocity": np.zeros((linkage.count, 3))}
     return linkage, linkage.start(still.position, **moving, project=True)

@@ -14,6 +14,7 @@ from catena.engine.driver import Driver
 from catena.errors import InputError
 from catena.kernels.views import View
 from catena.systems.base import State, system_from
+from catena.systems.linkage.director_form import recursion
 from catena.systems.linkage.linkage import Linkage
 from catena.systems.particles import kernels
 from molecules import peptide
@@ -111,6 +112,27 @@ def test_a_conserving_step_keeps_energy_and_momenta(of):
     assert changes[0] > 1e-6 or of is Linkage
 
 
+class LastDigitsOfJoints(Linkage):
+    """A conserving step whose momenta are as good as the increments of its joints are rounded."""
+
+    def view(self, name: str) -> View | None:
+        view = super().view(name)
+        assert view is not None
+        view.fills[recursion.floats] = 0  # type: ignore[index]
+        return view
+
+
+@pytest.mark.parametrize("level", ["position", "both"])
+@pytest.mark.parametrize("of", [Linkage, LastDigitsOfJoints])
+def test_momenta_of_a_long_chain_are_kept_to_their_own_rounding(of, level):
+    """60 bodies on 59 hinges, the last 100 bonds from the first, three steps: half a rounding of all momenta; the twin 10 and more."""
+    linkage, start = peptide(30, of=of)
+    data = uncompiled.simulate(linkage, start, ct.EnergyMomentum(level), dt=0.02, steps=3).data
+    change = np.abs(np.diff(data.total_momentum.values, axis=0)).max()
+    rounding = EPS * np.abs(data.momentum.values[0]).sum()
+    assert change < 0.5 * rounding if of is Linkage else change > 10 * rounding
+
+
 def test_forces_of_rattle_are_kept_and_found_again_with_the_same_bits():
     """A second driver, which knows no forces, goes on with the bits of the first."""
     linkage, start = bent(pairs=TABLE)
@@ -175,10 +197,11 @@ def test_bodies_without_particles_have_none_to_interact_with():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("residues", [10, 30])
 @pytest.mark.parametrize("method", [ct.EnergyMomentum(), ct.Rattle()], ids=repr)
-def test_a_chain_of_ten_residues_keeps_what_is_promised(method):
-    """50 atoms, 954 pairs, 20 000 steps."""
-    linkage, start = peptide(10, pairs=ct.LennardJones(0.5, 3.0), exclude=2)
+def test_a_chain_of_residues_keeps_what_is_promised(method, residues):
+    """50 or 150 atoms, 954 or 10 324 pairs, 20 000 steps."""
+    linkage, start = peptide(residues, pairs=ct.LennardJones(0.5, 3.0), exclude=2)
     audit = ct.simulate(linkage, start, method, dt=0.02, steps=20_000, every=20).audit()
     assert audit["energy"].verdict == ("exact" if method == ct.EnergyMomentum() else "bounded")
     assert audit["total_momentum"].verdict == audit["total_angular_momentum"].verdict == "exact"

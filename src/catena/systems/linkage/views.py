@@ -208,6 +208,7 @@ def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Fill
         views.guess_increment: linkage_recursion.guess,
         views.correct_increment: linkage_recursion.correct,
         linkage_recursion.knows_all_forces: int(not linkage.particle_forces),
+        linkage_recursion.floats: int(any(carrier < 0 for carrier in linkage.tree.carriers)),
         views.accept_increment: linkage_recursion.accept,
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
         hinge_torque: torsion_torque if angles else no_torque,

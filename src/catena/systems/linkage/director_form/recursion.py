@@ -13,10 +13,12 @@ from ....geometry.quaternion import rotation, turn_right
 from ....geometry.vectors import (
     ZERO,
     add,
+    add3,
     cross,
     dot,
     largest,
     load3,
+    negative,
     scaled,
     store3,
     subtract,
@@ -38,6 +40,7 @@ from .steps import (
     begin_particles,
     blame,
     both_levels,
+    cayley_change,
     fall,
     forget_worst,
     set_body,
@@ -212,6 +215,43 @@ def correct(z, h, par, x):
     return change
 
 
+@choice
+def floats():
+    """1 if a body is carried by no joint, so that momenta are kept, else 0."""
+    return 1
+
+
+def keep_momenta(z, h, par, x):
+    """What is still to be corrected goes into the velocities at the end, body by body.
+
+    The increments of the first joints move all that hangs on them: their last digits, times its mass and its length, are far more than
+    rounding of the momenta.
+    """
+    if par.scratch[Scratch.FACTORED] == 0.0:
+        act_on_particles(z, h, par)
+    if inwards(h, z[time_place(par.mass, par.link)], x, par, False) == 0:
+        for place in range(par.mass.shape[0]):
+            i = par.tree[place, Tree.ORDER]
+            spread(i, x, par)
+            correct_velocity(i, par)
+
+
+@within
+def correct_velocity(i, par):
+    """Add the correction of body i to its velocities."""
+    own = par.sweep[i]
+    b = par.node[1, i]
+    turn = load3(own, Sweep.CHANGE + 3)
+    if both_levels():
+        w = times(axes(b), load3(b, Node.SPIN))
+        add3(b, Node.VELOCITY, load3(own, Sweep.CHANGE + 6))
+        add3(b, Node.SPIN, transposed_times(axes(b), add(load3(own, Sweep.CHANGE + 9), cross(w, turn))))
+    else:
+        turn = cayley_change(negative(load3(own, Sweep.SPACE_TURN)), turn)
+        add3(b, Node.VELOCITY, scaled(2.0, load3(own, Sweep.CHANGE)))
+        add3(b, Node.SPIN, scaled(2.0, transposed_times(axes(par.node[0, i]), turn)))
+
+
 @within
 def correction_of(i, par):
     """How much body i is corrected: turn, and displacement if no joint carries it; both with what they are in velocities."""
@@ -275,6 +315,8 @@ def accept(z, e, h, par, x):
         return STEP_TOO_LONG
     time = time_place(par.mass, par.link)
     work_part(z, e, h, z[time], par)
+    if floats():
+        keep_momenta(z, h, par, x)
     per_step = 1.0 / h
     for place in range(n):
         i = par.tree[place, Tree.ORDER]
