@@ -78,6 +78,10 @@ def agree(of, method, steps, every, count=2):
         equal &= same(there._column("energy_scale")[k], driver.scale[0]) and same(there._column("energy_usual")[k], driver.looks[4, 0] / driver.looks[5, 0])
     return equal
 
+def agree_without_room(*given):  # for copies of bodies where they are looked at
+    cuda_bodies.COPIES_BYTES = 0
+    return agree(*given)
+
 def failing():  # the second member turns too fast for its rotor
     of, method = ct.problems.helix_chain(3), ct.Splitting(2, rotor=ct.DMV(6))
     program = build(of.system, method, compiled=False)
@@ -104,6 +108,7 @@ CASES = [
     "agree(ct.problems.helix_chain(2), ct.Splitting(2), 3, 1)",
     "agree(ct.problems.helix_chain(8, right='force', F=(0.5, 0.0, 0.1)), ct.Splitting(2), 10, 4)",
     "agree(ct.problems.helix_chain(9, left='free'), ct.Splitting(4), 2, 1)",
+    "agree_without_room(ct.problems.helix_chain(3), ct.Splitting(2), 5, 2)",
     "agree(ct.problems.helix_chain(33), ct.Splitting(2), 2, 2)",
     "agree(ring(3), ct.Splitting(2), 3, 2)",
     "agree(ring(9), ct.Splitting(2), 2, 2, 8)",
@@ -172,3 +177,16 @@ def turned(constants: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     """The twin: axes of bodies the other way round."""
     frames, axes, still = constants
     return frames, axes.reshape(-1, 3, 3).transpose(0, 2, 1).reshape(-1, 9).copy(), still
+
+
+@pytest.mark.parametrize("many", [1, 10**6])
+def test_a_number_that_is_not_finite_is_found_wherever_it_is(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one thread, or by several, each of which looks through its part."""
+    monkeypatch.setattr(packing, "MANY", many)
+    values = np.random.default_rng(2).normal(size=(7, 3))
+    assert packing.are_small(values)
+    for place in np.ndindex(values.shape):
+        for wrong in (np.nan, np.inf, -np.inf):
+            broken = values.copy()
+            broken[place] = wrong
+            assert not packing.are_small(broken)

@@ -30,7 +30,17 @@ from . import bounds, headers
 from .arrays import Arrays
 from .block import Members
 from .build import program_parts
-from .cuda_rows import MEASURED, CudaKernel, Landing, begin_members, conclude_members, launch, repeat_rows
+from .cuda_rows import (
+    DEFAULT,
+    MEASURED,
+    CudaKernel,
+    Landing,
+    Stream,
+    begin_members,
+    conclude_members,
+    launch,
+    repeat_rows,
+)
 from .driver import LARGEST
 from .folding import fold, fold_accounts, settled_edges
 from .headers import array_type
@@ -115,7 +125,7 @@ def fold_member(status, rows, number, public, now, samples, start, worst, sums, 
 class DeviceArray(Protocol):
     """An array in the memory of a GPU."""
 
-    def copy_to_host(self, array: np.ndarray | None = None, /) -> np.ndarray: ...
+    def copy_to_host(self, array: np.ndarray | None = None, stream: Stream = DEFAULT, /) -> np.ndarray: ...
 
     def copy_to_device(self, array: object, /) -> None: ...
 
@@ -293,8 +303,13 @@ def members_at_once(program: CudaProgram) -> int:
     """How many members fit on the GPU together."""
     scratch = sum(array.nbytes for array in program.arrays.scratch.values())
     bytes_each = 8 * (program.state_size + 2 * program.stepper.carry + 40 * program.width + 8) + scratch
-    free = require_cuda().current_context().get_memory_info()[0]
+    free = free_memory()
     return 2**31 if free == math.inf else max(1, int((MEMORY_SHARE * free - SAMPLE_BYTES) / bytes_each))
+
+
+def free_memory() -> float:
+    """Bytes of the GPU's memory that nobody has; infinitely many under the simulator."""
+    return float(require_cuda().current_context().get_memory_info()[0])
 
 
 def sent(array: np.ndarray) -> DeviceArray:
@@ -339,7 +354,9 @@ class MemberDriver:
         self._looks = self._spread(unseen(invariants)[None])
         self._edges, self._rows = sent(edges), int(edges[-1])
         self._settled = sent(settled_edges(self._rows))
-        self._landing = Landing(*[(program.defined_width, m)] * 2)
+        self._landing = Landing(*[(program.defined_width, m)] * 2, (len(MEASURED), invariants, m))
+        self._stepping: Stream = cuda.stream()
+        self._start_is_here = False
         self._outcome = cuda.device_array((2, m), dtype=np.int64)
         self._counts = cuda.device_array(m, dtype=np.int64)
 
@@ -397,10 +414,18 @@ class MemberDriver:
 
     def rows(self) -> tuple[Array, Array]:
         """(m, defined_width) rows of the starts, and of the states as they are; to be taken once, at the end."""
-        first, last = self._landing.arrays()
-        self._first.copy_to_host(first)
+        first, last, _ = self._landing.arrays()
+        self._receive_start()
         self._now[: self.program.defined_width].copy_to_host(last)
         return first.T, last.T
+
+    def _receive_start(self) -> None:
+        """The rows of the starts come while the GPU makes steps, in a stream of their own."""
+        if not self._start_is_here:
+            receiving: Stream = require_cuda().stream()
+            self._first.copy_to_host(self._landing.arrays()[0], receiving)
+            receiving.synchronize()
+            self._start_is_here = True
 
     def advance(self, steps: int, *, keep: bool) -> Array:
         """Make steps with every member that has not failed; a failing one stays before the failing step.
@@ -412,6 +437,7 @@ class MemberDriver:
             self._before[name].copy_to_device(array)
         running = self.status == OK
         self._launch(np.where(running, steps, SKIP))
+        self._receive_start()
         status, made = self._outcome.copy_to_host()
         failed = running & (status != OK)
         count = (self.step + steps) // self.every - self.step // self.every
@@ -434,7 +460,8 @@ class MemberDriver:
         launch(
             conclude_members(), self.members, self._rows, cuda.to_device(self.status), self._start, self._worst, self._scale, self._sums, self._looks, made
         )  # fmt: skip
-        return dict(zip(MEASURED, made.copy_to_host().transpose(0, 2, 1), strict=True))
+        measured = made.copy_to_host(self._landing.arrays()[2])
+        return dict(zip(MEASURED, measured.transpose(0, 2, 1), strict=True))
 
     def sums(self) -> Array:
         """(m, blocks, k) sums of the deviations of the invariants over the blocks of the audit."""
@@ -496,4 +523,4 @@ class MemberDriver:
             state["z"], state["e"], self._t0, self._dt, self.step, self._counts, self.every, self._kinds, *self._par, self._tab,
             self._work, state["carry"], *self._recorded,
         )  # fmt: skip
-        launch(self.program.kernel, self.members, *arguments, block=BLOCK)
+        launch(self.program.kernel, self.members, *arguments, block=BLOCK, stream=self._stepping)

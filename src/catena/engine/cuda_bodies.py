@@ -1,20 +1,34 @@
 """Many chains on a CUDA GPU, one thread for each body: its numbers stay in registers, its neighbours are seen in memory that a block shares.
 
 A block holds as many whole chains as fit; how threads work together is said by the view and the method (`catena.kernels.bodies`). What is kept from launch to
-launch is (row, member, body), so that neighbouring threads touch neighbouring numbers. A launch ends where somebody looks at the members: there a
-second kernel, with a thread for each member, publishes and measures as the processor does, adding up in its order.
+launch is (row, member, body), so that neighbouring threads touch neighbouring numbers. Where somebody looks at the members, their bodies are copied, and
+the steps go on: a launch takes longer than a step of many short chains, and at first nearly every step is looked at. After some such stops a second kernel
+finds what tells the states and the energies of links, with a thread for each body, and a third publishes and measures, with a thread for each member, adding up in
+the order of the processor.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.bodies import Bodies, begin_body, follow_body, load_body, store_body
+from ..kernels.bodies import (
+    Bodies,
+    begin_body,
+    follow_body,
+    gather_body,
+    load_body,
+    place_body_of,
+    store_body,
+    terms_of_body,
+)
 from ..kernels.marks import Filling, Kernel, Slot, bind
+from ..kernels.threads import together
 from ..kernels.views import NOT_FINITE, OK, account, account_width, is_closed, measure, publish
 from ..methods.base import Method
 from ..systems.base import System
@@ -28,6 +42,7 @@ from .cuda import (
     MemberDriver,
     entry_text,
     fold_member,
+    free_memory,
     is_simulated,
     loaded,
     require_cuda,
@@ -47,32 +62,70 @@ from .pairing import Pairing
 WARP = 32  # threads that go in step
 MOST_THREADS = 256  # of a block: each may have all the registers that there are for one
 REGISTERS = 168  # of a thread: some numbers do not fit, but half as many threads more run at a time
+LOOK_REGISTERS = 128  # alike: 65 536 members are looked at at once
 SHARED_BYTES = 48 * 1024  # of memory that a block shares, without being asked for
 SUMS = 8  # of a body, the last of them that of its chain
+COPIES_BYTES = 2**30  # of bodies where members are looked at, ...
+COPIES_SHARE = 0.05  # ... of what is free on the GPU
 MOMENTUM = 3
 PARTIAL = 24  # sums of the momenta of a chain
 ALONE = "alone"  # scratch of a body that is turned by itself
+LINK_TERMS = "link_terms"  # energies of the links, where they are known
+
+
+class Stop(NamedTuple):
+    """Where members are looked at: after so many steps of a launch, for a sample row (-1: none) or a look (stride 0: none)."""
+
+    done: int
+    row: int
+    stride: int
 
 
 def advance_body(
-    z, i, before, after, j, count, most, dt, par, tab, carry, w, sums, shown, links, momenta, partial
+    z, copies, stops, i, before, after, j, begin, goal, dt, par, tab, carry, w, sums, shown, links, momenta, partial
 ):  # fmt: skip
-    """Make `count` steps with body j of the chain z (rows, bodies); a status."""
+    """Go with body j of the chain z (rows, bodies), from step `begin` of a launch on, from stop to stop, but not beyond its `goal`; a status, the first that is not OK.
+
+    copies (stops, rows, bodies) take what it is at all stops but the last, where it is in z.
+    """
     last = z.shape[0] - 1
     load_body(z, j, w)
-    status, pending = follow_body(
-        w, i, before, after, j, count, most, dt, z[last, j], par, tab, carry, sums, shown, links, momenta, partial
-    )
-    if count > 0:
-        store_body(w, z, j)
-        z[last, j] = pending
-    return status
+    pending = z[last, j]
+    ended = 0
+    made = begin
+    for s in range(stops.shape[0]):
+        most = stops[s, 0] - made
+        count = max(0, min(goal - made, most))
+        status, pending = follow_body(
+            w, i, before, after, j, count, most, dt, pending, par, tab, carry, sums, shown, links, momenta, partial
+        )
+        ended = status if ended == 0 else ended
+        made = stops[s, 0]
+        if goal > begin:
+            here = copies[s] if s < stops.shape[0] - 1 else z
+            store_body(w, here, j)
+            here[last, j] = pending
+        together()  # what a method counts for its chain, one thread has written
+    return ended
+
+
+def tell_body(there, z, j, par, told, terms):
+    """What tells the state of body j of the chain z (rows, bodies), and the energy of its link; a thread that has no body goes along."""
+    if there:
+        gather_body(z, j, par, told)
+    together()
+    if there:
+        place_body_of(told, j, par)
+    together()
+    if there:
+        terms_of_body(told, j, par, terms)
 
 
 def look_at_member(
     k,
+    told,
     z,
-    counts,
+    count,
     done,
     row,
     stride,
@@ -100,23 +153,23 @@ def look_at_member(
     """
     width = samples.shape[1] - account_width(carry)
     public = width - scale.shape[0]
-    if counts[k] >= done:
+    if count >= done:
         if row >= 0:
-            publish(z[:, k], par, samples[row, :public, k])
-            measure(z[:, k], par, samples[row, public:width, k], scale[:, k])
+            publish(told, par, samples[row, :public, k])
+            measure(told, par, samples[row, public:width, k], scale[:, k])
             if done > 0:
                 account(par, carry[:, k], samples[row, width:, k])
         if stride > 0:
-            take_look(z[:, k], par, stride, looks[:, :, k])
+            take_look(told, par, stride, looks[:, :, k])
     if last:
-        publish(z[:, k], par, now[:public, k])
-        measure(z[:, k], par, now[public:width, k], now[width:, k])
-        status = status_of(z[:, k], ended[k], counts[k])
-        rows = (first + counts[k]) // every - first // every
+        publish(told, par, now[:public, k])
+        measure(told, par, now[public:width, k], now[width:, k])
+        status = status_of(z, ended[k], count)
+        rows = (first + count) // every - first // every
         outcome[0, k] = fold_member(
             status, rows, 1 + first // every, public, now[:, k], samples[:, :, k], start[:, k], worst[:, k], sums[:, :, k], edges, added[:, :, k], settled
         )  # fmt: skip
-        outcome[1, k] = counts[k]
+        outcome[1, k] = count
 
 
 def status_of(z, ended, count):
@@ -133,10 +186,12 @@ def status_of(z, ended, count):
 
 @dataclass(frozen=True)
 class BodyProgram(CudaProgram):
-    """The same by bodies: `kernel` and `arrays` are those of the looks."""
+    """The same by bodies: `kernel` and `arrays` are those of the looks, `tells` of what these ask for."""
 
     steps: CudaKernel
     steps_arrays: Arrays
+    tells: CudaKernel
+    tells_arrays: Arrays
     bodies: Bodies
     threads: int
 
@@ -147,7 +202,7 @@ class BodyProgram(CudaProgram):
 
     @property
     def state_size(self) -> int:
-        return 2 * self.bodies.rows * self.bodies.count
+        return (2 * self.bodies.rows + told_width(self.bodies)) * self.bodies.count
 
 
 def build(system: System, method: Method) -> CudaProgram:
@@ -159,6 +214,8 @@ def build(system: System, method: Method) -> CudaProgram:
     threads = threads_for(bodies)
     require_cuda()
     arrays = Arrays.of(system, pairing.view, stepper)
+    known = np.zeros((bodies.terms, bodies.count))
+    arrays = Arrays(arrays.parameters, {**arrays.scratch, LINK_TERMS: known})
     kind, title = f"{system.kind} x {method.program} on CUDA, by bodies", f"{system.title} x {method} on CUDA"
 
     def collected(entry: Kernel) -> tuple[str, Arrays]:
@@ -169,12 +226,14 @@ def build(system: System, method: Method) -> CudaProgram:
         )  # fmt: skip
         return text, own
 
-    (steps_text, steps_arrays), (looks_text, looks_arrays) = map(collected, kernels_of(pairing))
-    closed = bool(pairing.view.fills.get(is_closed, 0))
-    steps_text += steps_kernel(steps_arrays, bodies, threads, closed=closed)
+    (steps, steps_arrays), (tells, tells_arrays), (looks, looks_arrays) = map(collected, kernels_of(pairing))
+    steps += steps_kernel(steps_arrays, bodies, threads, closed=bool(pairing.view.fills.get(is_closed, 0)))
+    tells += tells_kernel(tells_arrays, bodies, threads)
+    looks += looks_kernel(looks_arrays)
     return BodyProgram(
-        system, pairing.view, stepper, looks_arrays, loaded(looks_text + looks_kernel(looks_arrays), f"{title}, looks", "look_at_members"),
-        loaded(steps_text, title, "advance_bodies"), steps_arrays, bodies, threads,
+        system, pairing.view, stepper, without_own(looks_arrays), loaded(looks, f"{title}, looks", "look_at_members"),
+        loaded(steps, title, "advance_bodies"), without_own(steps_arrays),
+        loaded(tells, f"{title}, energies of links", "tell_bodies"), without_own(tells_arrays), bodies, threads,
     )  # fmt: skip
 
 
@@ -187,7 +246,7 @@ def bodies_of(pairing: Pairing) -> Bodies | None:
 
 
 def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
-    """The kernels of the steps and of the looks, all slots filled; none where a thread follows a member."""
+    """The kernels of the steps, of what tells a state and of the looks, all slots filled; none where a thread follows a member."""
     bodies, stepper = bodies_of(pairing), pairing.stepper
     if bodies is None or stepper.of_body is None:
         return ()
@@ -195,7 +254,13 @@ def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
         **bodies.fills, follow_body: stepper.of_body, account: stepper.account or account_nothing,
         account_width: pairing.account_width,
     }  # fmt: skip
-    return bind(advance_body, fills), bind(look_at_member, fills)
+    recorded: dict[Slot, Filling] = {**fills, **dict(zip((publish, measure), bodies.recorded, strict=True))}
+    return bind(advance_body, fills), bind(tell_body, fills), bind(look_at_member, recorded)
+
+
+def told_width(bodies: Bodies) -> int:
+    """Numbers of a body that tell its state, with the energy of its link."""
+    return bodies.gathered + bodies.terms
 
 
 def shared_bytes(bodies: Bodies, threads: int) -> int:
@@ -222,8 +287,8 @@ def steps_kernel(arrays: Arrays, bodies: Bodies, threads: int, *, closed: bool) 
     """The kernel of the steps: a thread finds its member and its body, and its neighbours in the block. Threads that have none go along and do nothing."""
     n, chains = bodies.count, threads // bodies.count
     before = {
-        "z": array_type(3), "dt": array_type(1), "counts": array_type(1, "int64"), "begin": "types.int64", "most": "types.int64",
-        "kinds": array_type(1, "int64"),
+        "z": array_type(3), "copies": array_type(4), "stops": array_type(2, "int64"), "dt": array_type(1), "counts": array_type(1, "int64"),
+        "begin": "types.int64", "kinds": array_type(1, "int64"),
     }  # fmt: skip
     after = {"tab": array_type(3), "carry": array_type(2), "ended": array_type(2, "int64")}
     names = [ALONE if name == ALONE else seen(name, arrays) for name in arrays.together]
@@ -237,9 +302,7 @@ def steps_kernel(arrays: Arrays, bodies: Bodies, threads: int, *, closed: bool) 
     i = cuda.threadIdx.x
     j = i % {n}
     k = cuda.blockIdx.x * {chains} + i // {n}
-    count = 0
-    if i < {chains * n} and k < z.shape[1]:
-        count = max(0, min(counts[k] - begin, most))
+    goal = counts[k] if i < {chains * n} and k < z.shape[1] else 0
     k = min(k, z.shape[1] - 1)
     before = min(i - 1 if j > 0 else {first}, {threads - 1})
     after = min(i + 1 if j < {n - 1} else {last}, {threads - 1})
@@ -248,30 +311,61 @@ def steps_kernel(arrays: Arrays, bodies: Bodies, threads: int, *, closed: bool) 
     {ALONE} = cuda.local.array(14, types.float64)
     {shared}
     par = Parameters({", ".join(names)})
-    status = advance(z[:, k], i, before, after, j, count, most, dt[k], par, {of_member("tab")}, carry[:, k], w, sums, shown, links, momenta, partial)
-    if count > 0 and (begin == 0 or ended[k, j] == {OK}):
+    status = advance(
+        z[:, k], copies[:, :, k], stops, i, before, after, j, begin, goal, dt[k], par, {of_member("tab")}, carry[:, k], w, sums, shown, links, momenta, partial
+    )
+    if goal > begin and (begin == 0 or ended[k, j] == {OK}):
         ended[k, j] = status
 """
 
 
+def tells_kernel(arrays: Arrays, bodies: Bodies, threads: int) -> str:
+    """The kernel of what tells the states, threads as for the steps. A member that does not come to a stop is not told there, but at the last one as it is."""
+    n, chains = bodies.count, threads // bodies.count
+    before = {
+        "z": array_type(3), "copies": array_type(4), "stops": array_type(2, "int64"), "counts": array_type(1, "int64"),
+        "kinds": array_type(1, "int64"),
+    }  # fmt: skip
+    after = {"told": array_type(3), "terms": array_type(4)}
+    return f"""
+{entry_text("tell_bodies", {**before, **types_of(without_own(arrays)), **after})}
+    i = cuda.threadIdx.x
+    j = i % {n}
+    k = cuda.blockIdx.x * {chains} + i // {n}
+    there = i < {chains * n} and k < z.shape[1]
+    k = min(k, z.shape[1] - 1)
+    par = Parameters({", ".join(seen(name, arrays) for name in arrays.together)})
+    for s in range(stops.shape[0]):
+        is_last = s == stops.shape[0] - 1
+        here = z[:, k] if is_last else copies[s, :, k]
+        advance(there and (is_last or counts[k] >= stops[s, 0]), here, j, par, told[s, :, k], terms[s, :, :, k])
+"""
+
+
 def without_own(arrays: Arrays) -> Arrays:
-    """Those that travel: each body has room of its own to be turned by itself."""
-    return Arrays(arrays.parameters, {name: array for name, array in arrays.scratch.items() if name != ALONE})
+    """Those that travel: each body has room of its own to be turned by itself, and the energies of links differ from stop to stop."""
+    scratch = {name: array for name, array in arrays.scratch.items() if name not in (ALONE, LINK_TERMS)}
+    return Arrays(arrays.parameters, scratch)
 
 
 def looks_kernel(arrays: Arrays) -> str:
     """The kernel of the looks, a thread for each member."""
     before = {
-        "z": array_type(3), "counts": array_type(1, "int64"), "done": "types.int64", "row": "types.int64", "stride": "types.int64", "last": "types.int64",
-        "first": "types.int64", "every": "types.int64", "kinds": array_type(1, "int64"),
+        "told": array_type(3), "terms": array_type(4), "z": array_type(3), "stops": array_type(2, "int64"), "counts": array_type(1, "int64"),
+        "last": "types.int64", "first": "types.int64", "every": "types.int64", "kinds": array_type(1, "int64"),
     }  # fmt: skip
     after = {"carry": array_type(2), "ended": array_type(2, "int64"), **RECORDED}
+    names = ["terms[s, :, :, k]" if name == LINK_TERMS else seen(name, arrays) for name in arrays.together]
     return f"""
-{entry_text("look_at_members", {**before, **types_of(arrays), **after})}
+{entry_text("look_at_members", {**before, **types_of(without_own(arrays)), **after}, max_registers=LOOK_REGISTERS)}
     k = cuda.grid(1)
     if k < z.shape[1] and counts[k] > {SKIP}:
-        par = Parameters({", ".join(seen(name, arrays) for name in arrays.together)})
-        advance(k, {", ".join(name for name in before if name != "kinds")}, par, {", ".join(after)})
+        for s in range(stops.shape[0]):
+            par = Parameters({", ".join(names)})
+            ends = last if s == stops.shape[0] - 1 else 0
+            advance(
+                k, told[s, :, k], z[:, k], counts[k], stops[s, 0], stops[s, 1], stops[s, 2], ends, first, every, par, {", ".join(after)}
+            )
 """
 
 
@@ -302,12 +396,22 @@ class BodyDriver(MemberDriver):
         program, bodies = self.program, self.program.bodies
         z: DeviceArray = require_cuda().device_array((bodies.rows, self.members, bodies.count))
         begin = bodies.fills[begin_body]
-        launch(begin_bodies(begin), self.members * bodies.count, sent(self._told()), z)
+        launch(begin_bodies(begin), self.members * bodies.count, sent(self._given()), z)
         self._ended: DeviceArray = require_cuda().device_array((self.members, bodies.count), dtype=np.int64)
-        self._steps_par = self._sent_arrays(without_own(program.steps_arrays))
+        self._steps_par, self._tells_par = map(self._sent_arrays, (program.steps_arrays, program.tells_arrays))
+        self._make_room()
         return {"z": z, "carry": self._carry}
 
-    def _told(self) -> NDArray[np.float64]:
+    def _make_room(self) -> None:
+        """For bodies at stops: what they are at all but the last, and what tells them at each."""
+        bodies, m, array = self.program.bodies, self.members, require_cuda().device_array
+        each = 8 * m * bodies.count * (bodies.rows + told_width(bodies))
+        self._most_copies = copies = int(min(COPIES_BYTES, COPIES_SHARE * free_memory()) / each)
+        self._copies: DeviceArray = array((copies, bodies.rows, m, bodies.count) if copies else (1, 1, m, 1))
+        self._told: DeviceArray = array((copies + 1, bodies.gathered * bodies.count, m))
+        self._terms: DeviceArray = array((copies + 1, bodies.terms, bodies.count, m))
+
+    def _given(self) -> NDArray[np.float64]:
         """What the members are told by; older stores have all stepped variables."""
         z, view = self.followed.z, self.program.view
         assert view.begin is not None
@@ -317,38 +421,53 @@ class BodyDriver(MemberDriver):
         return np.array([view.begin.pack(state) for state in states])
 
     def _launch(self, counts: NDArray[np.int64]) -> None:
-        """Steps up to each look, and the looks; none at all: the rows of the starts."""
+        """Steps with the stops among them, some at a time, and looks at the members there; none at all: the rows of the starts."""
         self._counts.copy_to_device(counts)
-        first, most = self.step, int(counts.max(initial=0))
+        most = int(counts.max(initial=0))
         if most <= 0:
-            self._look(0, row=0, stride=0, last=True)
+            self._look(sent(np.array([Stop(0, 0, 0)])), last=True)
             return
-        done = 0
-        while done < most:
-            at = first + done
+        stops = list(self._stops(most))
+        there = sent(np.array(stops))
+        begin = first = 0
+        for number, stop in enumerate(stops, 1):
+            last = number == len(stops)
+            if last or number - first > self._most_copies or (stop.row >= 0 and self.program.stepper.accounts):
+                self._step(begin, there[first:number])
+                self._look(there[first:number], last=last)
+                begin, first = stop.done, number
+
+    def _stops(self, most: int) -> Iterator[Stop]:
+        """Where members are looked at, and the end."""
+        first = at = self.step
+        while at < first + most:
             due, look = (at // self.every + 1) * self.every, look_after(at)
-            stop = min(due, look, first + most)
-            self._step(done, stop - at)
-            done = stop - first
-            row = stop // self.every - first // self.every - 1 if stop == due else -1
-            last = done == most
-            if row >= 0 or stop == look or last:
-                self._look(done, row=row, stride=stride_at(look) if stop == look else 0, last=last)
+            at = min(due, look, first + most)
+            row = at // self.every - first // self.every - 1 if at == due else -1
+            yield Stop(at - first, row, stride_at(look) if at == look else 0)
 
-    def _step(self, begin: int, most: int) -> None:
+    def _step(self, begin: int, stops: DeviceArray) -> None:
         program, state = self.program, self._state
-        blocks = -(-self.members // program.chains)
         launch(
-            program.steps, blocks * program.threads, state["z"], self._dt, self._counts, begin, most, self._kinds, *self._steps_par,
-            self._tab, state["carry"], self._ended, block=program.threads,
+            program.steps, self._threads, state["z"], self._copies, stops, self._dt, self._counts, begin, self._kinds, *self._steps_par,
+            self._tab, state["carry"], self._ended, block=program.threads, stream=self._stepping,
         )  # fmt: skip
 
-    def _look(self, done: int, *, row: int, stride: int, last: bool) -> None:
-        state = self._state
+    def _look(self, stops: DeviceArray, *, last: bool) -> None:
+        program, state = self.program, self._state
         launch(
-            self.program.kernel, self.members, state["z"], self._counts, done, row, stride, int(last), self.step, self.every, self._kinds, *self._par,
-            state["carry"], self._ended, *self._recorded, block=WARP,
+            program.tells, self._threads, state["z"], self._copies, stops, self._counts, self._kinds, *self._tells_par, self._told, self._terms,
+            block=program.threads, stream=self._stepping,
         )  # fmt: skip
+        launch(
+            program.kernel, self.members, self._told, self._terms, state["z"], stops, self._counts, int(last), self.step, self.every, self._kinds,
+            *self._par, state["carry"], self._ended, *self._recorded, block=WARP, stream=self._stepping,
+        )  # fmt: skip
+
+    @property
+    def _threads(self) -> int:
+        """Of all blocks."""
+        return -(-self.members // self.program.chains) * self.program.threads
 
 
 def driver_for(program: CudaProgram) -> type[MemberDriver]:

@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,7 +23,16 @@ THREADS = 4  # of the processor, for what is done while a GPU works
 class CudaKernel(Protocol):
     """A compiled kernel: `kernel[blocks, threads](...)` runs it."""
 
-    def __getitem__(self, grid: tuple[int, int], /) -> Callable[..., None]: ...
+    def __getitem__(self, grid: tuple[int, int, Stream], /) -> Callable[..., None]: ...
+
+
+class Stream(Protocol):
+    """Work of a GPU that goes in order; that of another one may be done meanwhile, the default stream (`DEFAULT`) waits for all, and all for it."""
+
+    def synchronize(self) -> None: ...
+
+
+DEFAULT: Any = 0
 
 
 REPEAT = """
@@ -112,9 +121,9 @@ class Landing:
         return self._arrays
 
 
-def launch(kernel: CudaKernel, members: int, *arguments: object, block: int = BLOCK) -> None:
+def launch(kernel: CudaKernel, members: int, *arguments: object, block: int = BLOCK, stream: Stream = DEFAULT) -> None:
     """Run a kernel with a thread for each member, so many of them in a block."""
     threads = min(block, members)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Grid size")  # few members leave the GPU idle: so be it
-        kernel[-(-members // threads), threads](*arguments)
+        kernel[-(-members // threads), threads, stream](*arguments)

@@ -1,4 +1,4 @@
-"""Starts of very many members, packed by compiled code that several threads run: for these numpy takes longer than a GPU for their steps."""
+"""Starts of very many members, looked through and packed by several threads: for these numpy takes longer than a GPU for their steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from ..kernels.marks import Kernel
 from .build import compiled_function
 
 Array = NDArray[np.float64]
+Made = TypeVar("Made")
 MANY = 2**21  # numbers; fewer are packed in a moment, and nothing has to be compiled for them
 MOST_THREADS = 8  # memory has no use for more
 
@@ -25,15 +27,32 @@ def pack_many(begin: Begin, fields: Mapping[str, Array], *, compiled: bool = Tru
     made = np.empty((len(arrays[0]), begin.size))
     dimensions = *(array.ndim for array in arrays), *(one.ndim for one in constants)
     pack = _compiled(begin.many, dimensions) if compiled else begin.many
-    threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
-    edges = np.arange(threads + 1) * len(made) // threads
-
-    def some(first: int, last: int) -> None:
-        pack(*(array[first:last] for array in arrays), *constants, made[first:last])
-
-    with ThreadPoolExecutor(threads) as executor:
-        list(executor.map(some, edges[:-1].tolist(), edges[1:].tolist()))
+    _by_threads(len(made), lambda part: pack(*(array[part] for array in arrays), *constants, made[part]))
     return made
+
+
+def are_small(values: Array) -> bool:
+    """Whether the squares of all numbers of a contiguous array can be added up: then none is inf or nan."""
+
+    def is_small(part: slice) -> bool:
+        some = values[part].ravel()
+        return bool(np.isfinite(np.dot(some, some)))
+
+    return all(_by_threads(len(values), is_small)) if values.size > MANY else is_small(slice(None))
+
+
+def _by_threads(rows: int, function: Callable[[slice], Made]) -> list[Made]:
+    """What a function that holds no lock of the interpreter makes of all rows, some for each thread."""
+    threads = min(MOST_THREADS, cores())
+    edges = (np.arange(threads + 1) * rows // threads).tolist()
+    with ThreadPoolExecutor(threads) as executor:
+        return list(executor.map(function, map(slice, edges[:-1], edges[1:])))
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    # macOS does not tell which
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

@@ -4,7 +4,6 @@ independent of each other, so any number of them can be under way.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -15,6 +14,7 @@ from dataclasses import replace
 from ... import memory
 from ...engine.block import Members
 from ...engine.pace import Pace
+from ...engine.packing import cores
 from ...kernels.views import OK
 from ..plan import positive_integer
 from .batch import Batch, bytes_each
@@ -57,8 +57,7 @@ def workers_for(job: Job, threads: int | None) -> int:
 def _threads(given: int | None) -> int:
     if given is not None:
         return positive_integer(given, "threads")
-    # macOS does not tell which cores a process may use
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
 
 
 def on_executor(

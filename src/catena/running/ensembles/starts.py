@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...engine.packing import are_small
 from ...errors import InputError
 from ...systems.base import State, System
 from ...systems.numbers import finite_numbers
@@ -49,7 +50,7 @@ def _rows(values: object, *shapes: tuple[int, ...], where: str, do: str = "") ->
         if is_repeated(values):
             finite_numbers(values[:1], where=where, rows="member")
             return values
-        if values.flags.c_contiguous and np.isfinite(np.dot(values.ravel(), values.ravel())):  # so all of them are
+        if values.flags.c_contiguous and are_small(values):
             return values
     return finite_numbers(values, *shapes, where=where, do=do, rows="member")
 
