@@ -146,3 +146,25 @@ def test_angles_of_hinges_have_the_density_of_their_masses(count: int) -> None:
     wrong = measured(broken, linkage, steps=12_000)
     print(wrong)
     assert furthest(wrong, expected) > 8.0
+
+
+@pytest.mark.slow
+def test_angles_of_hinges_have_their_density_whatever_the_rates_of_the_bodies() -> None:
+    """The same with other rates for each body. Bodies that decay and are stirred each by itself, and then are put on the joints, have another law."""
+    linkage, rates = pendulum(3), (0.2, 6.0, 1.0)
+    program = build(linkage, replace(WARM, friction=rates))
+    found = measured(program, linkage, steps=40_000)
+    expected = laws(3) | {f"joint {k}": 1.0 for k in range(3)} | {"fourth": 1.0}
+    print(found, expected, furthest(found, expected))
+    assert furthest(found, expected) < 4.5
+    assert furthest(found, laws(3, flat=True)) > 8.0
+
+    def each_by_itself(dt: float) -> dict[str, np.ndarray]:
+        kept = np.exp(-np.array(rates) * dt)[:, None]
+        masses = linkage.inertia().variances
+        return {"loss": kept - 1.0 + 0.0 * masses, "stir": np.sqrt(KT * masses * (1.0 - kept**2)), "heavier": masses}
+
+    broken = replace(program, arrays=replace(program.arrays, timed=each_by_itself))
+    wrong = measured(broken, linkage, steps=12_000)
+    print(wrong)
+    assert furthest(wrong, expected) > 8.0

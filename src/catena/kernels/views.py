@@ -466,6 +466,11 @@ def bath_of_links(z, e, par, member, step):
 
 
 @slot
+def bath_of_rates_of_links(z, e, par, member, step):
+    """The same with several rates: bodies that are heavier by their friction, par.heavier (bodies, 6), get par.loss and par.stir; a status."""
+
+
+@slot
 def tally_of_links(z, par, total, sums):
     """`tally` right after it: for each body the momentum on the velocity of the joint that carries it (par.precision, (bodies, 1))."""
 

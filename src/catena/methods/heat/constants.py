@@ -79,17 +79,22 @@ def precision_of(inertia: Inertia, temperatures: Array) -> Array:
     return np.divide(1.0, product, out=np.zeros_like(product), where=product > 0.0)
 
 
-def one_rate(inertia: Inertia, rates: Array | None, temperatures: Array) -> Array:
-    """The rates of linked bodies, whose joints are trees, if they are all the same."""
+def rates_of_links(inertia: Inertia, rates: Array | None, temperatures: Array) -> Array:
+    """The rates of linked bodies, whose joints are trees, at one temperature."""
     if inertia.looped:
         raise CapabilityError(
             "its joints close loops, and a bath is for trees of joints",
             do="replace the joint that closes a loop by a stiff Spring between its points",
         )
-    if rates is None or (rates != rates[0, 0]).any() or (temperatures != temperatures[0]).any():
+    if (temperatures != temperatures[0]).any():
         raise CapabilityError(
-            "joints couple the momenta of all bodies, so that all of them need the same bath",
-            do="give one rate and one temperature",
+            "joints couple the momenta of all bodies, so that all of them need the same temperature",
+            do="give one temperature; rates may differ",
+        )
+    if rates is None:
+        raise CapabilityError(
+            "linked bodies have one rate of translation each, and rates about their principal axes",
+            do="give rates that do not mix axes, or the same rate for the three directions of translation",
         )
     return rates
 
@@ -117,6 +122,30 @@ def of_components(inertia: Inertia, rates: Array, temperatures: Array, dt: float
     )  # fmt: skip
     stir = np.array([stirred(rate, dt, kT, variance) for rate, kT, variance in kinds.tolist()])[which]
     return {"loss": np.where(inertia.variances > 0.0, loss, 0.0), "stir": stir.reshape(rates.shape)}
+
+
+def of_links(inertia: Inertia, rates: Array, temperatures: Array, dt: float) -> dict[str, Numbers]:
+    """`loss`, `stir` and `heavier` (bodies, 6) of several rates: -X, 2 sqrt(kT M X) and M (1 + X), X = tanh(rate dt/2)."""
+    braked = np.array([[halfway(rate, dt) for rate in row] for row in rates.tolist()])
+    masses = inertia.variances
+    return {
+        "loss": np.where(masses > 0.0, -braked, 0.0), "stir": 2.0 * np.sqrt(temperatures[:, None] * masses * braked),
+        "heavier": masses * (1.0 + braked),
+    }  # fmt: skip
+
+
+@cache
+def halfway(rate: float, dt: float) -> float:
+    """tanh(rate dt/2), correctly rounded.
+
+    Examples
+    --------
+    >>> halfway(float("inf"), 0.5), halfway(0.0, 0.5), halfway(1e-30, 0.5)
+    (1.0, 0.0, 2.5e-31)
+    """
+    gone = _lost(rate, dt) if rate > 0.0 else Decimal(0)
+    context = Context(prec=DIGITS)
+    return float(context.divide(gone, context.subtract(Decimal(2), gone)))
 
 
 def of_bodies(inertia: Inertia, friction: Friction, temperatures: Array, dt: float) -> dict[str, Numbers]:

@@ -31,6 +31,7 @@ from ...kernels.views import (
     bath_of_bodies,
     bath_of_components,
     bath_of_links,
+    bath_of_rates_of_links,
     dimension,
     drift,
     force,
@@ -191,7 +192,7 @@ class Langevin(InBath):
     so does `resume`. The law of the momenta holds inside the step: the run records their mean squares there (`equipartition`,
     `body_temperature`, `fourth_moment`, `total_momentum_square`, in units of what they should be), while the momenta of its samples are
     smaller by (dt omega)^2/4. Choose `HybridMonteCarlo` for averages without any bias. Linked bodies move along their joints, in half
-    steps of `Rattle`; there the bath is one rate and one temperature, and what is recorded is momentum times velocity of each joint.
+    steps of `Rattle`; there the bath has one temperature, rates may differ from body to body and about their axes, and what is recorded is momentum times velocity of each joint.
 
     Parameters
     ----------
@@ -244,7 +245,7 @@ class Langevin(InBath):
         if view.name == "tiles":
             return self._in_tiles(view, bath_)
         if view.name == "constrained":
-            return self._recorded(linked_stepper(view, self.rotor), bath_, len(inertia.variances))
+            return self._recorded(linked_stepper(view, self.rotor, bath_.slot), bath_, len(inertia.variances))
         parts, components = inertia.variances.shape
         own, n = Sums.WIDTH + parts * (components + 1), view.dimension
         fills: dict[Slot, Filling] = {bath: bath_.slot, tallied: bath_.tally}
@@ -337,11 +338,13 @@ class Bath:
         kT = constants.temperatures_of(inertia, temperature)
         rates = rates_of(inertia, friction)
         if inertia.freedoms is not None:
-            rate = constants.one_rate(inertia, rates, kT)
+            each = constants.rates_of_links(inertia, rates, kT)
             linked: dict[str, Numbers] = {"precision": constants.precision_of_joints(inertia, kT)}
-            return cls(
-                inertia, bath_of_links, tally_of_links, partial(constants.of_components, inertia, rate, kT), linked, {}
-            )
+            if (each == each[0, 0]).all():
+                timed = partial(constants.of_components, inertia, each, kT)
+                return cls(inertia, bath_of_links, tally_of_links, timed, linked, {})
+            timed = partial(constants.of_links, inertia, each, kT)
+            return cls(inertia, bath_of_rates_of_links, tally_of_links, timed, linked, {})
         shared: dict[str, Numbers] = {
             "precision": constants.precision_of(inertia, kT),
             "total_precision": constants.total_precision_of(inertia, kT),

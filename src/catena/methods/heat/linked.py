@@ -14,14 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...errors import CapabilityError
-from ...kernels.marks import Record, apart
+from ...kernels.marks import Record, Slot, apart, bind, slot
 from ...kernels.summation import put_back, save
 from ...kernels.views import (
     OK,
     Flag,
     View,
     accept_increment,
-    bath_of_links,
     begin_increment,
     blame,
     dimension,
@@ -32,6 +31,11 @@ from ...kernels.views import (
 from ..base import Method, Stepper
 from ..conserving.energy_momentum import CONVERGED, SURE, follow, increment_stepper, solve_increment
 from .sums import Sums, count_step
+
+
+@slot
+def stir_links(z, e, par, member, step):
+    """The bath on linked bodies; a status."""
 
 
 class Sizes(Record):
@@ -52,7 +56,7 @@ def linked_step(z, e, dt, par, tab, work, carry):
     share_forces(par, 1.0, 0.0)
     status = glide(z, e, 0.5 * dt, par, x, kept)
     if status == OK:
-        status = bath_of_links(z, e, par, int(carry[Sums.MEMBER]), int(carry[Sums.STEP]))
+        status = stir_links(z, e, par, int(carry[Sums.MEMBER]), int(carry[Sums.STEP]))
     if status == OK:
         tally_of_links(z, par, carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH : own])
         share_forces(par, 0.0, 1.0)
@@ -78,8 +82,8 @@ def glide(z, e, h, par, x, kept):
     return status
 
 
-def linked_stepper(view: View, rotor: Method | None) -> Stepper:
-    """The step, without what every bath has."""
+def linked_stepper(view: View, rotor: Method | None, bath: Slot) -> Stepper:
+    """The step with this bath, without what every bath has."""
     if rotor is not None:
         raise CapabilityError("linked bodies turn as RATTLE turns them", do="leave rotor out")
     if Flag.DAMPERS in view.flags:
@@ -95,4 +99,6 @@ def linked_stepper(view: View, rotor: Method | None) -> Stepper:
     base = increment_stepper(view, parts=1)
     assert view.inertia is not None
     own = Sums.WIDTH + 2 * len(view.inertia().variances)
-    return Stepper(linked_step, np.array([[float(own), float(view.unknowns)]]), base.work, own)
+    return Stepper(
+        bind(linked_step, {stir_links: bath}), np.array([[float(own), float(view.unknowns)]]), base.work, own
+    )

@@ -120,7 +120,8 @@ def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
     """A step with kicks at both ends: its equations of the positions, and then those of the velocities."""
     rattle, solve = linkage_rattle, _solver(linkage)
     first = _blocks(linkage, rattle.position_body, rattle.position_joint, rattle.position_force, rattle.position_load)
-    last = _blocks(linkage, rattle.velocity_body, rattle.velocity_joint, rattle.velocity_force, rattle.velocity_load)
+    ends = (rattle.velocity_joint, rattle.velocity_force, rattle.velocity_load)
+    last, heavier = _blocks(linkage, rattle.velocity_body, *ends), _blocks(linkage, linkage_bath.heavier_body, *ends)
     return {
         linkage_steps.both_levels: 0,
         linkage_steps.mean_load: rattle.mean_of_kicks,
@@ -128,9 +129,11 @@ def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
         views.accept_increment: rattle.accept,
         views.share_forces: rattle.share_forces,
         views.bath_of_links: linkage_bath.stir,
+        views.bath_of_rates_of_links: linkage_bath.stir_each,
         views.tally_of_links: linkage_bath.tally,
         linkage_steps.correction: bind(solve, first),
         rattle.velocity_correction: bind(solve, last),
+        linkage_bath.heavier_correction: bind(solve, heavier),
     }
 
 

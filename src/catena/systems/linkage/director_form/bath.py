@@ -1,37 +1,75 @@
-"""Friction and noise on linked bodies: one rate for all, so the exact flow on the velocities that the joints leave free.
+"""Friction and noise on linked bodies, on the velocities that the joints leave free.
 
 With J the rows of the joints and M the masses, momenta that fit the joints are P p, P = 1 - J^T (J M^-1 J^T)^-1 J M^-1. For one rate
 the exact flow is p := c p + s P M^1/2 xi: P is the same on both sides of the friction, and P M P^T = P M is the covariance of the
 momenta at a temperature. So one solution with multipliers, that of the end of a step of RATTLE, does it [leimkuhler2016].
+
+Several rates G (diagonal) and P do not commute: the flow has the exponential of P G. Its Cayley transform, with X = tanh(G dt/2),
+
+    M (1 + X) v' = M (1 - X) v + 2 sqrt(kT M X) xi - J^T m,    J v' = 0
+
+is one solution of the same kind, with heavier bodies. With S = M^-1/2 P X M^1/2 on what the joints leave, symmetric, the covariance of
+M^1/2 v' is (1 + S)^-1 ((1 - S) kT (1 - S) + 4 kT S) (1 + S)^-1 = kT: the law is kept to round-off at every dt. Rates are exact where the joints
+do not mix them, (1 - X)/(1 + X) = exp(-G dt), and elsewhere to the second order of the step.
 """
 
 from ....geometry.vectors import add, cross, diagonal_times, dot, load3, negative, scaled, store3, subtract, times
 from ....kernels import summation
+from ....kernels.marks import slot
 from ....kernels.views import OK, SINGULAR
 from ...baths import draw_six
 from ..layout import Link, Node, Tree
-from .rattle import share_forces, velocity_correction
+from .rattle import inertia_of_velocity, share_forces, velocity_correction
 from .steps import axes, set_node, time_place
 
 GROUND = -1
 
 
+@slot
+def heavier_correction(both, h, time, x, par):
+    """`velocity_correction` of bodies with the masses and moments in par.heavier (bodies, 6)."""
+
+
 def stir(z, e, par, member, step):
     """`bath_of_links`: momenta decay and get noise, then the joints take their part."""
-    n = par.mass.shape[0]
-    set_node(z, 1.0, par)
-    share_forces(par, 0.0, 0.0)
-    for i in range(n):
-        disturb_link(z, i, par, member, step)
+    disturb_links(z, par, member, step)
     if velocity_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par) != 0:
         return SINGULAR
+    take_velocities(z, e, par)
+    return OK
+
+
+def stir_each(z, e, par, member, step):
+    """`bath_of_rates_of_links`: the same with a rate for each."""
+    disturb_links(z, par, member, step)
+    if heavier_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par) != 0:
+        return SINGULAR
+    take_velocities(z, e, par)
+    return OK
+
+
+def heavier_body(i, h, par, t, width, first):
+    """Add the inertia of body i, with its friction, to the equations of the velocities."""
+    inertia_of_velocity(par.node[1, i], par.heavier[i, 0], load3(par.heavier[i], 3), h, par, t, width, first)
+
+
+def disturb_links(z, par, member, step):
+    """Nodes where the bodies are, with what friction and noise leave of their momenta; no force acts."""
+    set_node(z, 1.0, par)
+    share_forces(par, 0.0, 0.0)
+    for i in range(par.mass.shape[0]):
+        disturb_link(z, i, par, member, step)
+
+
+def take_velocities(z, e, par):
+    """Momenta from the velocities in par.delta."""
+    n = par.mass.shape[0]
     for i in range(n):
         for l in range(3):
             p = 7 * n + 3 * i + l
             y = 10 * n + 3 * i + l
             summation.add(z, e, p, par.mass[i] * par.delta[6 * i + l] - z[p])
             summation.add(z, e, y, par.moments[i, l] * par.delta[6 * i + 3 + l] - z[y])
-    return OK
 
 
 def disturb_link(z, i, par, member, step):

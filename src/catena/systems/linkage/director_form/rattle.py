@@ -115,9 +115,12 @@ def position_body(i, h, par, t, width, first):
 
 def velocity_body(i, h, par, t, width, first):
     """Add the inertia of body i to the equations of the velocities."""
-    b = par.node[1, i]
-    j = load3(par.moments[i], 0)
-    add_body(par.mass[i], 1, h, load3(b, Node.PUSH), par, t, width, first)
+    inertia_of_velocity(par.node[1, i], par.mass[i], load3(par.moments[i], 0), h, par, t, width, first)
+
+
+def inertia_of_velocity(b, m, j, h, par, t, width, first):
+    """Of a body with the mass m and the moments j, at its node b."""
+    add_body(m, 1, h, load3(b, Node.PUSH), par, t, width, first)
     turn = (first + 3) * width
     subtract_turned(b, negative(load3(b, Node.SPUN)), turn + width - 1, t, width)
     for axis in range(3):
