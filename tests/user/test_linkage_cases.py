@@ -100,6 +100,31 @@ def test_a_mistake_is_shown_where_it_stands(old, new, line, words):
     assert any(at == line and words in wrong for at, _, wrong in found), found
 
 
+@pytest.mark.parametrize(
+    ("force", "at", "words"),
+    [
+        ('kind = "Limit"\njoint = 0\nlow = 1.0\nhigh = -1.0', (1, 1), "low = 1 is not below high = -1"),
+        ('kind = "Motor"\njoint = 0\ntorque = 1.0\ntarget = 1.0\nkp = 1.0', (1, 1), "both torque and target"),
+        ('kind = "Motor"\njoint = 0\ntarget = 1.0', (1, 1), "not followed without kp"),
+        (
+            'kind = "Driven"\njoint = 0\npath = { times = [0, 1, 0.5, 2], values = [0, 1, 2, 3] }',
+            (4, 10),
+            "is not after times[1]",
+        ),
+        ('kind = "Driven"\njoint = 0\npath = { times = [0, 1, 2, 3], values = [0, 1, 2] }', (4, 1), "4 times and 3 values"),
+        ('kind = "Load"\nforce = [0, "f*t", 0]', (3, 14), "force[1] uses the unknown name f"),
+        ('kind = "External"\npotential = "x"', (1, 1), "no body has particles"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_force_is_shown_at_its_table_or_key(force, at, words):
+    """Lines are counted from the header of the force."""
+    header = LINKAGE.index("[[system.force]]")
+    line = LINKAGE[:header].count("\n")
+    found = mistakes(LINKAGE[:header] + "[[system.force]]\n" + force + "\n" + LINKAGE[LINKAGE.index("[start]") :])
+    assert [(row - line, column) for row, column, _ in found] == [at]
+    assert words in found[0][2]
+
+
 def test_a_body_that_scales_is_the_one_that_python_makes():
     made = read(template("scaling-body")).plan
     system = ct.ScalingBody(ct.Body(moments=(2.0, 3.0, 4.0)), "unilateral", 1.0)

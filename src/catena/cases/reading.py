@@ -239,7 +239,7 @@ class _Reading:
     def expression(
         self, path: Path, text: str, names: list[str], *, conditions: bool = False, many_terms: bool = False
     ) -> None:
-        what = str(path[-1])
+        what = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
         self.attempt(path, lambda: parse(text, names, what=what, conditions=conditions, many_terms=many_terms))
 
     def attempt(self, path: Path, make: Callable[[], T]) -> T | None:

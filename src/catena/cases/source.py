@@ -106,6 +106,7 @@ class Source:
         for word in [*named, *re.findall(r"^\w+(?= = )", error.wrong)]:
             parts = [int(part) if part.isdecimal() else part for part in word.split(".")]
             candidates = [(*table, *parts[first:]) for first in range(len(parts))]
+            candidates += [(*table, *parts[:end]) for end in range(len(parts) - 1, 0, -1)]  # a key that is not written
             path = next((candidate for candidate in candidates if candidate in self), path)
             if path != table:
                 break

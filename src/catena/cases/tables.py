@@ -135,7 +135,7 @@ def placed(where: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(error.wrong, where=f"{where}.{error.where.rsplit('.', 1)[-1]}", do=error.do) from None
+        raise InputError(error.wrong, where=f"{where}.{error.where.split('.', 1)[-1]}", do=error.do) from None
 
 
 class Text(NamedTuple):

@@ -115,7 +115,10 @@ def in_time(given: object, where: str, names: Sequence[str] = ()) -> InTime:
     if isinstance(given, Mapping):
         if set(given) != {"times", "values"}:
             raise InputError(f"{dict(given)!r}", where=where, do="give times and values, or a text in t")
-        return Sampled(given["times"], given["values"])
+        try:
+            return Sampled(given["times"], given["values"])
+        except InputError as error:
+            raise InputError(error.wrong, where=error.where.replace("Sampled", where), do=error.do) from None
     if isinstance(given, str):
         tree = parse(given, [TIME, *names], what=where)
         return given if tree.names else value_at(tree, {})

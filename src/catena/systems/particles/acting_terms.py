@@ -27,12 +27,13 @@ class Terms:
 
     Parameters
     ----------
-    given : External, Angle and Dihedral, in any order
+    given : forces of a linkage, of which External, Angle and Dihedral act on particles
     """
 
     def __init__(self, given: Sequence[object]) -> None:
         from ..linkage.particle_forces import External, OfParticles  # which know the forces on bodies
 
+        self.given = tuple(given)
         self.fields: list[External] = [one for one in given if isinstance(one, External)]
         self.angles: list[OfParticles] = [one for one in given if isinstance(one, OfParticles)]
 
@@ -50,18 +51,24 @@ class Terms:
             for atom in one.atoms:
                 if atom >= count:
                     raise InputError(
-                        f"there is no particle {atom}; there are {count}", where=f"{type(one).__name__}.atoms",
+                        f"there is no particle {atom}; there are {count}", where=f"{self._place(one)}.atoms",
                         do=f"give numbers below {count}, as linkage.particles(state) counts them",
                     )  # fmt: skip
         for field in self.fields:
+            if not count:
+                raise InputError(
+                    "no body has particles", where=self._place(field), do="make bodies with Body.from_particles"
+                )
             for kind in field.types or ():
                 if kind not in types:
-                    known = ", ".join(map(repr, dict.fromkeys(types))) or "none"
+                    known = ", ".join(map(repr, dict.fromkeys(types)))
                     raise InputError(
-                        f"no particle is of type {kind!r}", where="External.types", do=f"give some of {known}"
-                    )
-        if self.fields and not count:
-            raise InputError("no body has particles", where="External", do="make bodies with Body.from_particles")
+                        f"no particle is of type {kind!r}", where=f"{self._place(field)}.types", do=f"give some of {known}"
+                    )  # fmt: skip
+
+    def _place(self, one: object) -> str:
+        """What a message calls it."""
+        return f"Linkage.forces[{self.given.index(one)}]"
 
     def fills(self) -> dict[Slot, Filling]:
         """The slots of the kernels."""
