@@ -148,11 +148,19 @@ def test_terms_are_written_down_and_made_again():
     assert system_from(linkage.describe()).describe() == linkage.describe()
 
 
+def in_a_row():
+    """Four particles of which three lie in a line."""
+    body = ct.Body.from_particles([[0, 0, 0], [1, 0, 0], [2, 0, 0], [2, 1, 1]], types=["A"] * 4)
+    return ct.Linkage([body], [], [ct.Dihedral((0, 1, 2, 3), "cos(phi)")], (0, 0, 0)).start()
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: ct.External("k*u**2"), "u"),
         (lambda: ct.Dihedral((0, 1, 2, 3), "(phi - 1)**2"), "jumps where phi passes pi"),
+        (lambda: ct.Dihedral((0, 1, 2, 3), "phi**2"), "the slope of .* jumps where phi passes pi"),
+        (lambda: in_a_row(), "particles 0, 1, 2 lie in a line"),
         (lambda: ct.Dihedral((0, 1, 2), "cos(phi)"), "4 different particles"),
         (lambda: ct.Angle((0, 1, 1), "theta"), "3 different particles"),
         (lambda: bent(forces=[ct.Angle((0, 1, 99), "theta**2")]), "there is no particle 99; there are 7"),

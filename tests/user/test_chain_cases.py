@@ -122,6 +122,22 @@ def test_cases_know_every_potential_and_every_end():
     assert {table.model_fields["kind"].annotation.__args__[0] for table in ENDS} == set(KINDS)
 
 
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        ('{ kind = "Tweezers", k = 3.0, anchor = ["4 + t", 0.0, 0.0] }', "free"),
+        ('{ kind = "Torque", torque = [1.0, 0.0, 0.0] }', "free"),
+        ('{ kind = "Moved" }', "clamped"),
+    ],
+)
+def test_a_chain_with_any_end_starts_as_a_problem(end, kind):
+    """Starts of problems differ in whether their ends move and turn."""
+    right = next(line for line in CHAIN.splitlines() if line.startswith("right"))
+    made = read(with_start(CHAIN.replace(right, f"right = {end}"), 'problem = "helix_chain"')).plan
+    same = ct.problems.helix_chain(n=4, right=kind).start
+    assert np.array_equal(made.start.momentum, same.momentum)
+
+
 MISTAKEN = """\
 [system]
 kind = "Chain"

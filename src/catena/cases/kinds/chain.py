@@ -195,4 +195,6 @@ class ChainTable(SystemTable):
         assert isinstance(system, Chain)
         if system.closed:
             return {"n": system.count}
-        return {"n": system.count} | {side: type(getattr(system, side)).__name__.lower() for side in ("left", "right")}
+        # a start knows of ends only whether they move and turn
+        held = {(True, True): "free", (False, True): "displaced", (False, False): "clamped"}
+        return {"n": system.count, "left": held[system.left.moves, system.left.turns], "right": held[system.right.moves, system.right.turns]}  # fmt: skip

@@ -309,6 +309,7 @@ class Linkage(System):
             state = follow_drives(self, state)
         if check:
             self.acting.check_distances(state)
+            self.acting.terms.check_angles(self.acting.at(state).positions)
         return state
 
     def check_start(self, state: State) -> None:

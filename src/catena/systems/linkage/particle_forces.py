@@ -205,19 +205,20 @@ class Dihedral(OfParticles):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        low, high = (self._value(angle) for angle in (-math.pi, math.pi))
-        size = max(abs(low), abs(high), abs(self._value(0.5)), abs(self._value(-2.0)))
-        if math.isfinite(low) and math.isfinite(high) and abs(high - low) > JUMP * size:
-            raise InputError(
-                f"{self.potential!r} jumps where phi passes pi: from {high:g} to {low:g}", where="Dihedral.potential",
-                do="give a potential with the period 2 pi, as k*(1 - cos(phi - phi0))",
-            )  # fmt: skip
+        for quantity, what in (("energy", ""), ("slope", "the slope of ")):
+            low, high, *others = (self._value(quantity, angle) for angle in (-math.pi, math.pi, 0.5, -2.0))
+            size = max(map(abs, (low, high, *others)))
+            if math.isfinite(low) and math.isfinite(high) and abs(high - low) > JUMP * size:
+                raise InputError(
+                    f"{what}{self.potential!r} jumps where phi passes pi: from {high:g} to {low:g}", where="Dihedral.potential",
+                    do="give a potential with the period 2 pi, as k*(1 - cos(phi - phi0))",
+                )  # fmt: skip
 
-    def _value(self, phi: float) -> float:
+    def _value(self, quantity: str, phi: float) -> float:
         from ..potentials.pairwise import interpreted
 
         namespace = type("par", (), {"particle_constant": self.constants})
         try:
-            return float(interpreted(self.kernel("energy"))(phi, 0.0, 0, namespace))
+            return float(interpreted(self.kernel(quantity))(phi, 0.0, 0, namespace))
         except (ZeroDivisionError, ValueError, OverflowError):
             return math.nan

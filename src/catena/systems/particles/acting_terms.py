@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..linkage.particle_forces import Derived, External, OfParticles
 
 Types = Sequence[int | str]
+IN_LINE = 1e-8  # the sine of an angle below which its three particles lie in a line
 
 
 class Terms:
@@ -64,6 +65,17 @@ class Terms:
                     known = ", ".join(map(repr, dict.fromkeys(types)))
                     raise InputError(
                         f"no particle is of type {kind!r}", where=f"{self._place(field)}.types", do=f"give some of {known}"
+                    )  # fmt: skip
+
+    def check_angles(self, places: Array) -> None:
+        """Refuse dihedral angles without a value: where three of their particles lie in a line, or two coincide."""
+        for one in self.angles:
+            for three in (one.atoms[:3], one.atoms[1:]) if len(one.atoms) == 4 else ():
+                u, v = places[three[0]] - places[three[1]], places[three[2]] - places[three[1]]
+                if not np.linalg.norm(np.cross(u, v)) > IN_LINE * np.linalg.norm(u) * np.linalg.norm(v):
+                    raise InputError(
+                        f"particles {', '.join(map(str, three))} lie in a line, about which no dihedral angle is defined",
+                        where=f"{self._place(one)}.atoms", do="choose others, or turn the bodies",
                     )  # fmt: skip
 
     def _place(self, one: object) -> str:
