@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 # before anything imports numpy: as many threads as cores in each of as many workers wait for each other a hundred times as long as they compute
@@ -95,6 +96,17 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def plain_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs as plain Python, the same bits: nothing is compiled; small parts of a store are written at once."""
+    from catena.engine.build import build
+    from catena.running import plan
+
+    monkeypatch.setattr(plan, "build", partial(build, compiled=False))
+    monkeypatch.setenv("CATENA_ROWS_PER_COMMIT", "3")
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def is_worker(config: pytest.Config) -> bool:

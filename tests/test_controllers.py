@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -175,17 +174,6 @@ def record(path: Path, control: ct.Controller, steps: int) -> ct.Run:
     return ct.simulate(arm(), arm().start(), GAUSS, dt=0.01, steps=steps, every=2, out=path, control=control)
 
 
-@pytest.fixture
-def plain_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs as plain Python, the same bits: nothing is compiled."""
-    from catena.engine.build import build
-    from catena.running import plan
-
-    monkeypatch.setattr(plan, "build", partial(build, compiled=False))
-    monkeypatch.setenv("CATENA_ROWS_PER_COMMIT", "3")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 @pytest.mark.usefixtures("plain_programs")
 @pytest.mark.parametrize("kills", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_a_controlled_run_that_is_killed_goes_on_to_the_same_bytes(tmp_path: Path, kills: int) -> None:
@@ -200,55 +188,6 @@ def test_a_controlled_run_that_is_killed_goes_on_to_the_same_bytes(tmp_path: Pat
             ct.resume(path, control=held)
             assert processes.contents(path) == whole
     assert ct.open(tmp_path / "whole.zarr").control.torque.shape == (5, 2)
-
-
-WATER = ((0.3, 0.1, 0.0), (-0.2, 0.4, 0.1), (0.1, -0.3, 0.5))
-
-
-def everything(form: str) -> tuple[ct.Linkage, ct.State, Any]:
-    """All that drives a linkage, in director form or, with a path that is prescribed and a slider, in joint form."""
-    bodies = [ct.Body.from_particles(WATER)] * 2
-    hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0.3, 0.2, 0.5)), axis=(1, 0, 0), image=(1, 0, 0, 0))
-    terms = [
-        ct.External("x**2 + t*y"), ct.Angle((0, 1, 4), "6*(theta - 1 - t)**2"), ct.Dihedral((0, 1, 3, 5), "4*(1 - cos(phi - t))"),
-        ct.Motor(1, target="0.4*sin(3*t)", kp=5.0, kd=0.4), ct.Motor(1, torque=ct.Sampled([0, 0.5, 1, 2], [0, 1, 0, 1])),
-        ct.Limit(1, -0.01, 0.01, stiffness=50.0, damping=2.0),
-    ]  # fmt: skip
-    given: dict[str, Any] = {
-        "gravity": (0, "sin(t)", -9.81),
-        "pairs": ct.LennardJones(0.2, 0.5),
-        "exclude": 0,
-    }
-    if form == "director":
-        second: Any = ct.Revolute(0, 1, at=((0.5, 0.4, 0.6), (-0.4, -0.4, -0.5)), axis=(0, 1, 0))
-        system = ct.Linkage(bodies, [hinge, second], [*terms, ct.Torsion(0, "t*theta**2")], **given)
-        return system, system.start(), ct.EnergyMomentum("position")
-    second = ct.Prismatic(0, 1, at=((0.5, 0.4, 0.6), (-0.4, -0.4, -0.5)), axis=(0, 1, 0))
-    system = ct.Linkage(bodies, [hinge, second], [*terms, ct.Driven(0, "t**2")], **given)
-    return system, system.start(), GAUSS
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("plain_programs")
-@pytest.mark.parametrize("form", ["director", "joint"])
-def test_all_that_drives_a_linkage_goes_on_to_the_same_bytes(tmp_path: Path, form: str) -> None:
-    """Motors, stops, a prescribed path, fields, angles and dihedral angles in t, pairs; killed between changes of the disk."""
-    system, start, method = everything(form)
-
-    def record(path: Path) -> ct.Run:
-        return ct.simulate(system, start, method, dt=0.01, steps=7, out=path)
-
-    count = len(processes.boundaries(partial(record, tmp_path / "whole.zarr")))
-    whole = processes.contents(tmp_path / "whole.zarr")
-    for number in range(5, count, count // 8):
-        path = tmp_path / f"killed{number}.zarr"
-        processes.kill_at(number, partial(record, path))
-        if path.exists() and read_checkpoint(path) is not None:
-            ct.resume(path)
-            assert processes.contents(path) == whole
-    data = ct.open(tmp_path / "whole.zarr").data
-    assert float(np.abs(data.load_work).max()) > 1e-4
-    assert float(np.abs(data.energy - data.energy[0]).max()) < (1e-12 if form == "director" else 1e-5)
 
 
 def other(seen: Seen) -> list[float]:

@@ -69,17 +69,35 @@ def test_a_balance_that_is_quadratic_is_exact():
     assert (row.promised, row.verdict) == ("exact", "exact")
 
 
-def test_a_table_is_followed_as_its_spline():
-    """Against scipy's spline in scipy's integrator; knots are ends of steps, so the order is that of the method."""
-    system = pushed(PUSH)
+def followed(end: float) -> np.ndarray:
+    """q, p and p_t at the end, from scipy's spline in scipy's integrator, from knot to knot, where it is smooth."""
     spline = CubicSpline(TIMES, np.sin(1.3 * TIMES))
 
     def rates(t, z):
         return [z[1], -np.sin(z[0]) + spline(t), spline(t, 1) * z[0]]
 
     z = np.array([0.4, 0.0, 0.0])
-    for a, b in pairwise(TIMES):  # from knot to knot, where it is smooth
+    for a, b in pairwise([*TIMES[end > TIMES], end]):
         z = solve_ivp(rates, (a, b), z, method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
+    return z
+
+
+@pytest.mark.filterwarnings("ignore:.*cubic spline")
+@pytest.mark.parametrize(("counts", "motion", "work"), [((48, 96), 6, 6), ((143, 287), 4, 3)], ids=["ends", "inside"])
+def test_knots_inside_steps_limit_the_order(counts, motion, work):
+    """Within 0.15, of Gauss(3): six where all knots are ends of steps; else four, and three of the work."""
+    system, exact = pushed(PUSH), followed(4.8)
+    errors = []
+    for count in counts:
+        run = uncompiled.simulate(system, system.start(q=0.4, p=0.0), ct.Gauss(3), dt=4.8 / count, steps=count)
+        errors.append(np.abs([run.final.q[0] - exact[0], -float(run.data.work[-1]) - exact[2]]))
+    slopes = np.log(errors[0] / errors[1]) / np.log(counts[1] / counts[0])
+    assert np.abs(slopes - (motion, work)).max() < 0.15, slopes
+
+
+def test_a_table_is_followed_as_its_spline():
+    """Knots are ends of steps, so the order is that of the method."""
+    system, z = pushed(PUSH), followed(5.0)
     run = uncompiled.simulate(system, system.start(q=0.4, p=0.0), ct.Gauss(4), dt=0.1, steps=50)
     found = [run.final.q[0], run.final.p[0], -float(run.data.work[-1])]
     assert np.abs(found - z).max() < 2e-12
