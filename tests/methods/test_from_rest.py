@@ -413,10 +413,17 @@ def not_exact(run: ct.Run) -> list[str]:
     ids=[f"{case[0]}, {case[4]}, {len(case[1])} forces, {'grounded' if case[2] else 'free'}, {9.81 * case[3]}" for case in LONG],
 )  # fmt: skip
 def test_what_is_promised_to_be_exact_is_exact_from_rest(kind, names, grounded, gravity, level) -> None:
-    """1e4 steps of 0.02; with dampers and loads it is the balance of energy and work."""
+    """1e4 steps of 0.02; with dampers and loads it is the balance of energy and work.
+
+    Of a thousand runs the audit takes a walk for a drift in one, and here are more than a hundred: what drifts is followed four times as
+    long, in which a drift comes out more clearly and a walk does not.
+    """
     linkage = tree(kind, names, grounded=grounded, gravity=gravity)
     method = LEVELS.get(level, ct.Rattle())
-    run = ct.simulate(linkage, linkage.start(), method=method, dt=0.02, steps=10_000, every=10)
+    for times in (1, 4):
+        run = ct.simulate(linkage, linkage.start(), method=method, dt=0.02, steps=times * 10_000, every=times * 10)
+        if not any(what.endswith("drifts") for what in not_exact(run)):
+            break
     assert not_exact(run) == [], run.audit()
 
 

@@ -30,6 +30,7 @@ BOTH, PUBLISHED, DIRECTORS, RATTLE = (
     ct.EnergyMomentum(), ct.EnergyMomentum(level="position"), ct.EnergyMomentum(variables="directors"), ct.Rattle(),
 )  # fmt: skip
 COUNTS = (1, 2, 3, 4, 6)
+EVEN = (2, 4, 6, 8, 10)
 KEPT = ("energy", "total_momentum", "total_angular_momentum")
 
 
@@ -38,8 +39,13 @@ def state_of(run: ct.Run) -> np.ndarray:
     return np.concatenate([fields[name].ravel() for name in ("position", "momentum", "angular_momentum")])
 
 
-def limit(system: Any, start: Any, method: Any, end: float, counts: tuple[int, ...] = COUNTS) -> tuple[Any, Any]:
-    """The state at the end for steps of length zero, by Neville's scheme in h^2, and the last run."""
+def limit(system: Any, start: Any, method: Any, end: float, counts: tuple[int, ...] | None = None) -> tuple[Any, Any]:
+    """The state at the end for steps of length zero, by Neville's scheme in h^2, and the last run.
+
+    The published step holds the joints' velocities only as means over a step: what is left at the start changes its sign with every
+    step, so that even numbers of steps have one series and odd ones another.
+    """
+    counts = counts or (EVEN if method == PUBLISHED else COUNTS)
     table = []
     for count in counts:
         run = uncompiled.simulate(system, start, method, dt=end / count, steps=count)
@@ -184,7 +190,7 @@ def test_a_body_swings_from_a_driven_one_as_a_reference_does(method: Any) -> Non
     """Angle of the swinging body, and the energy less the work of the drive; the torque of the drive is that of the state."""
     system, start = crank()
     _, run = limit(system, start, method, 0.1, (2, 4))
-    found, finer = limit(system, start, method, 0.1, (2, 3, 4, 6))
+    found, finer = limit(system, start, method, 0.1, EVEN[:4] if method == PUBLISHED else COUNTS[1:])
     phi, dphi = solve_ivp(swing, (0.0, 0.1), (0.0, 0.8), "DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
     a = told(0.1)[0]
     place = np.array(
@@ -199,24 +205,25 @@ def test_a_body_swings_from_a_driven_one_as_a_reference_does(method: Any) -> Non
     assert np.abs(system.angles(run.final, start)[0] - a) < 4 * EPS
 
 
-def early(first, last, end, h, par):
-    """A wrong `tell_drives`: multipliers push in the direction of the start."""
-    tell_drives(first, first, end, h, par)
+def late(first, last, end, h, par):
+    """A wrong `tell_drives`: a joint is led to where it should have been at the start of the step."""
+    tell_drives(first, last, first, h, par)
 
 
 tell_drives = drives.tell_drives
 
 
 @pytest.mark.slow
-def test_a_drive_that_pushes_in_a_wrong_direction_is_noticed(monkeypatch: Any) -> None:
-    """Its energy balance still holds, since its work is what it does; but it is no longer symmetric, and of order 1."""
+def test_a_drive_that_comes_late_is_noticed(monkeypatch: Any) -> None:
+    """Its energy balance still holds, since its work is what it does; but it is of order 1."""
     from catena.systems.linkage.director_form import steps
 
     system, start = crank()
     exact = uncompiled.simulate(system, start, ct.Gauss(4), dt=0.05, steps=2, every=2).final.position
     orders = []
-    for twin in (tell_drives, early):
+    for twin in (tell_drives, late):
         monkeypatch.setattr(steps, "tell_drives", twin)
+        system, start = crank()  # a program is made once for a system
         runs = [uncompiled.simulate(system, start, BOTH, dt=0.1 / n, steps=n, every=n) for n in (4, 8)]
         errors = [np.abs(run.final.position - exact).max() for run in runs]
         orders.append(np.log2(errors[0] / errors[1]))

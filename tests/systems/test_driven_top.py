@@ -64,7 +64,7 @@ def test_motion_and_work_converge_with_the_order_declared(method: Any, order: in
     """Steps in which the error is far above rounding, and that of the next order small: within 0.15."""
     system, start = top()
     exact, errors = reference(1.0), []
-    for steps in (16, 32):
+    for steps in (16, 32) if order < 6 else (8, 16):  # the reference is good to 1e-13
         run = uncompiled.simulate(system, start, method, dt=1.0 / steps, steps=steps, every=steps)
         found = [*run.final.orientation, *run.final.angular_momentum, float(run.data.work[-1])]
         errors.append(np.abs(found - exact).max())

@@ -125,7 +125,11 @@ def test_a_motor_without_brake_is_symplectic() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [ct.EnergyMomentum(), ct.Gauss(3)], ids=str)
 def test_motors_in_a_loop_balance(method: Any) -> None:
-    """One on a joint of the tree, stops on the joint that closes it; Gauss(3) to 1e-9 at this step."""
+    """One on a joint of the tree, stops on the joint that closes it.
+
+    In the step in which a stop is met, Gauss(3) takes its spring for there already: it is off by what it would hold at the beginning of
+    that step, whatever dt is.
+    """
     problem = ct.problems.four_bar()
     ring: Any = problem.system
     last = len(ring.joints) - 1
@@ -134,9 +138,16 @@ def test_motors_in_a_loop_balance(method: Any) -> None:
         ct.Limit(last, -0.01, 0.01, stiffness=50.0, damping=1.0),
     ]  # fmt: skip
     system = ct.Linkage(ring.bodies, ring.joints, forces, gravity=ring.gravity)
-    data = uncompiled.simulate(system, problem.start, method, dt=0.01, steps=10).data
-    assert float(np.abs(data.load_work).max()) > 1e-3
-    assert float(np.abs(data.energy - data.energy[0]).max()) < (1e-12 if method == ct.EnergyMomentum() else 1e-9)
+    run = uncompiled.simulate(system, problem.start, method, dt=0.01, steps=10)
+    assert float(np.abs(run.data.load_work).max()) > 1e-3
+    changes = np.abs(np.diff(run.data.energy.values))
+    if method != ct.EnergyMomentum():
+        met = int(changes.argmax())
+        before = uncompiled.simulate(system, problem.start, method, dt=0.01, steps=met).final
+        away = 0.01 - abs(system.angles(before, problem.start)[last])
+        assert changes[met] == pytest.approx(0.5 * 50.0 * away**2, rel=1e-3)
+        changes[met] = 0.0
+    assert changes.max() < 1e-12
 
 
 RAIL = (
