@@ -44,7 +44,7 @@ def public_methods() -> set[type[Method]]:
         for module in modules
         for kind in vars(module).values()
         if inspect.isclass(kind) and issubclass(kind, Method) and kind.__module__ == module.__name__
-        if not kind.__name__.startswith("_") and kind.traits is not Method.traits
+        if not kind.__name__.startswith("_") and not inspect.isabstract(kind)
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from ..systems.chain.chain import Chain
 from ..systems.chain.tearing import link_lengths, torn_links
 from ..systems.potentials.pairwise import checked
 from ..systems.states import checked_state
+from .at_rest import AtRest, Status
 from .poses import Poses
 from .stability import Stability, stability
 from .static_newton import Newton
@@ -22,10 +23,8 @@ from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 
 if TYPE_CHECKING:
     from .equilibrium_path import Limit
-    from .linkage_equilibrium import LinkageEquilibrium
 
 Array = NDArray[np.float64]
-Status = Literal["converged", "saddle", "torn", "not_converged"]
 
 MOST_ITERATIONS = 300
 MOST_SADDLES = 20
@@ -33,8 +32,8 @@ LENGTHENED = 1.5  # of the longest link at the start: from here on it may be tor
 WAY_DOWN = (0.1, 0.02, 0.004)  # strains tried along the way down from a saddle
 
 
-@dataclass(frozen=True, eq=False)
-class Equilibrium:
+@dataclass(frozen=True, eq=False, repr=False)
+class Equilibrium(AtRest):
     """Where a chain is at rest, and how sure that is.
 
     Attributes
@@ -53,26 +52,10 @@ class Equilibrium:
     iterations : steps of Newton's method
     """
 
-    chain: Chain = field(repr=False)
-    state: State
-    energy: float
-    status: Status
-    residual: float
-    tol: float
-    lowest: float
-    negative: int
-    flat: int
+    chain: Chain
     soft: tuple[int, ...]
-    saddles: tuple[float, ...]
-    moved: float
-    iterations: int
-    forces: Array = field(repr=False)
-    start: State = field(repr=False)
-
-    @property
-    def converged(self) -> bool:
-        """Whether this is a stable equilibrium."""
-        return self.status == "converged"
+    forces: Array
+    start: State
 
     @cached_property
     def limit(self) -> Limit | None:
@@ -85,35 +68,11 @@ class Equilibrium:
         return None if self.converged else limit_of_load(self.chain, self.forces, self.start)
 
     def report(self) -> list[tuple[str, str]]:
-        """What is said of it: names and values."""
-        rows = common_report(self)
+        rows = self.common_report()
         if self.soft:
             shown = ", ".join(map(str, self.soft[:12])) + (" ..." if len(self.soft) > 12 else "")
             rows.append(("soft", f"links {shown}"))
         return rows
-
-    def __repr__(self) -> str:
-        return in_lines(self.report())
-
-
-def common_report(found: Equilibrium | LinkageEquilibrium) -> list[tuple[str, str]]:
-    """What is said of every equilibrium."""
-    rows = [
-        ("status", f"{found.status} after {found.iterations} iterations"),
-        ("energy", f"{found.energy:.15g}"),
-        ("residual", f"{found.residual:.2g} (asked for {found.tol:.2g})"),
-        ("lowest", f"omega^2 = {found.lowest:.10g}; {found.negative} negative, {found.flat} that cost nothing"),
-        ("moved", f"{found.moved:.6g}"),
-    ]
-    if found.saddles:
-        rows.append(("left", f"unstable equilibria with omega^2 = {', '.join(f'{w:.6g}' for w in found.saddles)}"))
-    return rows
-
-
-def in_lines(rows: list[tuple[str, str]]) -> str:
-    """A report as text, the status in its first line."""
-    (_, status), *rest = rows
-    return "\n".join([f"Equilibrium: {status}", *(f"  {name:9} {value}" for name, value in rest)])
 
 
 def find_equilibrium(
@@ -208,10 +167,10 @@ class _Search:
         sizes = np.linalg.eigvalsh(np.nan_to_num(balance.values.stiffness))
         soft = np.flatnonzero(sizes[:, 0] < -1e-9 * np.abs(sizes).max(axis=1))
         return Equilibrium(
-            chain, state, balance.energy, status, balance.residual, self.tol, np.nan if stable is None else stable.lowest,
-            0 if stable is None else stable.negative, 0 if stable is None else stable.flat, tuple(soft.tolist()), tuple(self.saddles),
-            float(np.linalg.norm(state.position - self.begin.position, axis=1).max()), self.iterations, self.problem.forces,
-            self.begin.state(chain),
+            state, balance.energy, status, balance.residual, self.tol, np.nan if stable is None else stable.lowest,
+            0 if stable is None else stable.negative, 0 if stable is None else stable.flat, tuple(self.saddles),
+            float(np.linalg.norm(state.position - self.begin.position, axis=1).max()), self.iterations, chain,
+            tuple(soft.tolist()), self.problem.forces, self.begin.state(chain),
         )  # fmt: skip
 
     def _step(self) -> Balance | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from ..systems.base import State
 from ..systems.linkage.linkage import Linkage
 from ..systems.potentials.pairwise import checked
 from ..systems.states import checked_start
-from .equilibrium import Status, common_report, in_lines
+from .at_rest import AtRest, Status, is_better
 from .linkage_coordinates import describe_motion, listed, simplest
 from .linkage_loads import refuse_fall, with_load
 from .linkage_problem import LinkageBalance, LinkageProblem
@@ -24,13 +24,12 @@ MOST_ITERATIONS = 300
 MOST_SADDLES = 20
 MOST_STEP = 0.5  # in radians, and of the size of the linkage
 FLOOR = 1e-10  # of the largest eigenvalue: the least that is made of one
-ENOUGH = 1e-4  # of the predicted decrease of the energy
 HALVINGS = 25
 WAY_DOWN = (0.1, 0.02, 0.004)  # steps tried along the way down from a saddle
 
 
-@dataclass(frozen=True, eq=False)
-class LinkageEquilibrium:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkageEquilibrium(AtRest):
     """Where a linkage is at rest, and how sure that is.
 
     Attributes
@@ -50,33 +49,13 @@ class LinkageEquilibrium:
     iterations : steps of Newton's method
     """
 
-    linkage: Linkage = field(repr=False)
-    state: State
-    energy: float
-    status: Status
-    residual: float
-    tol: float
-    lowest: float
-    negative: int
-    flat: int
+    linkage: Linkage
     flat_motions: tuple[str, ...]
-    saddles: tuple[float, ...]
-    moved: float
-    iterations: int
-    problem: LinkageProblem = field(repr=False)
-    balance: LinkageBalance = field(repr=False)
-
-    @property
-    def converged(self) -> bool:
-        """Whether this is a stable equilibrium."""
-        return self.status == "converged"
+    problem: LinkageProblem
+    balance: LinkageBalance
 
     def report(self) -> list[tuple[str, str]]:
-        """What is said of it: names and values."""
-        return [*common_report(self), *listed(self.flat_motions, "flat")]
-
-    def __repr__(self) -> str:
-        return in_lines(self.report())
+        return [*self.common_report(), *listed(self.flat_motions, "flat")]
 
 
 @dataclass(frozen=True)
@@ -227,8 +206,8 @@ class _Search:
             motions = flat_motions(problem, self.balance, stable)
         far = float(np.linalg.norm(state.position - self.begin.position, axis=1).max())
         return LinkageEquilibrium(
-            problem.linkage, state, self.balance.energy, status, self.balance.residual, self.tol, lowest, negative, len(motions), motions,
-            tuple(self.saddles), far, self.iterations, problem, self.balance,
+            state, self.balance.energy, status, self.balance.residual, self.tol, lowest, negative, len(motions), tuple(self.saddles), far,
+            self.iterations, problem.linkage, motions, problem, self.balance,
         )  # fmt: skip
 
     def _take(self, found: LinkageBalance) -> None:
@@ -255,19 +234,10 @@ class _Search:
         predicted = float(self.balance.gradient @ p)
         for _ in range(HALVINGS):
             found = self._at(scale * p)
-            if found is not None and self._is_better(found, scale * predicted):
+            if found is not None and is_better(found, self.balance, scale * predicted):
                 return found
             scale *= 0.5
         return None
-
-    def _is_better(self, found: LinkageBalance, predicted: float) -> bool:
-        before = self.balance
-        if not (np.isfinite(found.energy) and np.isfinite(found.residual)):
-            return False
-        noise = max(before.noise, found.noise)
-        if -predicted < noise and found.residual < before.residual:
-            return found.energy <= before.energy + 10.0 * noise
-        return found.energy <= before.energy + ENOUGH * predicted + noise
 
 
 def flat_motions(problem: LinkageProblem, balance: LinkageBalance, stable: LinkageStability) -> tuple[str, ...]:

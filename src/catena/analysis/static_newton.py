@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..systems.chain import block_band
+from .at_rest import is_better
 from .poses import Poses
 from .static_problem import Balance, StaticProblem, masked
 
@@ -30,7 +31,6 @@ MOST_STRAIN = 0.4  # in a step: of a link's length, and in radians
 FLOOR = 2e-3  # of the diagonal: the least that is made of an eigenvalue of a link
 SINGULAR = 1e-12  # of the diagonal: no eigenvalue
 NONE = 1e-150  # no stiffness at all
-ENOUGH = 1e-4  # of the predicted decrease of the energy
 HALVINGS = 25
 CORRECTIONS = 2
 STRESS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.0)  # parts of it that are tried until the matrix is positive
@@ -58,9 +58,9 @@ class Newton:
         slope = float((gradient * p).sum())
         for _ in range(HALVINGS):
             found = self.problem.balance(self.moved(balance.poses, scale * p))
-            if not self._is_better(found, balance, scale * slope):
+            if not is_better(found, balance, scale * slope):
                 found = self._corrected(found)
-            if self._is_better(found, balance, scale * slope):
+            if is_better(found, balance, scale * slope):
                 return found
             scale *= 0.5
         return None
@@ -84,14 +84,6 @@ class Newton:
     def free(self, balance: Balance) -> NDArray[np.bool_]:
         """What is solved for."""
         return self.problem.gauge(balance.poses)
-
-    def _is_better(self, found: Balance, before: Balance, predicted: float) -> bool:
-        if not (np.isfinite(found.energy) and np.isfinite(found.residual)):
-            return False
-        noise = max(before.noise, found.noise)
-        if -predicted < noise and found.residual < before.residual:
-            return found.energy <= before.energy + 10.0 * noise
-        return found.energy <= before.energy + ENOUGH * predicted + noise
 
     def _solve(self, balance: Balance, rhs: Array) -> Array:
         """With the matrix, or with as much of the stress as leaves it positive; shifted if nothing else helps."""

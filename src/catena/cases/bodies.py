@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from .. import memory
 from ..systems.body import Body
-from .tables import Table, placed
+from .tables import StartTable, Table, placed
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
 Quaternion = Annotated[list[float], Field(min_length=4, max_length=4)]
@@ -26,7 +26,6 @@ Orientation: TypeAlias = Annotated[
     Annotated[Quaternion, Tag("<quaternion>")] | Annotated[Matrix, Tag("<matrix>")], Discriminator(_form_of_orientation)
 ]
 ONE_ORIENTATION = "body to space: unit quaternion, scalar first, or the three rows of a rotation matrix"
-ORIENTATIONS = "body to space: unit quaternions, scalar first, or rotation matrices; none turned if left out"
 BYTES = 2000  # that a body takes in a start, the arrays of its system and the first samples, at least
 MASS = Field(1.0, gt=0, description="mass")
 
@@ -160,3 +159,20 @@ def make_bodies(given: EqualBodies | list[Shaped]) -> list[Body]:
         count * BYTES, what=f"a system of {count} bodies", where="bodies.count", do="give fewer bodies"
     )  # fmt: skip
     return [Body.from_description(arguments)] * count
+
+
+class BodiesStart(StartTable):
+    """[start] of several bodies: one row for each."""
+
+    position: list[Vector] | None = Field(None, description="centres of mass, one for each body")
+    orientation: list[Orientation] | None = Field(
+        None, description="body to space: unit quaternions, scalar first, or rotation matrices; none turned if left out"
+    )
+    velocity: list[Vector] | None = Field(None, description="in space; or give momentum")
+    momentum: list[Vector] | None = None
+    angular_velocity: list[Vector] | None = Field(
+        None, description="in the axes of the bodies; or give angular_momentum"
+    )
+    angular_momentum: list[Vector] | None = None
+    time: float = Field(0.0, description="time of the start")
+    check: bool = Field(True, description="false takes particles at any distance")

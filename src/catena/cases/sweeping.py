@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypedDict, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -124,20 +124,9 @@ class Points:
         reduce: Mapping[str, Reduction] | None,
     ) -> Points:  # fmt: skip
         """The same with those options that are given."""
-        options = self.options.copy()
-        if method is not None:
-            options["method"] = method
-        if steps is not None:
-            options["steps"] = steps
-        if dt is not None:
-            options["dt"] = dt
-        if every is not None:
-            options["every"] = every
-        if keep is not None:
-            options["keep"] = keep
-        if reduce is not None:
-            options["reduce"] = reduce
-        return replace(self, options=options)
+        given = {"method": method, "steps": steps, "dt": dt, "every": every, "keep": keep, "reduce": reduce}
+        options = {**self.options, **{name: value for name, value in given.items() if value is not None}}
+        return replace(self, options=cast("Options", options))
 
 
 def run_points(points: Points, how: How) -> Ensemble:

@@ -84,28 +84,28 @@ def carried_from(start, q, w):
     )
 
 
+def rate(q, w):
+    """q * (0, w)/2: how q changes as the body turns with w in its axes."""
+    return (
+        -0.5 * (q[1] * w[0] + q[2] * w[1] + q[3] * w[2]),
+        0.5 * (q[0] * w[0] + q[2] * w[2] - q[3] * w[1]),
+        0.5 * (q[0] * w[1] + q[3] * w[0] - q[1] * w[2]),
+        0.5 * (q[0] * w[2] + q[1] * w[1] - q[2] * w[0]),
+    )
+
+
 def multiply_right(q, a, b, c, d):
     """q := q * (a, b, c, d)."""
-    q0 = q[0]
-    q1 = q[1]
-    q2 = q[2]
-    q3 = q[3]
-    q[0] = q0 * a - q1 * b - q2 * c - q3 * d
-    q[1] = q0 * b + q1 * a + q2 * d - q3 * c
-    q[2] = q0 * c + q2 * a + q3 * b - q1 * d
-    q[3] = q0 * d + q3 * a + q1 * c - q2 * b
+    store4(q, 0, product(load4(q, 0), (a, b, c, d)))
 
 
 def turn_right(q, e, a, b, c, d):
     """q := q * rho for rho = (1 + a, b, c, d), as a compensated increment."""
-    q0 = q[0]
-    q1 = q[1]
-    q2 = q[2]
-    q3 = q[3]
-    add(q, e, 0, q0 * a - q1 * b - q2 * c - q3 * d)
-    add(q, e, 1, q0 * b + q1 * a + q2 * d - q3 * c)
-    add(q, e, 2, q0 * c + q2 * a + q3 * b - q1 * d)
-    add(q, e, 3, q0 * d + q3 * a + q1 * c - q2 * b)
+    gain = product(load4(q, 0), (a, b, c, d))
+    add(q, e, 0, gain[0])
+    add(q, e, 1, gain[1])
+    add(q, e, 2, gain[2])
+    add(q, e, 3, gain[3])
 
 
 def cosine_less_one(c, s):
@@ -182,28 +182,22 @@ def normalised_rotation(q):
     )  # fmt: skip
 
 
-def to_space(q, x, y, z):
-    """R(q) (x, y, z), body to space, for |q| = 1: X + q0 t + v x t with t = 2 v x X."""
-    a = q[0]
-    b = q[1]
-    c = q[2]
-    d = q[3]
+def turned(a, b, c, d, x, y, z):
+    """X + a t + v x t with t = 2 v x X, for X = (x, y, z) and the unit quaternion of a and v = (b, c, d)."""
     t1 = 2.0 * (c * z - d * y)
     t2 = 2.0 * (d * x - b * z)
     t3 = 2.0 * (b * y - c * x)
     return x + a * t1 + (c * t3 - d * t2), y + a * t2 + (d * t1 - b * t3), z + a * t3 + (b * t2 - c * t1)
 
 
+def to_space(q, x, y, z):
+    """R(q) (x, y, z), body to space, for |q| = 1."""
+    return turned(q[0], q[1], q[2], q[3], x, y, z)
+
+
 def to_body(q, x, y, z):
     """R(q)^T (x, y, z), space to body, for |q| = 1."""
-    a = q[0]
-    b = q[1]
-    c = q[2]
-    d = q[3]
-    t1 = 2.0 * (c * z - d * y)
-    t2 = 2.0 * (d * x - b * z)
-    t3 = 2.0 * (b * y - c * x)
-    return x - a * t1 + (c * t3 - d * t2), y - a * t2 + (d * t1 - b * t3), z - a * t3 + (b * t2 - c * t1)
+    return turned(-q[0], q[1], q[2], q[3], x, y, z)
 
 
 def turn_about_axis(y, q, ey, eq, k, angle):

@@ -174,6 +174,33 @@ def transposed_product(a, b):
     )  # fmt: skip
 
 
+def inner(a, b):
+    """a : b, the sum of the products of all elements, added up from the left."""
+    return (
+        a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+        + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+        + a[6] * b[6] + a[7] * b[7] + a[8] * b[8]
+    )  # fmt: skip
+
+
+def plus_scaled(a, f, b):
+    """a + f b for matrices."""
+    return (
+        a[0] + f * b[0], a[1] + f * b[1], a[2] + f * b[2],
+        a[3] + f * b[3], a[4] + f * b[4], a[5] + f * b[5],
+        a[6] + f * b[6], a[7] + f * b[7], a[8] + f * b[8],
+    )  # fmt: skip
+
+
+def scaled_difference(d, a, b):
+    """diag(d) (b - a) for matrices."""
+    return (
+        d[0] * (b[0] - a[0]), d[0] * (b[1] - a[1]), d[0] * (b[2] - a[2]),
+        d[1] * (b[3] - a[3]), d[1] * (b[4] - a[4]), d[1] * (b[5] - a[5]),
+        d[2] * (b[6] - a[6]), d[2] * (b[7] - a[7]), d[2] * (b[8] - a[8]),
+    )  # fmt: skip
+
+
 def column(m, k):
     """Column k of m."""
     if k == 0:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from dataclasses import field as _default
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar
+from typing import Any, ClassVar, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,39 +26,28 @@ from ..text.plain import Json
 
 LINE = 8  # numbers of 64 bytes
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
-class Exact:
-    """Kept up to round-off: the quantities with this tag ("linear", "bilinear", "quadratic", "energy", ...)."""
+class Keeps:
+    """What becomes of the quantities with a tag ("linear", "bilinear", "quadratic", "energy", ...)."""
 
     what: str
 
 
-@dataclass(frozen=True)
-class Bounded:
+class Exact(Keeps):
+    """Kept up to round-off."""
+
+
+class Bounded(Keeps):
     """Error without drift, over times exponentially long in 1/dt for small dt."""
 
-    what: str
 
-
-@dataclass(frozen=True)
-class Drifts:
+class Drifts(Keeps):
     """Grows or decays systematically."""
 
-    what: str
 
-
-@dataclass(frozen=True)
-class Needed:
+class Needed(Keeps):
     """Must hold for the motion to make sense, but the method does not keep it: the audit judges it by its size."""
-
-    what: str
-
-
-Keeps = Exact | Bounded | Drifts | Needed
 
 
 @dataclass(frozen=True)

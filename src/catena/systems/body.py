@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Literal
+from typing import Literal, Self
 from warnings import warn
 
 import numpy as np
@@ -132,7 +132,7 @@ class Body:
             )  # fmt: skip
         symmetric = 0.5 * given + 0.5 * given.T
         principal = inertia.principal_of_tensor(symmetric, f"{where}.tensor")
-        return cls._made(
+        return cls.__new__(cls)._fill(
             {"shape": "inertia", "mass": mass, "tensor": given.tolist()}, mass, principal, tensor=symmetric
         )
 
@@ -327,7 +327,7 @@ class Body:
         with np.errstate(over="ignore", under="ignore"):
             d = mass * extents * extents / parts
         inertia.refuse_unrepresentable(d, extents, where)
-        return cls._made(description | {"mass": mass}, mass, inertia.principal_of_second_moments(d))
+        return cls.__new__(cls)._fill(description | {"mass": mass}, mass, inertia.principal_of_second_moments(d))
 
     @classmethod
     def _of_particles(
@@ -359,24 +359,9 @@ class Body:
         inertia.refuse_unrepresentable(np.diag(s), np.abs(points).reshape(-1, 3).max(axis=0), where)
         floor = mass * (inertia.ROUNDING * reach) ** 2
         principal = inertia.principal_of_points(points, measure, floor=floor, where=where)
-        return cls._made(
+        return cls.__new__(cls)._fill(
             description, mass, principal, center=center, tensor=inertia.inertia_tensor(s), particles=particles
         )
-
-    @classmethod
-    def _made(
-        cls,
-        description: Mapping[str, Json],
-        mass: float,
-        principal: inertia.Principal,
-        *,
-        center: Array | None = None,
-        tensor: Array | None = None,
-        particles: Particles | None = None,
-    ) -> Body:
-        body = cls.__new__(cls)
-        body._fill(description, mass, principal, center=center, tensor=tensor, particles=particles)
-        return body
 
     def _fill(
         self,
@@ -387,7 +372,7 @@ class Body:
         center: Array | None = None,
         tensor: Array | None = None,
         particles: Particles | None = None,
-    ) -> None:
+    ) -> Self:
         nothing = Particles(_frozen(np.zeros((0, 3))), _frozen(np.zeros(0)), ())
         values = {
             "mass": mass,
@@ -402,6 +387,7 @@ class Body:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+        return self
 
 
 def point_with_axes(body: Body, axes: Array) -> Body:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import CapabilityError, InputError
 from ..geometry import rotations
-from ..geometry.quaternion import to_space
+from ..geometry.quaternion import conjugate, load4, product, rate, store4, to_space
+from ..geometry.vectors import cross, diagonal_times, load3, store3
 from ..kernels import views
 from ..kernels.declarations import Inertia
 from ..kernels.marks import Filling, Numbers, Slot
@@ -33,23 +34,10 @@ NOT_CANONICAL = frozenset({"symplectic"})  # (q, y) are not conjugate: withdrawn
 
 def body_field(z, par, out):
     """qdot = q * (0, omega)/2, ydot = y x omega, omega = J^-1 y."""
-    q0 = z[0]
-    q1 = z[1]
-    q2 = z[2]
-    q3 = z[3]
-    y1 = z[4]
-    y2 = z[5]
-    y3 = z[6]
-    w1 = par.inverse[0] * y1
-    w2 = par.inverse[1] * y2
-    w3 = par.inverse[2] * y3
-    out[0] = -0.5 * (q1 * w1 + q2 * w2 + q3 * w3)
-    out[1] = 0.5 * (q0 * w1 + q2 * w3 - q3 * w2)
-    out[2] = 0.5 * (q0 * w2 + q3 * w1 - q1 * w3)
-    out[3] = 0.5 * (q0 * w3 + q1 * w2 - q2 * w1)
-    out[4] = y2 * w3 - y3 * w2
-    out[5] = y3 * w1 - y1 * w3
-    out[6] = y1 * w2 - y2 * w1
+    y = load3(z, 4)
+    w = diagonal_times(load3(par.inverse, 0), y)
+    store4(out, 0, rate(load4(z, 0), w))
+    store3(out, 4, cross(y, w))
 
 
 def body_field_end(b, par):
@@ -59,20 +47,9 @@ def body_field_end(b, par):
 
 def publish_body(z, par, row):
     """Orientation and angular momentum in the axes in which the body was given: q * frame^-1 and F y."""
-    f = par.frame
-    a = f[0]
-    b = -f[1]
-    c = -f[2]
-    d = -f[3]
-    q0 = z[0]
-    q1 = z[1]
-    q2 = z[2]
-    q3 = z[3]
-    row[0] = q0 * a - q1 * b - q2 * c - q3 * d
-    row[1] = q0 * b + q1 * a + q2 * d - q3 * c
-    row[2] = q0 * c + q2 * a + q3 * b - q1 * d
-    row[3] = q0 * d + q3 * a + q1 * c - q2 * b
-    row[4], row[5], row[6] = to_space(f, z[4], z[5], z[6])
+    frame = load4(par.frame, 0)
+    store4(row, 0, product(load4(z, 0), conjugate(frame)))
+    store3(row, 4, to_space(frame, z[4], z[5], z[6]))
 
 
 IN_A_BATH: dict[Slot, Filling] = {

@@ -11,7 +11,7 @@ from ...systems.base import State, System
 from ...systems.chain.chain import Chain, Form
 from ...systems.chain.ends import end_from
 from ...systems.sampled import TIME
-from ..bodies import ORIENTATIONS, AnyBodies, Orientation, Vector, make_bodies
+from ..bodies import AnyBodies, BodiesStart, Vector, make_bodies
 from ..positions import Path
 from ..potentials import AnyPotential, Potentials, make_pairs, make_potential, texts_of
 from ..tables import InTime, InTimeVector, StartTable, SystemTable, Table, Text, register
@@ -104,21 +104,11 @@ class RingTable(Table):
     axis: Vector = Field([1.0, 0.0, 0.0], description="the direction in the bodies that lies along the circle")
 
 
-class ChainStart(StartTable):
+class ChainStart(BodiesStart):
     """[start] of a chain: a row or a ring with equal spacing, or every body apart."""
 
     straight: float | None = Field(None, gt=0, description="spacing of a row along x; or give ring or position")
     ring: RingTable | None = Field(None, description="a circle of the bodies of a closed chain; or give position")
-    position: list[Vector] | None = Field(None, description="centres of mass, one for each body")
-    orientation: list[Orientation] | None = Field(None, description=ORIENTATIONS)
-    velocity: list[Vector] | None = Field(None, description="in space; or give momentum")
-    momentum: list[Vector] | None = None
-    angular_velocity: list[Vector] | None = Field(
-        None, description="in the axes of the bodies; or give angular_momentum"
-    )
-    angular_momentum: list[Vector] | None = None
-    time: float = Field(0.0, description="time of the start")
-    check: bool = Field(True, description="false takes particles at any distance")
 
     def make(self, system: System) -> State:
         assert isinstance(system, Chain)

@@ -13,7 +13,7 @@ from ...systems.linkage.joint_forces import force_from
 from ...systems.linkage.joints import joint_from
 from ...systems.linkage.linkage import Form, Linkage
 from ...systems.sampled import TIME
-from ..bodies import ORIENTATIONS, AnyBody, Orientation, Vector, make_body
+from ..bodies import AnyBody, BodiesStart, Vector, make_body
 from ..joints import AnyForce, AnyJoint, force_texts, made
 from ..potentials import AnyPotential, make_pairs, texts_of
 from ..tables import InTimeVector, StartTable, SystemTable, Text, register
@@ -21,20 +21,12 @@ from ..tables import InTimeVector, StartTable, SystemTable, Text, register
 Bodies = Annotated[list[AnyBody], Field(min_length=1)]
 
 
-class LinkageStart(StartTable):
+class LinkageStart(BodiesStart):
     """[start] of a linkage: what is left out follows from the joints."""
 
     position: list[Vector] | None = Field(None, description="centres of mass; from the joints if left out")
-    orientation: list[Orientation] | None = Field(None, description=ORIENTATIONS)
     velocity: list[Vector] | None = Field(None, description="in space; from the joints if left out; or give momentum")
-    momentum: list[Vector] | None = None
-    angular_velocity: list[Vector] | None = Field(
-        None, description="in the axes of the bodies; or give angular_momentum"
-    )
-    angular_momentum: list[Vector] | None = None
-    time: float = Field(0.0, description="time of the start")
     project: bool = Field(False, description="take the nearest state that fits the joints")
-    check: bool = Field(True, description="false takes particles at any distance")
 
 
 @register

@@ -18,7 +18,18 @@ import numpy as np
 
 from ...geometry.quaternion import product, rotation, to_body, turn_right
 from ...geometry.vectors import add as sum3
-from ...geometry.vectors import cross, diagonal_times, dot, largest, load3, scaled, subtract
+from ...geometry.vectors import (
+    cross,
+    diagonal_times,
+    dot,
+    inner,
+    largest,
+    load3,
+    plus_scaled,
+    scaled,
+    scaled_difference,
+    subtract,
+)
 from ...kernels.summation import add
 from ...kernels.views import NOT_CONVERGED, View, attitude_gradient, attitude_potential
 from ..base import Exact, Method, Stepper, Traits, register
@@ -33,51 +44,24 @@ def discrete_torque(r0, r1, middle, par):
 
     par.rows says which rows of R the potential depends on (1 or 0).
     """
-    a1, a2, a3, a4, a5, a6, a7, a8, a9 = r0
-    b1, b2, b3, b4, b5, b6, b7, b8, b9 = r1
-    m1, m2, m3, m4, m5, m6, m7, m8, m9 = middle
     # only rows that U depends on: a correction along the others would act on the vertical momentum
-    s1 = par.rows[0]
-    s2 = par.rows[1]
-    s3 = par.rows[2]
-    d1 = s1 * (b1 - a1)
-    d2 = s1 * (b2 - a2)
-    d3 = s1 * (b3 - a3)
-    d4 = s2 * (b4 - a4)
-    d5 = s2 * (b5 - a5)
-    d6 = s2 * (b6 - a6)
-    d7 = s3 * (b7 - a7)
-    d8 = s3 * (b8 - a8)
-    d9 = s3 * (b9 - a9)
-    mean = (
-        a1 + 0.5 * d1, a2 + 0.5 * d2, a3 + 0.5 * d3, a4 + 0.5 * d4, a5 + 0.5 * d5, a6 + 0.5 * d6,
-        a7 + 0.5 * d7, a8 + 0.5 * d8, a9 + 0.5 * d9,
-    )  # fmt: skip
-    w1, w2, w3, w4, w5, w6, w7, w8, w9 = attitude_gradient(mean, par)
-    square = d1 * d1 + d2 * d2 + d3 * d3 + d4 * d4 + d5 * d5 + d6 * d6 + d7 * d7 + d8 * d8 + d9 * d9
+    d = scaled_difference(load3(par.rows, 0), r0, r1)
+    w = attitude_gradient(plus_scaled(r0, 0.5, d), par)
+    square = inner(d, d)
     noise = 0.0
     if square > SMALL_TURN * SMALL_TURN:
-        along = w1 * d1 + w2 * d2 + w3 * d3 + w4 * d4 + w5 * d5 + w6 * d6 + w7 * d7 + w8 * d8 + w9 * d9
         before = attitude_potential(r0, par)
         after = attitude_potential(r1, par)
-        k = (after - before - along) / square
         noise = ROUNDING * (abs(before) + abs(after)) / math.sqrt(square)
-        w1 += k * d1
-        w2 += k * d2
-        w3 += k * d3
-        w4 += k * d4
-        w5 += k * d5
-        w6 += k * d6
-        w7 += k * d7
-        w8 += k * d8
-        w9 += k * d9
+        w = plus_scaled(w, (after - before - inner(w, d)) / square, d)
+    m = middle
     # rot(M^T W): (M^T W)_ij = sum_k m_ki w_kj
-    return (
-        m2 * w3 + m5 * w6 + m8 * w9 - m3 * w2 - m6 * w5 - m9 * w8,
-        m3 * w1 + m6 * w4 + m9 * w7 - m1 * w3 - m4 * w6 - m7 * w9,
-        m1 * w2 + m4 * w5 + m7 * w8 - m2 * w1 - m5 * w4 - m8 * w7,
-        noise,
+    torque = (
+        m[1] * w[2] + m[4] * w[5] + m[7] * w[8] - m[2] * w[1] - m[5] * w[4] - m[8] * w[7],
+        m[2] * w[0] + m[5] * w[3] + m[8] * w[6] - m[0] * w[2] - m[3] * w[5] - m[6] * w[8],
+        m[0] * w[1] + m[3] * w[4] + m[6] * w[7] - m[1] * w[0] - m[4] * w[3] - m[7] * w[6],
     )
+    return torque, noise
 
 
 def momentum_change(q0, r0, y0, w, dt, par):
@@ -91,8 +75,9 @@ def momentum_change(q0, r0, y0, w, dt, par):
     half = 1.0 / math.sqrt(n)
     b = (half, half * a[0], half * a[1], half * a[2])
     r1 = rotation(product(q0, (1.0 + c0, v[0], v[1], v[2])))
-    t1, t2, t3, noise = discrete_torque(r0, r1, rotation(product(q0, b)), par)
-    turned = to_body(b, dt / n * t1, dt / n * t2, dt / n * t3)
+    torque, noise = discrete_torque(r0, r1, rotation(product(q0, b)), par)
+    torque = scaled(dt / n, torque)
+    turned = to_body(b, torque[0], torque[1], torque[2])
     # (R(c)^T - 1) y = -2 c0 v x y + 2 v x (v x y), v the vector of c
     x = cross(v, y0)
     free = sum3(scaled(-2.0 * (1.0 + c0), x), scaled(2.0, cross(v, x)))

@@ -81,6 +81,28 @@ class Rotor(Method):
         return with_table(Stepper(kernel, np.zeros((1, 1)), 0, 0), self, view)
 
 
+class TurnsBodies(Method):
+    """Base of the splittings that turn bodies by a rotor in their drifts."""
+
+    rotor: Method | None
+
+    @abstractmethod
+    def _rotor(self, view: View) -> Method:
+        """The rotor for the bodies of a view."""
+
+    @property
+    @abstractmethod
+    def _alone(self) -> Traits:
+        """What it promises where no body turns."""
+
+    @property
+    def traits(self) -> Traits:
+        return self._alone if self.rotor is None else turning_with(self._alone, self.rotor)
+
+    def traits_on(self, view: View) -> Traits:
+        return turning_with(self._alone, self._rotor(view)) if Flag.ROTOR in view.flags else self._alone
+
+
 def moments_of(view: View) -> Array:
     """The moments of the bodies, which a view for rotors has."""
     assert view.moments is not None

@@ -159,21 +159,21 @@ def finish(z, e, tab, work, carry):
 
 
 @inline
+def finish_solved(status, z, e, tab, work, carry):
+    """`finish` if the stages were found."""
+    return finish(z, e, tab, work, carry) if status == 0 else status
+
+
+@inline
 def fixed_point_step(z, e, dt, par, tab, work, carry):
     """One step by fixed point alone."""
-    status = fixed_point(z, e, dt, par, tab, work, carry)
-    if status == 0:
-        status = finish(z, e, tab, work, carry)
-    return status
+    return finish_solved(fixed_point(z, e, dt, par, tab, work, carry), z, e, tab, work, carry)
 
 
 @inline
 def newton_step(z, e, dt, par, tab, work, carry):
     """One step by Newton alone."""
-    status = newton(z, e, dt, par, tab, work, carry)
-    if status == 0:
-        status = finish(z, e, tab, work, carry)
-    return status
+    return finish_solved(newton(z, e, dt, par, tab, work, carry), z, e, tab, work, carry)
 
 
 @inline

@@ -19,7 +19,7 @@ from ...kernels.views import Flag, View, commutator_kick, dimension, drift, forc
 from ..base import Bounded, Exact, Method, Stepper, Traits, register
 from ..rotors.moser_veselov import DMV
 from ..rotors.rotations import exact_rotor
-from ..rotors.rotor import check_rotor, turning_with, with_rotor
+from ..rotors.rotor import TurnsBodies, check_rotor, with_rotor
 from .schemes import COMMUTATOR, CommutatorNystrom
 from .splitting import drift_count
 from .stability import stability_limit
@@ -60,7 +60,7 @@ def nystrom_step(z, e, dt, par, tab, work, carry):
 
 
 @dataclass(frozen=True)
-class _WithCommutator(Method):
+class _WithCommutator(TurnsBodies):
     """What the two have in common: all but their coefficients."""
 
     needs: ClassVar[tuple[str, ...]] = ("split",)
@@ -91,13 +91,6 @@ class _WithCommutator(Method):
         scheme = self.scheme
         limit = stability_limit(scheme.kicks, scheme.drifts, scheme.commutators)
         return Traits(scheme.order, True, True, True, KEEPS, (scheme.cite,), limit)
-
-    @property
-    def traits(self) -> Traits:
-        return self._alone if self.rotor is None else turning_with(self._alone, self.rotor)
-
-    def traits_on(self, view: View) -> Traits:
-        return turning_with(self._alone, self._rotor(view)) if Flag.ROTOR in view.flags else self._alone
 
     @property
     def reach(self) -> float:

@@ -21,7 +21,7 @@ from ...kernels.views import Flag, View, dimension, drift, force, keep, kick, re
 from ..base import Bounded, Exact, Method, Stepper, Traits, register
 from ..rotors.moser_veselov import DMV
 from ..rotors.rotations import SymmetricRotation, exact_rotor
-from ..rotors.rotor import check_rotor, turning_with, with_lanes, with_rotor
+from ..rotors.rotor import TurnsBodies, check_rotor, with_lanes, with_rotor
 from .schemes import NYSTROM, SCHEMES
 from .stability import merged, stability_limit
 
@@ -114,7 +114,7 @@ def coefficients(order: int) -> tuple[np.ndarray, np.ndarray, str]:
 
 @register
 @dataclass(frozen=True)
-class Splitting(Method):
+class Splitting(TurnsBodies):
     """Explicit symmetric splitting of order 2, 4, 6 or 8.
 
     2: Strang (kick, drift, kick), 1 force evaluation; 4: SRKN6b, 6 evaluations; 6: SRKN11b, 11; 8: composition of
@@ -164,13 +164,6 @@ class Splitting(Method):
 
     def _rotor(self, view: View) -> Method:
         return self.rotor or exact_rotor(view) or DEFAULT_ROTORS[self.order]
-
-    @property
-    def traits(self) -> Traits:
-        return self._alone if self.rotor is None else turning_with(self._alone, self.rotor)
-
-    def traits_on(self, view: View) -> Traits:
-        return turning_with(self._alone, self._rotor(view)) if Flag.ROTOR in view.flags else self._alone
 
     @property
     def _alone(self) -> Traits:

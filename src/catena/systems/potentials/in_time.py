@@ -25,7 +25,7 @@ from ..sampled import TIME, InTime, Sampled, depends_on_time, span_of
 from .elastic import Elastic
 from .link_potentials import ROTATION, LinkKernel, LinkSum, Linkwise, MixedPotential, Potential
 from .pair_table import PairTable
-from .pairwise import Pairwise, PotentialSum, Quantity, interpreted, timed_values
+from .pairwise import OfParameters, Pairwise, PotentialSum, Quantity, interpreted, timed_values
 
 if TYPE_CHECKING:
     import sympy
@@ -38,7 +38,7 @@ class Piece(NamedTuple):
     value: sympy.Expr
 
 
-One = TypeVar("One", bound="Pairwise | Linkwise")
+One = TypeVar("One", bound="OfParameters")
 LATER = (0.0, 0.1, 1.0, 10.0)
 SQUARE = "s"  # the square of a distance, in expressions
 
@@ -73,7 +73,7 @@ def number_at(value: InTime, t: float) -> float:
 
 
 def _fields(
-    potential: Pairwise | Linkwise,
+    potential: OfParameters,
     values: Mapping[str, object],
     make: Callable[[Pairwise, Mapping[str, object]], Pairwise],
 ) -> dict[str, object]:

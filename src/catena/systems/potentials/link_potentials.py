@@ -10,17 +10,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...geometry.rotations import to_matrix
@@ -30,9 +29,9 @@ from ..derivation import Constants
 from ..numbers import finite_numbers
 from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
-from .named_constants import constant_values, constants_text, described_parameters, parameters_in_time
+from .named_constants import FromText, constants_text, parameters_in_time
 from .pair_potentials import PairTable, Pairwise
-from .pairwise import interpreted, made_from, number_or_in_time, register, require_numbers
+from .pairwise import OfParameters, interpreted, made_from, number_or_in_time, register, require_numbers
 
 Array = NDArray[np.float64]
 LinkKernel = Literal["link_energy", "link_force"]
@@ -42,25 +41,12 @@ ROTATION = tuple(f"Q{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
 ARGUMENTS = ", ".join([*POSITION, *(name.lower() for name in ROTATION)])
 
 
-class Linkwise(ABC):
+class Linkwise(OfParameters):
     """Base of the link potentials: frozen values, that is dataclasses, that add with +, also to pair potentials."""
-
-    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
-    timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
-
-    @property
-    @abstractmethod
-    def constants(self) -> tuple[float, ...]:
-        """What the kernels read from par.link."""
 
     @abstractmethod
     def part(self, name: LinkKernel) -> Kernel:
         """`kernel` with one more argument before par: the place in par.link where the constants begin."""
-
-    @property
-    def smoothness(self) -> float:
-        """How many derivatives of V are continuous; it bounds the order at which a method converges."""
-        return math.inf
 
     @property
     def torn_distance(self) -> float:
@@ -144,12 +130,6 @@ class Linkwise(ABC):
             return None
         return [np.broadcast_to(part, len(d)) for part in (found if isinstance(found, tuple) else (found,))]
 
-    def at(self, t: float) -> Self:
-        """The potential with the numbers that its parameters have at time t."""
-        from .in_time import numbers_at
-
-        return numbers_at(self, t)
-
     def _one_row(self) -> Array:
         require_numbers(self)
         if self.links is not None:
@@ -191,7 +171,7 @@ class Linkwise(ABC):
 
 @register
 @dataclass(frozen=True)
-class LinkPotential(Linkwise):
+class LinkPotential(FromText, Linkwise):
     """V as text, or as a sympy expression, in d1 d2 d3, Q11 .. Q33 and named parameters; forces are derived.
 
     Parameters
@@ -221,29 +201,10 @@ class LinkPotential(Linkwise):
                 f"{text!r} depends on neither position nor rotation", where="LinkPotential.text",
                 do="write V as text in d1 d2 d3 and Q11 .. Q33",
             )  # fmt: skip
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "_constants", constant_values(self._texts["constants"], parameters, "LinkPotential"))
-
-    @property
-    def constants(self) -> tuple[float, ...]:
-        return self._constants
+        self._keep(text, parameters)
 
     def part(self, name: LinkKernel) -> Written:
-        return Written(f"derived_{name}", self._texts[name], __name__)
-
-    def describe(self) -> dict[str, Json]:
-        return {"kind": "LinkPotential", "text": self.text, "parameters": described_parameters(self.parameters)}
-
-    @property
-    def constants_kernel(self) -> Written:
-        """(values of the parameters) -> what the kernels need besides."""
-        return Written("constants", self._texts["constants"], __name__)
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        request = json.dumps(["link potential", self.text, list(self.parameters)])
-        return json.loads(remembered(request, self._derive))
+        return self._written(f"derived_{name}", name)
 
     def _derive(self) -> str:
         import sympy

@@ -1,11 +1,15 @@
-"""Named parameters of a potential given as text, and the constants its kernels make of them."""
+"""What potentials given as text share: named parameters, the constants that kernels make of them, and kernels that are derived."""
 
 from __future__ import annotations
 
+import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import parse, write_lines
 from ...kernels.marks import Written
@@ -66,6 +70,43 @@ def constant_values(text: str, parameters: Mapping[str, InTime], where: str) -> 
     return (*given, *made)
 
 
-def described_parameters(parameters: Mapping[str, InTime]) -> dict[str, Json]:
-    """As a case writes them."""
-    return {name: describe_in_time(value) for name, value in parameters.items()}
+class FromText(ABC):
+    """Base of the potentials given as text: what is derived from it is remembered on disk, and the parameters become constants."""
+
+    text: str
+    parameters: Mapping[str, InTime]
+    _constants: tuple[float, ...]
+
+    def _keep(self, text: str, parameters: Mapping[str, InTime]) -> None:
+        """Take the text and the parameters, both checked."""
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "parameters", parameters)
+        values = constant_values(self._texts["constants"], parameters, type(self).__name__)
+        object.__setattr__(self, "_constants", values)
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """What the kernels read: the parameters, and what is made of them."""
+        return self._constants
+
+    def describe(self) -> dict[str, Json]:
+        """As a case writes it."""
+        parameters = {name: describe_in_time(value) for name, value in self.parameters.items()}
+        return {"kind": type(self).__name__, "text": self.text, "parameters": parameters}
+
+    @property
+    def constants_kernel(self) -> Written:
+        """(values of the parameters) -> what the kernels need besides."""
+        return self._written("constants", "constants")
+
+    def _written(self, name: str, key: str) -> Written:
+        return Written(name, self._texts[key], type(self).__module__)
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        request = json.dumps([type(self).__name__, self.text, list(self.parameters)])
+        return json.loads(remembered(request, self._derive))
+
+    @abstractmethod
+    def _derive(self) -> str:
+        """JSON of the texts of the kernels, by name, with "constants" among them."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...disk_cache import remembered
 from ...errors import InputError
 from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
 from ...kernels.marks import Written
-from ...text.plain import Json
 from ..derivation import Constants
 from ..sampled import InTime
-from .named_constants import constant_values, constants_text, described_parameters, parameters_in_time
+from .named_constants import FromText, constants_text, parameters_in_time
 from .pairwise import Pairwise, Quantity, register
 
 if TYPE_CHECKING:
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
 
 @register
 @dataclass(frozen=True)
-class PairPotential(Pairwise):
+class PairPotential(FromText, Pairwise):
     """V(r) as text, or as a sympy expression, in r and named parameters; forces are derived.
 
     Parameters
@@ -53,29 +50,10 @@ class PairPotential(Pairwise):
             raise InputError(
                 f"{text!r} does not depend on r", where="PairPotential.text", do="write V as text in the distance r"
             )
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "_constants", constant_values(self._texts["constants"], parameters, "PairPotential"))
-
-    @property
-    def constants(self) -> tuple[float, ...]:
-        return self._constants
+        self._keep(text, parameters)
 
     def kernel(self, quantity: Quantity) -> Written:
-        return Written(f"derived_{quantity}", self._texts[quantity], __name__)
-
-    def describe(self) -> dict[str, Json]:
-        return {"kind": "PairPotential", "text": self.text, "parameters": described_parameters(self.parameters)}
-
-    @property
-    def constants_kernel(self) -> Written:
-        """(values of the parameters) -> what the kernels need besides."""
-        return Written("constants", self._texts["constants"], __name__)
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        request = json.dumps(["pair potential", self.text, list(self.parameters)])
-        return json.loads(remembered(request, self._derive))
+        return self._written(f"derived_{quantity}", quantity)
 
     def _derive(self) -> str:
         import sympy

@@ -39,21 +39,9 @@ __all__ = [
 ]
 
 
-@register
 @dataclass(frozen=True)
-class LennardJones(Pairwise):
-    """V = 4 epsilon ((sigma/r)^12 - (sigma/r)^6): least, -epsilon, at 2^(1/6) sigma.
-
-    Parameters
-    ----------
-    epsilon : depth of the well
-    sigma : distance at which V = 0
-
-    Examples
-    --------
-    >>> LennardJones(5.0, 1.0).energy([1.0, 2.0**(1/6)]).round(12).tolist()
-    [0.0, -5.0]
-    """
+class _WithSigma(Pairwise):
+    """What potentials of an energy and a size of particles have in common."""
 
     epsilon: float
     sigma: float
@@ -66,6 +54,23 @@ class LennardJones(Pairwise):
 
     def __post_init__(self) -> None:
         _above_zero(self, "epsilon", "sigma")
+
+
+@register
+@dataclass(frozen=True, init=False)
+class LennardJones(_WithSigma):
+    """V = 4 epsilon ((sigma/r)^12 - (sigma/r)^6): least, -epsilon, at 2^(1/6) sigma.
+
+    Parameters
+    ----------
+    epsilon : depth of the well
+    sigma : distance at which V = 0
+
+    Examples
+    --------
+    >>> LennardJones(5.0, 1.0).energy([1.0, 2.0**(1/6)]).round(12).tolist()
+    [0.0, -5.0]
+    """
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -95,8 +100,8 @@ class LennardJones(Pairwise):
 
 
 @register
-@dataclass(frozen=True)
-class WCA(Pairwise):
+@dataclass(frozen=True, init=False)
+class WCA(_WithSigma):
     """The repulsion of Lennard-Jones alone: V + epsilon for r < 2^(1/6) sigma, else 0 [Weeks, Chandler & Andersen 1971].
 
     The second derivative jumps where it ends (by 57.1 epsilon/sigma^2), so no method converges beyond order 2.
@@ -110,18 +115,6 @@ class WCA(Pairwise):
     >>> WCA(5.0, 1.0).energy([1.0, 1.2]).tolist()
     [5.0, 0.0]
     """
-
-    epsilon: float
-    sigma: float
-
-    timed = ("epsilon", "sigma")
-
-    if TYPE_CHECKING:
-
-        def __init__(self, epsilon: GivenInTime, sigma: GivenInTime) -> None: ...
-
-    def __post_init__(self) -> None:
-        _above_zero(self, "epsilon", "sigma")
 
     @property
     def constants(self) -> tuple[float, ...]:

@@ -35,12 +35,8 @@ FEW = 64  # distances up to which it does not pay to compute all at once
 Kind = TypeVar("Kind", bound="type[Pairwise] | type[PairTable] | type[Linkwise]")
 
 
-class Pairwise(ABC):
-    """Base of the potentials V(r) of two particles: frozen values, that is dataclasses, that add with +.
-
-    A subclass gives `constants` and the kernels that read them; parameters change constants, never kernels, so that
-    nothing is compiled again for other values.
-    """
+class OfParameters(ABC):
+    """Base of the potentials of pairs and of links: frozen values, that is dataclasses, whose kernels read constants from par."""
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[object]]]
     timed: ClassVar[tuple[str, ...]] = ()  # parameters that may be a text in t or a table, for chains to follow
@@ -48,16 +44,30 @@ class Pairwise(ABC):
     @property
     @abstractmethod
     def constants(self) -> tuple[float, ...]:
-        """What the kernels read from par.pair."""
-
-    @abstractmethod
-    def kernel(self, quantity: Quantity) -> Kernel:
-        """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants stand in par.pair from `at` on."""
+        """What the kernels read from par.pair, or from par.link."""
 
     @property
     def smoothness(self) -> float:
         """How many derivatives of V are continuous; it bounds the order at which a method converges."""
         return math.inf
+
+    def at(self, t: float) -> Self:
+        """The potential with the numbers that its parameters have at time t."""
+        from .in_time import numbers_at
+
+        return numbers_at(self, t)
+
+
+class Pairwise(OfParameters):
+    """Base of the potentials V(r) of two particles: frozen values, that is dataclasses, that add with +.
+
+    A subclass gives `constants` and the kernels that read them; parameters change constants, never kernels, so that
+    nothing is compiled again for other values.
+    """
+
+    @abstractmethod
+    def kernel(self, quantity: Quantity) -> Kernel:
+        """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants stand in par.pair from `at` on."""
 
     @property
     def reach(self) -> float:
@@ -99,12 +109,6 @@ class Pairwise(ABC):
         """As a case writes it: JSON that `pair_potential_from` turns back into the same potential."""
         fields = dataclasses.fields(self)
         return {"kind": type(self).__name__} | {f.name: describe_in_time(getattr(self, f.name)) for f in fields}
-
-    def at(self, t: float) -> Self:
-        """The potential with the numbers that its parameters have at time t."""
-        from .in_time import numbers_at
-
-        return numbers_at(self, t)
 
     @classmethod
     def from_arguments(cls, arguments: Mapping[str, object]) -> Potential:
@@ -303,7 +307,7 @@ def number_or_in_time(value: object, where: str, **bounds: float) -> InTime:
     return value if isinstance(value, (str, Sampled)) else checked(value, where, **bounds)
 
 
-def timed_values(potential: Pairwise | Linkwise) -> dict[str, InTime]:
+def timed_values(potential: OfParameters) -> dict[str, InTime]:
     """The parameters of a potential that may depend on time; vectors by components, named parameters by their names, those of inner ones, too."""
     found: dict[str, InTime] = {}
     for name in potential.timed:

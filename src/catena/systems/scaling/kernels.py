@@ -11,16 +11,26 @@ where forces f at points rho give F = sum f, M = sum rho x R^T f, c = sum rho.R^
 from __future__ import annotations
 
 from ...geometry.free_rotation import evaluate, prepare
-from ...geometry.quaternion import multiply_right, to_body, to_space
+from ...geometry.quaternion import conjugate, load4, product, rate, square, store4, to_body, to_space
+from ...geometry.vectors import ZERO, add, cross, diagonal_times, dot, load3, scaled, store3
 from ...kernels import elementary as math
-from ...kernels.marks import size
+from ...kernels.marks import Record, size
 from ...kernels.views import NOT_FINITE
 
 ORIENTATION = 3
 MOMENTUM = 7
 SPIN = 10
 SCALE = 13
+RATE = 14
 DIMENSION = 15
+
+
+class Load(Record):
+    """par.loads[j]: where it acts in the body, its force and its moment in space."""
+
+    POINT = 3
+    FORCE = 3
+    MOMENT = 3
 
 
 @size
@@ -43,145 +53,121 @@ def scaling_field_end(b, par):
     return DIMENSION if is_held(par) == 1 else SCALE + b - 3
 
 
-def rotation_integral(l1, l2, l3, par):
+def rotation_integral(l, par):
     """k = l.Theta^-1 l."""
-    return par.inverse[0] * l1 * l1 + par.inverse[1] * l2 * l2 + par.inverse[2] * l3 * l3
+    return par.inverse[0] * l[0] * l[0] + par.inverse[1] * l[1] * l[1] + par.inverse[2] * l[2] * l[2]
 
 
 def loads_at(q, s, par):
     """Force in space, moment s M + R^T T in the body, and scaling force c, whose potential is -s c."""
-    f1 = 0.0
-    f2 = 0.0
-    f3 = 0.0
-    m1 = 0.0
-    m2 = 0.0
-    m3 = 0.0
+    force = ZERO
+    moment = ZERO
     c = par.scaling[0]
     for j in range(par.loads.shape[0]):
-        a = par.loads[j]
-        x = a[0]
-        y = a[1]
-        z = a[2]
-        f1 += a[3]
-        f2 += a[4]
-        f3 += a[5]
-        g1, g2, g3 = to_body(q, a[3], a[4], a[5])
-        t1, t2, t3 = to_body(q, a[6], a[7], a[8])
-        c += x * g1 + y * g2 + z * g3
-        m1 += s * (y * g3 - z * g2) + t1
-        m2 += s * (z * g1 - x * g3) + t2
-        m3 += s * (x * g2 - y * g1) + t3
-    return f1, f2, f3, m1, m2, m3, c
+        load = par.loads[j]
+        rho = load3(load, Load.POINT)
+        f = load3(load, Load.FORCE)
+        torque = load3(load, Load.MOMENT)
+        force = add(force, f)
+        pull = to_body(q, f[0], f[1], f[2])
+        c += dot(rho, pull)
+        moment = add(moment, add(scaled(s, cross(rho, pull)), to_body(q, torque[0], torque[1], torque[2])))
+    return force, moment, c
 
 
 def scaling_field(z, par, out):
     """The seven degrees of freedom; six if the size is held."""
-    q0 = z[3]
-    q1 = z[4]
-    q2 = z[5]
-    q3 = z[6]
-    l1 = z[10]
-    l2 = z[11]
-    l3 = z[12]
-    s = z[13]
+    l = load3(z, SPIN)
+    s = z[SCALE]
     shrink = 1.0 / (s * s)
-    w1 = shrink * par.inverse[0] * l1
-    w2 = shrink * par.inverse[1] * l2
-    w3 = shrink * par.inverse[2] * l3
-    f1, f2, f3, m1, m2, m3, c = loads_at(z[3:7], s, par)
+    w = diagonal_times(scaled(shrink, load3(par.inverse, 0)), l)
+    force, moment, c = loads_at(z[ORIENTATION:MOMENTUM], s, par)
     for i in range(3):
-        out[i] = z[7 + i] / par.mass[0]
-    out[3] = -0.5 * (q1 * w1 + q2 * w2 + q3 * w3)
-    out[4] = 0.5 * (q0 * w1 + q2 * w3 - q3 * w2)
-    out[5] = 0.5 * (q0 * w2 + q3 * w1 - q1 * w3)
-    out[6] = 0.5 * (q0 * w3 + q1 * w2 - q2 * w1)
-    out[7] = f1
-    out[8] = f2
-    out[9] = f3
-    out[10] = l2 * w3 - l3 * w2 + m1
-    out[11] = l3 * w1 - l1 * w3 + m2
-    out[12] = l1 * w2 - l2 * w1 + m3
-    out[13] = z[14]
-    out[14] = (shrink / s * rotation_integral(l1, l2, l3, par) + c) / par.kappa[0]
+        out[i] = z[MOMENTUM + i] / par.mass[0]
+    store4(out, ORIENTATION, rate(load4(z, ORIENTATION), w))
+    store3(out, MOMENTUM, force)
+    store3(out, SPIN, add(cross(l, w), moment))
+    out[SCALE] = z[RATE]
+    out[RATE] = (shrink / s * rotation_integral(l, par) + c) / par.kappa[0]
     if is_held(par) == 1:
-        out[13] = 0.0
-        out[14] = 0.0
+        out[SCALE] = 0.0
+        out[RATE] = 0.0
 
 
 def scaling_flow(t, start, par, out):
     """The motion without forces: the size in closed form, the turn of a rigid body in the time tau (`scaling_body_flight`)."""
-    s = start[13]
-    rate = start[14]
+    s = start[SCALE]
+    growth = start[RATE]
+    l = load3(start, SPIN)
     tau = t
-    out[13] = s
-    out[14] = rate
+    out[SCALE] = s
+    out[RATE] = growth
     if is_held(par) == 0:
-        c = math.sqrt(rotation_integral(start[10], start[11], start[12], par) / par.kappa[0])
-        along = s + rate * t
+        c = math.sqrt(rotation_integral(l, par) / par.kappa[0])
+        along = s + growth * t
         across = c * t / s
         if c == 0.0 and not along > 0.0:
             return NOT_FINITE
-        out[13] = math.sqrt(along * along + across * across)
-        out[14] = (s * rate + (rate * rate + (c / s) * (c / s)) * t) / out[13]
+        out[SCALE] = math.sqrt(along * along + across * across)
+        out[RATE] = (s * growth + (growth * growth + (c / s) * (c / s)) * t) / out[SCALE]
         tau = math.atan2(c * t, s * along) / c if c > 0.0 else t / (s * along)
     inertia = par.inertia[0]
-    status = prepare(inertia[0], inertia[1], inertia[2], start[10], start[11], start[12], par.orbit)
+    status = prepare(inertia[0], inertia[1], inertia[2], l[0], l[1], l[2], par.orbit)
     if status != 0:
         return status
-    out[10], out[11], out[12], r0, r1, r2, r3 = evaluate(par.orbit, tau)
+    l1, l2, l3, r0, r1, r2, r3 = evaluate(par.orbit, tau)
+    store3(out, SPIN, (l1, l2, l3))
     for i in range(3):
-        out[i] = start[i] + t * start[7 + i] / par.mass[0]
-        out[7 + i] = start[7 + i]
-    q = out[3:7]
-    for i in range(4):
-        q[i] = start[3 + i]
-    multiply_right(q, r0, r1, r2, r3)
-    length = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    for i in range(4):
-        q[i] *= length
+        out[i] = start[i] + t * start[MOMENTUM + i] / par.mass[0]
+        out[MOMENTUM + i] = start[MOMENTUM + i]
+    turned = product(load4(start, ORIENTATION), (r0, r1, r2, r3))
+    length = 1.5 - 0.5 * square(turned)
+    store4(out, ORIENTATION, (turned[0] * length, turned[1] * length, turned[2] * length, turned[3] * length))
     return 0
 
 
 def publish_scaling(z, par, row):
     """The state in the axes in which the body was given."""
-    f = par.frame
+    frame = load4(par.frame, 0)
     for i in range(DIMENSION):
         row[i] = z[i]
-    multiply_right(row[3:7], f[0], -f[1], -f[2], -f[3])
-    row[10], row[11], row[12] = to_space(f, z[10], z[11], z[12])
+    store4(row, ORIENTATION, product(load4(z, ORIENTATION), conjugate(frame)))
+    store3(row, SPIN, to_space(frame, z[SPIN], z[SPIN + 1], z[SPIN + 2]))
 
 
 def measure_scaling(z, par, out, scale):
     """Energy, |q|^2 - 1, then what is kept of the momenta."""
-    q = z[3:7]
-    s = z[13]
-    k = rotation_integral(z[10], z[11], z[12], par)
-    straight = 0.5 * (z[7] * z[7] + z[8] * z[8] + z[9] * z[9]) / par.mass[0]
-    growth = 0.5 * par.kappa[0] * z[14] * z[14]
+    q = load4(z, ORIENTATION)
+    p = load3(z, MOMENTUM)
+    l = load3(z, SPIN)
+    s = z[SCALE]
+    k = rotation_integral(l, par)
+    straight = 0.5 * dot(p, p) / par.mass[0]
+    growth = 0.5 * par.kappa[0] * z[RATE] * z[RATE]
     turning = 0.5 * k / (s * s)
-    f1, f2, f3, _, _, _, c = loads_at(q, s, par)
-    potential = -(f1 * z[0] + f2 * z[1] + f3 * z[2]) - s * c
+    force, _, c = loads_at(q, s, par)
+    potential = -dot(force, load3(z, 0)) - s * c
     out[0] = straight + growth + turning + potential
-    out[1] = z[3] * z[3] + z[4] * z[4] + z[5] * z[5] + z[6] * z[6] - 1.0
+    out[1] = square(q) - 1.0
     scale[0] = max(scale[0], straight, growth, turning, abs(potential))
     scale[1] = 1.0
     n = 2
     if keeps_rotation(par) == 2:
-        x, y, w = to_space(q, z[10], z[11], z[12])
-        out[n] = par.axis[0] * x + par.axis[1] * y + par.axis[2] * w
-        scale[n] = max(scale[n], math.sqrt(x * x + y * y + w * w))
+        in_space = to_space(q, l[0], l[1], l[2])
+        out[n] = dot(load3(par.axis, 0), in_space)
+        scale[n] = max(scale[n], math.sqrt(dot(in_space, in_space)))
         n += 1
     if keeps_momentum(par) == 1:
         for i in range(3):
-            out[n + i] = z[7 + i]
-            scale[n + i] = max(scale[n + i], abs(z[7]), abs(z[8]), abs(z[9]))
+            out[n + i] = z[MOMENTUM + i]
+            scale[n + i] = max(scale[n + i], abs(p[0]), abs(p[1]), abs(p[2]))
         n += 3
     if keeps_rotation(par) == 1:
-        square = z[10] * z[10] + z[11] * z[11] + z[12] * z[12]
-        out[n], out[n + 1], out[n + 2] = to_space(q, z[10], z[11], z[12])
+        whole = dot(l, l)
+        store3(out, n, to_space(q, l[0], l[1], l[2]))
         for i in range(3):
-            scale[n + i] = max(scale[n + i], math.sqrt(square))
-        out[n + 3] = 0.5 * square
+            scale[n + i] = max(scale[n + i], math.sqrt(whole))
+        out[n + 3] = 0.5 * whole
         scale[n + 3] = max(scale[n + 3], out[n + 3])
         out[n + 4] = 0.5 * k
         scale[n + 4] = max(scale[n + 4], out[n + 4])

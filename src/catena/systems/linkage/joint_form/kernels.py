@@ -159,21 +159,31 @@ def handed(arm, force, turns, torque):
     return add(cross(arm, force), scaled(turns, torque))
 
 
-def respond(par, moving):
-    """udot and xdot of all nodes under APPLIED and TAU, with (moving = 1) or without (0) the part c of the motion itself."""
+def begin_bias(par):
+    """BIAS of all nodes: APPLIED, to which the nodes farther out will add."""
     for i in range(1, par.tree_links.shape[0]):
         n = par.tree_nodes[i]
         for k in range(6):
             n[Node.BIAS + k] = n[Node.APPLIED + k]
+
+
+def gather_drive(n, f):
+    """E = TAU - S^T BIAS along the f freedoms of a joint."""
+    for k in range(f):
+        total = n[Node.TAU + k]
+        for a in range(6):
+            total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
+        n[Node.E + k] = total
+
+
+def respond(par, moving):
+    """udot and xdot of all nodes under APPLIED and TAU, with (moving = 1) or without (0) the part c of the motion itself."""
+    begin_bias(par)
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         link = par.tree_links[i]
         n = par.tree_nodes[i]
         f = freedoms(link)
-        for k in range(f):
-            total = n[Node.TAU + k]
-            for a in range(6):
-                total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
-            n[Node.E + k] = total
+        gather_drive(n, f)
         if link[Link.PARENT] > 0:
             push_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0, moving)
     for i in range(1, par.tree_links.shape[0]):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ....geometry.vectors import ZERO, add3, load3, store3
 from ....kernels.marks import slot
 from ..director_form.clock import gravity_now
-from .kernels import accelerate, apply_forces, freedoms, handed, weigh_nodes
+from .kernels import accelerate, apply_forces, begin_bias, freedoms, gather_drive, handed, weigh_nodes
 from .loop_slopes import change_row
 from .loops import Row, pull_along, write_row
 from .motion import BALL, Link, Node, place_nodes
@@ -81,18 +81,11 @@ def fill_matrices(z, par, out):
 
 def gather_push(par):
     """E = TAU - S^T p, where p is APPLIED and what the nodes farther out hand on; from the tips inward."""
-    for i in range(1, par.tree_links.shape[0]):
-        n = par.tree_nodes[i]
-        for k in range(6):
-            n[Node.BIAS + k] = n[Node.APPLIED + k]
+    begin_bias(par)
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         link = par.tree_links[i]
         n = par.tree_nodes[i]
-        for k in range(freedoms(link)):
-            total = n[Node.TAU + k]
-            for a in range(6):
-                total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
-            n[Node.E + k] = total
+        gather_drive(n, freedoms(link))
         if link[Link.PARENT] > 0:
             above = par.tree_nodes[link[Link.PARENT]]
             force = load3(n, Node.BIAS)
