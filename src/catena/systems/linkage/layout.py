@@ -219,6 +219,7 @@ class Scratch(Record):
     FACTORED = 1  # whether derivatives are known
     LAST_CHANGE = 1  # the correction before
     SCALE = 1  # what corrections are relative to
+    SETTLED = 1  # whether what particles do in the step is known
     EQUATIONS = EQUATIONS  # of a hinge
     MAPS = 27  # of a joint, for both levels
 

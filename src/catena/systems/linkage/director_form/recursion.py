@@ -54,6 +54,7 @@ from .steps import (
 
 ROUNDED = 2.0**-53  # of turns, and to the size of positions: states cannot tell them
 FALLING = 0.05  # corrections that fall by less want new derivatives
+FOUND = 2.0**-50  # relative: a correction to come that no longer changes what particles do
 SETTLING = 2.0**-6  # of what rounding does to the directions of a joint, taken back in each step
 
 
@@ -71,7 +72,7 @@ def begin(z, h, par, x):
     """Prepare a step from z: the bodies, the arms and the axes at its start."""
     angles_part(z, par)
     tell_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
-    par.scratch[Scratch.FACTORED] = 0.0
+    forget_corrections(par.scratch)
     for place in range(par.mass.shape[0]):
         i = par.tree[place, Tree.ORDER]
         set_body(z, h, i, par)
@@ -97,9 +98,16 @@ def composed(a, b):
     return scaled(k, add(add(a, b), scaled(0.5, cross(a, b))))
 
 
+def forget_corrections(scratch):
+    """Neither derivatives are known, nor what particles do in the step."""
+    scratch[Scratch.FACTORED] = 0.0
+    scratch[Scratch.SETTLED] = 0.0
+    scratch[Scratch.LAST_CHANGE] = 0.0
+
+
 def guess(par, x):
     """x of a motion without forces: what the joints do at the start of the step, times the step."""
-    par.scratch[Scratch.FACTORED] = 0.0
+    forget_corrections(par.scratch)
     levels = 1 + both_levels()
     for i in range(par.mass.shape[0]):
         freedom = par.tree[i, Tree.FREEDOM]
@@ -169,20 +177,22 @@ def outwards(par, x):
 
 @choice
 def knows_all_forces():
-    """1 if Newton's matrix has the derivatives of all forces, so that a correction within rounding is the last; else a part of each is left."""
+    """1 if Newton's matrix has the derivatives of all forces; 0 if those of particles are left out."""
     return 1
 
 
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none.
 
-    Derivatives are kept as long as the corrections fall fast with them.
+    Derivatives are kept as long as the corrections fall fast with them. What particles do is found anew until it stays the same.
     """
     n = par.mass.shape[0]
     scratch = par.scratch
     fresh = scratch[Scratch.FACTORED] == 0.0
     motion, _ = outwards(par, x)
-    act_on_particles(z, h, par)
+    known = knows_all_forces() == 1 or scratch[Scratch.SETTLED] == 1.0
+    if not known:
+        act_on_particles(z, h, par)
     blame(par)
     forget_worst(par.scratch)
     if inwards(h, z[time_place(par.mass, par.link)], x, par, fresh) != 0:
@@ -201,16 +211,16 @@ def correct(z, h, par, x):
             noise = False
     if not most < 1e300:
         return -1.0
-    if knows_all_forces():
-        if noise:
-            return 0.0
-    elif most == 0.0:
+    if most == 0.0 or (known and noise):  # a correction within rounding is the last, unless a part of each is left
         return 0.0
     scratch[Scratch.SCALE] = max(
         scratch[Scratch.SCALE], most
     )  # from rest nothing else tells how far forces will move it
     change = most / scratch[Scratch.SCALE]
-    scratch[Scratch.FACTORED] = 1.0 if fresh or change <= FALLING * scratch[Scratch.LAST_CHANGE] else 0.0
+    last = scratch[Scratch.LAST_CHANGE]
+    scratch[Scratch.FACTORED] = 1.0 if fresh or change <= FALLING * last else 0.0
+    if last > 0.0 and change * change <= FOUND * last:
+        scratch[Scratch.SETTLED] = 1.0
     scratch[Scratch.LAST_CHANGE] = change
     return change
 
