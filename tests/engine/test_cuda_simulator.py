@@ -17,11 +17,12 @@ COMPARED = """
 import functools
 import json
 import tempfile
+import threading
 import warnings
 import numpy as np
 import catena as ct
 from catena.engine import cuda
-from catena.running.ensembles import ensemble
+from catena.running.ensembles import ensemble, gpus
 from catena.running.ensembles import job as jobs
 
 warnings.simplefilter("ignore", RuntimeWarning)  # a GPU overflows in silence
@@ -69,7 +70,7 @@ here, there = both(kepler, starts, ct.RK4(), dt=0.05, steps=210)
 drifts = [np.array([many._column(f"energy_{what}") for what in ("worst", "drift", "drift_error")]) for many in (here, there)]
 found["audit"] = [equal(here, there), here.audit()["energy"].verdicts, bool((drifts[0] == drifts[1]).all())]
 cuda.SAMPLE_BYTES = 2**28
-here, there = both(runaway, falling, ct.RK4(), dt=0.05, steps=60, every=4, keep="samples")
+here_failing, there = here, there = both(runaway, falling, ct.RK4(), dt=0.05, steps=60, every=4, keep="samples")
 found["failures"] = [equal(here, there), [f.member for f in there.failures]]
 
 with tempfile.TemporaryDirectory() as folder:
@@ -96,8 +97,25 @@ found["travelling"] = [sizes[1] - sizes[0], 26 + 2 * 26 + 5 * 3 + 40, scratch]
 slower = ensemble(kepler, starts, ct.RK4(), dt=np.nextafter(0.05, 1), steps=20)
 whole = ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda")
 found["another dt"] = equal(slower, whole)
-cuda.members_at_once = lambda program: 2
+gpus.members_at_once = lambda program: 2
 found["a small GPU"] = equal(whole, ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=20, device="cuda"))
+
+# the simulator knows one GPU, and runs one kernel at a time
+used, order, alone, plain = {}, [], threading.Lock(), cuda.launch
+def one_at_a_time(*arguments, **options):
+    with alone:
+        order.append(used[threading.get_ident()])
+        plain(*arguments, **options)
+cuda.launch = one_at_a_time
+gpus.gpus_alike, gpus.use_gpu = lambda: [0, 1], lambda number: used.update({threading.get_ident(): number})
+there = ensemble(runaway, falling, ct.RK4(), dt=0.05, steps=60, every=4, keep="samples", device="cuda")
+found["two GPUs"] = [equal(here_failing, there), sorted(used.values()), order.count(0) > 10 < order.count(1)]
+gpus.members_at_once = lambda program: 1
+made = []
+try:
+    ensemble(kepler, starts, ct.RK4(), dt=0.05, steps=10**6, device="cuda", progress=lambda *at: made.append(at) or (at[0] > 0 and 1 / 0))
+except ZeroDivisionError:
+    found["stopped"] = max(at[0] for at in made) < 5 * 10**5
 print(json.dumps(found))
 """
 
@@ -148,6 +166,12 @@ def test_a_member_that_fails_on_the_gpu_stops_before_the_failing_step():
 
 def test_members_that_do_not_fit_on_the_gpu_together_are_taken_in_turn():
     assert found()["a small GPU"]
+
+
+def test_members_are_shared_by_the_gpus_of_a_machine():
+    """Each by a thread of its own, in the order of the members, failures among them; an error ends all of them at the end of a launch."""
+    assert found()["two GPUs"] == [True, [0, 1], True]
+    assert found()["stopped"]
 
 
 def test_what_a_gpu_did_is_stored_as_what_the_processor_did():

@@ -299,6 +299,17 @@ def gpu_name() -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
+def gpus_alike() -> list[int]:
+    """Numbers of the GPUs that can run what is compiled for the first; which ones a process sees is said by CUDA_VISIBLE_DEVICES."""
+    able = [gpu.compute_capability for gpu in require_cuda().gpus]
+    return [number for number, capability in enumerate(able) if capability == able[0]]
+
+
+def use_gpu(number: int) -> None:
+    """Whatever this thread does from now on is done there."""
+    require_cuda().select_device(number)
+
+
 def members_at_once(program: CudaProgram) -> int:
     """How many members fit on the GPU together."""
     scratch = sum(array.nbytes for array in program.arrays.scratch.values())
@@ -318,6 +329,18 @@ def sent(array: np.ndarray) -> DeviceArray:
     return made
 
 
+def sent_together(arrays: Mapping[str, np.ndarray]) -> dict[str, DeviceArray]:
+    """Arrays on the GPU, those of float64 one behind the other: each journey takes longer than its numbers."""
+    there = {name: sent(array) for name, array in arrays.items() if array.dtype != np.float64}
+    alike = {name: array for name, array in arrays.items() if array.dtype == np.float64}
+    if alike:
+        whole = sent(np.concatenate([array.ravel() for array in alike.values()]))
+        ends = np.cumsum([0, *(array.size for array in alike.values())]).tolist()
+        for (name, array), first, last in zip(alike.items(), ends[:-1], ends[1:], strict=True):
+            there[name] = whole[first:last].reshape(*array.shape)
+    return there
+
+
 class MemberDriver:
     """Members in progress on the GPU. `made` counts the steps of each, `status` says how it is.
 
@@ -333,6 +356,7 @@ class MemberDriver:
         cuda = require_cuda()
         self.program, self.followed = program, members
         self.every, self.step = every, 0
+        self._there: dict[str, DeviceArray] = {}
         m = self.members = len(members)
         self.status = np.zeros(m, dtype=np.int64)
         self.made = np.zeros(m, dtype=np.int64)
@@ -380,11 +404,11 @@ class MemberDriver:
         ]
 
     def _sent_arrays(self, arrays: Arrays) -> list[DeviceArray]:
-        """What a kernel finds in `par`."""
-        par = self.followed.par
-        return [sent(_padded(par[name])) for name in arrays.parameters] + [
-            self._spread(_padded(par[name])) for name in arrays.scratch
-        ]
+        """What a kernel finds in `par`; what another one finds, too, is there once."""
+        new = {name: _padded(self.followed.par[name]) for name in arrays.together if name not in self._there}
+        self._there |= {name: self._spread(array) for name, array in new.items() if name in arrays.scratch}
+        self._there |= sent_together({name: array for name, array in new.items() if name in arrays.parameters})
+        return [self._there[name] for name in arrays.together]
 
     def _first_state(self) -> dict[str, DeviceArray]:
         """All that a launch goes on from, the member the second of its axes."""

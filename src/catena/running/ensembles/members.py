@@ -1,25 +1,21 @@
-"""Who follows members: threads of this process, the workers of a cluster (`cluster`), or a GPU (`engine.cuda`, a thread each); they are
-independent of each other, so any number of them can be under way.
+"""Who follows members: threads of this process, the workers of a cluster (`cluster`), or GPUs (`gpus`); members are independent of each other, so any
+number of them can be under way.
 """
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import replace
 
 from ... import memory
 from ...engine.block import Members
-from ...engine.pace import Pace
 from ...engine.packing import cores
-from ...kernels.views import OK
 from ..plan import positive_integer
 from .batch import Batch, bytes_each
 from .cluster import Client, on_cluster
-from .following import FIRST_CHUNK, follow
+from .following import follow
 from .job import Job, in_units
 
 LARGEST_BATCH = 4096  # members that a task takes
@@ -86,11 +82,11 @@ def on_executor(
     with _threads_of(job, workers) as executor:
         for part in _parts(len(members), workers, largest, unit=job.together):
             if len(waiting) == most:
-                yield _awaited(waiting.popleft(), show)
+                yield awaited(waiting.popleft(), show)
             into = () if whole is None else (whole.part(part),)
             waiting.append(executor.submit(follow, job, members.part(part), *into))
         while waiting:
-            yield _awaited(waiting.popleft(), show)
+            yield awaited(waiting.popleft(), show)
     if show is not None:
         show()
 
@@ -105,7 +101,7 @@ def _parts(members: int, workers: int, largest: int, *, unit: int = 1) -> Iterat
         first = part.stop
 
 
-def _awaited(future: Future[Batch], show: Show | None) -> Batch:
+def awaited(future: Future[Batch], show: Show | None) -> Batch:
     """The result of a task; meanwhile it is shown how far all of them are."""
     while show is not None:
         show()
@@ -125,43 +121,3 @@ def _threads_of(job: Job, workers: int) -> Iterator[Executor]:
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
-
-
-def on_gpu(job: Job, members: Members, show: Show | None = None) -> Batches:
-    """Batches of as many members as the GPU holds."""
-    from ...engine.cuda import members_at_once
-    from ...engine.cuda_bodies import build as build_for_gpu
-    from ...engine.cuda_bodies import driver_for
-    from ...engine.cuda_reducing import GpuReducer
-
-    program = build_for_gpu(job.system, job.method)
-    size = members_at_once(program)
-    for i in range(0, len(members), size):
-        driver = driver_for(program)(program, members.part(slice(i, i + size)), every=job.every, edges=job.edges)
-        driver.begin()
-        batch, reducer = Batch.empty(job, driver.members), None
-        if job.reductions.named:
-            reducer = GpuReducer(job.reductions.kernel(job.system), driver, job.reductions.first())
-            reducer.take(0, 1)
-        pace = Pace(FIRST_CHUNK, every=job.every)
-        while driver.step < job.steps and (driver.status == OK).any():
-            began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
-            rows = driver.advance(pace.after(driver.step, job.steps - driver.step), keep=bool(job.kept_rows))
-            batch.samples[:, number : number + rows.shape[1]] = rows
-            if reducer is not None:
-                reducer.take(number, 1 + driver.step // job.every - number)
-            job.tally.add((driver.step - before) * driver.members)
-            if show is not None:
-                show()
-            pace.took(driver.step - before, time.perf_counter() - began)
-        failed = int((driver.status != OK).sum())
-        job.tally.add((job.steps - driver.step) * driver.members, members=driver.members, failed=failed)
-        if reducer is not None:
-            batch.reduced[:] = reducer.kept()
-        start, final = driver.rows()
-        batch.samples[:, :1, : start.shape[1]] = start[:, None]
-        batch = replace(
-            batch, start=start, final=final, status=driver.status, made=driver.made, added=driver.added(), **driver.concluded()
-        )  # fmt: skip
-        batch.fit_drifts(job, members.dt[i : i + size], driver.sums)
-        yield batch

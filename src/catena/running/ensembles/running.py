@@ -23,7 +23,7 @@ from .checking import check_members, job_of, members_of
 from .cluster import Client
 from .grids import Grid
 from .job import Job, Keep, Layout
-from .members import Batches, on_executor, on_gpu, require_memory, workers_for
+from .members import Batches, on_executor, require_memory, workers_for
 from .recording import create_store, origin_here, record
 from .reductions import Reduction
 from .results import Ensemble, StoredEnsemble, names_that_come_out, reduced_columns
@@ -258,7 +258,12 @@ def _followed(
     job.tally.add(done * job.steps, members=done)
     with members_reporter(progress, job.tally, members=len(members), steps=job.steps) as show:
         left = members.part(slice(done, None))
-        batches = on_gpu(job, left, show) if workers is None else on_executor(job, left, workers, client, show, whole)
+        if workers is None:
+            from .gpus import on_gpus
+
+            batches = on_gpus(job, left, show)
+        else:
+            batches = on_executor(job, left, workers, client, show, whole)
         with closing(batches):
             yield batches
 
