@@ -1,24 +1,27 @@
 """How often the thermal audit calls a right run `off`, and how often it misses a fault, on runs of the product.
 
-    python benchmarks/thermal_calibration.py                 everything, ten minutes of one core; prints the tables of docs/audit.md
-    python benchmarks/thermal_calibration.py false 0.1       one table, with a tenth of the runs: false, power or members
-    python benchmarks/thermal_calibration.py power 1 frozen  those rows of it that have this in their titles
+    python benchmarks/thermal_calibration.py --workers 16           everything, an hour and a half of one core
+    python benchmarks/thermal_calibration.py false --part 0.1       one table, with a tenth of the runs: false, power or members
+    python benchmarks/thermal_calibration.py power --only frozen    those rows of it that have this in their titles
 
-writes benchmarks/results/thermal_calibration.json. Every run starts from one place with momenta drawn for it, as a user would start it, and
+writes thermal_calibration.json to --out, benchmarks/results unless said, and beside it the tables that docs/averages.md shows. Every run starts from one place with momenta drawn for it, as a user would start it, and
 its first fifth is left out by the audit; the times below are those of what is left. The chain has one clamped and eight moving
 tetrahedra, stretch 100, bend 4, twist 3, kT = 1 [the laws: docs/theory/heat_bath.md].
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import thermal_faults as faults
@@ -41,6 +44,7 @@ RESULT = Path(__file__).parent / "results" / "thermal_calibration.json"
 SEED = 41
 LEFT = 0.8  # of a run is looked at
 MEMBERS = (16, 64)  # of an ensemble
+SHARE = 40  # runs that a process makes at a time
 
 TETRAHEDRON = ct.Body.tetrahedron()
 CHAIN = ct.Chain([TETRAHEDRON] * 9, ct.BendTwist(100.0, 4.0, 3.0, (0, 0, 1)))
@@ -65,7 +69,6 @@ class Setting:
     left: int
     runs: int
     heat: float = 1.0
-    bound: bool = field(default=True, compare=False)
 
     @property
     def samples(self) -> int:
@@ -83,47 +86,60 @@ def warm(friction: float = 1.0, kind: type[ct.Langevin] = ct.Langevin, kT: float
 
 SLIPPERY = ct.Friction(translation=(0.4, 0.4, 1.6), rotation=1.0)
 
+STILL, AT_LEFT = BODY.start(angular_momentum=(0, 0, 0)), TWO_WELLS.start(q=(1.0, 0.0), p=(0.0, 0.0))
+
 FALSE = {
-    "chain, time 1000": chain(warm(), 400, 50, 700),
-    "chain, time 4000": chain(warm(), 1000, 80, 200),
-    "chain, time 250": chain(warm(), 500, 10, 1000),
-    "chain, time 100": chain(warm(), 400, 5, 1000),
-    "chain, time 1000, friction 0.1": chain(warm(0.1), 400, 50, 100),
-    "chain, time 1000, friction 10": chain(warm(10.0), 400, 50, 100),
-    "chain, hybrid Monte Carlo, 4000 trajectories": chain(
-        ct.HybridMonteCarlo(1.0, substeps=8, seed=SEED), 400, 10, 150, 0.8
+    "chain, time 10 000": chain(warm(), 2500, 80, 2400),
+    "chain, time 4000": chain(warm(), 1000, 80, 2400),
+    "chain, time 1000": chain(warm(), 400, 50, 3200),
+    "chain, time 250": chain(warm(), 500, 10, 3200),
+    "chain, time 100": chain(warm(), 400, 5, 3200),
+    "chain, time 10 000, friction 0.1": chain(warm(0.1), 2500, 80, 800),
+    "chain, time 10 000, friction 10": chain(warm(10.0), 2500, 80, 800),
+    "chain, hybrid Monte Carlo, 40 000 trajectories": chain(
+        ct.HybridMonteCarlo(1.0, substeps=8, seed=SEED), 4000, 10, 800, 0.8
     ),
-    "top, time 2000": Setting(TOP, TILTED, warm(), 0.1, 40, 500, 700),
-    "free body, time 2000": Setting(BODY, BODY.start(angular_momentum=(0, 0, 0)), warm(), 0.1, 40, 500, 700),
-    "two wells, time 2000": Setting(TWO_WELLS, TWO_WELLS.start(q=(1.0, 0.0), p=(0.0, 0.0)), warm(), 0.1, 40, 500, 700),
+    "top, time 24 000": Setting(TOP, TILTED, warm(), 0.1, 40, 6000, 2400),
+    "top, time 2000": Setting(TOP, TILTED, warm(), 0.1, 40, 500, 3200),
+    "free body, time 24 000": Setting(BODY, STILL, warm(), 0.1, 40, 6000, 2400),
+    "two wells, time 24 000": Setting(TWO_WELLS, AT_LEFT, warm(), 0.1, 40, 6000, 2400),
 }
 
 POWER = {
-    "temperature 1 % off, time 1000": chain(warm(), 400, 50, 96, heat=1.01),
-    "temperature 1 % off, time 4000": chain(warm(), 1000, 80, 32, heat=1.01),
-    "temperature 3 % off, time 1000": chain(warm(), 400, 50, 96, heat=1.03),
-    "temperature 3 % off, time 4000": chain(warm(), 1000, 80, 16, heat=1.03),
-    "temperature 10 % off, time 1000": chain(warm(), 400, 50, 24, heat=1.1),
-    "y3 of one body frozen at 0": chain(warm(1.0, faults.Frozen), 400, 50, 24),
+    "temperature 1 % off, time 1000": chain(warm(), 400, 50, 800, heat=1.01),
+    "temperature 1 % off, time 4000": chain(warm(), 1000, 80, 800, heat=1.01),
+    "temperature 3 % off, time 1000": chain(warm(), 400, 50, 800, heat=1.03),
+    "temperature 3 % off, time 4000": chain(warm(), 1000, 80, 240, heat=1.03),
+    "temperature 10 % off, time 1000": chain(warm(), 400, 50, 240, heat=1.1),
+    "y3 of one body frozen at 0": chain(warm(1.0, faults.Frozen), 400, 50, 400),
     "friction 0.4 0.4 1.6 about body axes, noise with those of space": chain(
-        faults.TwoFrames(1.0, SLIPPERY, seed=SEED), 400, 50, 24
+        faults.TwoFrames(1.0, SLIPPERY, seed=SEED), 400, 50, 400
     ),
-    "the same done right": chain(ct.Langevin(1.0, SLIPPERY, seed=SEED), 400, 50, 24),
-    "uniform noise, friction times dt 0.2": chain(warm(4.0, faults.UniformNoise), 400, 50, 24),
-    "uniform noise, friction times dt 0.05": chain(warm(1.0, faults.UniformNoise), 400, 50, 24),
-    "noise at the ends of the step, dt omega 0.6, time 4000": chain(warm(1.0, faults.NoiseAtTheEnds), 1000, 80, 12),
-    "noise at the ends of the step, dt omega 1.2": chain(warm(1.0, faults.NoiseAtTheEnds), 400, 25, 24, 0.1),
+    "the same done right": chain(ct.Langevin(1.0, SLIPPERY, seed=SEED), 400, 50, 400),
+    "uniform noise, friction times dt 0.2": chain(warm(4.0, faults.UniformNoise), 400, 50, 400),
+    "uniform noise, friction times dt 0.05": chain(warm(1.0, faults.UniformNoise), 400, 50, 400),
+    "noise at the ends of the step, dt omega 0.6, time 4000": chain(warm(1.0, faults.NoiseAtTheEnds), 1000, 80, 400),
+    "noise at the ends of the step, dt omega 1.2": chain(warm(1.0, faults.NoiseAtTheEnds), 400, 25, 400, 0.1),
     "noise at the ends of the step, dt omega 1.2, time 4000": chain(
-        warm(1.0, faults.NoiseAtTheEnds), 1000, 40, 12, 0.1
+        warm(1.0, faults.NoiseAtTheEnds), 1000, 40, 400, 0.1
     ),
     "momenta at the ends of the steps, dt omega 0.6, time 4000": chain(
-        warm(1.0, faults.PublishedMomenta), 1000, 80, 12
+        warm(1.0, faults.PublishedMomenta), 1000, 80, 400
     ),
     "hybrid Monte Carlo that accepts everything, 16 000 trajectories": chain(
-        faults.EverythingAccepted(1.0, substeps=8, seed=SEED), 1600, 10, 24, 0.8
+        faults.EverythingAccepted(1.0, substeps=8, seed=SEED), 1600, 10, 240, 0.8
     ),
-    "dt omega = 1.2": chain(warm(), 400, 25, 48, 0.1),
-    "dt omega = 1.65": chain(warm(), 400, 20, 48, 0.14),
+    "dt omega = 1.2": chain(warm(), 400, 25, 400, 0.1),
+    "dt omega = 1.65": chain(warm(), 400, 20, 400, 0.14),
+}
+
+# ensembles of the least members: four times as many have a fourth of the ensembles
+TOGETHER = {
+    "top, time 200": Setting(TOP, TILTED, warm(), 0.1, 20, 100, 4800),
+    "chain, time 200": chain(warm(), 100, 40, 1600),
+    "top, temperature 3 % off": Setting(TOP, TILTED, warm(), 0.1, 20, 100, 800, heat=1.03),
+    "chain, temperature 3 % off": chain(warm(), 100, 40, 400, heat=1.03),
+    "chain, noise at the ends of the step, dt omega 1.2": chain(warm(1.0, faults.NoiseAtTheEnds), 100, 20, 160, 0.1),
 }
 
 
@@ -165,36 +181,31 @@ class Counts:
         self.short += "off" not in verdicts.values() and "too short" in verdicts.values()
         self.by_row.update(name for name, verdict in verdicts.items() if verdict == "off")
 
+    def join(self, more: Counts) -> None:
+        for name, value in vars(more).items():
+            setattr(self, name, getattr(self, name) + value)
 
-def audited(setting: Setting, runs: int) -> Counts:
-    """Single runs, each judged by its own samples."""
+
+def audited(setting: Setting, which: Sequence[int]) -> Counts:
+    """Single runs, each judged by its own samples; a run is the member of that number."""
     pairing, program, counts = Pairing.of(setting.system, setting.method), program_of(setting), Counts()
-    began = time.perf_counter()
-    for member in range(runs):
+    began = time.process_time()
+    for member in which:
         columns = columns_of(setting, program, pairing, member)
         if columns is None:
             counts.failed += 1
         else:
             counts.add(judge_runs(series_of(pairing, columns)))
-    counts.seconds = round(time.perf_counter() - began, 1)
+    counts.seconds = time.process_time() - began
     return counts
 
 
-MEMBER_RUNS = {
-    "top, time 200": Setting(TOP, TILTED, warm(), 0.1, 20, 100, 600),
-    "chain, time 200": chain(warm(), 100, 40, 150),
-    "top, temperature 3 % off": Setting(TOP, TILTED, warm(), 0.1, 20, 100, 100, heat=1.03),
-    "chain, temperature 3 % off": chain(warm(), 100, 40, 40, heat=1.03),
-    "chain, noise at the ends of the step, dt omega 1.2": chain(warm(1.0, faults.NoiseAtTheEnds), 100, 20, 30, 0.1),
-}
-
-
-def audited_together(setting: Setting, ensembles: int, members: int) -> Counts:
+def audited_together(setting: Setting, which: Sequence[int], members: int) -> Counts:
     """Ensembles of so many members, judged by their spread."""
     pairing, program, counts = Pairing.of(setting.system, setting.method), program_of(setting), Counts()
     edges = settled_edges(setting.samples + 1)
-    began = time.perf_counter()
-    for number in range(ensembles):
+    began = time.process_time()
+    for number in which:
         found = [columns_of(setting, program, pairing, number * members + k) for k in range(members)]
         sound = [columns for columns in found if columns is not None]
         counts.failed += members - len(sound)
@@ -208,31 +219,31 @@ def audited_together(setting: Setting, ensembles: int, members: int) -> Counts:
         series = momenta_of_members(pairing, halves, np.diff(edges)[1:])
         series += laws_of_members((setting.system,), np.zeros(len(sound)), np.ones(len(sound)), states, edges)
         counts.add(judge_members(series))
-    counts.seconds = round(time.perf_counter() - began, 1)
+    counts.seconds = time.process_time() - began
     return counts
 
 
+def percent(part: float, whole: int) -> str:
+    """Two digits of a share, or as many as tell it from everything."""
+    share = 100.0 * part / max(1, whole)
+    if 99.0 < share < 100.0:
+        return f"{share:.1f}"
+    return f"{share:.0f}" if share >= 10.0 or share == 0.0 else f"{share:.2g}"
+
+
 def table(counts: dict[str, Counts]) -> str:
-    """Percent of runs with a row off, as a Markdown table."""
+    """As Markdown."""
     body = []
     for name, c in counts.items():
-        share = c.off / max(1, c.runs)
-        error = np.sqrt(share * (1.0 - share) / max(1, c.runs))
-        most = ", ".join(f"{row} {100 * n / c.runs:.3g}" for row, n in c.by_row.most_common(2))
-        body.append(
-            [
-                name,
-                str(c.runs),
-                str(c.off),
-                f"{100 * share:.3g} +- {100 * error:.2g}",
-                f"{100 * c.short / max(1, c.runs):.3g}",
-                most or "-",
-            ]
-        )
-    return markdown(["runs", "number", "off", "percent", "too short, percent", "seen most by, percent"], body)
+        error = np.sqrt(c.off * (1.0 - c.off / max(1, c.runs)))
+        most = ", ".join(f"`{row}` {percent(n, c.runs)}" for row, n in c.by_row.most_common(2))
+        off = f"{percent(c.off, c.runs)} +- {percent(error, c.runs)}" if error else percent(c.off, c.runs)
+        body.append([name, str(c.runs), str(c.off), off, percent(c.short, c.runs), most or "-"])
+    heading = ["runs", "number", "with a row `off`", "percent", "the others with a row `too short`, percent", "rows that saw it most, percent"]  # fmt: skip
+    return markdown(heading, body)
 
 
-TABLES = {"false": FALSE, "power": POWER, "members": MEMBER_RUNS}
+TABLES = {"false": FALSE, "power": POWER, "members": TOGETHER}
 
 
 def titles(name: str) -> dict[str, tuple[Setting, int]]:
@@ -245,35 +256,65 @@ def titles(name: str) -> dict[str, tuple[Setting, int]]:
     }
 
 
-def measured(name: str, part: float, only: str = "") -> dict[str, Counts]:
-    """One of the tables, with a part of the runs; or those of its rows that have this in their titles."""
-    made: dict[str, Counts] = {}
-    for title, (setting, members) in titles(name).items():
-        if only not in title:
-            continue
-        runs = max(4, round(part * setting.runs))
-        if members == 1:
-            made[title] = audited(setting, runs)
-        else:
-            made[title] = audited_together(setting, max(4, runs * MEMBERS[0] // members), members)
-        print(title, made[title], flush=True)
-        keep(name, title, made[title])
-    return made
+def counted(name: str, title: str, which: Sequence[int]) -> Counts:
+    """Some runs, or ensembles, of a title; what a process does at a time. With none it only compiles."""
+    setting, members = titles(name)[title]
+    return audited(setting, which) if members == 1 else audited_together(setting, which, members)
 
 
-def keep(name: str, title: str, counts: Counts) -> None:
+def measure(options: argparse.Namespace) -> None:
+    """Count all that is wanted, shared between processes, and write it down."""
+    wanted = {}
+    for name in [options.table] if options.table else TABLES:
+        for title, (setting, members) in titles(name).items():
+            if options.only in title:
+                runs = max(4, round(options.part * setting.runs)) * MEMBERS[0] // max(MEMBERS[0], members)
+                wanted[name, title] = [range(first, min(first + SHARE, runs)) for first in range(0, runs, SHARE)]
+    found = {key: Counts() for key in wanted}
+    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+        list(pool.map(counted, *zip(*wanted, strict=True), [()] * len(wanted)))  # so that few compile the same
+        tasks = {pool.submit(counted, *key, part): key for key, parts in wanted.items() for part in parts}
+        left = Counter(tasks.values())
+        for task in as_completed(tasks):
+            key = tasks[task]
+            found[key].join(task.result())
+            left[key] -= 1
+            if not left[key]:
+                keep(options.out, *key, found[key])
+
+
+def keep(folder: Path, name: str, title: str, counts: Counts) -> None:
     """Record what was counted, in the order of the table."""
-    recorded = json.loads(RESULT.read_text()) if RESULT.exists() else {"seed": SEED}
-    found = {**recorded.get(name, {}), title: {**vars(counts), "by_row": dict(counts.by_row)}}
+    file = folder / RESULT.name
+    recorded = json.loads(file.read_text()) if file.exists() else {"seed": SEED}
+    rounded = {**vars(counts), "by_row": dict(counts.by_row), "seconds": round(counts.seconds, 1)}
+    found = {**recorded.get(name, {}), title: rounded}
     recorded[name] = {known: found[known] for known in titles(name) if known in found}
-    write_text(RESULT, json.dumps(recorded, indent=2) + "\n")
+    write_text(file, json.dumps(recorded, indent=2) + "\n")
+    write_text(folder / f"{RESULT.stem}_{name}.md", table_of(name, recorded[name]) + "\n")
+
+
+def table_of(name: str, recorded: dict[str, dict[str, Any]]) -> str:
+    """What was recorded of a table, as Markdown; runs that are right with their sum."""
+    made = {title: Counts(**{**one, "by_row": Counter(one["by_row"])}) for title, one in recorded.items()}
+    together = Counts()
+    for counts in made.values():
+        together.join(counts)
+    return table({**made, "all": together} if name == "false" else made)
 
 
 def main() -> None:
-    names = [sys.argv[1]] if len(sys.argv) > 1 else list(TABLES)
-    part = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
-    for name in names:
-        print(table(measured(name, part, *sys.argv[3:4])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", nargs="?", choices=list(TABLES), help="all unless said")
+    parser.add_argument("--part", type=float, default=1.0, help="of the runs")
+    parser.add_argument("--only", default="", help="rows whose titles contain this")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--out", type=Path, default=RESULT.parent)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    measure(options)
+    for name in [options.table] if options.table else TABLES:
+        print((options.out / f"{RESULT.stem}_{name}.md").read_text())
 
 
 if __name__ == "__main__":

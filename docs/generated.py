@@ -93,12 +93,17 @@ def with_others(page: str) -> str:
     return page
 
 
+def is_page(file: Path) -> bool:
+    """Whether a result has a heading of its own; tables without one are shown where they are talked about."""
+    return file.read_text().startswith("#")
+
+
 def fill_page(app: Any, docname: str, source: list[str]) -> None:
     """Lists that nobody keeps by hand: every registered method in the reference, every race at the end of the benchmarks."""
     if docname == "api":
         source[0] = with_others(source[0])
     if docname == "benchmarks":
-        races = [file.name for file in sorted(RESULTS.glob("*.md")) if file.stem != "methods"]
+        races = [file.name for file in sorted(RESULTS.glob("*.md")) if file.stem != "methods" and is_page(file)]
         shown = [f"```{{include}} ../benchmarks/results/{name}\n:heading-offset: 1\n```" for name in races]
         source[0] = "\n\n".join([source[0], *shown, ""])
 

@@ -6,8 +6,10 @@ that is followed, not with the steps. Links are soft in stretch, which the laws 
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,3 +135,30 @@ def test_the_bias_is_of_order_two(name: str) -> None:
     print(name, long.value - law, short.value - law, factor, error)
     assert error < 0.15
     assert 3.5 < factor < 4.5
+
+
+# What a GPU measured ---------------------------------------------------------------------------------------------------------
+
+RECORD = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / "heat_laws.json").read_text())
+DIGITS = {  # by quadrature with 30 digits
+    ("link, B, C = 4, 3", "T33"): 0.720816179014524032, ("link, B, C = 4, 3", "var v"): 1.93414603846906102,
+    ("link, B, C = 10, 5", "T33^2"): 0.815063795586233689, ("link, B, C = 50, 30", "v"): 1.50953453512296718,
+    ("link, B, C = 1, 0", "var v"): 0.275938339033689534, ("link, B, C = 0.5, 2", "T33"): -0.0262392982916459229,
+    ("2 links, stretch 100", "R^2 of 2 bonds"): 3.50163235802904806, ("2 links, stretch 100", "heat capacity"): 6.0 + 6.868292,
+    ("free link, F a/kT = 0.5", "extension"): 0.163953413738652849 + 0.125, ("free link, F a/kT = 5", "extension"): 0.800090803982019376 + 1.25,
+    ("top, b = 1.5", "var U"): 0.503730950481462131, ("top, b = 3", "cos"): -0.671636489980355838, ("two tetrahedra", "V"): -11.6490,
+}  # fmt: skip
+
+
+def test_laws_that_a_gpu_measured_hold_to_3e_4() -> None:
+    """Every law within 4 errors of at most 3e-4, those of two tetrahedra within 3; their sum of squares is that of normals; the bias is of order two."""
+    rows = [row for row in RECORD["rows"] if not (row["order"] or row["must_fail"])]
+    found = {(row["system"], row["law"]): row for row in rows}
+    assert all(found[which]["exact"] == pytest.approx(law, rel=1e-6) for which, law in DIGITS.items())
+    assert max(row["error"] / row["unit"] for row in rows) <= 3e-4
+    assert max(abs(row["off_by"]) for row in rows) < 4.0
+    assert max(abs(row["off_by"]) for row in rows if row["system"] == "two tetrahedra") < 3.0
+    assert 0.6 < np.mean([row["off_by"] ** 2 for row in rows]) < 1.5
+    factors = [row["factor"] for row in RECORD["rows"] if row["order"]]
+    assert len(factors) == 2 and all(3.5 < factor < 4.5 for factor in factors)
+    assert [abs(row["off_by"]) > 50.0 for row in RECORD["rows"] if row["must_fail"]] == [True]

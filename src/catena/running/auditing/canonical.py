@@ -11,7 +11,8 @@ its error, and n independent samples:
 
 t is that of Student with 0.4 n degrees of freedom, two-sided, for the probability 0.002 / (rows * components); 1.5 times that for
 configurations, which are slow and skewed. Of an ensemble the error is that of the spread of its members, with one degree of freedom
-less than there are members; there a deviation that differs between the halves of the runs is `too short`, for they have not settled.
+less than there are members; there a deviation that differs between the halves of the runs is `too short`, for they have not settled, and so is
+one of configurations, which are slow, that the second half alone does not show.
 """
 
 from __future__ import annotations
@@ -139,6 +140,8 @@ def _row(one: Series, found: Means, rows: int, *, members: bool) -> CanonicalRow
         gross = np.abs(deviation) >= np.maximum(GROSS * t * error, GROSS * COARSE)
     if one.halves is not None:
         unsettled = far & _differ(one.halves, t)
+        if one.configuration:
+            unsettled |= far & ~_still_far(one, t)
         short, gross = short | unsettled, gross & ~unsettled
     severity = np.where(far & (~short | gross), 2, np.where(short, 1, 0))
     away = np.abs(deviation) / np.maximum(error, np.finfo(float).tiny)
@@ -155,6 +158,13 @@ def _differ(halves: Floats, t: Floats) -> NDArray[np.bool_]:
     """Which components differ between the halves of the runs (m, 2, k), by half of the threshold."""
     found = means_of_members(halves[:, 1] - halves[:, 0])
     return np.asarray(np.abs(found.mean) > SETTLED * t * found.error)
+
+
+def _still_far(one: Series, t: Floats) -> NDArray[np.bool_]:
+    """Which components are off in the second half of the runs, too."""
+    assert one.halves is not None
+    found = means_of_members(one.halves[:, 1])
+    return np.asarray(np.abs(found.mean - one.law) >= t * found.error)
 
 
 # All rows -----------------------------------------------------------------------------------------------------------------
