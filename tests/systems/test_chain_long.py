@@ -116,8 +116,8 @@ def peak_memory(steps: int, out: Path) -> float:
 
 
 @pytest.mark.slow
-def test_a_thousand_times_more_steps_of_a_chain_take_no_more_memory(tmp_path: Path):
-    """1e4 and 1e7 steps, 1e3 and 1e6 rows of 232 bytes; in memory they would take 232 MB more. Measured: 2.5 MB more."""
+def test_ten_times_more_steps_of_a_chain_take_no_more_memory(tmp_path: Path):
+    """1e6 and 1e7 steps, 1e5 and 1e6 rows of 232 bytes; in memory they would take 209 MB more, their times alone 7. Measured: 2 MB more."""
     peak_memory(100, tmp_path / "compiled.zarr")  # compiling takes memory of its own
-    few, many = peak_memory(10_000, tmp_path / "few.zarr"), peak_memory(10_000_000, tmp_path / "many.zarr")
-    assert many < few + 10.0, f"{few:.0f} MB, {many:.0f} MB"
+    few, many = peak_memory(1_000_000, tmp_path / "few.zarr"), peak_memory(10_000_000, tmp_path / "many.zarr")
+    assert many < few + 5.0, f"{few:.0f} MB, {many:.0f} MB"

@@ -446,6 +446,11 @@ class StoredRun(Run[System]):
 
         return open_arrays(self.path)
 
+    def _samples(self) -> Samples:
+        from ..store.arrays import open_columns
+
+        return open_columns(self.path)
+
     def _dataset(self, prefix: str, dim: str) -> xarray.Dataset:
         names = [str(name) for name, array in self._all.variables.items() if dim in array.dims]
         return self._all[names].rename({name: name.removeprefix(prefix) for name in names if prefix})

@@ -18,7 +18,8 @@ from ..base import Array, Samples
 if TYPE_CHECKING:
     from .chain import Chain
 
-SAMPLES, FEW_BODIES = 4096, 64  # looked at together: fewer samples of longer chains
+SAMPLES, FEW_BODIES = 4096, 64  # looked at together: fewer samples of longer chains,
+MOST_SAMPLES = 2**13  # and not many more of short ones
 MOST_PAIRS = 2**18  # of particles, looked at together
 
 
@@ -132,22 +133,21 @@ def tears(chain: Chain, samples: Samples) -> Iterator[Tear]:
     samples : time, position and orientation of a run by name, a Dataset or arrays
     """
     reaches = _reaches(chain)
-    time = np.asarray(samples["time"])
-    at_once = max(2, SAMPLES * FEW_BODIES // chain.count)
-    for first in range(0, len(time) if reaches else 0, at_once):
+    at_once = min(MOST_SAMPLES, max(2, SAMPLES * FEW_BODIES // chain.count))
+    for first in range(0, samples["time"].shape[0] if reaches else 0, at_once):
         begin = max(first - 1, 0)  # the last of the block before
         position = np.asarray(samples["position"][begin : first + at_once])
         lengths = link_lengths(chain, position)
         suspects = [(reach, links) for reach in reaches if (links := reach.suspects(lengths)).size]
         if not suspects:
             continue
-        orientation = np.asarray(samples["orientation"][begin : first + at_once])
+        orientation, time = (np.asarray(samples[name][begin : first + at_once]) for name in ("orientation", "time"))
         found = []
         for reach, links in suspects:
             excess = reach.excess(position, orientation, links)
             torn = excess > 0.0
             for i, k in np.argwhere(torn[1:] & ~torn[:-1]).tolist():
-                t0, t1 = time[begin + i : begin + i + 2]
+                t0, t1 = time[i : i + 2]
                 before, after = excess[i : i + 2, k]
                 found.append(Tear(float(t0 - (t1 - t0) * before / (after - before)), int(links[k]), begin + i + 1))
         yield from sorted(found, key=lambda tear: (tear.link, tear.sample))
