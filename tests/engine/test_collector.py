@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dis
 import importlib.util
+import json
 import shutil
 import sys
 import textwrap
@@ -473,3 +474,42 @@ def test_a_kernel_of_a_script_that_is_run_has_a_name_that_can_be_written() -> No
 
     kernel.__module__ = "<run_path>"
     assert collector.stem_of(kernel).isidentifier()
+
+
+THREADS = """
+import gc, json, sys, threading
+from catena.engine import collector, folding, looks
+if sys.argv[1] == "together":
+    from catena.engine import trees
+    class Nobody:
+        def __enter__(self): pass
+        def __exit__(self, *error): pass
+    trees._alone = Nobody()
+sys.setswitchinterval(1e-6)
+gc.set_threshold(20)
+gc.callbacks.append(lambda *happened: [None for _ in range(100)])  # other threads go on here
+wrong = []
+def read(entry):
+    for _ in range(10):
+        for kept in (collector._known, collector._collected):
+            kept.clear()
+        collector._definitions.cache_clear()
+        try:
+            collector.collect(entry, {})
+        except SystemError as error:
+            wrong.append(str(error))
+entries = (folding.fold, folding.fold_members, folding.conclude, looks.look_after)
+threads = [threading.Thread(target=read, args=(entry,)) for entry in entries]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(json.dumps(wrong))
+"""
+
+
+def test_threads_read_kernels_one_after_the_other() -> None:
+    """Python 3.11 counts the depth of trees for all threads together; it is seen if they are let in at the same time."""
+    assert json.loads(run_python(THREADS, "alone")[0]) == []
+    if sys.version_info < (3, 12):
+        assert json.loads(run_python(THREADS, "together")[0])

@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from .collector import Part
+from .trees import module_tree
 
 VARIABLE = "CATENA_DEBUG"
 
@@ -74,7 +75,7 @@ def checked(part: Part, with_ground: Collection[str]) -> Part:
 
 def checked_text(text: str, with_ground: Collection[str] = ()) -> str:
     """A text with a check in every subscript."""
-    return ast.unparse(_Look(with_ground).visit(ast.parse(text))) + "\n"
+    return ast.unparse(_Look(with_ground).visit(module_tree(text))) + "\n"
 
 
 class _Look(ast.NodeTransformer):

@@ -24,6 +24,7 @@ from typing import Any
 from ..errors import InputError
 from ..kernels.elementary import FUNCTIONS
 from ..kernels.marks import Bound, Filling, Kernel, Record, Slot, Table, Written
+from .trees import expression_tree, module_tree
 
 BUILTINS = {"range", "len", "abs", "min", "max", "int", "float", "bool", "divmod"}
 FOREIGN = set(sys.stdlib_module_names) | {"numpy", "scipy", "numba", "sympy"}
@@ -229,7 +230,7 @@ class _Read:
 
     def tree(self) -> ast.FunctionDef:
         """The definition, to be changed at will."""
-        tree = ast.parse(self.source).body[0]
+        tree = module_tree(self.source).body[0]
         assert isinstance(tree, ast.FunctionDef)
         return tree
 
@@ -378,7 +379,7 @@ def _source(function: types.FunctionType, lines: list[str]) -> str:
 @functools.lru_cache(None)
 def _definitions(text: str, filename: str) -> dict[tuple[str, int], tuple[types.CodeType, int]]:
     """Code and last line of all functions of a file, by qualified name and first line."""
-    tree = ast.parse(text)
+    tree = module_tree(text)
     ends = {
         min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]): node.end_lineno or 0
         for node in tree.body  # kernels are at module level
@@ -407,7 +408,7 @@ def _stand_in(written: Written) -> types.FunctionType:
 def _read_written(written: Written) -> _Read | str:
     """A kernel that exists as text; the text itself, as a function `_`, if nothing in it is to be replaced."""
     stand_in = _stand_in(written)
-    tree = ast.parse(written.text).body[0]
+    tree = module_tree(written.text).body[0]
     assert isinstance(tree, ast.FunctionDef)
     _arguments(stand_in, tree)
     if not written.uses and _is_plain(stand_in, tree):  # the longest kernels
@@ -439,7 +440,7 @@ def source_of(kernel: Kernel) -> tuple[str, int, list[ast.stmt]]:
     if isinstance(kernel, Written):
         filename = f"<{kernel.origin}.{kernel.name}>"
         linecache.cache[filename] = (len(kernel.text), None, kernel.text.splitlines(keepends=True), filename)
-        tree = ast.parse(kernel.text).body[0]
+        tree = module_tree(kernel.text).body[0]
         assert isinstance(tree, ast.FunctionDef)
         return filename, 1, _body(tree)
     function = _plain_function(kernel)
@@ -485,7 +486,7 @@ def _is_record(value: object) -> bool:
 
 
 def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return expression_tree(text)
 
 
 def _literal(value: object) -> str | None:

@@ -25,6 +25,7 @@ from . import headers, loop
 from .arrays import Arrays
 from .build import Crossing, program_parts
 from .collector import Part, collect
+from .trees import module_tree
 
 OURS = __package__.partition(".")[0]
 UNTOLD = frozenset({"ctx", "annotation", "returns", "type_comment", "type_params", "decorator_list", "kind", "name"})
@@ -61,7 +62,7 @@ def parts_digest(parts: Sequence[Part]) -> str:
     def made() -> str:
         known: dict[str, str] = {}
         for part in parts:
-            definition = ast.parse(part.text).body[0]
+            definition = module_tree(part.text).body[0]
             if isinstance(definition, ast.FunctionDef):
                 known[part.name] = _definition_digest(definition, known)
             else:  # a table, without its name
@@ -74,7 +75,7 @@ def parts_digest(parts: Sequence[Part]) -> str:
 def formula_digest(function: Callable[..., object]) -> str:
     """Digest of a function of plain Python, and of those of catena that it calls."""
     assert isinstance(function, types.FunctionType)
-    definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    definition = module_tree(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(definition, ast.FunctionDef)
     known = {}
     for name in {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}:

@@ -16,6 +16,7 @@ from pathlib import Path
 from . import headers
 from .collector import Part
 from .headers import ArrayType, array_type, cpu_function
+from .trees import module_tree
 
 ENTRY = "advance_lanes"
 
@@ -64,7 +65,7 @@ def on_lanes(parts: Sequence[Part]) -> list[Part]:
 def _branches_on_numbers(part: Part) -> bool:
     if part.mark == "table":
         return False
-    function = ast.parse(part.text).body[0]
+    function = module_tree(part.text).body[0]
     assert isinstance(function, ast.FunctionDef)
     names = {argument.arg for argument in function.args.args}
     taken_apart = (ast.Subscript, ast.Attribute)

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 from ..kernels.marks import Kernel
 from .collector import Part, source_of
+from .trees import module_tree
 
 
 def interpreted_in_place(text: str, parts: Sequence[Part]) -> types.ModuleType:
     """A generated text as a module of plain Python functions, each with the file and the lines of its kernel."""
     made = types.ModuleType("catena_interpreted")
     kernels = {part.name: part.kernel for part in parts} | {"advance": parts[-1].kernel}
-    for node in ast.parse(text).body:
+    for node in module_tree(text).body:
         filename = "<interpreted>"
         if isinstance(node, ast.FunctionDef) and (kernel := kernels.get(node.name)) is not None:
             filename = _moved(node, kernel)
