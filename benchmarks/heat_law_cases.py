@@ -247,6 +247,20 @@ def several_links(
     return Setting(chain, start, of | momenta(6, total=True), dt, gap, settle, ct.Langevin(1.0, friction))
 
 
+def by_monte_carlo(method: ct.HybridMonteCarlo, dt: float, gap: float, **options: bool) -> Setting:
+    """Two links, B, C = 4, 3, stretch 100, by trajectories of length dt: nothing to extrapolate."""
+    chain, start = links(2, 4.0, 3.0, 100.0)
+    of = {"stretch": Quantity(mean_of([strain(j, 100.0) for j in range(2)]), 1.0)}
+    if not options.get("fails"):
+        mean, variance = angle_moments(4.0, 3.0)
+        of["T33"] = Quantity(cosines(3), bending(4.0, 3.0))
+        of["v"] = Quantity(mean_of([angle_energy(j, 4.0, 3.0) for j in range(2)]), mean, mean)
+        law, middle = 2.0 * (4.5 + variance), 2.0 * (4.5 + mean)
+        of["heat capacity"] = Quantity("energy", law, law, spread=True, middle=middle)
+        of |= momenta(6)
+    return Setting(chain, start, of, dt, gap, 160.0, method, is_exact=True, **options)
+
+
 def pulled(x: float) -> Setting:
     """Two links without bend and twist, the second of which turns as it likes: a force stretches it by L(x) + F/stretch, a = 1."""
     chain, start = links(2, 0.0, 0.0, 4.0, force=x)
@@ -323,4 +337,18 @@ CASES: dict[str, Callable[[], dict[str, Setting]]] = {
     "order of tops": lambda: {"order, top": top(1.5, 0.5, order=True)},
     "order of chains": lambda: {"order, link B, C = 1, 0": one_link(1.0, 0.0, 0.5, 6.0, order=True)},
     "faults": lambda: {"fault: noise at the ends of the step": top(1.5, 0.4, kind=faults.NoiseAtTheEnds, fails=True)},
+    "Monte Carlo, long trajectories": lambda: {
+        "hybrid Monte Carlo, 8 steps of 0.1": by_monte_carlo(ct.HybridMonteCarlo(1.0, substeps=8), 0.8, 8.0),
+        "hybrid Monte Carlo, 6 steps of 0.14": by_monte_carlo(ct.HybridMonteCarlo(1.0, substeps=6), 0.84, 8.4),
+    },
+    "Monte Carlo, single steps": lambda: {
+        "guided Monte Carlo, steps of 0.1": by_monte_carlo(
+            ct.HybridMonteCarlo(1.0, substeps=1, refresh=-math.expm1(-0.1)), 0.1, 8.0
+        )
+    },
+    "Monte Carlo, all accepted": lambda: {
+        "fault: hybrid Monte Carlo that accepts everything": by_monte_carlo(
+            faults.EverythingAccepted(1.0, substeps=8), 0.8, 8.0, fails=True
+        )
+    },
 }

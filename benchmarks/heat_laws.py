@@ -36,11 +36,13 @@ import numpy as np
 from heat_law_cases import CASES, Quantity, Setting
 from numpy.typing import NDArray
 
+import catena as ct
 from catena.engine import cuda, cuda_bodies
 from catena.engine.cuda_reducing import GpuReducer
 from catena.kernels.declarations import Field
 from catena.kernels.marks import Written
 from catena.kernels.views import OK
+from catena.methods.heat.sums import Sums
 from catena.output.files import write_text
 from catena.running.auditing import BLOCKS, block_edges
 from catena.running.ensembles.asking import asked
@@ -138,15 +140,23 @@ class Followed:
             middle = first.mean()
             found = second - 2.0 * middle * first + middle**2 if quantity.spread else first + shift
             means[name] = (float(found.mean()), float(found.std(ddof=1) / math.sqrt(self.members)))
-        return Found(self.dt, means, int(kept[:, :, 0].sum(axis=0).max()))
+        return Found(self.dt, means, int(kept[:, :, 0].sum(axis=0).max()), self.accepted())
+
+    def accepted(self) -> float | None:
+        """The share of trajectories that were accepted, of Monte Carlo."""
+        if not isinstance(self.setting.method, ct.HybridMonteCarlo):
+            return None
+        carry = self.driver.carry()
+        return float(carry[:, Sums.ACCEPTED].sum() / carry[:, Sums.STEP].sum())
 
 
 class Found(NamedTuple):
-    """What was found with a step: mean and error of each quantity, and from how many samples."""
+    """What was found with a step: mean and error of each quantity, from how many samples, and with how many trajectories accepted."""
 
     dt: float
     means: dict[str, tuple[float, float]]
     samples: int
+    accepted: float | None = None
 
 
 Part = list[Found]  # for each step of a setting, of one process
@@ -202,6 +212,7 @@ def rows_of(title: str, setting: Setting, parts: list[Part]) -> list[dict[str, A
             "off_by": float((mean - quantity.law) / math.hypot(error, quantity.known)),
             "with_steps": [[dt, float(value), float(its_error)] for dt, value, its_error in each],
             "samples": samples.sum(axis=1).tolist(), "must_fail": setting.fails, "order": setting.order,
+            "accepted": parts[0][0].accepted,
         }  # fmt: skip
         if setting.order:
             bias = [value - quantity.law for _, value, _ in each]
@@ -284,12 +295,13 @@ def table(rows: list[dict[str, Any]]) -> str:
     ]
     for row in rows:
         law = row["law"] if not row["must_fail"] else f"{row['law']}, which must fail"
+        system = row["system"] if row["accepted"] is None else f"{row['system']}, {row['accepted']:.0%} accepted"
         if row["order"]:
             law = f"{law}, bias on halving dt"
             shown = ["4", f"{row['factor']:.3f}", f"{row['factor_error']:.3f}", ""]
         else:
             shown = [f"{row['exact']:.6f}", f"{row['measured']:.6f}", f"{row['error'] / row['unit']:.1e}", f"{row['off_by']:+.2f}"]  # fmt: skip
-        lines.append(f"| {' | '.join([row['system'], law, *shown])} |")
+        lines.append(f"| {' | '.join([system, law, *shown])} |")
     return "\n".join(lines)
 
 

@@ -78,6 +78,19 @@ def test_a_cluster_gives_the_same_bits(client: Client) -> None:
     assert np.flatnonzero((moved.final.q != here.final.q).any("dof")).tolist() == [7]
 
 
+def test_noise_on_a_cluster_has_the_same_bits(client: Client) -> None:
+    """Members in a heat bath differ by their noise alone, which knows their number in the whole ensemble, not in a task."""
+    spring = ct.Hamiltonian("p**2/2 + q**2/2")
+    bath = ct.Langevin(1.0, friction=0.5, seed=3)
+    here, there = (
+        ct.ensemble(spring, spring.start(q=1.0, p=0.0), bath, members=20, **OPTIONS, client=where)
+        for where in (None, client)
+    )
+    assert there.data.identical(here.data)
+    assert str(there.audit()) == str(here.audit())
+    assert len(np.unique(here.final.q)) == 20
+
+
 def test_what_a_cluster_stores_and_resumes_has_the_same_bytes(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,4 +161,4 @@ def test_laws_that_a_gpu_measured_hold_to_3e_4() -> None:
     assert 0.6 < np.mean([row["off_by"] ** 2 for row in rows]) < 1.5
     factors = [row["factor"] for row in RECORD["rows"] if row["order"]]
     assert len(factors) == 2 and all(3.5 < factor < 4.5 for factor in factors)
-    assert [abs(row["off_by"]) > 50.0 for row in RECORD["rows"] if row["must_fail"]] == [True]
+    assert min(abs(row["off_by"]) for row in RECORD["rows"] if row["must_fail"]) > 50.0

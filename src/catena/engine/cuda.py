@@ -487,6 +487,10 @@ class MemberDriver:
         measured = made.copy_to_host(self._landing.arrays()[2])
         return dict(zip(MEASURED, measured.transpose(0, 2, 1), strict=True))
 
+    def carry(self) -> Array:
+        """(m, n) what the method has noted of each member."""
+        return self._carry.copy_to_host().T
+
     def sums(self) -> Array:
         """(m, blocks, k) sums of the deviations of the invariants over the blocks of the audit."""
         return self._sums.copy_to_host().transpose(2, 0, 1)
