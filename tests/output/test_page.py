@@ -106,6 +106,21 @@ def test_every_surface_is_closed(name: str) -> None:
     assert set(shape.faces.ravel()) == set(range(len(shape.vertices)))
 
 
+def test_atoms_have_the_colours_and_radii_of_their_elements() -> None:
+    """In any unit of length; particles that only add mass are not drawn, and other particles have no colours."""
+    places = np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0], [1.5, 1.5, 0.0], [0.0, 0.0, 1.5]])
+    colours, sizes = [], []
+    for unit in (1.0, 0.1):
+        body = ct.Body.from_particles(unit * places, [12.0, 14.0, 16.0, 5.0], ["C", "N", "O", "none"])
+        looks = appearance_of(ct.Linkage([body], gravity=(0, 0, 0)))
+        colours.append(looks.particle_colour)
+        sizes.append(looks.particle_size)
+    assert colours == [[0x909090, 0x3050F8, 0xFF0D0D, 0]] * 2
+    assert sizes[0] == pytest.approx(0.45 * np.array([0.76, 0.71, 0.66, 0.0]))
+    assert sizes[1] == pytest.approx(0.1 * sizes[0])
+    assert appearance_of(chain()).particle_colour is None
+
+
 def test_the_hull_of_particles_has_them_for_corners() -> None:
     body = ct.Body.tetrahedron()
     assert sorted(shape_of(body).vertices.tolist()) == sorted(body.particles.positions.tolist())

@@ -455,6 +455,16 @@ def test_what_acts_on_bodies_is_drawn_where_it_acts(browser: Any, tmp_path: Path
     assert opened.complaints == []
 
 
+def test_atoms_are_drawn_in_the_colours_of_their_elements(browser: Any, tmp_path: Path) -> None:
+    body = ct.Body.from_particles([[0, 0, 0], [1.5, 0, 0], [0, 1.5, 0.3]], types=["C", "N", "O"])
+    tumbling(ct.Linkage([body], gravity=(0, 0, 0)), count=10).view(tmp_path / "atoms.html")
+    opened = Opened(browser, tmp_path / "atoms.html")
+    hues = opened.page.evaluate("Array.from(catena.stage.layers.particles[0].instanceColor.array)")
+    carbon, nitrogen, oxygen = np.reshape(hues, (3, 3))
+    assert np.ptp(carbon) < 1e-6 and nitrogen.argmax() == 2 and oxygen.argmax() == 0
+    assert opened.complaints == []
+
+
 def test_a_body_is_drawn_in_its_size(browser: Any, tmp_path: Path) -> None:
     """Of a body that scales, the matrix is s R."""
     run = tumbling(ct.ScalingBody(ct.Body.box((1, 2, 3))), count=10)

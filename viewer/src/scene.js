@@ -91,7 +91,12 @@ export class Stage {
   addParticles({ particles }) {
     this.particles = particles;
     const count = particles.body.length;
-    const mesh = this.instanced("particles", new IcosahedronGeometry(1, count > 100 ? 1 : 2), count, "particle");
+    const role = particles.colour ? "atom" : "particle";
+    const mesh = this.instanced("particles", new IcosahedronGeometry(1, count > 100 ? 1 : 2), count, role);
+    if (particles.colour) {
+      const hues = particles.colour.flatMap((hue) => new Color(hue).toArray());
+      mesh.instanceColor = new InstancedBufferAttribute(new Float32Array(hues), 3);
+    }
     mesh.visible = particles.shown;
   }
 

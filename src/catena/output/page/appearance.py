@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from ...systems.body import Body
 from ...systems.linkage.joints import Joint as Held
 from ...systems.scene import Scene
 from ..showing import scene_or_nothing
+from .atoms import looks_of_atoms
 from .shapes import Shape, cone_of, shape_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ Array = NDArray[np.float64]
 
 JOINT = 1.25  # radius of a joint, of the least half extent of its bodies ...
 LARGEST_JOINT, LEAST_JOINT = 0.3, 0.03  # ... and of the largest
+PIN = 0.4  # radius of a hinge between atoms, of the largest of them, at most
 PARTICLE = 0.11  # radius of a particle, of the mean distance of particles from the centre of their body
 
 
@@ -53,6 +55,7 @@ class Appearance:
     shape_of : (n,) the shape of each body
     particle_body, particle_at : (m,), (m, 3) the body of each particle and its place in the axes of that body
     particle_size : (m,) radius
+    particle_colour : (m,) red, green and blue, if they are atoms
     links : (l, 2) neighbours between which a line is drawn
     joints : points that two bodies share
     traced : (n, 3) the point of each body, in its axes, that leaves a trail
@@ -66,6 +69,7 @@ class Appearance:
     links: NDArray[np.int64]
     traced: Array
     joints: tuple[Joint, ...] = field(default=())
+    particle_colour: list[int] | None = None
 
     @property
     def count(self) -> int:
@@ -91,16 +95,22 @@ def appearance_of(system: System) -> Appearance:
     number, count = bodies.which, len(bodies.which)
     counts = bodies.each(lambda body: len(body.particles), np.int64)
     joints = tuple(_joint(joint, shapes, number) for joint in scene.joints or ())
+    sizes = np.repeat(bodies.each(_particle_size), counts)
+    atoms = looks_of_atoms(bodies)
+    if atoms is not None:
+        sizes = atoms[1]
+        joints = tuple(replace(joint, size=min(joint.size, PIN * float(sizes.max()))) for joint in joints)
     linked = np.zeros((2, 0), dtype=np.int64) if scene.links is None else np.array(scene.links.sides)
     return Appearance(
         shapes=shapes,
         shape_of=number,
         particle_body=np.repeat(np.arange(count), counts),
         particle_at=_particles_of(bodies, counts),
-        particle_size=np.repeat(bodies.each(_particle_size), counts),
+        particle_size=sizes,
         links=linked.T,
         traced=_traced(system, count, shapes),
         joints=joints,
+        particle_colour=None if atoms is None else atoms[0],
     )
 
 

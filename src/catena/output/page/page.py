@@ -305,6 +305,7 @@ def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Json]:
         "shapeOf": looks.shape_of.tolist(),
         "particles": {
             "body": looks.particle_body[held].tolist(), "at": looks.particle_at[held].tolist(), "size": looks.particle_size[held].tolist(),
+            "colour": None if looks.particle_colour is None else list(looks.particle_colour[held]),
             "shown": 0 < len(looks.particle_body) <= MOST_PARTICLES,
         },
         "links": looks.links.tolist(),
