@@ -1,9 +1,13 @@
 """Code that people find their way in: the words that they search for, short files, short functions."""
 
 import ast
+import importlib
+import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -65,6 +69,40 @@ def test_a_line_too_many_would_be_noticed() -> None:
     longest = "class A:\n  def long(self):\n" + "    pass\n" * (MOST_LINES_OF_FUNCTION - 1)
     assert too_long(longest) == [] and too_long(longest + "    pass\n") == ["long"]
     assert too_long("\n" * MOST_LINES) == [] and too_long("\n" * (MOST_LINES + 1)) == ["the file"]
+
+
+def without_docstring(module: ModuleType) -> list[str]:
+    """Public functions, classes and their parts that do not say what they are; a base class may say it, and protocols are signatures."""
+    found = []
+    for name, value in vars(module).items():
+        if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(value) and not value.__doc__:
+            found.append(name)
+        if inspect.isclass(value) and not getattr(value, "_is_protocol", False):
+            found += [name] * (not value.__doc__)
+            found += [f"{name}.{part}" for part in vars(value) if is_silent(value, part)]
+    return found
+
+
+def is_silent(kind: type, name: str) -> bool:
+    """Whether neither a class nor a base says what a public method or property is."""
+    parts = [vars(base)[name] for base in kind.__mro__ if name in vars(base)]
+    callables = [getattr(part, "fget", getattr(part, "func", getattr(part, "__func__", part))) for part in parts]
+    return not name.startswith("_") and inspect.isfunction(callables[0]) and not any(one.__doc__ for one in callables)
+
+
+def test_every_public_function_and_class_says_what_it_is() -> None:
+    names = [module.name for module in pkgutil.walk_packages([str(ROOT)], "catena.") if "__main__" not in module.name]
+    found = {name: without_docstring(importlib.import_module(name)) for name in names}
+    assert not {name: parts for name, parts in found.items() if parts}
+
+
+def test_a_missing_docstring_would_be_noticed() -> None:
+    text = "def f(): ...\nclass A:\n  'A.'\n  def g(self): 'g'\n  def h(self): ...\nclass B(A):\n  def g(self): ...\n"
+    module = ModuleType("silent")
+    exec(text, vars(module))
+    assert without_docstring(module) == ["f", "A.h", "B"]
 
 
 def test_what_a_subclass_must_have_is_abstract(texts: dict[str, str]) -> None:

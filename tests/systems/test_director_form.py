@@ -206,11 +206,11 @@ def test_a_body_swings_from_a_driven_one_as_a_reference_does(method: Any) -> Non
 
 
 def late(first, last, end, h, par):
-    """A wrong `tell_drives`: a joint is led to where it should have been at the start of the step."""
-    tell_drives(first, last, first, h, par)
+    """A wrong `set_drives`: a joint is led to where it should have been at the start of the step."""
+    set_drives(first, last, first, h, par)
 
 
-tell_drives = drives.tell_drives
+set_drives = drives.set_drives
 
 
 @pytest.mark.slow
@@ -221,8 +221,8 @@ def test_a_drive_that_comes_late_is_noticed(monkeypatch: Any) -> None:
     system, start = crank()
     exact = uncompiled.simulate(system, start, ct.Gauss(4), dt=0.05, steps=2, every=2).final.position
     orders = []
-    for twin in (tell_drives, late):
-        monkeypatch.setattr(steps, "tell_drives", twin)
+    for twin in (set_drives, late):
+        monkeypatch.setattr(steps, "set_drives", twin)
         system, start = crank()  # a program is made once for a system
         runs = [uncompiled.simulate(system, start, BOTH, dt=0.1 / n, steps=n, every=n) for n in (4, 8)]
         errors = [np.abs(run.final.position - exact).max() for run in runs]

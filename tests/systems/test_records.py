@@ -131,13 +131,32 @@ def arrays(*rooms: str) -> Arrays:
     return dict(found for record in own if (found := described(record)))
 
 
-@pytest.mark.parametrize("room", [".", "director_form", "joint_form"])
-def test_no_bare_number_is_a_place_in_a_record(room):
-    """Kernels of one room call each other: rows that are handed on are followed."""
+METHODS = FOLDER.parent / "methods"
+# kernels that call each other: whose records they read, and the files
+FAMILIES = {
+    "linkage": ("linkage", FOLDER.glob("linkage/*.py")),
+    "director form": ("linkage", FOLDER.glob("linkage/director_form/*.py")),
+    "joint form": ("linkage", FOLDER.glob("linkage/joint_form/*.py")),
+    "chain": ("chain", FOLDER.glob("chain/*.py")),
+    "particles": ("particles", FOLDER.glob("particles/*.py")),
+    "scaling": ("scaling", [*FOLDER.glob("scaling/*.py"), METHODS / "conserving" / "energy_momentum_scaling.py"]),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_bare_number_is_a_place_in_a_record(family: str) -> None:
+    """Rows that are handed on from kernel to kernel are followed."""
+    room, files = FAMILIES[family]
     functions: dict[str, ast.FunctionDef] = {}
-    for file in sorted((FOLDER / "linkage" / room).glob("*.py")):
+    for file in sorted(files):
         functions |= functions_of(file.read_text())
-    assert Kernels(arrays("linkage"), functions).check() == []
+    assert arrays(room)
+    assert Kernels(arrays(room), functions).check() == []
+
+
+def test_every_room_with_records_is_looked_at() -> None:
+    rooms = {record.__module__.split(".")[2] for record in records() if described(record)}
+    assert rooms == {room for room, _ in FAMILIES.values()}
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ class Average:
 
     def __repr__(self) -> str:
         digits = max(0, 1 - int(np.floor(np.log10(self.error)))) if 0.0 < self.error < 1.0 else 1
-        told = f"{self.mean:.{digits}f} +- {self.error:.2g} ({self.effective:.0f} independent samples"
+        text = f"{self.mean:.{digits}f} +- {self.error:.2g} ({self.effective:.0f} independent samples"
         time = f", correlation time {self.correlation_time:.3g}" if np.isfinite(self.correlation_time) else ""
-        return f"{told}{time})"
+        return f"{text}{time})"
 
 
 def average(run: Run, quantity: str | ArrayLike, *, after: float | None = None) -> Average:

@@ -59,8 +59,8 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
             yield Refusal(path, source.mistake(path, wrong, do), unknown_key=True)
         elif detail["type"] == "missing":
             meant = f"(did you mean {detail['loc'][-1]}?)"
-            told = any(table == path and wrong.endswith(meant) for table, wrong in misspelt)
-            yield Refusal(path, None if told else source.mistake(path, *_missing(path, detail["loc"][-1])))
+            is_named = any(table == path and wrong.endswith(meant) for table, wrong in misspelt)
+            yield Refusal(path, None if is_named else source.mistake(path, *_missing(path, detail["loc"][-1])))
         elif detail["type"] == "union_tag_not_found":
             yield Refusal(path, source.mistake(path, *_missing(path, _discriminator(detail))))
         elif detail["type"] == "union_tag_invalid":

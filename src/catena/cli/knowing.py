@@ -185,8 +185,10 @@ def _moved_together(many: StoredEnsemble) -> list[tuple[str, str]]:
     if len(many.systems) > 1:
         rows |= {key: in_short(value) for key, value in Varied.of(many.systems).overview().items() if key != "kind"}
     if len(set(many.methods)) > 1:
-        told = Varied.of(many.methods).overview()
-        rows["method"] = f"{told['kind']}, {in_short({key: value for key, value in told.items() if key != 'kind'})}"
+        overview = Varied.of(many.methods).overview()
+        rows["method"] = (
+            f"{overview['kind']}, {in_short({key: value for key, value in overview.items() if key != 'kind'})}"
+        )
     steps = many.step_sizes
     if (steps != many.dt).any():
         rows["dt"] = between(steps)

@@ -61,12 +61,12 @@ class Commands(TyperGroup):
 
 
 def _show_warning(
-    told: set[str], message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
+    shown: set[str], message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
 ) -> None:
     """A warning of ours is a sentence for the user, said once; where in our code it was raised tells nothing."""
-    if str(message) in told:
+    if str(message) in shown:
         return
-    told.add(str(message))
+    shown.add(str(message))
     if issubclass(category, CatenaWarning):
         error_console().print(f"warning: {message}", style="yellow", markup=False)
     else:
@@ -122,7 +122,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def common(
+def _common(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
 ) -> None:
     pass

@@ -115,8 +115,12 @@ def _finish(execute: Callable[[], Ensemble], path: Path, *, as_json: bool) -> No
         raise typer.Exit(codes.STOPPED) from None
     audit, failures = many.audit(), many.failures
     if as_json:
-        told: list[JsonValue] = [{"member": i, "step": failure.step, "wrong": failure.wrong} for i, failure in failures]
-        show_json({"members": len(many), "failures": told, "audit": audit.to_dict(), "ok": audit.ok, "out": str(path)})
+        listed: list[JsonValue] = [
+            {"member": i, "step": failure.step, "wrong": failure.wrong} for i, failure in failures
+        ]
+        show_json(
+            {"members": len(many), "failures": listed, "audit": audit.to_dict(), "ok": audit.ok, "out": str(path)}
+        )
     else:
         show(audit)
     for member, failure in failures[:LISTED_FAILURES]:

@@ -164,7 +164,7 @@ def finish(
     if isinstance(stopped, StepFailure):
         raise stopped
     if stopped is not None:
-        tell_interruption(stopped, place.path)
+        show_interruption(stopped, place.path)
         raise typer.Exit(codes.STOPPED)
     if made is not None and "reason" in made.ending:
         print_message(f"ended at t = {float(made.final.time):.10g}: {made.ending['reason']}")
@@ -216,7 +216,7 @@ def _measured(row: AuditRow) -> str:
     return row.finding if row.verdict in ("drifts", "jumps") else f"is {row.verdict}"
 
 
-def tell_interruption(stop: Interrupted, store: Path | None) -> None:
+def show_interruption(stop: Interrupted, store: Path | None) -> None:
     """Say where a run was stopped, and how to go on."""
     where = str(stop).partition(";")[0]
     if store is None:

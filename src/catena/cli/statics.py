@@ -137,6 +137,7 @@ class ModeTable:
 
     @property
     def headings(self) -> tuple[str, ...]:
+        """What stands above the columns."""
         return ("mode", "omega", "frequency", "period", "error", *(("damping",) if self._damping is not None else ()))
 
     @property

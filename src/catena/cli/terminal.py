@@ -143,7 +143,7 @@ def complain(error: CatenaError) -> None:
 _logger = logging.getLogger("catena")
 
 
-class _Talk(logging.Handler):
+class _ConsoleHandler(logging.Handler):
     """What catena says while it works."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -152,7 +152,7 @@ class _Talk(logging.Handler):
 
 def be(*, quiet: bool) -> None:
     """Send what catena says to the terminal, or nowhere."""
-    if not any(isinstance(handler, _Talk) for handler in _logger.handlers):
-        _logger.addHandler(_Talk())
+    if not any(isinstance(handler, _ConsoleHandler) for handler in _logger.handlers):
+        _logger.addHandler(_ConsoleHandler())
         _logger.propagate = False
     _logger.setLevel(logging.WARNING if quiet else logging.INFO)

@@ -109,6 +109,6 @@ def _tuple_of(wanted: frozenset[str], tuples: dict[frozenset[str], str], types: 
         return UNREAD
     arrays = [name for name in types if name in wanted]
     if wanted not in tuples:  # numba compares such types by their name: it must differ wherever the arrays differ
-        told = repr([(name, types[name]) for name in arrays])
-        tuples[wanted] = f"Parameters_{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+        described = repr([(name, types[name]) for name in arrays])
+        tuples[wanted] = f"Parameters_{hashlib.sha256(described.encode()).hexdigest()[:12]}"
     return f"{tuples[wanted]}({', '.join(f'par.{name}' for name in arrays)})"

@@ -49,11 +49,11 @@ def program_digest(
     """
     view, stepper, parts = program_parts(system, method, crossing=crossing, entry=entry)
     arrays = Arrays.of(system, view, stepper).named_in(parts).together
-    told = [headers.STRICT, parts_digest(parts), _array_digest(stepper.tab)]
-    told += [f"{name} {_array_digest(arrays[name])}" for name in sorted(arrays)]
-    told += [parts_digest(collect(kernel, {})) for kernel in kernels]
-    told += [formula_digest(formula) for formula in formulas]
-    return _sha256("\n".join(told))
+    words = [headers.STRICT, parts_digest(parts), _array_digest(stepper.tab)]
+    words += [f"{name} {_array_digest(arrays[name])}" for name in sorted(arrays)]
+    words += [parts_digest(collect(kernel, {})) for kernel in kernels]
+    words += [formula_digest(formula) for formula in formulas]
+    return _sha256("\n".join(words))
 
 
 def parts_digest(parts: Sequence[Part]) -> str:
@@ -92,31 +92,31 @@ def _definition_digest(definition: ast.FunctionDef, known: Mapping[str, str]) ->
     arguments = [node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)]
     stored = [n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     own = {name: f"v{number}" for number, name in enumerate(dict.fromkeys([*arguments, *stored]))}
-    told: list[str] = []
-    _tell(definition, {**known, **own}, told)
-    return _sha256(" ".join(told))
+    words: list[str] = []
+    _write(definition, {**known, **own}, words)
+    return _sha256(" ".join(words))
 
 
-def _tell(node: object, names: Mapping[str, str], told: list[str]) -> None:
+def _write(node: object, names: Mapping[str, str], words: list[str]) -> None:
     """The tree of a text as words: the same whatever version of Python reads it."""
     if isinstance(node, list):
-        told.append("[")
+        words.append("[")
         for inner in node:
             if not _is_documentation(inner):
-                _tell(inner, names, told)
-        told.append("]")
+                _write(inner, names, words)
+        words.append("]")
     elif isinstance(node, ast.Name):
-        told.append(names.get(node.id, node.id))
+        words.append(names.get(node.id, node.id))
     elif isinstance(node, ast.arg):
-        told.append(names[node.arg])
+        words.append(names[node.arg])
     elif isinstance(node, ast.AST):
-        told.append(type(node).__name__)
+        words.append(type(node).__name__)
         for field, inner in ast.iter_fields(node):
             if field not in UNTOLD:
-                _tell(inner, names, told)
-        told.append(";")
+                _write(inner, names, words)
+        words.append(";")
     else:
-        told.append(repr(node))
+        words.append(repr(node))
 
 
 def _is_documentation(node: object) -> bool:

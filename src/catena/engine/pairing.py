@@ -91,11 +91,11 @@ def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
             return view, _fitted(system, method, view)
         except CapabilityError as reason:
             reasons.append(reason)
-    told = [reason.wrong for reason in reasons] + [why for name in method.needs if (why := system.lacks(name))]
+    messages = [reason.wrong for reason in reasons] + [why for name in method.needs if (why := system.lacks(name))]
     raise CapabilityError(
         f"{method} cannot treat {system.title}: "
         + (
-            "; ".join(dict.fromkeys(told))
+            "; ".join(dict.fromkeys(messages))
             or method.asks_for
             or f"it needs {_needed(method.needs)}, which this system does not offer"
         ),

@@ -46,10 +46,12 @@ class Node:
 
     @property
     def number(self) -> Value | None:
+        """The value of a constant; None of anything else."""
         return self.value if self.operation == "number" and not isinstance(self.value, str) else None
 
     @property
     def is_condition(self) -> bool:
+        """Whether it is true or false, not a number."""
         return self.operation in COMPARISONS or self.operation in LOGIC
 
 
@@ -74,6 +76,7 @@ class Tree:
 
     @property
     def is_condition(self) -> bool:
+        """Whether it is true or false, not a number."""
         return self.nodes[-1].is_condition
 
 

@@ -100,6 +100,7 @@ class Study:
 
     @property
     def title(self) -> str:
+        """What its curves are called."""
         return f"{self.form}{self.treatment}"
 
 

@@ -115,6 +115,7 @@ def rotation_derivatives(q: Array) -> list[Array]:
 
 
 def hat(v: Array) -> Array:
+    """The matrix of a cross product."""
     return np.array([(0.0, -v[2], v[1]), (v[2], 0.0, -v[0]), (-v[1], v[0], 0.0)])
 
 

@@ -81,6 +81,7 @@ class Counted:
 
 
 def numbers(count: int) -> list[Counted]:
+    """So many different numbers, whose operations are counted."""
     return [Counted(0.1 * k + 0.3) for k in range(count)]
 
 
@@ -100,6 +101,7 @@ def multiply_matrices(p: list[Counted], q: list[Counted]) -> list[Counted]:
 
 
 def turn_by_matrix(m: list[Counted], x: list[Counted]) -> list[Counted]:
+    """The product of a matrix and a vector."""
     return [m[3 * i] * x[0] + m[3 * i + 1] * x[1] + m[3 * i + 2] * x[2] for i in range(3)]
 
 

@@ -56,6 +56,7 @@ class Reading:
     afresh: bool
 
     def tolerance(self, dt: float) -> float:
+        """What the iterations are stopped at."""
         return TOLERANCE * (self.of_stages + self.of_rates * dt)
 
 

@@ -92,14 +92,17 @@ class Motion:
     run: Run[Linkage]
 
     def column(self, name: str) -> Array:
+        """A recorded quantity, by name."""
         return np.asarray(self.run.data[name].values)
 
     @cached_property
     def time(self) -> Array:
+        """Times of the samples."""
         return self.column("time")
 
     @cached_property
     def kinetic(self) -> Array:
+        """Kinetic energy."""
         p, y = self.column("momentum"), self.column("angular_momentum")
         bodies = self.run.system.bodies
         turning = np.array([np.linalg.inv(body.tensor) for body in bodies])
@@ -108,6 +111,7 @@ class Motion:
 
     @cached_property
     def potential(self) -> Array:
+        """Potential energy."""
         masses = np.array([body.mass for body in self.run.system.bodies])
         return -(self.column("position") @ self.run.system.gravity) @ masses
 

@@ -65,6 +65,7 @@ class Study:
 
     @property
     def time(self) -> Array:
+        """Times of the steps."""
         return np.asarray(self.example.dt * np.arange(len(self.whole.q)), dtype=np.float64)
 
     @property
@@ -78,6 +79,7 @@ class Study:
         }  # fmt: skip
 
     def potential(self) -> Array:
+        """Potential energy."""
         chain = self.whole.chain
         return -chain.mass * (self.whole.q[:, :, 0] @ chain.gravity).sum(axis=1)
 

@@ -86,6 +86,7 @@ BUTANE_MASSES = (METHYL, METHYLENE, METHYLENE, METHYL)
 
 
 def torsion_energy(psi: float) -> float:
+    """The potential of the torsion, a polynomial of its cosine."""
     return 100.0 * sum(c * math.cos(psi) ** k for k, c in enumerate(TORSION))
 
 
@@ -362,6 +363,7 @@ class Boat:
 
 
 def boat() -> Boat:
+    """The boat of cyclohexane with several steps, against the path of its particles."""
     system, center, atoms = ring("boat")
     start = boat_start(system, center, atoms)
     right = particle_path(atoms, boat_velocity(atoms), RING_END)

@@ -34,7 +34,7 @@ ORDER_WITHIN = 0.5  # of the declared order the measured one is believed
 NEAR = 0.1  # of the extent of a field: paths farther apart have separated, however their difference shrinks
 ROUND_OFF = 1e-12  # of that extent: differences below it are not those of the method any more
 
-TOLD = {
+EXPLANATIONS = {
     "asymptotic": "the difference shrinks with the order of the method: the errors are extrapolated",
     "unchecked": "the run with twice the step failed: the errors are extrapolated, but not checked",
     "separated": "the paths have separated: the step is too long, or the motion chaotic; these are differences, not errors",
@@ -80,7 +80,7 @@ class PathError(NamedRows[FieldError]):
 
     def _below(self) -> str:
         found = "" if self.measured_order is None else f" (order {self.order}, measured {self.measured_order:.1f})"
-        return TOLD[self.regime] + found
+        return EXPLANATIONS[self.regime] + found
 
     def __repr__(self) -> str:
         lines = [("error of", f"at t = {self.t_end:.6g}", "largest"), *self._lines()]

@@ -39,14 +39,17 @@ class Seen:
 
     @property
     def time(self) -> float:
+        """Time of the state."""
         return self._driver.time
 
     @property
     def memory(self) -> Array:
+        """Numbers that the controller may keep from call to call."""
         return self._memory
 
     @cached_property
     def state(self) -> State:
+        """The state, as a run records it."""
         driver, system = self._driver, self._driver.program.system
         marks, scale = driver.marks.copy(), driver.scale.copy()
         columns = system.columns(driver.record().rows)
@@ -60,10 +63,12 @@ class Seen:
 
     @property
     def angle(self) -> Array:
+        """How far each joint is turned, with full turns, or displaced."""
         return self._joints[0]
 
     @property
     def speed(self) -> Array:
+        """How fast each of them moves."""
         return self._joints[1]
 
 
@@ -175,10 +180,10 @@ class Controller:
 
 def controller_from(described: Json) -> Controller:
     """The controller that `Controller.describe` wrote down, without its function; ValueError if it did not."""
-    told = table(described, "control", needs=("function", "every", "memory"))
-    every = whole(told["every"], "control.every", least=1, below=2**62)
-    memory = whole(told["memory"], "control.memory", below=LARGEST_MEMORY + 1)
-    return Controller(Named(text(told["function"], "control.function")), every, memory)
+    fields = table(described, "control", needs=("function", "every", "memory"))
+    every = whole(fields["every"], "control.every", least=1, below=2**62)
+    memory = whole(fields["memory"], "control.memory", below=LARGEST_MEMORY + 1)
+    return Controller(Named(text(fields["function"], "control.function")), every, memory)
 
 
 def importable_name(function: object) -> str:

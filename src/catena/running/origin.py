@@ -93,15 +93,20 @@ def origins_in(attributes: Mapping[str, Json], head: Mapping[str, Json], *, path
     return tuple(_origin(one, path) for one in (begun, *went_on))
 
 
-def _origin(told: object, path: str | Path) -> Origin:
+def _origin(described: object, path: str | Path) -> Origin:
     """An origin as a store tells of it; StoreError unless it can be one that catena wrote."""
-    if not isinstance(told, dict):
+    if not isinstance(described, dict):
         raise _foreign(path)
-    words = {name: word for name, word in told.items() if name != "step"}
-    step = told.get("step")
+    words = {name: word for name, word in described.items() if name != "step"}
+    step = described.get("step")
     known = {word.name for word in fields(Origin)}
     needed = {"step", "catena", "program"}
-    if type(step) is not int or step < 0 or not needed <= set(told) <= known or not all(map(_is_word, words.values())):
+    if (
+        type(step) is not int
+        or step < 0
+        or not needed <= set(described) <= known
+        or not all(map(_is_word, words.values()))
+    ):
         raise _foreign(path)
     return Origin(step, **words)
 
@@ -154,8 +159,8 @@ def changes(origins: Sequence[Origin], unit: str = "step") -> tuple[str, ...]:
     lines = []
     for before, one in pairwise(origins):
         if before.program == one.program:
-            told = f"{_on(one)} instead of {_on(before)}"
+            described = f"{_on(one)} instead of {_on(before)}"
         else:
-            told = f"by {one}; before by {before}"
-        lines.append(f"from {unit} {one.step} on computed {told}")
+            described = f"by {one}; before by {before}"
+        lines.append(f"from {unit} {one.step} on computed {described}")
     return tuple(lines)

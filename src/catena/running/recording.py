@@ -107,6 +107,7 @@ class StoreRecorder:
         return cls(plan, store, path, steps=steps)
 
     def room(self, step: int) -> int:
+        """Steps that may be made before something must be written."""
         every, commit = self.plan.every, self.store.rows_per_commit
         rows = 1 + step // every
         return ((rows // commit + 1) * commit - 1) * every - step

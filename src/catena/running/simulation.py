@@ -45,7 +45,7 @@ from .runs import Run, StoredRun
 from .trust import check_run, described_in, run_of, steps_of
 
 FIRST_CHUNK = 16  # steps
-LOOKED_AT = 100_000  # numbers in a state whose energy plain Python computes within seconds
+EVALUATED_IN_PYTHON = 100_000  # numbers in a state whose energy plain Python computes within seconds
 PATIENCE = 2.0  # seconds that a stop may wait for the next commit
 
 Progress = Callable[[int, int, float, float], None]
@@ -157,7 +157,7 @@ def defined_start(plan: Plan, driver: Driver) -> Chunk:
 
 def check_start(plan: Plan) -> None:
     """The same without compiling, for a plan that is only looked at; a large one is left to its run."""
-    if plan.system.public_width <= LOOKED_AT:
+    if plan.system.public_width <= EVALUATED_IN_PYTHON:
         defined_start(plan, _driver(plan, compiled=False))
 
 
@@ -327,11 +327,13 @@ def _run(
                 shown(driver, chunk)
                 if chunk.status == STOPPED:
                     names = _stopping(plan, chunk)
-                    return _told(recorder.finish(driver, reason=f"stopped by {', '.join(names)}", stopped_by=names))
+                    return _with_warning(
+                        recorder.finish(driver, reason=f"stopped by {', '.join(names)}", stopped_by=names)
+                    )
                 if asked and chunk_committed(recorder, driver):
                     raise _interruption(recorder, driver)
                 pace.took(made, time.perf_counter() - began)
-            return _told(recorder.finish(driver))
+            return _with_warning(recorder.finish(driver))
     finally:
         recorder.close()
 
@@ -358,9 +360,9 @@ def _lost_control(
     driver: ControlledDriver, recorder: MemoryRecorder | StoreRecorder, trouble: Exception
 ) -> StepFailure:
     """What a controller did instead of setting torques."""
-    told = str(trouble) if isinstance(trouble, Useless) else f"it raised {type(trouble).__name__}: {trouble}"
+    reason = str(trouble) if isinstance(trouble, Useless) else f"it raised {type(trouble).__name__}: {trouble}"
     failure = StepFailure(
-        f"the controller set no torques: {told}", step=driver.step + 1, time=driver.time, where="control",
+        f"the controller set no torques: {reason}", step=driver.step + 1, time=driver.time, where="control",
         do="repair the function; what was recorded until then is kept",
     )  # fmt: skip
     return _kept(failure, recorder, driver)
@@ -377,7 +379,7 @@ def _kept(failure: StepFailure, recorder: MemoryRecorder | StoreRecorder, driver
     return failure
 
 
-def _told(run: Run) -> Run:
+def _with_warning(run: Run) -> Run:
     """The run, with a warning if something happened that changes what it means."""
     if run.damage:
         warnings.warn(f"{'; '.join(run.damage)}: from then on this is another system", CatenaWarning, stacklevel=5)
@@ -427,16 +429,16 @@ def explained(status: int, method: Method, dt: float, *, speed: float | None = N
 def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Driver, status: int) -> StepFailure:
     speed = plan.system.angular_speed(driver.program.view.unpack(driver.variables(), driver.time))
     variable, changes = driver.trace() if status == NOT_CONVERGED else (None, [])
-    told = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
+    details = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
     if status == NOT_FINITE:
         variable, jump = driver.jump()
-        told = f"; a variable changes by {jump:.1e} in this step"
+        details = f"; a variable changes by {jump:.1e} in this step"
     body_of = driver.program.view.body_of
     body = None if body_of is None or variable is None else body_of(variable)
     if status == STEP_TOO_LONG:
         body = plan.system.fastest_body(driver.program.view.unpack(driver.variables(), driver.time))
     failure = StepFailure(
-        explained(status, plan.method, plan.dt, speed=speed) + told, step=driver.step + 1, time=driver.time,
+        explained(status, plan.method, plan.dt, speed=speed) + details, step=driver.step + 1, time=driver.time,
         where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"), do=plan.method.advice(),
     )  # fmt: skip
     failure.body, failure.changes = body, tuple(changes)

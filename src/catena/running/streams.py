@@ -14,10 +14,10 @@ def streams_of(plan: Plan) -> tuple[Stream, ...]:
 
     def columns(prefix: str) -> tuple[Column, ...]:
         parts = (*plan.system.fields, *plan.system.invariants) if prefix else plan.pairing.recorded
-        time = Column(f"{prefix}time", (), (), told("time", "time"))
-        return (time, *(Column(prefix + f.name, f.shape, f.dims, told(f.name, f.about)) for f in parts))
+        time = Column(f"{prefix}time", (), (), attributes_of("time", "time"))
+        return (time, *(Column(prefix + f.name, f.shape, f.dims, attributes_of(f.name, f.about)) for f in parts))
 
-    def told(name: str, about: str) -> dict[str, str]:
+    def attributes_of(name: str, about: str) -> dict[str, str]:
         unit = unit_of(plan.system, name, plan.units)
         return {"long_name": about or name} | ({"units": unit} if unit else {})
 
@@ -31,7 +31,9 @@ def streams_of(plan: Plan) -> tuple[Stream, ...]:
     if plan.control is not None:
         torque = {"long_name": "torque that the controller returned"}
         torques = Column("control_torque", (len(plan.system.controls),), ("motor",), torque)
-        streams.append(Stream("control_", "control", (Column("control_time", (), (), told("time", "time")), torques)))
+        streams.append(
+            Stream("control_", "control", (Column("control_time", (), (), attributes_of("time", "time")), torques))
+        )
     return tuple(streams)
 
 

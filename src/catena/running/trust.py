@@ -39,9 +39,9 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
     layout = read_layout(Path(path))
     with described_in(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("plan", "steps"))
-        told = whole_description(spec["plan"], read_given(Path(path), layout), "spec.plan", needs=PLAN)
-        _check_plan(told, layout.streams)
-        plan = plan_from(told)
+        content = whole_description(spec["plan"], read_given(Path(path), layout), "spec.plan", needs=PLAN)
+        _check_plan(content, layout.streams)
+        plan = plan_from(content)
         start = checked_state(plan.system, plan.start, "plan.start")
         plan = replace(plan, start=start)
         positive_number(plan.dt, "run.dt")
@@ -56,20 +56,20 @@ def run_of(path: str | Path) -> tuple[Plan, int]:
 
 
 def whole_description(
-    told: Any, given: Mapping[str, np.ndarray], field: str, *, needs: Iterable[str]
+    content: Any, given: Mapping[str, np.ndarray], field: str, *, needs: Iterable[str]
 ) -> dict[str, Any]:
     """What spec.json describes, with the arrays given beside it; a system is made from lists, as if they stood there."""
-    told = put_back(table(told, field, needs=needs), given)
-    return {**told, "system": as_lists(told["system"])} if given else told
+    content = put_back(table(content, field, needs=needs), given)
+    return {**content, "system": as_lists(content["system"])} if given else content
 
 
 PLAN = ("system", "start", "method", "run", "section", "event")
 
 
-def _check_plan(told: Mapping[str, Json], streams: Sequence[Stream]) -> None:
+def _check_plan(content: Mapping[str, Json], streams: Sequence[Stream]) -> None:
     """The kinds of all tables, and the sizes of what is going to be made."""
-    check_described(told, streams)
-    start = table(told["start"], "start", needs=("time",))
+    check_described(content, streams)
+    start = table(content["start"], "start", needs=("time",))
     number(start["time"], "start.time")
     for name in start.keys() - {"time"}:
         try:
@@ -78,21 +78,21 @@ def _check_plan(told: Mapping[str, Json], streams: Sequence[Stream]) -> None:
             raise ValueError(
                 f"start.{shown(name)} = {shown(start[name])} is not an array of numbers: it has {trouble}"
             ) from None
-    run = table(told["run"], "run", needs=("dt", "every"))
+    run = table(content["run"], "run", needs=("dt", "every"))
     if unknown := run.keys() - {"dt", "every"}:
         raise ValueError(f"run.{shown(unknown.pop())} is not known")
-    all_of(table, told["section"], "section")
-    all_of(table, told["event"], "event")
-    for name, unit in table(told.get("units", {}), "units").items():
+    all_of(table, content["section"], "section")
+    all_of(table, content["event"], "event")
+    for name, unit in table(content.get("units", {}), "units").items():
         text(unit, f"units.{name}")
-    for name, word in table(told.get("problem", {}), "problem").items():
+    for name, word in table(content.get("problem", {}), "problem").items():
         text(word, f"problem.{name}")
 
 
-def check_described(told: Mapping[str, Json], streams: Sequence[Stream]) -> None:
+def check_described(content: Mapping[str, Json], streams: Sequence[Stream]) -> None:
     """The tables of a system and of a method, as far as all of them are alike; a count of bodies is that of the columns."""
-    system = table(told["system"], "system", needs=("kind",))
-    table(told["method"], "method", needs=("kind",))
+    system = table(content["system"], "system", needs=("kind",))
+    table(content["method"], "method", needs=("kind",))
     text(system["kind"], "system.kind")
     bodies = system.get("bodies")
     if isinstance(bodies, dict):  # equal ones are described once
@@ -108,8 +108,8 @@ def require_usable(stepping: Stepping, described: object) -> None:
     """Make all that is going to be asked of a system and a method, so that what they cannot do shows now."""
     system, promised = stepping.system, stepping.pairing.promises.to_dict()
     names = list(system.names()) if system.public_width <= NAMED else []  # of more bodies these are but their numbers
-    told = [described, promised, repr(system), str(stepping.method), system.title, names]
-    json.dumps(told, allow_nan=False)
+    content = [described, promised, repr(system), str(stepping.method), system.title, names]
+    json.dumps(content, allow_nan=False)
 
 
 def check_streams(found: Sequence[Stream], wanted: Sequence[Stream]) -> None:

@@ -147,14 +147,14 @@ class LayoutTable(NamedTuple):
 
 def check_layout(content: Json) -> LayoutTable:
     """All that spec.json says about arrays, of the right kinds and in range; names are looked at by `Layout`."""
-    told = table(content, "it", needs=("spec", "attributes", "rows_per_commit", "streams"))
-    spec = table(told["spec"], "spec")
-    attributes = table(told["attributes"], "attributes")
-    rows_per_commit = whole(told["rows_per_commit"], "rows_per_commit", least=1)
-    given = tuple(all_of(text, told.get("given", []), "given"))
+    fields = table(content, "it", needs=("spec", "attributes", "rows_per_commit", "streams"))
+    spec = table(fields["spec"], "spec")
+    attributes = table(fields["attributes"], "attributes")
+    rows_per_commit = whole(fields["rows_per_commit"], "rows_per_commit", least=1)
+    given = tuple(all_of(text, fields.get("given", []), "given"))
     if len(set(given)) < len(given):
         raise ValueError(f"given = {shown(list(given))} names an array twice")
-    return LayoutTable(spec, attributes, rows_per_commit, given, all_of(_checked_stream, told["streams"], "streams"))
+    return LayoutTable(spec, attributes, rows_per_commit, given, all_of(_checked_stream, fields["streams"], "streams"))
 
 
 def _checked_stream(value: object, field: str) -> StreamTable:
@@ -197,17 +197,19 @@ class HeadTable(NamedTuple):
 
 def check_head(content: Json) -> HeadTable:
     """All that stands before the arrays of a state file, of the right kinds and in range."""
-    told = table(content, "it", needs=("generation", "layout", "partial", "step", "finished", "rows", "head", "arrays"))
-    generation = whole(told["generation"], "generation", below=2**62)
-    step = whole(told["step"], "step", below=2**62)
-    finished = truth(told["finished"], "finished")
-    layout = text(told["layout"], "layout")
-    head = table(told["head"], "head")
-    rows = {name: whole(count, f"rows.{name}") for name, count in table(told["rows"], "rows").items()}
+    fields = table(
+        content, "it", needs=("generation", "layout", "partial", "step", "finished", "rows", "head", "arrays")
+    )
+    generation = whole(fields["generation"], "generation", below=2**62)
+    step = whole(fields["step"], "step", below=2**62)
+    finished = truth(fields["finished"], "finished")
+    layout = text(fields["layout"], "layout")
+    head = table(fields["head"], "head")
+    rows = {name: whole(count, f"rows.{name}") for name, count in table(fields["rows"], "rows").items()}
     partial = {
-        name: whole(crc, f"partial.{name}", below=2**32) for name, crc in table(told["partial"], "partial").items()
+        name: whole(crc, f"partial.{name}", below=2**32) for name, crc in table(fields["partial"], "partial").items()
     }
-    arrays = all_of(_checked_array, told["arrays"], "arrays")
+    arrays = all_of(_checked_array, fields["arrays"], "arrays")
     names = [name for name, _, _ in arrays]
     if len(set(names)) < len(names):
         raise ValueError(f"arrays names one of {shown(names)} twice")

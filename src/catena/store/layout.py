@@ -155,12 +155,12 @@ class Layout:
     def from_bytes(cls, data: bytes, *, where: str) -> Layout:
         """Read the text of spec.json; StoreError if it is of another format or damaged."""
         try:
-            told = read_json(data)
+            parsed = read_json(data)
         except ValueError as refusal:
             raise _damaged_spec(where, f": {refusal}") from None
-        if not isinstance(told, dict) or "format" not in told:
+        if not isinstance(parsed, dict) or "format" not in parsed:
             raise _damaged_spec(where)
-        content: dict[str, Json] = {name: value for name, value in told.items() if name != "sha256"}
+        content: dict[str, Json] = {name: value for name, value in parsed.items() if name != "sha256"}
         version = content["format"]
         if version != FORMAT:
             raise StoreError(
@@ -180,7 +180,7 @@ class Layout:
         return layout
 
     @classmethod
-    def _from_table(cls, told: LayoutTable) -> Layout:
+    def _from_table(cls, parsed: LayoutTable) -> Layout:
         streams = tuple(
             Stream(
                 stream.name,
@@ -188,10 +188,10 @@ class Layout:
                 tuple(Column(column.name, column.shape, column.dims, column.attributes) for column in stream.columns),
                 stream.fixed,
             )
-            for stream in told.streams
+            for stream in parsed.streams
         )
-        chunk_rows = {column.name: column.chunk_rows for stream in told.streams for column in stream.columns}
-        return cls(told.spec, told.attributes, streams, told.rows_per_commit, chunk_rows, told.given)
+        chunk_rows = {column.name: column.chunk_rows for stream in parsed.streams for column in stream.columns}
+        return cls(parsed.spec, parsed.attributes, streams, parsed.rows_per_commit, chunk_rows, parsed.given)
 
     def array_metadata(self, stream: Stream, column: Column, *, rows: int) -> dict[str, Json]:
         """The Zarr v3 metadata of a column with so many rows."""

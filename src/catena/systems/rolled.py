@@ -44,21 +44,26 @@ class Loop:
 
     @property
     def names(self) -> list[str]:
+        """What its variables are called in the term."""
         return [f"x{k}" for k in self.slots]
 
     def is_momentum(self, slot: int) -> bool:
+        """Whether a variable is a momentum."""
         return self.shape.variables[0][slot] >= self.half
 
     @cached_property
     def value(self) -> sympy.Expr:
+        """The term."""
         return to_sympy(self.shape.tree)
 
     @cached_property
     def gradient(self) -> list[sympy.Expr]:
+        """Its derivatives by its variables."""
         return jacobian([self.value], self.names)[0]
 
     @cached_property
     def hessian(self) -> list[list[sympy.Expr]]:
+        """Their derivatives."""
         return jacobian(self.gradient, self.names)
 
     def moves(self, expression: sympy.Expr) -> bool:

@@ -252,6 +252,7 @@ class EnergyMomentum(Method):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The view of its level and its variables."""
         if self.variables == "directors":
             return ("energy_momentum_directors",)
         return ("energy_momentum",) if self.holds_velocities else ("energy_momentum_position",)

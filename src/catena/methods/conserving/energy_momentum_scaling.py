@@ -38,6 +38,11 @@ L = 10
 S = 13
 NU = 14
 
+# par.loads[j]: where it acts in the body, force and moment in space
+POINT = 0
+FORCE = 3
+MOMENT = 6
+
 # work: increments of s, nu, l, the turn c, p, r; then z and e at the start of the step
 DS = 0
 DNU = 1
@@ -73,10 +78,12 @@ def mean_loads(q, s, c, par):
     moment = ZERO
     push = par.scaling[0]
     for j in range(par.loads.shape[0]):
-        a = par.loads[j]
-        arm = mean_arm(load3(a, 0), c)
-        force = to_body(q, a[3], a[4], a[5])
-        torque = to_body(q, a[6], a[7], a[8])
+        load = par.loads[j]
+        f = load3(load, FORCE)
+        m = load3(load, MOMENT)
+        arm = mean_arm(load3(load, POINT), c)
+        force = to_body(q, f[0], f[1], f[2])
+        torque = to_body(q, m[0], m[1], m[2])
         push += dot(arm, force)
         moment = sum3(moment, sum3(scaled(s, cross(arm, force)), torque))
     return moment, push
@@ -143,7 +150,7 @@ def push_along(z, h, par, work):
     for i in range(3):
         total = 0.0
         for j in range(par.loads.shape[0]):
-            total += par.loads[j, 3 + i]
+            total += par.loads[j, FORCE + i]
         work[DP + i] = h * total
         work[DR + i] = h * (z[P + i] + 0.5 * h * total) / par.mass[0]
 

@@ -318,6 +318,7 @@ class Gauss(_Implicit):
     span: int = 1
 
     def tableau(self) -> Collocation:
+        """Its nodes, weights and coefficients."""
         return gauss(self.stages)
 
     def __post_init__(self) -> None:
@@ -365,6 +366,7 @@ class ImplicitMidpoint(_Implicit):
     solver: Solver = "auto"
 
     def tableau(self) -> Collocation:
+        """Its nodes, weights and coefficients."""
         return gauss(1)
 
     def stepper(self, view: View) -> Stepper:
@@ -404,6 +406,7 @@ class RadauIIA(_Implicit):
     solver: Solver = "auto"
 
     def tableau(self) -> Collocation:
+        """Its nodes, weights and coefficients."""
         return radau_iia(self.stages)
 
     def __post_init__(self) -> None:
@@ -443,6 +446,7 @@ class SunGeng(_Implicit):
     solver: Solver = "auto"
 
     def tableau(self) -> Collocation:
+        """Its nodes, weights and coefficients."""
         return sun_geng()
 
     @property
@@ -469,6 +473,7 @@ class ImplicitEuler(_Implicit):
     solver: Solver = "auto"
 
     def tableau(self) -> Collocation:
+        """Its nodes, weights and coefficients."""
         return radau_iia(1)
 
     @property

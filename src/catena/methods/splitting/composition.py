@@ -124,6 +124,7 @@ class Composition(Method):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What its base needs."""
         return self.base.needs
 
     def stepper(self, view: View) -> Stepper:

@@ -23,6 +23,7 @@ class Operand:
 
     @property
     def name(self) -> str:
+        """What the coefficients are called in the text."""
         return f"{'k' if self.weighted else 'x'}{self.place}"
 
 

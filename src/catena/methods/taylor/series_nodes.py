@@ -94,6 +94,7 @@ class Recorder:
         return None, place
 
     def sum(self, a: int, b: int) -> int:
+        """a + b, without a node where one of them is zero."""
         if (folded := self.folded("add", a, b)) is not None:
             return folded
         if self.number(a) == 0.0:
@@ -101,6 +102,7 @@ class Recorder:
         return a if self.number(b) == 0.0 else self.add("add", a, b)
 
     def difference(self, a: int, b: int) -> int:
+        """a - b, likewise."""
         if (folded := self.folded("subtract", a, b)) is not None:
             return folded
         if self.number(b) == 0.0:
@@ -108,6 +110,7 @@ class Recorder:
         return self.negative(b) if self.number(a) == 0.0 else self.add("subtract", a, b)
 
     def negative(self, a: int) -> int:
+        """-a."""
         if (folded := self.folded("negative", a)) is not None:
             return folded
         factor, rest = self.split(a)
@@ -126,6 +129,7 @@ class Recorder:
         return self.add("negative", rest) if value == -1.0 else self.add("scale", constant, rest)
 
     def product(self, a: int, b: int) -> int:
+        """a b, without a node where one of them is 0, 1 or -1."""
         if (folded := self.folded("multiply", a, b)) is not None:
             return folded
         if self.constant[a] and self.constant[b]:
@@ -159,6 +163,7 @@ class Recorder:
         return self.add("multiply", a, b)
 
     def quotient(self, a: int, b: int) -> int:
+        """a / b."""
         if (folded := self.folded("divide", a, b)) is not None:
             return folded
         if self.constant[b]:

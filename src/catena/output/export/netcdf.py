@@ -32,9 +32,9 @@ def write(run: Run, path: Path) -> None:
     """The arrays of `run.data` under their names and dimensions."""
     data = run.data
     # what a store says of itself holds for its numbers, whatever catena exports them
-    told = dict(data.attrs) if run.origins else _told_here(run.plan)
-    told |= {"continued": run.changes} if run.changes else {}
-    attributes = {name: value if isinstance(value, str) else json.dumps(value) for name, value in told.items()}
+    known = dict(data.attrs) if run.origins else _described_here(run.plan)
+    known |= {"continued": run.changes} if run.changes else {}
+    attributes = {name: value if isinstance(value, str) else json.dumps(value) for name, value in known.items()}
     record = np.dtype([(str(name), ">f8", array.shape[1:]) for name, array in data.variables.items()])
     with path.open("wb") as file:
         file.write(_head(data, attributes))
@@ -45,7 +45,7 @@ def write(run: Run, path: Path) -> None:
             file.write(rows.tobytes())
 
 
-def _told_here(plan: Plan) -> dict[str, Any]:
+def _described_here(plan: Plan) -> dict[str, Any]:
     """What a store of this run would say; rows of many numbers are left out as there."""
     return store_attributes(plan, Origin.here(plan.program_digest()), plan.describe(apart={}))
 

@@ -37,9 +37,9 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
     with described_in(path, "spec.json"):
         spec = table(layout.spec, "spec", needs=("ensemble", "members", "device"))
         given = {name: array for name, array in read_given(Path(path), layout).items() if name not in STARTS}
-        told = whole_description(spec["ensemble"], given, "ensemble", needs=("system", "method", "run"))
-        check_described(told, layout.streams)
-        run = table(told["run"], "run", needs=("dt", "every", "steps", "keep"))
+        content = whole_description(spec["ensemble"], given, "ensemble", needs=("system", "method", "run"))
+        check_described(content, layout.streams)
+        run = table(content["run"], "run", needs=("dt", "every", "steps", "keep"))
         positive_number(run["dt"], "run.dt")
         for name in ("every", "steps"):
             positive_integer(run[name], f"run.{name}")
@@ -57,13 +57,13 @@ def job_of(path: str | Path) -> tuple[Job, int, str]:
             "sweep": dict,
             "tempering": dict,
         }.items():
-            if not isinstance(told.get(name, kind()), kind):
-                raise ValueError(f"{name} = {shown(told[name])}")
-        for described in varied_in(told).descriptions() if "varied" in told else ():
-            check_described({**told, "system": described}, layout.streams)
-        for described in varied_in(told, "method").descriptions() if "varied_methods" in told else ():
-            check_described({**told, "method": described}, layout.streams)
-        job = job_from(told)
+            if not isinstance(content.get(name, kind()), kind):
+                raise ValueError(f"{name} = {shown(content[name])}")
+        for described in varied_in(content).descriptions() if "varied" in content else ():
+            check_described({**content, "system": described}, layout.streams)
+        for described in varied_in(content, "method").descriptions() if "varied_methods" in content else ():
+            check_described({**content, "method": described}, layout.streams)
+        job = job_from(content)
         if job.kind_methods and len(job.kind_methods) != len(job.kinds):
             raise ValueError(f"{len(job.kind_methods)} methods for {len(job.kinds)} systems")
         if job.grid is not None and len(job.grid) != members:
@@ -94,8 +94,8 @@ def members_of(path: str | Path, store: Store, job: Job, count: int) -> Members:
     numbers = {name: given[name] for name in STARTS if name in given and name != "kinds"}
     with described_in(path, "given"):
         view = job.pairing.view
-        told = view.dimension if numbers["z"].shape[1:] == (view.dimension,) else view.start_size
-        shapes = {"z": (count, told), "times": (count,)}
+        width = view.dimension if numbers["z"].shape[1:] == (view.dimension,) else view.start_size
+        shapes = {"z": (count, width), "times": (count,)}
         check_arrays(numbers, shapes | ({"dt": (count,)} if job.own_dt else {}))
         for name, array in numbers.items():
             require_finite(array, name)

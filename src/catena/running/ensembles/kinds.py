@@ -87,7 +87,7 @@ def _rows(arrays: Sequence[np.ndarray], what: str) -> np.ndarray:
 def _require_one_program(first: Pairing, other: Pairing, number: int) -> None:
     """InputError if two pairs are stepped by different code."""
 
-    def told(pairing: Pairing) -> list[str]:
+    def described_parts(pairing: Pairing) -> list[str]:
         _, stepper, parts = program_parts(pairing.system, pairing.method)
         return [pairing.view.name, str((stepper.work, stepper.carry)), *(part.text for part in parts)]
 
@@ -95,7 +95,7 @@ def _require_one_program(first: Pairing, other: Pairing, number: int) -> None:
         view, stepper = pairing.view, pairing.stepper
         return view.name, view.dimension, dict(view.fills), stepper.kernel, stepper.work, stepper.carry, stepper.rewind
 
-    if quickly(first) != quickly(other) and told(first) != told(other):
+    if quickly(first) != quickly(other) and described_parts(first) != described_parts(other):
         raise InputError(
             f"{other.method} on system {number}, {other.system.title}, makes its steps by other code than {first.method} on system 0, "
             f"{first.system.title}", where=WHERE, do="give systems and methods that differ in numbers only; others make an ensemble of their own",

@@ -39,7 +39,7 @@ POTENTIAL = 5  # of the links: it has a clock and a work, and pulls by nothing o
 
 
 class Drive(Record):
-    """What of a drive never changes: where it acts (principal axes), its stiffness, what of a moved body is prescribed."""
+    """par.drive[k]: what of a drive never changes: where it acts (principal axes), its stiffness, what of a moved body is prescribed."""
 
     AT = 3
     STIFFNESS = 1
@@ -48,7 +48,7 @@ class Drive(Record):
 
 
 class Now(Record):
-    """The components of a drive at a time: three in space, or a quaternion behind them; and their first and second derivatives."""
+    """par.drive_now[k]: the components of a drive at a time: three in space, or a quaternion behind them; and their first and second derivatives."""
 
     VALUE = 3
     QUATERNION = 4
@@ -199,7 +199,7 @@ def add_load(z, k, par):
 # Bodies that move as they are told ------------------------------------------------------------------------------------
 
 
-def told_quaternion(k, par):
+def prescribed_quaternion(k, par):
     """The orientation of the axes in which the body was given, and its angular velocity in space, 2 u' u^-1."""
     now = par.drive_now[k]
     u = load4(now, Now.QUATERNION)
@@ -217,7 +217,7 @@ def moved_power(k, force, torque, par):
     if par.drive[k, Drive.POSITION] == 1.0:
         rate += dot(force, load3(par.drive_now[k], Now.SLOPE))
     if par.drive[k, Drive.ORIENTATION] == 1.0:
-        spin = told_quaternion(k, par)[1]
+        spin = prescribed_quaternion(k, par)[1]
         rate += dot(torque, spin)
     return rate
 
@@ -231,7 +231,7 @@ def place_moved(z, par):
             if par.drive[k, Drive.POSITION] == 1.0:
                 store3(z, 3 * j, load3(par.drive_now[k], Now.VALUE))
             if par.drive[k, Drive.ORIENTATION] == 1.0:
-                own = told_quaternion(k, par)[0]
+                own = prescribed_quaternion(k, par)[0]
                 set_orientation(z, par.mass.shape[0], j, product(own, load4(par.frame[j], 0)))
 
 
@@ -341,7 +341,7 @@ def publish_moved(z, k, n, j, par, row):
     if par.drive[k, Drive.POSITION] == 1.0:
         store3(row, 7 * n + 3 * j, scaled(par.mass[j], load3(par.drive_now[k], Now.SLOPE)))
     if par.drive[k, Drive.ORIENTATION] == 1.0:
-        spin = transposed_times(body_rotation(z, n, j), told_quaternion(k, par)[1])
+        spin = transposed_times(body_rotation(z, n, j), prescribed_quaternion(k, par)[1])
         y = turnable(diagonal_times(load3(par.inertia[j], 0), spin), j, par)
         store3(row, 10 * n + 3 * j, to_space(par.frame[j], y[0], y[1], y[2]))
 

@@ -17,9 +17,9 @@ from .drive_kernels import (
     drive_values,
     measure_driven,
     moved_power,
+    prescribed_quaternion,
     publish_driven,
     pull,
-    told_quaternion,
     turnable,
 )
 from .tile_kernels import LOAD, F, Q, R, S, T, Y, constants_row, gain, gather, lane_count, stride_of, tile_size
@@ -193,7 +193,7 @@ def move_lane(z, k, tail, par):
     if par.drive[k, Drive.POSITION] == 1.0:
         set_lane_row(z, at, R, load3(par.drive_now[k], Now.VALUE))
     if par.drive[k, Drive.ORIENTATION] == 1.0:
-        q = product(told_quaternion(k, par)[0], load4(par.frame[j], 0))
+        q = product(prescribed_quaternion(k, par)[0], load4(par.frame[j], 0))
         z[at + Q * n] = q[0]
         z[at + (Q + 1) * n] = q[1]
         z[at + (Q + 2) * n] = q[2]

@@ -17,7 +17,7 @@ from . import drive_kernels, motion
 from . import driven_tile_kernels as kernels
 from .drive_kernels import GRAVITY
 from .driven_tile_kernels import Tail
-from .driving import at_rest, told_momenta
+from .driving import at_rest, prescribed_momenta
 
 if TYPE_CHECKING:
     from .chain import Chain
@@ -98,7 +98,7 @@ class Tails:
                 state.momentum[...] += (par["moves"] * par["mass"])[:, None] * push
             else:
                 state.momentum[acting.body] += par["moves"][acting.body] * push
-        return told_momenta(self.chain, state)
+        return prescribed_momenta(self.chain, state)
 
     def fold(self, z: Array) -> Array:
         """What a checkpoint holds."""

@@ -212,7 +212,7 @@ def driven_view(chain: Chain, view: View | None) -> View | None:
     return replace(
         view, fills=fills, dimension=view.dimension + 2 * len(drives), flags=flags, withdrawn=view.withdrawn | lost,
         pack=lambda state: packed(chain, view, state),
-        unpack=lambda z, time: told_momenta(chain, view.unpack(z[: view.dimension], time)),
+        unpack=lambda z, time: prescribed_momenta(chain, view.unpack(z[: view.dimension], time)),
         scratch=lambda: {**view.scratch(), **drives.scratch()}, body_of=lambda variable: body_of(chain, view, variable),
     )  # fmt: skip
 
@@ -289,7 +289,7 @@ def at_rest(chain: Chain, state: State) -> State:
     return State(fields, state.time)
 
 
-def told_momenta(chain: Chain, state: State) -> State:
+def prescribed_momenta(chain: Chain, state: State) -> State:
     """The state with the momenta of moved bodies, from their motion."""
     if all(acting.sort != MOVED for acting in chain.drives.acting):
         return state

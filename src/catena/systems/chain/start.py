@@ -57,7 +57,7 @@ def make_start(
     state = State(
         {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
     )
-    state = _told(chain, state)
+    state = _as_prescribed(chain, state)
     if check:
         _check_distances(chain, state)
         chain.acting.check_distances(state)
@@ -66,10 +66,10 @@ def make_start(
 
 def check_held(chain: Chain, state: State) -> None:
     """InputError for a state that the ends, or the bodies themselves, do not allow; the momenta of moved bodies are not asked for."""
-    at_ease = at_rest(chain, state)
-    _check_held(chain, state.position, at_ease.momentum, at_ease.angular_momentum)
+    resting = at_rest(chain, state)
+    _check_held(chain, state.position, resting.momentum, resting.angular_momentum)
     _check_lines(chain, state.angular_momentum)
-    _told(chain, state)
+    _as_prescribed(chain, state)
 
 
 def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:
@@ -88,7 +88,7 @@ def _check_held(chain: Chain, r: Array, p: Array, y: Array) -> None:
             )  # fmt: skip
 
 
-def _told(chain: Chain, state: State) -> State:
+def _as_prescribed(chain: Chain, state: State) -> State:
     """A state whose moved bodies are where they are told to be at its time; InputError if that is nowhere."""
     if not chain.drives:
         return state
@@ -116,12 +116,12 @@ def _told(chain: Chain, state: State) -> State:
     return State(fields, state.time)
 
 
-def _require_near(given: Array, told: Array, j: int, what: str, where: str) -> None:
+def _require_near(given: Array, prescribed: Array, j: int, what: str, where: str) -> None:
     """A start away from a prescribed motion would be a jump."""
-    away = min(np.abs(given - told).max(), np.abs(given + told).max() if what == "orientation" else np.inf)
-    if away > 1e-6 * max(1.0, float(np.abs(told).max())):
+    away = min(np.abs(given - prescribed).max(), np.abs(given + prescribed).max() if what == "orientation" else np.inf)
+    if away > 1e-6 * max(1.0, float(np.abs(prescribed).max())):
         raise InputError(
-            f"body {j} starts with {what} {given.tolist()}, but it is moved from {told.tolist()}",
+            f"body {j} starts with {what} {given.tolist()}, but it is moved from {prescribed.tolist()}",
             where=f"start.{what}[{j}]", do=f"start it there, or let {where} begin where it starts",
         )  # fmt: skip
 

@@ -54,8 +54,8 @@ class Row(Record):
     LENGTH = 1  # of its gradient
     # of the row of a prescribed motion (`director_form.drives`); rates are taken times the step
     X_RATE = 3  # of X
-    TOLD = 3  # X at the time at which the row is to be zero
-    TOLD_RATE = 3
+    PRESCRIBED = 3  # X at the time at which the row is to be zero
+    PRESCRIBED_RATE = 3
     GROWTH = 1  # of a prescribed displacement at that time
 
 

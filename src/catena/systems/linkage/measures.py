@@ -14,8 +14,8 @@ from ..chain.motion import publish_momenta, publish_orientation
 from ..numbers import Vector
 from ..sampled import depends_on_time
 from .director_form.blocks import values_of
-from .director_form.clock import gravity_now, tell_time, torsion_energy
-from .director_form.drives import tell_drives
+from .director_form.clock import gravity_now, set_time, torsion_energy
+from .director_form.drives import set_drives
 from .director_form.forces import between_points, point_energy
 from .director_form.rows import has_drives, pair_at
 from .director_form.steps import axes, set_node, time_place
@@ -120,8 +120,8 @@ def measure_linkage(z, par, out, scale):
     set_node(z, 1.0, par)
     time = z[time_place(par.mass, par.link)]
     if has_drives():
-        tell_drives(time, time, time, 1.0, par)
-    tell_time(time, par)
+        set_drives(time, time, time, 1.0, par)
+    set_time(time, par)
     node = par.node[0]
     damped = time_place(par.mass, par.link) + 1
     for l in range(out.shape[0]):

@@ -145,7 +145,7 @@ def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
 def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
     """How their second derivatives would differ from those prescribed if nothing accelerated."""
     moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])  # the last is the ground
-    told, made = linkage.signals.at(state.time), np.zeros(len(linkage.signals.driven))
+    signals, made = linkage.signals.at(state.time), np.zeros(len(linkage.signals.driven))
     for k, (number, place) in enumerate(linkage.signals.driven.items()):
         joint = linkage.joints[number]
         u, d = starts.plane(linkage, joint, state.position, state.orientation)
@@ -159,7 +159,7 @@ def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
             speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
             bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
             made[k] = 2.0 * rate @ speed + u[0] @ bent + np.cross(o_i, rate) @ d
-        made[k] -= told[place, Signal.CURVATURE]
+        made[k] -= signals[place, Signal.CURVATURE]
     return made
 
 

@@ -75,9 +75,9 @@ class Signals:
         return {"signal": np.zeros((len(self), Signal.WIDTH))} if len(self) else {}
 
     @cached_property
-    def told(self) -> Written:
-        """`tell_time`: numbers from par, texts and splines written out with two derivatives."""
-        lines, table = ["def tell_time(t, par):", f"    par.scratch[{Scratch.NOW}] = t"], 0
+    def set_time(self) -> Written:
+        """`set_time`: numbers from par, texts and splines written out with two derivatives."""
+        lines, table = ["def set_time(t, par):", f"    par.scratch[{Scratch.NOW}] = t"], 0
         for number, function in enumerate(self.functions):
             if number in self.held:  # written between steps
                 continue
@@ -87,7 +87,7 @@ class Signals:
             outputs = [f"par.signal[{number}, {place}]" for place in range(Signal.WIDTH)]
             lines += [f"    {line}" for line in written_in_time(function, outputs, table)]
             table += isinstance(function, Sampled)
-        return Written("tell_time", "\n".join(lines), __name__, SPLINES)
+        return Written("set_time", "\n".join(lines), __name__, SPLINES)
 
     def load_values(self) -> Written:
         """`load_values`: numbers from par.load, texts in t and splines written out."""
@@ -131,5 +131,5 @@ def values_at(functions: Sequence[InTime], time: float) -> Array:
 def _function_of(text: str) -> Callable[[float], Sequence[float]]:
     """A text in t, with its derivatives."""
     outputs = ("value", "slope", "curvature")
-    lines = ["def tell(t):", *(f"    {line}" for line in written_in_time(text, outputs, 0))]
-    return interpreted(Written("tell", "\n".join([*lines, f"    return {', '.join(outputs)}"]), __name__))
+    lines = ["def values(t):", *(f"    {line}" for line in written_in_time(text, outputs, 0))]
+    return interpreted(Written("values", "\n".join([*lines, f"    return {', '.join(outputs)}"]), __name__))

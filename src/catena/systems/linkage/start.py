@@ -55,7 +55,7 @@ def make_start(
     y = np.zeros((n, 3)) if y is None else y
     if p is None:
         fields = {"orientation": q, "momentum": np.zeros((n, 3)), "angular_momentum": y}
-        omega = told_velocities(linkage, State(fields)).reshape(n, 2, 3)[:, 1]
+        omega = velocities_of_momenta(linkage, State(fields)).reshape(n, 2, 3)[:, 1]
         p = masses * moved(linkage, q, omega)
     state = State(
         {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
@@ -243,20 +243,20 @@ def size_of_inertia(linkage: Linkage, number: int) -> float:
 
 def velocities(linkage: Linkage, state: State) -> Array:
     """(6 n,): velocity and angular velocity in space of each body; spins that have no momentum are those that fit the joints."""
-    made = told_velocities(linkage, state)
+    made = velocities_of_momenta(linkage, state)
     lines = thin_axes(linkage, state.orientation)
     if len(lines) == 0 or len(linkage.joints) == 0:
         return made
     images = images_of(linkage, state.orientation)
     rows = gradients(linkage, state.position, state.orientation, images=images)
     u, sizes, spins = np.linalg.svd(rows @ lines.T, full_matrices=False)
-    told = (
+    known = (
         sizes > RANK * np.abs(rows).max()
     )  # a line that turns about itself within a ball joint moves no row but by rounding
-    return made - (u[:, told].T @ rows @ made / sizes[told]) @ spins[told] @ lines
+    return made - (u[:, known].T @ rows @ made / sizes[known]) @ spins[known] @ lines
 
 
-def told_velocities(linkage: Linkage, state: State) -> Array:
+def velocities_of_momenta(linkage: Linkage, state: State) -> Array:
     """(6 n,): those that the momenta tell; 0 about axes without a moment of inertia."""
     made = np.zeros((linkage.count, 2, 3))
     for j, body in enumerate(linkage.bodies):

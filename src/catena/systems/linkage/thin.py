@@ -3,7 +3,7 @@
 A line has no moment of inertia about itself, a point none at all; the other spins of a rod are two freedoms, as its one director on the unit
 sphere has. Two kinds of spin have no moment:
 
-told    a joint turns with it (a hinge across the line, a point of a ball joint beside the mass): it has a rate, but no inertia, so the torque
+guided  a joint turns with it (a hinge across the line, a point of a ball joint beside the mass): it has a rate, but no inertia, so the torque
         about it is zero. Its momentum is counted with the moment THIN, which keeps the rate among the stepped variables and adds nothing
 idle    no joint and no force notices it: it has no rate. Any moment will do there, since nothing ever turns the body about that axis;
         a moment of the size of the others keeps the equations of a step regular
@@ -72,15 +72,15 @@ class ThinBodies:
     idle: NDArray[np.bool_]
 
     @property
-    def told(self) -> NDArray[np.bool_]:
-        """(n, 3) those that joints tell."""
+    def guided(self) -> NDArray[np.bool_]:
+        """(n, 3) those that joints turn."""
         return self.none & ~self.idle
 
     def moments(self, linkage: Linkage) -> Array:
         """(n, 3) those of the equations of a step in director form."""
         made = np.array([body.moments for body in linkage.bodies], dtype=float)
         for j, body in enumerate(linkage.bodies):
-            made[j, self.told[j]] = THIN
+            made[j, self.guided[j]] = THIN
             made[j, self.idle[j]] = starts.size_of_inertia(linkage, j) if is_thin(body) else 0.0
         return made
 
@@ -135,13 +135,13 @@ def _across(vector: Vector | Array) -> list[Array]:
     return [across, np.cross(v / length, across)]
 
 
-def told_spins(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
+def spins_of_joints(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     """(n, 3) rates of the spins that joints tell, in principal axes, 0 elsewhere; CapabilityError where they do not tell them here."""
     images = starts.images_of(linkage, state.orientation)
     rows = starts.gradients(linkage, state.position, state.orientation, images=images)
     lines = starts.thin_axes(linkage, state.orientation)
     bodies, axes = np.nonzero(thin.none)  # in the order of `thin_axes`
-    asked = thin.told[bodies, axes]
+    asked = thin.guided[bodies, axes]
     _, sizes, spins = np.linalg.svd(rows @ lines[asked].T)
     quiet = np.ones(len(spins), dtype=bool)
     quiet[: len(sizes)] = sizes <= starts.RANK * np.abs(rows).max(initial=1.0)
@@ -155,5 +155,5 @@ def told_spins(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     made = np.zeros((linkage.count, 3))
     for j, body in enumerate(linkage.bodies):
         own = body.frame_matrix.T @ rotations.rotate(rotations.conjugate(state.orientation[j]), spinning[j])
-        made[j, thin.told[j]] = own[thin.told[j]]
+        made[j, thin.guided[j]] = own[thin.guided[j]]
     return made

@@ -43,7 +43,7 @@ from .director_form import steps as linkage_steps
 from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
 from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
 from .joints import Distance
-from .thin import THIN, ThinBodies, thin_bodies, told_spins
+from .thin import THIN, ThinBodies, spins_of_joints, thin_bodies
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -142,7 +142,7 @@ def _clock(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
     signals, clock = linkage.signals, linkage_clock
     working = clock.clock_at_nodes if kicks else clock.clock_between_nodes
     return {
-        clock.tell_time: signals.told if len(signals) else clock.note_time,
+        clock.set_time: signals.set_time if len(signals) else clock.note_time,
         clock.gravity_now: clock.moving_gravity if signals.gravity_moves else clock.constant_gravity,
         clock.gravity_slope: clock.moving_gravity_slope if signals.gravity_moves else clock.no_gravity_slope,
         clock.clock_part: working if signals.change_potentials else clock.no_clock,
@@ -273,7 +273,7 @@ def not_published(linkage: Linkage) -> str:
     if traits.has_screws(linkage) or not all(isinstance(linkage.joints[k], Distance) for k in linkage.tree.loops):
         return "it has screws or closed loops"
     thin = thin_bodies(linkage)
-    return "" if thin is None or not thin.told.any() else "joints turn a line about itself, or a point"
+    return "" if thin is None or not thin.guided.any() else "joints turn a line about itself, or a point"
 
 
 def _pairs(linkage: Linkage) -> PairSet:
@@ -330,7 +330,7 @@ def _pack(linkage: Linkage, thin: ThinBodies | None, state: State) -> Array:
     q = rotations.multiply(state.orientation, frames)
     y = rotations.rotate(rotations.conjugate(frames), state.angular_momentum)
     if thin is not None:
-        y = np.where(thin.none, THIN * told_spins(linkage, thin, state), y)
+        y = np.where(thin.none, THIN * spins_of_joints(linkage, thin, state), y)
     clock = np.zeros((*many, 3))
     clock[..., 0] = state.time
     parts = state.position, q, state.momentum, y, linkage.principal_images(images), angles, shifts, clock

@@ -152,6 +152,7 @@ class Elastic(Linkwise):
 
     @cached_property
     def table(self) -> Array:
+        """A row of constants for each link, or one for all."""
         stiffness = np.atleast_3d(self.stiffness) if np.ndim(self.stiffness) == 3 else np.asarray(self.stiffness)[None]
         parts = [*(np.atleast_2d(part) for part in self.rest), stiffness[:, *UPPER]]
         count = max(map(len, parts))

@@ -118,17 +118,21 @@ class Moving(ABC):
 
     @property
     def constants(self) -> tuple[float, ...]:
+        """Those at the first time."""
         return self.now.constants
 
     @property
     def smoothness(self) -> float:
+        """How many derivatives by the distance are continuous."""
         return self.now.smoothness
 
     @property
     def torn_distance(self) -> float:
+        """That at the first time."""
         return self.now.torn_distance
 
     def describe(self) -> dict[str, Json]:
+        """As it was given."""
         return self.given.describe()
 
     @property
@@ -243,7 +247,7 @@ def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
     import sympy
 
     class Asked(sympy.Symbol):  # type: ignore[misc]
-        """s, which answers comparisons one after the other as it is told, then with no."""
+        """s, which answers comparisons one after the other as it is answered, then with no."""
 
         def __ge__(self, other: object) -> bool:
             return answer(">=", other)
@@ -258,19 +262,19 @@ def pieces_of(energy: Callable[[sympy.Symbol], object]) -> list[Piece]:
             return answer("<", other)
 
     def answer(sign: str, other: object) -> bool:
-        reply = told[len(asked)] if len(asked) < len(told) else False
+        reply = answered[len(asked)] if len(asked) < len(answered) else False
         asked.append((sign, sympy.sympify(other).xreplace({s: plain}), reply))
         return reply
 
     s, plain = Asked(SQUARE, positive=True), sympy.Symbol(SQUARE, positive=True)
     found: list[Piece] = []
-    untold: list[tuple[bool, ...]] = [()]
-    while untold:
-        told, asked = untold.pop(), list[tuple[str, sympy.Expr, bool]]()
+    unanswered: list[tuple[bool, ...]] = [()]
+    while unanswered:
+        answered, asked = unanswered.pop(), list[tuple[str, sympy.Expr, bool]]()
         value = sympy.sympify(energy(s)).xreplace({s: plain})
         found.append(Piece(tuple(asked), value))
         replies = tuple(yes for *_, yes in asked)
-        untold += [(*replies[:k], True) for k in range(len(told), len(replies))]
+        unanswered += [(*replies[:k], True) for k in range(len(answered), len(replies))]
     return found
 
 

@@ -136,9 +136,9 @@ class AttitudePotential:
         count = len(self.parameters)
         return {"potential": np.zeros(count), "potential_slope": np.zeros(count)}
 
-    def tell(self) -> Written:
-        """`tell_numbers`: numbers from par, texts and splines written out with their derivatives."""
-        lines, table = ["def tell_numbers(t, par):"], 0
+    def set_numbers(self) -> Written:
+        """`set_numbers`: numbers from par, texts and splines written out with their derivatives."""
+        lines, table = ["def set_numbers(t, par):"], 0
         for k, value in enumerate(self.parameters.values()):
             outputs = f"par.potential[{k}]", f"par.potential_slope[{k}]"
             if not depends_on_time(value):
@@ -146,7 +146,7 @@ class AttitudePotential:
                 continue
             lines += [f"    {line}" for line in written_in_time(value, outputs, table)]
             table += isinstance(value, Sampled)
-        return Written("tell_numbers", "\n".join(lines), __name__, SPLINES)
+        return Written("set_numbers", "\n".join(lines), __name__, SPLINES)
 
     @property
     def values(self) -> np.ndarray:

@@ -15,7 +15,7 @@ TIME, WORK = 7, 8  # places in z
 
 
 @slot
-def tell_numbers(t, par):
+def set_numbers(t, par):
     """The parameters of the potential at time t, and how fast they change."""
 
 
@@ -36,7 +36,7 @@ def rate_at(z, par):
 
 def driven_force(z, par, out):
     """Torque and -dU/dt."""
-    tell_numbers(z[TIME], par)
+    set_numbers(z[TIME], par)
     top_force(z, par, out)
     out[TIME] = 0.0
     out[WORK] = -rate_at(z, par)
@@ -59,7 +59,7 @@ def driven_drift(z, e, h, par, work):
 
 def driven_commutator_kick(z, e, s, par, out):
     """Flow over s of V = tau.J^-1 tau at a time: w -= s dV/dt = 2 s a.dtau/dt, a = J^-1 tau."""
-    tell_numbers(z[TIME], par)
+    set_numbers(z[TIME], par)
     changed = torque_in_time(given_axes(rotation(z), par), par)
     a = to_given_axes(diagonal_times(par.inverse, load3(out, 4)), par)
     status = top_commutator_kick(z, e, s, par, out)
@@ -69,7 +69,7 @@ def driven_commutator_kick(z, e, s, par, out):
 
 def driven_field(z, par, out):
     """Euler's equations with torque, the time, and -dU/dt."""
-    tell_numbers(z[TIME], par)
+    set_numbers(z[TIME], par)
     top_field(z, par, out)
     out[TIME] = 1.0
     out[WORK] = -rate_at(z, par)
@@ -82,7 +82,7 @@ def driven_field_end(b, par):
 
 def measure_driven(z, par, out, scale):
     """The invariants of a top at this time, of the energy less the work; and the work, behind them."""
-    tell_numbers(z[TIME], par)
+    set_numbers(z[TIME], par)
     measure_top(z, par, out, scale)
     out[0] += z[WORK]
     scale[0] = max(scale[0], abs(z[WORK]))

@@ -304,7 +304,7 @@ class Top(OneBody):
             views.field: top_driven.driven_field, views.force: top_driven.driven_force, views.kick: top_driven.driven_kick,
             views.drift: top_driven.driven_drift, views.commutator_kick: top_driven.driven_commutator_kick,
             views.publish: publish_body, views.measure: top_driven.measure_driven, views.field_end: top_driven.driven_field_end,
-            views.field_count: 4, views.has_clock: 1, top_driven.tell_numbers: self.potential.tell(),
+            views.field_count: 4, views.has_clock: 1, top_driven.set_numbers: self.potential.set_numbers(),
             top_driven.potential_rate: self.potential.kernel("potential_rate"),
             top_driven.torque_in_time: self.potential.kernel("torque_in_time"),
         }  # fmt: skip

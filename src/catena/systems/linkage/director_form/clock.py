@@ -26,7 +26,7 @@ def torsion_rate(theta, which, par):
 
 
 @slot
-def tell_time(t, par):
+def set_time(t, par):
     """From now on it is t: all functions of the time into par.signal."""
 
 
@@ -76,21 +76,21 @@ def no_clock(z, e, h, time, par):
 
 def clock_between_nodes(z, e, h, time, par):
     """For steps that take the time in their middle; the angles at the end of the step stand in z."""
-    tell_time(time, par)
+    set_time(time, par)
     gained = -stored(z, 0, par)
-    tell_time(time + 0.5 * h, par)
+    set_time(time + 0.5 * h, par)
     gained += stored(z, 0, par)
     lost = stored(z, 1, par)
-    tell_time(time + h, par)
+    set_time(time + h, par)
     gained += stored(z, 1, par) - lost
     summation.add(z, e, work_place(par), gained)
 
 
 def clock_at_nodes(z, e, h, time, par):
     """For steps with half kicks at both ends."""
-    tell_time(time, par)
+    set_time(time, par)
     rate = growth(z, 0, par)
-    tell_time(time + h, par)
+    set_time(time + h, par)
     rate += growth(z, 1, par)
     summation.add(z, e, work_place(par), 0.5 * h * rate)
 

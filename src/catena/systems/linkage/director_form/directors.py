@@ -32,8 +32,8 @@ from ....kernels.marks import Record
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Coefficients, Link, Node, Pair, Scratch, Values, Wrench
 from .blocks import values_of, wrench_of
-from .clock import clock_part, gravity_now, tell_time
-from .drives import tell_drives, work_between
+from .clock import clock_part, gravity_now, set_time
+from .drives import set_drives, work_between
 from .rows import director, has_drives, pair_at
 from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, time_place, turn_body
@@ -73,8 +73,8 @@ def begin(z, h, par, x):
     set_node(z, h, par)
     time = z[time_place(par.mass, par.link)]
     if has_drives():
-        tell_drives(time, time + h, time + h, h, par)
-    tell_time(time + 0.5 * h, par)
+        set_drives(time, time + h, time + h, h, par)
+    set_time(time + 0.5 * h, par)
     for i in range(par.mass.shape[0]):
         a = par.node[0, i]
         own = par.directors[0, i]

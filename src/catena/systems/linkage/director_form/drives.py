@@ -16,33 +16,33 @@ from ....kernels import elementary as math
 from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
 from .blocks import wrench_of
-from .clock import tell_time, work_place
+from .clock import set_time, work_place
 from .rows import pair_at
 
 
-def tell_drives(first, last, end, h, par):
+def set_drives(first, last, end, h, par):
     """Rows of prescribed motions: x as the mean of two times, and what it is to be at a third; rates times h."""
-    tell_time(first, par)
+    set_time(first, par)
     for k in range(par.link.shape[0]):
         row = par.row[par.link[k, Link.FIRST_ROW]]
         if is_driven(k, par):
-            x, rate = told(k, h, par)
+            x, rate = prescribed(k, h, par)
             store3(row, Row.X, x)
             store3(row, Row.X_RATE, rate)
-    tell_time(last, par)
+    set_time(last, par)
     for k in range(par.link.shape[0]):
         row = par.row[par.link[k, Link.FIRST_ROW]]
         if is_driven(k, par):
-            x, rate = told(k, h, par)
+            x, rate = prescribed(k, h, par)
             store3(row, Row.X, scaled(0.5, add(load3(row, Row.X), x)))
             store3(row, Row.X_RATE, scaled(0.5, add(load3(row, Row.X_RATE), rate)))
-    tell_time(end, par)
+    set_time(end, par)
     for k in range(par.link.shape[0]):
         row = par.row[par.link[k, Link.FIRST_ROW]]
         if is_driven(k, par):
-            x, rate = told(k, h, par)
-            store3(row, Row.TOLD, x)
-            store3(row, Row.TOLD_RATE, rate)
+            x, rate = prescribed(k, h, par)
+            store3(row, Row.PRESCRIBED, x)
+            store3(row, Row.PRESCRIBED_RATE, rate)
             if not turns(k, par):
                 signal = par.signal[par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL]]
                 row[Row.GROWTH] = h * signal[Signal.SLOPE]
@@ -60,7 +60,7 @@ def turns(k, par):
     return par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.IMAGE] >= 0
 
 
-def told(k, h, par):
+def prescribed(k, h, par):
     """x of the row that prescribes the motion of joint k at this time, and h times its rate."""
     joint = par.joint[k]
     if not turns(k, par):
@@ -128,7 +128,7 @@ def work_of_kicks(z, e, h, time, first, last, par):
     for phase in range(2):
         lam = first if phase == 0 else last
         moment = time + phase * h
-        tell_drives(moment, moment, moment, h, par)
+        set_drives(moment, moment, moment, h, par)
         for k in range(par.link.shape[0]):
             if is_driven(k, par):
                 total += lam[par.link[k, Link.FIRST_ROW]] * growth_of_row(k, par.node[phase], par)
@@ -141,4 +141,4 @@ def growth_of_row(k, node, par):
     a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
     pair_at(node, par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
     t = times(load9(a, Pair.PRODUCTS), load3(row, Row.Y))
-    return dot(load3(row, Row.TOLD_RATE), t) - row[Row.GROWTH]
+    return dot(load3(row, Row.PRESCRIBED_RATE), t) - row[Row.GROWTH]

@@ -7,7 +7,7 @@ the work is kept to round-off. RATTLE takes them at both ends, and has no step f
 from ....kernels import summation
 from ....kernels.marks import choice, slot
 from ..layout import Joint, Link, Signal
-from .clock import tell_time, work_place
+from .clock import set_time, work_place
 
 KP, KD, EFFORT = 0, 1, 2  # constants of a motor
 LOW, HIGH, STIFFNESS, DAMPING = 0, 1, 2, 3  # constants of a limit
@@ -116,8 +116,8 @@ def work_of_kicks(z, e, h, time, k, d, par):
     """`motor_work` of steps with half kicks at both ends; nothing depends on the rate."""
     theta = par.joint[k, Joint.THETA]
     which = par.link[k, Link.TORSION]
-    tell_time(time, par)
+    set_time(time, par)
     first, _, _ = motor_torque(theta, 0.0, which, par)
-    tell_time(time + h, par)
+    set_time(time + h, par)
     last, _, _ = motor_torque(theta + d, 0.0, which, par)
     summation.add(z, e, work_place(par), 0.5 * (first + last) * d)

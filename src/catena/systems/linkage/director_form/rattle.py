@@ -39,8 +39,8 @@ from .blocks import (
     unit_wrench,
     values_near,
 )  # fmt: skip
-from .clock import gravity_now, tell_time
-from .drives import tell_drives, work_of_kicks
+from .clock import gravity_now, set_time
+from .drives import set_drives, work_of_kicks
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
 from .rows import angle_parts, angle_torque, has_drives, pair_at
@@ -68,8 +68,8 @@ def begin_kicked(z, h, par, x):
     begin(z, h, par, x)
     time = z[time_place(par.mass, par.link)]
     if has_drives():
-        tell_drives(time, time, time + h, h, par)
-    tell_time(time, par)
+        set_drives(time, time, time + h, h, par)
+    set_time(time, par)
 
 
 def mean_of_kicks(f, h, time, par, value):
@@ -308,8 +308,8 @@ def accept(z, e, h, par, x):
     end_particles(z, e, h, par, x)
     time = time_place(par.mass, par.link)
     if has_drives():
-        tell_drives(z[time] + h, z[time] + h, z[time] + h, h, par)
-    tell_time(z[time] + h, par)
+        set_drives(z[time] + h, z[time] + h, z[time] + h, h, par)
+    set_time(z[time] + h, par)
     if velocity_correction(0, h, z[time], x, par) != 0:
         return SINGULAR
     if has_drives():

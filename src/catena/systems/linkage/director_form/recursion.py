@@ -29,7 +29,7 @@ from ....kernels import summation
 from ....kernels.marks import choice, inline, slot, within
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree
-from .clock import tell_time
+from .clock import set_time
 from .recursion_elimination import clear, free_ball, free_body, free_hinge
 from .recursion_levels import end_velocity_of_rates
 from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, spread
@@ -71,7 +71,7 @@ def no_angles(z, par):
 def begin(z, h, par, x):
     """Prepare a step from z: the bodies, the arms and the axes at its start."""
     angles_part(z, par)
-    tell_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
+    set_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
     forget_corrections(par.scratch)
     for place in range(par.mass.shape[0]):
         i = par.tree[place, Tree.ORDER]

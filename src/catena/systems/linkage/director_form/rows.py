@@ -104,14 +104,14 @@ def row_values(joint, row, sort, near, a, phi, rate):
         t = times(s, y)
         if kind >= PLANE:
             t = add(t, load3(a, Pair.ALONG))
-        told = 0.0
+        prescribed_rate = 0.0
         if has_drives() and sort[r, RowSort.SIGNAL] >= 0:
-            x = load3(row[r], Row.TOLD)
-            told = dot(load3(row[r], Row.TOLD_RATE), t) - row[r, Row.GROWTH]
+            x = load3(row[r], Row.PRESCRIBED)
+            prescribed_rate = dot(load3(row[r], Row.PRESCRIBED_RATE), t) - row[r, Row.GROWTH]
         value = sum_from(row[r, Row.CONSTANT], x, t)
         change = dot(cross(parent_spin, x), t)
         if has_drives():
-            change += told
+            change += prescribed_rate
         if kind == POINT:
             q = director(a, Pair.CHILD_AXES, sort[r, RowSort.POINT_AXIS])
             value += dot(q, load3(a, Pair.GAP))

@@ -38,8 +38,8 @@ from ....kernels import summation
 from ....kernels.marks import choice, slot
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Force, ForceSort, Joint, Link, Load, Node, Pair, Row, RowSort, Scratch, Space, Tree, Unknown
-from .clock import clock_part, gravity_now, tell_time
-from .drives import tell_drives, work_between
+from .clock import clock_part, gravity_now, set_time
+from .drives import set_drives, work_between
 from .forces import DAMPER, between_points, load_values
 from .motors import has_motors, motor_work
 from .rows import angle_parts, has_drives, pair_at, turned_by
@@ -121,9 +121,9 @@ def begin(z, h, par, x):
     begin_particles(z, par)
     time = z[time_place(par.mass, par.link)]
     if has_drives():
-        tell_drives(time, time + h, time + h, h, par)
+        set_drives(time, time + h, time + h, h, par)
     rank_part(par)
-    tell_time(time + 0.5 * h, par)
+    set_time(time + 0.5 * h, par)
 
 
 def set_node(z, h, par):

@@ -87,7 +87,7 @@ def write_directors(z, par):
             )
         d[13 * n + 4 * joints + j] = z[joint[forces.JointPlace.ANGLE]] if joint[forces.JointPlace.ANGLE] >= 0 else 0.0
         if has_drives():
-            d[13 * n + 4 * joints + j] = told_angle(joint, d[13 * n + 4 * joints + j], par)
+            d[13 * n + 4 * joints + j] = prescribed_angle(joint, d[13 * n + 4 * joints + j], par)
         d[13 * n + 5 * joints + j] = z[joint[forces.JointPlace.SHIFT]] if joint[forces.JointPlace.SHIFT] >= 0 else 0.0
     last = 13 * n + 6 * joints
     time = par.tree_places[Place.TIME]
@@ -97,7 +97,7 @@ def write_directors(z, par):
         d[last + 1 + k] = z[work + k] if work >= 0 else 0.0
 
 
-def told_angle(joint, angle, par):
+def prescribed_angle(joint, angle, par):
     """The angle of a joint, or the one that is prescribed."""
     driven = joint[forces.JointPlace.DRIVEN]
     return par.signal[driven, Signal.VALUE] if driven >= 0 else angle
@@ -282,10 +282,10 @@ def unpacked(linkage: Linkage, z: Array, time: float) -> State:
 
 def follow_drives(linkage: Linkage, state: State) -> State:
     """The state in which driven joints stand and move as prescribed; all others do what they do in `state`."""
-    told = linkage.signals.at(state.time)
+    path = linkage.signals.at(state.time)
     for number, place in linkage.signals.driven.items():
         joint = linkage.joints[number]
-        if not np.isfinite(told[place]).all():
+        if not np.isfinite(path[place]).all():
             raise InputError(
                 f"the path of joint {number} is not defined at t = {state.time:g}", where=f"start, joint {number}",
                 do="give a function that has a value and two derivatives along the run",
@@ -293,10 +293,10 @@ def follow_drives(linkage: Linkage, state: State) -> State:
         if (
             getattr(joint, "image", None) is None
             and joint.has_angle
-            and abs(told[place, Signal.VALUE]) > starts.MEETING
+            and abs(path[place, Signal.VALUE]) > starts.MEETING
         ):
             raise InputError(
-                f"joint {number} counts its angle from the start, but its path has {told[place, Signal.VALUE]:g} there",
+                f"joint {number} counts its angle from the start, but its path has {path[place, Signal.VALUE]:g} there",
                 where=f"start, joint {number}", do="give the joint an image, from which angles count, or let the path begin at 0",
             )  # fmt: skip
     followed = unpacked(linkage, packed(linkage, state, follow=True), state.time)
@@ -331,9 +331,9 @@ def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
             z[image : image + 4] = principal_images[node.joint]
             if shift >= 0:
                 z[shift] = shifts[node.joint]
-            told = _set_single(linkage, layout, k, state, images[node.joint], motion, z)
+            placed = _set_single(linkage, layout, k, state, images[node.joint], motion, z)
             if node.driven >= 0 and not follow:
-                _require_on_path(linkage, node.joint, told, state.time)
+                _require_on_path(linkage, node.joint, placed, state.time)
     for joint in linkage.tree.loops:
         z[layout.images[joint] : layout.images[joint] + 4] = principal_images[joint]
         if joint in layout.angles:

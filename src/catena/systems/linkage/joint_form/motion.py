@@ -25,7 +25,7 @@ from ....geometry.vectors import (
 )  # fmt: skip
 from ....kernels import elementary as math
 from ....kernels.marks import Record, choice, within
-from ..director_form.clock import tell_time
+from ..director_form.clock import set_time
 from ..layout import Signal
 
 SINGLE = 0
@@ -104,7 +104,7 @@ def orient(n, q):
 def place_nodes(z, par):
     """Positions, velocities, S and c of all nodes, from the ground outward, at the time that stands in z."""
     time = par.tree_places[Place.TIME]
-    tell_time(z[time] if time >= 0 else 0.0, par)
+    set_time(z[time] if time >= 0 else 0.0, par)
     for i in range(1, par.tree_links.shape[0]):
         link = par.tree_links[i]
         data = par.tree_data[i]
@@ -166,7 +166,7 @@ def has_drives():
     return 1
 
 
-def told(link, x, rate, par):
+def prescribed(link, x, rate, par):
     """Coordinate, rate and acceleration of a node that is driven; of others the first two as they are."""
     if link[Link.DRIVEN] < 0:
         return x, rate, 0.0
@@ -183,7 +183,7 @@ def place_single(z, link, data, n, above, par):
         rate = z[link[Link.RATE]]
     push = 0.0
     if has_drives():
-        x, rate, push = told(link, x, rate, par)
+        x, rate, push = prescribed(link, x, rate, par)
     turn = data[Data.TURN]
     advance = data[Data.ADVANCE]
     half = 0.5 * turn * x

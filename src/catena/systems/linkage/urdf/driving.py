@@ -64,15 +64,15 @@ def _require_within(motor: Motor, limit: tuple[float, float] | None, name: str) 
 
 def _warn(robot: Robot, unused: list[str], motors: Mapping[str, object]) -> None:
     """Name what the file says and nothing here does."""
-    told = []
+    notes = []
     if unused:
-        told.append(f"limits of {', '.join(unused)} are not enforced: give limits=(stiffness, damping)")
+        notes.append(f"limits of {', '.join(unused)} are not enforced: give limits=(stiffness, damping)")
     if robot.frictions:
-        told.append(f"dry friction of {', '.join(robot.frictions)} is left out")
+        notes.append(f"dry friction of {', '.join(robot.frictions)} is left out")
     if robot.speeds:
-        told.append(f"largest speeds of {', '.join(robot.speeds)} are not enforced")
+        notes.append(f"largest speeds of {', '.join(robot.speeds)} are not enforced")
     idle = [name for name in robot.efforts if name not in motors]
     if idle and motors:
-        told.append(f"efforts of {', '.join(idle)} are not used: no motor acts there")
-    if told:
-        warnings.warn(f"{robot.name or 'robot'}: {'; '.join(told)}", CatenaWarning, stacklevel=4)
+        notes.append(f"efforts of {', '.join(idle)} are not used: no motor acts there")
+    if notes:
+        warnings.warn(f"{robot.name or 'robot'}: {'; '.join(notes)}", CatenaWarning, stacklevel=4)
