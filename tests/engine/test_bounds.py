@@ -132,6 +132,25 @@ def test_plain_python_finds_what_leaves_an_array_and_names_the_line(comment, pen
     assert run.step == step - 1
 
 
+@pytest.mark.parametrize("comment", ["beyond the end", "for the first few steps"])
+def test_memory_that_is_too_small_is_found_without_checks(comment, pendulum, monkeypatch):
+    """What a compiled kernel writes behind its work is noticed after the first chunk, and located by plain Python."""
+    monkeypatch.delenv(bounds.VARIABLE, raising=False)
+    method, step, wrong = FAULTS[comment]
+    run = driver(method, pendulum)
+    with pytest.raises(KernelError) as caught:
+        run.advance(10)
+    assert wrong in caught.value.wrong and method.kernel.__name__ in caught.value.wrong
+    assert caught.value.where.startswith(f"{HERE}:{line_of(comment)}, step {step}: ")
+    assert "Stepper.work" in caught.value.do
+
+
+def test_memory_that_is_large_enough_is_left_alone(pendulum):
+    """The twin of the test above."""
+    run = driver(Euler(hungry_step, work=4), pendulum)
+    assert run.advance(10).status == 0
+
+
 def test_compiled_code_is_stopped_before_it_leaves_an_array(pendulum, monkeypatch):
     """One program for an index of each kind; what it finds is located by plain Python, in the first step that goes wrong."""
     monkeypatch.setenv(bounds.VARIABLE, "1")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.views import BUFFER_FULL, NOT_FINITE, OK
-from ..methods.base import LINE, begun_at_a_line
 from .arrays import LOCKED
 from .build import Program, empty_marks
-from .faults import out_of_bounds, written_into_parameter
+from .faults import located, out_of_bounds, written_into_parameter
+from .guarded import Guarded
 from .looks import unseen
 from .sections import crossing_count
 
@@ -45,11 +44,14 @@ class Driver:
             raise ValueError(
                 f"z has the shape {given.shape}, the view {program.view.name} needs ({n},): use its `pack`"
             )
-        self._room, self.z, self.e, self.carry, self.scale, self.looks, self.marks = _side_by_side(
+        self._kept_arrays = Guarded(
             given, n, stepper.first_carry(member), program.system.invariant_width,
             unseen(program.system.invariant_width), empty_marks(program),
         )  # fmt: skip
-        self._work = np.zeros(stepper.work)
+        self._work_array = Guarded(stepper.work)
+        self.z, self.e, self.carry, self.scale, self.looks, self.marks = self._kept_arrays.arrays
+        (self._work,) = self._work_array.arrays
+        self._is_tried = False  # whether steps were made, and none left its arrays
         self.par = program.new_par(self.dt)
         self._copies = np.zeros(4 * n + program.width if watched else 0)
         self._spare = np.zeros(stepper.carry if watched else 0)
@@ -130,6 +132,11 @@ class Driver:
         except IndexError as fault:  # of plain Python, or of code that checks its subscripts
             back()
             raise out_of_bounds(self, steps) from fault
+        if not self._is_tried:
+            self._is_tried = True
+            if not (self._kept_arrays.is_sound() and self._work_array.is_sound()):
+                back()
+                raise located(self, steps)
         if chunk.status <= OK and self._is_sound(chunk):
             return chunk
         back()
@@ -216,11 +223,11 @@ class Driver:
             state = self.state()
             folded = {name: array if name == "z" else array.copy() for name, array in state.items()}
             return lambda: self.restore(step, folded)
-        kept = self._room.copy()
+        kept = self._kept_arrays.memory.copy()
 
         def back() -> None:
             self.step = step
-            self._room[...] = kept
+            self._kept_arrays.memory[...] = kept
 
         return back
 
@@ -250,21 +257,3 @@ class Driver:
 def _is_finite(rows: Array) -> bool:
     """Whether all numbers are."""
     return rows.size == 0 or np.count_nonzero(np.isfinite(rows)) == rows.size  # a third of the time of `all`
-
-
-def _side_by_side(*arrays: Array | int) -> tuple[Array, ...]:
-    """One room, and the arrays with their numbers in it, each from a line of memory on; a number is one of so many zeros.
-
-    So all of them are copied at once.
-    """
-    shapes = [(array,) if isinstance(array, int) else array.shape for array in arrays]
-    lines = [-(-math.prod(shape) // LINE) * LINE for shape in shapes]
-    room = begun_at_a_line(sum(lines))
-    placed, first = [room], 0
-    for array, shape, size in zip(arrays, shapes, lines, strict=True):
-        place = room[first : first + math.prod(shape)].reshape(shape)
-        if not isinstance(array, int):
-            place[...] = array
-        placed.append(place)
-        first += size
-    return tuple(placed)

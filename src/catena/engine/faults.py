@@ -22,12 +22,19 @@ def out_of_bounds(driver: Driver, steps: int) -> KernelError:
     """The error for the first of these steps that leaves an array, with the kernel and its line; 0 steps only record the state."""
     for power in reversed(range(steps.bit_length())):
         fault_in(driver, 2**power)
+    return located(driver, min(steps, 1))
+
+
+def located(driver: Driver, steps: int) -> KernelError:
+    """The error for the first of these steps that leaves an array in plain Python; 0 steps only record the state."""
     program = driver.program
     checked = build(program.system, program.method, crossing=program.crossing, compiled=False, checked=True)
     again = type(driver)(checked, driver.variables(), t0=driver.t0, dt=driver.dt, every=driver.every)
     again.restore(driver.step, driver.state())
     fault = fault_in(again, min(steps, 1))
-    step = f"step {driver.step + 1}" if steps else "the start"
+    while fault is None and again.step < driver.step + steps:
+        fault = fault_in(again, 1)
+    step = f"step {again.step + 1}" if steps else "the start"
     if fault is None:
         return KernelError(
             f"{program.title} leaves an array, but not in plain Python", where=step,
