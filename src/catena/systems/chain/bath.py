@@ -180,25 +180,15 @@ def tally_lanes(w, first, parts, glide, sums):
 
     Returns how many bodies are too fast for `rotate_lane`: the bath has changed them.
     """
+    if lane_count(w) > PARTIAL:
+        return tally_rows(w, first, parts, glide, sums)
     n = stride_of(w)
     spin = spin_row(w) * n
     fast = 0
-    at = (spin_row(w) + BATH + BathRows.PRECISION) * n
     for i in range(lane_count(w)):
         j = first + i
-        p1 = w[P * n + i]
-        p2 = w[(P + 1) * n + i]
-        p3 = w[(P + 2) * n + i]
-        y1 = w[Y * n + i]
-        y2 = w[(Y + 1) * n + i]
-        y3 = w[(Y + 2) * n + i]
         fast += int(is_fast(w, i, n, spin, glide))
-        p1 = w[at + i] * (p1 * p1)
-        p2 = w[at + i] * (p2 * p2)
-        p3 = w[at + i] * (p3 * p3)
-        y1 = w[at + n + i] * (y1 * y1)
-        y2 = w[at + 2 * n + i] * (y2 * y2)
-        y3 = w[at + 3 * n + i] * (y3 * y3)
+        p1, p2, p3, y1, y2, y3 = squares(w, i, n)
         sums[j] += p1
         sums[parts + j] += p2
         sums[2 * parts + j] += p3
@@ -207,6 +197,47 @@ def tally_lanes(w, first, parts, glide, sums):
         sums[5 * parts + j] += y3
         sums[6 * parts + j] += p1 * p1 + p2 * p2 + p3 * p3 + y1 * y1 + y2 * y2 + y3 * y3
     return fast
+
+
+def tally_rows(w, first, parts, glide, sums):
+    """The same sum by sum, where there are more lanes than are unrolled: a loop that writes to seven places, which might be one, never becomes vectors."""
+    n = stride_of(w)
+    m = lane_count(w)
+    spin = spin_row(w) * n
+    at = (spin_row(w) + BATH + BathRows.PRECISION) * n
+    fast = 0
+    for i in range(lane_count(w)):
+        fast += int(is_fast(w, i, n, spin, glide))
+    for c in range(3):
+        own = sums[c * parts + first : c * parts + first + m]
+        for i in range(lane_count(w)):
+            p = w[(P + c) * n + i]
+            own[i] += w[at + i] * (p * p)
+    for c in range(3):
+        own = sums[(3 + c) * parts + first : (3 + c) * parts + first + m]
+        for i in range(lane_count(w)):
+            y = w[(Y + c) * n + i]
+            own[i] += w[at + (1 + c) * n + i] * (y * y)
+    own = sums[COMPONENTS * parts + first : COMPONENTS * parts + first + m]
+    for i in range(lane_count(w)):
+        p1, p2, p3, y1, y2, y3 = squares(w, i, n)
+        own[i] += p1 * p1 + p2 * p2 + p3 * p3 + y1 * y1 + y2 * y2 + y3 * y3
+    return fast
+
+
+@within
+def squares(w, i, n):
+    """Of the six momenta of lane i, over what they should be."""
+    at = (spin_row(w) + BATH + BathRows.PRECISION) * n + i
+    p1 = w[P * n + i]
+    p2 = w[(P + 1) * n + i]
+    p3 = w[(P + 2) * n + i]
+    y1 = w[Y * n + i]
+    y2 = w[(Y + 1) * n + i]
+    y3 = w[(Y + 2) * n + i]
+    return (
+        w[at] * (p1 * p1), w[at] * (p2 * p2), w[at] * (p3 * p3), w[at + n] * (y1 * y1), w[at + 2 * n] * (y2 * y2), w[at + 3 * n] * (y3 * y3),
+    )  # fmt: skip
 
 
 def add_momenta(w, total):
