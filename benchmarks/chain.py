@@ -42,7 +42,7 @@ from catena.methods.rotors.lane_rotors import AXIS_ORDERS
 from catena.methods.rotors.rotations import SymmetricRotation
 from catena.output.files import write_text
 from catena.systems.chain.motion import chain_force
-from catena.systems.chain.tiles import tile_width
+from catena.systems.chain.tiles.view import tile_width
 from engine import table
 
 HERE = Path(__file__).parent

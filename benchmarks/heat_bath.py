@@ -20,7 +20,7 @@ from catena.engine.driver import Driver
 from catena.kernels.noise import normals
 from catena.running.plan import Problem
 from catena.systems.chain import bath as chain_bath
-from catena.systems.chain.tile_kernels import is_fast, lane_count, spin_row, stride_of
+from catena.systems.chain.tiles.kernels import is_fast, lane_count, spin_row, stride_of
 
 ROUNDS = 25
 TARGETS = {8: 2.4, 64: 2.2, 1000: 2.2}

@@ -11,7 +11,7 @@ import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
 from catena.methods.splitting.splitting import Splitting
-from catena.systems.chain import tiles as chain_tiles
+from catena.systems.chain.tiles import view as chain_tiles
 
 
 def program_of(chain: ct.Chain, method: ct.Splitting, *, width: int | None = None, compiled: bool = False) -> Program:

@@ -12,7 +12,7 @@ import pytest
 import catena as ct
 from catena.engine.build import Program, build
 from catena.engine.driver import Driver
-from catena.systems.chain import tiles as chain_tiles
+from catena.systems.chain.tiles import view as chain_tiles
 
 SPRING = ct.Hamiltonian("p**2/2 + q**2/2")
 START = SPRING.start(q=0.0, p=0.0)

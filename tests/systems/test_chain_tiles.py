@@ -16,9 +16,9 @@ from catena.engine.plain_python import interpreted
 from catena.kernels import fused, views
 from catena.kernels.views import View
 from catena.methods.rotors import lane_rotors
-from catena.systems.chain import tile_kernels as chain_tile_kernels
-from catena.systems.chain import tile_text as chain_tile_text
-from catena.systems.chain import tiles as chain_tiles
+from catena.systems.chain.tiles import kernels as chain_tile_kernels
+from catena.systems.chain.tiles import text as chain_tile_text
+from catena.systems.chain.tiles import view as chain_tiles
 from tiled import difference, driven, fields, final, halves, program_of
 
 EPS = np.finfo(float).eps

@@ -18,7 +18,7 @@ from catena.running.plan import Plan, make_plan
 from catena.running.trust import require_usable
 from catena.systems.alike import Alike
 from catena.systems.chain import spectrum
-from catena.systems.chain.tile_kernels import X
+from catena.systems.chain.tiles.kernels import X
 
 FIFTH = ct.Body.from_particles([(-0.5, -0.3, -0.2), (0.5, -0.3, -0.2), (0, 0.7, -0.2), (0, 0, 0.8), (0, 0, -0.5)])
 
@@ -66,7 +66,9 @@ def everything(n: int, *, mixed: bool, potential: Any) -> Callable[[], Plan]:
         appearance_of(chain)
         chain.link_gaps(start)
         list(
-            chain.happenings({"time": [0.0], "position": start.position[None], "orientation": start.orientation[None]})
+            chain.happenings(
+                {"time": np.zeros(1), "position": start.position[None], "orientation": start.orientation[None]}
+            )
         )
         return plan
 

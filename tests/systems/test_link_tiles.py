@@ -14,8 +14,8 @@ from catena.engine.driver import Driver
 from catena.geometry import rotations
 from catena.geometry.quaternion import conjugate, product, rotation
 from catena.geometry.vectors import negative, times, transposed_times
-from catena.systems.chain import tile_text
-from catena.systems.chain.tile_bonds import bond_force
+from catena.systems.chain.tiles import text as tile_text
+from catena.systems.chain.tiles.bonds import bond_force
 from tiled import difference, driven, fields, program_of
 
 TETRAHEDRON = ct.Body.tetrahedron()

@@ -11,8 +11,9 @@ import catena as ct
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.geometry import rotations
-from catena.systems.chain import tile_terms, tiles
-from catena.systems.chain import tile_text as chain_tile_text
+from catena.systems.chain.tiles import terms as tile_terms
+from catena.systems.chain.tiles import text as chain_tile_text
+from catena.systems.chain.tiles import view as tiles
 from chains import quiet_start
 from tiled import difference, driven, fields, halves, program_of
 

@@ -137,7 +137,7 @@ FAMILIES = {
     "linkage": ("linkage", FOLDER.glob("linkage/*.py")),
     "director form": ("linkage", FOLDER.glob("linkage/director_form/*.py")),
     "joint form": ("linkage", FOLDER.glob("linkage/joint_form/*.py")),
-    "chain": ("chain", FOLDER.glob("chain/*.py")),
+    "chain": ("chain", FOLDER.glob("chain/**/*.py")),
     "particles": ("particles", FOLDER.glob("particles/*.py")),
     "scaling": ("scaling", [*FOLDER.glob("scaling/*.py"), METHODS / "conserving" / "energy_momentum_scaling.py"]),
 }

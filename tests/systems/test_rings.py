@@ -11,7 +11,8 @@ from catena.output.page.appearance import appearance_of
 from catena.output.page.colouring import _of_bodies
 from catena.output.page.tension import link_forces
 from catena.systems.base import system_from
-from catena.systems.chain import block_band, spectrum, tile_kernels
+from catena.systems.chain import block_band, spectrum
+from catena.systems.chain.tiles import kernels as tile_kernels
 from chains import Plain, in_form, quiet_start
 from tiled import difference, halves, program_of
 from uncompiled import simulate

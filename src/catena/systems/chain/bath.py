@@ -11,7 +11,7 @@ from ...kernels.noise import MOMENTA, normals
 from ..baths import disturb_along_body, disturb_body, tally_component, turn_round
 from .forces import body_rotation
 from .motion import momentum_place
-from .tile_kernels import (
+from .tiles.kernels import (
     LOW_P,
     LOW_Y,
     SPIN_ROWS,

@@ -39,17 +39,17 @@ from . import ring_start as chain_ring
 from . import spectrum as chain_spectrum
 from . import start as chain_start
 from . import tearing as chain_tearing
-from . import tiles as chain_tiles
 from . import views as chain_views
 from .arrays import parameter_arrays
 from .describing import describe_chain
 from .distant import distant_view, near_bodies
 from .driven_halves import halves_view
-from .driven_tiles import driven_tiles
 from .driving import Drives, driven_view
 from .ends import Clamped, End, Free, GivenLoad, end_from, loads_from
 from .interactions import GivenPotentials, Interactions
 from .invariants import invariants_of
+from .tiles import view as chain_tiles
+from .tiles.driven import driven_tiles
 
 if TYPE_CHECKING:
     from ...analysis.chain_outputs import ChainOutputs, Reactions

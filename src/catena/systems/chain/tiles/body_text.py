@@ -1,6 +1,6 @@
 """Kernels of a chain for one thread for each body, written out: what a body shows to others, and its link to the next one.
 
-Numbers of a body stand where they stand in a tile (`tile_kernels`), in a tile of one body whose rows are two numbers: the second one is there for what the
+Numbers of a body stand where they stand in a tile (`kernels`), in a tile of one body whose rows are two numbers: the second one is there for what the
 kernels of tiles look for beside a body. Every subscript is a literal, so that all of it may stay in registers; what stays of a body is read where it is.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ...kernels.marks import Filling, Written
-from .tile_kernels import FAR, PADDING, F, R, X
-from .tile_text import USES, Shape, acting, copied, link_lines, place_lines
+from ....kernels.marks import Filling, Written
+from .kernels import FAR, PADDING, F, R, X
+from .text import USES, Shape, acting, copied, link_lines, place_lines
 
 STRIDE = 2
 SHOWN = 3  # of r, before those of x

@@ -1,8 +1,8 @@
 """Link potentials in tiles: force and torque of one link, for the quaternions of its bodies in the axes in which these were given."""
 
-from ...geometry.quaternion import conjugate, product, rotation
-from ...geometry.vectors import negative, times, transposed_times
-from ...kernels.marks import slot, within
+from ....geometry.quaternion import conjugate, product, rotation
+from ....geometry.vectors import negative, times, transposed_times
+from ....kernels.marks import slot, within
 
 
 @slot
@@ -12,7 +12,7 @@ def bond_force(d1, d2, d3, q11, q12, q13, q21, q22, q23, q31, q32, q33, at, par)
 
 @within
 def push_of_bond(a, b, d, par):
-    """f and t of `tile_kernels`, six numbers, for d = r_i - r_{i+1} in space: the other body feels R_a f and, in space, R_b c."""
+    """f and t of `kernels`, six numbers, for d = r_i - r_{i+1} in space: the other body feels R_a f and, in space, R_b c."""
     m = rotation(a)
     q = rotation(product(conjugate(a), b))
     x = transposed_times(m, negative(d))

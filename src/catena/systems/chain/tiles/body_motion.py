@@ -1,34 +1,17 @@
-"""How a body moves that has a thread of its own: kick, free motion and bath, as `tile_kernels` and `bath` have them for lanes.
+"""How a body moves that has a thread of its own: kick, free motion and bath, as `kernels` and `bath` have them for lanes.
 
 The operations are those of the lanes, in the same order, and so are the bits. They stand here once more because a processor needs all numbers of a tile in one array to
 use vector instructions (with what stays of a body in another one, steps in a bath took twice as long), and a GPU needs what stays of a body apart, or it
 would take up its registers. w: the numbers of the body (`body_text`); what stays of it stands at c[at], c[at + m], ...
 """
 
-from ...geometry.quaternion import HOLD, to_body
-from ...kernels.marks import within
-from ...kernels.noise import MOMENTA, normals
-from ...kernels.views import multiply_add, rotate, rotate_lane
-from .bath import BathRows
+from ....geometry.quaternion import HOLD, to_body
+from ....kernels.marks import within
+from ....kernels.noise import MOMENTA, normals
+from ....kernels.views import multiply_add, rotate, rotate_lane
+from ..bath import BathRows
 from .body_text import STRIDE
-from .tile_kernels import (
-    INVERSE_MASS,
-    LOAD,
-    LOW_P,
-    LOW_Q,
-    LOW_R,
-    LOW_Y,
-    MOVES,
-    TURNS,
-    F,
-    P,
-    Q,
-    R,
-    S,
-    T,
-    Y,
-    gain,
-)
+from .kernels import INVERSE_MASS, LOAD, LOW_P, LOW_Q, LOW_R, LOW_Y, MOVES, TURNS, F, P, Q, R, S, T, Y, gain
 
 
 @within

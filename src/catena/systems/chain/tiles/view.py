@@ -1,6 +1,6 @@
 """A chain in tiles: the view in which splittings run at the speed of vector registers.
 
-Bodies lie side by side in tiles (`tile_kernels` has the layout, `tile_terms` what acts at their links). Offered to chains of bodies with
+Bodies lie side by side in tiles (`kernels` has the layout, `terms` what acts at their links). Offered to chains of bodies with
 few particles.
 """
 
@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import CapabilityError
-from ...geometry import rotations
-from ...geometry.quaternion import to_body
-from ...kernels import bodies as one_by_one
-from ...kernels import fused, views
-from ...kernels.bodies import Bodies
-from ...kernels.declarations import Begin, Fold
-from ...kernels.marks import Filling, Numbers, Slot, bind
-from ...kernels.views import View
-from ..base import Array, State
-from . import bath as chain_bath
+from ....errors import CapabilityError
+from ....geometry import rotations
+from ....geometry.quaternion import to_body
+from ....kernels import bodies as one_by_one
+from ....kernels import fused, views
+from ....kernels.bodies import Bodies
+from ....kernels.declarations import Begin, Fold
+from ....kernels.marks import Filling, Numbers, Slot, bind
+from ....kernels.views import View
+from ...base import Array, State
+from .. import bath as chain_bath
+from .. import forces as chain_forces
+from ..motion import measure_split, publish_split
+from ..packing import split_members
+from ..views import from_split, quaternion_view, split_constants, to_split
 from . import body_kernels, body_text
-from . import forces as chain_forces
-from . import tile_kernels as kernels
-from .motion import measure_split, publish_split
-from .packing import split_members
-from .tile_kernels import FAR, LOAD, LOW, PADDING, SHAPE, SPIN_ROWS, F, P, Q, R, S, T, X, Y
-from .tile_terms import pairs_that_act, terms_of
-from .tile_text import Shape, drift_text, link_text, place_text
-from .views import from_split, quaternion_view, split_constants, to_split
+from . import kernels as kernels
+from .kernels import FAR, LOAD, LOW, PADDING, SHAPE, SPIN_ROWS, F, P, Q, R, S, T, X, Y
+from .terms import pairs_that_act, terms_of
+from .text import Shape, drift_text, link_text, place_text
 
 if TYPE_CHECKING:
-    from ..body import Body
-    from .chain import Chain
+    from ...body import Body
+    from ..chain import Chain
 
 MOST_PARTICLES = 8
 MOST_EVALUATIONS = 96  # of pair potentials for a link, written out one by one: what takes long to compile
@@ -230,7 +230,7 @@ def unfold_tiles(chain: Chain, shape: tuple[int, int], m: Shape, kept: Array) ->
     rows[..., :whole, :X, :lanes] = np.moveaxis(before, -3, -2)
     rows[..., whole, :X, :lanes] = last
     rows[..., -1, R:Q, lanes] = rows[..., -1, R:Q, lanes - 1] + FAR
-    # the last link of the tile before, see `tile_kernels`
+    # the last link of the tile before, see `kernels`
     rows[..., 1:, F - 1 : S - 1, -1] = rows[..., :-1, F:S, lanes - 1]
     if chain.closed:
         rows[..., 0, F - 1 : S - 1, -1] = table[..., F:S, count - 1]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.marks import Kernel
+from ....kernels.marks import Kernel
 
 if TYPE_CHECKING:
-    from ..base import Array
-    from .interactions import Interactions
+    from ...base import Array
+    from ..interactions import Interactions
 
 NOBODY = -1  # chooses nothing
 

@@ -7,10 +7,12 @@ something, and once more before anything there is written again.
 From launch to launch z (rows, bodies) of a chain holds the rows of a tile up to the particles, and the length of the kick that is still to be made.
 """
 
-from ...geometry.quaternion import to_body
-from ...kernels.marks import size, slot, within
-from ...kernels.threads import together
-from .bath import BATH, PARTIAL
+from ....geometry.quaternion import to_body
+from ....kernels.marks import size, slot, within
+from ....kernels.threads import together
+from ..bath import BATH, PARTIAL
+from ..forces import bond_energy, link_count, pair_energies
+from ..motion import measure_split, publish_split
 from .body_motion import (
     first_pair_of,
     is_fast_one,
@@ -23,9 +25,7 @@ from .body_motion import (
     turn_one_alone,
 )
 from .body_text import STRIDE
-from .forces import bond_energy, link_count, pair_energies
-from .motion import measure_split, publish_split
-from .tile_kernels import PADDING, TURNS, F, P, Q, R, S, T, X, Y
+from .kernels import PADDING, TURNS, F, P, Q, R, S, T, X, Y
 
 PENDING = X  # row of the kick that is still to be made
 

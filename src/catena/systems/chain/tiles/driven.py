@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels import views
-from ...kernels.declarations import Fold
-from ...kernels.marks import Filling, Numbers, Slot, bind
-from ...kernels.views import View
-from ..base import Array, State
-from ..one_body import NOT_CANONICAL
-from . import drive_kernels, motion
-from . import driven_tile_kernels as kernels
-from .drive_kernels import GRAVITY
-from .driven_tile_kernels import Tail
-from .driving import at_rest, prescribed_momenta
+from ....kernels import views
+from ....kernels.declarations import Fold
+from ....kernels.marks import Filling, Numbers, Slot, bind
+from ....kernels.views import View
+from ...base import Array, State
+from ...one_body import NOT_CANONICAL
+from .. import drive_kernels, motion
+from ..drive_kernels import GRAVITY
+from ..driving import at_rest, prescribed_momenta
+from . import driven_kernels as kernels
+from .driven_kernels import Tail
 
 if TYPE_CHECKING:
-    from .chain import Chain
+    from ..chain import Chain
 
 
 def driven_tiles(chain: Chain, view: View | None) -> View | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
-from ...geometry.quaternion import product, rotation
-from ...kernels.fused import held, linked
-from ...kernels.marks import Filling, Written, bind
-from ...kernels.views import multiply_add
-from .tile_bonds import bond_force, push_of_bond
-from .tile_kernels import LINKED, PADDING, SHAPE, F, Q, R, S, T, X, shift_lane, turn_lane
-from .tile_terms import Term, Terms
+from ....geometry.quaternion import product, rotation
+from ....kernels.fused import held, linked
+from ....kernels.marks import Filling, Written, bind
+from ....kernels.views import multiply_add
+from .bonds import bond_force, push_of_bond
+from .kernels import LINKED, PADDING, SHAPE, F, Q, R, S, T, X, shift_lane, turn_lane
+from .terms import Term, Terms
 
 AXES = 4  # numbers of a quaternion
 USES: tuple[tuple[str, Filling], ...] = (

@@ -14,10 +14,10 @@ z ends with two numbers: whether constants and forces stand in it, and the lengt
 the last kick of a step and the first of the next are one.
 """
 
-from ...geometry.quaternion import HOLD, to_body
-from ...kernels.marks import apart, size, slot, within
-from ...kernels.views import is_closed, multiply_add, rotate, rotate_lane
-from .motion import measure_split, publish_split
+from ....geometry.quaternion import HOLD, to_body
+from ....kernels.marks import apart, size, slot, within
+from ....kernels.views import is_closed, multiply_add, rotate, rotate_lane
+from ..motion import measure_split, publish_split
 
 PADDING = 8
 # Rows of a tile: p, y, the low parts of p, y, r, q (their compensation), f, t, s, r, q, x. No loop may write above the rows that

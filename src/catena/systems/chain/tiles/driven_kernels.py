@@ -5,10 +5,10 @@ those of the links, so that the sweep itself is that of a chain that nothing dri
 time. A kick of the works goes with that of the momenta, with the rates of the same moment.
 """
 
-from ...geometry.quaternion import load4, product, rotation, to_body
-from ...geometry.vectors import add, cross, diagonal_times, dot, load3, scaled, store3, times, transposed_times
-from ...kernels.marks import Record, apart, slot
-from .drive_kernels import (
+from ....geometry.quaternion import load4, product, rotation, to_body
+from ....geometry.vectors import add, cross, diagonal_times, dot, load3, scaled, store3, times, transposed_times
+from ....kernels.marks import Record, apart, slot
+from ..drive_kernels import (
     GRAVITY,
     MOVED,
     TORQUE,
@@ -22,7 +22,7 @@ from .drive_kernels import (
     pull,
     turnable,
 )
-from .tile_kernels import LOAD, F, Q, R, S, T, Y, constants_row, gain, gather, lane_count, stride_of, tile_size
+from .kernels import LOAD, F, Q, R, S, T, Y, constants_row, gain, gather, lane_count, stride_of, tile_size
 
 
 class Tail(Record):
