@@ -128,5 +128,24 @@ def test_what_a_file_says_of_joints_is_used_or_named(tmp_path: Path) -> None:
     assert (limit.low, limit.high, limit.stiffness, limit.damping) == (-1.0, 2.0, 50.0, 1.0)  # type: ignore[union-attr]
     with pytest.raises(InputError, match="beyond its limits"):
         Linkage.from_urdf(str(path), motors={"hinge": {"target": 2.5, "kp": 1.0}})
+    for wrong, message in (({"torqe": 1.0}, r"no 'torqe' \(did you mean torque\?\)"), (3.0, "3.0")):
+        with pytest.raises(InputError, match=message):
+            Linkage.from_urdf(str(path), motors={"hinge": wrong})  # type: ignore[dict-item]
     with pytest.raises(InputError, match="no movable joint 'hinges'"):
         Linkage.from_urdf(str(path), motors={"hinges": {"torque": 1.0}})
+
+
+def test_joints_of_a_file_move_as_they_are_told(tmp_path: Path) -> None:
+    """The torque about the hinge is the moment of inertia times the acceleration; no damping, no stops."""
+    path = tmp_path / "two.urdf"
+    path.write_text(LIMITED)
+    with pytest.warns(CatenaWarning, match="damping of hinge is left out: they move as they are told"):
+        system, start = Linkage.from_urdf(str(path), driven={"hinge": "0.5 + 0.2*t**2"}, limits=(50.0, 1.0))
+    assert [type(force) for force in system.forces] == [ct.Driven]
+    assert system.angles(start)[0] == pytest.approx(0.5, abs=1e-15)
+    assert system.motor_torques(start)[0] == pytest.approx(0.4, abs=1e-14)
+    beyond = ct.Sampled([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.5, 1.0])
+    with pytest.raises(InputError, match=r"the path 2.5 of joint 'hinge' is beyond its limits"):
+        Linkage.from_urdf(str(path), driven={"hinge": beyond})
+    with pytest.raises(InputError, match=r"at from_urdf\.driven"):
+        Linkage.from_urdf(str(path), driven={"hinges": "t"})

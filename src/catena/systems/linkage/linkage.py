@@ -208,6 +208,7 @@ class Linkage(System):
         gravity: Sequence[GivenInTime] | Array = (0.0, 0.0, -9.81),
         angles: Mapping[str, float] | None = None,
         motors: Mapping[str, Mapping[str, object]] | None = None,
+        driven: Mapping[str, GivenInTime] | None = None,
         limits: tuple[float, float] | None = None,
     ) -> tuple[Linkage, State]:
         """The tree of a robot description (URDF) and its start at rest; `catena.systems.linkage.urdf.read_urdf` tells the names, too.
@@ -219,6 +220,7 @@ class Linkage(System):
         angles : where joints start, by name; at zero if not given
         motors : by the names of joints, what `Motor` takes: {"shoulder": {"target": "sin(t)", "kp": 50.0, "kd": 2.0}}; the efforts of the
             file bound them
+        driven : joints that move as they are told (`Driven`), by name: text in t, or `Sampled(times, values)`; `outputs(run).motor_torque` is what that takes
         limits : stiffness and damping of stops (`Limit`) where the file has limits. None: there are none, and a warning says so. It names
             all that the file says and nothing here does, such as dry friction
         """
@@ -226,9 +228,8 @@ class Linkage(System):
         from .urdf.driving import drives_of
 
         robot = read_urdf(path, angles=angles)
-        forces = [*robot.forces, *drives_of(robot, motors or {}, limits)]
-        linkage = cls(robot.bodies, robot.joints, forces, gravity)
-        return linkage, linkage.start(robot.position, robot.orientation)
+        linkage = cls(robot.bodies, robot.joints, drives_of(robot, motors or {}, driven or {}, limits), gravity)
+        return linkage, linkage.start(robot.position, robot.orientation, project=bool(driven))
 
     @property
     def count(self) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from ....errors import CatenaWarning, InputError, nearest
-from ...sampled import Sampled
+from ...sampled import GivenInTime, Sampled
+from ..driven import Driven
 from ..joint_forces import JointForce
 from ..limit import Limit
 from ..motor import Motor
@@ -17,52 +19,74 @@ from .importing import Robot
 
 
 def drives_of(
-    robot: Robot, motors: Mapping[str, Mapping[str, Any]], stops: tuple[float, float] | None
+    robot: Robot,
+    motors: Mapping[str, Mapping[str, Any]],
+    driven: Mapping[str, GivenInTime],
+    stops: tuple[float, float] | None,
 ) -> list[JointForce]:
-    """Motors by the names of their joints, with the efforts of the file, and stops where the file has limits.
+    """Damping of the file, motors by the names of their joints, with the efforts of the file, and stops where the file has limits.
+
+    Nothing else acts on joints that move as they are told.
 
     Parameters
     ----------
     motors : joint -> arguments of `Motor`
+    driven : joint -> path of `Driven`
     stops : stiffness and damping of the limits; None: there are none
     """
-    made: list[JointForce] = []
+    told = {_number(robot, name, "driven"): Driven(_number(robot, name, "driven"), path) for name, path in driven.items()}  # fmt: skip
+    made: list[JointForce] = [damping for damping in robot.forces if damping.joint not in told]
     for name, given in motors.items():
-        number = _number(robot, name)
-        motor = Motor(number, **({"effort": robot.efforts.get(name)} | dict(given)))
-        _require_within(motor, robot.limits.get(name), name)
+        motor = _motor(robot, name, given)
+        _require_within(motor.target, robot.limits.get(name), name, "motors")
         made.append(motor)
-    limited = [name for name in robot.limits if name in robot.joint_names]
+    for name, path in driven.items():
+        _require_within(told[_number(robot, name, "driven")].path, robot.limits.get(name), name, "driven")
+    limited = [name for name in robot.limits if name in robot.joint_names and name not in driven]
     if stops is not None:
-        made += [Limit(_number(robot, name), *robot.limits[name], *stops) for name in limited]
-    _warn(robot, [] if stops is not None else limited, motors)
-    return made
+        made += [Limit(_number(robot, name, "limits"), *robot.limits[name], *stops) for name in limited]
+    braked = [robot.joint_names[damping.joint] for damping in robot.forces if damping.joint in told]
+    _warn(robot, [] if stops is not None else limited, [*motors, *driven], braked)
+    return [*made, *told.values()]
 
 
-def _number(robot: Robot, name: str) -> int:
+def _motor(robot: Robot, name: str, given: Mapping[str, Any]) -> Motor:
+    """The motor of a joint, bounded by the effort of the file."""
+    number, where = _number(robot, name, "motors"), f"from_urdf.motors.{name}"
+    known = [field.name for field in fields(Motor) if field.init and field.name != "joint"]
+    if not isinstance(given, Mapping):
+        raise InputError(f"{given!r}", where=where, do='give a table, as {"target": "sin(t)", "kp": 50.0, "kd": 2.0}')
+    for key in given:
+        if key not in known:
+            raise InputError(
+                f"a motor has no {key!r}{nearest(str(key), known)}", where=where, do=f"use some of {', '.join(known)}"
+            )
+    return Motor(number, **({"effort": robot.efforts.get(name)} | dict(given)))
+
+
+def _number(robot: Robot, name: str, argument: str) -> int:
     if name not in robot.joint_names:
         raise InputError(
-            f"there is no movable joint {name!r}{nearest(str(name), list(robot.joint_names))}", where="from_urdf.motors",
+            f"there is no movable joint {name!r}{nearest(str(name), list(robot.joint_names))}", where=f"from_urdf.{argument}",
             do=f"choose among {', '.join(robot.joint_names)}",
         )  # fmt: skip
     return robot.joint_names.index(name)
 
 
-def _require_within(motor: Motor, limit: tuple[float, float] | None, name: str) -> None:
-    """Refuse a target that is known to lie beyond the limits."""
-    target = motor.target
-    if limit is None or not isinstance(target, (float, Sampled)):
+def _require_within(told: object, limit: tuple[float, float] | None, name: str, argument: str) -> None:
+    """Refuse a target, or a path, that is known to lie beyond the limits."""
+    if limit is None or not isinstance(told, (float, Sampled)):
         return
-    values = [target] if isinstance(target, float) else np.asarray(target.values, dtype=float).tolist()
+    values = [told] if isinstance(told, float) else np.asarray(told.values, dtype=float).tolist()
     for value in values:
         if not limit[0] <= value <= limit[1]:
             raise InputError(
-                f"the target {value:g} of joint {name!r} is beyond its limits, {limit[0]:g} and {limit[1]:g}",
-                where=f"from_urdf.motors.{name}", do="give a target within them",
+                f"the {'target' if argument == 'motors' else 'path'} {value:g} of joint {name!r} is beyond its limits, "
+                f"{limit[0]:g} and {limit[1]:g}", where=f"from_urdf.{argument}.{name}", do="stay within them",
             )  # fmt: skip
 
 
-def _warn(robot: Robot, unused: list[str], motors: Mapping[str, object]) -> None:
+def _warn(robot: Robot, unused: list[str], moved: list[str], braked: list[str]) -> None:
     """Name what the file says and nothing here does."""
     notes = []
     if unused:
@@ -71,8 +95,10 @@ def _warn(robot: Robot, unused: list[str], motors: Mapping[str, object]) -> None
         notes.append(f"dry friction of {', '.join(robot.frictions)} is left out")
     if robot.speeds:
         notes.append(f"largest speeds of {', '.join(robot.speeds)} are not enforced")
-    idle = [name for name in robot.efforts if name not in motors]
-    if idle and motors:
+    if braked:
+        notes.append(f"damping of {', '.join(braked)} is left out: they move as they are told")
+    idle = [name for name in robot.efforts if name not in moved]
+    if idle and moved:
         notes.append(f"efforts of {', '.join(idle)} are not used: no motor acts there")
     if notes:
         warnings.warn(f"{robot.name or 'robot'}: {'; '.join(notes)}", CatenaWarning, stacklevel=4)
