@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 import catena as ct
 import uncompiled
 from catena.errors import InputError, StepFailure
+from catena.running import plan
 from catena.systems.base import system_from
 
 MASS, ARM, MOMENT = 1.3, 0.6, 0.4
@@ -170,3 +171,32 @@ def test_paths_and_targets_that_cannot_be_followed_are_refused_before_a_step() -
     with pytest.raises(InputError, match=r"has the target 2, but its stops are at -0\.5 and 0\.5"):
         crank(ct.Motor(1, target=2.0, kp=5.0, kd=1.0), stops)
     assert crank(ct.Motor(1, target=0.3, kp=5.0, kd=1.0), stops)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("0.001/(t - 0.105) + 0.001/0.105", r"path of joint 0 jumps from -0.19\d+ at t = 0.1 to 0.2\d+ at t = 0.11"),
+        ("sqrt(0.105 - t) - sqrt(0.105)", "path of joint 0 has no value at t = 0.11"),
+    ],
+)
+def test_a_path_that_jumps_is_refused_before_a_step(path: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody looked, the step that fails tells of it, and what was recorded stays."""
+    hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)))
+    system = ct.Linkage([ct.Body.box((0.2, 0.2, 1.0))], [hinge], [ct.Driven(0, path)])
+    with pytest.raises(InputError, match=message):
+        uncompiled.simulate(system, system.start(project=True), ct.Gauss(2), dt=0.01, steps=20)
+    assert uncompiled.simulate(system, system.start(project=True), ct.Gauss(2), dt=0.01, steps=9)
+    if "sqrt" in path:
+        monkeypatch.setattr(plan, "MOST_LOOKS", 1)
+        with pytest.raises(StepFailure, match=message) as failed:
+            uncompiled.simulate(system, system.start(project=True), ct.Gauss(2), dt=0.01, steps=20)
+        assert failed.value.step == 11 and len(failed.value.run.data.time) == 11  # type: ignore[union-attr]
+        assert "smooth path" in failed.value.do
+
+
+def test_paths_that_turn_full_circles_do_not_jump() -> None:
+    """An angle that is told between -pi and pi is the same one."""
+    hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)))
+    system = ct.Linkage([ct.Body.box((0.2, 0.2, 1.0))], [hinge], [ct.Driven(0, "atan2(sin(9*t), cos(9*t))")])
+    assert uncompiled.simulate(system, system.start(project=True), ct.Gauss(2), dt=0.02, steps=20)

@@ -135,11 +135,11 @@ def test_what_a_file_says_of_joints_is_used_or_named(tmp_path: Path) -> None:
         Linkage.from_urdf(str(path), motors={"hinges": {"torque": 1.0}})
 
 
-def test_joints_of_a_file_move_as_they_are_told(tmp_path: Path) -> None:
+def test_the_motion_of_joints_of_a_file_is_prescribed(tmp_path: Path) -> None:
     """The torque about the hinge is the moment of inertia times the acceleration; no damping, no stops."""
     path = tmp_path / "two.urdf"
     path.write_text(LIMITED)
-    with pytest.warns(CatenaWarning, match="damping of hinge is left out: they move as they are told"):
+    with pytest.warns(CatenaWarning, match="damping of hinge is left out: their motion is prescribed"):
         system, start = Linkage.from_urdf(str(path), driven={"hinge": "0.5 + 0.2*t**2"}, limits=(50.0, 1.0))
     assert [type(force) for force in system.forces] == [ct.Driven]
     assert system.angles(start)[0] == pytest.approx(0.5, abs=1e-15)

@@ -26,6 +26,7 @@ from .control import Controller, check_control, controller_from
 from .crossings import Event, Section, crossing_of
 
 NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
+MOST_LOOKS = 2000  # at steps of a prescribed motion, before the first
 SMALL_BIAS = 0.6  # dt omega up to which averages of stiff chains in a heat bath are right to 4e-4
 NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
 
@@ -210,7 +211,7 @@ def make_plan(
         system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events), units or {},
         name=called, about=about, control=control,
     )  # fmt: skip
-    require_within_tables(plan, count)
+    require_drives(plan, count)
     _check_stability(plan)
     return plan, count
 
@@ -227,8 +228,11 @@ def _check_watched(sections: Sequence[Section], events: Sequence[Event]) -> None
             )
 
 
-def require_within_tables(plan: Plan, steps: int) -> None:
-    """Refuse a run that leaves the tables of functions of time that drive its system."""
+def require_drives(plan: Plan, steps: int) -> None:
+    """Refuse a run that leaves the tables of functions of time that drive its system, and prescribed motions that jump in a step.
+
+    Of long runs some steps are looked at, evenly spread; where another one fails, its message tells of the jump.
+    """
     end = float(plan.times(steps))
     for table in plan.system.time_tables:
         first, last = float(table.knots[0]), float(table.knots[-1])
@@ -238,6 +242,12 @@ def require_within_tables(plan: Plan, steps: int) -> None:
                 f"the run goes from t = {plan.t0:g} to {end:g}, but a table has values from {first:g} to {last:g} only",
                 where="Sampled.times", do="give a longer table, or end the run within it",
             )  # fmt: skip
+    looked_at = range(steps) if steps <= MOST_LOOKS else (steps * k // MOST_LOOKS for k in range(MOST_LOOKS))
+    if plan.system.is_prescribed:
+        for step in looked_at:
+            jump = plan.system.jump_between(float(plan.times(step)), plan.dt)
+            if jump:
+                raise InputError(jump, where="Driven.path", do="give a smooth path, a shorter step, or an earlier end")
 
 
 def _refuse_crossings_of_noise(method: Method, sections: Sequence[Section], events: Sequence[Event]) -> None:

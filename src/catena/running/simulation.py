@@ -39,7 +39,7 @@ from ..text.plain import Json
 from .control import ControlledDriver, Controller, Steering, Useless
 from .crossings import Event, Section
 from .origin import Origin, going_on, origins_in
-from .plan import Plan, Problem, make_plan, positive_integer, require_within_tables, step_count
+from .plan import Plan, Problem, make_plan, positive_integer, require_drives, step_count
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run, StoredRun
 from .trust import check_run, described_in, run_of, steps_of
@@ -199,7 +199,7 @@ class StoppedRun:
         if steps is None and t_end is None:
             return self._planned
         total = step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end)
-        require_within_tables(self.plan, total)
+        require_drives(self.plan, total)
         return total
 
     def _steered(self, control: Steering | str | None, *, anyway: bool) -> Plan:
@@ -437,9 +437,11 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
     body = None if body_of is None or variable is None else body_of(variable)
     if status == STEP_TOO_LONG:
         body = plan.system.fastest_body(driver.program.view.unpack(driver.variables(), driver.time))
+    path_jumps = plan.system.jump_between(driver.time, plan.dt)
     failure = StepFailure(
-        explained(status, plan.method, plan.dt, speed=speed) + details, step=driver.step + 1, time=driver.time,
-        where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"), do=plan.method.advice(),
+        f"{path_jumps}: {FAILURES[status]}" if path_jumps else explained(status, plan.method, plan.dt, speed=speed) + details,
+        step=driver.step + 1, time=driver.time, where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"),
+        do="give a smooth path, or end the run before" if path_jumps else plan.method.advice(),
     )  # fmt: skip
     failure.body, failure.changes = body, tuple(changes)
     return _kept(failure, recorder, driver)

@@ -258,6 +258,15 @@ class System(ABC):
         """What a step that failed could not meet, from the parameters of its run; empty if that is not known."""
         return ""
 
+    @property
+    def is_prescribed(self) -> bool:
+        """Whether a part of its motion is prescribed by functions of time."""
+        return False
+
+    def jump_between(self, time: float, dt: float) -> str:
+        """What drives it, but jumps in a step from that time; empty if nothing does."""
+        return ""
+
     @cached_property
     def public_width(self) -> int:
         """Numbers in a published row."""

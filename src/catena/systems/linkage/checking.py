@@ -1,11 +1,13 @@
-"""Whether forces find the bodies and joints that they act on."""
+"""Whether forces find the bodies and joints that they act on, and which joint a failed step could not meet."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...errors import InputError
+from ...kernels.marks import Parameters
 from .joint_forces import Load, OnAngle, OnParticles, Prescribed
+from .layout import Scratch
 from .limit import Limit
 from .motor import Motor
 
@@ -79,3 +81,16 @@ def _refuse_closing(linkage: Linkage, number: int, where: str) -> None:
         f"joint {number} closes a loop, and carries no body that could be moved", where=f"{where}.joint",
         do=f"list it before the joint that carries body {linkage.joints[number].child}",
     )  # fmt: skip
+
+
+def blamed(linkage: Linkage, par: Parameters) -> str:
+    """The joint that a failed step could not meet, from the parameters of its run; empty if that is not known."""
+    scratch = getattr(par, "scratch", None)  # that of the director form
+    if scratch is None or scratch[Scratch.BLAMED] < 0.0:
+        from .joint_form.closing import lost
+
+        return lost(par)
+    number = int(scratch[Scratch.BLAMED])
+    joint = linkage.joints[number]
+    which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
+    return f"{which}, off by {scratch[Scratch.BLAMED + 1]:.2g}"

@@ -40,10 +40,10 @@ from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, describe_in_
 from ..scene import Scene
 from ..states import checked_start, checked_state
 from . import start as starts
-from .checking import check_forces
+from .checking import blamed, check_forces
 from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_from
 from .joints import GROUND, Joint, joint_from
-from .layout import Scratch, Signal
+from .layout import Signal
 from .signals import Signals
 from .thin import aligned
 from .tree import Tree, tree_of
@@ -220,7 +220,7 @@ class Linkage(System):
         angles : where joints start, by name; at zero if not given
         motors : by the names of joints, what `Motor` takes: {"shoulder": {"target": "sin(t)", "kp": 50.0, "kd": 2.0}}; the efforts of the
             file bound them
-        driven : joints that move as they are told (`Driven`), by name: text in t, or `Sampled(times, values)`; `outputs(run).motor_torque` is what that takes
+        driven : joints whose motion is prescribed (`Driven`), by name: text in t, or `Sampled(times, values)`; `outputs(run).motor_torque` is what that takes
         limits : stiffness and damping of stops (`Limit`) where the file has limits. None: there are none, and a warning says so. It names
             all that the file says and nothing here does, such as dry friction
         """
@@ -519,15 +519,14 @@ class Linkage(System):
 
     def blamed(self, par: Parameters) -> str:
         """What a failed step could not meet, from the parameters of its run; empty if that is not known."""
-        scratch = getattr(par, "scratch", None)  # that of the director form
-        if scratch is None or scratch[Scratch.BLAMED] < 0.0:
-            from .joint_form.closing import lost
+        return blamed(self, par)
 
-            return lost(par)
-        number = int(scratch[Scratch.BLAMED])
-        joint = self.joints[number]
-        which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
-        return f"{which}, off by {scratch[Scratch.BLAMED + 1]:.2g}"
+    @property
+    def is_prescribed(self) -> bool:
+        return bool(self.signals.driven)
+
+    def jump_between(self, time: float, dt: float) -> str:
+        return self.signals.jump_between(time, dt)
 
     def view(self, name: str) -> View | None:
         if name in ENERGY_MOMENTUM and self.form != "joint" and not self._only_in_joints:

@@ -14,6 +14,8 @@ from ..sampled import SPLINES, InTime, Sampled, depends_on_time, spline_arrays, 
 from .joint_forces import JointForce, Load, OnAngle, Prescribed
 from .layout import Scratch, Signal
 
+JUMP, LEAST_JUMP = 0.5, 0.05  # part of a change in a step, and least angle, that slopes at both ends leave unexplained
+
 
 class Signals:
     """All of them, numbered as in par.signal: the three components of gravity if one depends on t, then those of the forces.
@@ -105,6 +107,22 @@ class Signals:
                     lines.append(f"        out[{k}] = value")
                     table += isinstance(component, Sampled)
         return Written("load_values", "\n".join(lines), __name__, SPLINES)
+
+    def jump_between(self, time: float, dt: float) -> str:
+        """Which prescribed path has no value at the end of a step, or changes otherwise than its slopes say; empty if all are smooth."""
+        for joint, number in self.driven.items():
+            (before, slope, _), (after, later, _) = (
+                values_at([self.functions[number]], t)[0] for t in (time, time + dt)
+            )
+            if not np.isfinite(after):
+                return f"the path of joint {joint} has no value at t = {time + dt:g}"
+            change, expected = after - before, 0.5 * dt * (slope + later)
+            change -= 2.0 * np.pi * round((change - expected) / (2.0 * np.pi))  # full turns are no jump
+            if abs(change - expected) > max(JUMP * max(abs(change), abs(expected)), LEAST_JUMP):
+                return (
+                    f"the path of joint {joint} jumps from {before:g} at t = {time:g} to {after:g} at t = {time + dt:g}"
+                )
+        return ""
 
     def at(self, time: float) -> Array:
         """(functions, 3): values and two derivatives at a time, outside of kernels; nan where one has none."""

@@ -26,7 +26,7 @@ def drives_of(
 ) -> list[JointForce]:
     """Damping of the file, motors by the names of their joints, with the efforts of the file, and stops where the file has limits.
 
-    Nothing else acts on joints that move as they are told.
+    Nothing else acts on joints whose motion is prescribed.
 
     Parameters
     ----------
@@ -34,20 +34,20 @@ def drives_of(
     driven : joint -> path of `Driven`
     stops : stiffness and damping of the limits; None: there are none
     """
-    told = {_number(robot, name, "driven"): Driven(_number(robot, name, "driven"), path) for name, path in driven.items()}  # fmt: skip
-    made: list[JointForce] = [damping for damping in robot.forces if damping.joint not in told]
+    prescribed = {_number(robot, name, "driven"): Driven(_number(robot, name, "driven"), path) for name, path in driven.items()}  # fmt: skip
+    made: list[JointForce] = [damping for damping in robot.forces if damping.joint not in prescribed]
     for name, given in motors.items():
         motor = _motor(robot, name, given)
         _require_within(motor.target, robot.limits.get(name), name, "motors")
         made.append(motor)
-    for name, path in driven.items():
-        _require_within(told[_number(robot, name, "driven")].path, robot.limits.get(name), name, "driven")
+    for name in driven:
+        _require_within(prescribed[_number(robot, name, "driven")].path, robot.limits.get(name), name, "driven")
     limited = [name for name in robot.limits if name in robot.joint_names and name not in driven]
     if stops is not None:
         made += [Limit(_number(robot, name, "limits"), *robot.limits[name], *stops) for name in limited]
-    braked = [robot.joint_names[damping.joint] for damping in robot.forces if damping.joint in told]
+    braked = [robot.joint_names[damping.joint] for damping in robot.forces if damping.joint in prescribed]
     _warn(robot, [] if stops is not None else limited, [*motors, *driven], braked)
-    return [*made, *told.values()]
+    return [*made, *prescribed.values()]
 
 
 def _motor(robot: Robot, name: str, given: Mapping[str, Any]) -> Motor:
@@ -73,11 +73,11 @@ def _number(robot: Robot, name: str, argument: str) -> int:
     return robot.joint_names.index(name)
 
 
-def _require_within(told: object, limit: tuple[float, float] | None, name: str, argument: str) -> None:
+def _require_within(prescribed: object, limit: tuple[float, float] | None, name: str, argument: str) -> None:
     """Refuse a target, or a path, that is known to lie beyond the limits."""
-    if limit is None or not isinstance(told, (float, Sampled)):
+    if limit is None or not isinstance(prescribed, (float, Sampled)):
         return
-    values = [told] if isinstance(told, float) else np.asarray(told.values, dtype=float).tolist()
+    values = [prescribed] if isinstance(prescribed, float) else np.asarray(prescribed.values, dtype=float).tolist()
     for value in values:
         if not limit[0] <= value <= limit[1]:
             raise InputError(
@@ -96,7 +96,7 @@ def _warn(robot: Robot, unused: list[str], moved: list[str], braked: list[str]) 
     if robot.speeds:
         notes.append(f"largest speeds of {', '.join(robot.speeds)} are not enforced")
     if braked:
-        notes.append(f"damping of {', '.join(braked)} is left out: they move as they are told")
+        notes.append(f"damping of {', '.join(braked)} is left out: their motion is prescribed")
     idle = [name for name in robot.efforts if name not in moved]
     if idle and moved:
         notes.append(f"efforts of {', '.join(idle)} are not used: no motor acts there")
