@@ -50,15 +50,28 @@ def add_nothing(w, total):
     """`add_momenta` without its sums."""
 
 
+def begin_nothing(total):
+    """`begin_total` without a total momentum."""
+
+
+def end_nothing(par, total):
+    """`end_total` without one."""
+
+
+BARE = {"tally_lanes": count_fast, "add_momenta": add_nothing, "begin_total": begin_nothing, "end_total": end_nothing}
+
+
 @contextmanager
 def without_sums() -> Iterator[None]:
     """Baths that are built here add up nothing for the audit."""
-    kept = chain_bath.tally_lanes, chain_bath.add_momenta
-    chain_bath.tally_lanes, chain_bath.add_momenta = count_fast, add_nothing
+    kept = {name: getattr(chain_bath, name) for name in BARE}
     try:
+        for name, bare in BARE.items():
+            setattr(chain_bath, name, bare)
         yield
     finally:
-        chain_bath.tally_lanes, chain_bath.add_momenta = kept
+        for name, full in kept.items():
+            setattr(chain_bath, name, full)
 
 
 def best_of(tasks: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
