@@ -187,6 +187,13 @@ def race_figures() -> dict[str, str]:
         "gpu_over_core": _range(small),
         "gpu_over_core_linked": _range(large),
         "sixteen_threads": _range(threads),
+        "gpu_over_core_hinges": _range(
+            [pair["cores_worth"] for pair in gpu["pairs"] if pair["case"].startswith("four")]
+        ),
+        "float64_rate": _range(
+            [100 * row["float64_rate"] for pair in gpu["pairs"] for row in pair["gpu"] if "float64_rate" in row]
+        ),
+        "long_chain_ms": _range([row["gpu_ms_with_looks"] for row in gpu["threads"] if "gpu_ms_with_looks" in row]),
         "members": str(gpu["pairs"][0]["members"]),
         "gpu": gpu["machine"]["gpu"],
         "lanes_over_henon_heiles": _range([over_batches("Henon-Heiles", lanes=True)]),
