@@ -17,6 +17,7 @@ import catena
 from catena.engine import cache, headers
 from catena.engine.collector import collect
 from catena.kernels.elementary import FUNCTIONS, coefficients
+from catena.kernels.elementary.trigonometric import cosine_and_sine
 from catena.kernels.fused import multiply_add
 from catena.kernels.marks import Written
 from elementary_arguments import DOUBT, IN_NUMPY, TWO, Array, arguments, units_off, units_off_of_many
@@ -130,6 +131,13 @@ def test_zeros_infinities_and_what_is_no_number(name):
     assert (np.isfinite(found) == np.isfinite(expected)).all()
     np.testing.assert_array_max_ulp(found[~clear], expected[~clear], 3)
     assert bits(found) == bits(plain(name, x, y))
+
+
+def test_both_at_once_have_the_bits_of_each():
+    x = arguments("sin", 300)[0].tolist()
+    cosines, sines = zip(*map(cosine_and_sine, x), strict=True)
+    assert bits(cosines) == bits([FUNCTIONS["cos"](a) for a in x])
+    assert bits(sines) == bits([FUNCTIONS["sin"](a) for a in x])
 
 
 def test_an_angle_beside_a_multiple_of_pi_needs_all_parts_of_pi():

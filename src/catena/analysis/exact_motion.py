@@ -13,12 +13,16 @@ from ..errors import InputError
 from ..geometry import free_rotation, lagrange_motion
 from ..geometry.lagrange_orbit import Orbit
 from ..geometry.quaternion import multiply_right, to_space
+from ..kernels import elementary as math
+from ..kernels.views import NOT_FINITE, OK
 
 Array = NDArray[np.float64]
 
 
 def free_body_at(moments, z, t0, frame, times, orbit, orientations, momenta):
     """Orientation and momentum in the given axes at times, from z = (q, y) at t0, which is in principal axes; a status."""
+    if not are_finite(z, times):
+        return NOT_FINITE
     status = free_rotation.prepare(moments[0], moments[1], moments[2], z[4], z[5], z[6], orbit)
     if status != 0:
         return status
@@ -35,15 +39,30 @@ def free_body_at(moments, z, t0, frame, times, orbit, orientations, momenta):
 
 def symmetric_top_at(top, z, t0, frame, times, orbit, orientations, momenta):
     """The same of a symmetric top, given by its axis, the moments across and along it, and gravity."""
+    if not are_finite(z, times):
+        return NOT_FINITE
     status = lagrange_motion.prepare(int(top[0]), top[1], top[2], top[3], z[0:4], z[4:7], orbit)
     if status != 0:
         return status
+    is_turned = frame[0] != 1.0
     for i in range(times.shape[0]):
         q = orientations[i]
-        q[0], q[1], q[2], q[3], y1, y2, y3 = lagrange_motion.evaluate(orbit, times[i] - t0)
-        multiply_right(q, frame[0], -frame[1], -frame[2], -frame[3])
-        momenta[i, 0], momenta[i, 1], momenta[i, 2] = to_space(frame, y1, y2, y3)
+        y = momenta[i]
+        q[0], q[1], q[2], q[3], y[0], y[1], y[2] = lagrange_motion.evaluate(orbit, times[i] - t0)
+        if is_turned:
+            multiply_right(q, frame[0], -frame[1], -frame[2], -frame[3])
+            y[0], y[1], y[2] = to_space(frame, y[0], y[1], y[2])
     return 0
+
+
+def are_finite(z, times):
+    """Whether all numbers are."""
+    finite = True
+    for k in range(z.shape[0]):
+        finite = finite and abs(z[k]) < math.inf
+    for i in range(times.shape[0]):
+        finite = finite and abs(times[i]) < math.inf
+    return finite
 
 
 @cache
@@ -57,7 +76,7 @@ class ClosedForm:
     """A motion in closed form, of one body: evaluating it takes microseconds, so that all it needs is gathered once.
 
     Called with a stepped state z = (q, y), its time and m times, it gives (m, 4) orientations and (m, 3) momenta in the axes in which the
-    body was given.
+    body was given. FloatingPointError if a number is not finite: the compiled code looks, which takes no time.
     """
 
     def __init__(self, kernel: Callable[..., int], width: int, constants: Array, frame: Array) -> None:
@@ -66,9 +85,13 @@ class ClosedForm:
 
     def __call__(self, z: Array, t0: float, times: Array) -> tuple[Array, Array]:
         count = len(times)
-        orientations, momenta = np.empty((count, 4)), np.empty((count, 3))
-        orbit = np.empty(self._width)
-        if _compiled(self._kernel)(self._constants, z, t0, self._frame, times, orbit, orientations, momenta) != 0:
+        orientations, momenta, orbit = np.empty((count, 4)), np.empty((count, 3)), np.empty(self._width)
+        status = _compiled(self._kernel)(
+            self._constants, z, t0, self._frame, times, orbit, orientations, momenta
+        )  # fmt: skip
+        if status == NOT_FINITE:
+            raise FloatingPointError("a time or a number of the state is not finite")
+        if status != OK:
             raise InputError(
                 "the start is too near the unstable axis to tell when the body leaves it", where="exact",
                 do="start on the axis, or farther from it",

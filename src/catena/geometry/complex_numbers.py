@@ -4,11 +4,12 @@ Plain functions that the engine collects.
 """
 
 from ..kernels import elementary as math
+from ..kernels.elementary.trigonometric import cosine_and_sine
 
 
 def turn(angle):
     """e^(i angle)."""
-    return math.cos(angle), math.sin(angle)
+    return cosine_and_sine(angle)
 
 
 def times(a, b):

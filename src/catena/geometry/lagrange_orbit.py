@@ -7,6 +7,7 @@ Both nomes are at most 0.0432, so nothing above 1e-17 is left out. Plain functio
 """
 
 from ..kernels import elementary as math
+from ..kernels.elementary.trigonometric import cosine_and_sine
 from ..kernels.marks import Record
 
 # The kinds of motion.
@@ -58,8 +59,7 @@ def put_term(row, at, n, value):
 
 def multiples(angle):
     """Cosines and sines of one to four times an angle."""
-    c1 = math.cos(angle)
-    s1 = math.sin(angle)
+    c1, s1 = cosine_and_sine(angle)
     c2 = 2.0 * c1 * c1 - 1.0
     s2 = 2.0 * s1 * c1
     return (c1, c2, c1 * c2 - s1 * s2, 2.0 * c2 * c2 - 1.0), (s1, s2, s1 * c2 + c1 * s2, 2.0 * s2 * c2)

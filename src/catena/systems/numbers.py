@@ -11,7 +11,6 @@ from ..errors import InputError
 from .base import Array
 
 REAL = "iuf"  # kinds of numpy types: whole numbers and floating point
-FEW = 1000  # numbers
 SHOWN = 40  # letters of a value that a message shows
 
 Shape = tuple[int | None, ...]
@@ -105,12 +104,8 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
 
 
 def are_finite(array: Array) -> bool:
-    """Whether all numbers are; of a few, a sum of squares that is finite says so in a third of the time."""
-    if array.ndim == 1 and array.size < FEW:
-        with np.errstate(over="ignore"):
-            if array.dot(array) < np.inf:
-                return True
-    return np.count_nonzero(np.isfinite(array)) == array.size
+    """Whether all numbers are."""
+    return np.count_nonzero(np.isfinite(array)) == array.size  # a third of the time of `all`
 
 
 def _fits(shape: tuple[int, ...], wanted: Shape) -> bool:

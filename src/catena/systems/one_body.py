@@ -25,7 +25,7 @@ from .body import Body
 from .numbers import finite_number, finite_numbers
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
-from .states import checked_state
+from .states import checked_state, is_shaped
 
 Motion = Callable[[Array, float, Array], tuple[Array, Array]]  # stepped state, its time, times -> orientations, momenta
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -134,16 +134,16 @@ class OneBody(System):
 
     def to_stepped(self, state: State) -> Array:
         """z = (q, y) in principal axes: q * frame, F^T y; the momentum along the line of a linear body is zero."""
-        if self._in_principal_axes:  # then products with 1 and 0 take longer than a whole motion in closed form
-            q, y = state.fields["orientation"], state.fields["angular_momentum"] + 0.0
-        else:
-            q = rotations.multiply(state.orientation, self.body.frame)
+        q, y = state.fields["orientation"], state.fields["angular_momentum"]
+        if not self._in_principal_axes:  # else products with 1 and 0 take longer than a whole motion in closed form
+            q = rotations.multiply(q, self.body.frame)
             turned = self.body.frame_matrix.T  # one by one: a product with many vectors may round in another order
-            many = state.angular_momentum.reshape(-1, 3)
-            y = np.array([turned @ one for one in many]).reshape(state.angular_momentum.shape)
+            y = np.array([turned @ one for one in y.reshape(-1, 3)]).reshape(y.shape)
+        z = np.concatenate((q, y), axis=-1)
         if self.body.kind == "linear":
-            y[..., int(np.argmin(self.body.moments))] = 0.0
-        return np.concatenate([q, y], axis=-1)
+            z[..., 4 + int(np.argmin(self.body.moments))] = 0.0
+        z += 0.0  # no negative zeros, as where there are products
+        return z
 
     def from_stepped(self, z: Array, time: float) -> State:
         """The state of z = (q, y)."""
@@ -151,9 +151,17 @@ class OneBody(System):
         return State({"orientation": orientation, "angular_momentum": self.body.frame_matrix @ z[4:]}, time)
 
     def _evaluated(self, t: ArrayLike, start: State, motion: Motion) -> State:
-        """The state or states at t by a motion in closed form."""
-        times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
-        q, y = motion(self.to_stepped(start), start.time, times.reshape(-1))
+        """The state or states at t by a motion in closed form, which looks itself whether all numbers are finite."""
+        if type(t) is np.ndarray and t.dtype == np.float64 and t.ndim == 1 and is_shaped(start, self):
+            times = t.copy()
+        else:
+            times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
+        try:
+            q, y = motion(self.to_stepped(start), start.time, times.reshape(-1))
+        except FloatingPointError:  # the same words as for all numbers
+            finite_numbers(t, where="exact.t")
+            checked_state(self, start, "exact.start")
+            raise
         shaped = times.ndim != 1  # reshaping takes longer than a short motion
         fields = {
             "orientation": q.reshape(*times.shape, 4) if shaped else q,

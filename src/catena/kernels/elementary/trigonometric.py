@@ -1,4 +1,4 @@
-"""sin, cos, tan."""
+"""sin, cos, both at once, tan."""
 
 from ..fused import as_integer, multiply_add
 from . import coefficients as c
@@ -14,6 +14,11 @@ def quadrant(x):
     """x = n pi/2 + r + rest: n modulo 4, r, rest; |r| is not above pi/4 by more than a rounding error."""
     if abs(x) < SMALL:
         return 0, x, 0.0
+    return quadrant_of_any(x)
+
+
+def quadrant_of_any(x):
+    """The same where angles are of any size: nobody foretells whether they are small."""
     if not abs(x) < NEAR:
         return remainder_of_huge(x)
     shifted = multiply_add(x, c.TWO_OVER_PI, SHIFT)
@@ -60,6 +65,17 @@ def cos(x):
     first, second = small_cosine(r, rest)
     value = r + small_sine(r, rest) if n & 1 else first + second
     return -value if (n + 1) & 2 else value
+
+
+def cosine_and_sine(x):
+    """The cosine and the sine of an angle of any size, which take hardly longer than one of them: the bits of `cos` and `sin`."""
+    n, r, rest = quadrant_of_any(x)
+    first, second = small_cosine(r, rest)
+    even = first + second
+    odd = r + small_sine(r, rest)
+    cosine = odd if n & 1 else even
+    sine = even if n & 1 else odd
+    return -cosine if (n + 1) & 2 else cosine, (-sine if n & 2 else sine) if x != 0.0 else x
 
 
 def tan(x):
