@@ -78,7 +78,7 @@ def test_the_attitude_error_is_the_angle_between_two_orientations() -> None:
 def test_the_reference_is_the_exact_motion() -> None:
     """Jacobi's solution is right to 10 eps (1 + |omega| t), 3e-14 here; another sign of a moment's difference is not."""
     right = SHORT.reference()
-    rows = races.exact_entry(SHORT).run()
+    rows = races.exact_entry(SHORT).rows()
     assert races.attitude_error(rows, right) < 3e-14
     assert np.abs(rows[:, 4:] - right[:, 4:]).max() < 3e-14
     wrong = replace(SHORT, moments=(0.627, 0.376, 1.0))

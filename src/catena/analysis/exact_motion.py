@@ -80,15 +80,13 @@ class ClosedForm:
     """
 
     def __init__(self, kernel: Callable[..., int], width: int, constants: Array, frame: Array) -> None:
-        self._kernel, self._width = kernel, width
+        self._evaluate, self._width = _compiled(kernel), width
         self._constants, self._frame = np.array(constants, dtype=float), np.array(frame, dtype=float)
 
     def __call__(self, z: Array, t0: float, times: Array) -> tuple[Array, Array]:
         count = len(times)
         orientations, momenta, orbit = np.empty((count, 4)), np.empty((count, 3)), np.empty(self._width)
-        status = _compiled(self._kernel)(
-            self._constants, z, t0, self._frame, times, orbit, orientations, momenta
-        )  # fmt: skip
+        status = self._evaluate(self._constants, z, t0, self._frame, times, orbit, orientations, momenta)
         if status == NOT_FINITE:
             raise FloatingPointError("a time or a number of the state is not finite")
         if status != OK:

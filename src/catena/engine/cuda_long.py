@@ -228,7 +228,7 @@ class GpuDriver(Driver):
             if name not in ("z", "e"):
                 getattr(self, name)[...] = array
 
-    def _way_back(self) -> Callable[[], None]:
+    def way_back(self) -> Callable[[], None]:
         """What brings the state back as it is now; its variables stay on the GPU."""
         step, pending, kept = self.step, self._pending, require_cuda().device_array_like(self._there)
         kept.copy_to_device(self._there)

@@ -126,7 +126,7 @@ class Driver:
 
     def advance(self, steps: int) -> Chunk:
         """Make steps; on failure the state is that before the failing step, and rows until then are returned."""
-        back = self._way_back()
+        back = self.way_back()
         try:
             chunk = self.attempt(steps)
         except IndexError as fault:  # of plain Python, or of code that checks its subscripts
@@ -186,7 +186,7 @@ class Driver:
         for power in reversed(range(steps.bit_length())):
             if 2**power > left:
                 continue
-            back = self._way_back()
+            back = self.way_back()
             part = self.attempt(2**power)
             if part.status <= OK and self._is_sound(part):
                 parts.append(part)
@@ -202,7 +202,7 @@ class Driver:
 
     def jump(self) -> tuple[int, float]:
         """Make the step that fails once more: the variable that changes most in it, and by how much; the state stays."""
-        back, z = self._way_back(), self.variables().copy()
+        back, z = self.way_back(), self.variables().copy()
         self.attempt(1)
         with np.errstate(all="ignore"):
             change = np.nan_to_num(np.abs(self.variables() - z), nan=np.inf)
@@ -211,12 +211,12 @@ class Driver:
 
     def trace(self) -> tuple[int | None, list[float]]:
         """Make the step that fails once more, for what the method can tell of it; the state stays."""
-        back = self._way_back()
+        back = self.way_back()
         self.attempt(1)
         back()
         return self.program.method.trace(self.program.view, self._work)
 
-    def _way_back(self) -> Callable[[], None]:
+    def way_back(self) -> Callable[[], None]:
         """What brings the state back as it is now."""
         step = self.step
         if self.program.view.fold is not None:  # of a long chain half of the numbers are enough

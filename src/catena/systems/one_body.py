@@ -139,10 +139,9 @@ class OneBody(System):
             q = rotations.multiply(q, self.body.frame)
             turned = self.body.frame_matrix.T  # one by one: a product with many vectors may round in another order
             y = np.array([turned @ one for one in y.reshape(-1, 3)]).reshape(y.shape)
-        z = np.concatenate((q, y), axis=-1)
+        z = np.concatenate((q, y), -1)
         if self.body.kind == "linear":
             z[..., 4 + int(np.argmin(self.body.moments))] = 0.0
-        z += 0.0  # no negative zeros, as where there are products
         return z
 
     def from_stepped(self, z: Array, time: float) -> State:
@@ -157,16 +156,14 @@ class OneBody(System):
         else:
             times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
         try:
-            q, y = motion(self.to_stepped(start), start.time, times.reshape(-1))
+            q, y = motion(self.to_stepped(start), start.time, times if times.ndim == 1 else times.reshape(-1))
         except FloatingPointError:  # the same words as for all numbers
             finite_numbers(t, where="exact.t")
             checked_state(self, start, "exact.start")
             raise
-        shaped = times.ndim != 1  # reshaping takes longer than a short motion
-        fields = {
-            "orientation": q.reshape(*times.shape, 4) if shaped else q,
-            "angular_momentum": y.reshape(*times.shape, 3) if shaped else y,
-        }
+        if times.ndim != 1:
+            q, y = q.reshape(*times.shape, 4), y.reshape(*times.shape, 3)
+        fields = {"orientation": q, "angular_momentum": y}
         return State(fields, float(times) if times.ndim == 0 else times)  # type: ignore[arg-type]
 
     def parameter_arrays(self) -> dict[str, Numbers]:
