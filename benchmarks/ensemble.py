@@ -46,6 +46,10 @@ def entries(key: str, race: Ensemble, methods: Any) -> Iterator[tuple[str, int, 
     """Who takes part: name, members that it follows, and its settings, the coarsest first."""
     everybody = len(race.z)
     for method, layout in methods:
+        if method is ct.Taylor:
+            settings = ((f"tolerance {t:.0e}", ours(race, ct.Taylor(t), 1, layout)) for t in TOLERANCES)
+            yield f"Taylor, {layout}", everybody, settings
+            continue
         settings = ((f"{steps} steps", ours(race, method, steps, layout)) for steps in STEPS)
         yield f"{method}, {layout}", everybody if layout == "lanes" else min(SOME, everybody), settings
     yield "heyoka, batch of 8", everybody, ((f"tolerance {t:.0e}", heyoka_batch(race, t)) for t in TOLERANCES)

@@ -170,19 +170,20 @@ def top(members: int, race: TopRace) -> Ensemble:
     return Ensemble(race.name, race.system, z, race.t_end, equations, field)
 
 
-def ensembles(members: int) -> dict[str, tuple[Ensemble, Sequence[tuple[Method, str]]]]:
-    """Each with the methods, and layouts, by which we take part."""
+def ensembles(members: int) -> dict[str, tuple[Ensemble, Sequence[tuple[Method | type[ct.Taylor], str]]]]:
+    """Each with the methods, and layouts, by which we take part; `Taylor` with several tolerances instead of steps."""
     return {
         "henon_heiles": (
             henon_heiles(members),
-            [(ct.Nystrom6(), "lanes"), (ct.Splitting(6), "lanes"), (ct.Splitting(6), "members")],
+            [(ct.Nystrom6(), "lanes"), (ct.Splitting(6), "lanes"), (ct.Splitting(6), "members"), (ct.Taylor, "lanes")],
         ),
         "kepler": (
-            kepler(members), [(ct.Splitting(8), "lanes"), (ct.Splitting(6), "lanes"), (ct.Splitting(6), "members")]
+            kepler(members),
+            [(ct.Splitting(8), "lanes"), (ct.Splitting(6), "lanes"), (ct.Splitting(6), "members"), (ct.Taylor, "lanes")],
         ),
-        "galactic": (galactic(members // 4), [(ct.RK4(), "lanes"), (ct.Gauss(6), "members")]),
+        "galactic": (galactic(members // 4), [(ct.RK4(), "lanes"), (ct.Gauss(6), "members"), (ct.Taylor, "lanes")]),
         "symmetric top": (
-            top(members // 8, SYMMETRIC), [(ct.Nystrom6(), "lanes"), (ct.Nystrom6(), "members"), (ct.Lagrange(), "members")]
+            top(members // 8, SYMMETRIC), [(ct.Nystrom6(), "lanes"), (ct.Lagrange(), "members"), (ct.Taylor, "lanes")]
         ),
-        "heavy top": (top(members // 8, TOP), [(ct.Nystrom6(), "members")]),
+        "heavy top": (top(members // 8, TOP), [(ct.Nystrom6(), "members"), (ct.Taylor, "lanes")]),
     }  # fmt: skip

@@ -17,6 +17,7 @@ from catena.engine.plain_lanes import Lanes
 from catena.errors import CapabilityError
 from catena.kernels.views import NOT_FINITE, OK
 from catena.methods.base import Method, registered
+from catena.methods.taylor.taylor import MADE
 from catena.running.ensembles.kinds import Kinds
 from catena.running.plan import Problem
 from kinds import KINDS
@@ -80,6 +81,9 @@ LONG: dict[str, tuple[Callable[[], Problem], Method]] = {
     "galactic": (ct.problems.galactic, ct.RK4()),  # its energy has a logarithm
     "top": (ct.problems.lagrange_top, ct.Splitting(2)),
     "Henon-Heiles": (ct.problems.henon_heiles, ct.Splitting(6)),
+    "series of an orbit": (ct.problems.kepler, ct.Taylor(1e-10)),
+    "series of a top": (ct.problems.lagrange_top, ct.Taylor()),
+    "series with a sine": (ct.problems.pendulum, ct.Taylor()),
 }
 
 
@@ -133,6 +137,42 @@ def test_each_member_is_the_single_run_that_the_driver_makes() -> None:
         np.testing.assert_array_equal(np.concatenate([found["first"][k], found["second"][k]]), np.concatenate(rows))
 
 
+def orbit_blocks(*, compiled: bool = False) -> tuple[lanes.LaneBlock, MemberBlock]:
+    """Ellipses from circles to long ones, and one that falls from rest: each makes another number of expansions."""
+    system, method = ct.problems.kepler().system, ct.Taylor(1e-4)
+    e, zero = np.linspace(0.0, 0.7, MEMBERS), np.zeros(MEMBERS)
+    z = np.stack([1 - e, zero, zero, np.sqrt((1 + e) / (1 - e))], axis=1)
+    z[3] = 4.0, 0.0, 0.0, 0.0
+    members = Members.alike(Pairing.of(system, method), z, np.zeros(MEMBERS), 0.8)
+    return pair_of_blocks(build(system, method, compiled=compiled), members, compiled=compiled)
+
+
+def test_members_whose_steps_differ_have_the_bits_of_members_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taylor series reach farther for one member than for another; what has arrived waits for the others."""
+    in_lanes, alone = orbit_blocks()
+    wanted, one_by_one = followed(alone, steps=2), MemberBlock._call
+
+    def of_starts(block, part, first, counts, *arrays):
+        assert not counts.any(), "a block went on one by one"
+        return one_by_one(block, part, first, counts, *arrays)
+
+    monkeypatch.setattr(MemberBlock, "_call", of_starts)
+    for name, array in followed(in_lanes, steps=2).items():
+        np.testing.assert_array_equal(array, wanted[name], err_msg=name)
+    assert len(set(wanted["carry"][: lanes.LANES, MADE])) > 3 and (wanted["status"] == OK).all()
+
+
+@pytest.mark.parametrize("waits", ["low[k]", "0.0"])
+def test_a_member_that_does_not_wait_would_be_seen(waits: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin that must fail: compensation or time of a member that is there go on with the others."""
+    usual = lane_loop.lane_text
+    monkeypatch.setattr(
+        lane_loop, "lane_text", lambda *a, **k: usual(*a, **k).replace(f"_chosen(there, {waits}", "_chosen(there < 0, 0.0")
+    )  # fmt: skip
+    in_lanes, alone = orbit_blocks()
+    assert (followed(in_lanes, steps=2)["carry"] != followed(alone, steps=2)["carry"]).any()
+
+
 def henon_heiles_blocks() -> tuple[lanes.LaneBlock, MemberBlock]:
     method = ct.Splitting(6)
     pairing = Pairing.of(HENON_HEILES, method)
@@ -169,12 +209,11 @@ def test_a_member_that_fails_stops_no_other_of_its_block() -> None:
     ("system", "method", "why"),
     [
         (HENON_HEILES, ct.Gauss(3), "differs from member to member"),
-        (HENON_HEILES, ct.Taylor(), "differs from member to member"),
         (HENON_HEILES, ct.Langevin(1.0, 1.0), "one by one"),
         (ct.problems.book().system, ct.DMV(10), "differs from member to member"),
         (ct.problems.helix_chain(4).system, ct.Splitting(2), "loops over its parts"),
     ],
-    ids=["Gauss", "Taylor", "Langevin", "DMV", "chain"],
+    ids=["Gauss", "Langevin", "DMV", "chain"],
 )
 def test_what_has_no_lanes_says_why(system: ct.System, method: Method, why: str) -> None:
     with pytest.raises(CapabilityError, match=why) as told:

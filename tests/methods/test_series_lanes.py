@@ -39,7 +39,7 @@ def test_every_product_is_formed_from_its_own_columns() -> None:
         layout = Layout.of([*X[:5], None], pairs)
         assert set(layout.where) == set(pairs) and not misplaced(layout)
         assert len(layout.groups) <= len(set(pairs))
-        assert all(column < layout.inverse < layout.width for column in layout.columns.values())
+        assert all(column < layout.used <= layout.width for column in layout.columns.values())
         first, second, *others = layout.groups
         assert misplaced(replace(layout, groups=(second, first, *others)))
 
@@ -59,7 +59,7 @@ def test_a_top_has_seven_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr("catena.engine.pairing._recorded", {})
     Pairing.of(ct.problems.kovalevskaya().system, ct.Taylor()).stepper  # noqa: B018
-    assert len(layouts[0].groups) == 7 and layouts[0].width == 16
+    assert len(layouts[0].groups) == 7 and layouts[0].width == 8
 
 
 def test_a_coefficient_that_is_not_finite_is_seen_wherever_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,11 +187,11 @@ def test_a_crossing_is_a_root_of_the_series(monkeypatch):
     write, places = series_text.Writer.coefficients, []
 
     def counted(writer):
-        places.append(table_place(4) + writer.layout.inverse)
-        begin = "def coefficients(t, order, par):"
-        return write(writer).replace(
-            begin, f"{begin}\n    t[{writer.layout.inverse}] += 1.0", 1
-        )  # 1/0, of which nobody asks
+        place = writer.layout.width - 1  # filled up, and of no use
+        assert place not in writer.layout.columns.values()
+        places.append(table_place(4) + place)
+        begin = "def coefficients(t, order, inverses, par):"
+        return write(writer).replace(begin, f"{begin}\n    t[{place}] += 1.0", 1)
 
     monkeypatch.setattr(series_text.Writer, "coefficients", counted)
     monkeypatch.setattr("catena.engine.pairing._recorded", {})

@@ -28,6 +28,9 @@ _inline = shared(njit(inline="always", **_strict, **_inner), "inline")
 @_inline
 def _holds(condition):
     return condition
+@_inline
+def _chosen(condition, a, b):
+    return a if condition else b
 """
 # A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
 INLINED = """\
@@ -37,6 +40,8 @@ PYTHON = """\
 import math
 from collections import namedtuple
 _fn = _apart = _inline = _holds = lambda function: function
+def _chosen(condition, a, b):
+    return a if condition else b
 """
 CUDA = """\
 import math
@@ -47,6 +52,9 @@ _apart = _inline = _fn
 @_fn
 def _holds(condition):
     return condition
+@_fn
+def _chosen(condition, a, b):
+    return a if condition else b
 """
 # What kernels on lanes and elementary functions need: functions that always become part of the loop around them, fused multiply-adds,
 # the bits of numbers, tables, indices without sign.

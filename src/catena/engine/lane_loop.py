@@ -33,15 +33,16 @@ BRANCHES = (ast.If, ast.IfExp, ast.While)
 # All becomes part of the entry: a call would need what the stack holds in memory.
 COMPILED = """\
 from catena.engine import lane_types as _lane_types
-_fn = _apart = _inline = _within = shared(njit(forceinline=True, **_strict, **_inner), "within")
+_fn = _apart = _inline = _within = _vector = shared(njit(forceinline=True, **_strict, **_inner), "within")
 _by_lane = shared(_lane_types.by_lane, "by lane")
-_multiply_add, _holds, _side_by_side, _room = _lane_types.multiply_add, _lane_types.holds, _lane_types.side_by_side, _lane_types.room
+_multiply_add, _holds, _chosen = _lane_types.multiply_add, _lane_types.holds, _lane_types.chosen
+_side_by_side, _room = _lane_types.side_by_side, _lane_types.room
 """
 PLAIN = """\
 from catena.engine import plain_lanes as _plain_lanes
 from catena.engine.plain_lanes import by_lane as _by_lane, largest as max, smallest as min
-from catena.engine.plain_lanes import holds as _holds, multiply_add as _multiply_add, side_by_side as _side_by_side
-_fn = _apart = _inline = _within = lambda function: function
+from catena.engine.plain_lanes import chosen as _chosen, holds as _holds, multiply_add as _multiply_add, side_by_side as _side_by_side
+_fn = _apart = _inline = _within = _vector = lambda function: function
 def _room(count):
     return _plain_lanes.room(count, {lanes})
 """
@@ -59,13 +60,15 @@ def _version() -> str:
 
 def on_lanes(parts: Sequence[Part]) -> list[Part]:
     """The same functions, those of numbers alone marked that branch: they are called lane by lane."""
-    return [replace(part, mark="by_lane") if _branches_on_numbers(part) else part for part in parts]
+    return [
+        replace(part, mark="by_lane") if part.mark != "table" and _branches_on_numbers(part.text) else part
+        for part in parts
+    ]
 
 
-def _branches_on_numbers(part: Part) -> bool:
-    if part.mark == "table":
-        return False
-    function = module_tree(part.text).body[0]
+@cache
+def _branches_on_numbers(text: str) -> bool:
+    function = module_tree(text).body[0]
     assert isinstance(function, ast.FunctionDef)
     names = {argument.arg for argument in function.args.args}
     taken_apart = (ast.Subscript, ast.Attribute)
@@ -73,7 +76,7 @@ def _branches_on_numbers(part: Part) -> bool:
         isinstance(node, taken_apart) and isinstance(node.value, ast.Name) and node.value.id in names
         for node in ast.walk(function)
     )
-    branches = any(isinstance(node, BRANCHES) for node in ast.walk(function)) or "_as_integer(" in part.text
+    branches = any(isinstance(node, BRANCHES) for node in ast.walk(function)) or "_as_integer(" in text
     return branches and not parted
 
 

@@ -189,7 +189,7 @@ def multiply_add(typingctx: Context, a: Type, b: Type, c: Type) -> tuple[Signatu
 
     def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
         same = [context.cast(builder, v, t, kind) for v, t in zip(values, of.args, strict=True)]
-        return builder.fma(*same)
+        return _called("fma")(builder, *same) if kind is lanes else builder.fma(*same)
 
     return kind(a, b, c), emit
 
@@ -205,6 +205,18 @@ def holds(typingctx: Context, condition: Type) -> tuple[Signature, Callable[...,
         return builder.icmp_unsigned("==", bits, ir.Constant(ir.IntType(LANES), -1))
 
     return types.boolean(condition), emit
+
+
+@intrinsic
+def chosen(typingctx: Context, condition: Type, a: Type, b: Type) -> tuple[Signature, Callable[..., Value]]:
+    """`catena.kernels.lanes.chosen`."""
+    kind = lanes if lanes in (a, b) or condition is truths else types.float64
+
+    def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
+        same = [context.cast(builder, v, t, kind) for v, t in zip(values[1:], of.args[1:], strict=True)]
+        return builder.select(values[0], *same)
+
+    return kind(condition, types.unliteral(a), types.unliteral(b)), emit
 
 
 # Arrays ----------------------------------------------------------------------------------------------------------
@@ -291,16 +303,20 @@ def by_lane(function: FunctionType) -> Callable[..., object]:
 
         def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
             places = [cgutils.alloca_once(builder, VECTOR) for _ in range(_width(result))]
+            given = [
+                cgutils.alloca_once_value(builder, v) if t is lanes else v for v, t in zip(values, of.args, strict=True)
+            ]
             with cgutils.for_range(builder, ir.Constant(INDEX, LANES)) as loop:
+                # number by number in memory: a vector with one lane exchanged would wait for all that was stored before
                 own = [
-                    builder.extract_element(v, loop.index) if t is lanes else v
-                    for v, t in zip(values, of.args, strict=True)
+                    builder.load(_lane_of(builder, v, loop.index)) if t is lanes else v
+                    for v, t in zip(given, of.args, strict=True)
                 ]
                 made = call(context, builder, own, attrs=("noinline",))
                 for k, place in enumerate(places):
                     number = builder.extract_value(made, k) if _is_tuple(result) else made
                     as_double = context.cast(builder, number, _types_in(result)[k], types.float64)
-                    builder.store(builder.insert_element(builder.load(place), as_double, loop.index), place)
+                    builder.store(as_double, _lane_of(builder, place, loop.index))
             gathered = [builder.load(place) for place in places]
             return context.make_tuple(builder, of.return_type, gathered) if _is_tuple(result) else gathered[0]
 
@@ -312,6 +328,11 @@ def by_lane(function: FunctionType) -> Callable[..., object]:
     # numba asks for the names of the arguments
     exec(f"def called(typingctx, {names}):\n    return typed(typingctx, {names})", space := {"typed": typed})
     return intrinsic(space["called"])
+
+
+def _lane_of(builder: IRBuilder, place: Value, index: Value) -> Value:
+    """Where one lane of a vector in memory stands."""
+    return builder.gep(builder.bitcast(place, ir.DoubleType().as_pointer()), [index])
 
 
 def _is_tuple(kind: Type) -> bool:

@@ -54,7 +54,7 @@ def require_lanes(pairing: Pairing | Program) -> None:
     traits = method.traits_on(view)
     if traits.random:
         raise refuse(system, method, "its random numbers are drawn one by one")
-    if traits.exact or traits.adaptive or not traits.explicit:
+    if traits.exact or not traits.explicit:
         raise refuse(system, method, "how much a step has to do differs from member to member")
     if not view.literal:
         raise refuse(system, method, "it is stepped by loops over its parts, on lanes already where these allow it")

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import fused
+from ..kernels import fused, lanes
 from . import plain_python
 
 Result = TypeVar("Result")
@@ -79,6 +79,11 @@ for _name in _alike:
 def holds(condition: object) -> bool:
     """`catena.kernels.lanes.holds`."""
     return all(condition) if isinstance(condition, Lanes) else bool(condition)
+
+
+def chosen(condition: object, a: object, b: object) -> object:
+    """`catena.kernels.lanes.chosen`."""
+    return by_lane(lanes.chosen)(condition, a, b)
 
 
 class LaneArray:

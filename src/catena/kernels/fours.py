@@ -4,30 +4,30 @@ Compiled for a processor they are vectors (`catena.engine.fours`), so that nothi
 functions of tuples. The bits are the same: every operation is that of IEEE arithmetic on each of the four.
 """
 
-from .fused import multiply_add
+from .fused import counted, multiply_add
 from .marks import vector
 
 
 @vector
 def load_four(t, i):
     """t[i] to t[i + 3]."""
-    return t[i], t[i + 1], t[i + 2], t[i + 3]
+    return t[counted(i)], t[counted(i + 1)], t[counted(i + 2)], t[counted(i + 3)]
 
 
 @vector
 def load_same(t, i):
     """t[i], four times."""
-    x = t[i]
+    x = t[counted(i)]
     return x, x, x, x
 
 
 @vector
 def store_four(t, i, v):
     """t[i] to t[i + 3] = v."""
-    t[i] = v[0]
-    t[i + 1] = v[1]
-    t[i + 2] = v[2]
-    t[i + 3] = v[3]
+    t[counted(i)] = v[0]
+    t[counted(i + 1)] = v[1]
+    t[counted(i + 2)] = v[2]
+    t[counted(i + 3)] = v[3]
 
 
 @vector

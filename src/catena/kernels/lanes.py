@@ -13,3 +13,9 @@ def holds(condition):
     anyway (a flag of its own), or what is a failure if it does not hold.
     """
     return condition
+
+
+@provided
+def chosen(condition, a, b):
+    """a where a condition holds, else b; where there are lanes, in each of them. Both are computed."""
+    return a if condition else b

@@ -45,20 +45,20 @@ class Group:
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of the table: the variables, other operands from `others` on, 1/n; all begin where a vector may.
+    """Columns of the table: the variables, then other operands; both begin where a vector may.
 
     Attributes
     ----------
     variables : how many columns the variables take, padded
     columns : operand -> its column
-    inverse, width : the column of 1/n, and how many there are
+    used, width : how many columns hold something, and how many there are: rows begin at lines of memory
     groups : products that are summed
     where : lane -> its group, and the place in it
     """
 
     variables: int
     columns: dict[Operand, int]
-    inverse: int
+    used: int
     width: int
     groups: tuple[Group, ...]
     where: dict[Lane, tuple[int, int]]
@@ -71,14 +71,14 @@ class Layout:
         operands = dict.fromkeys(operand for lane in lanes for operand in lane)
         for operand in operands:
             columns.setdefault(operand, first + sum(column >= first for column in columns.values()))
-        inverse = _padded(max(first, 1 + max(columns.values(), default=0)), FOUR)
+        used = _padded(max(first, 1 + max(columns.values(), default=0)), FOUR)
         groups, where = _gathered(lanes, columns)
-        return cls(first, columns, inverse, _padded(inverse + 1, 2 * FOUR), groups, where)
+        return cls(first, columns, used, _padded(used, 2 * FOUR), groups, where)
 
     @property
     def others(self) -> range:
         """Where groups of four columns begin that are no variables."""
-        return range(self.variables, self.inverse, FOUR)
+        return range(self.variables, self.used, FOUR)
 
     def is_of_variables(self, group: Group) -> bool:
         """Whether all its factors are variables, whose newest coefficients are known before anything else of their order."""

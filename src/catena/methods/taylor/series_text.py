@@ -11,7 +11,7 @@ With z(t + h) = sum z_k h^k each operation is a convolution of old coefficients 
 and z_{n+1} = rate_n/(n + 1). All sums of a field run side by side in one loop, four to a vector (`series_lanes`), in fused multiply-adds: the same bits
 on every machine.
 
-The table has a row for each order n: the coefficients of the variables, of what else is a factor, and 1/n. What is stored is loaded as it was stored,
+The table has a row for each order n: the coefficients of the variables, and of what else is a factor. What is stored is loaded as it was stored,
 four at a time, so that nobody waits for it; the newest row is still in registers.
 """
 
@@ -246,7 +246,7 @@ class Writer:
         """Lines that store what is a factor and no variable, and keep what the next order asks for."""
         layout = self.layout
         names = {column: operand.name for operand, column in layout.columns.items()}
-        lines = self._stored("here + ", layout.others, [names.get(k, "0.0") for k in range(layout.inverse)])
+        lines = self._stored("here + ", layout.others, [names.get(k, "0.0") for k in range(layout.used)])
         alone = {group.first for group in layout.groups if not group.abreast and group.first >= layout.variables}
         return lines + [f"{names[column]}_m = {names[column]}" for column in sorted(alone)]
 
@@ -259,7 +259,7 @@ class Writer:
         return lines
 
     def coefficients(self) -> str:
-        """coefficients(t, order, par): the series in the table t, from its row 0."""
+        """coefficients(t, order, inverses, par): the series in the table t, from its row 0; inverses[n] is 1/n."""
         body = list(self._constants())
         for place in self._series():
             body.append(f"x{place} = {self._plain(self.nodes[place])}")
@@ -267,7 +267,7 @@ class Writer:
         body += [f"x{k}_0 = x{k}" for k in self._series() if self._needs_start(k)]
         body += [*self._rates(f"{self.layout.width} + ", ""), *self._first_order(), "only = 0.0"]
         body += ["for n in range(2, order):", *(f"    {line}" for line in self._loop())]
-        return _counted("\n".join(["def coefficients(t, order, par):", *(f"    {line}" for line in body)]))
+        return _counted("\n".join(["def coefficients(t, order, inverses, par):", *(f"    {line}" for line in body)]))
 
     def _constants(self) -> Iterator[str]:
         for k, node in enumerate(self.nodes):
@@ -298,7 +298,7 @@ class Writer:
     def _loop(self) -> list[str]:
         """Order n from 2 on: old terms in a loop over groups of lanes, then those of orders 1 and n - 1, then those of n."""
         layout = self.layout
-        lines = [f"here = n * {layout.width}", f"before = here - {layout.width}", f"r = t[here + {layout.inverse}]"]
+        lines = [f"here = n * {layout.width}", f"before = here - {layout.width}", "r = inverses[counted(n)]"]
         lone = all(
             map(layout.is_of_variables, layout.groups)
         )  # then nothing is late: their row was stored an order ago
@@ -308,7 +308,7 @@ class Writer:
             lines += [] if lone else self._late_terms(k, group)
             if self._is_summed(group):
                 lines += self._newest_terms(k, group)
-        return [*lines, "only = 1.0", *self._finished("n", f"t[here + {layout.width + layout.inverse}] * ")]
+        return [*lines, "only = 1.0", *self._finished("n", "inverses[counted(n + 1)] * ")]
 
     def _finished(self, n: str, factor: str) -> list[str]:
         """Lines for the coefficients of order n from the sums, and for the next order of the variables."""

@@ -17,6 +17,7 @@ import numpy as np
 from ...errors import CapabilityError, InputError
 from ...kernels import fours
 from ...kernels.fused import as_double, as_integer, counted, multiply_add
+from ...kernels.lanes import chosen, holds
 from ...kernels.marks import Filling, Slot, Written, bind, size, slot
 from ...kernels.views import NOT_CONVERGED, NOT_FINITE, View, dimension, field_count, field_end
 from ..base import Exact, Method, Stepper, Traits, register
@@ -45,9 +46,12 @@ MADE = 4
 FIRST_LOW = 8
 
 
+# tab: order and tolerance in row 0, 1/n in row 1
+
+
 @slot
-def coefficients(t, order, par):
-    """The series of the solution in the table t, up to h^order, from its row 0."""
+def coefficients(t, order, inverses, par):
+    """The series of the solution in the table t, up to h^order, from its row 0; inverses[n] is 1/n."""
 
 
 @slot
@@ -61,12 +65,6 @@ def row_width(t):
     return t.shape[0]
 
 
-@size
-def inverse_place(t):
-    """Where 1/n stands in row n; always replaced by a literal."""
-    return 0
-
-
 def table_place(n):
     """Where the table begins in `carry`: after `low`, at a multiple of 64 bytes. Its row 0 is the state of the last expansion."""
     return FIRST_LOW + (n + 7) // 8 * 8
@@ -78,30 +76,32 @@ def taylor_step(z, e, dt, par, tab, work, carry):
     order = int(tab[0, 0])
     low = carry[FIRST_LOW : table_place(n)]
     table = carry[table_place(n) :]
-    if carry[KNOWN] == 0.0:
+    if holds(carry[KNOWN] == 0.0):
         for k in range(n):
             table[k] = z[k]
             low[k] = e[k]
-        for k in range(1, order + 1):
-            table[k * row_width(table) + inverse_place(table)] = 1.0 / k
         carry[SINCE] = 0.0
         carry[SINCE_LOW] = 0.0
-        carry[REACH] = expand(table, order, tab[0, 1], par)
+        carry[REACH] = expand(table, tab, par)
         carry[MADE] = 1.0
         carry[KNOWN] = 1.0
     pass_time(carry, dt)
     for _ in range(MOST_EXPANSIONS):
         reach = carry[REACH]
-        if not reach > 0.0:
+        if not holds(reach > 0.0):
             return NOT_FINITE
-        if abs(carry[SINCE]) <= reach:
+        there = abs(carry[SINCE]) <= reach
+        if holds(there):
             break
         h = math.copysign(reach, carry[SINCE])
-        arrive(table, order, h, low, table, low)
-        pass_time(carry, -h)
-        carry[REACH] = expand(table, order, tab[0, 1], par)
-        carry[MADE] += 1.0
-    if abs(carry[SINCE]) > carry[REACH]:
+        arrive(table, order, h, low, work[0:n], work[n : 2 * n])
+        for k in range(n):  # on lanes, a member that is there already stays and makes the same expansion again
+            table[k] = chosen(there, table[k], work[k])
+            low[k] = chosen(there, low[k], work[n + k])
+        pass_time(carry, chosen(there, 0.0, -h))
+        carry[REACH] = expand(table, tab, par)
+        carry[MADE] += chosen(there, 0.0, 1.0)
+    if not holds(abs(carry[SINCE]) <= carry[REACH]):
         return NOT_CONVERGED
     arrive(table, order, carry[SINCE], low, z, e)
     return 0
@@ -125,53 +125,68 @@ def pass_time(carry, dt):
     carry[SINCE_LOW] = rest - (carry[SINCE] - after)
 
 
-def expand(table, order, tolerance, par):
+def expand(table, tab, par):
     """The series from row 0 of the table, and how far it reaches; 0 if it is not finite."""
-    coefficients(table, order, par)
-    reach = math.inf
-    begin = 0
-    for b in range(field_count(par)):
+    coefficients(table, int(tab[0, 0]), tab[1], par)
+    begin = field_end(0, par)
+    reach = field_reach(table, tab, 0, begin)
+    for b in range(1, field_count(par)):
         end = field_end(b, par)
-        reach = min(reach, field_reach(table, order, tolerance, begin, end))
+        reach = min(reach, field_reach(table, tab, begin, end))
         begin = end
-    if not reach > -math.inf:
-        return 0.0
-    return two_to(reach) if reach < math.inf else reach
+    return length_of(reach) if holds(reach > -math.inf) else 0.0
 
 
-def field_reach(table, order, tolerance, begin, end):
+def field_reach(table, tab, begin, end):
     """log2 of how far the last two terms of a field stay below the tolerance times its size [jorba2005]; -inf if they are not finite.
 
     h = min over j = p - 1, p of (tolerance max|z_0|/max|z_j|)^(1/j); where z_0 vanishes, the first coefficient that does not takes its
     place.
     """
-    first = 0
     size = largest(table, 0, begin, end)
-    while size == 0.0 and first < order - 2:
-        first += 1
-        size = largest(table, first, begin, end)
-    reach = math.inf
-    for j in range(order - 1, order + 1):
-        last = largest(table, j, begin, end)
-        if not last < math.inf:
-            return -math.inf
-        if last > 0.0 and size > 0.0:
-            reach = min(
-                reach, log_two(tolerance * (size / last)) * table[(j - first) * row_width(table) + inverse_place(table)]
-            )
-    return reach
+    order = int(tab[0, 0])
+    inverse = tab[1, order - 1]
+    next_inverse = tab[1, order]
+    if not holds(size != 0.0):
+        first = 0.0 * size
+        for k in range(1, order - 1):
+            at_rest = size == 0.0
+            first = chosen(at_rest, float(k), first)
+            size = chosen(at_rest, largest(table, k, begin, end), size)
+        inverse = 1.0 / (order - 1 - first)
+        next_inverse = 1.0 / (order - first)
+    before = largest(table, order - 1, begin, end)
+    last = largest(table, order, begin, end)
+    if not holds(before < math.inf) or not holds(last < math.inf):
+        return -math.inf
+    return shorter(tab[0, 1], size, before, inverse, last, next_inverse)
 
 
 def largest(table, k, begin, end):
     """The largest coefficient of order k of the variables from `begin` to `end`; nan if their sum is not finite."""
-    found = 0.0
-    total = 0.0
     row = k * row_width(table)
-    for i in range(begin, end):
+    found = abs(table[row + begin])
+    total = found
+    for i in range(begin + 1, end):
         x = abs(table[row + i])
         found = max(found, x)
         total += x
-    return found if total < math.inf else math.nan
+    return chosen(total < math.inf, found, math.nan)
+
+
+def shorter(tolerance, size, before, inverse, last, next_inverse):
+    """The smaller one of the two lengths, as log2; a term that vanishes bounds nothing."""
+    reach = math.inf
+    if before > 0.0 and size > 0.0:
+        reach = log_two(tolerance * (size / before)) * inverse
+    if last > 0.0 and size > 0.0:
+        reach = min(reach, log_two(tolerance * (size / last)) * next_inverse)
+    return reach
+
+
+def length_of(reach):
+    """2^reach, where it has a bound."""
+    return two_to(reach) if reach < math.inf else reach
 
 
 MANTISSA = (1 << 52) - 1
@@ -269,8 +284,10 @@ class Taylor(Method):
             raise CapabilityError("its field keeps numbers on the way, which power series cannot follow")
         if view.dimension > MOST_VARIABLES:
             raise CapabilityError(f"power series of {view.dimension} variables are too long to compile")
-        tab = np.array([[float(self.order), self._tolerance]])
-        return Stepper(taylor_step, tab, 0, 0, recorded=self._recorded, rewind=rewind_series)
+        tab = np.zeros((2, self.order + 1))
+        tab[0, :2] = self.order, self._tolerance
+        tab[1, 1:] = 1.0 / np.arange(1, self.order + 1)
+        return Stepper(taylor_step, tab, 2 * view.dimension, 0, recorded=self._recorded, rewind=rewind_series)
 
     def _recorded(self, stepper: Stepper, field_with: Callable[[Any], Any], par: Any, n: int) -> Stepper:
         """The stepper with kernels written for this field."""
@@ -281,7 +298,7 @@ class Taylor(Method):
         fills: dict[Slot, Filling] = {
             coefficients: Written("coefficients", writer.coefficients(), __name__, uses),
             arrive: Written("arrive", writer.arrival(), __name__, uses),
-            row_width: layout.width, inverse_place: layout.inverse, dimension: n,
+            row_width: layout.width, dimension: n,
         }  # fmt: skip
         carry = table_place(n) + (self.order + 1) * layout.width
         return replace(stepper, kernel=bind(taylor_step, fills), carry=carry, recorded=None)
