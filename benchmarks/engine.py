@@ -354,10 +354,18 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
+def taylor_races() -> list[dict[str, Any]]:
+    """Several orbits; see `taylor_races`, which needs what stands here."""
+    from taylor_races import taylor_against_heyoka
+
+    return taylor_against_heyoka()
+
+
 SECTIONS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "CPU seconds to compile, from nothing": compile_times,
     "Time over that of C (same arithmetic; strict C gives the same bits)": near_c,
     "Time over that of heyoka at equal energy error (its compilation excluded)": against_heyoka,
+    "Taylor, times heyoka's speed at equal error of the whole state": taylor_races,
     "Against SciPy's DOP853 with a compiled field": against_scipy,
 }
 

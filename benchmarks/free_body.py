@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import platform
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,7 @@ from free_body_races import (
     taylor_entry,
 )
 from free_body_steps import against_dmv2, near_c
-from timing import Seconds, interleaved
+from timing import Seconds, sampled, time_at
 
 import catena as ct
 from catena.output import style
@@ -134,24 +133,6 @@ class Outcome:
     seconds: Seconds
 
 
-def sampled(candidates: Mapping[str, Callable[[], object]], sizes: Sizes) -> dict[str, Seconds]:
-    """Best and median of one call; a sample repeats it until it lasts long enough."""
-    once = interleaved(candidates, rounds=1)
-    repeats = {name: max(1, math.ceil(sizes.slot / max(once[name].best, 1e-6))) for name in candidates}
-
-    def repeated(name: str) -> Callable[[], None]:
-        def run() -> None:
-            for _ in range(
-                repeats[name]
-            ):  # outputs are not kept: new memory for each would take as long as a short run
-                candidates[name]()
-
-        return run
-
-    taken = interleaved({name: repeated(name) for name in candidates}, rounds=sizes.rounds)
-    return {n: Seconds(taken[n].best / repeats[n], taken[n].median / repeats[n]) for n in candidates}
-
-
 def run_race(race: Race, sizes: Sizes) -> tuple[list[Outcome], list[str]]:
     """All who take part, first that they solve the same problem, then their times; and what there is to say."""
     right = race.reference()
@@ -173,7 +154,7 @@ def run_race(race: Race, sizes: Sizes) -> tuple[list[Outcome], list[str]]:
         assert nearest < SAME_MOTION, f"{who} solves another problem: {nearest:g} from the reference"
     energy = float(race.energy(right)[0])
     drifts = {name: float(np.abs(race.energy(rows) - energy).max()) for name, rows in outputs.items()}
-    times = sampled({entry.name: entry.run for entry in entries}, sizes)
+    times = sampled({entry.name: entry.run for entry in entries}, rounds=sizes.rounds, slot=sizes.slot)
     return [Outcome(e, errors[e.name], drifts[e.name], times[e.name]) for e in entries], notes
 
 
@@ -247,23 +228,6 @@ CONTESTS = (
     Contest(SYMMETRIC.name, "exact", "heyoka", 1e-12, 8.0),
     Contest(SYMMETRIC.name, None, "DOP853", 1e-8, 50.0),
 )
-
-
-def time_at(points: Sequence[tuple[float, float]], error: float) -> float | None:
-    """Time that an error costs, from points (error, time); None if no point reaches it.
-
-    Straight between the logarithms of neighbours, of those points that no other beats in both.
-    """
-    front: list[tuple[float, float]] = []
-    for point in sorted(points):
-        if not front or point[1] < front[-1][1]:
-            front.append(point)
-    if not front or error < front[0][0]:
-        return None
-    if error >= front[-1][0]:
-        return front[-1][1]
-    errors, times = np.log(np.array(front)).T
-    return float(np.exp(np.interp(math.log(error), errors, times)))
 
 
 def contest_row(contest: Contest, outcomes: Sequence[Outcome]) -> dict[str, Any] | None:

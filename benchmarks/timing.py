@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,43 @@ def interleaved(candidates: Mapping[str, Callable[[], object]], *, rounds: int =
             call()
             samples[name].append(time.process_time() - begin)
     return {name: Seconds(min(taken), statistics.median(taken)) for name, taken in samples.items()}
+
+
+def sampled(candidates: Mapping[str, Callable[[], object]], *, rounds: int, slot: float) -> dict[str, Seconds]:
+    """The same for short calls: a sample repeats one until it has lasted `slot` seconds."""
+    once = interleaved(candidates, rounds=1)
+    repeats = {name: max(1, math.ceil(slot / max(once[name].best, 1e-6))) for name in candidates}
+
+    def repeated(name: str) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(
+                repeats[name]
+            ):  # outputs are not kept: new memory for each would take as long as a short run
+                candidates[name]()
+
+        return run
+
+    taken = interleaved({name: repeated(name) for name in candidates}, rounds=rounds)
+    return {n: Seconds(taken[n].best / repeats[n], taken[n].median / repeats[n]) for n in candidates}
+
+
+def time_at(points: Sequence[tuple[float, float]], error: float) -> float | None:
+    """Time that an error costs, from points (error, time); None if no point reaches it.
+
+    Straight between the logarithms of neighbours, of those points that no other beats in both.
+    """
+    front: list[tuple[float, float]] = []
+    for point in sorted(points):
+        if not front or point[1] < front[-1][1]:
+            front.append(point)
+    if not front or error < front[0][0]:
+        return None
+    if error >= front[-1][0]:
+        return front[-1][1]
+    logarithms = [(math.log(at), math.log(time)) for at, time in front]
+    wanted = math.log(error)
+    (x0, y0), (x1, y1) = next((a, b) for a, b in pairwise(logarithms) if wanted <= b[0])
+    return math.exp(y0 + (y1 - y0) * (wanted - x0) / (x1 - x0))
 
 
 def ratio(times: Mapping[str, Seconds], ours: str, theirs: str) -> dict[str, float]:
