@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -257,12 +257,7 @@ def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = eleme
     With `functions=numpy` it takes arrays, unless it branches on them; its functions may then differ in the last place.
     """
     if isinstance(kernel, Written):
-        namespace: dict[str, object] = {"math": functions}
-        namespace |= {name: interpreted(used, functions) for name, used in kernel.uses}
-        exec(_bytecode(kernel.text), namespace)
-        made = namespace[kernel.name]
-        assert isinstance(made, FunctionType)
-        return made
+        return _plain(kernel) if functions is elementary else _run(kernel, functions)
     assert isinstance(kernel, FunctionType)
     if functions is elementary:
         return kernel
@@ -272,11 +267,20 @@ def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = eleme
     return FunctionType(kernel.__code__, known | changed)
 
 
+def _run(kernel: Written, functions: ModuleType | SimpleNamespace) -> FunctionType:
+    namespace: dict[str, object] = {"math": functions}
+    namespace |= {name: interpreted(used, functions) for name, used in kernel.uses}
+    exec(compile(kernel.text, "<written>", "exec"), namespace)
+    made = namespace[kernel.name]
+    assert isinstance(made, FunctionType)
+    return made
+
+
 @functools.lru_cache(
     maxsize=128
-)  # every run asks for the energy of its start: compiling the text takes a tenth of a short one
-def _bytecode(text: str) -> CodeType:
-    return compile(text, "<written>", "exec")
+)  # every run asks for the energy of its start, which takes less than making the function
+def _plain(kernel: Written) -> FunctionType:
+    return _run(kernel, elementary)
 
 
 def at_once(
