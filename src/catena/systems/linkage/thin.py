@@ -5,7 +5,7 @@ sphere has. Two kinds of spin have no moment:
 
 guided  a joint turns with it (a hinge across the line, a point of a ball joint beside the mass): it has a rate, but no inertia, so the torque
         about it is zero. Its momentum is counted with the moment THIN, which keeps the rate among the stepped variables and adds nothing
-idle    no joint and no force notices it: it has no rate. Any moment will do there, since nothing ever turns the body about that axis;
+idle    no joint and no force notices it: it has no rate. Whatever moment is taken there, nothing ever turns the body about that axis;
         a moment of the size of the others keeps the equations of a step regular
 """
 

@@ -19,7 +19,7 @@ import csv
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from ...text.input_files import read_regular
 from ...text.number_files import LARGEST, read_arrays
 from ..numbers import finite_numbers
 from .elastic import COMPONENTS, UPPER, Elastic
+from .elastic_coordinates import Coordinates, Frame
 from .pairwise import checked
 
 Array = NDArray[np.float64]
@@ -62,8 +63,8 @@ def read_table(path: Path, given: Mapping[str, object]) -> Elastic:
     convention = {name: _agreed(name, stated.get(name), given.get(name), str(path)) for name in CONVENTION}
     unit = checked(convention["angle_unit"], f"{path}, angle_unit", above=0.0)
     units = np.array([unit] * 3 + [1.0] * 3)
-    coordinates: Any = convention["coordinates"]
-    frame: Any = convention["frame"]
+    coordinates = cast(Coordinates, convention["coordinates"])  # `Elastic` checks both
+    frame = cast(Frame, convention["frame"])
     return Elastic(stiffness / (units[:, None] * units), (unit * turn, shift), coordinates, frame)
 
 
