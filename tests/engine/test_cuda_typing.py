@@ -15,27 +15,28 @@ from numba import cuda, types
 import numba.cuda.dispatcher as dispatcher
 import catena as ct
 from catena.engine import cuda as members
+from catena.engine import cuda_bodies as bodies
 
 dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
-members.require_cuda = lambda: cuda
-texts = []
-members.loaded = lambda text, title: texts.append(text)
+members.require_cuda = bodies.require_cuda = lambda: cuda
+texts = {}
+members.loaded = bodies.loaded = lambda text, title, name="advance_members": texts.update({name: text})
 problem, method = eval(sys.argv[1], {"ct": ct})
-members.build(getattr(problem, "system", problem), method)
-[text] = texts
-entry = re.search(r"@cuda.jit\\((types.void\\(.*?\\)), fastmath=False, \\*\\*_options\\)\\n(?=def advance_members)", text, re.S)
-text = text.replace(entry[0], "")
-if sys.argv[2:]:
-    assert sys.argv[2] in text
-    text = text.replace(sys.argv[2], sys.argv[3])
-namespace = {"__name__": "typed"}
-exec(compile(text, "<typed>", "exec"), namespace)
-try:
-    cuda.compile(namespace["advance_members"], eval(entry[1]), cc=(9, 0), device=False, abi="numba")
-except Exception as error:
-    print(type(error).__name__)
-else:
-    print("compiled")
+(bodies if sys.argv[2] == "bodies" else members).build(getattr(problem, "system", problem), method)
+for name, text in texts.items():
+    entry = re.search(r"@cuda.jit\\((types.void\\(.*?\\)), fastmath=False, \\*\\*_options\\)\\n(?=def " + name + ")", text, re.S)
+    text = text.replace(entry[0], "")
+    if sys.argv[3:]:
+        assert sys.argv[3] in text
+        text = text.replace(sys.argv[3], sys.argv[4])
+    namespace = {"__name__": "typed"}
+    exec(compile(text, "<typed>", "exec"), namespace)
+    try:
+        cuda.compile(namespace[name], eval(entry[1]), cc=(9, 0), device=False, abi="numba")
+    except Exception as error:
+        print(type(error).__name__)
+    else:
+        print("compiled")
 """
 FINE = {"DynamicLibNotFoundError", "compiled"}
 PAIRS = {
@@ -58,7 +59,16 @@ PAIRS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", PAIRS)
 def test_programs_for_a_gpu_are_typed(pair: str) -> None:
-    assert run_python(TYPED, PAIRS[pair])[0].strip() in FINE
+    [told] = run_python(TYPED, PAIRS[pair], "members")[0].split()
+    assert told in FINE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["ct.Splitting(4)", "ct.Langevin(1.0, 1.0, seed=1)"])
+def test_kernels_for_single_bodies_are_typed(method: str) -> None:
+    """Those of the steps, of what tells a state, and of the looks."""
+    told = run_python(TYPED, f"(ct.problems.helix_chain(8), {method})", "bodies")[0].split()
+    assert len(told) == 3 and set(told) <= FINE
 
 
 @pytest.mark.slow
@@ -66,4 +76,4 @@ def test_a_function_that_a_gpu_does_not_know_is_noticed() -> None:
     """The name of a fused multiply-add bound to another one, as it once was."""
     line = "    @_fn\n    def _multiply_add(a, b, c):"
     bound = "    _multiply_add = cuda.fma\n    @_fn\n    def _unused(a, b, c):"
-    assert run_python(TYPED, PAIRS["tiles"], line, bound)[0].strip() == "TypingError"
+    assert run_python(TYPED, PAIRS["tiles"], "members", line, bound)[0].strip() == "TypingError"
