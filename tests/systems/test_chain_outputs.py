@@ -83,6 +83,7 @@ def test_outputs_along_a_run_are_those_of_its_states_and_obey_newton():
     problem = ct.problems.helix_chain(4, right="clamped", amp=0.3)
     run = simulate(problem, None, Plain(6), dt=0.005, steps=80)
     outputs = problem.system.outputs(run)
+    assert repr(outputs).startswith("ChainOutputs of 81 samples and 4 bodies: link_length, link_gap, ")
     assert outputs.link_length.dims == outputs.link_gap.dims == outputs.link_energy.dims == ("time", "link")
     assert outputs.reaction_force.sel(end="left").dims == ("time", "xyz")
     last = run.final

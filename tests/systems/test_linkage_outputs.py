@@ -120,7 +120,9 @@ def test_angles_and_torsions_count_full_turns() -> None:
 
 def test_outputs_have_the_names_of_their_dimensions() -> None:
     linkage, start = two_bodies("Revolute", ())
-    made = linkage.outputs(simulate(linkage, start, ct.EnergyMomentum(), dt=0.02, steps=2)).dataset()
+    outputs = linkage.outputs(simulate(linkage, start, ct.EnergyMomentum(), dt=0.02, steps=2))
+    made = outputs.dataset()
+    assert repr(outputs).startswith("LinkageOutputs of 3 samples and 2 joints: angle, speed, ")
     assert dict(made.sizes) == {"time": 3, "joint": 2, "xyz": 3}
     assert np.isnan(made.angle.values[:, 0]).all()
     assert np.isfinite(made.angle.values[:, 1]).all()

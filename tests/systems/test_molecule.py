@@ -60,8 +60,11 @@ def test_angles_of_hinges_are_dihedral_angles():
     assert sorted(angles % 360.0) == pytest.approx(sorted(theirs), abs=1e-6)
     peptide, start = ct.Linkage.from_molecule(str(PEPTIDE[0]), PEPTIDE[1])
     atoms = read(PEPTIDE[0])
+    numbers = read_molecule(str(PEPTIDE[0]), PEPTIDE[1]).numbers  # particles are counted group after group
+    asked = peptide.dihedrals(start, numbers[[[3, 5, 6, 8], [5, 6, 8, 10]]])
     phi, psi = atoms.get_dihedral(3, 5, 6, 8), atoms.get_dihedral(5, 6, 8, 10)
     assert np.degrees(peptide.angles(start))[1:3] % 360.0 == pytest.approx([phi, psi], abs=1e-6)
+    assert np.degrees(asked) % 360.0 == pytest.approx([phi, psi], abs=1e-6)
 
 
 def test_terms_of_a_molecule_are_numbered_as_its_file_is():

@@ -69,6 +69,12 @@ class ChainOutputs:
             raise InputError(f"{run!r} is no run of a chain", where="outputs.run", do="give one, made by ct.simulate")
         self.chain, self._data = moved, run.data
 
+    def __repr__(self) -> str:
+        shown = [
+            name for name, value in vars(type(self)).items() if isinstance(value, cached_property) and name[0] != "_"
+        ]
+        return f"ChainOutputs of {self._data.sizes['time']} samples and {self.chain.count} bodies: {', '.join(shown)}"
+
     def bond_correlation(self, *, after: float | None = None) -> xarray.Dataset:
         """Mean product of bonds, the vectors between neighbouring centres of mass: `correlation` and `error` along `separation`, in links.
 

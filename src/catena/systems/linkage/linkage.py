@@ -134,7 +134,8 @@ class Linkage(System):
         """A molecule in rigid groups that turn about some of its bonds, and its start at rest, as the file has it.
 
         The angle of each hinge, for `Torsion` and `angles`, is the dihedral angle of its atoms; types of particles are the symbols of the elements.
-        `catena.systems.linkage.molecule.read_molecule` tells which atoms make which group.
+        `catena.systems.linkage.molecule.read_molecule` tells which atoms make which group. `particles`, `dihedrals` and exports have the atoms group after group:
+        atom k of the file is particle `read_molecule(path, rotatable).numbers[k]` there.
 
         Parameters
         ----------

@@ -51,6 +51,12 @@ class LinkageOutputs:
         self._data = run.data.isel(time=slice(None, None, every))
         self._control = run.control
 
+    def __repr__(self) -> str:
+        shown = [
+            name for name, value in vars(type(self)).items() if isinstance(value, cached_property) and name[0] != "_"
+        ]
+        return f"LinkageOutputs of {len(self.time)} samples and {len(self.linkage.joints)} joints: {', '.join(shown)}"
+
     @property
     def time(self) -> Array:
         """Times of the samples."""
