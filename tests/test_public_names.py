@@ -229,7 +229,13 @@ def test_every_registered_method_and_error_is_public() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:particle 1 of body 0")  # printed_chain starts far from equilibrium, and says so
-@pytest.mark.parametrize("name", ct.problems.__all__)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in ("bricard", "six_ring") else ())
+        for name in ct.problems.__all__
+    ],
+)
 def test_every_problem_runs_from_its_start(name: str) -> None:
     """A step of the default method, uncompiled."""
     from catena.engine.build import build

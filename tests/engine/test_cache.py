@@ -46,6 +46,7 @@ def machine_code(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (folder / "kept").glob("code-*")}
 
 
+@pytest.mark.slow
 def test_of_three_processes_the_first_compiles_and_all_get_the_same_bits(tmp_path: Path) -> None:
     """A cache directory of numba, whose own files are read without a check, changes nothing and stays empty."""
     chosen = {"CATENA_CACHE_DIR": tmp_path / "a", "NUMBA_CACHE_DIR": tmp_path / "b"}

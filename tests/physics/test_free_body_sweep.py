@@ -109,6 +109,7 @@ def test_twenty_thousand_bodies_move_the_same():
     assert worst < LEVEL, worst
 
 
+@pytest.mark.slow
 def test_a_misprint_and_a_wrong_moment_would_be_seen_in_most_of_them():
     """A part in 1e6 of one coefficient; a part in 1e10 of one moment."""
     assert np.mean(differences(12, AT_ONCE, misprint=1e-6) > LEVEL) > 0.5

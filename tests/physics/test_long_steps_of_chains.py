@@ -154,6 +154,7 @@ def test_other_implicit_methods_take_newton_too(kind):
     assert np.abs(ends[0] - ends[1]).max() < 1e-13
 
 
+@pytest.mark.slow
 def test_a_fixed_point_that_fails_three_times_is_not_tried_again():
     """dt omega_max rho(A) = 0.2 * 31.4 * 0.215 > 1: it diverges; the run tells who made the steps."""
     run = driver(ct.Gauss(3), 0.2)

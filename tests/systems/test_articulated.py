@@ -59,6 +59,7 @@ def test_hanging_chains_move_as_they_should(case: dict[str, Any]) -> None:
     assert np.abs(state_of(chain, run).position[-1] - case["two"]).max() <= case["tolerance"][1]
 
 
+@pytest.mark.slow
 def test_the_molecule_moves_as_it_should() -> None:
     molecule, start = linkages.molecule()
     run = run_to(molecule, start, ct.Gauss(6), dt=0.02, steps=50)

@@ -26,7 +26,13 @@ def worst(run: ct.Run, name: str) -> float:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
-@pytest.mark.parametrize("make", [ct.problems.four_bar, ct.problems.bricard], ids=["four_bar", "bricard"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(ct.problems.four_bar, id="four_bar"),
+        pytest.param(ct.problems.bricard, id="bricard", marks=pytest.mark.slow),
+    ],
+)
 def test_loops_are_held_although_rows_are_redundant(make, method) -> None:
     """20 rows of rank 17, 30 rows of rank 29: those left out hold, too, and the energy is kept."""
     problem = make()
