@@ -89,6 +89,40 @@ def test_an_exact_flow_differs_by_rounding_only():
     assert "rounding" in repr(error)
 
 
+def test_paths_with_the_same_bits_are_not_called_free_of_errors():
+    """A closed form gives the same bits for every step: 0 is what was compared, not the error."""
+    run = ct.simulate(ct.problems.book(), method=ct.Jacobi(), dt=0.05, steps=100, progress=False)
+    said = repr(accuracy.PathError((accuracy.FieldError("q", 0.0, 0.0, ""),), 1.0, "round-off", 4, None))
+    assert "does not show" in said
+    assert "as large" not in said
+    assert run.error().measured_order is None
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-7, 1e-10, None])
+def test_a_method_with_its_own_steps_is_compared_by_its_tolerance(tolerance):
+    """dt is only the interval between samples there: with half and twice of it the path is the same to the last bit, however wrong."""
+    problem = ct.problems.kepler(e=0.6)
+    run = ct.simulate(problem, method=ct.Taylor(tolerance), dt=0.25, steps=200, progress=False)
+    error = run.error()
+    truth = true_errors(run, problem, "q").max()
+    if tolerance is None:
+        assert error.regime == "round-off", error
+        assert truth <= 10 * error["q"].worst
+    else:
+        assert error.regime == "tolerance", error
+        assert error["q"].worst == pytest.approx(truth, rel=0.5)
+
+
+def test_small_differences_that_do_not_shrink_by_the_order_have_not_separated():
+    """e = 0.6 with a step that is long at the pericentre: 1e-5 apart, and 6.4 powers of 2 for an order of 4."""
+    run = ct.simulate(ct.problems.kepler(e=0.6), method=ct.Splitting(4), dt=0.05, steps=2000, progress=False)
+    error = run.error()
+    assert error.regime == "pre-asymptotic", error
+    assert error["q"].worst < 1e-4
+    assert "separated" not in repr(error)
+    assert "does not shrink" in repr(error)
+
+
 def test_a_stored_run_has_the_same_error(tmp_path):
     options = {"method": ct.RK4(), "dt": 0.05, "steps": 100, "every": 2, "progress": False}
     here = ct.simulate(ct.problems.kepler(), **options).error()

@@ -189,6 +189,10 @@ class Method(ABC):
         """What it promises with this view; another thing than `traits` where it is another map there."""
         return self.traits
 
+    def other_tolerances(self) -> tuple[Method, Method]:
+        """The same, if it is adaptive, with a smaller and a larger tolerance: paths that tell how accurate its own is."""
+        raise NotImplementedError(f"{self.name} has no tolerance")
+
     def _repr_html_(self) -> str:
         traits = self.traits
         symplectic = {"yes": "symplectic", "no": ""}.get(traits.symplectic_word, f"symplectic {traits.symplectic_word}")

@@ -5,8 +5,10 @@ and with twice the step, from the same start. With x_h the path for step h and p
 
     x_h - x(t) = (x_h - x_{h/2}) / (1 - 2^-p) + higher powers of h        (Richardson's extrapolation)
 
-as long as the step is short enough; then the differences shrink by 2^p with each halving, which is looked at: where they do not,
-the paths have separated (the step is too long, or the motion is chaotic), and the difference is reported as it is.
+as long as the step is short enough; then the differences shrink by 2^p with each halving, which is looked at: where they do not
+(the step is too long, or the motion is chaotic), the difference is reported as it is.
+
+A method that chooses its own steps has the same path for every dt. What is made smaller and larger is its tolerance.
 """
 
 from __future__ import annotations
@@ -28,18 +30,23 @@ if TYPE_CHECKING:
     from .runs import Run
 
 Array = NDArray[np.float64]
-Regime = Literal["asymptotic", "unchecked", "separated", "round-off"]
+Regime = Literal["asymptotic", "tolerance", "unchecked", "pre-asymptotic", "separated", "round-off"]
 
 ORDER_WITHIN = 0.5  # of the declared order the measured one is believed
 NEAR = 0.1  # of the extent of a field: paths farther apart have separated, however their difference shrinks
 ROUND_OFF = 1e-12  # of that extent: differences below it are not those of the method any more
+SHRINKS = 3.0  # powers of 2, by which a difference shrinks at least when the tolerance does by a factor of 100
 
 EXPLANATIONS = {
     "asymptotic": "the difference shrinks with the order of the method: the errors are extrapolated",
+    "tolerance": "the difference shrinks with the tolerance: the errors are at most about as large",
     "unchecked": "the run with twice the step failed: the errors are extrapolated, but not checked",
+    "pre-asymptotic": "the difference does not shrink as the method promises: the step or tolerance is too large, or the motion "
+    "chaotic or not smooth; these are differences, not errors",
     "separated": "the paths have separated: the step is too long, or the motion chaotic; these are differences, not errors",
     "round-off": "the difference is that of rounding: the errors are at most about as large",
 }
+SAME_BITS = "the paths agree to the last bit: what is left is rounding, which a comparison of steps does not show"
 
 
 @dataclass(frozen=True)
@@ -60,8 +67,9 @@ class PathError(NamedRows[FieldError]):
     ----------
     rows : one for each field
     t_end : time of the end
-    regime : "asymptotic": the errors are extrapolated; "unchecked": the same, but the run with twice the step failed; "separated":
-        the step is too long or the motion chaotic, and these are only differences of two paths; "round-off"
+    regime : "asymptotic": the errors are extrapolated; "unchecked": the same, but the run with twice the step failed; "tolerance": of
+        a method with its own steps, differences that shrink with its tolerance; "pre-asymptotic": differences that do not shrink as they
+        should; "separated": differences as large as the motion; "round-off"
     order, measured_order : of the method, and as the three paths show it; None where it cannot be told
     """
 
@@ -80,6 +88,8 @@ class PathError(NamedRows[FieldError]):
 
     def _below(self) -> str:
         found = "" if self.measured_order is None else f" (order {self.order}, measured {self.measured_order:.1f})"
+        if not any(row.worst for row in self.rows):
+            return SAME_BITS
         return EXPLANATIONS[self.regime] + found
 
     def __repr__(self) -> str:
@@ -96,7 +106,7 @@ class PathError(NamedRows[FieldError]):
 
 
 def path_error(run: Run, *, t_end: float | None = None) -> PathError:
-    """Follow the motion of a run again with half and with twice the step, and compare.
+    """Follow the motion of a run again with half and with twice the step, or with other tolerances, and compare.
 
     It costs two and a half times the run. Positions and the like are compared by distance, orientations by the angle between
     them (so the sign of a quaternion does not matter), other fields by their largest component; of several bodies the worst counts.
@@ -123,12 +133,13 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
     samples = _samples_until(run, t_end)
     names = [field.name for field in plan.system.fields]
     here = {name: np.asarray(run._samples()[name][: samples + 1]) for name in names}
-    fine = _again(plan, plan.dt / 2, 2 * every, 2 * samples * every)
+    better, worse = _compared(plan)
+    fine = _again(better, plan.dt / 2, 2 * every, 2 * samples * every)
     if fine is None:
         raise InputError(
             "the run with half the step failed", where="error", do="look at an earlier t_end, or use another method"
         )
-    coarse = _again(plan, 2 * plan.dt, every, samples // 2 * every)
+    coarse = _again(worse, 2 * plan.dt, every, samples // 2 * every)
     differences = {name: _distance(name, plan, here[name], fine[name]) for name in names}
     wide = {} if coarse is None else {name: _distance(name, plan, here[name][::2], coarse[name]) for name in names}
     extents = {name: _extent(name, here[name]) for name in names}
@@ -143,7 +154,16 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
         factor = 1.0 / (1.0 - 2.0 ** -max(order, own or 0.0)) if regime in ("asymptotic", "unchecked") else 1.0
         unit = "rad" if name == "orientation" else ""
         rows.append(FieldError(name, factor * float(d[-1]), factor * float(d.max()), unit))
-    return PathError(tuple(rows), float(plan.times(samples * every)), regime, order, measured)
+    told = measured if plan.method.traits.has_order else None
+    return PathError(tuple(rows), float(plan.times(samples * every)), regime, order, told)
+
+
+def _compared(plan: Plan) -> tuple[Plan, Plan]:
+    """The plans whose paths are looked at, with half and with twice the step: with other tolerances, where a method makes its own steps."""
+    if not plan.method.traits.adaptive:
+        return plan, plan
+    better, worse = plan.method.other_tolerances()
+    return replace(plan, method=better), replace(plan, method=worse)
 
 
 def _samples_until(run: Run, t_end: float | None) -> int:
@@ -219,11 +239,14 @@ def _extent(name: str, values: Array) -> float:
 
 def _regime(plan: Plan, apart: float, measured: float | None, *, failed: bool) -> Regime:
     """How the difference of two paths is to be read, from its largest size in units of the extent of its field."""
-    if apart <= ROUND_OFF:
+    if apart <= (NEAR if plan.method.traits.exact else ROUND_OFF):
         return "round-off"
     if not apart <= NEAR:  # nan, too
         return "separated"
     if failed:
         return "unchecked"
-    fits = measured is not None and abs(measured - plan.method.traits.order) <= ORDER_WITHIN
-    return "asymptotic" if fits else "separated"
+    if measured is None:
+        return "pre-asymptotic"
+    if plan.method.traits.adaptive:
+        return "tolerance" if measured >= SHRINKS else "pre-asymptotic"
+    return "asymptotic" if abs(measured - plan.method.traits.order) <= ORDER_WITHIN else "pre-asymptotic"

@@ -27,6 +27,7 @@ from .series_text import Writer
 ROUND_OFF = 1e-17
 """Tolerance at which no error of truncation is left: at 1e-16 that of a Kepler orbit still has a sign, and grows linearly."""
 
+LARGEST = 0.5  # tolerance
 ORDERS = ((1e-8, 15), (1e-13, 18), (0.0, 21))  # down to which tolerance; three more or less cost a tenth
 MOST_EXPANSIONS = 1_000_000  # between two samples
 MOST_VARIABLES = 64
@@ -260,6 +261,11 @@ class Taylor(Method):
     @property
     def _tolerance(self) -> float:
         return ROUND_OFF if self.tolerance is None else max(self.tolerance, ROUND_OFF)
+
+    def other_tolerances(self) -> tuple[Taylor, Taylor]:
+        factors = (1e-2, 1e2) if self._tolerance > ROUND_OFF else (1e2, 1e4)  # nothing is better than round-off
+        better, worse = (min(max(self._tolerance * factor, ROUND_OFF), LARGEST) for factor in factors)
+        return Taylor(better), Taylor(worse)
 
     @property
     def traits(self) -> Traits:
