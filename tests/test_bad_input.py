@@ -98,6 +98,8 @@ def kepler() -> ct.Hamiltonian:
     return ct.problems.kepler().system
 
 
+BOX = ct.Body.box((0.2, 0.2, 1.0), mass=2.0)
+HINGE = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
 SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "a start on a singular point": (lambda: kepler().start(q=[0, 0], p=[1, 0]), "the energy is not defined"),
     "a start outside the domain": (lambda: ct.Hamiltonian("p**2/2 + log(q)").start(q=-1, p=0), "energy is not defined"),
@@ -120,6 +122,12 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "a section without text": (lambda: ct.Section("s", 5), "5 is not a text"),  # type: ignore[arg-type]
     "an event that stops perhaps": (lambda: ct.Event("s", "q", stop="no"), "stop = 'no'"),  # type: ignore[arg-type]
     "stages": (lambda: ct.Gauss(0), "stages"),
+    "names that nobody declared": (
+        lambda: ct.Hamiltonian("p1**2/2 + q1**2/2"),
+        "coordinates of a Hamiltonian in q and p",
+    ),
+    "a joint without a list": (lambda: ct.Linkage([BOX], HINGE), r"Linkage\.joints\n  do: write it in brackets"),  # type: ignore[arg-type]
+    "a force without a list": (lambda: ct.Linkage([BOX], [HINGE], ct.Limit(0)), r"Linkage\.forces"),  # type: ignore[arg-type]
     "a scheme": (lambda: ct.Composition(ct.StormerVerlet(), "yoshida5"), "yoshida"),
 }
 

@@ -214,7 +214,7 @@ def test_every_public_name_is_found_and_documented() -> None:
     assert sorted(dir(ct)) == sorted(ct.__all__)
     for name in set(ct.__all__) - {"__version__"}:
         assert inspect.getdoc(getattr(ct, name)), name
-    with pytest.raises(AttributeError, match="attribute Gaus"):
+    with pytest.raises(AttributeError, match="did you mean Gauss"):
         ct.Gaus  # noqa: B018
 
 
@@ -271,3 +271,10 @@ def test_every_public_signature_is_annotated(name: str) -> None:
             p.name for p in signature.parameters.values() if p.annotation is p.empty and p.name not in ("self", "cls")
         ]
         assert not untyped and (key == "__init__" or signature.return_annotation is not signature.empty), (key, untyped)
+
+
+@pytest.mark.parametrize(("package", "wrong", "meant"), [(ct, "simulat", "simulate"), (ct.problems, "keplr", "kepler")])
+def test_a_misspelt_name_is_told_what_it_may_mean(package, wrong, meant):
+    with pytest.raises(AttributeError, match=rf"has no '{wrong}' \(did you mean {meant}\?\)"):
+        getattr(package, wrong)
+    assert not hasattr(package, "__wrapped__")

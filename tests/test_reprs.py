@@ -8,6 +8,7 @@ import pytest
 
 import catena as ct
 from catena.methods.base import registered
+from catena.running.auditing import Canonical
 from catena.text.markup import html_table
 
 CHAIN = ct.problems.helix_chain(64)
@@ -23,6 +24,11 @@ def test_a_repr_is_one_short_line_and_its_table_is_well_formed(shown):
     assert "\n" not in repr(shown) and len(repr(shown)) < 400
     table = ElementTree.fromstring(shown._repr_html_())
     assert table.tag == "table" and len(list(table.iter("td"))) >= 2
+
+
+def test_a_problem_is_shown_without_its_paragraph_and_addresses():
+    shown = repr(ct.problems.kepler())
+    assert len(shown) < 300 and " at 0x" not in shown and "dt=" in shown
 
 
 def test_a_repr_computes_nothing(monkeypatch):
@@ -43,3 +49,7 @@ def test_the_table_of_methods_is_a_table_in_a_notebook():
     listed = ct.list_methods(ct.problems.pendulum().system)
     table = ElementTree.fromstring(listed._repr_html_())
     assert len(list(table.iter("tr"))) == len(listed) + 1
+
+
+def test_no_laws_are_no_empty_table():
+    assert "no law" in repr(Canonical()) and "---" not in repr(Canonical())

@@ -6,4 +6,7 @@ Scientific Python), so `import catena` is cheap.
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from .errors import naming_the_nearest
+
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = naming_the_nearest(_load, __name__, __all__)

@@ -11,6 +11,8 @@ from weakref import WeakKeyDictionary
 from .text.controls import escape_controls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .running.ensembles import StoredEnsemble
     from .running.runs import Run
 
@@ -104,6 +106,20 @@ def nearest(word: str, known: list[str]) -> str:
 
     close = get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def naming_the_nearest(load: Callable[[str], object], package: str, names: list[str]) -> Callable[[str], object]:
+    """`__getattr__` of a package whose names are loaded when they are used, which says what a misspelt one may mean."""
+
+    def named(name: str) -> object:
+        try:
+            return load(name)
+        except AttributeError:
+            if name.startswith("_"):  # asked for by tools, not by people
+                raise
+            raise AttributeError(f"{package} has no {name!r}{nearest(name, names)}", name=name) from None
+
+    return named
 
 
 class Interrupted(KeyboardInterrupt):

@@ -307,3 +307,11 @@ class TestWorkPrecision:
         with pytest.raises(CapabilityError, match="cannot be counted"):
             work_precision(body, [ct.Gauss(2)], [0.1], t_end=0.2, cost="evaluations")
         assert "evaluations" in work_precision(self.problem, [ct.RK4()], [0.1], t_end=0.2).get_xlabel()
+
+
+def test_the_energy_in_a_heat_bath_is_drawn_as_it_is():
+    """Nobody promised to keep it, so its change is no error."""
+    run = ct.simulate(ct.problems.harmonic(), method=ct.Langevin(1.0, 1.0, seed=1), dt=0.1, steps=50, progress=False)
+    ax = run.plot.energy()
+    assert ax.get_yscale() == "linear" and "error" not in ax.get_ylabel()
+    assert np.array_equal(ax.lines[0].get_ydata(), run.data.energy)

@@ -200,6 +200,16 @@ def test_a_method_that_cannot_treat_the_system_is_reported_at_its_kind():
     assert "cannot treat" in found[0][2]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [("dt = 0.1", "dt = 0.1\ndt = 0.2", "stands once"), ("dt = 0.1", "dt = 0,1", "with a point")],
+)
+def test_usual_slips_of_toml_are_told_apart(old, new, words):
+    with pytest.raises(CaseError) as caught:
+        read(GOOD.replace(old, new, 1))
+    assert words in caught.value.mistakes[0].do
+
+
 def test_a_singular_start_is_reported_without_a_warning():
     found = mistakes(GOOD.replace("k*q**2/2", "k/q").replace("q = 1.0", "q = 0.0"))
     assert found[0][:2] == (6, 1) and "not defined" in found[0][2]

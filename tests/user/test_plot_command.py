@@ -50,6 +50,12 @@ def test_without_names_all_that_suit_are_drawn(stored, tmp_path):
     assert result.exit_code == 0 and {"energy", "invariants", "snapshots", "momentum"} <= drawn
 
 
+def test_a_file_as_the_place_for_pictures_is_refused(stored, tmp_path):
+    result = call(stored, "energy", "--out", tmp_path / "energy.pdf")
+    assert result.exit_code == 2 and "name a directory" in result.stderr
+    assert not (tmp_path / "energy.pdf").exists()
+
+
 def test_an_unknown_picture_is_refused_with_the_nearest_name(stored, tmp_path):
     result = call(stored, "energi", "--out", tmp_path / "p")
     assert result.exit_code == 2 and "did you mean energy?" in result.stderr

@@ -130,7 +130,15 @@ class Source:
         wrong = f"this is not TOML: {AT.sub('', message)}"
         if at is None or at[1] is None:
             return self._at(Place(len(self._lines), len(self._lines[-1]) + 1), wrong, "complete the file")
-        return self._at(Place(int(at[1]), int(at[2])), wrong, "see https://toml.io; text stands in double quotes")
+        place = Place(int(at[1]), int(at[2]))
+        line = self._lines[place.line - 1]
+        if message.startswith("Cannot overwrite a value"):
+            do = "remove one: a key of a table stands once"
+        elif re.match(r"[\w.\s]+=\s*[+-]?\d+,\d", line):
+            do = "write decimals with a point: 0.02"
+        else:
+            do = "see https://toml.io; text stands in double quotes"
+        return self._at(place, wrong, do)
 
     def _override_of(self, path: Path) -> Giver:
         """Who gave a value or, for a table that is not in the file, one of its keys, if that was not the file itself; else nothing."""

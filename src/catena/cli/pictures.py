@@ -37,6 +37,11 @@ def plot(
     be(quiet=quiet)
     from ..running.runs import open_run
 
+    if out.suffix[1:].lower() in (*FORMATS, "svg", "jpg", "csv"):
+        raise InputError(
+            f"{out} looks like a file; --out is the directory for the pictures", where=f"--out {out}",
+            do=f"name a directory: pictures are saved there under their names, as {' and '.join(FORMATS)}",
+        )  # fmt: skip
     drawn = save_pictures(open_run(path), out, names=names or (), data=data)
     for name in drawn:
         for suffix in (*FORMATS, *(("csv",) if data else ())):
@@ -56,7 +61,7 @@ def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bo
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"the directory cannot be made: {error.strerror}", where=f"--plots {folder}", do="choose another one"
+            f"the directory for pictures cannot be made: {error.strerror}", where=str(folder), do="choose another one"
         ) from None
     pictures: dict[str, Callable[[], Axes | Panels]] = {name: getattr(run.plot, name) for name in run.plot.suited()}
     for section in run.sections:

@@ -105,7 +105,7 @@ def _choose_view(system: System, method: Method) -> tuple[View, Stepper]:
 
 IN_WORDS = {
     "tiles": "kicks and drifts", "split": "kicks and drifts", "rotor": "a body that turns freely", "canonical": "canonical coordinates and momenta",
-    "field": "equations of first order", "constrained": "equations with constraints", "symmetric": "a symmetric top",
+    "field": "equations of first order", "constrained": "equations with constraints", "symmetric": "a symmetric top", "flow": "a known exact motion",
 }  # fmt: skip
 
 

@@ -422,7 +422,9 @@ class _Parser:
             advice = f"declare {word} as a parameter, or write exp(1) if you mean the number 2.718..."
         else:
             known = sorted(self.names)[:MOST_COMPARED]
-            advice = f"declare it, or use one of: {_short(' '.join(known), SHOWN)}{nearest(word, known)}"
+            advice = f"use one of: {_short(' '.join(known), SHOWN)}{nearest(word, known)}"
+            if not self.names <= {"t"} and not any("[" in name for name in known):  # nobody declares what a state has
+                advice += "; others are declared: numbers in parameters, coordinates of a Hamiltonian in q and p"
         self.refuse(f"uses the unknown name {word}", token.column, advice)
 
 

@@ -60,8 +60,10 @@ class RunPlots(BodyPictures):
         """Energy error over time, on a logarithmic axis with its round-off floor (eps times the largest term of the energy).
 
         Relative to the energy at the start; absolute where that is below 1e-6 of the energy's own terms. The start itself, whose
-        error is zero, is left out.
+        error is zero, is left out. In a heat bath, which does not keep it: the energy itself.
         """
+        if self.run.plan.pairing.promises.traits.random:
+            return self._energy_in_a_bath(ax)
         energy, scale = self._values("energy"), self._scale("energy")
         start = abs(float(energy[0]))
         unit = start if start > RELATIVE_FROM * scale else 1.0
@@ -73,6 +75,15 @@ class RunPlots(BodyPictures):
             ax.set_xlabel(self._named("time"))
             absolute = r"$|H-H_0|$" + self._unit("energy")
             ax.set_ylabel("energy error  " + (r"$|H-H_0|\,/\,|H_0|$" if unit != 1.0 else absolute))
+            legend_above(ax)
+        return ax
+
+    def _energy_in_a_bath(self, ax: Axes | None) -> Axes:
+        with styled():
+            ax = axes_for(ax)
+            ax.plot(self._time(), self._values("energy"), label=self.label, **next_line_style(ax))
+            ax.set_xlabel(self._named("time"))
+            ax.set_ylabel(self._named("energy"))
             legend_above(ax)
         return ax
 

@@ -5,4 +5,7 @@ They stand in `__init__.pyi`; a family of problems is loaded when one of its pro
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from ..errors import naming_the_nearest
+
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = naming_the_nearest(_load, __name__, __all__)

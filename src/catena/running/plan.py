@@ -48,8 +48,8 @@ class Problem(Generic[Moved]):
     system: Moved
     start: State
     dt: float
-    exact: Callable[[float], State] | None = None
-    about: str = ""
+    exact: Callable[[float], State] | None = field(default=None, repr=False)
+    about: str = field(default="", repr=False)
     facts: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -216,6 +216,8 @@ class Canonical(NamedRows[CanonicalRow]):
         return ShownTable(HEADINGS, [(cells(row), row.contradicts) for row in self.rows], NUMBERS)
 
     def __str__(self) -> str:
+        if not self.rows:
+            return "no law of a temperature was looked at: print(run.audit()) tells why, if it should have been"
         return "\n".join([*self.table.lines(), *self.closing])
 
     __repr__ = __str__

@@ -14,7 +14,7 @@ The images are fixed by `image`: the orientation of the child, seen from the par
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -272,6 +272,13 @@ class Screw(AboutAxis):
         super().__post_init__()
         pitch = finite_numbers(self.pitch, (), where="Screw.pitch", do="give the advance per radian")
         object.__setattr__(self, "pitch", float(pitch))
+
+
+def listed(given: object, where: str) -> tuple[object, ...]:
+    """What a list holds; something that stands alone is refused, with the way to write it."""
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable):
+        raise InputError(f"{given!r} is no list", where=where, do="write it in brackets: [...]")
+    return tuple(given)
 
 
 def joint_from(given: object) -> Joint:

@@ -42,7 +42,7 @@ from ..states import checked_start, checked_state
 from . import start as starts
 from .checking import blamed, check_forces
 from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_from
-from .joints import GROUND, Joint, joint_from
+from .joints import GROUND, Joint, joint_from, listed
 from .layout import Signal
 from .signals import Signals
 from .thin import aligned
@@ -107,9 +107,9 @@ class Linkage(System):
             )
         self.form = form
         self.bodies = bodies_from(bodies, least=1, where="Linkage.bodies")
-        self.joints: tuple[Joint, ...] = tuple(map(joint_from, joints))
+        self.joints: tuple[Joint, ...] = tuple(map(joint_from, listed(joints, "Linkage.joints")))
         self.bodies = aligned(self.bodies, self.joints)
-        self.forces: tuple[JointForce, ...] = tuple(map(force_from, forces))
+        self.forces: tuple[JointForce, ...] = tuple(map(force_from, listed(forces, "Linkage.forces")))
         self.given_gravity = components(gravity, 3, "Linkage.gravity")
         self.signals = Signals(self.given_gravity, self.forces)
         moves = self.signals.gravity_moves
