@@ -190,8 +190,8 @@ class Method(ABC):
         return self.traits
 
     def other_tolerances(self) -> tuple[Method, Method]:
-        """The same, if it is adaptive, with a smaller and a larger tolerance: paths that tell how accurate its own is."""
-        raise NotImplementedError(f"{self.name} has no tolerance")
+        """The same with a smaller and a larger tolerance, whose paths tell how accurate its own is; itself, if it has none."""
+        return self, self
 
     def _repr_html_(self) -> str:
         traits = self.traits

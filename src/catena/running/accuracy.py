@@ -160,8 +160,6 @@ def path_error(run: Run, *, t_end: float | None = None) -> PathError:
 
 def _compared(plan: Plan) -> tuple[Plan, Plan]:
     """The plans whose paths are looked at, with half and with twice the step: with other tolerances, where a method makes its own steps."""
-    if not plan.method.traits.adaptive:
-        return plan, plan
     better, worse = plan.method.other_tolerances()
     return replace(plan, method=better), replace(plan, method=worse)
 
