@@ -134,12 +134,17 @@ def race_figures() -> dict[str, str]:
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
         for name in ("engine", "free_body", "chain", "linkage", "gpu", "warm_start", "ensemble")
     )
-    titles = ("Time over that of C", "Time over that of heyoka", "Against SciPy")
-    against_c, heyoka, scipy = (_starting(engine, title) for title in titles)
+    titles = ("Time over that of C", "Time over that of heyoka", "Taylor", "Against SciPy")
+    against_c, heyoka, series, scipy = (_starting(engine, title) for title in titles)
     races = _starting(body, "Times faster")
 
-    def faster(race: str, peer: str) -> list[float]:
-        return [row["times faster"] for row in races if (row["race"], row["against"]) == (race, peer)]
+    def faster(race: str, peer: str, ours: str = "") -> list[float]:
+        """In a race against a peer, by those of us whose name begins so."""
+        return [
+            row["times faster"]
+            for row in races
+            if (row["race"], row["against"]) == (race, peer) and row["ours"].startswith(ours)
+        ]
 
     def steps_over(peer: str) -> list[float]:
         rows = _starting(linkage, "Times faster than a peer")
@@ -174,9 +179,10 @@ def race_figures() -> dict[str, str]:
         ),
         "orbits_over_heyoka": _range([row["best"] for row in heyoka]),
         "free_body_over_heyoka": _range(faster("free body", "heyoka")),
-        "heyoka_over_tops": _range(
-            [1.0 / x for race in ("heavy top", "symmetric top") for x in faster(race, "heyoka")]
-        ),
+        "series_over_heyoka": _range([row[level] for row in series for level in row if level.startswith("1e-")]),
+        "top_series_over_heyoka": _range(faster("heavy top", "heyoka", "Taylor")),
+        "exact_tops_over_heyoka": _range(faster("symmetric top", "heyoka", "exact")),
+        "heyoka_over_gauss": _range([1.0 / x for x in faster("heavy top", "heyoka", "Gauss")]),
         "over_scipy": _range(over_scipy),
         "over_mujoco": _range(faster("free body", "MuJoCo RK4") + faster("heavy top", "MuJoCo RK4")),
         "joints_over_mujoco": _range(steps_over("MuJoCo")),
