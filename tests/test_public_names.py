@@ -157,6 +157,12 @@ def test_a_method_of_a_class_may_import_what_is_above(tmp_path: Path) -> None:
     assert wrong_imports({"catena.engine.new": path}) == []
 
 
+def test_every_room_stands_on_the_page_on_architecture() -> None:
+    page = (SOURCE.parent / "docs" / "architecture.md").read_text()
+    rooms = {found.parent.relative_to(PACKAGE).name for found in PACKAGE.rglob("*/__init__.py")}
+    assert {room for room in rooms if f"{room}/`" not in page} == set()
+
+
 def test_every_part_of_the_package_has_its_layer() -> None:
     parts = {part_of(module) for module in files_of_the_package()}
     assert parts <= set(LAYER), f"say in LAYERS where {parts - set(LAYER)} belong"
