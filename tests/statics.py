@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import catena as ct
-from catena.analysis.poses import Poses, turn_matrices
-from catena.analysis.static_problem import StaticProblem
+from catena.analysis.statics.poses import Poses, turn_matrices
+from catena.analysis.statics.problem import StaticProblem
 
 REFERENCE = tomllib.loads((Path(__file__).parent / "reference" / "statics.toml").read_text())
 MIXED = ct.Chain(

@@ -1,11 +1,11 @@
 """What type checkers and editors see, and what `catena` loads when it is first used: the public names, and nothing else."""
 
 from . import problems
-from .analysis.dispersion import Dispersion
-from .analysis.equilibrium import Equilibrium
-from .analysis.equilibrium_path import EquilibriumPath
-from .analysis.modes import Modes
-from .analysis.rod import RodLimit
+from .analysis.statics.dispersion import Dispersion
+from .analysis.statics.equilibrium import Equilibrium
+from .analysis.statics.equilibrium_path import EquilibriumPath
+from .analysis.statics.modes import Modes
+from .analysis.statics.rod import RodLimit
 from .analysis.structure_check import check
 from .analysis.umbrella import free_energy
 from .cases.sweeping import sweep

@@ -9,10 +9,10 @@ import pytest
 
 import catena as ct
 import statics
-from catena.analysis import equilibrium, uniform
-from catena.analysis.poses import Poses
-from catena.analysis.stability import stability
-from catena.analysis.static_problem import StaticProblem
+from catena.analysis.statics import equilibrium, uniform
+from catena.analysis.statics.poses import Poses
+from catena.analysis.statics.problem import StaticProblem
+from catena.analysis.statics.stability import stability
 from catena.systems.chain import block_band, link_mechanics
 from catena.systems.potentials.link_set import LinkSet
 from statics import MIXED, REFERENCE, helix

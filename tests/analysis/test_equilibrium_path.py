@@ -7,7 +7,7 @@ import pytest
 
 import catena as ct
 import statics
-from catena.analysis import compliance, equilibrium_path
+from catena.analysis.statics import compliance, equilibrium_path
 from catena.systems.chain import link_mechanics
 from statics import REFERENCE, helix
 

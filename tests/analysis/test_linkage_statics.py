@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.analysis import linkage_equilibrium
-from catena.analysis.linkage_problem import LinkageProblem
+from catena.analysis.statics import linkage_equilibrium
+from catena.analysis.statics.linkage_problem import LinkageProblem
 from catena.geometry import rotations
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_form import force_slopes, form, slopes, statics
@@ -538,7 +538,7 @@ def test_a_sleeping_top_falls_or_sleeps(spin):
 @pytest.mark.slow
 def test_large_linkages_compile_and_agree(monkeypatch):
     """The same kernels, as plain Python and compiled: the same bits."""
-    import catena.analysis.linkage_problem as module
+    import catena.analysis.statics.linkage_problem as module
 
     linkage = rods(3, ct.Revolute)
     plain = linkage.normal_modes().omega

@@ -11,11 +11,11 @@ import pytest
 
 import catena as ct
 import statics
-from catena.analysis import stability
-from catena.analysis.compliance import Assembled, Mixed, Sweep
-from catena.analysis.poses import Poses
-from catena.analysis.stability import lowest_modes
-from catena.analysis.static_problem import StaticProblem
+from catena.analysis.statics import stability
+from catena.analysis.statics.compliance import Assembled, Mixed, Sweep
+from catena.analysis.statics.poses import Poses
+from catena.analysis.statics.problem import StaticProblem
+from catena.analysis.statics.stability import lowest_modes
 from catena.geometry import rotations
 from statics import REFERENCE, helix
 

@@ -9,10 +9,10 @@ import pytest
 
 import catena as ct
 import statics
-from catena.analysis.compliance import Assembled, Mixed, RingSweep
-from catena.analysis.poses import Poses
-from catena.analysis.stability import lowest_modes, stability
-from catena.analysis.static_problem import StaticProblem
+from catena.analysis.statics.compliance import Assembled, Mixed, RingSweep
+from catena.analysis.statics.poses import Poses
+from catena.analysis.statics.problem import StaticProblem
+from catena.analysis.statics.stability import lowest_modes, stability
 from catena.systems.chain import block_band
 from closed import circle_of, twisted_rod
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.analysis import rod as rods
-from catena.analysis import rod_modes
-from catena.analysis.compliance import Sweep
-from catena.analysis.poses import Poses
-from catena.analysis.rod_modes import _matrices, rod_frequencies
-from catena.analysis.static_problem import StaticProblem
+from catena.analysis.statics import rod as rods
+from catena.analysis.statics import rod_modes
+from catena.analysis.statics.compliance import Sweep
+from catena.analysis.statics.poses import Poses
+from catena.analysis.statics.problem import StaticProblem
+from catena.analysis.statics.rod_modes import _matrices, rod_frequencies
 from statics import REFERENCE, helix
 
 HELIX = helix(8)

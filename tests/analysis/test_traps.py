@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.analysis.poses import Poses
-from catena.analysis.static_problem import StaticProblem
-from catena.analysis.traps import Traps
+from catena.analysis.statics.poses import Poses
+from catena.analysis.statics.problem import StaticProblem
+from catena.analysis.statics.traps import Traps
 from catena.systems.chain import block_band
 
 BOX = ct.Body.box((1.0, 1.2, 0.8), mass=2.0)

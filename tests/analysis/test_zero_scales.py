@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.analysis import equilibrium, static_newton
+from catena.analysis.statics import equilibrium
+from catena.analysis.statics import newton as static_newton
 
 BOX = ct.Body.box((1.0, 1.2, 0.8))
 NOTHING: dict[str, tuple[ct.Body, Any]] = {

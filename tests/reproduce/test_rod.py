@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catena.analysis.rod import RodLimit
+from catena.analysis.statics.rod import RodLimit
 from catena.reproduce import rod
 
 

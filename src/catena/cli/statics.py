@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.table import Table
 
-    from ..analysis.equilibrium import Equilibrium
-    from ..analysis.linkage_equilibrium import LinkageEquilibrium
-    from ..analysis.modes import Modes
+    from ..analysis.statics.equilibrium import Equilibrium
+    from ..analysis.statics.linkage_equilibrium import LinkageEquilibrium
+    from ..analysis.statics.modes import Modes
     from ..systems.base import State
     from ..systems.chain.chain import Chain
     from ..systems.linkage.linkage import Linkage
@@ -214,7 +214,7 @@ def _static(system: object) -> Chain | Linkage:
 
 
 def _modes(found: Rest, count: int | None) -> Modes:
-    from ..analysis.equilibrium import Equilibrium
+    from ..analysis.statics.equilibrium import Equilibrium
 
     if isinstance(found, Equilibrium):
         return found.chain.normal_modes(found, count)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from dataclasses import field as _default
-from typing import Any, ClassVar, TypeGuard, TypeVar
+from typing import ClassVar, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +138,7 @@ class Stepper:
     scratch: Mapping[str, Numbers] = _default(default_factory=dict)
     packed: bool = False
     recorded: Callable[..., Stepper] | None = None
-    rewind: Any = None
+    rewind: Kernel | None = None
     timed: Callable[[float], Mapping[str, Numbers]] | None = None
     member_place: int | None = None
     account: Kernel | None = None

@@ -36,7 +36,7 @@ from .thinning import largest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..analysis.modes import Modes
+    from ..analysis.statics.modes import Modes
     from ..running.runs import Run
 
 Array = NDArray[np.float64]

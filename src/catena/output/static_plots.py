@@ -13,10 +13,10 @@ from .style import Panels, axes_for, legend_above, line_style, panels_for, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..analysis.dispersion import Dispersion
-    from ..analysis.equilibrium_path import EquilibriumPath
-    from ..analysis.modes import Modes
-    from ..analysis.rod_comparison import RodComparison
+    from ..analysis.statics.dispersion import Dispersion
+    from ..analysis.statics.equilibrium_path import EquilibriumPath
+    from ..analysis.statics.modes import Modes
+    from ..analysis.statics.rod_comparison import RodComparison
 
 
 def draw_modes(modes: Modes, chosen: Sequence[int], ax: Sequence[Axes] | None) -> Panels:

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..analysis.rod import RodLimit
-from ..analysis.rod_comparison import RodComparison
-from ..analysis.rod_modes import rod_frequencies
+from ..analysis.statics.rod import RodLimit
+from ..analysis.statics.rod_comparison import RodComparison
+from ..analysis.statics.rod_modes import rod_frequencies
 from ..output.static_plots import draw_dispersion
 from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.chains import helix_chain

@@ -10,13 +10,14 @@ import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...running.origin import Origin
 from ...running.plan import Plan
 from ...running.recording import store_attributes
+from ...text.plain import Json
 from ..page.samples import blocks
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def write(run: Run, path: Path) -> None:
             file.write(rows.tobytes())
 
 
-def _described_here(plan: Plan) -> dict[str, Any]:
+def _described_here(plan: Plan) -> dict[str, Json]:
     """What a store of this run would say; rows of many numbers are left out as there."""
     return store_attributes(plan, Origin.here(plan.program_digest()), plan.describe(apart={}))
 

@@ -17,8 +17,8 @@ from .frames import Array, Frames, text_of
 from .page import Page, assemble, describe, section
 
 if TYPE_CHECKING:
-    from ...analysis.equilibrium_path import EquilibriumPath
-    from ...analysis.modes import Modes
+    from ...analysis.statics.equilibrium_path import EquilibriumPath
+    from ...analysis.statics.modes import Modes
 
 FRAMES = 120  # of a period
 LISTED = 40  # frequencies in the table

@@ -53,11 +53,11 @@ from .tiles.driven import driven_tiles
 
 if TYPE_CHECKING:
     from ...analysis.chain_outputs import ChainOutputs, Reactions
-    from ...analysis.dispersion import Dispersion
-    from ...analysis.equilibrium import Equilibrium
-    from ...analysis.equilibrium_path import EquilibriumPath
-    from ...analysis.modes import Modes
-    from ...analysis.rod import RodLimit
+    from ...analysis.statics.dispersion import Dispersion
+    from ...analysis.statics.equilibrium import Equilibrium
+    from ...analysis.statics.equilibrium_path import EquilibriumPath
+    from ...analysis.statics.modes import Modes
+    from ...analysis.statics.rod import RodLimit
     from ...methods.base import Method
     from ...running.runs import Run
     from ..laws import Law
@@ -433,7 +433,7 @@ class Chain(System):
         ('converged', -269.094445274)
         """
         checking.refuse_distant(self, "equilibrium")
-        from ...analysis.equilibrium import find_equilibrium
+        from ...analysis.statics.equilibrium import find_equilibrium
 
         return find_equilibrium(self, start, load, tol)
 
@@ -460,7 +460,7 @@ class Chain(System):
         limit at load 19.4154581594, extension 0.121153575563, slope 0
         """
         checking.refuse_distant(self, "equilibrium_path")
-        from ...analysis.equilibrium_path import find_path
+        from ...analysis.statics.equilibrium_path import find_path
 
         return find_path(self, load_direction, to, start)
 
@@ -484,7 +484,7 @@ class Chain(System):
         [0.533915857901, 0.539398304101]
         """
         checking.refuse_distant(self, "normal_modes")
-        from ...analysis.modes import find_modes
+        from ...analysis.statics.modes import find_modes
 
         return find_modes(self, at, count)
 
@@ -506,7 +506,7 @@ class Chain(System):
         [0.768991430782, 0.898090655392]
         """
         checking.refuse_distant(self, "dispersion")
-        from ...analysis.dispersion import find_dispersion
+        from ...analysis.statics.dispersion import find_dispersion
 
         return find_dispersion(self, k, cell, at)
 
@@ -525,7 +525,7 @@ class Chain(System):
         180.118653714
         """
         checking.refuse_distant(self, "rod_limit")
-        from ...analysis.rod import find_rod
+        from ...analysis.statics.rod import find_rod
 
         return find_rod(self, cell, at)
 

@@ -49,9 +49,9 @@ from .thin import aligned
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
-    from ...analysis.linearised import Linearised
-    from ...analysis.linkage_equilibrium import LinkageEquilibrium
-    from ...analysis.linkage_modes import LinkageModes
+    from ...analysis.statics.linearised import Linearised
+    from ...analysis.statics.linkage_equilibrium import LinkageEquilibrium
+    from ...analysis.statics.linkage_modes import LinkageModes
     from ...running.runs import Run
     from .outputs import LinkageOutputs
     from .reactions import JointReactions
@@ -470,7 +470,7 @@ class Linkage(System):
         >>> found.status, found.state.position[-1].round(9).tolist()
         ('converged', [0.0, 0.0, -7.5])
         """
-        from ...analysis.linkage_equilibrium import find_linkage_equilibrium
+        from ...analysis.statics.linkage_equilibrium import find_linkage_equilibrium
 
         return find_linkage_equilibrium(self, start, load, tol)
 
@@ -493,7 +493,7 @@ class Linkage(System):
         >>> (double.normal_modes().omega ** 2).round(12).tolist()  # 2 - sqrt(2) and 2 + sqrt(2), twice each
         [0.585786437627, 0.585786437627, 3.414213562373, 3.414213562373]
         """
-        from ...analysis.linkage_modes import find_linkage_modes
+        from ...analysis.statics.linkage_modes import find_linkage_modes
 
         return find_linkage_modes(self, at, count)
 
@@ -514,7 +514,7 @@ class Linkage(System):
         >>> matrices.coordinates, matrices.stiffness.round(12).tolist()
         (('joint 0 angle',), [[10.0]])
         """
-        from ...analysis.linearised import linearise
+        from ...analysis.statics.linearised import linearise
 
         return linearise(self, checked_start(self, state, "linearise.state"))
 

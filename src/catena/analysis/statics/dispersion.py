@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..systems.base import State
-from ..systems.chain.chain import Chain
-from ..systems.chain.ends import Force
-from ..systems.chain.link_mechanics import LinkMechanics, geometric_blocks, transports
-from ..systems.numbers import finite_numbers
+from ...errors import InputError
+from ...systems.base import State
+from ...systems.chain.chain import Chain
+from ...systems.chain.ends import Force
+from ...systems.chain.link_mechanics import LinkMechanics, geometric_blocks, transports
+from ...systems.numbers import finite_numbers
 from .equilibrium import Equilibrium, state_at
 from .poses import Poses
+from .problem import constant_force
 from .screws import Screw, screw_of
-from .static_problem import constant_force
 from .traps import Traps
 from .uniform import link_length, pulled_link, relaxed, resting_links, resting_poses
 
@@ -86,7 +86,7 @@ class Dispersion:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The branches."""
-        from ..output.static_plots import draw_dispersion
+        from ...output.static_plots import draw_dispersion
 
         return draw_dispersion(self, ax)
 

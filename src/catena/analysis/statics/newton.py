@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.chain import block_band
+from ...systems.chain import block_band
 from .at_rest import is_better
 from .poses import Poses
-from .static_problem import Balance, StaticProblem, masked
+from .problem import Balance, StaticProblem, masked
 
 Array = NDArray[np.float64]
 

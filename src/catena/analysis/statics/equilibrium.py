@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..systems.base import State
-from ..systems.chain.chain import Chain
-from ..systems.chain.tearing import link_lengths, torn_links
-from ..systems.potentials.pairwise import checked
-from ..systems.states import checked_state
+from ...systems.base import State
+from ...systems.chain.chain import Chain
+from ...systems.chain.tearing import link_lengths, torn_links
+from ...systems.potentials.pairwise import checked
+from ...systems.states import checked_state
 from .at_rest import AtRest, Status
+from .newton import Newton
 from .poses import Poses
+from .problem import Balance, StaticProblem
 from .stability import Stability, stability
-from .static_newton import Newton
-from .static_problem import Balance, StaticProblem
 from .uniform import link_length, pulled_start, relaxing_step, resting_poses
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.linkage.joint_form.layout import Layout
-from ..systems.linkage.joint_form.nodes import BALL, SINGLE
+from ...systems.linkage.joint_form.layout import Layout
+from ...systems.linkage.joint_form.nodes import BALL, SINGLE
 
 Array = NDArray[np.float64]
 

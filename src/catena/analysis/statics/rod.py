@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..systems.base import State
-from ..systems.chain.chain import Chain
-from ..systems.chain.link_mechanics import hat
+from ...errors import InputError
+from ...systems.base import State
+from ...systems.chain.chain import Chain
+from ...systems.chain.link_mechanics import hat
 from .dispersion import Cell, uniform_cell
 from .equilibrium import Equilibrium
+from .newton import positive
 from .screws import Screw
-from .static_newton import positive
 
 if TYPE_CHECKING:
     from .rod_comparison import RodComparison

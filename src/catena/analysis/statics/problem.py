@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CapabilityError, InputError
-from ..systems.chain.chain import Chain
-from ..systems.chain.ends import Clamped, Displaced, Force, Free, Tweezers
-from ..systems.chain.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, hat, transports
-from ..systems.chain.spectrum import mobilities
-from ..systems.numbers import finite_numbers
+from ...errors import CapabilityError, InputError
+from ...systems.chain.chain import Chain
+from ...systems.chain.ends import Clamped, Displaced, Force, Free, Tweezers
+from ...systems.chain.link_mechanics import LinkMechanics, LinkValues, assembled_blocks, hat, transports
+from ...systems.chain.spectrum import mobilities
+from ...systems.numbers import finite_numbers
 from .poses import Poses
 from .traps import Traps
 

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..systems.base import State
-from ..systems.chain.chain import Chain
-from ..systems.numbers import finite_number, finite_numbers
+from ...errors import InputError
+from ...systems.base import State
+from ...systems.chain.chain import Chain
+from ...systems.numbers import finite_number, finite_numbers
 from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses, orthogonal, turn_matrices
+from .problem import Balance, StaticProblem, load_array, masked
 from .stability import lowest_eigenvalue
-from .static_problem import Balance, StaticProblem, load_array, masked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..output.page.page import Page
+    from ...output.page.page import Page
 
 Array = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ class EquilibriumPath:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Load against extension, with the point where stability ends."""
-        from ..output.static_plots import draw_path
+        from ...output.static_plots import draw_path
 
         return draw_path(self, ax)
 
@@ -97,7 +97,7 @@ class EquilibriumPath:
         path : HTML file to write; None: only the page is returned, which a notebook shows
         title : heading
         """
-        from ..output.page.pose_pages import path_page
+        from ...output.page.pose_pages import path_page
 
         page = path_page(self, title)
         if path is not None:

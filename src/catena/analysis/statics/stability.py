@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.chain import block_band
+from ...systems.chain import block_band
 from .compliance import MOST_MIXED, Assembled, Compliance, Mixed, RingSweep, Sweep
-from .static_problem import EPS, Balance, StaticProblem, masked
+from .problem import EPS, Balance, StaticProblem, masked
 
 Array = NDArray[np.float64]
 

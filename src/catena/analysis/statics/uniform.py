@@ -11,14 +11,14 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..systems.chain.chain import Chain
-from ..systems.chain.link_mechanics import LinkMechanics
-from ..systems.chain.ring_start import circle_frames
-from ..systems.potentials.link_potentials import Linkwise
+from ...errors import InputError
+from ...systems.chain.chain import Chain
+from ...systems.chain.link_mechanics import LinkMechanics
+from ...systems.chain.ring_start import circle_frames
+from ...systems.potentials.link_potentials import Linkwise
+from .newton import MOST_STRAIN, positive
 from .poses import Poses, orthogonal, turn_matrices
 from .screws import Screw, pulled_wrench, screw_of
-from .static_newton import MOST_STRAIN, positive
 
 Array = NDArray[np.float64]
 Links = NDArray[np.int64]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..geometry import rotations
-from ..systems.base import State
-from ..systems.chain.chain import Chain
-from ..systems.chain.link_mechanics import principal_rotations, relative_poses, transports
+from ...geometry import rotations
+from ...systems.base import State
+from ...systems.chain.chain import Chain
+from ...systems.chain.link_mechanics import principal_rotations, relative_poses, transports
 
 Array = NDArray[np.float64]
 

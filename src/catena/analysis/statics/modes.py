@@ -14,29 +14,29 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..geometry import rotations
-from ..systems.alike import Alike
-from ..systems.base import State
-from ..systems.chain import block_band
-from ..systems.chain.chain import Chain
-from ..systems.numbers import finite_number, finite_numbers, number_of_one
-from ..systems.potentials.pairwise import checked
-from ..systems.states import checked_run
+from ...errors import InputError
+from ...geometry import rotations
+from ...systems.alike import Alike
+from ...systems.base import State
+from ...systems.chain import block_band
+from ...systems.chain.chain import Chain
+from ...systems.numbers import finite_number, finite_numbers, number_of_one
+from ...systems.potentials.pairwise import checked
+from ...systems.states import checked_run
 from .compliance import Assembled, Compliance, Sweep
 from .equilibrium import Equilibrium, find_equilibrium, state_at
 from .poses import Poses
+from .problem import EPS, Balance, StaticProblem
 from .stability import compliance, flat_limit, lowest_modes, round_off, stability, weighted
-from .static_problem import EPS, Balance, StaticProblem
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-    from ..output.page.page import Page
-    from ..output.style import Panels
-    from ..running.runs import Run
-    from ..systems.linkage.linkage import Linkage
+    from ...output.page.page import Page
+    from ...output.style import Panels
+    from ...running.runs import Run
+    from ...systems.linkage.linkage import Linkage
 
 Array = NDArray[np.float64]
 
@@ -175,7 +175,7 @@ class Modes:
         amplitude : of the modal displacement; None: as much as is well seen
         title : heading; by default the mode with its frequency
         """
-        from ..output.page.pose_pages import mode_page
+        from ...output.page.pose_pages import mode_page
 
         mode = number_of_one(mode, len(self.omega), "Modes.view.mode")
         if amplitude is not None:
@@ -187,7 +187,7 @@ class Modes:
 
     def plot(self, modes: Sequence[int] = (0, 1, 2, 3), ax: Sequence[Axes] | None = None) -> Panels:
         """All frequencies, and how far the bodies move and turn in some modes."""
-        from ..output.static_plots import draw_modes
+        from ...output.static_plots import draw_modes
 
         return draw_modes(self, modes, ax)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..systems.chain.chain import Chain
-from ..systems.chain.ends import Clamped, End, Free
+from ...errors import InputError
+from ...systems.chain.chain import Chain
+from ...systems.chain.ends import Clamped, End, Free
 from .modes import find_modes
 from .poses import Poses
 
@@ -51,7 +51,7 @@ class RodComparison:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Largest and first error against the number of bodies, with the slope of order 2."""
-        from ..output.static_plots import draw_comparison
+        from ...output.static_plots import draw_comparison
 
         return draw_comparison(self, ax)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..systems.base import State
-from ..systems.linkage.linkage import Linkage
-from ..systems.potentials.pairwise import checked
-from ..systems.states import checked_start
+from ...systems.base import State
+from ...systems.linkage.linkage import Linkage
+from ...systems.potentials.pairwise import checked
+from ...systems.states import checked_start
 from .at_rest import AtRest, Status, is_better
 from .linkage_coordinates import describe_motion, listed, simplest
 from .linkage_loads import refuse_fall, with_load

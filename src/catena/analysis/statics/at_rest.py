@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ..systems.base import State
+from ...systems.base import State
 
 Status = Literal["converged", "saddle", "torn", "not_converged"]
 ENOUGH = 1e-4  # of the predicted decrease of the energy

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CapabilityError, InputError
-from ..geometry import rotations
-from ..systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, OnAngle, Prescribed, Spring
-from ..systems.linkage.joint_form.motion import Link
-from ..systems.linkage.joint_form.motion import Node as NodeRow
-from ..systems.linkage.joint_form.nodes import BALL
-from ..systems.linkage.joints import GROUND
-from ..systems.linkage.linkage import Linkage
-from ..systems.linkage.start import turned
-from ..systems.numbers import finite_numbers
-from ..systems.sampled import depends_on_time
+from ...errors import CapabilityError, InputError
+from ...geometry import rotations
+from ...systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, OnAngle, Prescribed, Spring
+from ...systems.linkage.joint_form.motion import Link
+from ...systems.linkage.joint_form.motion import Node as NodeRow
+from ...systems.linkage.joint_form.nodes import BALL
+from ...systems.linkage.joints import GROUND
+from ...systems.linkage.linkage import Linkage
+from ...systems.linkage.start import turned
+from ...systems.numbers import finite_numbers
+from ...systems.sampled import depends_on_time
 
 if TYPE_CHECKING:
     from .linkage_problem import LinkageBalance, LinkageProblem

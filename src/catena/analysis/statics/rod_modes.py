@@ -12,7 +12,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from ..systems.chain.link_mechanics import hat
+from ...systems.chain.link_mechanics import hat
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

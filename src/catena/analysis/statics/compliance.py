@@ -18,9 +18,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.chain import block_band
-from ..systems.chain.link_mechanics import geometric_blocks, transports
-from .static_problem import EPS, Balance, StaticProblem, masked
+from ...systems.chain import block_band
+from ...systems.chain.link_mechanics import geometric_blocks, transports
+from .problem import EPS, Balance, StaticProblem, masked
 
 Array = NDArray[np.float64]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ..geometry import rotations
-from ..systems.base import State
-from ..systems.linkage.linkage import Linkage
-from ..systems.states import checked_start
+from ...errors import InputError
+from ...geometry import rotations
+from ...systems.base import State
+from ...systems.linkage.linkage import Linkage
+from ...systems.states import checked_start
 from .linkage_coordinates import listed
 from .linkage_equilibrium import (
     LinkageEquilibrium,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..systems.chain.link_mechanics import hat
+from ...systems.chain.link_mechanics import hat
 
 Array = NDArray[np.float64]
 
