@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
+from typing_extensions import TypeAliasType
 
 import catena as ct
 from case_texts import mistakes, read
-from catena.cases import CaseError, case_schema, default_case, read_case, template, template_names
+from catena.cases import CaseError, case_schema, default_case, read_case, tables, template, template_names
 from catena.cases.positions import Place, Positions
 from catena.cases.tables import RunTable, case_table, system_tables
 from catena.errors import InputError
@@ -396,6 +399,16 @@ def test_the_schema_knows_every_method_and_forbids_other_keys():
     assert len(schema["anyOf"]) == len(cases) and all(case["additionalProperties"] is False for case in cases)
     assert all(schema["$defs"][name]["additionalProperties"] is False for name in names)
     assert schema["$defs"]["Gauss"]["properties"]["solver"]["enum"] == ["auto", "fixed-point", "newton"]
+
+
+@pytest.mark.parametrize("alias", [False, True])
+def test_arrays_are_lists_in_a_case_whatever_python_calls_them(alias, monkeypatch):
+    """numpy's ArrayLike is a union, and from Python 3.12 on an alias of one: with it alone no case could be read there."""
+    kind = TypeAliasType("ArrayLike", ArrayLike) if alias else ArrayLike
+    monkeypatch.setattr(tables, "ARRAY_LIKE", set(get_args(kind)) or {kind})
+    assert tables._without_arrays(kind) == tables.Nested
+    assert set(get_args(tables._without_arrays(kind | None))) == {*get_args(tables.Nested), type(None)}
+    assert tables._without_arrays(int | None) == int | None
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ from .positions import Path
 if TYPE_CHECKING:
     pass
 
-ARRAY_LIKE = set(get_args(ArrayLike))
+ARRAY_LIKE = set(get_args(ArrayLike)) or {ArrayLike}  # a union; from Python 3.12 on an alias, which has no parts
 Nested: TypeAlias = float | list[float] | list[list[float]] | list[list[list[float]]]  # what it is in a case
 DRAWN = ("temperature", "seed")  # keys of a start that say how momenta are drawn
 TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or something else
@@ -302,7 +302,7 @@ def _in_case(hint: object) -> object:
 
 def _without_arrays(hint: Any) -> Any:
     """A case has lists where Python takes arrays, too, and tables for what is described by its fields."""
-    origin, parts = get_origin(hint), get_args(hint)
+    origin, parts = (Union, (hint,)) if {hint} == ARRAY_LIKE else (get_origin(hint), get_args(hint))
     if origin in (Union, UnionType):
         if set(parts) >= ARRAY_LIKE:
             parts = (*(part for part in parts if part not in ARRAY_LIKE), *get_args(Nested))
