@@ -222,3 +222,18 @@ def test_a_force_that_comes_up_from_nothing_is_followed(made, method):
     size = run.final.momentum[0, 1] if made is hanging else run.final.p[0]
     expected = push * 0.25 / (0.01 / 12 + 1 / 12 + 0.25) if made is hanging else push
     assert size == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "force",
+    [ct.Motor(0, torque="t**2"), ct.Motor(0, target="t**2", kp=5.0, kd=1.0), ct.Load(0, force=(0, "t", 0))],
+    ids=repr,
+)
+@pytest.mark.parametrize("method", [ct.Gauss(2), ct.Gauss(3, solver="newton"), ct.RadauIIA(2)], ids=str)
+def test_what_comes_up_by_turns_does_not_fly_away(force, method):
+    """Without gravity, from rest: first the clock changes, then a velocity, then an angle, each from nothing. Against small explicit steps."""
+    joint = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+    system = ct.Linkage([ct.Body.box((0.2, 0.2, 1.0), mass=2.0)], [joint], [force], (0, 0, 0))
+    run = simulate(system, system.start(), method, dt=0.02, steps=10)
+    fine = simulate(system, system.start(), ct.RK4(), dt=0.005, steps=40)
+    assert run.final.position[0, 1] == pytest.approx(fine.final.position[0, 1], rel=5e-3)
