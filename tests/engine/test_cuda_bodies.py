@@ -25,7 +25,7 @@ import catena as ct
 from catena.engine import cuda_bodies
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.systems.chain import body_text, tiles
+from catena.systems.chain.tiles import body_text
 
 warnings.simplefilter("ignore", RuntimeWarning)  # a GPU overflows in silence
 
