@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from mpmath import mp
 
 import catena as ct
+import processes
 from bodies import EPS, HEAVY, error, problem_of
 from catena.engine.build import build
 from catena.engine.driver import Driver
@@ -19,6 +22,7 @@ from catena.methods.taylor.series_nodes import record
 from catena.methods.taylor.taylor import log_two, table_place, two_to
 from catena.running.crossings import crossing_of
 from catena.running.plan import Problem
+from catena.store import read_checkpoint
 from uncompiled import simulate
 
 # Every operation -------------------------------------------------------------------------------------------------------
@@ -215,6 +219,27 @@ def test_invariants_of_a_top_are_kept_to_round_off():
     assert {row.quantity: row.verdict for row in audit.rows if row.promised == "exact"} == {
         name: "exact" for name in ("energy", "vertical_momentum", "unit_residual", "tangency_residual")
     }
+
+
+@pytest.mark.usefixtures("plain_programs")
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_killed_run_goes_on_to_the_same_bytes(every: int, tmp_path: Path) -> None:
+    """Steps of a series do not end where samples are: the step under way stands in the checkpoint."""
+    of = ct.problems.kepler(e=0.6)
+
+    def write(path: Path) -> ct.Run:
+        return ct.simulate(of, method=ct.Taylor(1e-12), dt=0.11, steps=12, every=every, out=path)
+
+    count = len(processes.boundaries(partial(write, tmp_path / "whole.zarr")))
+    whole, resumed = processes.contents(tmp_path / "whole.zarr"), 0
+    for number in range(5, count, max(1, count // 4)):
+        path = tmp_path / f"killed{number}.zarr"
+        processes.kill_at(number, partial(write, path))
+        if path.exists() and read_checkpoint(path) is not None:
+            ct.resume(path)
+            resumed += 1
+            assert processes.contents(path) == whole
+    assert resumed
 
 
 @pytest.mark.slow
