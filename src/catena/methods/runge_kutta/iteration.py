@@ -10,7 +10,8 @@ LEVEL = 1e-12  # largest relative change that stagnation may have
 STAGNANT = 3  # sweeps without progress, in a row, that make a stagnation
 WORSE = 10  # sweeps without progress, in a row, before giving up
 GROWN = 5.0  # times the best change so far, twice in a row: it runs away, even if it might settle somewhere else later
-BY_TURNS = 4  # sweeps in which a motion may come up from nothing: the clock moves, then a force, a velocity, a position
+BY_TURNS = 4  # sweeps in which a motion may come up from nothing: the clock moves, then a velocity, a position,
+ITSELF = 1.0  # each of which changes by its own size at most
 SWEEPS = 200
 
 GO_ON = 0
@@ -32,7 +33,7 @@ def judge(largest, smallest, best, worse, sweep):
     if largest < best:
         return GO_ON, largest, 0
     worse += 1
-    if worse > 1 and sweep > BY_TURNS and smallest > LEVEL and largest > GROWN * best:
+    if worse > 1 and smallest > LEVEL and largest > GROWN * best and (sweep > BY_TURNS or largest > ITSELF):
         return FAILED, best, worse
     if largest <= NOISE or (smallest <= LEVEL and worse >= STAGNANT):
         return DONE, best, worse
