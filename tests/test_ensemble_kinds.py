@@ -6,14 +6,16 @@ Compiled code is that of pairs which other tests have; what is reduced is compar
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import catena as ct
-from catena.errors import InputError
+from catena.errors import InputError, StoreError
 from catena.running.ensembles import following
+from catena.running.ensembles.checking import checked_column
 from catena.running.ensembles.kinds import Kinds, Varied
 from catena.running.recording import ROWS_VARIABLE
 from processes import contents
@@ -154,6 +156,16 @@ def test_what_differs_is_stored_and_resumed_to_the_same_bytes(tmp_path: Path, mo
     assert contents(tmp_path / "cut.zarr") == contents(tmp_path / "whole.zarr")
     assert str(resumed.audit()) == str(whole.audit())
     np.testing.assert_array_equal(ct.open(tmp_path / "cut.zarr").reduced["mean"], whole.reduced["mean"])
+
+
+@pytest.mark.parametrize("number", [-np.inf, np.nan, -1.0, 0.5, 3.0])
+def test_the_number_of_a_system_that_is_none_is_refused(number: float) -> None:
+    """A store may say anything: with checksums that fit, such a number was an index."""
+    job: Any = SimpleNamespace(kinds=galaxies(3), steps=10)
+    right = np.array([2.0, 0.0, 1.0])
+    assert checked_column("gift.zarr", job, "kind", right) is right
+    with pytest.raises(StoreError, match="of member 1 cannot be"):
+        checked_column("gift.zarr", job, "kind", np.array([2.0, number, 1.0]))
 
 
 def test_starts_are_drawn_by_the_number_of_the_member() -> None:

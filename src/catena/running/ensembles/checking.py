@@ -127,6 +127,8 @@ def checked_column(path: str | Path, job: Job, name: str, values: Array) -> Arra
         odd = ~np.isin(values, [OK, *FAILURES])
     elif name == "steps":
         odd = ~((values >= 0) & (values <= job.steps) & (values == np.floor(values)))
+    elif name == "kind":
+        odd = ~np.isin(values, np.arange(len(job.kinds)))
     else:
         return values
     for member in np.flatnonzero(odd).tolist():
