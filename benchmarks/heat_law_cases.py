@@ -235,7 +235,7 @@ def several_links(
     c, (mean, variance) = bending(bend, twist), angle_moments(bend, twist)
     of = {"T33": Quantity(cosines(count + 1), c)}
     of["stretch"] = Quantity(mean_of([strain(j, stretch) for j in range(count)]), 1.0)
-    for n in (n for n in (2, 4, 8) if n <= count):
+    for n in (n for n in (2, 4, 8, 16) if n <= count):
         of[f"t0.t{n}"] = Quantity(cosines(count + 1, n), c**n)
         law = n * (1.0 + 3.0 / stretch) + 2.0 * sum((n - m) * c**m for m in range(1, n))
         of[f"R^2 of {n} bonds"] = Quantity(end_to_end(n), law, law)
@@ -329,6 +329,9 @@ CASES: dict[str, Callable[[], dict[str, Setting]]] = {
     "chain": lambda: {"4 links, stretch 25": several_links(4, 25.0, 0.072, 15.0, 200.0)},
     "long chain": lambda: {
         "8 links, stretch 25": several_links(8, 25.0, 0.1, 50.0, 1000.0, friction=0.3, capacity=False)
+    },
+    "longest chain": lambda: {
+        "16 links, stretch 100": several_links(16, 100.0, 0.04, 50.0, 600.0, friction=0.1, capacity=False)
     },
     "pulled": lambda: {f"free link, F a/kT = {x:g}": pulled(x) for x in (0.5, 1.0, 2.0, 5.0)},
     "gaussian": lambda: {f"Gaussian chain, dt omega = {x:g}": gaussian(x) for x in (0.45, 1.35)},
