@@ -13,7 +13,7 @@ import pytest
 
 import catena as ct
 import uncompiled
-from catena.cases import joints, potentials, tables
+from catena.cases import joints, potentials, tables, whole_case
 from catena.cases.reading import read_case
 from catena.errors import CapabilityError, CatenaWarning, InputError
 from catena.methods.base import METHODS
@@ -124,7 +124,7 @@ class Rubber(Spring):
     ),
 }
 WRITTEN = {"potentials": potentials.WRITTEN, "joints": joints.JOINTS, "forces": joints.FORCES}
-CACHED = (tables.system_tables, tables.method_tables, tables.case_table)
+CACHED = (tables.system_tables, whole_case.method_table, whole_case.case_table)
 Install = Callable[..., None]
 
 
@@ -218,7 +218,7 @@ def test_a_system_of_another_package_runs_from_a_case(install: Install) -> None:
     case = read_case(None, text=CASE, label="case")
     assert case.plan.system.describe() == {"kind": "Wheel", "rate": 2.0}
     assert system_from(case.plan.system.describe()).describe() == case.plan.system.describe()
-    assert "Wheel" in str(tables.case_schema())
+    assert "Wheel" in str(whole_case.case_schema())
     for wrong, told in (("rate = 2.0", "rat = 2.0"), ("place = [1.0, 0.0]", "plce = [1.0, 0.0]")):
         with pytest.raises(InputError, match="did you mean"):
             read_case(None, text=CASE.replace(wrong, told), label="case")

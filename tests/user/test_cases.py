@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
@@ -16,7 +17,8 @@ import catena as ct
 from case_texts import mistakes, read
 from catena.cases import CaseError, case_schema, default_case, read_case, tables, template, template_names
 from catena.cases.positions import Place, Positions
-from catena.cases.tables import RunTable, case_table, system_tables
+from catena.cases.tables import RunTable, system_tables
+from catena.cases.whole_case import Named, case_table
 from catena.errors import InputError
 from catena.methods.base import method_from, registered
 
@@ -386,7 +388,11 @@ def test_the_models_have_the_names_and_defaults_of_python():
 
 @pytest.mark.parametrize("method", [m for kind in registered() for m in kind.examples()], ids=str)
 def test_a_case_can_name_every_method_of_the_registry(method):
-    table = case_table(None).model_validate({"system": {}, "start": {}, "run": {}, "method": method.describe()}).method
+    table = (
+        case_table(Named(None))
+        .model_validate({"system": {}, "start": {}, "run": {}, "method": method.describe()})
+        .method
+    )
     assert method_from(table.given()) == method
     assert set(type(table).model_fields) == {"kind", *method.stated} | {f.name for f in fields(method)}
 
@@ -427,3 +433,37 @@ def test_a_case_that_cannot_be_read_says_why(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b"a = 1\nb = '\xe9'\n")
     with pytest.raises(InputError, match="line 2"):
         read_case(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize(
+    "start",
+    ['problem = "helix_chain"', 'problem = "printed_chain"\nspacing = 3.0'],
+)
+def test_the_chain_of_a_case_is_made_once(start, monkeypatch):
+    """The problem that gives the start puts this chain there, with velocities of this size, whatever its bodies are."""
+    made = []
+    plain = ct.Chain.__init__
+
+    def counted(chain, *arguments, **more):
+        made.append(chain)
+        plain(chain, *arguments, **more)
+
+    monkeypatch.setattr(ct.Chain, "__init__", counted)
+    text = default_case().replace('problem = "helix_chain"', start)
+    plan = read_case(None, text=text, label="default").plan
+    assert made == [plan.system]
+    velocity = plan.start.momentum / np.array([body.mass for body in plan.system.bodies])[:, None]
+    j = np.arange(1, 64)
+    assert np.allclose(velocity[1:], 0.1 * np.column_stack([np.sin(j), np.sin(2 * j), np.cos(3 * j)]), rtol=1e-14)
+    assert not velocity[0].any()
+
+
+@pytest.mark.parametrize("text", [*map(template, template_names()), WARM], ids=[*template_names(), "warm"])
+def test_a_case_needs_the_tables_of_what_it_names_only(text):
+    """The same values come out of the model of all that there is."""
+    data = tomllib.loads(text)
+    named = Named.by(data)
+    few, all_ = (dict(case_table(names).model_validate(data)) for names in (named, Named(named.kind)))
+    assert all_.pop("sweep", None) is None and few.pop("sweep", None) is None and few.keys() == all_.keys()
+    for key, table in few.items():
+        assert repr(table) == repr(all_[key]), key

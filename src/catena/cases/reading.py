@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path as FilePath
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -21,8 +21,12 @@ from ..systems.base import State, System
 from .mistakes import CaseError, Mistake
 from .positions import Path
 from .source import Override, Source
-from .tables import RunTable, StartTable, SweepTable, SystemTable, Table, case_table, system_tables
+from .tables import RunTable, StartTable, SystemTable, Table, system_tables
+from .whole_case import Named, case_table
 from .wording import refusals, shown
+
+if TYPE_CHECKING:
+    from .sweep_tables import SweepTable
 
 T = TypeVar("T")
 Watched = TypeVar("Watched", Section, Event)
@@ -95,7 +99,7 @@ class _Tables(NamedTuple):
     section: Sequence[Table | None]
     event: Sequence[Table | None]
     units: Table
-    sweep: SweepTable | None
+    sweep: SweepTable | None = None
 
     @classmethod
     def of(cls, case: Table) -> _Tables:
@@ -119,8 +123,15 @@ class _Reading:
 
     def tables(self) -> _Tables:
         """The tables that fit their models, None in place of those that do not; unknown keys are reported and left out."""
-        kind = self.kind()
-        model, data = case_table(kind, optional=self.optional), self.source.data
+        data = self.source.data
+        named = Named.by(data)
+        try:
+            if named is not None:
+                return _Tables.of(case_table(named, optional=self.optional).model_validate(data))
+        except (ValidationError, InputError):
+            pass  # the tables of all that there is tell what was meant
+        named = Named(self.kind())
+        model = case_table(named, optional=self.optional)
         try:
             return _Tables.of(model.model_validate(data))
         except ValidationError as error:
@@ -135,7 +146,7 @@ class _Reading:
             # expressions would only seem wrong where a key of the system is misspelt
             if refusal.path and (not refusal.unknown_key or refusal.path[0] == "system"):
                 good = _without(good, refusal.path[: 2 if refusal.path[0] in LISTED else 1])
-        return _Tables.of(case_table(kind, optional=True).model_validate(good))
+        return _Tables.of(case_table(named, optional=True).model_validate(good))
 
     def kind(self) -> str | None:
         """The kind of the system, None (and a mistake) if there is none."""

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
@@ -48,7 +49,7 @@ class Source:
     def __init__(self, text: str, label: str, overrides: Sequence[str | Override] = ()) -> None:
         self.label = label
         text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-        self._lines = text.split("\n")
+        self._text, self._lines = text, text.split("\n")
         self._given: dict[Path, Giver] = {}
         try:
             self.data: dict[str, object] = tomllib.loads(text)
@@ -58,7 +59,6 @@ class Source:
             raise CaseError([Mistake("the values are nested too deeply", "", label)]) from None
         except ValueError as error:  # a date that no calendar has, an integer of thousands of digits
             raise CaseError([Mistake(f"a value cannot be read: {error}", "", label)]) from None
-        self._positions = Positions(text)
         for override in overrides:
             self._override(_parsed(override) if isinstance(override, str) else override)
 
@@ -78,6 +78,11 @@ class Source:
             line = data[: error.start].count(b"\n") + 1
             raise InputError("the text is not UTF-8", where=f"{file}, line {line}", do="save it as UTF-8") from None
         return cls(text, str(file), overrides)
+
+    @cached_property
+    def _positions(self) -> Positions:
+        """Where each key stands; only mistakes ask."""
+        return Positions(self._text)
 
     def __contains__(self, path: Path) -> bool:
         value: object = self.data

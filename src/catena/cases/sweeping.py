@@ -24,7 +24,7 @@ from ..systems.base import State, System
 from .mistakes import CaseError, Mistake
 from .reading import Case, read_case
 from .source import Giver, Override, Source
-from .tables import AxisTable, SweepTable
+from .sweep_tables import AxisTable, SweepTable
 
 if TYPE_CHECKING:
     import xarray

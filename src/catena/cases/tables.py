@@ -15,10 +15,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, reduce
 from importlib import import_module
 from operator import or_
-from pkgutil import iter_modules
 from types import GenericAlias, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -50,26 +48,16 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from .. import problems
 from ..errors import InputError
-from ..methods.base import Method, registered
+from ..methods.base import Method
 from ..registry import Registry
-from ..running.crossings import Event, Section
-from ..running.ensembles.job import Keep
-from ..running.ensembles.reductions import KINDS, Reduction, reduction_from
 from ..systems.base import SYSTEMS, State, System
-from ..text.plain import Json
 from .positions import Path
-
-if TYPE_CHECKING:
-    pass
 
 ARRAY_LIKE = set(get_args(ArrayLike)) or {ArrayLike}  # a union; from Python 3.12 on an alias, which has no parts
 Nested: TypeAlias = float | list[float] | list[list[float]] | list[list[list[float]]]  # what it is in a case
 DRAWN = ("temperature", "seed")  # keys of a start that say how momenta are drawn
 TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or something else
-MOST_POINTS = 1_000_000  # of an axis
-OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no key is called so
 
 
 class Table(BaseModel):
@@ -215,14 +203,17 @@ def kind_of(table: type[Table]) -> str:
 @cache
 def system_tables() -> dict[str, type[SystemTable]]:
     """The table of each kind of system."""
-    from . import kinds
+    return {kind: system_table(kind) for kind in sorted(system.kind for system in SYSTEMS)}
 
-    for module in iter_modules(kinds.__path__):
-        import_module(f"{kinds.__name__}.{module.name}")
-    for system in SYSTEMS:
-        if system.kind not in _systems:
-            _systems[system.kind] = plain_system_table(system)
-    return dict(sorted(_systems.items()))
+
+def system_table(kind: str) -> type[SystemTable]:
+    """The table of a kind of system: the one in `kinds`, in a module called like that of the system, or the arguments of its class."""
+    system = SYSTEMS.find(kind)
+    if SYSTEMS.is_own(system):
+        import_module(f"{__package__}.kinds.{system.__module__.rpartition('.')[2]}")
+    if kind not in _systems:
+        _systems[kind] = plain_system_table(system)
+    return _systems[kind]
 
 
 def plain_system_table(system: type[System]) -> type[SystemTable]:
@@ -232,7 +223,9 @@ def plain_system_table(system: type[System]) -> type[SystemTable]:
     class Plain(SystemTable):
         """[system]: the arguments of the class."""
 
-        start: ClassVar[type[StartTable]] = _model("Start", StartTable, StartTable.__doc__ or "", _plainly(made.start))
+        start: ClassVar[type[StartTable]] = model_of(
+            "Start", StartTable, StartTable.__doc__ or "", _plainly(made.start)
+        )
 
         def watched_names(self) -> list[str]:
             return list(self.make().names())
@@ -241,11 +234,11 @@ def plain_system_table(system: type[System]) -> type[SystemTable]:
             return system(**{name: value for name, value in self.given().items() if name != "kind"})
 
     kind: dict[str, Key] = {"kind": (Literal[system.kind], ...)}
-    return _model(system.__name__, Plain, _title(system), kind | _plainly(system.__init__))
+    return model_of(system.__name__, Plain, title_of(system), kind | _plainly(system.__init__))
 
 
-def _arguments(function: Any) -> dict[str, Any]:
-    """Type and default of each argument of a function, `self` apart."""
+def arguments_of(function: Any) -> dict[str, Any]:
+    """Type and default of each argument of a function, apart from `self` and from a `system`, which is [system] in a case."""
     hints = get_type_hints(function)
     return {
         parameter.name: (
@@ -253,14 +246,14 @@ def _arguments(function: Any) -> dict[str, Any]:
             ... if parameter.default is parameter.empty else parameter.default,
         )
         for parameter in inspect.signature(function).parameters.values()
-        if parameter.name != "self"
+        if parameter.name not in ("self", "system")
     }
 
 
 def _plainly(function: Callable[..., object]) -> dict[str, Key]:
-    """`_arguments` in lists of numbers where arrays are taken; what no table can check is left to the function itself."""
+    """`arguments_of` in lists of numbers where arrays are taken; what no table can check is left to the function itself."""
     made: dict[str, Key] = {}
-    for name, (hint, default) in _arguments(function).items():
+    for name, (hint, default) in arguments_of(function).items():
         plain = _without_arrays(hint)
         try:
             TypeAdapter(plain)
@@ -285,10 +278,11 @@ def table_of(described: type, **first: Any) -> type[Table]:
         f.name: (_in_case(hints[f.name]), ... if f.default is MISSING else f.default)
         for f in fields(described)
     }  # fmt: skip
-    return _model(described.__name__, Table, _title(described), first | keys)
+    return model_of(described.__name__, Table, title_of(described), first | keys)
 
 
-def _model(name: str, base: type[AnyTable], title: str, keys: Mapping[str, Key]) -> type[AnyTable]:
+def model_of(name: str, base: type[AnyTable], title: str, keys: Mapping[str, Key]) -> type[AnyTable]:
+    """A table with these keys."""
     definitions: dict[str, Any] = dict(keys)  # as pydantic wants them
     return create_model(name, __base__=base, __doc__=title, **definitions)
 
@@ -324,133 +318,6 @@ def _table_or_value(given: object) -> str:
     return TABLE if isinstance(given, dict) else VALUE
 
 
-def _title(described: Callable[..., object]) -> str:
+def title_of(described: Callable[..., object]) -> str:
+    """The first line of what it says about itself."""
     return (inspect.getdoc(described) or described.__name__).splitlines()[0]
-
-
-class AxisTable(Table):
-    """[[sweep.axis]]: a key of the case and its values, listed or equally far apart."""
-
-    key: Filled = Field(description="key of the case, such as system.right.force.0")
-    name: Filled | None = Field(None, description="name of the dimension; the key if left out")
-    values: list[object] | None = Field(None, min_length=1, description="or give first, last and count")
-    first: float | None = None
-    last: float | None = None
-    count: int | None = Field(None, gt=0, le=MOST_POINTS)
-
-    @model_validator(mode="after")
-    def _one_way(self) -> AxisTable:
-        apart = [self.first, self.last, self.count]
-        if (self.values is None) == (None in apart) or (self.values is not None and apart != [None] * 3):
-            raise ValueError("give values, or first, last and count")
-        return self
-
-    def row(self) -> list[object]:
-        """The values."""
-        if self.values is not None:
-            return self.values
-        assert self.first is not None and self.last is not None and self.count is not None
-        return [*np.linspace(self.first, self.last, self.count).tolist()]
-
-
-AnyReduction: Any = Annotated[
-    reduce(or_, (table_of(kind, kind=(Literal[name], ...)) for name, kind in KINDS.items())), Field(discriminator="kind")
-]  # fmt: skip
-
-
-class SweepTable(Table):
-    """[sweep]: every combination of the values of its axes is run, each a member of one ensemble."""
-
-    axis: list[AxisTable] = Field([], description="the dimensions, the last one fastest")
-    repeats: int = Field(1, gt=0, description="members at each point")
-    keep: Keep = Field("final", description="states at the end, all samples, or nothing but the audit")
-    reduce: dict[str, AnyReduction] = Field({}, description="what else is kept of the samples, by name")
-
-    def reductions(self) -> dict[str, Reduction]:
-        """The reductions, by name."""
-        return {name: reduction_from(table.given()) for name, table in self.reduce.items()}
-
-
-@cache
-def method_tables() -> Any:
-    """A method of the registry: a table with its `kind` and its parameters."""
-    tables = []
-    for method in registered():
-        stated = {name: (Literal[value], value) for name, value in method.stated.items()}
-        tables.append(table_of(method, kind=(Literal[method.name], ...), **stated))
-    union: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]
-    for table in tables:
-        table.model_rebuild(_types_namespace={"AnyMethod": union})
-    return union
-
-
-@cache
-def problem_tables() -> Any:
-    """The start of any built-in problem: its name and the arguments of its function."""
-    tables = []
-    for name in problems.__all__:
-        function = getattr(problems, name)
-        keys: dict[str, Any] = {"problem": (Literal[name], ...)} | _arguments(function)
-        tables.append(create_model(name, __base__=ProblemStart, __doc__=_title(function), **keys))
-    return Annotated[reduce(or_, tables), Field(discriminator="problem")]
-
-
-class ProblemStart(StartTable):
-    """[start]: that of a built-in problem."""
-
-    def make(self, system: System) -> State:
-        arguments = self.given()
-        problem = getattr(problems, name := arguments.pop("problem"))
-        implied = system_tables()[system.kind].implied(system)
-        taken = inspect.signature(problem).parameters
-        start = problem(**{key: value for key, value in implied.items() if key in taken} | arguments).start
-        needed = [field.name for field in system.fields]
-        if set(start.fields) != set(needed):
-            raise InputError(
-                f"the start of {name} has {', '.join(start.fields)}", where="problem",
-                do=f"choose a problem of a {system.kind}: its start has {', '.join(needed)}",
-            )  # fmt: skip
-        return system.start(**start.fields, time=start.time)
-
-
-def _way(value: object) -> str:
-    return PROBLEM if isinstance(value, dict) and "problem" in value else OWN
-
-
-@cache
-def case_table(kind: str | None, *, optional: bool = False) -> type[Table]:
-    """The whole case of a kind of system.
-
-    Parameters
-    ----------
-    kind : None for a system and a start that are not looked into
-    optional : any table may be missing, and any section or event None
-    """
-    system: Any = dict[str, object]
-    start: Any = dict[str, object]
-    if kind is not None:
-        system = system_tables()[kind]
-        own, problem = Annotated[system.start, Tag(OWN)], Annotated[problem_tables(), Tag(PROBLEM)]
-        start = Annotated[own | problem, Discriminator(_way)]
-    section: Any = table_of(Section)
-    event: Any = table_of(Event)
-    needed = None if optional else ...
-    if optional:
-        section, event = section | None, event | None
-    tables: dict[str, Key] = {
-        "system": (system, needed),
-        "start": (start, needed),
-        "method": (method_tables() | None, Field(None, description="the default of the system if left out")),
-        "run": (RunTable, needed),
-        "section": (list[section], []),
-        "event": (list[event], []),
-        "units": (UnitsTable, UnitsTable()),
-        "sweep": (SweepTable | None, Field(None, description="the points of `catena sweep`")),
-    }
-    return _model(f"{kind or 'Any'}Case", Table, "A case of catena.", tables)
-
-
-def case_schema() -> dict[str, Json]:
-    """JSON schema of a case, for editors."""
-    schema = TypeAdapter(reduce(or_, (case_table(kind) for kind in system_tables()))).json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema | {"title": "catena case"}

@@ -21,9 +21,13 @@ def template(name: str) -> str:
             f"there is no template {name!r}{nearest(name, known)}", where="catena new",
             do=f"choose one of {', '.join(known)}",
         )  # fmt: skip
-    return (files("catena.cases") / "kinds" / f"{name}.toml").read_text(encoding="utf-8")
+    return _read(name)
 
 
 def default_case() -> str:
     """The case that `catena run` takes when none is given."""
-    return template("chain")
+    return _read("chain")
+
+
+def _read(name: str) -> str:
+    return (files("catena.cases") / "kinds" / f"{name}.toml").read_text(encoding="utf-8")

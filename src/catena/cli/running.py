@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError, Interrupted, StepFailure
+from ..text.plain import clipped
 from . import codes
 from .keeping import Place
 from .options import Data, Json, Page, Plots, Quiet, Sets, StoredRun
@@ -125,8 +126,6 @@ def resume(
 
 def introduce(plan: Plan, steps: int, *, title: str, store: object, made: int = 0) -> None:
     """Say what is going to run."""
-    from ..output.page.facts import clipped
-
     print_message(title, style="bold")
     samples = "" if plan.every == 1 else f", a sample every {plan.every}"
     done = f", {made} of them made" if made else ""

@@ -50,6 +50,7 @@ def helix_chain(
     F: Sequence[float] = (0.0, 0.0, 0.0),
     amp: float = 0.1,
     gravity: Sequence[float] = (0.0, 0.0, 0.0),
+    system: Chain | None = None,
 ) -> Problem[Chain]:
     """A stable chain of tetrahedra on a screw line, an equilibrium disturbed by velocities of size `amp`.
 
@@ -61,6 +62,7 @@ def helix_chain(
     F : force on an end that is pulled; it acts along the screw axis for F = (f, 0, 0)
     amp : size of the starting velocities
     gravity : acceleration
+    system : a chain of n bodies that starts so, in place of the one that these arguments describe
     """
     if state not in SCREWS:
         raise InputError(f"state = {state!r}", where="helix_chain.state", do=f"choose one of {', '.join(SCREWS)}")
@@ -74,12 +76,15 @@ def helix_chain(
     j = np.arange(n)
     position = np.column_stack([rise * j, radius * np.cos(angle * j), radius * np.sin(angle * j)])
     turn = np.column_stack([np.cos(angle * j / 2), np.sin(angle * j / 2), np.zeros(n), np.zeros(n)])
-    chain = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F), gravity)
+    if system is None:
+        system = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F), gravity)
     orientation = rotations.multiply(turn, np.array(q0))
-    return _started("helix_chain", chain, position, orientation, amp=amp, about=about)
+    return _started("helix_chain", system, position, orientation, amp=amp, about=about)
 
 
-def ring_chain(n: int = 96, state: str = "zigzag", turns: int = 0, amp: float = 0.1) -> Problem[Chain]:
+def ring_chain(
+    n: int = 96, state: str = "zigzag", turns: int = 0, amp: float = 0.1, system: Chain | None = None
+) -> Problem[Chain]:
     """The screw line of `helix_chain` bent into a closed ring, disturbed by velocities of size `amp`; nothing holds it.
 
     Parameters
@@ -88,6 +93,7 @@ def ring_chain(n: int = 96, state: str = "zigzag", turns: int = 0, amp: float = 
     state : "helix", "near" or "zigzag"; the radius of the ring should be several times that of the screw
     turns : of the screw round the ring, more than the whole number that twists it least; they are part of its linking number
     amp : size of the starting velocities
+    system : a closed chain of n bodies that starts so, in place of that of tetrahedra
     """
     if state not in SCREWS:
         raise InputError(f"state = {state!r}", where="ring_chain.state", do=f"choose one of {', '.join(SCREWS)}")
@@ -100,10 +106,9 @@ def ring_chain(n: int = 96, state: str = "zigzag", turns: int = 0, amp: float = 
     points, frames = circle_frames(n, rise, round(n * angle / (2.0 * math.pi)) + turns)
     position = points + radius * frames[:, :, 1]
     orientation = rotations.multiply(rotations.from_matrix(frames), np.array(q0))
-    return _started(
-        "ring_chain", Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), closed=True), position, orientation, amp=amp,
-        about=about,
-    )  # fmt: skip
+    if system is None:
+        system = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), closed=True)
+    return _started("ring_chain", system, position, orientation, amp=amp, about=about)
 
 
 def printed_chain(
@@ -113,8 +118,12 @@ def printed_chain(
     right: str = "force",
     F: Sequence[float] = (3.0, 0.0, 0.0),
     amp: float = 0.1,
+    system: Chain | None = None,
 ) -> Problem[Chain]:
-    """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic."""
+    """Tetrahedra in a row, none turned: far from equilibrium, it crumples within t = 1, heats up and tears; chaotic.
+
+    `system` is a chain of n bodies that starts so, in place of the one that these arguments describe.
+    """
     about = (
         f"Row of {n} tetrahedra, none turned, as it was printed. This is no equilibrium: the bodies fall towards each "
         "other, and what they had in potential energy becomes heat. Within one unit of time the row crumples, then it "
@@ -124,8 +133,9 @@ def printed_chain(
     position = np.zeros((n, 3))
     position[:, 0] = spacing * (np.arange(n) + 1)
     orientation = np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
-    chain = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F))
-    return _started("printed_chain", chain, position, orientation, amp=amp, about=about)
+    if system is None:
+        system = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F))
+    return _started("printed_chain", system, position, orientation, amp=amp, about=about)
 
 
 def disc_chain(
@@ -135,8 +145,12 @@ def disc_chain(
     right: str = "free",
     F: Sequence[float] = (0.0, 0.0, 0.0),
     amp: float = 0.02,
+    system: Chain | None = None,
 ) -> Problem[Chain]:
-    """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium."""
+    """A stack of discs of n_p particles on two rims, each turned half a spacing against its neighbour; a stable equilibrium.
+
+    `system` is a chain of n bodies that starts so, in place of the one that these arguments describe.
+    """
     if n_p not in STACKS:
         raise InputError(f"n_p = {n_p!r}", where="disc_chain.n_p", do=f"choose one of {', '.join(map(str, STACKS))}")
     about = (
@@ -146,17 +160,22 @@ def disc_chain(
         "long a step may be."
     )
     h = n_p // 2
-    around = 2 * np.pi * np.arange(h) / h
-    rim = np.column_stack([np.cos(around), np.sin(around)])
-    particles = np.vstack([np.column_stack([rim, np.full(h, side / 20)]) for side in (-1.0, 1.0)])
-    body = Body.from_particles(particles, 1.0 / n_p)
     j = np.arange(n)
     turn = np.column_stack([np.cos(j * np.pi / h / 2), np.zeros(n), np.zeros(n), np.sin(j * np.pi / h / 2)])
     orientation = rotations.multiply(np.full(4, 0.5), turn)
     position = np.zeros((n, 3))
     position[:, 0] = STACKS[n_p] * j
-    chain = Chain([body] * n, LennardJones(1.0 / n_p, 0.8), _end(left, F), _end(right, F))
-    return _started("disc_chain", chain, position, orientation, amp=amp, about=about)
+    if system is None:
+        system = Chain([_disc(n_p)] * n, LennardJones(1.0 / n_p, 0.8), _end(left, F), _end(right, F))
+    return _started("disc_chain", system, position, orientation, amp=amp, about=about)
+
+
+def _disc(n_p: int) -> Body:
+    """n_p particles on two rims."""
+    around = 2 * np.pi * np.arange(n_p // 2) / (n_p // 2)
+    rim = np.column_stack([np.cos(around), np.sin(around)])
+    particles = np.vstack([np.column_stack([rim, np.full(n_p // 2, side / 20)]) for side in (-1.0, 1.0)])
+    return Body.from_particles(particles, 1.0 / n_p)
 
 
 def _started(

@@ -163,7 +163,8 @@ class Run(ABC, Generic[Moved]):
             makes up to 5 % of the steps of the run again, with half the step. None: if the run was made by this process; of one that
             was opened nothing is computed
         """
-        time = self.data.time.values
+        samples = self._samples()
+        time = np.asarray(samples["time"])
         made = (len(time) - 1) * self.plan.every
         promises = self.plan.pairing.promises
         promised, judged = promises.kept, promises.judged(self.system.invariants)
@@ -173,7 +174,7 @@ class Run(ABC, Generic[Moved]):
             first += invariant.width
             if invariant not in judged:
                 continue
-            values = self.data[invariant.name].values.reshape(len(time), -1)
+            values = np.asarray(samples[invariant.name]).reshape(len(time), -1)
             sizes = self._sizes(values, part)
             row = assess(
                 invariant.name, time, values[:, 0] if invariant.shape == () else values, steps=made,
@@ -190,7 +191,7 @@ class Run(ABC, Generic[Moved]):
         lawless = why_no_law(self.plan.pairing)
         return Audit(
             tuple(rows), (*self.damage, *failed), (*stopped, *self.changes, *([lawless] if lawless else ())),
-            canonical_of(self.plan.pairing, self.data),
+            canonical_of(self.plan.pairing, samples),
             random=promises.traits.random,
         )  # fmt: skip
 

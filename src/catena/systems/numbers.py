@@ -77,30 +77,35 @@ def finite_numbers(values: object, *shapes: Shape, where: str, do: str = "", row
     """
     if type(values) is np.ndarray and values.dtype == np.float64 and not shapes and are_finite(values):
         return values.copy()  # as most come: a motion in closed form takes less than all the questions below
-    name = where.rpartition(".")[2]
-    advice = do or "give " + (" or ".join(_in_words(shape) for shape in shapes) or "finite numbers")
 
-    def named() -> str:
-        text = repr(values)  # of a million numbers: only if something is wrong with them
-        return f"{name} = {text}" if len(text) <= SHOWN and "\n" not in text else name
+    def refused(wrong: str) -> InputError:
+        return InputError(
+            wrong, where=where, do=do or f"give {' or '.join(map(_in_words, shapes)) or 'finite numbers'}"
+        )
 
     try:
         array = real_array(values)
     except (TypeError, ValueError) as trouble:
         kind = "a number" if shapes == ((),) else f"an array of numbers: it has {trouble}"
-        raise InputError(f"{named()} is not {kind}", where=where, do=advice) from None
+        raise refused(f"{_named(values, where)} is not {kind}") from None
     if shapes and not any(_fits(array.shape, shape) for shape in shapes):
-        raise InputError(f"{named()} has shape {array.shape}", where=where, do=advice)
-    wrong = [] if are_finite(array) else np.argwhere(~np.isfinite(array)).tolist()
-    if wrong and rows and array.ndim:
+        raise refused(f"{_named(values, where)} has shape {array.shape}")
+    if are_finite(array):
+        return array
+    wrong, name = np.argwhere(~np.isfinite(array)).tolist(), where.rpartition(".")[2]
+    if rows and array.ndim:
         j = wrong[0][0]
         raise InputError(
             f"{name} of {rows} {j} is not finite: {array[j].tolist()}", where=f"{where}[{j}]", do="give finite numbers"
         )
-    if wrong:
-        seen = f"element {wrong[0]} of {name} is not finite: {array[tuple(wrong[0])]}"
-        raise InputError(seen if array.ndim else f"{name} = {array} is not finite", where=where, do=advice)
-    return array
+    seen = f"element {wrong[0]} of {name} is not finite: {array[tuple(wrong[0])]}"
+    raise refused(seen if array.ndim else f"{name} = {array} is not finite")
+
+
+def _named(values: object, where: str) -> str:
+    """What messages call values: the word behind the last dot of their place, and the values themselves if they are short."""
+    name, text = where.rpartition(".")[2], repr(values)
+    return f"{name} = {text}" if len(text) <= SHOWN and "\n" not in text else name
 
 
 def are_finite(array: Array) -> bool:

@@ -17,6 +17,7 @@ OBEYED = (
     "Zp",
 )  # controls, invisible marks of format, halves of characters, separators of lines
 PLAIN = "\n\t"
+LEFT = str.maketrans("", "", PLAIN)
 
 
 def in_python(character: str) -> str:
@@ -37,7 +38,8 @@ def escape_controls(text: str, *, written: Callable[[str], str] = in_python) -> 
     >>> print(escape_controls("energy\x1b[2J"))
     energy\x1b[2J
     """
-    if text.isascii() and text.isprintable():
+    shown = text.translate(LEFT)
+    if shown.isascii() and shown.isprintable():
         return text
     return "".join(character if _is_plain(character) else written(character) for character in text)
 

@@ -181,10 +181,6 @@ class ChainTable(SystemTable):
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:
-        """As many bodies, held as they are."""
+        """The chain itself, and how many bodies it has."""
         assert isinstance(system, Chain)
-        if system.closed:
-            return {"n": system.count}
-        # a start knows of ends only whether they move and turn
-        held = {(True, True): "free", (False, True): "displaced", (False, False): "clamped"}
-        return {"n": system.count, "left": held[system.left.moves, system.left.turns], "right": held[system.right.moves, system.right.turns]}  # fmt: skip
+        return {"n": system.count, "system": system}

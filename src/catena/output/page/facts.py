@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from ...text.plain import clipped
+
 if TYPE_CHECKING:
     from ...running.runs import Run
 
@@ -40,11 +42,6 @@ def facts_table(run: Run) -> str:
 def rhythm(every: int) -> str:
     """How often a sample is kept, in words."""
     return "every step" if every == 1 else f"every {every} steps"
-
-
-def clipped(text: str, longest: int) -> str:
-    """At most so many characters; an ellipsis stands for the rest."""
-    return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 
 
 def in_short(value: object) -> str:

@@ -22,14 +22,14 @@ from ...running.plan import positive_integer
 from ...systems.alike import Alike
 from ...systems.base import System
 from ...text.citations import bibtex, readable
-from ...text.plain import Json
+from ...text.plain import Json, clipped
 from ...version import __version__
 from ..files import write_text
 from ..showing import scene_of, scene_or_nothing
 from .appearance import Appearance, Joint, appearance_of, has_bodies
 from .charts import charts
 from .colouring import Scalar, scalars
-from .facts import clipped, facts
+from .facts import facts
 from .frames import Array, Frames, choose_frames, encoded, text_of
 from .marks import marks_of
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...systems.alike import Alike
 from ...systems.base import System
-from ...text.plain import Json
+from ...text.plain import Json, clipped
 from .colouring import scalars
-from .facts import clipped, in_short
+from .facts import in_short
 from .frames import Array, Frames, text_of
 from .page import Page, assemble, describe, section
 

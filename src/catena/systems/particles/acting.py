@@ -64,8 +64,10 @@ class ActingParticles:
             raise InputError(
                 "no body has particles to interact with", where=where, do="make bodies with Body.from_particles"
             )
-        self.terms.check(self.count, self.types)
-        self._numbered  # a table must know all the types that meet  # noqa: B018
+        if self.terms:
+            self.terms.check(self.count, self.types)
+        if self.pairs is not None:
+            self._numbered  # a table must know all the types that meet  # noqa: B018
 
     @cached_property
     def first(self) -> NDArray[np.int64]:

@@ -32,11 +32,15 @@ class Terms:
     """
 
     def __init__(self, given: Sequence[object]) -> None:
+        self.given = tuple(given)
+        self.fields: list[External] = []
+        self.angles: list[OfParticles] = []
+        if not given:
+            return
         from ..linkage.particle_forces import External, OfParticles  # which know the forces on bodies
 
-        self.given = tuple(given)
-        self.fields: list[External] = [one for one in given if isinstance(one, External)]
-        self.angles: list[OfParticles] = [one for one in given if isinstance(one, OfParticles)]
+        self.fields = [one for one in given if isinstance(one, External)]
+        self.angles = [one for one in given if isinstance(one, OfParticles)]
 
     def __bool__(self) -> bool:
         return bool(self.fields or self.angles)
