@@ -246,7 +246,7 @@ def test_prints_as_a_plain_aligned_table(audit):
         "energy              -0.5         1.00e-06       +2.00e-09   1.0e-08  bounded   bounded\n"
         "total_momentum[2]      0         3.00e-04       +2.00e-06   1.0e-08  exact     drifts (contradicts)\n"
         "a<b                    1              nan               -         -  drifts    broken\n"
-        "This tells what is kept, not how accurate the path is: run.error() estimates that."
+        "This tells what is kept, not how accurate the path is: run.error() (catena info RUN.zarr --error) shows that."
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -94,8 +93,9 @@ def warn_once(owner: object, about: str, message: str) -> None:
 
 def _users_frame() -> int:
     """How many frames above its caller the code stands that is not part of catena."""
-    folder, frame, above = str(Path(__file__).parent), sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(folder):
+    package, frame, above = __name__.partition(".")[0], sys._getframe(1), 1
+    # by the module, not by the file: what `dataclass` writes has none
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == package:
         frame, above = frame.f_back, above + 1
     return above
 

@@ -55,7 +55,7 @@ def top(uncompiled):
 @pytest.fixture(scope="module")
 def plain_top(uncompiled):
     """A top whose potential is a text: it has no centre of mass."""
-    system = ct.Top(ct.Body(), "R33 + R11**2")
+    system = ct.Top(ct.Body(moments=(1, 2, 3)), "R33 + R11**2")
     return ct.simulate(system, system.start(angular_momentum=(1, 0, 2)), method=ct.Splitting(2), dt=0.1, steps=5)
 
 

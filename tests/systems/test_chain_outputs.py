@@ -45,7 +45,7 @@ def test_lengths_gaps_and_energies_of_a_state_are_those_of_plain_sums():
 
 
 def test_energies_of_links_without_particles():
-    chain = ct.Chain([ct.Body()] * 3, BEND)
+    chain = ct.Chain([ct.Body(moments=(1, 2, 3))] * 3, BEND)
     turn = rotations.normalise([[1, 0, 0, 0], [1, 0.2, 0, 0.1], [1, 0, 0.3, 0]])
     state = chain.start([[0, 0, 0], [1.0, 0.3, 0.2], [2.0, 0.1, 0.6]], turn)
     matrices = rotations.to_matrix(turn)

@@ -120,7 +120,7 @@ WRONG = {
     "potentials": (lambda: chain([LJ, LJ]), "2 potentials for 3 links", "Chain.potential"),
     "no potential": (lambda: chain([LJ, LJ, 5.0]), "5.0 is no potential", "Chain.potential[2]"),
     "types": (lambda: chain(table(), [typed(), TETRAHEDRON]), "no potential for particles of types", "PairTable"),
-    "particles": (lambda: chain(LJ, [TETRAHEDRON, ct.Body()]), "body 1 has no particles", "Chain.bodies[1]"),
+    "particles": (lambda: chain(LJ, [TETRAHEDRON, ct.Body(moments=(1, 2, 3))]), "body 1 has no particles", "Chain.bodies[1]"),
     "one body": (lambda: chain(LJ, [TETRAHEDRON]), "one body is too few", "Chain.bodies"),
 }  # fmt: skip
 

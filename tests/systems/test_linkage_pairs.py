@@ -193,7 +193,7 @@ def test_what_cannot_act_is_refused(arguments, message):
 
 def test_bodies_without_particles_have_none_to_interact_with():
     with pytest.raises(InputError, match="no body has particles"):
-        ct.Linkage([ct.Body()] * 2, pairs=ct.WCA(1.0, 1.0))
+        ct.Linkage([ct.Body(moments=(1, 2, 3))] * 2, pairs=ct.WCA(1.0, 1.0))
 
 
 @pytest.mark.slow

@@ -220,7 +220,7 @@ def test_text_sympy_and_gravity_give_one_motion():
 )
 def test_potentials_that_make_no_sense_are_refused(potential, parameters, error):
     with pytest.raises(error):
-        ct.Top(ct.Body(), potential, parameters=parameters)
+        ct.Top(ct.Body(moments=(1, 2, 3)), potential, parameters=parameters)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_potentials_that_make_no_sense_are_refused(potential, parameters, error)
 )
 def test_a_potential_that_is_singular_at_the_start_is_refused_there(potential, q):
     """R31 = 0, R33 = -1, R11 = 1; elsewhere the same top starts."""
-    top = ct.Top(ct.Body(), potential)
+    top = ct.Top(ct.Body(moments=(1, 2, 3)), potential)
     with pytest.raises(ct.InputError, match="singular at this orientation") as refused:
         top.start(q, angular_momentum=(1, 0, 0))
     assert refused.value.where == "start.orientation" and len(str(refused.value).splitlines()) <= 4

@@ -177,6 +177,21 @@ def test_a_stored_run_is_described_extended_checked_and_cited(case):
     assert "chunk 0 of energy" in call("info", "a.zarr", "--check", code=4).stderr
 
 
+def test_info_estimates_the_error_of_a_stored_path(case):
+    """It prints `run.error()`, whose estimate is within a tenth of the distance to Kepler's ellipse."""
+    call("run", case, "--out", "a.zarr", "--quiet")
+    shown = call("info", "a.zarr", "--error")
+    run, exact = ct.open("a.zarr"), ct.problems.kepler().exact(10.0)
+    expected = run.error()
+    assert str(expected) in shown.stdout
+    assert "error of" not in call("info", "a.zarr").stdout
+    found = json.loads(call("info", "a.zarr", "--error", "--json").stdout)["error"]
+    assert (found["regime"], found["order"]) == ("asymptotic", 4)
+    assert found["fields"]["q"]["worst"] == expected["q"].worst
+    assert found["fields"]["q"]["end"] == pytest.approx(np.abs(run.final.q - exact.q).max(), rel=0.1)
+    assert "--error looks at a stored run" in call("info", "--error", code=2).stderr
+
+
 def test_info_without_a_run_tells_of_the_installation_and_its_cache(tmp_path, monkeypatch):
     """Empty, with two files (of other names nothing is told), and open to others, when it is not used."""
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path))

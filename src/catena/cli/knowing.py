@@ -32,13 +32,20 @@ def info(
         Path | None, typer.Argument(metavar="[RUN.ZARR]", help="A stored run; without it, this installation is shown.")
     ] = None,
     whole: Annotated[bool, typer.Option("--check", help="Verify the checksums of all files first.")] = False,
+    error: Annotated[
+        bool,
+        typer.Option(
+            "--error", help="Also how accurate the path is: follow it again with half and with twice the step."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show what a stored run or ensemble holds, how far it is, and its audit; or what is installed, and its cache."""
     be(quiet=False)
     if path is None:
-        if whole:
-            raise InputError("--check checks a stored run", where="catena info", do="give the directory of a run")
+        if whole or error:
+            asked = "--check checks" if whole else "--error looks at"
+            raise InputError(f"{asked} a stored run", where="catena info", do="give the directory of a run")
         _show_installation(as_json=as_json)
         return
     from ..store import name_foreign, read_spec, remedy, verify
@@ -54,8 +61,12 @@ def info(
             print_message(f"no run wrote {name}", style="yellow")
     spec = read_spec(path)
     stored = [file.stat().st_size for file in path.rglob("*") if file.is_file()]
-    show_stored = _show_stored_ensemble if "ensemble" in spec else _show_stored_run
-    show_stored(path, spec, stored, as_json=as_json)
+    if "ensemble" not in spec:
+        _show_stored_run(path, stored, error=error, as_json=as_json)
+    elif error:
+        raise InputError("--error looks at one path", where=str(path), do="leave it out: this is a stored ensemble")
+    else:
+        _show_stored_ensemble(path, spec, stored, as_json=as_json)
 
 
 def _show_installation(*, as_json: bool) -> None:
@@ -89,7 +100,7 @@ def _show_installation(*, as_json: bool) -> None:
     facts([*versions.items(), ("cache", str(place())), ("", state)], result=True)
 
 
-def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int], *, as_json: bool) -> None:
+def _show_stored_run(path: Path, stored: list[int], *, error: bool, as_json: bool) -> None:
     from ..output.page.facts import rhythm
     from ..running.runs import StoredRun as Opened
 
@@ -104,6 +115,7 @@ def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int
             "files": len(stored), "cite": list(run.method.traits.cite),
             "audit": run.audit().to_dict(), "damage": list(run.damage),
         }  # fmt: skip
+        facts_of |= {"error": run.error().to_dict()} if error else {}
         show_json(facts_of)
         return
     echo(str(path))
@@ -122,6 +134,9 @@ def _show_stored_run(path: Path, spec: Mapping[str, JsonValue], stored: list[int
         result=True,
     )
     show_run(run, as_json=False)
+    if error:
+        print_message("following the path again, which takes two and a half times as long as the run did", style="dim")
+        echo(f"\n{run.error()}")
 
 
 def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: list[int], *, as_json: bool) -> None:

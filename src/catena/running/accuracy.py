@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ..errors import CapabilityError, CatenaWarning, InputError, StepFailure
 from ..text.named_rows import NamedRows
+from ..text.plain import Json
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -81,6 +82,11 @@ class PathError(NamedRows[FieldError]):
     regime: Regime
     order: int
     measured_order: float | None
+
+    def to_dict(self) -> dict[str, Json]:
+        """Everything as plain values, for JSON: a number that is not finite becomes None."""
+        told: dict[str, Json] = {"t_end": self.t_end, "regime": self.regime, "means": self._below()}
+        return told | {"order": self.order, "measured_order": self.measured_order, "fields": dict(self.as_json())}
 
     def _lines(self) -> list[tuple[str, str, str]]:
         named = [(f"{row.field} ({row.unit})" if row.unit else row.field, row) for row in self.rows]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 LARGE = "large: this is another motion than the one asked for; use a shorter step, or a method of higher order."
-CLOSING = "This tells what is kept, not how accurate the path is: run.error() estimates that."
+CLOSING = (
+    "This tells what is kept, not how accurate the path is: run.error() (catena info RUN.zarr --error) shows that."
+)
 
 
 @dataclass(frozen=True, repr=False)
