@@ -128,6 +128,23 @@ def test_lines_have_five_freedoms_each():
     assert modes.zero == 2 and modes.unstable == 0 and modes.omega[0] > 1.0
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 7, 12])
+@pytest.mark.parametrize("held", [False, True])
+def test_points_on_a_line_stretch_and_do_nothing_else(n, held):
+    """Nothing moves when points turn about their own line: it is no motion that costs nothing, and takes no frequency away. In closed form
+    omega = 2 sqrt(k/m) sin of j pi/2n (free), (2j - 1) pi/(4n - 2) (one end held).
+    """
+    point = ct.Body.from_particles([[0.0, 0.0, 0.0]], masses=2.0)
+    chain = ct.Chain([point] * n, ct.Harmonic(k=5.0, r0=1.0), left=ct.Clamped() if held else ct.Free(), right=ct.Free())
+    rest = chain.equilibrium(chain.start([(k, 0, 0) for k in range(n)], [(1, 0, 0, 0)] * n))
+    modes = chain.normal_modes(rest)
+    j = np.arange(1, n)
+    expected = 2.0 * np.sqrt(2.5) * np.sin(np.pi * ((2 * j - 1) / (4 * n - 2) if held else j / (2 * n)))
+    assert modes.omega == pytest.approx(expected, rel=1e-13)
+    assert modes.zero == rest.flat == 3 * (n - held) - (n - 1)
+    assert rest.lowest == pytest.approx(expected[0] ** 2, rel=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore:particle 1 of body 0")
 def test_an_unstable_mode_is_flagged():
     row = ct.problems.printed_chain(left="clamped", right="clamped", amp=0.0)

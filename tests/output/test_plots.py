@@ -77,6 +77,14 @@ class TestEnergy:
         assert floor.get_ydata()[0] == pytest.approx(EPS * 2.5 / 0.5, rel=1e-3)
         assert ax.get_ylim()[0] < floor.get_ydata()[0] < ax.get_ylim()[1]
 
+    def test_floor_of_many_small_terms_is_that_of_the_number_which_is_stored(self, uncompiled):
+        """Twenty oscillators, each with a term of 1/2: H = 10 has 20 times the rounding of a term."""
+        q, p = [f"q{k}" for k in range(20)], [f"p{k}" for k in range(20)]
+        many = ct.Hamiltonian("+".join(f"{name}**2/2" for name in q + p), q, p)
+        run = ct.simulate(many, many.start(q=[1.0] * 20, p=[0.0] * 20), method=ct.RK4(), dt=0.1, steps=10)
+        floor = next(line for line in run.plot.energy().lines if line.get_label() == style.ROUND_OFF)
+        assert floor.get_ydata()[0] == EPS
+
     def test_is_absolute_where_the_energy_is_zero(self, uncompiled):
         oscillator = ct.Hamiltonian("p**2/2 + q**2/2 - 1/2", "q", "p")
         run = ct.simulate(oscillator, oscillator.start(q=1.0, p=0.0), method=ct.RK4(), dt=0.1, steps=10)

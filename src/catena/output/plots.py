@@ -57,7 +57,8 @@ class RunPlots(BodyPictures):
         return ("energy", "invariants", *own, "spectrum")
 
     def energy(self, ax: Axes | None = None) -> Axes:
-        """Energy error over time, on a logarithmic axis with its round-off floor (eps times the largest term of the energy).
+        """Energy error over time, on a logarithmic axis with its round-off floor: eps times the largest term of the energy, or the
+        energy itself, if that is larger, as it is where many bodies have small terms.
 
         Relative to the energy at the start; absolute where that is below 1e-6 of the energy's own terms. The start itself, whose
         error is zero, is left out. In a heat bath, which does not keep it: the energy itself.
@@ -71,7 +72,7 @@ class RunPlots(BodyPictures):
             ax = axes_for(ax)
             time, error, thinning = largest(after_start(self._time()), after_start(np.abs(energy - energy[0]) / unit))
             ax.plot(time, error, label=self.label + thinning, **next_line_style(ax))
-            log_error_axis(ax, EPS * scale / unit)
+            log_error_axis(ax, EPS * max(scale, start) / unit)
             ax.set_xlabel(self._named("time"))
             absolute = r"$|H-H_0|$" + self._unit("energy")
             ax.set_ylabel("energy error  " + (r"$|H-H_0|\,/\,|H_0|$" if unit != 1.0 else absolute))

@@ -165,7 +165,7 @@ class StaticProblem:
         found = np.zeros((len(motions), self.chain.count, 6))
         found[:, :, :3] = np.einsum("nij,knj->kni", back, moved)
         found[:, :, 3:] = np.einsum("nij,kj->kni", back, motions[:, 3:])
-        return found * self.free
+        return _that_move(found * self.free, float(np.abs(poses.position - middle).max()) or 1.0)
 
     def gauge(self, poses: Poses) -> Mask:
         """`free` without as many coordinates as there are motions of the whole chain that cost nothing."""
@@ -244,6 +244,20 @@ def load_array(chain: Chain, load: ArrayLike | None, where: str) -> Array:
             )
         return forces
     return forces + finite_numbers(given, (chain.count, 3), where=where)
+
+
+def _that_move(motions: Array, size: float) -> Array:
+    """Displacements (k, n, 6) without combinations in which nothing moves, such as the turn of points about the line on which they lie."""
+    if not len(motions):
+        return motions
+    sizes = (motions / np.array([size] * 3 + [1.0] * 3)).reshape(len(motions), -1)
+    lengths = np.linalg.norm(sizes, axis=1)
+    moving = lengths > NOTHING
+    combined, strengths, _ = np.linalg.svd(sizes[moving] / lengths[moving, None], full_matrices=False)
+    if moving.all() and strengths.min(initial=1.0) > NOTHING:
+        return motions
+    units = motions[moving] / lengths[moving, None, None]
+    return np.tensordot(combined.T[strengths > NOTHING], units, 1)
 
 
 def _null_space(rows: Array) -> Array:

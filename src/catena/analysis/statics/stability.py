@@ -135,9 +135,16 @@ def _lowest(problem: StaticProblem, balance: Balance, diagonal: Array) -> tuple[
     while True:
         (value,), (mode,) = lowest_modes(found, 1)
         zero = len(found.zero) - rigid
-        if isinstance(found, Sweep) or abs(value) > flat_limit(diagonal) or zero == MOST_FLAT:
+        # a shift is seen through the coordinates that are left out, and comes back several times as large
+        cost = _cost(problem, balance, mode) if getattr(found, "shift", 0.0) else value
+        if isinstance(found, Sweep) or abs(cost) > flat_limit(diagonal) or zero == MOST_FLAT:
             return float(value), mode, zero
         found.leave_out(mode[None])
+
+
+def _cost(problem: StaticProblem, balance: Balance, mode: Array) -> float:
+    """v^T K v of a mode (n, 6)."""
+    return float(np.sum(mode * block_band.product(*problem.blocks(balance), mode)))
 
 
 def lowest_modes(compliance: Compliance, count: int) -> tuple[Array, Array]:
