@@ -46,8 +46,8 @@ class Body:
     Parameters
     ----------
     mass : positive
-    moments : principal moments I1, I2, I3 about the centre of mass, along the axes of the body, in any order; there is no
-        default; none may exceed the sum of the others by more than 16 units of rounding of the largest
+    moments : principal moments I1, I2, I3 about the centre of mass, along the axes of the body, in any order;
+        none may exceed the sum of the others by more than 16 units of rounding of the largest
 
     Attributes
     ----------
@@ -87,12 +87,7 @@ class Body:
     particles: Particles
     _description: Mapping[str, Json]
 
-    def __init__(self, mass: float = 1.0, moments: ArrayLike | None = None) -> None:
-        if moments is None:  # a default would be the body of somebody else
-            raise InputError(
-                "a body needs its moments of inertia", where="Body.moments",
-                do="give moments=(I1, I2, I3), all 0 for a point; or use Body.box, .rod, .disc, .ellipsoid, .from_particles",
-            )  # fmt: skip
+    def __init__(self, mass: float = 1.0, moments: ArrayLike = (1.0, 2.0, 3.0)) -> None:
         mass, values = _positive(mass, "Body.mass"), _lengths(moments, (3,), "Body.moments")
         principal = inertia.principal_of_moments(values, "Body.moments")
         self._fill({"mass": mass, "moments": values.tolist()}, mass, principal)
