@@ -125,10 +125,11 @@ class MemberBlock:
     def __init__(self, program: Program, members: Members, *, every: int, scale: Array | None = None) -> None:
         m, invariants, stepper = len(members), program.system.invariant_width, program.stepper
         self.program, self.members, self.every = program, members, every
-        self.z = np.array(program.view.grown(members.z), dtype=float, order="C")
+        z = program.view.grown(members.z)
+        self.z = np.array(z, dtype=float, order="C", copy=True if z is members.z else None)
         if self.z.shape != (m, program.view.dimension):  # compiled code would read and write beyond it
             raise ValueError(f"z has the shape {self.z.shape}, {m} members need {(m, program.view.dimension)}")
-        self.e = np.zeros_like(self.z)
+        self.e = np.zeros(self.z.shape)  # not zeros_like, which writes them: tiles do not use these
         self.carry = stepper.first_carries(members.numbers)
         self.scale = np.zeros((m, invariants)) if scale is None else scale
         self.looks = np.repeat(unseen(invariants)[None], m, axis=0)

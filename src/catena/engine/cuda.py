@@ -368,7 +368,8 @@ class MemberDriver:
             self._carry[program.stepper.member_place].copy_to_device(members.numbers.astype(float))
         self._state = self._first_state()
         self._before = {name: cuda.device_array_like(array) for name, array in self._state.items()}
-        self._t0, self._dt, self._tab = sent(members.t0), sent(members.dt), sent(members.tab)
+        own = sent_together({"t0": members.t0, "dt": members.dt, "tab": members.tab})
+        self._t0, self._dt, self._tab = own["t0"], own["dt"], own["tab"]
         self._par = self._sent_arrays(program.arrays)
         self._samples = cuda.device_array((self.most_rows, program.width, m))
         self._scale, self._start, self._worst, self._now, self._first, self._sums, self._added = self._zeros(
@@ -497,8 +498,9 @@ class MemberDriver:
 
     def added(self) -> Array:
         """Of what the method adds up: sums (m, 3, k) over what is left out, and both halves of the rest."""
-        width = self.program.width - self.program.defined_width
-        return self._added.copy_to_host().transpose(2, 0, 1)[:, :, :width]
+        if self.program.width == self.program.defined_width:
+            return np.zeros((self.members, self._added.shape[0], 0))
+        return self._added.copy_to_host().transpose(2, 0, 1)
 
     def _stop_before_failure(
         self, which: NDArray[np.bool_], status: NDArray[np.int64], steps: int

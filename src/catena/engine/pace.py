@@ -6,6 +6,7 @@ CHUNK_SECONDS = 0.1
 CHUNK_BYTES = 2**22  # of the rows of a chunk
 SECONDS_PER_BYTE = 2.5e-8  # of the state, which is copied before each chunk: some thirty times as long as that takes
 UNLIMITED = 2**62
+REST = 1.25  # chunks that are made at once, if nothing is left then: a rest takes a call of its own
 
 
 class Pace:
@@ -31,7 +32,8 @@ class Pace:
 
     def after(self, step: int, *limits: int) -> int:
         """Steps of the chunk after a step, if no more than these may be made: up to a sample, if it reaches one."""
-        most = min(self.steps, self._most, *limits)
+        left = min(self._most, *limits)
+        most = left if left <= REST * self.steps else self.steps
         return (step + most) // self._every * self._every - step or most if most > self._every else most
 
     def took(self, made: int, seconds: float) -> None:

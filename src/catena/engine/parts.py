@@ -1,8 +1,8 @@
 """One long run on several threads: each sweeps over some parts of the state, then the seams between them are closed.
 
 A long chain in tiles is stepped by sweeps, in which a tile needs of its neighbours one body and one link. Threads take as many tiles in a row each;
-no number is computed in another way than by one thread, so the bits do not depend on how many there are. The last step before a sample, or
-before a look at the invariants, is made by the loop of all runs (`catena.engine.loop`), which sees the whole state.
+no number is computed in another way than by one thread, so the bits do not depend on how many there are. A step that ends with a sample, or
+with a look at the invariants, is made by the loop of all runs (`catena.engine.loop`), which sees the whole state.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class PartedDriver(Driver):
         with ThreadPoolExecutor(len(self._between)) as threads:
             while made < steps:
                 at = first + made
-                stop = min((at // self.every + 1) * self.every, look_after(at), first + steps)
+                seen = min((at // self.every + 1) * self.every, look_after(at))
                 if self.z[-2] != 0.0:  # forces are known
-                    status, shared = self._share(stop - 1 - at, threads)
+                    status, shared = self._share(min(seen - 1 - at, steps - made), threads)
                     made += shared
-                    if status != OK:
+                    if status != OK or made == steps:
                         return status, made
                 filled = (first + made) // self.every - first // self.every
                 status, one = super()._call(1, rows[filled:], ahead=ahead + made)

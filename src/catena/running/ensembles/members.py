@@ -22,7 +22,7 @@ LARGEST_BATCH = 4096  # members that a task takes
 BATCH_BYTES = 2**23  # of what came out of a batch; one member may be more
 # Into so many tasks what is left is divided: they become smaller, so that all workers end at the same time, but not smaller than makes so
 # many for each worker of all members. A task costs some 0.2 ms in which no other thread can use the interpreter.
-TASKS_PER_WORKER, MOST_TASKS = 2, 24
+TASKS_PER_WORKER, MOST_TASKS = 2, 96
 WAITING_BYTES = 2**25  # of batches that wait for one before them
 SHOWN_SECONDS = 0.2  # between two looks at how far the members are
 
