@@ -35,11 +35,9 @@ from ...kernels.views import (
     dimension,
     drift,
     force,
-    keep,
     kick,
     recall,
     rotate,
-    settle,
     stirred_sweep,
     tally,
     tally_of_bodies,
@@ -50,7 +48,7 @@ from ..base import Exact, Method, Stepper, Traits, register
 from ..conserving.rattle import Rattle
 from ..rotors.rotations import SymmetricRotation
 from ..rotors.rotor import check_rotor, lane_table, moments_of, turned_in_lanes, with_rotor
-from ..splitting.splitting import Splitting, may_fail
+from ..splitting.splitting import Splitting, begin_sweeps, may_fail
 from . import constants
 from .friction import Friction, Rates, friction_from, listed, rates_of
 from .linked import linked_stepper
@@ -96,11 +94,7 @@ def langevin_step(z, e, dt, par, tab, work, carry):
 def langevin_sweep(z, e, dt, par, tab, work, carry):
     """The same in tiles. z ends with: whether its forces are known, and the length of the kick left to the next step."""
     n = dimension(z)
-    if may_fail(tab) == 1:
-        keep(z, par)
-    if z[n - 2] == 0.0:
-        settle(z, par)
-        z[n - 2] = 1.0
+    begin_sweeps(z, par, tab)
     status = stirred_sweep(
         z, e, z[n - 1] + 0.5 * dt, 0.5 * dt, par, int(carry[Sums.MEMBER]), int(carry[Sums.STEP]),
         carry[Sums.TOTAL : Sums.WIDTH], carry[Sums.WIDTH :],

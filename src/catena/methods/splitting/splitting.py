@@ -63,14 +63,21 @@ def may_fail(tab):
 
 
 @within
-def sweep_step(z, e, dt, par, tab, work, carry):
-    """The same in sweeps. z ends with: whether its forces are known, and the length of the kick left to the next step."""
+def begin_sweeps(z, par, tab):
+    """Keep what a failed step goes back to; find the forces if they are not known."""
     n = dimension(z)
     if may_fail(tab) == 1:
         keep(z, par)
     if z[n - 2] == 0.0:
         settle(z, par)
         z[n - 2] = 1.0
+
+
+@within
+def sweep_step(z, e, dt, par, tab, work, carry):
+    """The same in sweeps. z ends with: whether its forces are known, and the length of the kick left to the next step."""
+    n = dimension(z)
+    begin_sweeps(z, par, tab)
     push = z[n - 1]
     last = drift_count(tab)
     for i in range(last):

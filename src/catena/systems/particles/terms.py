@@ -61,12 +61,18 @@ def place_of(a, later, moved, par):
     return x
 
 
-def angle_of(k, later, moved, par):
-    """The angle of term k."""
-    term = par.particle_term[k]
+def first_three(term, later, moved, par):
+    """The places of the first three particles of a term."""
     x = place_of(term[Term.FIRST], later, moved, par)
     y = place_of(term[Term.SECOND], later, moved, par)
     z = place_of(term[Term.THIRD], later, moved, par)
+    return x, y, z
+
+
+def angle_of(k, later, moved, par):
+    """The angle of term k."""
+    term = par.particle_term[k]
+    x, y, z = first_three(term, later, moved, par)
     if term[Term.KIND] == BEND:
         u = subtract(x, y)
         v = subtract(z, y)
@@ -81,9 +87,7 @@ def angle_of(k, later, moved, par):
 def angle_gradient(k, later, moved, par):
     """Gradients of the angle of term k by its particles; zero where it has none."""
     term = par.particle_term[k]
-    x = place_of(term[Term.FIRST], later, moved, par)
-    y = place_of(term[Term.SECOND], later, moved, par)
-    z = place_of(term[Term.THIRD], later, moved, par)
+    x, y, z = first_three(term, later, moved, par)
     if term[Term.KIND] == BEND:
         return bend_gradient(subtract(x, y), subtract(z, y))
     last = place_of(term[Term.FOURTH], later, moved, par)

@@ -33,16 +33,18 @@ def heavier_correction(both, h, time, x, par):
 def stir(z, e, par, member, step):
     """`bath_of_links`: momenta decay and get noise, then the joints take their part."""
     disturb_links(z, par, member, step)
-    if velocity_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par) != 0:
-        return SINGULAR
-    take_velocities(z, e, par)
-    return OK
+    return take_if(velocity_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par), z, e, par)
 
 
 def stir_each(z, e, par, member, step):
     """`bath_of_rates_of_links`: the same with a rate for each."""
     disturb_links(z, par, member, step)
-    if heavier_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par) != 0:
+    return take_if(heavier_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par), z, e, par)
+
+
+def take_if(status, z, e, par):
+    """Take the velocities that the joints leave, if they were found."""
+    if status != 0:
         return SINGULAR
     take_velocities(z, e, par)
     return OK

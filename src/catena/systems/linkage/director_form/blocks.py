@@ -143,6 +143,16 @@ def values_near(k, near, a, par):
     )  # fmt: skip
 
 
+def scratch_pairs(par):
+    """Room for the pairs at the two nodes, and for one that is moved."""
+    scratch = par.scratch
+    return (
+        scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH],
+        scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH],
+        scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH],
+    )
+
+
 def joint_block(k, both, h, lam, par, t, width):
     """The block of joint k at the nodes of `par.node`, into t; lam are its multipliers now.
 
@@ -153,9 +163,7 @@ def joint_block(k, both, h, lam, par, t, width):
     rows = m * (1 + both)
     parent = size + rows
     scratch = par.scratch
-    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
-    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    a, b, c = scratch_pairs(par)
     out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
     zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
     base = scratch[Scratch.BASE : Scratch.BASE + Wrench.WIDTH]
@@ -251,9 +259,7 @@ def angle_block(k, both, h, lam, par, t, width):
     turn_parent = parent * width + turn_child
     advance = (size + m - 1) * width
     joint = par.joint[k]
-    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
-    c = par.scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    a, b, c = scratch_pairs(par)
     pitch = joint[Joint.PITCH]
     u0, w0 = angle_parts(joint, a)
     u1, w1 = angle_parts(joint, b)

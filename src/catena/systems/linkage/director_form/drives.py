@@ -23,12 +23,7 @@ from .rows import pair_at
 def set_drives(first, last, end, h, par):
     """Rows of prescribed motions: x as the mean of two times, and what it is to be at a third; rates times h."""
     set_time(first, par)
-    for k in range(par.link.shape[0]):
-        row = par.row[par.link[k, Link.FIRST_ROW]]
-        if is_driven(k, par):
-            x, rate = prescribed(k, h, par)
-            store3(row, Row.X, x)
-            store3(row, Row.X_RATE, rate)
+    write_prescribed(Row.X, Row.X_RATE, h, par)
     set_time(last, par)
     for k in range(par.link.shape[0]):
         row = par.row[par.link[k, Link.FIRST_ROW]]
@@ -37,17 +32,23 @@ def set_drives(first, last, end, h, par):
             store3(row, Row.X, scaled(0.5, add(load3(row, Row.X), x)))
             store3(row, Row.X_RATE, scaled(0.5, add(load3(row, Row.X_RATE), rate)))
     set_time(end, par)
+    write_prescribed(Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
     for k in range(par.link.shape[0]):
-        row = par.row[par.link[k, Link.FIRST_ROW]]
+        if is_driven(k, par) and not turns(k, par):
+            row = par.row[par.link[k, Link.FIRST_ROW]]
+            signal = par.signal[par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL]]
+            row[Row.GROWTH] = h * signal[Signal.SLOPE]
+            along = dot(load3(par.joint[k], Joint.TRIAD), load3(par.joint[k], Joint.PARENT_POINT))
+            row[Row.CONSTANT] = -along - signal[Signal.VALUE]
+
+
+def write_prescribed(at, rate_at, h, par):
+    """x of the rows of prescribed motions at this time, and h times its rate, into these places of the rows."""
+    for k in range(par.link.shape[0]):
         if is_driven(k, par):
             x, rate = prescribed(k, h, par)
-            store3(row, Row.PRESCRIBED, x)
-            store3(row, Row.PRESCRIBED_RATE, rate)
-            if not turns(k, par):
-                signal = par.signal[par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL]]
-                row[Row.GROWTH] = h * signal[Signal.SLOPE]
-                along = dot(load3(par.joint[k], Joint.TRIAD), load3(par.joint[k], Joint.PARENT_POINT))
-                row[Row.CONSTANT] = -along - signal[Signal.VALUE]
+            store3(par.row[par.link[k, Link.FIRST_ROW]], at, x)
+            store3(par.row[par.link[k, Link.FIRST_ROW]], rate_at, rate)
 
 
 def is_driven(k, par):

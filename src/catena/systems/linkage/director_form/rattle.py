@@ -26,7 +26,7 @@ from ....geometry.vectors import (
 from ....kernels import summation
 from ....kernels.marks import slot
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
-from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Tree, Values, Wrench
+from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Scratch, Tree, Values, Wrench
 from .blocks import (
     add_couple,
     clear_values,
@@ -35,6 +35,7 @@ from .blocks import (
     deposit_values,
     keep_values,
     move_pair,
+    scratch_pairs,
     torsion_slope,
     unit_wrench,
     values_near,
@@ -181,9 +182,7 @@ def rattle_joint(k, phase, h, lam, par, t, width):
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
     scratch = par.scratch
-    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
-    c = scratch[Scratch.PAIR_C : Scratch.PAIR_C + Pair.WIDTH]
+    a, b, c = scratch_pairs(par)
     out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
     zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
     for l in range((parent + 6) * width):

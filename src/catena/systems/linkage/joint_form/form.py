@@ -63,6 +63,12 @@ def spin_in_body(node):
     )
 
 
+def body_at(j, par):
+    """The node and the data of body j, and its angular velocity in its own axes."""
+    node = par.tree_nodes[par.tree_home[j]]
+    return node, par.tree_data[par.tree_home[j]], spin_in_body(node)
+
+
 def write_directors(z, par):
     """The stepped variables of the director form, in par.tree_director."""
     place_nodes(z, par)
@@ -70,9 +76,7 @@ def write_directors(z, par):
     n = par.mass.shape[0]
     joints = par.tree_joints.shape[0]
     for j in range(n):
-        node = par.tree_nodes[par.tree_home[j]]
-        data = par.tree_data[par.tree_home[j]]
-        w = spin_in_body(node)
+        node, data, w = body_at(j, par)
         for k in range(3):
             d[3 * j + k] = node[Node.POSITION + k]
             d[7 * n + 3 * j + k] = data[Data.MASS] * node[Node.VELOCITY + k]
@@ -127,9 +131,7 @@ def write_spins(par):
     """Momenta of lines about themselves, as if they had the moments of par.moments."""
     n = par.mass.shape[0]
     for j in range(n):
-        node = par.tree_nodes[par.tree_home[j]]
-        data = par.tree_data[par.tree_home[j]]
-        w = spin_in_body(node)
+        _, data, w = body_at(j, par)
         for k in range(3):
             if data[Data.MOMENTS + k] == 0.0:
                 par.tree_director[10 * n + 3 * j + k] = par.moments[j, k] * w[k]
