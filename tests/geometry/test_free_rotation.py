@@ -21,7 +21,7 @@ from catena.engine.collector import collect
 from catena.errors import InputError
 from catena.geometry import free_rotation
 from catena.geometry.free_motion import free_motion, half_period
-from catena.geometry.free_rotation import KIND, ORBIT, PERIODIC, SEPARATRIX, STEADY, UNRESOLVED, evaluate, prepare
+from catena.geometry.free_rotation import HYPERBOLIC, STEADY, TRIGONOMETRIC, UNRESOLVED, Orbit, evaluate, prepare
 from catena.kernels.views import NOT_FINITE
 
 EPS = 2.0**-52
@@ -79,6 +79,43 @@ def near_separatrix(distance: float, longest: float) -> Family:
     return case
 
 
+def at_the_switch(off: float, longest: float) -> Family:
+    """k^2 about 1/2, where one series takes over from the other."""
+
+    def case(rng: np.random.Generator) -> Case:
+        moments = np.sort(solid(rng))
+        i1, i2, i3 = moments
+        c1 = i1 * (i3 - i2) / (i2 * (i3 - i1))
+        parameter = 0.5 + off * rng.uniform(-1.0, 1.0)
+        square = 1.0 / (1.0 + parameter * c1 / (1.0 - c1))  # k3^2
+        sn, cn = math.sin(angle := rng.uniform(-math.pi, math.pi)), math.cos(angle)
+        across = math.sqrt(1.0 - square)
+        y = np.array([across * cn, across / math.sqrt(c1) * sn, math.sqrt(square * (1.0 - parameter * sn * sn))])
+        return shuffled(rng, moments, y, longest)
+
+    return case
+
+
+def any_moments(ratio: float, turns: float) -> Family:
+    """Moments that no body of positive mass has, too."""
+
+    def case(rng: np.random.Generator) -> Case:
+        moments = np.exp(rng.uniform(-1.0, 1.0, 3) * math.log(ratio))
+        return shuffled(
+            rng, moments, rng.normal(size=3) * np.exp(rng.uniform(-2.0, 2.0, 3)), turns * float(min(moments))
+        )
+
+    return case
+
+
+def needle(thin: float, turns: float) -> Family:
+    def case(rng: np.random.Generator) -> Case:
+        d = np.array([1.0, *thin * rng.uniform(0.3, 1.0, 2)])
+        return shuffled(rng, d.sum() - d, rng.normal(size=3) * [thin ** rng.uniform(), 1.0, 1.0], turns * thin)
+
+    return case
+
+
 def near_axis(distance: float, longest: float) -> Family:
     def case(rng: np.random.Generator) -> Case:
         y = distance * rng.normal(size=3)
@@ -97,6 +134,10 @@ FAMILIES: dict[str, Family] = {
     **{f"{d:g} off the separatrix": near_separatrix(d, 100.0) for d in (1e-3, 1e-6, 1e-9, 1e-12, 1e-15)},
     "1e-12 off the separatrix, t 1e6": near_separatrix(1e-12, 1e6),
     **{f"{d:g} off an axis": near_axis(d, 1e3) for d in (1e-4, 1e-8, 1e-12)},
+    "generic, t 1e12": generic(1e12),
+    **{f"k^2 within {d:g} of 1/2": at_the_switch(d, 100.0) for d in (1e-3, 0.3)},
+    **{f"moments of ratio {r:g}": any_moments(r, 100.0) for r in (10.0, 1e3)},
+    **{f"needle of {d:g}": needle(d, 100.0) for d in (1e-2, 1e-6)},
 }
 DIGITS = 90  # 1 - k^2 of these families loses up to 50
 
@@ -108,7 +149,7 @@ def cases(name: str, count: int) -> Iterator[Case]:
 
 
 def uncompiled(moments: Vector, y0: Vector, t: float) -> tuple[float, ...]:
-    orbit = [0.0] * ORBIT
+    orbit = [0.0] * Orbit.WIDTH
     assert prepare(*moments, *y0, orbit) == 0
     return evaluate(orbit, t)
 
@@ -142,7 +183,7 @@ def test_the_references_agree_for_a_symmetric_body(axis):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_motion_is_exact(name):
-    """10 eps (1 + |omega| |t|) promised; 200 cases of each family measured at most 1.5."""
+    """10 eps (1 + |omega| |t|) promised; 200 cases of each family measured at most 2.0, of bodies whose moments no body has 4.7."""
     for case in cases(name, 5):
         assert max(errors(case, closed_form(*case, DIGITS))) < ALLOWED, case
 
@@ -150,10 +191,10 @@ def test_the_motion_is_exact(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_motion_is_exact_in_many_cases(name):
-    """As above, and with less than half of what is promised."""
+    """As above, and bodies that there are with less than half of what is promised."""
     worst = [max(pair) for pair in zip(*(errors(c, closed_form(*c, DIGITS)) for c in cases(name, 200)), strict=True)]
     print(f"{name}: y {worst[0]:.2f}, r {worst[1]:.2f}")
-    assert max(worst) < 0.4 * ALLOWED
+    assert max(worst) < (0.4 if "ratio" not in name else 1.0) * ALLOWED
 
 
 @pytest.mark.parametrize("moments", [*permutations((0.6, 0.9, 1.3))])
@@ -203,15 +244,20 @@ def on_separatrix(count: int) -> Iterator[Case]:
         yield moments, y, 4.0 * t * min(moments) / math.hypot(*y)
 
 
-def kind_of(case: Case) -> float:
-    orbit = [0.0] * ORBIT
+def prepared(case: Case) -> list[float]:
+    orbit = [0.0] * Orbit.WIDTH
     assert prepare(*case[0], *case[1], orbit) == 0
-    return orbit[KIND]
+    return orbit
+
+
+def has_no_period(case: Case) -> bool:
+    orbit = prepared(case)
+    return orbit[Orbit.KIND] == HYPERBOLIC and orbit[Orbit.HALF_PERIOD] == 0.0
 
 
 def test_the_motion_on_the_separatrix_is_exact():
     for case in on_separatrix(12):
-        assert kind_of(case) == SEPARATRIX, case
+        assert has_no_period(case), case
         assert max(errors(case, taylor(*case))) < ALLOWED, case
 
 
@@ -224,7 +270,7 @@ def test_on_the_separatrix_the_body_turns_over_once_and_never_again(monkeypatch)
             y = uncompiled(moments, y0, t)[:3]
             assert abs(y[middle]) == pytest.approx(math.hypot(*y0), rel=4 * EPS)
     monkeypatch.setattr(free_rotation, "CANCELLED", 0.0)
-    assert any(kind_of(case) == PERIODIC for case in separatrices)
+    assert not all(has_no_period(case) for case in separatrices)
 
 
 @pytest.mark.parametrize("axis", range(3))
@@ -233,12 +279,12 @@ def test_the_motion_is_exact_within_1e_100_of_an_axis(axis):
     y0 = [3e-101, -2e-101, 1e-101]
     y0[axis] = 0.8
     case = (0.6, 1.3, 0.9), y0, 700.0
-    assert kind_of(case) == PERIODIC
+    assert prepared(case)[Orbit.HALF_PERIOD] > 0.0
     assert max(errors(case, closed_form(*case, 300 if axis != 2 else 460))) < ALLOWED
 
 
 def test_what_cannot_be_resolved_is_reported():
-    orbit = [0.0] * ORBIT
+    orbit = [0.0] * Orbit.WIDTH
     assert prepare(1.0, 2.0, 3.0, 1e-145, 1.0, 0.0, orbit) == UNRESOLVED
     assert prepare(1.0, 2.0, 3.0, 1e-200, 1.0, 1e-200, orbit) == UNRESOLVED
     assert prepare(1.0, 2.0, 3.0, 1e-139, 1.0, 0.0, orbit) == 0
@@ -250,8 +296,8 @@ def test_what_cannot_be_resolved_is_reported():
 @pytest.mark.parametrize(("y0", "status"), [((1e-145, 0.8, 0.0), UNRESOLVED), ((0.8, 1e-200, 0.0), 0)])
 def test_what_is_too_near_an_axis_to_be_seen_turns_about_it(y0, status):
     """Near the middle axis the distance grows by exp(|omega| t) at most."""
-    moments, t, orbit = (0.6, 0.9, 1.3), 100.0, [0.0] * ORBIT
-    assert (prepare(*moments, *y0, orbit), orbit[KIND]) == (status, STEADY)
+    moments, t, orbit = (0.6, 0.9, 1.3), 100.0, [0.0] * Orbit.WIDTH
+    assert (prepare(*moments, *y0, orbit), orbit[Orbit.KIND]) == (status, STEADY)
     axis = y0.index(0.8)
     half = 0.5 * t * y0[axis] / moments[axis]
     expected = [math.cos(half), 0.0, 0.0, 0.0]
@@ -327,6 +373,31 @@ def test_near_the_separatrix_a_shortcut_is_seen(monkeypatch, name, wrong):
     assert max(seen) > 100 * ALLOWED
 
 
+@pytest.mark.parametrize("off", [1e-3, 0.3])
+def test_both_series_are_taken_about_the_switch(off):
+    kinds = {prepared(case)[Orbit.KIND] for case in cases(f"k^2 within {off:g} of 1/2", 20)}
+    assert kinds == {TRIGONOMETRIC, HYPERBOLIC}
+
+
+def one_term_less(orbit: list[float], decay: float, s: float) -> None:
+    FILL_TURN(orbit, decay, s)
+    at = Orbit.SERIES + free_rotation.TrigonometricSeries.TURN
+    orbit[at : at + 5] = [1.0, *orbit[at + 1 : at + 2], 0.0, orbit[at + 3], 0.0]
+
+
+FILL_TURN = free_rotation.fill_turn
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("fill_turn", one_term_less), ("TERMS", 3)], ids=["trigonometric", "hyperbolic"]
+)
+def test_a_term_less_of_the_precession_is_seen(monkeypatch, name, wrong):
+    """q^6 and q'^6 are left out, which are 6e-9 at most."""
+    monkeypatch.setattr(free_rotation, name, wrong)
+    seen = [max(errors(case, closed_form(*case, DIGITS))) for case in cases("k^2 within 0.001 of 1/2", 8)]
+    assert max(seen) > 10 * ALLOWED
+
+
 # Compiled
 
 
@@ -357,7 +428,7 @@ def test_compiled_and_uncompiled_have_the_same_bits():
     symmetric = [((0.6, 0.6, 1.1), (0.3, 0.4, y3), 9.0) for y3 in (0.0, 0.5)]
     for case in [*(c for name in FAMILIES for c in cases(name, 5)), *on_separatrix(20), *symmetric]:
         moments, y0, t = case
-        times, out, orbit = np.linspace(-t, t, 7), np.empty((7, 7)), np.zeros(ORBIT)
+        times, out, orbit = np.linspace(-t, t, 7), np.empty((7, 7)), np.zeros(Orbit.WIDTH)
         assert compiled(np.array(moments), np.array(y0), times, out, orbit) == 0
         assert out.tolist() == [list(uncompiled(moments, y0, x)) for x in times.tolist()], case
 

@@ -10,7 +10,7 @@ import pytest
 from catena.engine import cache as engine_cache
 from catena.engine import headers
 from catena.engine.collector import collect
-from catena.geometry.free_rotation import ORBIT, evaluate, prepare
+from catena.geometry.free_rotation import Orbit, evaluate, prepare
 from catena.methods.rotors.dmv_coefficients import coefficients
 from catena.methods.rotors.moser_veselov import asymmetries, half_order, preprocessed_factors, turn
 
@@ -97,7 +97,7 @@ def differences(seed: int, count: int, *, misprint: float = 0.0, moved: float = 
         tables = coefficients(stepped, ORDER)
         tables[:, 1] *= 1.0 + misprint
         worst = np.empty(AT_ONCE)
-        assert compiled()(moments, stepped, momenta, dts, counts, tables, np.zeros((2, max(ORBIT, 14))), worst) == 0
+        assert compiled()(moments, stepped, momenta, dts, counts, tables, np.zeros((2, max(Orbit.WIDTH, 14))), worst) == 0
         found.append(worst)
     return np.concatenate(found)
 

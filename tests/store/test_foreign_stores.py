@@ -19,7 +19,6 @@ import catena as ct
 from catena.cli.main import app
 from catena.engine.build import build
 from catena.engine.driver import Driver
-from catena.geometry import elliptic
 from catena.running import simulation
 from catena.running.recording import ROWS_VARIABLE
 from catena.store import name_foreign
@@ -283,16 +282,6 @@ def test_without_the_check_marks_of_a_stranger_would_reach_the_loop(
     with pytest.raises(InterruptedError):
         ct.resume(store, steps=100, progress=False)
     assert seen == [1e9]
-
-
-@pytest.mark.parametrize("levels", [1e9, -5.0, elliptic.MOST_LEVELS + 1.0])
-def test_a_table_of_elliptic_functions_from_a_checkpoint_is_not_left(levels: float) -> None:
-    """The motion by Jacobi's functions keeps its table in the checkpoint, with the number of levels in it."""
-    table = [0.0] * elliptic.TABLE
-    elliptic.fill_means(0.5, table, 0)
-    assert all(map(np.isfinite, elliptic.jacobi(0.3, table, 0)))
-    table[0] = levels
-    assert len(elliptic.jacobi(0.3, table, 0)) == 3
 
 
 def test_an_event_that_there_is_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,7 +99,7 @@ class ClosedForm:
 
 def free_motion(moments: Array, frame: Array) -> ClosedForm:
     """That of a free body."""
-    return ClosedForm(free_body_at, free_rotation.ORBIT, moments, frame)
+    return ClosedForm(free_body_at, free_rotation.Orbit.WIDTH, moments, frame)
 
 
 def symmetric_motion(top: Array, frame: Array) -> ClosedForm:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..kernels.views import NOT_FINITE
 from . import free_rotation, rotations
+from .free_rotation import Orbit
 
 Array = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ def free_motion(moments: ArrayLike, y0: ArrayLike, *, q0: ArrayLike, times: Arra
 
 
 def half_period(moments: ArrayLike, y0: ArrayLike) -> float:
-    """Time 2 K/|du/dt| after which the momentum, relative to the axis it circulates about, is opposite.
+    """Time after which the momentum, relative to the axis it circulates about, is opposite.
 
     For a body that turns about its middle axis this is the time from one flip to the next. Infinite for steady motion,
     and on the separatrix, where there is no next one.
@@ -63,9 +64,9 @@ def half_period(moments: ArrayLike, y0: ArrayLike) -> float:
     124.867756061726
     """
     orbit = _prepared(moments, y0)
-    if orbit[free_rotation.KIND] != free_rotation.PERIODIC:
+    if orbit[Orbit.KIND] == free_rotation.STEADY or orbit[Orbit.HALF_PERIOD] == 0.0:
         return math.inf
-    return orbit[free_rotation.HALF_PERIOD] / abs(orbit[free_rotation.RATE])
+    return orbit[Orbit.HALF_PERIOD] / abs(orbit[Orbit.RATE])
 
 
 def _prepared(moments: ArrayLike, y0: ArrayLike) -> list[float]:
@@ -76,7 +77,7 @@ def _prepared(moments: ArrayLike, y0: ArrayLike) -> list[float]:
             f"the moments are {[i1, i2, i3]}", where="moments",
             do="give three positive ones; any value does for the axis of a line that does not spin about it",
         )  # fmt: skip
-    orbit = [0.0] * free_rotation.ORBIT
+    orbit = [0.0] * Orbit.WIDTH
     status = free_rotation.prepare(i1, i2, i3, y1, y2, y3, orbit)
     if status == NOT_FINITE:
         raise InputError(

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from ...geometry.free_rotation import ORBIT, evaluate, prepare
+from ...geometry.free_rotation import Orbit, evaluate, prepare
 from ...geometry.quaternion import hold_length, multiply_right, renew, turn_right
 from ...kernels.marks import Kernel
 from ...kernels.summation import add
@@ -129,7 +129,7 @@ def exact_factors(y, inertia, h, tab):
 class Jacobi(Rotor):
     """Exact motion of a free body by elliptic functions.
 
-    y = (k1 cn, k2 sn, k3 dn), the orientation by an integral of the third kind.
+    y = (k1 cn, k2 sn, k3 dn), the orientation by the argument of a theta function.
 
     No step error, any dt, any order of the moments; each sample is evaluated from the start, so errors stay near
     eps (1 + |omega| t). Symplectic, keeps everything. Costs two to three steps of `DMV(2)`. As a rotor inside a splitting it starts anew
@@ -148,12 +148,12 @@ class Jacobi(Rotor):
     takes_notes = True  # the orbit
 
     def row(self, moments: Array) -> Array:
-        return np.zeros(ORBIT)
+        return np.zeros(Orbit.WIDTH)
 
     def stepper(self, view: View) -> Stepper:
         if view.name == "flow":
             return Stepper(flow_step, np.zeros((1, 1)), view.dimension, START + view.dimension)
-        return Stepper(exact_step, np.zeros((1, 1)), 0, MOTION + ORBIT)
+        return Stepper(exact_step, np.zeros((1, 1)), 0, MOTION + Orbit.WIDTH)
 
     @property
     def traits(self) -> Traits:

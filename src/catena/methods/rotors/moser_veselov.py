@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from ...errors import InputError
-from ...geometry.free_rotation import ORBIT
+from ...geometry.free_rotation import Orbit
 from ...geometry.quaternion import cayley, hold_length, turn_right
 from ...kernels.marks import Kernel, bind, size, slot
 from ...kernels.summation import add
@@ -245,7 +245,7 @@ class DMV(Rotor):
 
     def row(self, moments: Array) -> Array:
         if self.order == "exact":
-            return np.zeros(ORBIT)
+            return np.zeros(Orbit.WIDTH)
         return coefficients(moments, self.order) if self.order != 2 else super().row(moments)
 
     def table(self, view: View) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
-from ...geometry.free_rotation import ORBIT
+from ...geometry.free_rotation import Orbit
 from ...kernels import views
 from ...kernels.marks import Filling, Numbers, Slot
 from ...kernels.views import Flag, View
@@ -270,7 +270,7 @@ class ScalingBody(OneBody):
         return View(
             name, fills, kernels.DIMENSION, self.to_stepped, self.from_stepped, frozenset(flags),
             withdrawn=NOT_CANONICAL if name == "field" else frozenset(),
-            scratch=(lambda: {"orbit": np.zeros(ORBIT)}) if name == "flow" else dict, packs_many=True,
+            scratch=(lambda: {"orbit": np.zeros(Orbit.WIDTH)}) if name == "flow" else dict, packs_many=True,
         )  # fmt: skip
 
     def parameter_arrays(self) -> dict[str, Numbers]:
