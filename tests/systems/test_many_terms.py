@@ -272,6 +272,7 @@ def test_newton_uses_the_hessian_of_the_loops(three_bodies: tuple[ct.Hamiltonian
     loops._derived.kernels["jacobian"] = (
         "def jacobian(z, par, out):\n    for k in range(len(out)):\n        out[k] = 0.0"
     )
+    loops._kernels.clear()
     run = uncompiled.simulate(loops, bodies_start(loops), ct.Gauss(2, solver="newton"), dt=0.3, steps=3)
     assert run.counts["sweeps"] > 1.5 * sweeps[0]
 

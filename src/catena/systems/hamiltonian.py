@@ -139,6 +139,7 @@ class Hamiltonian(System):
             self._in_full(self.energy), self.q, self.p, list(self.parameters),
             {name: self._in_full(text) for name, text in self._further.items()}, sampled=list(self.tables),
         )  # fmt: skip
+        self._kernels: dict[str, Written] = {}  # those that were asked for
         self._values = self._parameter_values()
         warn_of_unused(self, self.given, self.energy, *self._further.values(), *self._texts.values())
 
@@ -388,12 +389,15 @@ class Hamiltonian(System):
         return f"Hamiltonian({self.energy!r}, q={list(self.q)}, p={list(self.p)}, parameters={self.given})"
 
     def _written(self, name: str) -> Written:
-        """A kernel with what it calls."""
+        """A kernel with what it calls, looked for once: each run asks for a view."""
+        if name in self._kernels:
+            return self._kernels[name]
         text = self._derived.kernels[name]
         called = set(re.findall(r"\b(\w+)\(", text)) - {name}
         uses: dict[str, Kernel] = {"add": add, "velocity": velocity, "momentum_rate": momentum_rate, **dict(SPLINES)}
         uses |= {piece: self._written(piece) for piece in self._derived.kernels if piece.startswith(f"{name}_")}
-        return Written(name, text, __name__, tuple((word, use) for word, use in uses.items() if word in called))
+        calls = tuple((word, use) for word, use in uses.items() if word in called)
+        return self._kernels.setdefault(name, Written(name, text, __name__, calls))
 
     def _interpreted(self, name: str) -> FunctionType:
         namespace: dict[str, object] = {"math": elementary, **dict(SPLINES)}

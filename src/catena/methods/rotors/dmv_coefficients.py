@@ -131,6 +131,18 @@ def shifted_polynomials() -> dict[tuple[str, int, int], tuple[Monomial, ...]]:
     return found
 
 
+@cache
+def padded_monomials(order: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What `coefficients` sums: factors (values, terms) and powers of r, f1, f2 (3, values, terms); short sums end with factors 0."""
+    sums = [shifted_polynomials()[letter, k, m] for letter in "st" for k in range(1, order // 2) for m in range(k + 1)]
+    factors = np.zeros((len(sums), max(map(len, sums))))
+    powers = np.zeros((3, *factors.shape), dtype=np.int64)
+    for row, terms in enumerate(sums):
+        for column, (factor, *exponents) in enumerate(terms):
+            factors[row, column], powers[:, row, column] = float(factor), exponents
+    return factors, powers
+
+
 def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64]:
     """The middle moment, then what stands at H'^(k-m) C^m in s and in t, k = 1 .. order/2 - 1, m = 0 .. k.
 
@@ -141,10 +153,11 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
     d = (middle - i) / (middle * i)
     r, f1 = 1.0 / middle[..., 0], d.sum(axis=-1)
     f2 = d[..., 0] * d[..., 1] + d[..., 1] * d[..., 2] + d[..., 2] * d[..., 0]  # two of the products are 0
-    values = []
-    for letter in "st":
-        for k in range(1, order // 2):
-            for m in range(k + 1):
-                terms = shifted_polynomials()[letter, k, m]
-                values.append(sum(float(f) * r**i * f1**j * f2**l for f, i, j, l in terms))
-    return np.concatenate([middle, np.stack(values, axis=-1)], axis=-1)
+    factors, powers = padded_monomials(order)
+    terms = factors.reshape(*factors.shape, *(1,) * r.ndim)
+    for base, exponents in zip((r, f1, f2), powers, strict=True):
+        terms = terms * np.array([base**n for n in range(order)])[exponents]
+    values = np.zeros((len(factors), *r.shape))
+    for column in range(factors.shape[1]):  # one after the other: the order of a sum is part of its bits
+        values += terms[:, column]
+    return np.concatenate([middle, np.moveaxis(values, 0, -1)], axis=-1)

@@ -41,7 +41,7 @@ class Turning(Protocol):
 
 def turning(method: Method) -> Turning:
     """A method as what turns bodies; CapabilityError if it does not."""
-    if not isinstance(method, Turning):
+    if not isinstance(method, (Rotor, Turning)):  # looking for what a protocol asks takes long
         raise CapabilityError(f"{method} turns no bodies", do="use a rotor, such as DMV(10) or SymmetricRotation()")
     return method
 
