@@ -30,6 +30,15 @@ def test_starts_are_the_fields_of_our_states_one_after_the_other() -> None:
     np.testing.assert_array_equal(np.concatenate([starts[f.name] for f in race.system.fields], axis=1), race.z[:4])
 
 
+def test_everybody_takes_part_in_the_quick_races() -> None:
+    """Members and lanes, methods by steps and by tolerances, and MuJoCo, which has tops only."""
+    quick = [methods for key, (_, methods) in ENSEMBLES.items() if key in measured.QUICK]
+    assert len(quick) == len(measured.QUICK) < len(ENSEMBLES)
+    assert {layout for methods in quick for _, layout in methods} == {"members", "lanes"}
+    assert {method is races.ct.Taylor for methods in quick for method, _ in methods} == {True, False}
+    assert "heavy top" in measured.QUICK
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["henon_heiles", "kepler"])
 def test_heyoka_scipy_and_our_lanes_end_at_the_same_states(name: str) -> None:

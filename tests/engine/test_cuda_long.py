@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import catena as ct
+from catena.engine import cuda, cuda_long
 from catena.engine.build import build
 from catena.engine.cuda_long import LongProgram
 from catena.errors import CapabilityError, InputError
 from catena.methods.base import Method
 from catena.running import simulation
-from catena.running.plan import make_plan
+from catena.running.plan import Plan, make_plan
 from processes import run_python
 
 TESTS = Path(__file__).parents[1]
@@ -105,3 +106,21 @@ def test_devices_and_threads_that_mean_nothing_are_refused() -> None:
         simulation._driver(plan, compiled=False, device="gpu")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="threads = 2 means nothing on a GPU"):
         simulation._driver(plan, compiled=False, device="cuda", threads=2)
+
+
+def test_what_cannot_be_is_refused_before_anything_is_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Threads and GPUs that a system has no use for, and machines that have no GPU; an ensemble leaves no store behind."""
+
+    def none() -> None:
+        raise CapabilityError("no GPU")
+
+    monkeypatch.setattr(Plan, "program", lambda plan: pytest.fail(f"{plan.system} was compiled"))
+    for module in (cuda, cuda_long):
+        monkeypatch.setattr(module, "require_cuda", none)
+    chain, kepler = ct.problems.helix_chain(3), ct.problems.kepler()
+    for refused, further in ((kepler, {"threads": 2}), (kepler, {"device": "cuda"}), (chain, {"device": "cuda"})):
+        with pytest.raises(CapabilityError):
+            ct.simulate(refused, steps=1, **further)
+    with pytest.raises(CapabilityError, match="no GPU"):
+        ct.ensemble(kepler, members=2, steps=1, device="cuda", out=tmp_path / "many.zarr")
+    assert not list(tmp_path.iterdir())

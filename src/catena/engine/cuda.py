@@ -282,12 +282,12 @@ def require_cuda() -> ModuleType:
         from numba import cuda
     except ImportError:
         raise CapabilityError(
-            'device="cuda" needs the package numba-cuda, which is not installed', where="ensemble.device",
+            'device="cuda" needs the package numba-cuda, which is not installed', where="device",
             do='install the extra: pip install "catena[gpu]"; or use device="cpu"',
         ) from None  # fmt: skip
     if not cuda.is_available():
         raise CapabilityError(
-            'device="cuda", but no CUDA GPU can be used here', where="ensemble.device",
+            'device="cuda", but no CUDA GPU can be used here', where="device",
             do='see `python -c "from numba import cuda; cuda.detect()"`; or use device="cpu"',
         )  # fmt: skip
     return cuda

@@ -26,6 +26,7 @@ from .cuda_rows import CudaKernel, launch
 from .driver import LARGEST, Driver
 from .headers import array_type
 from .looks import HIGHEST, LATEST, LOWEST, SIZES, STEPS, TOTAL, look_after, stride_at, unseen
+from .pairing import Pairing
 from .parts import instead
 from .single_kernels import PAR, SingleKernels
 
@@ -39,6 +40,16 @@ def is_sound_body(z, j):
         if not abs(z[row, j]) < LARGEST:
             return 0
     return 1
+
+
+def require_bodies(of: Program | Pairing, *, watched: bool) -> None:
+    """CapabilityError for a run that a GPU cannot share, or where there is none; watched: it has sections or events."""
+    if watched or of.view.bodies is None or of.stepper.of_body is None or not of.stepper.in_sweeps:
+        raise CapabilityError(
+            f"the steps of {of.method} for {of.system.title} cannot be shared by the threads of a GPU", where="simulate.device",
+            do="leave device out; long chains with Splitting, without drives, sections and events, can be; many members are an ensemble, which can",
+        )  # fmt: skip
+    require_cuda()
 
 
 @dataclass(frozen=True)
@@ -57,14 +68,9 @@ class LongProgram:
     @classmethod
     def of(cls, program: Program) -> LongProgram:
         """CapabilityError for a run that a GPU cannot share."""
+        require_bodies(program, watched=program.crossing is not None)
         view, stepper = program.view, program.stepper
-        if view.bodies is None or stepper.of_body is None or not stepper.in_sweeps or program.crossing is not None:
-            raise CapabilityError(
-                f"the steps of {program.method} for {program.system.title} cannot be shared by the threads of a GPU",
-                where="simulate.device",
-                do="leave device out; long chains with Splitting, without drives, sections and events, can be; many members are an ensemble, which can",
-            )  # fmt: skip
-        require_cuda()
+        assert view.bodies is not None and stepper.of_body is not None
         bodies = view.bodies()
         arrays = Arrays.of(program.system, view, stepper)
         closed = bool(view.fills.get(is_closed, 0))

@@ -22,6 +22,7 @@ from .arrays import Arrays
 from .build import Program
 from .driver import Driver
 from .looks import look_after
+from .pairing import Pairing
 from .plain_python import interpreted
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ class PartedDriver(Driver):
     def __init__(
         self, program: Program, z: Array, *, t0: float, dt: float, every: int, threads: int, compiled: bool = True
     ) -> None:
-        require_parts(program)
+        require_parts(program, watched=program.crossing is not None)
         super().__init__(program, z, t0=t0, dt=dt, every=every)
         parts = program.view.parts
         edges = np.arange(min(threads, parts) + 1) * parts // min(threads, parts)
@@ -106,11 +107,11 @@ class PartedDriver(Driver):
         return next((status for status in states if status != OK), OK)
 
 
-def require_parts(program: Program) -> None:
-    """CapabilityError for a run that threads cannot share."""
-    if not (program.view.parts and program.stepper.in_sweeps and program.crossing is None):
+def require_parts(of: Program | Pairing, *, watched: bool) -> None:
+    """CapabilityError for a run that threads cannot share; watched: it has sections or events."""
+    if watched or not (of.view.parts and of.stepper.in_sweeps):
         raise CapabilityError(
-            f"the steps of {program.method} for {program.system.title} cannot be shared by threads", where="simulate.threads",
+            f"the steps of {of.method} for {of.system.title} cannot be shared by threads", where="simulate.threads",
             do="leave threads out; long chains with Splitting, without drives, sections and events, can be; "
             "runs that do not depend on each other are an ensemble",
         )  # fmt: skip

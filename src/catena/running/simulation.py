@@ -17,7 +17,7 @@ from .. import memory
 from ..engine.build import build
 from ..engine.driver import Chunk, Driver
 from ..engine.pace import Pace
-from ..engine.parts import PartedDriver
+from ..engine.parts import PartedDriver, require_parts
 from ..errors import CatenaWarning, InputError, Interrupted, StepFailure, StoreError
 from ..kernels.views import (
     LOOP_LOST,
@@ -274,28 +274,40 @@ def require_same_names(spec: Mapping[str, Json], path: str | Path) -> None:
 def _driver(
     plan: Plan, *, compiled: bool = True, threads: int | None = None, device: Literal["cpu", "cuda"] = "cpu"
 ) -> Driver:
-    if device not in ("cpu", "cuda"):
-        raise InputError(f"device = {device!r}", where="simulate.device", do="use one of cpu, cuda")
     memory.require(
         8 * plan.pairing.stepper.work, what=f"what {plan.method} works in, with {plan.system.title},", where="method",
         do='use an explicit method, or solver="fixed-point", which has no matrix',
     )  # fmt: skip
+    _require_shared(plan, threads, device)
     program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
     z = program.view.pack(plan.start)
+    if device == "cuda":
+        from ..engine.cuda_long import GpuDriver
+
+        return GpuDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, compiled=compiled)
+    if plan.control is not None:
+        return ControlledDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, controller=plan.control)
+    if threads is None or threads == 1:
+        return Driver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every)
+    return PartedDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, threads=threads, compiled=compiled)
+
+
+def _require_shared(plan: Plan, threads: int | None, device: str) -> None:
+    """Refuse threads and GPUs that cannot be, before anything is compiled."""
+    if device not in ("cpu", "cuda"):
+        raise InputError(f"device = {device!r}", where="simulate.device", do="use one of cpu, cuda")
+    watched = bool(plan.sections or plan.events)
     if device == "cuda":
         if threads is not None or plan.control is not None:
             raise InputError(
                 f"{'control' if threads is None else f'threads = {threads!r}'} means nothing on a GPU", where="simulate.device",
                 do="leave it out",
             )  # fmt: skip
-        from ..engine.cuda_long import GpuDriver  # it takes a while to import
+        from ..engine.cuda_long import require_bodies  # it takes a while to import
 
-        return GpuDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, compiled=compiled)
-    if plan.control is not None:
-        return ControlledDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, controller=plan.control)
-    if threads is None or positive_integer(threads, "threads") == 1:
-        return Driver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every)
-    return PartedDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, threads=threads, compiled=compiled)
+        require_bodies(plan.pairing, watched=watched)
+    elif threads is not None and positive_integer(threads, "threads") > 1 and plan.control is None:
+        require_parts(plan.pairing, watched=watched)
 
 
 def _run(

@@ -302,7 +302,10 @@ def _check_client(client: object) -> None:
 
 
 def _check_gpu(**arguments: object) -> None:
-    """Refuse what means nothing on a GPU."""
+    """Refuse what means nothing on a GPU, and any where there is none."""
     for name, value in arguments.items():
         if value is not None:
             raise InputError(f"{name} = {value!r} means nothing on a GPU", where=f"ensemble.{name}", do="leave it out")
+    from ...engine.cuda import require_cuda  # it takes a while to import
+
+    require_cuda()
