@@ -121,7 +121,7 @@ class _Collector:
             literal = _literal(fills[kernel])
             if literal is None:
                 raise _refusal(kernel, f"the size is {fills[kernel]!r}; only a number can be a size")
-            text = _unparsed(kernel, read.tree(), [ast.Return(_expression(literal))])
+            text = _unparsed(kernel, read.tree(), [ast.Return(expression_tree(literal))])
             return self._name(kernel, stem, "fn", f"{origin}, literal", text)
         mark = mark if mark in ("apart", "inline", "within", "vector") else "fn"
         return self._name(kernel, stem, mark, origin, self._rewritten(read, fills))
@@ -237,7 +237,7 @@ class _Read:
     def with_names(self, names: Mapping[Path, str]) -> str:
         """The text of a function `_` with other names in place of those of the module."""
         tree = self.tree()
-        return _unparsed(self.function, tree, self._rewrite(tree, lambda node, path: _expression(names[path])))
+        return _unparsed(self.function, tree, self._rewrite(tree, lambda node, path: expression_tree(names[path])))
 
     def _note(self, node: ast.AST, path: Path) -> ast.expr:
         self.references.setdefault(path, node)
@@ -483,10 +483,6 @@ def _plain_integer(argument: ast.expr) -> ast.expr:
 
 def _is_record(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, Record)
-
-
-def _expression(text: str) -> ast.expr:
-    return expression_tree(text)
 
 
 def _literal(value: object) -> str | None:

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -40,6 +40,7 @@ from .control import ControlledDriver, Controller, Steering, Useless
 from .crossings import Event, Section
 from .origin import Origin, going_on, origins_in
 from .plan import Plan, Problem, make_plan, positive_integer, require_drives, step_count
+from .progress import reporter
 from .recording import MemoryRecorder, StoreRecorder
 from .runs import Run, StoredRun
 from .trust import check_run, described_in, run_of, steps_of
@@ -320,7 +321,7 @@ def _run(
     first: Chunk | None,
 ) -> Run:
     """The steps until `count`, recorded; with the row of the start, if there is none yet."""
-    report = _reporter(progress, plan, count)
+    report = reporter(progress, plan, count)
     most = Pace.most_for(driver.program.width, plan.every)
     pace = Pace(FIRST_CHUNK, every=plan.every, most=most, state=driver.state_bytes)
     try:
@@ -472,12 +473,3 @@ def stop_requests() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _reporter(
-    progress: bool | Progress | None, plan: Plan, count: int
-) -> AbstractContextManager[Callable[[Driver, Chunk], None]]:
-    """What shows the progress: a context manager that gives a callable (driver, chunk)."""
-    from .progress import reporter
-
-    return reporter(progress, plan, count)

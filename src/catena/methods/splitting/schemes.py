@@ -87,19 +87,19 @@ def palindrome(outer: Iterable[Fraction], *, inner: int) -> tuple[Fraction, ...]
 
 
 def _rounded(outer: Iterable[Fraction], *, inner: int) -> NDArray[np.float64]:
-    numbers = palindrome((Fraction(float(number)) for number in outer), inner=inner)
-    rounded = np.array([float(number) for number in numbers])
+    numbers = palindrome(map(Fraction, map(float, outer)), inner=inner)
+    rounded = np.array(numbers, dtype=float)
     rounded.flags.writeable = False
     return rounded
 
 
 def _composition(name: str, order: int, outer: Iterable[str | Decimal], cite: str) -> CompositionScheme:
-    exact = [Fraction(number) for number in outer]
+    exact = list(map(Fraction, outer))
     return CompositionScheme(name, order, _rounded(exact, inner=1), palindrome(exact, inner=1), cite)
 
 
 def _nystrom(name: str, order: int, *, kicks: Iterable[str], drifts: Iterable[str], cite: str) -> Nystrom:
-    outer_kicks, outer_drifts = [Fraction(b) for b in kicks], [Fraction(a) for a in drifts]
+    outer_kicks, outer_drifts = list(map(Fraction, kicks)), list(map(Fraction, drifts))
     # s drifts stand between s + 1 kicks, so exactly one of the two palindromes has a single middle number
     inner_kicks, inner_drifts = (2, 1) if len(outer_kicks) == len(outer_drifts) else (1, 2)
     return Nystrom(
@@ -117,9 +117,9 @@ def _commutator_nystrom(
     name: str, order: int, *, kicks: Iterable[str], drifts: Iterable[str], commutators: Iterable[str], cite: str
 ) -> CommutatorNystrom:
     plain = _nystrom(name, order, kicks=kicks, drifts=drifts, cite=cite)
-    half = [Fraction(v) for v in commutators]
+    half = list(map(Fraction, commutators))
     exact = (*half, *reversed(half[: len(plain.kicks) - len(half)]))
-    rounded = np.array([float(number) for number in exact])
+    rounded = np.array(exact, dtype=float)
     rounded.flags.writeable = False
     return CommutatorNystrom(**vars(plain), commutators=rounded, exact_commutators=exact)
 
