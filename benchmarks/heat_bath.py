@@ -22,7 +22,7 @@ from catena.running.plan import Problem
 from catena.systems.chain import bath as chain_bath
 from catena.systems.chain.tiles.kernels import is_fast, lane_count, spin_row, stride_of
 
-ROUNDS = 25
+ROUNDS = 300  # of short runs: a few percent are to be seen beside other processes
 TARGETS = {8: 2.4, 64: 2.2, 1000: 2.2}
 
 
@@ -36,18 +36,14 @@ def fill(counter, out):
     return 0
 
 
-def count_fast(w, first, parts, glide, sums):
+def look_for_fast(w, first, parts, glide, total, sums):
     """`tally_lanes` without its sums."""
     n = stride_of(w)
     spin = spin_row(w) * n
     fast = 0
     for i in range(lane_count(w)):
         fast += int(is_fast(w, i, n, spin, glide))
-    return fast
-
-
-def add_nothing(w, total):
-    """`add_momenta` without its sums."""
+    return fast > 0
 
 
 def begin_nothing(total):
@@ -58,7 +54,7 @@ def end_nothing(par, total):
     """`end_total` without one."""
 
 
-BARE = {"tally_lanes": count_fast, "add_momenta": add_nothing, "begin_total": begin_nothing, "end_total": end_nothing}
+BARE = {"tally_lanes": look_for_fast, "begin_total": begin_nothing, "end_total": end_nothing}
 
 
 @contextmanager
@@ -120,7 +116,7 @@ def main() -> None:
     print(f"a normal: {ours:.2f} ns, numpy {theirs:.2f} ns, ratio {ours / theirs:.2f} (target 0.3)")
     for count in map(int, sys.argv[1:] or TARGETS):
         helix = ct.problems.helix_chain(count, amp=0.1)
-        steps = max(20, 64_000 // count)
+        steps = max(4, 16_000 // count)
         bath = ct.Langevin(0.02, 0.5)
         best = steps_of(helix, {"plain": ct.Splitting(2), "bath": bath, "bare": bath}, 0.005, steps)
         each = {name: 1e9 * value / (steps * count) for name, value in best.items()}
@@ -130,9 +126,9 @@ def main() -> None:
             f" sums of the audit {best['bath'] / best['bare'] - 1.0:.1%} (target 5 %)"
         )
     top = ct.problems.kovalevskaya()
-    best = steps_of(top, {"plain": ct.Splitting(2), "bath": ct.Langevin(1.0, 1.0)}, 0.01, 20_000)
+    best = steps_of(top, {"plain": ct.Splitting(2), "bath": ct.Langevin(1.0, 1.0)}, 0.01, 5000)
     print(
-        f"top: {1e9 * best['plain'] / 2e4:.0f} and {1e9 * best['bath'] / 2e4:.0f} ns a step, ratio {best['bath'] / best['plain']:.2f} (target 3)"
+        f"top: {1e9 * best['plain'] / 5e3:.0f} and {1e9 * best['bath'] / 5e3:.0f} ns a step, ratio {best['bath'] / best['plain']:.2f} (target 3)"
     )
 
 

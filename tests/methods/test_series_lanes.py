@@ -100,7 +100,7 @@ TEXT = """\
     a = load_four(t, 0)
     b = load_same(t, 5)
     c = subtract_four(multiply_four(a, b), add_four(a, same_four(0.3)))
-    d = fuse_four(c, a, b)
+    d = larger_four(fuse_four(c, a, b), square_four(c))
     p0, p1, p2, p3 = parts_of_four(d)
     store_four(t, 8, join_four(p3, p1, p0, p2))
 """

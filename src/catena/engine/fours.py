@@ -107,6 +107,14 @@ def _operation(name: str) -> Callable[..., Value]:
     return lambda builder, context, kinds, values: getattr(builder, name)(*values)
 
 
+def _square(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    return builder.fmul(values[0], values[0])
+
+
+def _larger(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
+    return builder.select(builder.fcmp_ordered(">", *values), *values)
+
+
 def _fuse(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
     signature = ir.FunctionType(VECTOR, [VECTOR] * 3)
     return builder.call(cgutils.get_or_insert_function(builder.module, signature, "llvm.fma.v4f64"), values)
@@ -122,6 +130,8 @@ VECTORS = {
     fours.add_four: _made(2, lambda *_: four, _operation("fadd")),
     fours.subtract_four: _made(2, lambda *_: four, _operation("fsub")),
     fours.multiply_four: _made(2, lambda *_: four, _operation("fmul")),
+    fours.square_four: _made(1, lambda *_: four, _square),
+    fours.larger_four: _made(2, lambda *_: four, _larger),
     fours.fuse_four: _made(3, lambda *_: four, _fuse),
 }
 NAMES = {function.__name__: made for function, made in VECTORS.items()}

@@ -29,11 +29,11 @@ class Field:
 
 
 def cut(rows: NDArray[np.float64], fields: Sequence[Field]) -> dict[str, NDArray[np.float64]]:
-    """Rows of samples (m, width) cut into fields that stand one after the other, by name."""
+    """Rows of samples (..., width) cut into fields that stand one after the other, by name: views of them, however they lie in memory."""
     parts: dict[str, NDArray[np.float64]] = {}
     start = 0
     for field_ in fields:
-        parts[field_.name] = rows[:, start : start + field_.width].reshape(len(rows), *field_.shape)
+        parts[field_.name] = rows[..., start : start + field_.width].reshape(*rows.shape[:-1], *field_.shape)
         start += field_.width
     return parts
 

@@ -45,8 +45,8 @@ class Batch:
     samples: Array
 
     @classmethod
-    def empty(cls, job: Job, members: int) -> Batch:
-        """Room for so many members; a sample that is not made is nan."""
+    def empty(cls, job: Job, members: int, *, adds: bool = True) -> Batch:
+        """Room for so many members, and for what their method adds up if that is not done elsewhere; a sample that is not made is nan."""
         k = job.system.invariant_width
         width = job.system.public_width + k
         first, last = np.empty((2, members, width))
@@ -54,7 +54,7 @@ class Batch:
         samples = np.full((members, job.kept_rows, width + job.pairing.account_width), np.nan)
         worst, seen, lasting, drift, drift_error, jump, scale, usual = np.zeros((MEASURED, members, k))
         reduced = np.repeat(job.reductions.first()[None], members, axis=0)
-        added = np.zeros((members, len(job.settled) - 1, job.pairing.account_width))
+        added = np.zeros((members, len(job.settled) - 1, job.pairing.account_width) if adds else (members, 0, 0))
         return cls(
             first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, reduced, np.zeros(members), added, samples
         )  # fmt: skip

@@ -60,7 +60,7 @@ def follow_there(job: Job, program: CudaProgram, members: Members, show: Show | 
     """Members that fit on the GPU of this thread, from their starts to their ends."""
     driver = driver_for(program)(program, members, every=job.every, edges=job.edges)
     driver.begin()
-    batch, reducer = Batch.empty(job, driver.members), None
+    batch, reducer = Batch.empty(job, driver.members, adds=False), None
     if job.reductions.named:
         reducer = GpuReducer(job.reductions.kernel(job.system), driver, job.reductions.first())
         reducer.take(0, 1)

@@ -135,8 +135,7 @@ def columns_of(job: Job, members: Members, batch: Batch) -> dict[str, Array]:
         for what in ("scale", "usual"):
             columns[f"{f.name}_{what}"] = getattr(batch, what)[:, part].max(axis=1)
     halves = batch.added[:, 1:] / np.maximum(np.diff(job.settled)[1:], 1)[:, None]
-    for name, values in cut(halves.reshape(2 * len(batch), -1), job.pairing.stepper.accounts).items():
-        columns[f"{name}_halves"] = values.reshape(len(batch), 2, *values.shape[1:])
+    columns |= {f"{name}_halves": values for name, values in cut(halves, job.pairing.stepper.accounts).items()}
     if job.kept_rows:
         rows = batch.samples.reshape(-1, batch.samples.shape[-1])
         for name, values in job.pairing.columns(rows).items():

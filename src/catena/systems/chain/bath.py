@@ -6,6 +6,16 @@ all else that a sweep touches; the sums that it leaves stand apart, body by body
 
 from __future__ import annotations
 
+from ...kernels.fours import (
+    add_four,
+    larger_four,
+    load_four,
+    multiply_four,
+    parts_of_four,
+    same_four,
+    square_four,
+    store_four,
+)
 from ...kernels.marks import Record, apart, within
 from ...kernels.noise import MOMENTA, normals
 from ..baths import disturb_along_body, disturb_body, tally_component, turn_round
@@ -34,6 +44,7 @@ from .tiles.kernels import (
 )
 
 PARTIAL = 8  # partial sums of the total momentum; tiles have a multiple of so many bodies
+FOUR = 4  # bodies that are counted at a time
 COMPONENTS = 6  # of a body: p in space, y along its principal axes
 
 
@@ -175,79 +186,65 @@ def half_drift_with_fast_bodies(w, t, glide, par, seed0, seed1, member, step):
     return 0
 
 
-def tally_lanes(w, first, parts, glide, sums):
-    """The squares of the momenta of a tile, body by body; `parts` are all lanes of all tiles.
+def tally_lanes(w, first, parts, glide, total, sums):
+    """Count the squares of the momenta of a tile, body by body, and its total momentum; `parts` are all lanes of all tiles.
 
-    Returns how many bodies are too fast for `rotate_lane`: the bath has changed them.
+    Returns whether some body is too fast for `rotate_lane`: the bath has changed them. By fours, since a loop that writes to another array, which
+    might be the one that it reads, does not become vectors where it is unrolled; each half of the partial sums of the total in its turn.
     """
-    if lane_count(w) > PARTIAL:
-        return tally_rows(w, first, parts, glide, sums)
     n = stride_of(w)
-    spin = spin_row(w) * n
-    fast = 0
-    for i in range(lane_count(w)):
-        j = first + i
-        fast += int(is_fast(w, i, n, spin, glide))
-        p1, p2, p3, y1, y2, y3 = squares(w, i, n)
-        sums[j] += p1
-        sums[parts + j] += p2
-        sums[2 * parts + j] += p3
-        sums[3 * parts + j] += y1
-        sums[4 * parts + j] += y2
-        sums[5 * parts + j] += y3
-        sums[6 * parts + j] += p1 * p1 + p2 * p2 + p3 * p3 + y1 * y1 + y2 * y2 + y3 * y3
-    return fast
-
-
-def tally_rows(w, first, parts, glide, sums):
-    """The same sum by sum, where there are more lanes than are unrolled: a loop that writes to seven places, which might be one, never becomes vectors."""
-    n = stride_of(w)
-    m = lane_count(w)
     spin = spin_row(w) * n
     at = (spin_row(w) + BATH + BathRows.PRECISION) * n
-    fast = 0
-    for i in range(lane_count(w)):
-        fast += int(is_fast(w, i, n, spin, glide))
-    for c in range(3):
-        own = sums[c * parts + first : c * parts + first + m]
-        for i in range(lane_count(w)):
-            p = w[(P + c) * n + i]
-            own[i] += w[at + i] * (p * p)
-    for c in range(3):
-        own = sums[(3 + c) * parts + first : (3 + c) * parts + first + m]
-        for i in range(lane_count(w)):
-            y = w[(Y + c) * n + i]
-            own[i] += w[at + (1 + c) * n + i] * (y * y)
-    own = sums[COMPONENTS * parts + first : COMPONENTS * parts + first + m]
-    for i in range(lane_count(w)):
-        p1, p2, p3, y1, y2, y3 = squares(w, i, n)
-        own[i] += p1 * p1 + p2 * p2 + p3 * p3 + y1 * y1 + y2 * y2 + y3 * y3
-    return fast
-
-
-@within
-def squares(w, i, n):
-    """Of the six momenta of lane i, over what they should be."""
-    at = (spin_row(w) + BATH + BathRows.PRECISION) * n + i
-    p1 = w[P * n + i]
-    p2 = w[(P + 1) * n + i]
-    p3 = w[(P + 2) * n + i]
-    y1 = w[Y * n + i]
-    y2 = w[(Y + 1) * n + i]
-    y3 = w[(Y + 2) * n + i]
-    return (
-        w[at] * (p1 * p1), w[at] * (p2 * p2), w[at] * (p3 * p3), w[at + n] * (y1 * y1), w[at + 2 * n] * (y2 * y2), w[at + 3 * n] * (y3 * y3),
-    )  # fmt: skip
-
-
-def add_momenta(w, total):
-    """The momenta of a tile, added to those before it."""
-    n = stride_of(w)
-    for g in range(lane_count(w) // PARTIAL):
-        for k in range(PARTIAL):
-            total[1 + k] += w[P * n + PARTIAL * g + k]
-            total[1 + PARTIAL + k] += w[(P + 1) * n + PARTIAL * g + k]
-            total[1 + 2 * PARTIAL + k] += w[(P + 2) * n + PARTIAL * g + k]
+    reach = same_four(glide * glide)
+    farthest = same_four(0.0)
+    for half in range(0, PARTIAL, FOUR):
+        total1 = load_four(total, 1 + half)
+        total2 = load_four(total, 1 + PARTIAL + half)
+        total3 = load_four(total, 1 + 2 * PARTIAL + half)
+        for g in range(lane_count(w) // PARTIAL):
+            i = PARTIAL * g + half
+            j = first + i
+            p1 = load_four(w, P * n + i)
+            p2 = load_four(w, (P + 1) * n + i)
+            p3 = load_four(w, (P + 2) * n + i)
+            y1 = square_four(load_four(w, Y * n + i))
+            y2 = square_four(load_four(w, (Y + 1) * n + i))
+            y3 = square_four(load_four(w, (Y + 2) * n + i))
+            total1 = add_four(total1, p1)
+            total2 = add_four(total2, p2)
+            total3 = add_four(total3, p3)
+            turned = multiply_four(multiply_four(load_four(w, spin + i), reach), add_four(add_four(y1, y2), y3))
+            farthest = larger_four(turned, farthest)
+            of_p = load_four(w, at + i)
+            s1 = multiply_four(of_p, square_four(p1))
+            s2 = multiply_four(of_p, square_four(p2))
+            s3 = multiply_four(of_p, square_four(p3))
+            s4 = multiply_four(load_four(w, at + n + i), y1)
+            s5 = multiply_four(load_four(w, at + 2 * n + i), y2)
+            s6 = multiply_four(load_four(w, at + 3 * n + i), y3)
+            fourth = add_four(add_four(square_four(s1), square_four(s2)), square_four(s3))
+            fourth = add_four(add_four(add_four(fourth, square_four(s4)), square_four(s5)), square_four(s6))
+            s1 = add_four(load_four(sums, j), s1)  # all are read before one is written: addresses that differ by
+            s2 = add_four(
+                load_four(sums, parts + j), s2
+            )  # multiples of 4096, as with 512 bodies, look alike to a processor
+            s3 = add_four(load_four(sums, 2 * parts + j), s3)
+            s4 = add_four(load_four(sums, 3 * parts + j), s4)
+            s5 = add_four(load_four(sums, 4 * parts + j), s5)
+            s6 = add_four(load_four(sums, 5 * parts + j), s6)
+            fourth = add_four(load_four(sums, COMPONENTS * parts + j), fourth)
+            store_four(sums, j, s1)
+            store_four(sums, parts + j, s2)
+            store_four(sums, 2 * parts + j, s3)
+            store_four(sums, 3 * parts + j, s4)
+            store_four(sums, 4 * parts + j, s5)
+            store_four(sums, 5 * parts + j, s6)
+            store_four(sums, COMPONENTS * parts + j, fourth)
+        store_four(total, 1 + half, total1)
+        store_four(total, 1 + PARTIAL + half, total2)
+        store_four(total, 1 + 2 * PARTIAL + half, total3)
+    a, b, c, d = parts_of_four(farthest)
+    return max(a, b, c, d) >= 1.0
 
 
 def half_move(w, t, push, glide, par, member, step):
@@ -276,12 +273,10 @@ def stirred_sweep_of_tiles(z, e, push, glide, par, member, step, total, sums):
             w = z[t * length : (t + 1) * length]
             status = half_move(w, t, push, glide, par, member, step)
             if status == 0:
-                fast = tally_lanes(w, t * lane_count(w), tiles * lane_count(w), glide, sums)
-                add_momenta(w, total)
-                if fast == 0:
-                    drift_lanes(w, glide)
-                else:
+                if tally_lanes(w, t * lane_count(w), tiles * lane_count(w), glide, total, sums):
                     status = drift_with_fast_bodies(w, t, glide, par)
+                else:
+                    drift_lanes(w, glide)
             if status != 0:
                 return status
         if t > 0:

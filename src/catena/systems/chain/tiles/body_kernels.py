@@ -196,7 +196,7 @@ def tally_body(w, spins, at, m, sums):
 
 @within
 def add_some_momenta(i, j, count, momenta, partial):
-    """Those of the partial sums of the total momentum that fall to body j, over every eighth body as `add_momenta` of tiles has them."""
+    """Those of the partial sums of the total momentum that fall to body j, over every eighth body as `tally_lanes` of tiles has them."""
     for k in range(j, 3 * PARTIAL, count):
         total = 0.0
         for other in range(k % PARTIAL, count, PARTIAL):
