@@ -53,3 +53,9 @@ def test_the_table_of_methods_is_a_table_in_a_notebook():
 
 def test_no_laws_are_no_empty_table():
     assert "no law" in repr(Canonical()) and "---" not in repr(Canonical())
+
+
+def test_one_body_and_one_joint_are_not_several():
+    hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0, 0, 0.5)), axis=(1, 0, 0))
+    assert repr(ct.Linkage([ct.Body.rod(1.0)], [hinge])) == "Linkage of 1 body with 1 joint"
+    assert repr(ct.Linkage([ct.Body.rod(1.0)] * 2)) == "Linkage of 2 bodies with 0 joints"

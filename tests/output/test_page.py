@@ -251,6 +251,14 @@ def test_every_system_has_a_page(name: str) -> None:
     assert reading["time"] == run.data.time.values.tolist()
 
 
+def test_a_slender_rod_can_be_seen() -> None:
+    """Its bodies are a two-thousandth of it; drawn 1000 points wide, its links have a radius of one. A chain of bodies that touch keeps thin ones."""
+    rod = ct.Rod.circular(1.0, 5e-4, E=1e12, G=4e11, density=1e6, n=17)
+    assert described(rod.normal_modes(count=1).view())["bodies"]["linkSize"] == pytest.approx(1e-3)
+    bodies = described(page_of(tumbling(chain(64))))["bodies"]
+    assert bodies["linkSize"] == pytest.approx(0.07 * appearance_of(chain(64)).shapes[0].half_extents.max())
+
+
 def test_64_bodies_and_500_frames_are_below_3_megabytes() -> None:
     page = page_of(tumbling(chain(64), count=500))
     assert len(page.html.encode()) < 3_000_000

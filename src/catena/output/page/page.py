@@ -42,6 +42,8 @@ MOST_PARTICLES, MOST_LINKS = 1000, 250  # that are drawn unless asked for: more 
 PARTICLES_HELD = 200_000  # that can be asked for: more would make the page larger than its frames
 PAINTED = {"ellipsoid": "octants", "cone": "octants", "disc": "quadrants", "rod": "quadrants"}
 ONE_COLOUR, BY_FACE = -1, -2  # instead of a scalar
+LINK = 0.07  # radius of a link, of the extent of the bodies ...
+LEAST_LINK, LONG_LINK = 0.001, 0.1  # ... but not below this part of the whole, unless that is much of its own length
 GROUND_GAP = 1.2  # distance of the middle of the ground from the point of its joint, in radii of the joint
 PREFERRED = ("tension, mean of its links", "speed", "angular speed")
 
@@ -291,8 +293,17 @@ def _plate(joint: Joint, shown: Frames, up: Array) -> list[float] | None:
     return (joint.at_parent + side * GROUND_GAP * joint.size * up).tolist()
 
 
+def _link_size(looks: Appearance, shown: Frames) -> float:
+    """Radius with which links are drawn: thin beside the bodies, but seen where these are far apart, as in a slender rod."""
+    beside = LINK * float(np.mean([shape.half_extents.max() for shape in looks.shapes]))
+    places = shown.drawn[0]
+    if not len(looks.links):
+        return beside
+    apart = float(np.mean(np.linalg.norm(places[looks.links[:, 1]] - places[looks.links[:, 0]], axis=1)))
+    return max(beside, min(LEAST_LINK * float(np.ptp(places, axis=0).max()), LONG_LINK * apart))
+
+
 def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Json]:
-    thickness = float(np.mean([shape.half_extents.max() for shape in looks.shapes])) * 0.07
     held = slice(len(looks.particle_body) if len(looks.particle_body) <= PARTICLES_HELD else 0)
     return {
         "shapes": [
@@ -309,7 +320,7 @@ def _bodies(looks: Appearance, shown: Frames, up: Array) -> dict[str, Json]:
             "shown": 0 < len(looks.particle_body) <= MOST_PARTICLES,
         },
         "links": looks.links.tolist(),
-        "linkSize": thickness,
+        "linkSize": _link_size(looks, shown),
         "linksShown": bool(looks.joints) or len(looks.links) <= MOST_LINKS,
         "joints": [
             {

@@ -112,11 +112,11 @@ NUMBERS = HEADINGS[1:5]
 
 
 def cells(row: AuditRow) -> tuple[str, ...]:
-    """The cells of a row, as all tables show them."""
+    """The cells of a row, as all tables show them; -0.0 is 0."""
     measured = not isnan(row.drift)
     return (
         row.label,
-        f"{row.start:.2e}" if row.quantity.endswith("residual") and row.start else f"{row.start:.10g}",
+        f"{row.start:.2e}" if row.quantity.endswith("residual") and row.start else f"{row.start + 0.0:.10g}",
         f"{row.worst:.2e}",
         f"{row.drift:+.2e}" if measured else "-",
         f"{row.drift_error:.1e}" if measured else "-",

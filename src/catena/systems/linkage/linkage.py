@@ -595,4 +595,5 @@ class Linkage(System):
         return component_names(self.fields)
 
     def __repr__(self) -> str:
-        return f"Linkage of {self.count} bodies with {len(self.joints)} joints"
+        joints = len(self.joints)
+        return f"Linkage of {self.count} bod{'y' if self.count == 1 else 'ies'} with {joints} joint{'' if joints == 1 else 's'}"

@@ -55,7 +55,9 @@ class LinkageOutputs:
         shown = [
             name for name, value in vars(type(self)).items() if isinstance(value, cached_property) and name[0] != "_"
         ]
-        return f"LinkageOutputs of {len(self.time)} samples and {len(self.linkage.joints)} joints: {', '.join(shown)}"
+        joints = len(self.linkage.joints)
+        held = f"{joints} joint{'' if joints == 1 else 's'}"
+        return f"LinkageOutputs of {len(self.time)} samples and {held}: {', '.join(shown)}"
 
     @property
     def time(self) -> Array:
