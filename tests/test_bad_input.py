@@ -114,6 +114,12 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "parameters without an energy": (lambda: ct.problems.harmonic(m=0.0), "not defined for the parameters"),
     "a name given twice": (lambda: ct.Hamiltonian("q*p", "q", "p", {"q": 1.0}), "given twice"),
     "a name that is none": (lambda: ct.Hamiltonian("q*p", "q 1", "p"), "is not a name"),
+    "several names in one text": (lambda: ct.Hamiltonian("q1*p1", "q1, q2", "p1 p2"), r"as a list: \['q1', 'q2'\]"),
+    "a decimal comma": (lambda: ct.Hamiltonian("p**2/2 + 0,5*q**2"), "write numbers with a point"),
+    "parameters in a list": (lambda: ct.Hamiltonian("k*q*p", parameters=["k"]), r"parameters = \['k'\]"),  # type: ignore[arg-type]
+    "invariants in a text": (lambda: ct.Hamiltonian("q*p", invariants="q"), "invariants = 'q'"),  # type: ignore[arg-type]
+    "a body that is a list": (lambda: ct.FreeBody([1, 2, 3]), r"is not a body\n  at FreeBody\.body"),  # type: ignore[arg-type]
+    "gravity as a number": (lambda: ct.Top(BOX, 9.81), r"give ct\.Gravity\(9\.81\)"),  # type: ignore[arg-type]
     "a coordinate without momentum": (lambda: ct.Hamiltonian("q1*p", ["q1", "q2"], "p"), "2 coordinates but 1 momenta"),
     "an eccentricity beyond 1": (lambda: ct.problems.kepler(e=1.5), "eccentricity|e = 1.5"),
     "a time that is nan": (lambda: kepler().start(q=[1, 0], p=[0, 1], time=np.nan), "nan is not finite"),
@@ -165,8 +171,9 @@ RUNS: dict[str, tuple[dict[str, Any], str]] = {
     "t_end out of reach": ({"steps": None, "t_end": 1e300}, "too many"),
     "every = 0": ({"every": 0}, "every = 0"),
     "every = 1.0": ({"every": 1.0}, "every = 1.0"),
-    "a method that is a class": ({"method": ct.StormerVerlet}, "is not a method"),
-    "a method that is a text": ({"method": "RK4"}, "'RK4' is not a method"),
+    "a method that is a class": ({"method": ct.StormerVerlet}, r"is not a method[\s\S]*such as ct\.StormerVerlet\(\)"),
+    "a method that is a text": ({"method": "RK4"}, r"'RK4' is not a method[\s\S]*such as ct\.RK4\(\)"),
+    "a problem that was not called": ({"system": ct.problems.kepler}, "call it first"),
     "no system": ({"system": "kepler"}, "'kepler' is not a system"),
     "no start": ({"system": ct.problems.harmonic().system}, "start = None is not a state"),
     "a start that is a list": ({"start": [1.0, 2.0]}, "is not a state"),

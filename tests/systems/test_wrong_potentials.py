@@ -80,3 +80,9 @@ def test_what_is_no_potential_does_not_add():
     for attempt in (lambda: LJ + 1.0, lambda: 1.0 + LJ, lambda: TABLE + 1.0, lambda: 1.0 + TABLE):
         with pytest.raises(TypeError):
             attempt()
+
+
+@pytest.mark.parametrize("kind", [ct.LennardJones, ct.WCA])
+def test_a_call_that_lacks_an_argument_names_the_class_that_was_called(kind):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.__init__"):
+        kind(1.0)

@@ -407,9 +407,10 @@ class _Parser:
             self.refuse(f"has {_short(token.text)!r} where it does not belong", token.column, expected)
         if token.kind in ("number", "name") or token.text == "(":
             self.refuse(f"lacks an operator before {_short(token.text)!r}", token.column, "write * to multiply")
-        self.refuse(
-            f"has {_short(token.text)!r} where it does not belong", token.column, "remove it, or open a bracket"
-        )
+        around = self.text[max(token.column - 1, 0) : token.column + 2]
+        comma = len(around) == 3 and around[1] == "," and around[0].isdigit() and around[2].isdigit()
+        do = "write numbers with a point, as 0.5" if comma else "remove it, or open a bracket"
+        self.refuse(f"has {_short(token.text)!r} where it does not belong", token.column, do)
 
     def refuse_name(self, token: Token, called: bool) -> NoReturn:
         word = _short(token.text)

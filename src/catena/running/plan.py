@@ -16,7 +16,7 @@ from ..engine.build import Crossing, Program, build
 from ..engine.identity import program_digest
 from ..engine.pairing import Pairing
 from ..errors import CapabilityError, CatenaWarning, InputError, warn_once
-from ..methods.base import Method, method_from, stored_method
+from ..methods.base import Method, method_from, registered, stored_method
 from ..store.long_arrays import set_apart
 from ..systems.base import Moved, State, System, system_from
 from ..systems.sampled import SMOOTHNESS
@@ -182,9 +182,8 @@ def make_plan(
             called, about = system.name, system.about
         suggested, start, system = system.dt, start or system.start, system.system
     if not isinstance(system, System):
-        raise InputError(
-            f"{system!r} is not a system", where="simulate, first argument", do="give a System or a Problem"
-        )
+        do = "call it first, with brackets" if callable(system) else "give a System or a Problem"
+        raise InputError(f"{system!r} is not a system", where="simulate, first argument", do=do)
     start = checked_start(system, start, "simulate.start")
     _check_watched(sections, events)
     check_control(system, control)
@@ -192,9 +191,11 @@ def make_plan(
         kind, arguments = system.default_method
         method = method_from({"kind": kind, **arguments})
     if not isinstance(method, Method):
+        named = method if isinstance(method, str) else getattr(method, "__name__", "")
+        known = next((str(kind.examples()[0]) for kind in registered() if kind.__name__ == named), "Gauss(3)")
         raise InputError(
             f"{method!r} is not a method", where="simulate.method",
-            do="give one, such as ct.Gauss(3); ct.list_methods(system) and `catena methods` name them",
+            do=f"give one, such as ct.{known}; ct.list_methods(system) and `catena methods` name them",
         )  # fmt: skip
     _refuse_crossings_of_noise(method, sections, events)
     if dt is None and suggested is None and hasattr(system, "suggest_dt"):

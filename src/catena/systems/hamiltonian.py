@@ -108,6 +108,11 @@ class Hamiltonian(System):
     ) -> None:
         self.q = _names(q, "q")
         self.p = _names(p, "p")
+        for where, table in (("parameters", parameters), ("invariants", invariants)):
+            if not (table is None or isinstance(table, Mapping)):
+                raise InputError(
+                    f"{where} = {table!r}", where=f"Hamiltonian.{where}", do='give a table by names, such as {"k": 1.0}'
+                )
         # in the order of their names: generated code must not depend on how a case or a store lists them
         given = sorted((parameters or {}).items())
         numbers = [str(name) for name, value in given if not isinstance(value, (str, Mapping, Sampled))]
@@ -125,7 +130,10 @@ class Hamiltonian(System):
             raise InputError(f"{TIME!r} is the time", where="Hamiltonian", do="rename that coordinate or parameter")
         for name, count in Counter(names).items():
             if not name.isidentifier():
-                raise InputError(f"{name!r} is not a name", where="Hamiltonian", do="use letters, digits and _")
+                several = re.split(r"[\s,;]+", name.strip())
+                listed = all(map(str.isidentifier, several)) and len(several) > 1
+                do = f"give several as a list: {several}" if listed else "use letters, digits and _"
+                raise InputError(f"{name!r} is not a name", where="Hamiltonian", do=do)
             if count > 1:
                 raise InputError(f"the name {name!r} is given twice", where="Hamiltonian", do="rename one of them")
         self.energy = _text(energy, [*names, TIME])
@@ -220,7 +228,11 @@ class Hamiltonian(System):
         n = len(self.q)
         shapes = ((1,), ()) if n == 1 else ((n,),)
         fields = {
-            name: np.atleast_1d(finite_numbers(value, *shapes, where=f"start.{name}", do=f"give {n} finite numbers"))
+            name: np.atleast_1d(
+                finite_numbers(
+                    value, *shapes, where=f"start.{name}", do=f"give {n} finite number{'' if n == 1 else 's'}"
+                )
+            )
             for name, value in (("q", q), ("p", p))
         }
         state = State(fields, finite_number(time, "start.time"))

@@ -120,7 +120,9 @@ def _fits(shape: tuple[int, ...], wanted: Shape) -> bool:
 
 def _in_words(shape: Shape) -> str:
     counts = ["n" if n is None else str(n) for n in shape]
-    return f"{' x '.join(counts)} finite numbers" if counts else "a finite number"
+    if counts in ([], ["1"]):
+        return "a finite number"
+    return f"{' x '.join(counts)} finite numbers"
 
 
 def finite_number(value: object, where: str) -> float:

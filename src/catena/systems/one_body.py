@@ -62,6 +62,11 @@ class OneBody(System):
     """Base of the systems with one body: its fields, states and parameters."""
 
     def __init__(self, body: Body | Mapping[str, object]) -> None:
+        if not isinstance(body, (Body, Mapping)):
+            raise InputError(
+                f"{body!r} is not a body", where=f"{type(self).__name__}.body",
+                do="give one, such as ct.Body(moments=(1, 2, 2.5))",
+            )  # fmt: skip
         self.body = body if isinstance(body, Body) else Body.from_description(body)
         if self.body.kind == "point":
             raise CapabilityError("a point has no orientation", do="give a body with some extent")

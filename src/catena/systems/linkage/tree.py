@@ -36,7 +36,7 @@ def tree_of(count: int, joints: Sequence[Joint]) -> Tree:
         for role, body in (("parent", joint.parent), ("child", joint.child)):
             if body >= count:
                 raise InputError(
-                    f"joint {number} names body {body} as its {role}, but there are {count} bodies, numbered from 0",
+                    f"joint {number} names body {body} as its {role}, but there {'is 1 body' if count == 1 else f'are {count} bodies'}, numbered from 0",
                     where=f"Linkage.joints[{number}].{role}", do=f"give a number below {count}",
                 )  # fmt: skip
         if joint.carries and carriers[joint.child] < 0:

@@ -48,16 +48,12 @@ class _WithSigma(Pairwise):
 
     timed = ("epsilon", "sigma")
 
-    if TYPE_CHECKING:
-
-        def __init__(self, epsilon: GivenInTime, sigma: GivenInTime) -> None: ...
-
     def __post_init__(self) -> None:
         _above_zero(self, "epsilon", "sigma")
 
 
 @register
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class LennardJones(_WithSigma):
     """V = 4 epsilon ((sigma/r)^12 - (sigma/r)^6): least, -epsilon, at 2^(1/6) sigma.
 
@@ -71,6 +67,10 @@ class LennardJones(_WithSigma):
     >>> LennardJones(5.0, 1.0).energy([1.0, 2.0**(1/6)]).round(12).tolist()
     [0.0, -5.0]
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: GivenInTime, sigma: GivenInTime) -> None: ...
 
     @property
     def constants(self) -> tuple[float, ...]:
@@ -100,7 +100,7 @@ class LennardJones(_WithSigma):
 
 
 @register
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class WCA(_WithSigma):
     """The repulsion of Lennard-Jones alone: V + epsilon for r < 2^(1/6) sigma, else 0 [Weeks, Chandler & Andersen 1971].
 
@@ -115,6 +115,10 @@ class WCA(_WithSigma):
     >>> WCA(5.0, 1.0).energy([1.0, 1.2]).tolist()
     [5.0, 0.0]
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: GivenInTime, sigma: GivenInTime) -> None: ...
 
     @property
     def constants(self) -> tuple[float, ...]:

@@ -102,6 +102,11 @@ class AttitudePotential:
             text = "S*(c1*R31 + c2*R32 + c3*R33)"
             parameters = {"S": potential.strength} | dict(zip(("c1", "c2", "c3"), potential.center, strict=True))
         else:
+            if isinstance(potential, (int, float)):
+                raise InputError(
+                    f"{potential!r} is not a potential", where="Top.potential",
+                    do=f"give ct.Gravity({potential!r}), or a text in R11 .. R33",
+                )  # fmt: skip
             names = [*ELEMENTS, *(parameters or {}), TIME]
             text = potential if isinstance(potential, str) else to_text(potential, names)
         self.parameters = parameters_in_time(parameters or {}, ELEMENTS, "Top", text)
