@@ -230,8 +230,9 @@ def test_a_full_disk_ends_in_a_clear_error_and_nothing_is_lost(tmp_path, monkeyp
 
         path = tmp_path / f"{room}.zarr"
         monkeypatch.setattr(os, "write", full)
-        with pytest.raises(StoreError, match=r"the disk is full\n.*\n.*free some space, then resume"):
+        with pytest.raises(StoreError, match=r"the disk is full\n.*\n.*free some space") as stop:
             begin(path)
+        assert stop.value.do.endswith("everything committed is kept" if path.exists() else "nothing was begun")
         monkeypatch.setattr(os, "write", write)
         assert threading.active_count() == threads
         go_on(path)

@@ -282,8 +282,9 @@ def test_a_full_disk_stops_the_run_and_nothing_is_lost(
             return write(descriptor, data)
 
         monkeypatch.setattr(os, "write", full)
-        with pytest.raises(StoreError, match=r"the disk is full\n.*\n.*free some space, then resume"):
+        with pytest.raises(StoreError, match=r"the disk is full\n.*\n.*free some space") as stop:
             toy_run.run(path)
+        assert stop.value.do.endswith("everything committed is kept" if path.exists() else "nothing was begun")
         monkeypatch.setattr(os, "write", write)
         assert not list(tmp_path.rglob("*.tmp"))
         assert not list(tmp_path.glob(".*"))

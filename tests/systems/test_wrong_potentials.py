@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+import catena as ct
 from catena.errors import InputError
 from catena.systems.potentials.pair_potentials import (
     WCA,

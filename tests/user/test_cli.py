@@ -345,6 +345,7 @@ def test_check_says_what_would_run_and_runs_nothing(case):
     [
         (["run", "none.toml"], 2, "cannot be read"),
         (["run", "--set", "run.dt=x"], 2, "is not a TOML value"),
+        (["run", "--set", "run.dt=0,1"], 2, "numbers have a point: --set run.dt=0.1"),
         (["run", "--nonsense"], 2, "No such option"),
         (["nonsense"], 2, "No such command"),
         (["info", "none.zarr"], 4, "no run store"),

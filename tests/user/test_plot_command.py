@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
+import os
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,3 +62,16 @@ def test_a_file_as_the_place_for_pictures_is_refused(stored, tmp_path):
 def test_an_unknown_picture_is_refused_with_the_nearest_name(stored, tmp_path):
     result = call(stored, "energi", "--out", tmp_path / "p")
     assert result.exit_code == 2 and "did you mean energy?" in result.stderr
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(stored, tmp_path, monkeypatch):
+    """Drawn straight into a file, a PDF ended in an error of zlib."""
+
+    def full(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    result = call(stored, "energy", "--out", tmp_path / "p")
+    assert isinstance(result.exception, SystemExit) and result.exit_code == 2
+    assert "the disk is full" in result.stderr and "energy.png" in result.stderr
+    assert list((tmp_path / "p").iterdir()) == []

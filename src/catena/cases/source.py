@@ -193,6 +193,8 @@ def _parsed(text: str) -> Override:
     if set(parsed) != {"value"}:
         quoted = value.strip().replace('"', "")
         advice = f"text stands in quotes: --set '{key.strip()}=\"{quoted}\"'"
+        if re.fullmatch(r"[-+]?\d+,\d+", value.strip()):
+            advice = f"numbers have a point: --set {key.strip()}={value.strip().replace(',', '.')}"
         raise CaseError([Mistake(f"{value.strip()!r} is not a TOML value", advice, where)])
     return Override(key, parsed["value"], where, where)
 

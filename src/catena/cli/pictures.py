@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError, nearest
-from ..output.files import replacing
+from ..output.files import replacing, write_figure
 from .options import Data, Quiet, StoredRun
 from .terminal import be, echo, print_message
 
@@ -82,8 +82,7 @@ def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bo
         figure = picture.figure if isinstance(picture, Panels) else picture.get_figure(root=True)
         assert figure is not None
         for suffix in FORMATS:
-            with replacing(folder / f"{name}.{suffix}") as temporary:
-                figure.savefig(temporary)
+            write_figure(folder / f"{name}.{suffix}", figure)
         if data:
             _save_numbers(figure, folder / f"{name}.csv")
         pyplot.close(figure)

@@ -11,10 +11,15 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from tempfile import mkstemp
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -71,6 +76,14 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a text into a file in UTF-8."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def write_figure(path: Path, figure: Figure, *, metadata: dict[str, None] | None = None) -> None:
+    """Draw into memory, then write: where a disk is full, matplotlib fails in ways of its own."""
+    drawn = BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], metadata=metadata)
+    with replacing(path) as temporary:
+        temporary.write_bytes(drawn.getvalue())
 
 
 def refuse_special(target: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..output.files import replacing
+from ..output.files import replacing, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -153,8 +153,7 @@ class Folder:
         """Save a figure as PNG and PDF; the same numbers give the same bytes."""
         for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
             self.files.append(self.path / f"{name}.{ending}")
-            with replacing(self.files[-1]) as temporary:
-                figure.savefig(temporary, metadata=metadata)
+            write_figure(self.files[-1], figure, metadata=metadata)
 
     def numbers(self, name: str, columns: Mapping[str, ArrayLike], *, digits: int = 17) -> None:
         """Save columns of equal length as CSV; 17 significant digits are all that a double has."""

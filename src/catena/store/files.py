@@ -161,17 +161,17 @@ def release_lock(descriptor: int) -> None:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses into a StoreError that says what to do."""
+def explained(path: Path, *, made: bool = True) -> Iterator[None]:
+    """Turn what the operating system refuses into a StoreError that says what to do, with a store or before it is made."""
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            wrong, do = "the disk is full", "free some space, then resume; everything committed is kept"
-        else:
-            wrong = f"the file system refused: {error.strerror or error}"
-            do = "check permissions and the disk, then resume; everything committed is kept"
-        raise StoreError(wrong, where=str(error.filename or path), do=do) from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        wrong = "the disk is full" if full else f"the file system refused: {error.strerror or error}"
+        first = "free some space" if full else "check permissions and the disk"
+        then = ", then resume; everything committed is kept" if made else ", or choose another place; nothing was begun"
+        where = str(error.filename or path) if made else str(path)
+        raise StoreError(wrong, where=where, do=first + then) from error
 
 
 def _write(path: Path, data: bytes) -> None:

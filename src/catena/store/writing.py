@@ -110,7 +110,7 @@ class Store:
             spec=spec, attributes=attributes, streams=streams, rows_per_commit=rows_per_commit, given=given
         )
         scaffold = path.with_name(f".{path.name}.creating")
-        with explained(path):
+        with explained(path, made=False):
             require_free(path)
             make_directory(scaffold / PRIVATE)
             try:
