@@ -8,6 +8,7 @@ import os
 import socket
 import tracemalloc
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from catena.errors import StoreError
 from catena.store import Column, Store, Stream, files, read_checkpoint, read_spec, verify
+from catena.store.columns import open_columns
 from catena.store.layout import CHUNK_BYTES_AIM, choose_chunk_rows
 
 
@@ -60,6 +62,32 @@ def test_xarray_reads_chunks_only_when_values_are_wanted(finished: Path) -> None
         with pytest.raises(ValueError, match="checksum"):
             dataset["position"][0].values  # noqa: B018
     np.testing.assert_array_equal(last, toy_run.expected(rows)["position"][-1])
+
+
+@pytest.mark.parametrize("rows", [8, 14, toy_run.ROWS])
+def test_columns_have_the_rows_that_xarray_sees(rows: int, tmp_path: Path, small_chunks: None) -> None:
+    path = tmp_path / "run.zarr"
+    toy_run.run(path, stop=rows)
+    columns, expected = open_columns(path), toy_run.expected(rows)
+    assert columns.keys() == expected.keys()
+    for name, values in expected.items():
+        found = columns[name]
+        assert found.shape == values.shape and len(found) == len(values)
+        np.testing.assert_array_equal(np.asarray(found), values)
+        for part in (slice(3, 7), slice(5, None), slice(-2, None), slice(6, 2), slice(0, 10**9), slice(None, None, 3)):
+            np.testing.assert_array_equal(found[part], values[part])
+
+
+@pytest.mark.parametrize(
+    ("harm", "wrong"), [(Path.unlink, "is missing"), (lambda path: path.write_bytes(b"\0" * 99), "has 99 bytes")]
+)
+def test_a_column_names_the_chunk_that_is_damaged(finished: Path, harm: Callable[[Path], None], wrong: str) -> None:
+    harm(finished / "position" / "c" / "1" / "0" / "0")
+    column = open_columns(finished)["position"]
+    first = column[:2]
+    np.testing.assert_array_equal(first, toy_run.expected(toy_run.ROWS)["position"][:2])
+    with pytest.raises(StoreError, match=f"chunk 1 of position {wrong}"):
+        np.asarray(column)
 
 
 def test_every_array_also_opens_alone_once_the_writer_has_gone(tmp_path: Path, small_chunks: None) -> None:

@@ -448,7 +448,7 @@ class StoredRun(Run[System]):
         return open_arrays(self.path)
 
     def _samples(self) -> Samples:
-        from ..store.arrays import open_columns
+        from ..store.columns import open_columns
 
         return open_columns(self.path)
 

@@ -6,16 +6,12 @@ which it is. In a run store every chunk was written, so both are damage, and hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-import numpy as np
-import zarr
-from numpy.typing import NDArray
 from zarr.storage import LocalStore
 
-from catena.errors import StoreError
+from catena.store.columns import damaged_chunk
 from catena.store.layout import decode_chunk
 from catena.store.reading import read_layout
 
@@ -32,15 +28,6 @@ def open_arrays(path: Path) -> xarray.Dataset:
     import xarray
 
     return xarray.open_zarr(VerifiedStore(path, read_only=True), chunks=None)
-
-
-def open_columns(path: Path) -> Mapping[str, NDArray[np.float64]]:
-    """The same arrays as Zarr's own, whose slices are read when they are taken.
-
-    A Dataset has an index of all times, which takes memory for every sample of a long run.
-    """
-    group = zarr.open_group(VerifiedStore(path, read_only=True), mode="r")
-    return cast("Mapping[str, NDArray[np.float64]]", dict(group.arrays()))
 
 
 class VerifiedStore(LocalStore):
@@ -76,8 +63,5 @@ class VerifiedStore(LocalStore):
                 raise ValueError("is missing")
             decode_chunk(data.to_bytes(), self._shapes[name])
         except ValueError as wrong:
-            raise StoreError(
-                f"chunk {place.partition('/')[0]} of {name} {wrong}", where=str(self.root / key),
-                do="restore that file from a copy; the other chunks can be read",
-            ) from None  # fmt: skip
+            raise damaged_chunk(name, place.partition("/")[0], self.root / key, str(wrong)) from None
         return data

@@ -282,6 +282,14 @@ def _root_damage(layout: Layout, root: bytes, *, slots: list[Slot], certain: boo
     return f"{ROOT_METADATA} is damaged" if root else f"{ROOT_METADATA} is missing"
 
 
+def readable_rows(store: Path, layout: Layout) -> dict[str, int]:
+    """The rows of each stream that readers see; StoreError if the metadata do not say."""
+    found = next(_claimed_rows(layout, _content(store / ROOT_METADATA)), None)
+    if found is None:
+        raise StoreError(f"{ROOT_METADATA} is damaged", where=str(store), do=remedy([ROOT_METADATA]))
+    return found
+
+
 def _claimed_rows(layout: Layout, root: bytes) -> Iterator[dict[str, int]]:
     try:
         consolidated = table(table(read_json(root), "it")["consolidated_metadata"], "consolidated_metadata")
