@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster, WorkerPlugin
 
 import catena as ct
 from catena.errors import InputError
-from catena.running.ensembles import members, resume_ensemble, running
+from catena.running.ensembles import cluster, members, resume_ensemble, running
 from catena.running.recording import ROWS_VARIABLE
 from processes import contents
 
@@ -30,6 +30,8 @@ PATIENT = {  # a machine may be slow, and nothing is lost by waiting
     "distributed.comm.timeouts.connect": "300s",
     "distributed.comm.timeouts.tcp": "300s",
     "distributed.scheduler.worker-ttl": None,
+    # so long after a worker has died its nanny is closed, unless one runs at that moment: where workers die again and again, or start slowly, none is left
+    "distributed.deploy.lost-worker-timeout": "1h",
 }
 
 
@@ -226,7 +228,7 @@ class Deaf:
     """A cluster of this process, whose results cannot be fetched at first: the worker that has them has just died."""
 
     def __init__(self, deaf: int) -> None:
-        self.deaf, self.waited = deaf, []
+        self.deaf, self.waited, self.threads = deaf, [], {"here": 1}
 
     def submit(self, function: Any, *arguments: Any, pure: bool) -> Any:
         made = function(*arguments)
@@ -242,7 +244,7 @@ class Deaf:
     def cancel(self, tasks: Any, *, force: bool) -> None: ...
 
     def nthreads(self) -> dict[str, int]:
-        return {"here": 1}
+        return self.threads
 
 
 def test_a_result_that_died_with_its_worker_is_asked_for_again() -> None:
@@ -251,6 +253,17 @@ def test_a_result_that_died_with_its_worker_is_asked_for_again() -> None:
     there = ct.ensemble(KEPLER, kepler_starts(3), ct.Splitting(6), dt=0.05, steps=10, client=deaf)
     assert there.final.identical(ct.ensemble(KEPLER, kepler_starts(3), ct.Splitting(6), dt=0.05, steps=10).final)
     assert deaf.waited[:5] == [10.0, 20.0, 40.0, 80.0, 10.0]
+
+
+def test_who_waits_for_a_cluster_without_workers_is_told_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its nannies may have given up; an adaptive one may have none yet, so nothing ends."""
+    told: list[str] = []
+    monkeypatch.setattr(cluster, "log_message", told.append)
+    monkeypatch.setattr(cluster, "ASKED_SECONDS", -1.0)
+    empty = Deaf(2)
+    empty.threads = {}
+    ct.ensemble(KEPLER, kepler_starts(3), ct.Splitting(6), dt=0.05, steps=10, client=empty)
+    assert told == ["the cluster has no worker at the moment; members wait until one comes"]
 
 
 def test_a_client_that_is_none_is_refused() -> None:

@@ -106,7 +106,7 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
                 continue
             task, part = waiting[0]
             try:
-                batch, seconds = _result(job, sent, members.part(part), client, task, patience)
+                batch, seconds = _result(job, sent, members.part(part), client, task, threads, patience)
             except (
                 TimeoutError
             ):  # the worker that holds it may have died just now: the cluster will find out, and do it again
@@ -122,16 +122,19 @@ def on_cluster(job: Job, members: Members, client: Client, *, largest: int, room
 
 
 class _Threads:
-    """How many threads the cluster has; workers of an adaptive one come and go."""
+    """How many threads the cluster has; workers of an adaptive one come and go. Who waits is told when there are none."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._asked, self._known = client, -np.inf, 1
 
     def now(self) -> int:
-        """About as many as there are."""
+        """About as many as there are, one at least."""
         if time.monotonic() - self._asked > ASKED_SECONDS:
-            self._known, self._asked = max(1, sum(self._client.nthreads().values())), time.monotonic()
-        return self._known
+            before, self._known = self._known, sum(self._client.nthreads().values())
+            self._asked = time.monotonic()
+            if before and not self._known:
+                log_message("the cluster has no worker at the moment; members wait until one comes")
+        return max(1, self._known)
 
 
 def _is_done_soon(task: Task) -> bool:
@@ -145,7 +148,7 @@ def _is_done_soon(task: Task) -> bool:
 
 
 def _result(
-    job: Job, sent: bytes, members: Members, client: Client, task: Task, patience: float
+    job: Job, sent: bytes, members: Members, client: Client, task: Task, threads: _Threads, patience: float
 ) -> tuple[Batch, float]:
     """What came out of a task; of one that no worker survived its members one by one, the seconds unknown.
 
@@ -161,8 +164,11 @@ def _result(
     whole = Batch.empty(job, len(members))
     for k in range(0, len(members), job.unit):
         alone = members.part(slice(k, k + job.unit)).compact()
+        one = client.submit(follow_there, sent, alone, pure=False)
+        while not _is_done_soon(one):
+            threads.now()
         try:
-            batch, _ = client.submit(follow_there, sent, alone, pure=False).result()
+            batch, _ = one.result()
         except KilledWorker:
             log_message(f"member {members.numbers[k]}: every worker that followed it died")
             batch = lost(job)
