@@ -145,6 +145,7 @@ DIGITS = {  # by quadrature with 30 digits
     ("link, B, C = 10, 5", "T33^2"): 0.815063795586233689, ("link, B, C = 50, 30", "v"): 1.50953453512296718,
     ("link, B, C = 1, 0", "var v"): 0.275938339033689534, ("link, B, C = 0.5, 2", "T33"): -0.0262392982916459229,
     ("2 links, stretch 100", "R^2 of 2 bonds"): 3.50163235802904806, ("2 links, stretch 100", "heat capacity"): 6.0 + 6.868292,
+    ("16 links, stretch 100", "R^2 of 8 bonds"): 32.4020115859939782, ("16 links, stretch 100", "R^2 of 16 bonds"): 80.7022188780698363,
     ("free link, F a/kT = 0.5", "extension"): 0.163953413738652849 + 0.125, ("free link, F a/kT = 5", "extension"): 0.800090803982019376 + 1.25,
     ("top, b = 1.5", "var U"): 0.503730950481462131, ("top, b = 3", "cos"): -0.671636489980355838, ("two tetrahedra", "V"): -11.6490,
 }  # fmt: skip
