@@ -36,6 +36,12 @@ def tiled_count(par):
     return par.lanes.shape[1]
 
 
+@size
+def chain_count(momenta):
+    """Bodies of a chain; always replaced by a literal, so that the loops of its sums are written out and nothing is divided by it."""
+    return momenta.shape[1]
+
+
 @slot
 def place_body(w, i, fixed, at, shown):
     """The particles of a body, shown with its place to the body before."""
@@ -162,7 +168,7 @@ def stirred_sweep_body(
     place_body(w, i, fixed, at, shown)
     together()
     if moves:
-        add_some_momenta(i, j, par.mass.shape[0], momenta, partial)
+        add_some_momenta(i, j, momenta, partial)
     link_body(w, i, after, par.pair, fixed, at, shown, links)
     together()
     see_before(w, before, links)
@@ -195,13 +201,17 @@ def tally_body(w, spins, at, m, sums):
 
 
 @within
-def add_some_momenta(i, j, count, momenta, partial):
+def add_some_momenta(i, j, momenta, partial):
     """Those of the partial sums of the total momentum that fall to body j, over every eighth body as `tally_lanes` of tiles has them."""
-    for k in range(j, 3 * PARTIAL, count):
-        total = 0.0
-        for other in range(k % PARTIAL, count, PARTIAL):
-            total += momenta[k // PARTIAL, i - j + other]
-        partial[k, i // count] = total
+    for turn in range(-(-3 * PARTIAL // chain_count(momenta))):
+        k = j + chain_count(momenta) * turn
+        if k < 3 * PARTIAL:
+            total = 0.0
+            for eight in range(-(-chain_count(momenta) // PARTIAL)):
+                other = k % PARTIAL + PARTIAL * eight
+                if other < chain_count(momenta):
+                    total += momenta[k // PARTIAL, i - j + other]
+            partial[k, i // chain_count(momenta)] = total
 
 
 @within
@@ -211,7 +221,7 @@ def square_of_total(i, par, partial):
     for c in range(3):
         p = 0.0
         for k in range(PARTIAL):
-            p += partial[PARTIAL * c + k, i // par.mass.shape[0]]
+            p += partial[PARTIAL * c + k, i // chain_count(partial)]
         square += p * p
     return par.total_precision[0] * square
 

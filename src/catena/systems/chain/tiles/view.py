@@ -105,7 +105,7 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
 def bodies_of(count: int, lanes: int, m: Shape, fills: Mapping[Slot, Filling]) -> Bodies:
     """The same by a thread for each body."""
     own: dict[Slot, Filling] = {
-        body_kernels.tiled_count: lanes, body_kernels.place_body: body_text.place_body_text(lanes, m),
+        body_kernels.tiled_count: lanes, body_kernels.chain_count: count, body_kernels.place_body: body_text.place_body_text(lanes, m),
         body_kernels.link_body: body_text.link_body_text(lanes, m), body_kernels.see_before: body_text.see_text(),
         one_by_one.begin_body: body_kernels.begin_body, one_by_one.load_body: body_text.load_text(), one_by_one.store_body: body_text.store_text(),
         one_by_one.sweep_body: body_kernels.sweep_body, one_by_one.stirred_sweep_body: body_kernels.stirred_sweep_body,
