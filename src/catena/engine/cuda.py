@@ -330,10 +330,10 @@ def sent(array: np.ndarray) -> DeviceArray:
 
 
 def sent_together(arrays: Mapping[str, np.ndarray]) -> dict[str, DeviceArray]:
-    """Arrays on the GPU, those of float64 one behind the other: each journey takes longer than its numbers."""
-    there = {name: sent(array) for name, array in arrays.items() if array.dtype != np.float64}
-    alike = {name: array for name, array in arrays.items() if array.dtype == np.float64}
-    if alike:
+    """Arrays on the GPU, those of one type one behind the other: each journey takes longer than its numbers."""
+    there = {}
+    for kind in {array.dtype for array in arrays.values()}:
+        alike = {name: array for name, array in arrays.items() if array.dtype == kind}
         whole = sent(np.concatenate([array.ravel() for array in alike.values()]))
         ends = np.cumsum([0, *(array.size for array in alike.values())]).tolist()
         for (name, array), first, last in zip(alike.items(), ends[:-1], ends[1:], strict=True):
