@@ -54,6 +54,11 @@ def data_line(ax):
     return next(line for line in ax.lines if line.get_label() != style.ROUND_OFF)
 
 
+def labels(ax) -> list[str]:
+    """Of the curves."""
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
 def draws(ax) -> bool:
     """Whether the axes, drawn, have ink that is neither white nor grey."""
     canvas = FigureCanvasAgg(ax.figure)
@@ -119,7 +124,7 @@ class TestEnergy:
 
 def test_invariants_are_all_drawn_relative_to_their_largest_terms(run):
     ax = run.plot.invariants()
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["energy", "angular momentum"]
+    assert labels(ax) == ["energy", "angular momentum"]
     momentum = next(line for line in ax.lines if line.get_label() == "angular momentum")
     values = run.data.angular_momentum.values
     largest = np.abs(run.data.q.values * run.data.p.values[:, ::-1]).max()  # q1 p2 and q2 p1
@@ -323,3 +328,30 @@ def test_the_energy_in_a_heat_bath_is_drawn_as_it_is():
     ax = run.plot.energy()
     assert ax.get_yscale() == "linear" and "error" not in ax.get_ylabel()
     assert np.array_equal(ax.lines[0].get_ydata(), run.data.energy)
+
+
+def test_pictures_in_a_heat_bath_show_its_temperature_and_no_energy_that_nobody_keeps(uncompiled):
+    """The temperature of the audit, with its law; a system of which nothing is kept has no picture of invariants."""
+    run = ct.simulate(ct.problems.harmonic(), method=ct.Langevin(1.0, 1.0, seed=1), dt=0.1, steps=50, progress=False)
+    assert "temperature" in run.plot.suited() and "invariants" not in run.plot.suited()
+    ax = run.plot.temperature()
+    assert np.array_equal(ax.lines[0].get_ydata(), run.data.coordinate_temperature[1:, 0])
+    assert [*ax.lines[1].get_ydata()] == [1.0, 1.0]
+    row = run.audit().canonical["temperature"]
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == pytest.approx((row.mean - row.error, row.mean + row.error))
+    with pytest.raises(InputError, match="nothing is kept"):
+        run.plot.invariants()
+    chain = ct.problems.helix_chain(2)
+    warm = ct.simulate(chain, method=ct.Langevin(0.1, 1.0, seed=1), steps=4, progress=False)
+    assert labels(warm.plot.invariants()) == ["unit residual", "tangency residual"]
+
+
+def test_work_is_no_invariant_and_no_error_of_the_energy(uncompiled):
+    """What is drawn is H less the work, and the axis says so."""
+    driven = ct.Hamiltonian("p**2/2 + q**2/2 - 0.3*q*cos(1.3*t)")
+    run = ct.simulate(driven, driven.start(q=1.0, p=0.0), ct.Splitting(4), dt=0.1, steps=20, progress=False)
+    assert labels(run.plot.invariants()) == ["energy"]
+    assert "H-W-H_0" in run.plot.energy().get_ylabel()
+    with pytest.raises(InputError, match="there is no heat bath"):
+        run.plot.temperature()

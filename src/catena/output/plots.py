@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..engine.folding import first_settled
 from ..errors import InputError, nearest
 from ..methods.base import Method
 from ..running.crossings import Section
 from ..running.plan import Problem
-from ..systems.base import State
+from ..running.thermal import is_lawful, temperature_of, why_no_law
+from ..systems.base import Invariant, State
 from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work, natural_cost
 from .showing import scene_or_nothing
@@ -54,17 +56,20 @@ class RunPlots(BodyPictures):
         coordinates = scene_or_nothing(self.run.system).coordinates
         if coordinates:
             own = ("phase", "orbit") if len(coordinates) > 1 else ("phase",)
-        return ("energy", "invariants", *own, "spectrum")
+        bath = ("temperature",) if is_lawful(self.run.plan.pairing) else ()
+        kept = ("invariants",) if self._kept() else ()
+        return ("energy", *bath, *kept, *own, "spectrum")
 
     def energy(self, ax: Axes | None = None) -> Axes:
         """Energy error over time, on a logarithmic axis with its round-off floor: eps times the largest term of the energy, or the
         energy itself, if that is larger, as it is where many bodies have small terms.
 
         Relative to the energy at the start; absolute where that is below 1e-6 of the energy's own terms. The start itself, whose
-        error is zero, is left out. In a heat bath, which does not keep it: the energy itself.
+        error is zero, is left out. What works on the system, W, is not counted as an error. Where nothing keeps the energy, as in a heat
+        bath: the energy itself.
         """
-        if self.run.plan.pairing.promises.traits.random:
-            return self._energy_in_a_bath(ax)
+        if "energy" not in self._kept():
+            return self._over_time("energy", ax)
         energy, scale = self._values("energy"), self._scale("energy")
         start = abs(float(energy[0]))
         unit = start if start > RELATIVE_FROM * scale else 1.0
@@ -74,33 +79,71 @@ class RunPlots(BodyPictures):
             ax.plot(time, error, label=self.label + thinning, **next_line_style(ax))
             log_error_axis(ax, EPS * max(scale, start) / unit)
             ax.set_xlabel(self._named("time"))
-            absolute = r"$|H-H_0|$" + self._unit("energy")
-            ax.set_ylabel("energy error  " + (r"$|H-H_0|\,/\,|H_0|$" if unit != 1.0 else absolute))
+            works = any("work" in invariant.tags for invariant in self.run.system.invariants)
+            error_of = r"$|H-W-H_0|" if works else r"$|H-H_0|"
+            ax.set_ylabel("energy error  " + error_of + (r"\,/\,|H_0|$" if unit != 1.0 else "$" + self._unit("energy")))
             legend_above(ax)
         return ax
 
-    def _energy_in_a_bath(self, ax: Axes | None) -> Axes:
+    def _over_time(self, name: str, ax: Axes | None) -> Axes:
         with styled():
             ax = axes_for(ax)
-            ax.plot(self._time(), self._values("energy"), label=self.label, **next_line_style(ax))
+            ax.plot(self._time(), self._values(name), label=self.label, **next_line_style(ax))
             ax.set_xlabel(self._named("time"))
-            ax.set_ylabel(self._named("energy"))
+            ax.set_ylabel(self._named(name))
             legend_above(ax)
         return ax
+
+    def temperature(self, ax: Axes | None = None) -> Axes:
+        """In a heat bath: the temperature of the momenta inside the steps, mean since the sample before, over that of the bath.
+
+        With its mean after the first fifth of the run, in which it settles, and the standard error of that, as `run.audit()` has them.
+        """
+        pairing = self.run.plan.pairing
+        if not is_lawful(pairing):
+            raise InputError(
+                why_no_law(pairing) or "there is no heat bath", where="plot.temperature", do="run it with ct.Langevin, for example"
+            )  # fmt: skip
+        values = temperature_of(pairing, self.run.data)
+        time, row = self._time(), self.run.audit().canonical["temperature"]
+        with styled():
+            ax = axes_for(ax)
+            style = next_line_style(ax)
+            ax.plot(after_start(time), after_start(values), label=self.label, lw=0.8, **style)
+            ax.axhline(1.0, color="0.3", ls=":", lw=1.0, label="law")
+            settled = time[first_settled(len(time))]
+            ax.fill_between(
+                [settled, time[-1]], row.mean - row.error, row.mean + row.error, color=style["color"], alpha=0.3, lw=0,
+                label=f"mean {row.mean:.3g} ± {row.error:.1g}",
+            )  # fmt: skip
+            ax.set_xlabel(self._named("time"))
+            ax.set_ylabel("temperature of the momenta / kT")
+            legend_above(ax)
+        return ax
+
+    def _kept(self) -> dict[str, Invariant]:
+        """The invariants that the motion keeps, by name: in a heat bath what is promised, and never the work that is recorded beside them."""
+        judged = self.run.plan.pairing.promises.judged(self.run.system.invariants)
+        return {invariant.name: invariant for invariant in judged if invariant.constant}
 
     def invariants(self, ax: Axes | None = None) -> Axes:
         """Deviation of every invariant from its start over time, relative to the largest of the terms that make it up.
 
-        In this measure the round-off floor of all of them is eps. Of a vector the largest component is drawn.
+        In this measure the round-off floor of all of them is eps. Of a vector the largest component is drawn. What the motion itself changes
+        is none: the work of what depends on time, and in a heat bath the energy.
         """
+        if not self._kept():
+            raise InputError(
+                "nothing is kept in this run", where="plot.invariants", do="draw plot.energy(), or what run.data has"
+            )  # fmt: skip
         thinning = ""
         with styled():
             ax = axes_for(ax)
-            for invariant in self.run.system.invariants:
-                values = self._values(invariant.name).reshape(len(self._time()), -1)
-                deviation = np.abs(values - values[0]).max(axis=1) / self._scale(invariant.name)
+            for name in self._kept():
+                values = self._values(name).reshape(len(self._time()), -1)
+                deviation = np.abs(values - values[0]).max(axis=1) / self._scale(name)
                 time, error, thinning = largest(after_start(self._time()), after_start(deviation))
-                ax.plot(time, error, label=invariant.name.replace("_", " "), **next_line_style(ax))
+                ax.plot(time, error, label=name.replace("_", " "), **next_line_style(ax))
             log_error_axis(ax, EPS)
             ax.set_xlabel(self._named("time"))
             ax.set_ylabel("deviation / largest term")

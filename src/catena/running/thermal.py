@@ -87,6 +87,12 @@ def series_of(pairing: Pairing, samples: Samples) -> list[Series]:
     return found
 
 
+def temperature_of(pairing: Pairing, samples: Samples) -> Array:
+    """(samples,) temperature of all momenta inside the steps since the sample before, over that of the bath."""
+    accounts = _accounts(pairing, samples, slice(None))
+    return next(momenta(_inertia(pairing), accounts)).values[:, 0]
+
+
 def _inertia(pairing: Pairing) -> Inertia:
     assert pairing.view.inertia is not None, "a bath needs it"
     return pairing.view.inertia()

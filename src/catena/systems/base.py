@@ -45,9 +45,14 @@ class Invariant(Field):
     tags: frozenset[str] = _default(default_factory=frozenset)
 
     @property
+    def constant(self) -> bool:
+        """Whether the exact motion keeps it."""
+        return not self.tags & {"work", "changes"}
+
+    @property
     def continuous(self) -> bool:
-        """Whether the exact motion keeps it, and it is a continuous function of the state: a residual is that of the worst body."""
-        return not self.tags & {"work", "changes"} and not self.name.endswith("residual")
+        """The same, and it is a continuous function of the state: a residual is that of the worst body."""
+        return self.constant and not self.name.endswith("residual")
 
 
 @dataclass(frozen=True, eq=False)
