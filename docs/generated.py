@@ -62,9 +62,9 @@ def decision_table(problem: Mapping[str, Any], methods: MethodTable) -> tuple[li
     """Headings and rows, the cheapest first: what is promised, then cost and step for each error of the state.
 
     The energy error is that of the run with an error of 1e-6, or the coarser one if the method does not get there. Methods that were added
-    since the table was measured come last, and say so.
+    since the table was measured come last, and say so; those with noise are left out.
     """
-    known = {str(method): methods.promised(method).traits for method in methods}
+    known = {str(method): methods.promised(method).traits for method in methods if not method.traits.random}
     targets = sorted({target for row in problem["rows"] for target in row["at"]}, key=float, reverse=True)
     headings = ["method", "order", "symplectic", *(f"to {float(t):.0e}" for t in targets), "energy error"]
     rows = []
@@ -130,9 +130,9 @@ def make_markup(app: Any, what: str, name: str, thing: Any, options: Any, lines:
 
 def race_figures() -> dict[str, str]:
     """What the page on benchmarks says in words, by name: from the files that the races wrote."""
-    engine, body, chain, linkage, gpu, warm, many = (
+    engine, body, chain, linkage, gpu, warm, many, short = (
         json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-        for name in ("engine", "free_body", "chain", "linkage", "gpu", "warm_start", "ensemble")
+        for name in ("engine", "free_body", "chain", "linkage", "gpu", "warm_start", "ensemble", "short_calls")
     )
     titles = ("Time over that of C", "Time over that of heyoka", "Taylor", "Against SciPy")
     against_c, heyoka, series, scipy = (_starting(engine, title) for title in titles)
@@ -209,6 +209,7 @@ def race_figures() -> dict[str, str]:
         "batches_over_heavy_tops": _range([1.0 / over_batches("heavy top", lanes=True)]),
         "chains_over_partitions": _range([row["times faster, best"] for row in _starting(many, "Chains")]),
         "warm_start": _range(list(warm["ratios"].values())),
+        **{f"short_{name.replace(', its ', '_')}": _range([share]) for name, share in short.items()},
     }
 
 
