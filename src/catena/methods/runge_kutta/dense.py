@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...kernels.marks import bind, size, slot
 from ...kernels.views import View, dimension
 from ..base import Stepper
-from .stages import lane_count, stage_count
+from .stages import lane_count, lanes_for, stage_count
 from .tableaux import Collocation
 
 KNOWN = 0  # 0: nothing; 1: a step; TRIAL: the next step is one of its own, from where a crossing is looked for
@@ -100,7 +100,8 @@ def weights_between(t: Collocation, spanned: int) -> NDArray[np.float64]:
 
 def with_dense_output(stepper: Stepper, view: View, t: Collocation, spanned: int) -> Stepper:
     """A stepper whose steps span several dt."""
-    kernel = bind(dense_step, {whole_step: stepper.kernel, span: spanned})
+    sizes = {span: spanned, stage_count: t.stages, lane_count: lanes_for(t.stages)}
+    kernel = bind(dense_step, {whole_step: stepper.kernel, **sizes})
     return replace(
         stepper, kernel=kernel, carry=OWN + 4 * view.dimension + stepper.carry, rewind=rewind_dense,
         parameters={**stepper.parameters, "between": weights_between(t, spanned)},

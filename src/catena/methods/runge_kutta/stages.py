@@ -24,6 +24,7 @@ from ...errors import CapabilityError
 from ...kernels import views
 from ...kernels.marks import Filling, Slot, Written, bind, inline, size, slot
 from ...kernels.views import View, dimension, field, field_count, field_end, has_clock, momentum_rate, velocity
+from ..base import begun_at_a_line
 from .tableaux import Collocation
 
 MOST_FIELDS = 8
@@ -248,7 +249,7 @@ def lanes_for(s: int) -> int:
 def table(t: Collocation) -> NDArray[np.float64]:
     """tab of a tableau."""
     s = t.stages
-    tab = np.zeros((2 * s + 1, lanes_for(s)))
+    tab = begun_at_a_line((2 * s + 1) * lanes_for(s)).reshape(2 * s + 1, -1)
     tab[:s, :s], tab[s : 2 * s, :s], tab[2 * s, :s] = t.mu.T, t.extrapolation.T, t.b
     return tab
 
@@ -268,7 +269,10 @@ def fills(view: View, s: int) -> Mapping[Slot, Filling]:
         move_stages: _stages(s, lanes),
     }
     given[rates] = bind(rates_through_memory, {evaluate: field})
-    if view.name == "canonical":
+    registers = view.fills.get(views.registers)
+    on_lanes = registers is not None and not isinstance(registers, Written) and lanes >= VECTOR
+    # on lanes the latency of a sweep counts: two halves in turn take a quarter longer or more, and save one sweep of fifteen
+    if view.name == "canonical" and not on_lanes:
         given[sweep] = sweep_by_halves
         if not view.literal:
             given[rates] = rates_by_halves
@@ -276,13 +280,12 @@ def fills(view: View, s: int) -> Mapping[Slot, Filling]:
     else:
         given[sweep] = whole_sweep
         parts = {rates: (field, range(n))}
-    registers = view.fills.get(views.registers)
     straight = isinstance(registers, Written) and lanes * registers.text.count("\n") <= LONGEST_STRAIGHT
     for part, (kernel, variables) in parts.items():
         if straight and isinstance(registers, Written):
             inlined = {views.registers: replace(registers, inline=True)}
             given[part] = bind(_straight_rates(s, lanes, n, variables), inlined)
-        elif registers is not None and not isinstance(registers, Written) and lanes >= VECTOR:
+        elif on_lanes:
             given[part] = _lane_rates(s, lanes, n, variables)
         else:
             given[part] = bind(rates_through_memory, {evaluate: kernel})
@@ -343,12 +346,13 @@ def _stages(s: int, lanes: int) -> Written:
 
 
 def _rows(s: int, *, first: int) -> list[str]:
-    return [f"    row{j} = tab[{first + j}]" for j in range(s)]
+    """Coefficients, read before anything is written: arrays may alias, and would be read again for each variable."""
+    return [f"    row{j}_{i} = tab[{first + j}, {i}]" for j in range(s) for i in range(lanes_for(s))]
 
 
 def _combination(s: int, i: int) -> str:
     """sum_j row_j[i] l_j, in pairs: short chains of additions, small rounding errors."""
-    terms = [f"row{j}[{i}] * l{j}" for j in range(s)]
+    terms = [f"row{j}_{i} * l{j}" for j in range(s)]
     while len(terms) > 1:
         terms = [f"({' + '.join(terms[j : j + 2])})" for j in range(0, len(terms), 2)]
     return terms[0]
