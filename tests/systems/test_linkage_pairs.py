@@ -12,9 +12,12 @@ import uncompiled
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.errors import InputError
+from catena.kernels import views
 from catena.kernels.views import View
 from catena.systems.base import State, system_from
 from catena.systems.linkage.director_form import recursion
+from catena.systems.linkage.director_form.steps import both_levels
+from catena.systems.linkage.layout import Scratch, Sweep
 from catena.systems.linkage.linkage import Linkage
 from catena.systems.particles import kernels
 from molecules import peptide
@@ -112,13 +115,23 @@ def test_a_conserving_step_keeps_energy_and_momenta(of):
     assert changes[0] > 1e-6 or of is Linkage
 
 
+def end_by_joints(z, e, h, par, x):
+    """The end of a step from the increments of the joints, the last correction among them."""
+    recursion.outwards(par, x)
+    par.scratch[Scratch.ENDED] = 1.0
+    for i in range(par.mass.shape[0]):
+        for l in range(6 + 6 * both_levels()):
+            par.sweep[i, Sweep.CHANGE + l] = 0.0
+    return recursion.accept(z, e, h, par, x)
+
+
 class LastDigitsOfJoints(Linkage):
     """A conserving step whose momenta are as good as the increments of its joints are rounded."""
 
     def view(self, name: str) -> View | None:
         view = super().view(name)
         assert view is not None
-        view.fills[recursion.floats] = 0  # type: ignore[index]
+        view.fills[views.accept_increment] = end_by_joints  # type: ignore[index]
         return view
 
 

@@ -176,6 +176,51 @@ def test_a_spring_wrong_in_the_13th_digit_is_seen():
     assert all(worst_error(Harmonic(3.0 * (1 + 1e-13), 1.2), terms, name, 0.0) > 8 for name in QUANTITIES)
 
 
+# Between two distances -------------------------------------------------------------------------------------------------------
+
+
+def mean_error(potential: Any, terms: list[Any]) -> float:
+    """Of A = -2 (V1 - V0)/(s1 - s0), from a change by half to one by the last digit, in units of round-off of the forces of the terms."""
+    function, par = interpreted(PairSet([potential]).kernel("pair_mean")), SimpleNamespace(pair=potential.constants)
+    worst = 0.0
+    for r in DISTANCES[8:-15]:
+        for change in (0.5, -0.3, 1e-3, -1e-6, 1e-9, EPS):
+            s0 = float(r * r)
+            s1 = s0 * (1 + change)
+            parts = [-2 * (t(mp.sqrt(s1)) - t(mp.sqrt(s0))) / (mp.mpf(s1) - mp.mpf(s0)) for t in terms]
+            error = abs(function(s0, s1, 0, par) - sum(parts))
+            worst = max(worst, float(error / (EPS * sum(map(abs, parts)))))
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("potential", "of", "right"),
+    [
+        (LennardJones(5.0, 1.1), lennard_jones(5.0, 1.1), True),
+        (LennardJones(5.0, 1.1 * (1 + 1e-13)), lennard_jones(5.0, 1.1), False),
+        (LennardJones(5.0, 1.1) + LennardJones(0.3, 2.0), lennard_jones(5.0, 1.1) + lennard_jones(0.3, 2.0), True),
+    ],
+    ids=["alone", "an error in the 13th digit", "sum"],
+)
+def test_lennard_jones_between_two_distances_is_right_however_close_they_are(potential, of, right):
+    """Eight roundings allowed."""
+    assert (mean_error(potential, of) < 8) == right
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_acts_between_two_distances_does_the_work_that_the_energy_loses(case):
+    """A (s1 - s0) = -2 (V1 - V0), to rounding of the energies; where the derivative in the middle stands for the quotient, to its error as well."""
+    potential = CASES[case][0]
+    function, par = interpreted(PairSet([potential]).kernel("pair_mean")), SimpleNamespace(pair=potential.constants)
+    energy = kernel_of(potential, "pair_energy")
+    for r in (0.95, 1.2, 1.5, 1.9):
+        for change in (0.2, -1e-3, 1e-7):
+            s0, s1 = r * r, r * r * (1 + change)
+            work, lost = function(s0, s1, 0, par) * (s1 - s0), -2 * (energy(s1) - energy(s0))
+            scale = 1 + abs(energy(s0)) + abs(energy(s1))
+            assert abs(work - lost) < 200 * EPS * scale
+
+
 def test_force_is_minus_the_slope_of_energy():
     """Values for users: 1e-13 is 50 units of round-off of the largest force here."""
     r = np.array([[1.05, 1.3], [1.9, 2.0999]])

@@ -432,6 +432,11 @@ def pair_slope(s, which, par):
     """dA/ds."""
 
 
+@slot
+def pair_mean(s0, s1, which, par):
+    """A in a step that keeps the energy, between two squared distances: -2 (V1 - V0)/(s1 - s0)."""
+
+
 # View "energy_momentum": a conserving step as equations for unknowns x that vanish with the step h ---------------------
 
 

@@ -220,6 +220,7 @@ class Scratch(Record):
     LAST_CHANGE = 1  # the correction before
     SCALE = 1  # what corrections are relative to
     SETTLED = 1  # whether what particles do in the step is known
+    ENDED = 1  # whether the end of the step is that of the last correction, which is not added to it yet
     EQUATIONS = EQUATIONS  # of a hinge
     MAPS = 27  # of a joint, for both levels
 

@@ -167,7 +167,7 @@ def _motors(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
 
 def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Slot, Filling]:
     """What a solver puts into its blocks."""
-    loads = load if any(isinstance(acting, Load) for acting in linkage.forces) else linkage_solver.no_load
+    loads = _loads(linkage, load)
     if linkage.particle_forces:
         half = load in (linkage_rattle.position_load, linkage_rattle.velocity_load)
         pushes = linkage_particles.add_half_pushes if half else linkage_particles.add_pushes
@@ -178,6 +178,10 @@ def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> d
         linkage_solver.force_part: force if traits.point_forces(linkage) else linkage_solver.no_force,
         linkage_solver.load_part: loads,
     }
+
+
+def _loads(linkage: Linkage, load: Kernel) -> Kernel:
+    return load if any(isinstance(acting, Load) for acting in linkage.forces) else linkage_solver.no_load
 
 
 def _particle_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
@@ -205,17 +209,18 @@ def _particle_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
 def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Filling]:
     """A conserving step in the joints' increments."""
     angles = traits.has_angle(linkage)
-    acting = linkage.particle_forces or any(not isinstance(force, OnAngle | OnParticles) for force in linkage.forces)
+    acting = any(not isinstance(force, OnAngle | OnParticles) for force in linkage.forces)
     return forces | {
         views.begin_increment: linkage_recursion.begin,
         views.guess_increment: linkage_recursion.guess,
         views.correct_increment: linkage_recursion.correct,
         linkage_recursion.knows_all_forces: int(not linkage.particle_forces),
-        linkage_recursion.floats: int(any(carrier < 0 for carrier in linkage.tree.carriers)),
         views.accept_increment: linkage_recursion.accept,
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
         hinge_torque: torsion_torque if angles else no_torque,
         tables.acted_upon: int(acting),
+        tables.pushed: int(linkage.particle_forces),
+        linkage_solver.load_part: _loads(linkage, linkage_forces.load_block),
     }
 
 

@@ -24,7 +24,7 @@ from .acting_terms import Terms
 from .layout import Center, Frame, Listing, Particle, Sort
 
 GivenPairs: TypeAlias = Pairwise | PairTable | Mapping[str, object] | None
-PAIR_SLOTS = (views.pair_energy, views.pair_force, views.pair_slope)
+PAIR_SLOTS = (views.pair_energy, views.pair_force, views.pair_slope, views.pair_mean)
 TOO_CLOSE = 0.5  # of the distance at which two particles rest
 FEW = 500  # particles whose distances are looked at all together
 LISTED_FROM = 100  # particles: with fewer, lists cost as much as they save

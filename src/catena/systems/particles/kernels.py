@@ -9,10 +9,8 @@ its discrete derivative, with the mean of the vectors between the particles at b
 
 from ...geometry.vectors import ZERO, add, add3, cross, dot, load3, mean, scaled, store3, subtract, times
 from ...kernels.marks import choice, slot, within
-from ...kernels.views import pair_energy, pair_force
+from ...kernels.views import pair_energy, pair_force, pair_mean
 from .layout import Center, Particle, Sort
-
-SMALL_CHANGE = 1e-6  # of s, below which a difference quotient is the derivative in the middle
 
 
 @slot
@@ -135,19 +133,11 @@ def push_row_between(a, first, end, par):
         b = partner(k, par)
         d0 = subtract(load3(par.particle[b], Particle.PLACE), x0)
         d1 = subtract(load3(par.particle[b], Particle.PLACE_END), x1)
-        strength = mean_strength(dot(d0, d0), dot(d1, d1), potential_between(kind, b, par), par)
+        strength = pair_mean(dot(d0, d0), dot(d1, d1), potential_between(kind, b, par), par)
         f = scaled(strength, mean(d0, d1))
         total = subtract(total, f)
         add3(par.particle[b], Particle.PUSH, f)
     store3(own, Particle.PUSH, total)
-
-
-@within
-def mean_strength(s0, s1, which, par):
-    """A between two squared distances."""
-    if abs(s1 - s0) <= SMALL_CHANGE * s1:
-        return pair_force(0.5 * (s0 + s1), which, par)
-    return -2.0 * (pair_energy(s1, which, par) - pair_energy(s0, which, par)) / (s1 - s0)
 
 
 def add_energies_of_row(a, first, end, par):

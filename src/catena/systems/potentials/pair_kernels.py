@@ -32,6 +32,18 @@ def lennard_jones_slope(s, at, par):
     return par.pair[at + 1] * (4.0 * u3 - 14.0 * u3 * u3) * i * i
 
 
+def lennard_jones_mean(s0, s1, at, par):
+    """8 epsilon sigma^2 (u0^3 + u1^3 - 1) (u0^2 + u0 u1 + u1^2)/(s0 s1): the difference quotient with s1 - s0 divided out.
+
+    Nothing cancels, however small the change is, and there is one division.
+    """
+    i = par.pair[at] / (s0 * s1)
+    u0 = s1 * i
+    u1 = s0 * i
+    squares = u0 * u0 + u0 * u1 + u1 * u1
+    return 2.0 * par.pair[at + 2] * i * (u0 * u0 * u0 + u1 * u1 * u1 - 1.0) * squares
+
+
 def wca_energy(s, at, par):
     """4 epsilon (u^6 - u^3 + 1/4) as a square: nothing cancels towards the end of its reach."""
     if s >= par.pair[at + 3]:
@@ -119,4 +131,9 @@ def harmonic_slope(s, at, par):
 
 def nothing(s, at, par):
     """No interaction."""
+    return 0.0
+
+
+def no_mean(s0, s1, at, par):
+    """No interaction between two distances."""
     return 0.0

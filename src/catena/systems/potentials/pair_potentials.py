@@ -83,6 +83,9 @@ class LennardJones(_WithSigma):
             "slope": kernels.lennard_jones_slope,
         }[quantity]
 
+    def mean_kernel(self) -> Kernel:
+        return kernels.lennard_jones_mean
+
     @property
     def length(self) -> float:
         return self.sigma

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...kernels.marks import Filling, Kernel, Written
-from .pair_kernels import nothing
+from .pair_kernels import no_mean, nothing
 from .pairwise import Pairwise, Quantity, require_numbers
 
 
@@ -53,15 +53,17 @@ class PairSet:
     def kernel(self, name: str, constants: int = 0) -> Written:
         """pair_energy(s, which, par) -> V; pair_force(...) -> A = -(dV/dr)/r; pair_slope(...) -> dA/ds; s = r^2.
 
-        The constants stand in par.pair from place `constants` on.
+        pair_mean(s0, s1, which, par) -> -2 (V1 - V0)/(s1 - s0). The constants stand in par.pair from place `constants` on.
         """
         quantities: dict[str, Quantity] = {"pair_energy": "energy", "pair_force": "force", "pair_slope": "slope"}
-        quantity = quantities[name]
+        places = "s0, s1" if name == "pair_mean" else "s"
 
         def code(potential: Pairwise | None) -> Kernel:
-            return nothing if potential is None else potential.kernel(quantity)
+            if name == "pair_mean":
+                return no_mean if potential is None else potential.mean_kernel()
+            return nothing if potential is None else potential.kernel(quantities[name])
 
-        lines, first, at = [f"def {name}(s, which, par):"], 0, constants
+        lines, first, at = [f"def {name}({places}, which, par):"], 0, constants
         uses: list[tuple[str, Filling]] = []
         for kernel, group in itertools.groupby(self.potentials, code):
             members = list(group)
@@ -71,7 +73,7 @@ class PairSet:
             uses.append((part, kernel))
             first += len(members)
             at += width * len(members)
-            call = f"return {part}(s, {place}, par)"
+            call = f"return {part}({places}, {place}, par)"
             last = first == len(self.potentials)
             lines += [f"    {call}"] if last else [f"    if which < {first}:", f"        {call}"]
         if not uses:

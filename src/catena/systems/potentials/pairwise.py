@@ -7,7 +7,7 @@ import functools
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType, ModuleType, SimpleNamespace
@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 Quantity = Literal["energy", "force", "slope"]
 NO_TYPE = "none"  # of a particle that no potential knows
 FEW = 64  # distances up to which it does not pay to compute all at once
+# below a change of s by 1e-6 the quotient has lost more digits than the derivative in the middle differs from it
+MEAN_OF_DIFFERENCES = """\
+def mean_of_differences(s0, s1, at, par):
+    if abs(s1 - s0) <= 1e-6 * s1:
+        return force(0.5 * (s0 + s1), at, par)
+    return -2.0 * (energy(s1, at, par) - energy(s0, at, par)) / (s1 - s0)
+"""
 Kind = TypeVar("Kind", bound="type[Pairwise] | type[PairTable] | type[Linkwise]")
 
 
@@ -68,6 +75,11 @@ class Pairwise(OfParameters):
     @abstractmethod
     def kernel(self, quantity: Quantity) -> Kernel:
         """Kernel (s, at, par) of s = r^2: V, A = -(dV/dr)/r or dA/ds; its constants stand in par.pair from `at` on."""
+
+    def mean_kernel(self) -> Kernel:
+        """Kernel (s0, s1, at, par): A in a step that keeps the energy, -2 (V1 - V0)/(s1 - s0); where V is a rational function it has a shorter form."""
+        uses = (("energy", self.kernel("energy")), ("force", self.kernel("force")))
+        return Written("mean_of_differences", MEAN_OF_DIFFERENCES, __name__, uses)
 
     @property
     def reach(self) -> float:
@@ -218,13 +230,19 @@ class PotentialSum(Pairwise):
         return tuple(constant for term in self.terms for constant in term.constants)
 
     def kernel(self, quantity: Quantity) -> Written:
+        return self._sum(f"sum_{quantity}", "s", [term.kernel(quantity) for term in self.terms])
+
+    def mean_kernel(self) -> Written:
+        return self._sum("sum_mean", "s0, s1", [term.mean_kernel() for term in self.terms])
+
+    def _sum(self, name: str, places: str, kernels: Sequence[Kernel]) -> Written:
+        """The sum of kernels of the terms, one of each."""
         calls, uses, width = [], [], 0
-        for number, term in enumerate(self.terms):
-            uses.append((f"term{number}", term.kernel(quantity)))
-            calls.append(f"term{number}(s, at + {width}, par)")
+        for number, (term, kernel) in enumerate(zip(self.terms, kernels, strict=True)):
+            uses.append((f"term{number}", kernel))
+            calls.append(f"term{number}({places}, at + {width}, par)")
             width += len(term.constants)
-        name = f"sum_{quantity}"
-        return Written(name, f"def {name}(s, at, par):\n    return {' + '.join(calls)}", __name__, tuple(uses))
+        return Written(name, f"def {name}({places}, at, par):\n    return {' + '.join(calls)}", __name__, tuple(uses))
 
     @property
     def smoothness(self) -> float:

@@ -27,7 +27,7 @@ from ....geometry.vectors import (
 )  # fmt: skip
 from ....kernels import summation
 from ....kernels.marks import choice, inline, slot, within
-from ....kernels.views import OK, STEP_TOO_LONG
+from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
 from ..layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree
 from .clock import set_time
 from .recursion_elimination import clear, free_ball, free_body, free_hinge
@@ -103,6 +103,7 @@ def forget_corrections(scratch):
     scratch[Scratch.FACTORED] = 0.0
     scratch[Scratch.SETTLED] = 0.0
     scratch[Scratch.LAST_CHANGE] = 0.0
+    scratch[Scratch.ENDED] = 0.0
 
 
 def guess(par, x):
@@ -130,11 +131,9 @@ def guess(par, x):
 def outwards(par, x):
     """The end of the step: turns, directors, displacements, arms, axes and velocities, from the joints' increments x.
 
-    Returns the largest turn of a body or displacement of one that no joint carries, and 1 if none turns by more than a quarter turn,
-    else 0.
+    Returns the largest turn of a body or displacement of one that no joint carries.
     """
     motion = 0.0
-    sound = 1
     for place in range(par.mass.shape[0]):
         i = par.tree[place, Tree.ORDER]
         at = par.tree[i, Tree.UNKNOWN]
@@ -154,8 +153,6 @@ def outwards(par, x):
             c = load3(x, at + 3)
             store3(b, Node.MOVE, load3(x, at))
         store3(own, Sweep.SPACE_TURN, c)
-        if not dot(c, c) <= LARGEST_TURN:
-            sound = 0
         turn = transposed_times(axes(a), c)
         store3(b, Node.TURN, turn)
         motion = max(motion, largest(turn))
@@ -172,7 +169,7 @@ def outwards(par, x):
             end_velocity_of_rates(i, x, par)
         else:
             set_mean_velocities(a, b)
-    return motion, sound
+    return motion
 
 
 @choice
@@ -189,7 +186,7 @@ def correct(z, h, par, x):
     n = par.mass.shape[0]
     scratch = par.scratch
     fresh = scratch[Scratch.FACTORED] == 0.0
-    motion, _ = outwards(par, x)
+    motion = outwards(par, x)
     known = knows_all_forces() == 1 or scratch[Scratch.SETTLED] == 1.0
     if not known:
         act_on_particles(z, h, par)
@@ -211,6 +208,7 @@ def correct(z, h, par, x):
             noise = False
     if not most < 1e300:
         return -1.0
+    scratch[Scratch.ENDED] = 1.0
     if most == 0.0 or (known and noise):  # a correction within rounding is the last, unless a part of each is left
         return 0.0
     scratch[Scratch.SCALE] = max(
@@ -225,41 +223,28 @@ def correct(z, h, par, x):
     return change
 
 
-@choice
-def floats():
-    """1 if a body is carried by no joint, so that momenta are kept, else 0."""
-    return 1
-
-
-def keep_momenta(z, h, par, x):
-    """What is still to be corrected goes into the velocities at the end, body by body.
-
-    The increments of the first joints move all that hangs on them: their last digits, times its mass and its length, are far more than
-    rounding of the momenta.
-    """
-    if par.scratch[Scratch.FACTORED] == 0.0:
-        act_on_particles(z, h, par)
-    if inwards(h, z[time_place(par.mass, par.link)], x, par, False) == 0:
-        for place in range(par.mass.shape[0]):
-            i = par.tree[place, Tree.ORDER]
-            spread(i, x, par)
-            correct_velocity(i, par)
-
-
 @within
-def correct_velocity(i, par):
-    """Add the correction of body i to its velocities."""
+def end_body(i, par):
+    """The end of body i with its last correction, in its own numbers.
+
+    From the increments of the joints it would be as good as those are rounded: the first ones move all that hangs on them, and their
+    last digits, times its mass and its length, are far more than rounding of the momenta.
+    """
     own = par.sweep[i]
+    a = par.node[0, i]
     b = par.node[1, i]
     turn = load3(own, Sweep.CHANGE + 3)
     if both_levels():
         w = times(axes(b), load3(b, Node.SPIN))
         add3(b, Node.VELOCITY, load3(own, Sweep.CHANGE + 6))
         add3(b, Node.SPIN, transposed_times(axes(b), add(load3(own, Sweep.CHANGE + 9), cross(w, turn))))
-    else:
-        turn = cayley_change(negative(load3(own, Sweep.SPACE_TURN)), turn)
-        add3(b, Node.VELOCITY, scaled(2.0, load3(own, Sweep.CHANGE)))
-        add3(b, Node.SPIN, scaled(2.0, transposed_times(axes(par.node[0, i]), turn)))
+    turn = cayley_change(negative(load3(own, Sweep.SPACE_TURN)), turn)
+    add3(b, Node.TURN, transposed_times(axes(a), turn))
+    add3(b, Node.MOVE, load3(own, Sweep.CHANGE))
+    set_turned(a, load3(b, Node.TURN), b)
+    store3(b, Node.POSITION, add(load3(a, Node.POSITION), load3(b, Node.MOVE)))
+    if not both_levels():
+        set_mean_velocities(a, b)
 
 
 @within
@@ -320,13 +305,15 @@ def inwards(h, time, x, par, fresh):
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
     n = par.mass.shape[0]
-    _, sound = outwards(par, x)
-    if sound == 0:
-        return STEP_TOO_LONG
+    if par.scratch[Scratch.ENDED] == 0.0 and correct(z, h, par, x) < 0.0:  # a root, but not found right before
+        return SINGULAR
+    for i in range(n):
+        end_body(i, par)
+        c = load3(par.node[1, i], Node.TURN)
+        if not dot(c, c) <= LARGEST_TURN:
+            return STEP_TOO_LONG
     time = time_place(par.mass, par.link)
     work_part(z, e, h, z[time], par)
-    if floats():
-        keep_momenta(z, h, par, x)
     per_step = 1.0 / h
     for place in range(n):
         i = par.tree[place, Tree.ORDER]

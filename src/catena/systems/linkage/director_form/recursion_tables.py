@@ -15,6 +15,7 @@ from ....geometry.vectors import (
     ZERO,
     add,
     add3,
+    add_down,
     cross,
     dot,
     load3,
@@ -28,6 +29,7 @@ from ....geometry.vectors import (
     times,
 )
 from ....kernels.marks import choice, within
+from ...particles.layout import Center
 from ..layout import EQUATIONS, Link, Node, Scratch, Sweep, Tree, behind_change
 from .blocks import note_residual
 from .recursion_elimination import shift_torque
@@ -47,6 +49,12 @@ from .steps import axes, both_levels, cayley_change, residual_published, residua
 def acted_upon():
     """1 if loads or forces of the ground act on bodies, else 0."""
     return 1
+
+
+@choice
+def pushed():
+    """1 if particles act on bodies, else 0."""
+    return 0
 
 
 @within
@@ -72,6 +80,11 @@ def add_body(i, h, time, par, table, fresh):
         add_inertia_two_level(i, par, table)
     elif fresh:
         add_inertia_published(i, par, table)
+    if pushed():  # without derivatives
+        own = par.particle_center[i]
+        push = (rows - 6) * (rows + 2) + rows
+        add_down(table, push, rows + 2, scaled(-h * h, load3(own, Center.FORCE)))
+        add_down(table, push + 3 * (rows + 2), rows + 2, scaled(-h * h, load3(own, Center.TORQUE)))
     if acted_upon():
         add_acting(i, h, time, par, table, fresh)
 
