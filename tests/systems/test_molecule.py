@@ -110,8 +110,9 @@ def exported(tmp_path_factory):
     (folder / "united.xyz").write_text(carbons)
     linkage, start = ct.Linkage.from_molecule(str(folder / "united.xyz"), [(1, 2)])
     run = uncompiled.simulate(linkage, start, ct.Rattle(), dt=0.01, steps=1)
-    for form, name in (("xyz-particles", "out.xyz"), ("gsd-particles", "out.gsd"), ("pdb", "out.pdb")):
-        run.export(folder / name, form)
+    for name in ("out.xyz", "out.dump", "out.gsd", "out.pdb"):
+        run.export(folder / name)
+    run.export(folder / "groups.xyz", "xyz")
     return folder
 
 
@@ -120,6 +121,21 @@ def test_atoms_are_exported_once_with_their_species(exported, name):
     found = read(exported / name, index=0)
     assert found.get_chemical_symbols() == ["C"] * 4
     assert found.get_positions() == pytest.approx(read(exported / "united.xyz").get_positions(), abs=6e-4)
+
+
+def test_a_format_that_is_named_writes_what_it_says(exported):
+    """Two groups; and of particles that are no elements the suffix writes the bodies."""
+    groups = read(exported / "groups.xyz", index=0, format="extxyz")
+    assert len(groups) == 2 and groups.arrays["orientation"].shape == (2, 4)
+    bead = ct.Body.from_particles([[0, 0, 0], [1, 0, 0], [0, 1, 0]], types=["C", "C", "bead"])
+    linkage = ct.Linkage([bead], gravity=(0, 0, 0))
+    run = uncompiled.simulate(linkage, linkage.start(), ct.Rattle(), dt=0.01, steps=1)
+    assert len(read(run.export(exported / "bead.xyz"), index=0, format="extxyz")) == 1
+
+
+def test_a_dump_of_a_molecule_has_its_atoms(exported):
+    text = (exported / "out.dump").read_text()
+    assert text.split("ITEM: NUMBER OF ATOMS\n")[1].startswith("4\n")
 
 
 def test_shared_masses_are_exported_whole(exported):

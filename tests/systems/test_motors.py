@@ -19,6 +19,8 @@ from catena.systems.base import system_from
 from catena.systems.linkage.director_form import motors
 from catena.systems.linkage.reactions import accelerations
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*will press against the stop")  # so that they are met
+
 TARGET = ct.Motor(0, target="0.8*sin(2*t)", kp=6.0, kd=0.7)
 PUSHED = ct.Motor(0, torque="0.5*cos(3*t)")
 STOPS = ct.Limit(0, -0.2, 0.45, stiffness=30.0, damping=4.0)

@@ -125,6 +125,54 @@ def test_a_mistake_in_a_force_is_shown_at_its_table_or_key(force, at, words):
     assert words in found[0][2]
 
 
+DRIVEN = """\
+[system]
+kind = "Linkage"
+[[system.body]]
+shape = "box"
+size = [0.2, 0.2, 1.0]
+[[system.joint]]
+kind = "Revolute"
+parent = -1
+child = 0
+at = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.5]]
+image = [1.0, 0.0, 0.0, 0.0]
+name = "shoulder"
+[[system.force]]
+kind = "Driven"
+joint = 0
+path = "0.3*sin(t)"
+[start]
+angles = { shoulder = 0.0 }
+rates = [0.3]
+[run]
+dt = 0.01
+steps = 10
+"""
+
+
+def test_a_start_from_joint_angles_is_the_one_that_python_makes():
+    made = read(DRIVEN).plan
+    assert isinstance(made.system, ct.Linkage)
+    assert made.start.angular_momentum == pytest.approx(made.system.start(rates={"shoulder": 0.3}).angular_momentum)
+    assert made.system.angles(made.start) == pytest.approx([0.0])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("0.3*sin(t)", "0.001/(t - 0.055) + 0.001/0.055 + (0.3 + 0.001/0.055**2)*t", 16, "jumps from -0.15"),
+        ("shoulder = 0.0", "shoulder = 0.1", 18, "told to stand at 0 and"),
+        ("angles = { shoulder = 0.0 }\nrates = [0.3]", "orientation = [[0.8, 0.0, 0.0, 0.6]]", 18, "told to stand at 0 and"),
+        ("shoulder = 0.0", "elbow = 0.0", 18, "no joint 'elbow'"),
+        ("rates = [0.3]", "rates = [0.3, 0.1]", 19, "rates = [0.3, 0.1]"),
+    ],
+)  # fmt: skip
+def test_a_path_that_jumps_and_a_start_off_it_are_shown_where_they_stand(old, new, line, words):
+    ((at, _, wrong),) = mistakes(DRIVEN.replace(old, new))
+    assert at == line and words in wrong
+
+
 def test_a_body_that_scales_is_the_one_that_python_makes():
     made = read(template("scaling-body")).plan
     system = ct.ScalingBody(ct.Body(moments=(2.0, 3.0, 4.0)), "unilateral", 1.0)

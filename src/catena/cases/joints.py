@@ -28,6 +28,7 @@ class JointTable(Table):
     parent: int = Field(ge=-1, description="number of a body, -1 for the ground")
     child: int = Field(ge=0, description="number of a body")
     at: Points = Field(ORIGINS, description="the points that are held together: in the parent's and the child's axes")
+    name: Filled | None = Field(None, description="by which starts, outputs and pictures call it")
 
 
 class DistanceTable(JointTable):

@@ -20,6 +20,8 @@ AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 # of a key that an override gives: the key of the file that gives way
 INSTEAD: dict[Path, str] = {("run", "steps"): "t_end", ("run", "t_end"): "steps"}
 Giver: TypeAlias = "str | Path"  # who gave a value: an option or argument, or another key of the file, such as an axis
+SINGULAR = {"bodies": "body", "joints": "joint", "forces": "force"}  # lists have the names of their tables here
+LISTS = re.compile(rf"\b({'|'.join(SINGULAR)})(?=\.\d)")
 COLUMN = re.compile(r", column (\d+):")  # in the place that the parser of expressions names
 
 
@@ -104,10 +106,13 @@ class Source:
 
     def explained(self, table: Path, error: CatenaError) -> Mistake:
         """The mistake that an error tells of: at the key of the table that it names, first by its `where`."""
-        path = table
         column = COLUMN.search(error.where)
         where = re.sub(r"\[(\d+)\]", r".\1", error.where[: column.start() if column else None])
+        where = LISTS.sub(lambda found: SINGULAR[found[0]], where)
         named = re.findall(r"\w+(?:\.\w+)*", where)
+        if named and named[0].split(".")[0] == _kind(self.data.get("system")):  # which may be wrong for a run only
+            table = ("system",)
+        path = table
         for word in [*named, *re.findall(r"^\w+(?= = )", error.wrong)]:
             parts = [int(part) if part.isdecimal() else part for part in word.split(".")]
             candidates = [(*table, *parts[first:]) for first in range(len(parts))]
@@ -174,6 +179,10 @@ class Source:
         if other is not None and (*path[:-1], other) not in self._given and isinstance(table, dict):
             table.pop(other, None)
         self._given[path] = override.giver
+
+
+def _kind(table: object) -> object:
+    return table.get("kind") if isinstance(table, dict) else None
 
 
 def _keys(key: str) -> Path:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..running.units import unit_of
+from ..systems.linkage.joint_coordinates import label_of, number_of
 from .showing import scene_or_nothing
 from .style import Panels, axes_for, legend_above, line_style, panels_for, stacked, styled
 
@@ -28,29 +29,29 @@ MOST_LINES = 8  # joints of a long chain that are drawn unless they are named
 
 
 class JointPictures:
-    """Pictures of a run of a linkage. Every method takes `joints`, their numbers (None: all, of many some), and `ax`."""
+    """Pictures of a run of a linkage. Every method takes `joints`, their numbers or names (None: all, of many some), and `ax`."""
 
     run: Run
     label: str
 
-    def joint_angles(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+    def joint_angles(self, joints: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
         """Angle about the axis of each hinge, screw or sliding joint that turns, over time; full turns are counted.
 
         Targets of motors, and paths that are prescribed, are drawn dotted.
         """
         return self._of_hinges("joint_angles", "angle", "joint angle (rad)", joints, ax)
 
-    def joint_speeds(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+    def joint_speeds(self, joints: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
         """Rate of that angle over time."""
         time = self.run.plan.units.get("time", "")
         return self._of_hinges("joint_speeds", "speed", f"joint speed (rad/{time or 'time'})", joints, ax)
 
-    def reactions(self, joints: Sequence[int] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
+    def reactions(self, joints: Sequence[int | str] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
         """Magnitude of the force and of the torque of each joint on its child, over time. Two axes, one above the other."""
         linkage = self._need_joints("reactions")
         outputs = self._outputs(linkage, REACTION_POINTS)
         chosen, words = self._chosen(
-            joints, list(range(len(scene_or_nothing(self.run.system).joints or ()))), "reactions"
+            linkage, joints, list(range(len(scene_or_nothing(self.run.system).joints or ()))), "reactions"
         )
         force = unit_of(self.run.system, "force", self.run.plan.units, raised=True)
         torque = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
@@ -60,27 +61,29 @@ class JointPictures:
             for panel, (name, values, unit) in zip(axes, panels, strict=True):
                 size = np.linalg.norm(values.values, axis=-1)
                 for number, k in enumerate(chosen):
-                    panel.plot(outputs.time, size[:, k], label=f"joint {k}", **line_style(number))
+                    panel.plot(outputs.time, size[:, k], label=label_of(linkage, k), **line_style(number))
                 panel.set_ylabel(f"reaction {name}" + (f" ({unit})" if unit else ""))
             legend_above(axes[0], self.label + words)
             axes[-1].set_xlabel("time" + self._time_unit())
         return axes
 
-    def _of_hinges(self, picture: str, name: str, words: str, joints: Sequence[int] | None, ax: Axes | None) -> Axes:
+    def _of_hinges(
+        self, picture: str, name: str, words: str, joints: Sequence[int | str] | None, ax: Axes | None
+    ) -> Axes:
         linkage = self._need_joints(picture)
         turning = [k for k, joint in enumerate(scene_or_nothing(self.run.system).joints or ()) if joint.has_angle]
         if not turning:
             raise InputError(
                 f"no joint of {self.run.system.title} has an angle", where=f"plot.{picture}", do="draw reactions()"
             )
-        chosen, some = self._chosen(joints, turning, picture)
+        chosen, some = self._chosen(linkage, joints, turning, picture)
         outputs = self._outputs(linkage, ANGLE_POINTS if name == "speed" else None)
         values = getattr(outputs, name).values
         stride = -(-len(values) // ANGLE_POINTS)
         with styled():
             ax = axes_for(ax)
             for number, k in enumerate(chosen):
-                ax.plot(outputs.time[::stride], values[::stride, k], label=f"joint {k}", **line_style(number))
+                ax.plot(outputs.time[::stride], values[::stride, k], label=label_of(linkage, k), **line_style(number))
             if name == "angle":
                 self._add_targets(outputs, chosen, stride, ax)
             ax.set_xlabel("time" + self._time_unit())
@@ -98,7 +101,7 @@ class JointPictures:
                 ax.plot(outputs.time[::stride], targets[:, k], ":", label=label, color=colour, linewidth=1.2)
                 named = True
 
-    def motor_torques(self, joints: Sequence[int] | None = None, ax: Axes | None = None) -> Axes:
+    def motor_torques(self, joints: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
         """What motors and drives do about the axis of each joint that has one, over time."""
         linkage = self._need_joints("motor_torques")
         driven = linkage.moved_joints
@@ -106,13 +109,15 @@ class JointPictures:
             raise InputError(
                 f"no joint of {self.run.system.title} has a motor", where="plot.motor_torques", do="draw joint_angles()"
             )
-        chosen, some = self._chosen(joints, driven, "motor_torques")
+        chosen, some = self._chosen(linkage, joints, driven, "motor_torques")
         outputs = self._outputs(linkage, REACTION_POINTS)
         unit = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
         with styled():
             ax = axes_for(ax)
             for number, k in enumerate(chosen):
-                ax.plot(outputs.time, outputs.motor_torque.values[:, k], label=f"joint {k}", **line_style(number))
+                ax.plot(
+                    outputs.time, outputs.motor_torque.values[:, k], label=label_of(linkage, k), **line_style(number)
+                )
             ax.set_xlabel("time" + self._time_unit())
             ax.set_ylabel("torque of motors" + (f" ({unit})" if unit else ""))
             legend_above(ax, self.label + some)
@@ -123,18 +128,21 @@ class JointPictures:
         stride = 1 if most is None else max(1, -(-self.run.data.sizes["time"] // most))
         return linkage.outputs(self.run, every=stride)
 
-    def _chosen(self, given: Sequence[int] | None, known: list[int], picture: str) -> tuple[list[int], str]:
+    def _chosen(
+        self, linkage: Linkage, given: Sequence[int | str] | None, known: list[int], picture: str
+    ) -> tuple[list[int], str]:
         if given is None:
             places = np.unique(np.linspace(0, len(known) - 1, min(MOST_LINES, len(known))).round().astype(int))
             words = "" if len(places) == len(known) else f"\n({len(places)} of {len(known)} joints)"
             return [known[i] for i in places], words
-        wrong = [k for k in given if k not in known]
-        if wrong or not len(given):
+        numbers = [number_of(linkage, one, f"plot.{picture}") for one in given]
+        wrong = [k for k in numbers if k not in known]
+        if wrong or not numbers:
             raise InputError(
-                f"joint {wrong[0]} has none" if wrong else "no joint is named", where=f"plot.{picture}",
-                do=f"name some of {', '.join(map(str, known[:MOST_LINES]))}" + (", ..." if len(known) > MOST_LINES else ""),
+                f"{label_of(linkage, wrong[0])} has none" if wrong else "no joint is named", where=f"plot.{picture}",
+                do=f"name some of {', '.join(label_of(linkage, k) for k in known[:MOST_LINES])}" + (", ..." if len(known) > MOST_LINES else ""),
             )  # fmt: skip
-        return list(given), ""
+        return numbers, ""
 
     def _need_joints(self, picture: str) -> Linkage:
         from ..systems.linkage.linkage import Linkage

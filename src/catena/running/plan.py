@@ -26,7 +26,8 @@ from .control import Controller, check_control, controller_from
 from .crossings import Event, Section, crossing_of
 
 NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
-MOST_LOOKS = 2000  # at steps of a prescribed motion, before the first
+MOST_LOOKS = 2_000_000  # at steps of a prescribed motion, before the first
+LOOKED_AT_ONCE = 100_000
 SMALL_BIAS = 0.6  # dt omega up to which averages of stiff chains in a heat bath are right to 4e-4
 NEAR_THE_LIMIT = 0.75  # of the linear limit of stability; beyond it energy errors are large, and runs may blow up
 
@@ -213,6 +214,7 @@ def make_plan(
         name=called, about=about, control=control,
     )  # fmt: skip
     require_drives(plan, count)
+    _warn_of_stops(plan, count)
     _check_stability(plan)
     return plan, count
 
@@ -232,7 +234,7 @@ def _check_watched(sections: Sequence[Section], events: Sequence[Event]) -> None
 def require_drives(plan: Plan, steps: int) -> None:
     """Refuse a run that leaves the tables of functions of time that drive its system, and prescribed motions that jump in a step.
 
-    Of long runs some steps are looked at, evenly spread; where another one fails, its message tells of the jump.
+    Of very long runs some steps are looked at, evenly spread; where another one fails, its message tells of the jump.
     """
     end = float(plan.times(steps))
     for table in plan.system.time_tables:
@@ -243,12 +245,15 @@ def require_drives(plan: Plan, steps: int) -> None:
                 f"the run goes from t = {plan.t0:g} to {end:g}, but a table has values from {first:g} to {last:g} only",
                 where="Sampled.times", do="give a longer table, or end the run within it",
             )  # fmt: skip
-    looked_at = range(steps) if steps <= MOST_LOOKS else (steps * k // MOST_LOOKS for k in range(MOST_LOOKS))
     if plan.system.is_prescribed:
-        for step in looked_at:
-            jump = plan.system.jump_between(float(plan.times(step)), plan.dt)
-            if jump:
-                raise InputError(jump, where="Driven.path", do="give a smooth path, a shorter step, or an earlier end")
+        looks = min(steps, MOST_LOOKS)
+        for first in range(0, looks, LOOKED_AT_ONCE):
+            looked_at = np.arange(first, min(first + LOOKED_AT_ONCE, looks)) * steps // looks
+            jump = plan.system.first_jump(plan.times(looked_at), plan.dt, plan.start)
+            if jump is not None:
+                raise InputError(
+                    jump.wrong, where=jump.where, do="give a smooth path, a shorter step, or an earlier end"
+                )
 
 
 def _refuse_crossings_of_noise(method: Method, sections: Sequence[Section], events: Sequence[Event]) -> None:
@@ -280,6 +285,14 @@ def _warn_of_kinks(system: System, method: Method, t0: float, dt: float, steps: 
             f"expect order {supported:g} where a motion passes its end (a larger smoothness of Switched allows more)",
             CatenaWarning, stacklevel=4,
         )  # fmt: skip
+
+
+def _warn_of_stops(plan: Plan, steps: int) -> None:
+    """A target that passes a stop may be meant: the motor presses against it."""
+    looks = min(steps + 1, LOOKED_AT_ONCE)
+    passed = plan.system.passed_stop(plan.times(np.arange(looks) * steps // max(1, looks - 1)))
+    if passed:
+        warnings.warn(passed, CatenaWarning, stacklevel=4)
 
 
 def _is_inside(knot: float, t0: float, dt: float, steps: int) -> bool:

@@ -13,6 +13,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal, cast
 
+import numpy as np
+
 from .. import memory
 from ..engine.build import build
 from ..engine.driver import Chunk, Driver
@@ -444,17 +446,17 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
     variable, changes = driver.trace() if status == NOT_CONVERGED else (None, [])
     details = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
     if status == NOT_FINITE:
-        variable, jump = driver.jump()
-        details = f"; a variable changes by {jump:.1e} in this step"
+        variable, change = driver.jump()
+        details = f"; a variable changes by {change:.1e} in this step"
     body_of = driver.program.view.body_of
     body = None if body_of is None or variable is None else body_of(variable)
     if status == STEP_TOO_LONG:
         body = plan.system.fastest_body(driver.program.view.unpack(driver.variables(), driver.time))
-    path_jumps = plan.system.jump_between(driver.time, plan.dt)
+    jump = plan.system.first_jump(np.array([driver.time]), plan.dt, plan.start)
     failure = StepFailure(
-        f"{path_jumps}: {FAILURES[status]}" if path_jumps else explained(status, plan.method, plan.dt, speed=speed) + details,
+        f"{jump.wrong}: {FAILURES[status]}" if jump else explained(status, plan.method, plan.dt, speed=speed) + details,
         step=driver.step + 1, time=driver.time, where=plan.system.blamed(driver.par) or ("" if body is None else f"body {body}"),
-        do="give a smooth path, or end the run before" if path_jumps else plan.method.advice(),
+        do="give a smooth path, or end the run before" if jump else plan.method.advice(),
     )  # fmt: skip
     failure.body, failure.changes = body, tuple(changes)
     return _kept(failure, recorder, driver)

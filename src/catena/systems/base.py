@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import xarray
 
     from .laws import Law
+    from .paths import Jump
     from .phase_space import PhaseSpace
     from .sampled import Sampled
     from .scene import Scene
@@ -268,8 +269,15 @@ class System(ABC):
         """Whether a part of its motion is prescribed by functions of time."""
         return False
 
-    def jump_between(self, time: float, dt: float) -> str:
-        """What drives it, but jumps in a step from that time; empty if nothing does."""
+    def first_jump(self, times: Array, dt: float, start: State) -> Jump | None:
+        """The first of the steps from these times in which a path that prescribes its motion jumps; None if all are smooth.
+
+        start : of the run, for lengths to compare with
+        """
+        return None
+
+    def passed_stop(self, times: Array) -> str:
+        """What is told to follow a path that something in its way keeps it from at one of these times; empty if nothing is."""
         return ""
 
     @cached_property

@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ...errors import InputError
 from ...systems.base import System
 from ...systems.linkage.joint_forces import force_from
 from ...systems.linkage.joints import joint_from
@@ -18,6 +17,7 @@ from ..joints import AnyForce, AnyJoint, force_texts, made
 from ..potentials import AnyPotential, make_pairs, texts_of
 from ..tables import InTimeVector, StartTable, SystemTable, Text, register
 
+Coordinates = list[float | list[float]] | dict[str, float | list[float]]
 Bodies = Annotated[list[AnyBody], Field(min_length=1)]
 
 
@@ -26,6 +26,10 @@ class LinkageStart(BodiesStart):
 
     position: list[Vector] | None = Field(None, description="centres of mass; from the joints if left out")
     velocity: list[Vector] | None = Field(None, description="in space; from the joints if left out; or give momentum")
+    angles: Coordinates | None = Field(
+        None, description="where joints stand: one for each, or by name; (displacement, angle) of those that do both"
+    )
+    rates: Coordinates | None = Field(None, description="how fast they move, given in the same ways")
     project: bool = Field(False, description="take the nearest state that fits the joints")
 
 
@@ -64,13 +68,9 @@ class LinkageTable(SystemTable):
     def make(self) -> Linkage:
         bodies = [make_body(table, f"body.{j}") for j, table in enumerate(self.bodies)]
         joints, forces = made("joint", joint_from, self.joints), made("force", force_from, self.forces)
-        try:
-            pairs = None if self.pairs is None else make_pairs(self.pairs, "pairs")
-            gravity = self.given().get("gravity", (0.0, 0.0, -9.81))
-            return Linkage(bodies, joints, forces, gravity, self.form, pairs=pairs, exclude=self.exclude)
-        except InputError as error:  # the lists have the names of their tables here
-            where = error.where.replace("joints[", "joint[").replace("forces[", "force[").replace("bodies[", "body[")
-            raise InputError(error.wrong, where=where, do=error.do) from None
+        pairs = None if self.pairs is None else make_pairs(self.pairs, "pairs")
+        gravity = self.given().get("gravity", (0.0, 0.0, -9.81))
+        return Linkage(bodies, joints, forces, gravity, self.form, pairs=pairs, exclude=self.exclude)
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:

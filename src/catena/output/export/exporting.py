@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from ...errors import CapabilityError, InputError, nearest
 from ...systems.base import System
+from ...systems.potentials.pairwise import NO_TYPE
 from ..files import path_from, replacing
 from ..page.appearance import bodies_of, has_bodies
+from .atoms import atomic_number
 
 if TYPE_CHECKING:
     from ...running.runs import Run
@@ -65,7 +67,8 @@ def export(run: Run, path: str | Path, format: str | None = None) -> Path:
     Parameters
     ----------
     run : a run
-    path : the file; its suffix chooses the format
+    path : the file; its suffix chooses the format. Files .xyz, .dump and .gsd hold the atoms of a molecule, whose particles are all of types that
+        are elements, and the bodies of any other system
     format : "xyz", "xyz-particles", "dump", "dump-particles", "gsd", "gsd-particles", "pdb", "gltf", "netcdf" or "csv"; None: by the suffix
 
     Returns
@@ -78,7 +81,7 @@ def export(run: Run, path: str | Path, format: str | None = None) -> Path:
     CapabilityError : the system has no bodies or particles, or a package is missing
     """
     target = path_from(path)
-    name = _by_suffix(target) if format is None else _known(format)
+    name = _by_suffix(target, run.system) if format is None else _known(format)
     chosen = FORMATS[name]
     _check(run.system, name, chosen)
     if chosen.package:
@@ -88,16 +91,23 @@ def export(run: Run, path: str | Path, format: str | None = None) -> Path:
     return target
 
 
-def _by_suffix(path: Path) -> str:
+def _by_suffix(path: Path, system: System) -> str:
     suffix = path.suffix.lower()
     for name, known in FORMATS.items():
         if suffix in known.suffixes:
-            return name
+            atoms = f"{name}-particles"
+            return atoms if atoms in FORMATS and _is_molecule(system) else name
     suffixes = [s for known in FORMATS.values() for s in known.suffixes]
     raise InputError(
         f"no format has the suffix {path.suffix!r}{nearest(suffix, suffixes)}", where=f"export to {path}",
         do=f"use one of {', '.join(suffixes)}, or give the format: {', '.join(FORMATS)}",
     )  # fmt: skip
+
+
+def _is_molecule(system: System) -> bool:
+    """Whether its particles are atoms: of types that are elements."""
+    kinds = {kind for body in bodies_of(system) for kind in body.particles.types} if has_bodies(system) else set()
+    return bool(kinds - {NO_TYPE}) and all(isinstance(kind, str) and atomic_number(kind) for kind in kinds - {NO_TYPE})
 
 
 def _known(format: str) -> str:

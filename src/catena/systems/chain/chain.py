@@ -45,7 +45,7 @@ from .describing import describe_chain
 from .distant import distant_view, near_bodies
 from .driven_halves import halves_view
 from .driving import Drives, driven_view
-from .ends import Clamped, End, Free, GivenLoad, end_from, loads_from
+from .ends import Clamped, End, Free, GivenLoad, Moved, end_from, loads_from
 from .interactions import GivenPotentials, Interactions
 from .invariants import invariants_of
 from .tiles import view as chain_tiles
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from ...methods.base import Method
     from ...running.runs import Run
     from ..laws import Law
+    from ..paths import Jump
     from .scales import Scales
 
 Form = Literal["quaternion", "rotation", "multiplier"]
@@ -189,6 +190,13 @@ class Chain(System):
     @property
     def time_tables(self) -> tuple[Sampled, ...]:
         return self.drives.tables
+
+    @property
+    def is_prescribed(self) -> bool:
+        return any(isinstance(end, Moved) for end in (self.left, self.right))
+
+    def first_jump(self, times: Array, dt: float, start: State) -> Jump | None:
+        return self.drives.first_jump(times, dt, start)
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:

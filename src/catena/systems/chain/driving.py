@@ -19,6 +19,7 @@ from ...kernels.marks import Filling, Numbers, Slot, Written, bind
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
+from ..paths import LEAST_JUMP, Jump, first_of, jumps_of, turning_jumps
 from ..sampled import SPLINES, InTime, Sampled, components, depends_on_time, spline_arrays, written_in_time
 from . import drive_kernels as kernels
 from . import forces as chain_forces
@@ -160,6 +161,21 @@ class Drives:
                 except (ArithmeticError, ValueError):
                     row[which] = np.nan
         return out
+
+    def first_jump(self, times: Array, dt: float, start: State) -> Jump | None:
+        """The first step among those from these times in which the end body is told to jump."""
+        spacing = float(np.median(np.linalg.norm(np.diff(start.position, axis=0), axis=1)))
+        found: list[Jump] = []
+        for acting in self.acting:
+            if isinstance(acting.source, Moved):
+                where = f"Chain.{acting.name}"
+                for k, axis in enumerate("xyz"):
+                    path = f"the {axis} to which the {acting.name} end is moved"
+                    place = f"{where}.position[{k}]"
+                    found += jumps_of(acting.components[k], path, place, times, dt, least=LEAST_JUMP * spacing)
+                path = f"the angle by which the {acting.name} end is turned in a step"
+                found += turning_jumps(acting.components[3:], path, f"{where}.orientation", times, dt)
+        return first_of(found)
 
 
 def _acting(name: str, body: int, source: End) -> Acting | None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...errors import InputError
 from ...kernels.marks import Parameters
+from ..base import Array
+from ..paths import path_at
+from .joint_coordinates import label_of
 from .joint_forces import Load, OnAngle, OnParticles, Prescribed
 from .layout import Scratch
 from .limit import Limit
@@ -13,6 +18,17 @@ from .motor import Motor
 
 if TYPE_CHECKING:
     from .linkage import Linkage
+
+
+def check_names(linkage: Linkage) -> None:
+    """InputError where two joints have one name."""
+    known: dict[str, int] = {}
+    for number, joint in enumerate(linkage.joints):
+        if joint.name is not None and known.setdefault(joint.name, number) != number:
+            raise InputError(
+                f"joints {known[joint.name]} and {number} are both called {joint.name!r}",
+                where=f"Linkage.joints[{number}].name", do="rename one",
+            )  # fmt: skip
 
 
 def check_forces(linkage: Linkage) -> None:
@@ -74,6 +90,24 @@ def _check_targets(linkage: Linkage, limit: Limit, where: str) -> None:
                 f"the motor of joint {limit.joint} has the target {target:g}, but its stops are at {limit.low:g} and {limit.high:g}",
                 where=where, do="choose a target between the stops, or move them",
             )  # fmt: skip
+
+
+def passed_stop(linkage: Linkage, times: Array) -> str:
+    """The first motor whose target, where it moves, passes a stop of its joint at one of these times; empty if there is none."""
+    for limit in (force for force in linkage.forces if isinstance(force, Limit)):
+        for motor in (force for force in linkage.forces if isinstance(force, Motor) and force.joint == limit.joint):
+            if motor.followed is None:
+                continue
+            target, _ = path_at(motor.followed, times)
+            beyond = np.flatnonzero((target < limit.low) | (target > limit.high))
+            if len(beyond):
+                k = int(beyond[0])
+                stop = "low" if target[k] < limit.low else "high"
+                return (
+                    f"the target of the motor of {label_of(linkage, limit.joint)} passes the stop {stop} = {getattr(limit, stop):g} "
+                    f"at t = {times[k]:g}, where it is {target[k]:g}: the motor will press against the stop"
+                )
+    return ""
 
 
 def _refuse_closing(linkage: Linkage, number: int, where: str) -> None:

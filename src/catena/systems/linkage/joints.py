@@ -15,7 +15,7 @@ The images are fixed by `image`: the orientation of the child, seen from the par
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -56,6 +56,7 @@ class Joint:
     child : number of a body
     at : the points a in the parent's and b in the child's coordinates (axes in which the body was given, origin in its
         centre of mass; the ground's are those of space)
+    name : by which starts, outputs and pictures call it; None: they count
     """
 
     rows: ClassVar[tuple[Row, ...]]
@@ -67,6 +68,7 @@ class Joint:
     parent: int
     child: int
     at: Sequence[Vector] | Array = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+    name: str | None = field(default=None, kw_only=True)
 
     @property
     def has_coordinate(self) -> bool:
@@ -85,6 +87,8 @@ class Joint:
             object.__setattr__(self, name, int(number))
         if self.parent == self.child:
             raise InputError(f"body {self.child} is joined to itself", where=where, do="name two bodies")
+        if self.name is not None and not (isinstance(self.name, str) and self.name):
+            raise InputError(f"name = {self.name!r}", where=f"{where}.name", do="give a text, or leave it out")
         points = finite_numbers(
             self.at, (2, 3), where=f"{where}.at", do="give two points, one in the parent and one in the child"
         )

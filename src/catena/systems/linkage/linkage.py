@@ -31,16 +31,16 @@ from ..many_bodies import (
     fields_of,
     pairs_of,
 )
-from ..numbers import finite_numbers
 from ..one_body import component_names
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
-from ..particles.acting_terms import Terms, dihedral
+from ..particles.acting_terms import Terms
 from ..phase_space import PhaseSpace
 from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, describe_in_time
 from ..scene import Scene
 from ..states import checked_start, checked_state
 from . import start as starts
-from .checking import blamed, check_forces
+from .checking import blamed, check_forces, check_names, passed_stop
+from .joint_coordinates import GivenCoordinates, joint_angles, start_from_joints
 from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_from
 from .joints import GROUND, Joint, joint_from, listed
 from .layout import Signal
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ...analysis.statics.linkage_equilibrium import LinkageEquilibrium
     from ...analysis.statics.linkage_modes import LinkageModes
     from ...running.runs import Run
+    from ..paths import Jump
     from .outputs import LinkageOutputs
     from .reactions import JointReactions
 
@@ -118,6 +119,7 @@ class Linkage(System):
         self.exclude = checked_hops(exclude, "Linkage.exclude")
         terms = Terms(self.forces)
         self.acting = ActingParticles(self.bodies, pairs, self._near_bodies(), "Linkage.pairs", terms)
+        check_names(self)
         check_forces(self)
 
     @classmethod
@@ -168,17 +170,7 @@ class Linkage(System):
         >>> linkage.dihedrals(linkage.start(), [0, 1, 2, 3]).round(6).tolist()
         1.570796
         """
-        places = self.acting.at(checked_state(self, state, "dihedrals.state")).positions
-        given = finite_numbers(
-            atoms, (4,), (None, 4), where="dihedrals.atoms", do="give four numbers of particles, or (m, 4)"
-        )
-        wrong = given[(given != np.floor(given)) | (given < 0) | (given >= len(places))]
-        if wrong.size:
-            raise InputError(
-                f"there is no particle {wrong[0]:g}", where="dihedrals.atoms", do=f"number them from 0 to {len(places) - 1}"
-            )  # fmt: skip
-        rows = given.astype(np.int64)
-        return np.array([dihedral(*places[row]) for row in rows.reshape(-1, 4)]).reshape(rows.shape[:-1])
+        return self.acting.dihedrals(checked_state(self, state, "dihedrals.state"), atoms)
 
     def with_parts(self, joints: Sequence[Joint] | None = None, forces: Sequence[OnBodies] | None = None) -> Linkage:
         """The same linkage with other joints or forces."""
@@ -286,6 +278,8 @@ class Linkage(System):
         momentum: ArrayLike | None = None,
         angular_velocity: ArrayLike | None = None,
         angular_momentum: ArrayLike | None = None,
+        angles: GivenCoordinates | None = None,
+        rates: GivenCoordinates | None = None,
         time: float = 0.0,
         project: bool = False,
         check: bool = True,
@@ -294,6 +288,9 @@ class Linkage(System):
 
         Parameters
         ----------
+        angles, rates : where joints stand and how fast they move: one number for each, in their order, or by name (or number); angles of hinges,
+            displacements of sliders, sequences of both for joints that do more; joints that are not named stand still at 0, where `image`
+            has them, or without one where `orientation` does. What follows is then asked for bodies that no joint carries, and those on ball joints
         position : (n, 3) centres of mass; left out, the points of every carrying joint coincide
         orientation : body to space: (n, 4) unit quaternions, scalar first; (n, 3, 3) matrices; or scipy's Rotation; none turned if None
         velocity or momentum : (n, 3) in space; left out, those points stay together
@@ -301,14 +298,23 @@ class Linkage(System):
         project : take the nearest state that fits the joints, and say how far it is, instead of refusing one that does not
         check : refuse particles that are closer than half the distance at which they rest; False takes them as they are
         """
-        state = starts.make_start(
-            self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
-            angular_momentum=angular_momentum, time=time, project=project,
-        )  # fmt: skip
-        if self.signals.driven and (project or (position is None and orientation is None)):
-            from .joint_form.form import follow_drives
+        by_joints = angles is not None or rates is not None
+        if by_joints:
+            state = start_from_joints(
+                self, angles, rates, position=position, orientation=orientation, velocity=velocity, angular_velocity=angular_velocity,
+                momenta=(momentum, angular_momentum), time=time, project=project,
+            )  # fmt: skip
+        else:
+            state = starts.make_start(
+                self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
+                angular_momentum=angular_momentum, time=time, project=project,
+            )  # fmt: skip
+        if self.signals.driven:
+            from .joint_form.form import follow_drives, packed
 
-            state = follow_drives(self, state)
+            follow = project or (position is None and orientation is None and not by_joints)
+            state = follow_drives(self, state) if follow else state
+            packed(self, state)  # which refuses joints that are not where they are told to be
         if check:
             self.acting.check_distances(state)
             self.acting.terms.check_angles(self.acting.at(state).positions)
@@ -386,16 +392,7 @@ class Linkage(System):
         start : where the motion began: the angles of joints without `image` count from there. None: here, and they are 0
         """
         state = checked_state(self, state, "angles.state")
-        counted = self._counted_from(start, "angles.start")
-        images = starts.images_of(counted, state.orientation)
-        made = np.full(len(self.joints), np.nan)
-        for k, joint in enumerate(self.joints):
-            if joint.has_angle:
-                made[k] = starts.angle_of(joint, images[k], state.orientation)
-            elif joint.has_coordinate:
-                u, d = starts.plane(self, joint, state.position, state.orientation)
-                made[k] = u[0] @ d
-        return made
+        return joint_angles(self._counted_from(start, "angles.start"), state)
 
     def particles(self, state: State) -> Particles:
         """Places in space, masses and types of the particles of all bodies, numbered through them; those of type "none" are left out.
@@ -526,8 +523,11 @@ class Linkage(System):
     def is_prescribed(self) -> bool:
         return bool(self.signals.driven)
 
-    def jump_between(self, time: float, dt: float) -> str:
-        return self.signals.jump_between(time, dt)
+    def passed_stop(self, times: Array) -> str:
+        return passed_stop(self, times)
+
+    def first_jump(self, times: Array, dt: float, start: State) -> Jump | None:
+        return self.signals.first_jump(times, dt)
 
     def view(self, name: str) -> View | None:
         if name in ENERGY_MOMENTUM and self.form != "joint" and not self._only_in_joints:

@@ -201,7 +201,10 @@ def _made(
     bonds = _outwards(groups, turning)
     along = {atom for bond in turning for atom in bond}
     rank = {atom: (atom not in along, -masses[atom], atom) for atom in range(len(places))}
-    joints = [_hinge(places, groups, bodies, bond, bonded, rank) for bond in bonds]
+    joints = [
+        replace(_hinge(places, groups, bodies, (a, b), bonded, rank), name=f"{symbols[a]}{a}-{symbols[b]}{b}")
+        for a, b in bonds
+    ]
     return Molecule(tuple(bodies), tuple(joints), tuple(bonds), tuple(map(tuple, members)))
 
 

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...errors import InputError
 from ..base import Array, State
 from . import start as starts
+from .joint_coordinates import label_of
 from .joint_forces import OnAngle, Prescribed
 from .layout import Signal
 from .motor import held_forces
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LinkageOutputs:
-    """What a run of a linkage shows besides its fields, along time.
+    """What a run of a linkage shows besides its fields, along time; joints by name where they have names: `angle.sel(joint="shoulder")`.
 
     Parameters
     ----------
@@ -162,7 +164,10 @@ class LinkageOutputs:
     def _labelled(self, values: Array, dims: tuple[str, ...], about: str) -> xarray.DataArray:
         import xarray
 
-        return xarray.DataArray(values, {"time": self._data.time.values}, ("time", *dims), attrs={"long_name": about})
+        known: dict[str, ArrayLike] = {"time": self._data.time.values}
+        if any(joint.name for joint in self.linkage.joints):
+            known["joint"] = [label_of(self.linkage, k) for k in range(len(self.linkage.joints))]
+        return xarray.DataArray(values, known, ("time", *dims), attrs={"long_name": about})
 
 
 def _with_forces(linkage: Linkage, forces: tuple[JointForce, ...]) -> Linkage:

@@ -9,12 +9,11 @@ import numpy as np
 
 from ...kernels.marks import Numbers, Written
 from ..base import Array
+from ..paths import FULL_TURN, LEAST_JUMP, Jump, first_of, jumps_of
 from ..potentials.pairwise import interpreted
 from ..sampled import SPLINES, InTime, Sampled, depends_on_time, spline_arrays, written_in_time
 from .joint_forces import JointForce, Load, OnAngle, Prescribed
 from .layout import Scratch, Signal
-
-JUMP, LEAST_JUMP = 0.5, 0.05  # part of a change in a step, and least angle, that slopes at both ends leave unexplained
 
 
 class Signals:
@@ -48,6 +47,11 @@ class Signals:
 
     def __len__(self) -> int:
         return len(self.functions)
+
+    @property
+    def numbers(self) -> dict[int, int]:
+        """The force of each function that is the first of one."""
+        return {first: number for number, first in self.first.items()}
 
     @property
     def depend_on_time(self) -> bool:
@@ -108,21 +112,21 @@ class Signals:
                     table += isinstance(component, Sampled)
         return Written("load_values", "\n".join(lines), __name__, SPLINES)
 
-    def jump_between(self, time: float, dt: float) -> str:
-        """Which prescribed path has no value at the end of a step, or changes otherwise than its slopes say; empty if all are smooth."""
+    def first_jump(self, times: Array, dt: float) -> Jump | None:
+        """The first step among those from these times in which a prescribed path jumps, or after which it has no value."""
+        found: list[Jump] = []
         for joint, number in self.driven.items():
-            (before, slope, _), (after, later, _) = (
-                values_at([self.functions[number]], t)[0] for t in (time, time + dt)
+            where = f"Linkage.forces[{self.numbers[number]}].path"
+            found += jumps_of(
+                self.functions[number],
+                f"the path of joint {joint}",
+                where,
+                times,
+                dt,
+                least=LEAST_JUMP,
+                period=FULL_TURN,
             )
-            if not np.isfinite(after):
-                return f"the path of joint {joint} has no value at t = {time + dt:g}"
-            change, expected = after - before, 0.5 * dt * (slope + later)
-            change -= 2.0 * np.pi * round((change - expected) / (2.0 * np.pi))  # full turns are no jump
-            if abs(change - expected) > max(JUMP * max(abs(change), abs(expected)), LEAST_JUMP):
-                return (
-                    f"the path of joint {joint} jumps from {before:g} at t = {time:g} to {after:g} at t = {time + dt:g}"
-                )
-        return ""
+        return first_of(found)
 
     def at(self, time: float) -> Array:
         """(functions, 3): values and two derivatives at a time, outside of kernels; nan where one has none."""

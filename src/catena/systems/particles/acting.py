@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
 from ...geometry import rotations
@@ -15,12 +15,13 @@ from ...kernels import views
 from ...kernels.marks import Bound, Filling, Kernel, Numbers, Slot, bind
 from ..base import Array, State
 from ..body import Body, Particles
+from ..numbers import finite_numbers
 from ..potentials.in_time import followed
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import NO_TYPE
 from . import kernels, lists, slopes
-from .acting_terms import Terms
+from .acting_terms import Terms, dihedral
 from .layout import Center, Frame, Listing, Particle, Sort
 
 GivenPairs: TypeAlias = Pairwise | PairTable | Mapping[str, object] | None
@@ -97,6 +98,20 @@ class ActingParticles:
             places.append(state.position[j] + rotations.rotate(state.orientation[j], inside))
         masses = [body.particles.masses[own] for body, own in zip(self.bodies, self.counted, strict=True)]
         return Particles(np.concatenate(places), np.concatenate([np.zeros(0), *masses]), self.types)
+
+    def dihedrals(self, state: State, atoms: ArrayLike) -> Array:
+        """Dihedral angles of particles, numbered through all bodies; see `Linkage.dihedrals`."""
+        places = self.at(state).positions
+        given = finite_numbers(
+            atoms, (4,), (None, 4), where="dihedrals.atoms", do="give four numbers of particles, or (m, 4)"
+        )
+        wrong = given[(given != np.floor(given)) | (given < 0) | (given >= len(places))]
+        if wrong.size:
+            raise InputError(
+                f"there is no particle {wrong[0]:g}", where="dihedrals.atoms", do=f"number them from 0 to {len(places) - 1}"
+            )  # fmt: skip
+        rows = given.astype(np.int64)
+        return np.array([dihedral(*places[row]) for row in rows.reshape(-1, 4)]).reshape(rows.shape[:-1])
 
     @cached_property
     def _numbered(self) -> tuple[PairSet, NDArray[np.int64], NDArray[np.int64]]:

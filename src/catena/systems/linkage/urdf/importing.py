@@ -236,7 +236,7 @@ def _joint_of(
     kind = {"prismatic": Prismatic, "planar": Planar}.get(joint.kind, Revolute)
     # as the directions lie at angle zero, whatever the start
     image = rotations.from_matrix(turn)
-    return kind(parent.number, child.number, at, image, turn @ joint.axis), joint.damping
+    return kind(parent.number, child.number, at, image, turn @ joint.axis, name=joint.name), joint.damping
 
 
 def _dampings(joints: list[tuple[Joint, float]]) -> tuple[Torsion, ...]:

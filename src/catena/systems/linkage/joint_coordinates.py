@@ -1,0 +1,228 @@
+"""Where the joints of a linkage stand, in numbers: the angles of a state, and the start from them.
+
+Outwards along the tree, with the orientation `image` of the child seen from its parent where the joint stands at zero, and the points a and
+b that the joint holds together:
+
+    Q_child = Q_parent turn image,     r_child = r_parent + Q_parent (a + slide) - Q_child b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...errors import InputError, nearest
+from ...geometry import rotations
+from ..base import Array, State
+from ..many_bodies import start_array
+from ..numbers import finite_numbers
+from ..orientations import orientations
+from . import start as starts
+from .joint_forces import OnAngle, Prescribed
+from .joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from .layout import Signal
+
+if TYPE_CHECKING:
+    from .linkage import Linkage
+
+One: TypeAlias = "float | Sequence[float] | None"
+GivenCoordinates: TypeAlias = "Mapping[str, One] | Mapping[int, One] | Sequence[One] | Array"
+SLIDE, TURN = "displacement", "angle"
+# of each kind of joint: along, or about, which direction of its triad it moves, one after the other
+ELEMENTS: dict[type[Joint], tuple[tuple[str, int], ...]] = {
+    Revolute: ((TURN, 0),),
+    Screw: ((TURN, 0),),
+    Prismatic: ((SLIDE, 0),),
+    Cylindrical: ((SLIDE, 0), (TURN, 0)),
+    Planar: ((SLIDE, 1), (SLIDE, 2), (TURN, 0)),
+    Universal: ((TURN, 0), (TURN, 1)),
+}
+
+
+def joint_angles(linkage: Linkage, state: State) -> Array:
+    """(joints,): the angle of each joint that has one, the displacement of sliders; nan for the others."""
+    images = starts.images_of(linkage, state.orientation)
+    made = np.full(len(linkage.joints), np.nan)
+    for k, joint in enumerate(linkage.joints):
+        if joint.has_angle:
+            made[k] = starts.angle_of(joint, images[k], state.orientation)
+        elif joint.has_coordinate:
+            u, d = starts.plane(linkage, joint, state.position, state.orientation)
+            made[k] = u[0] @ d
+    return made
+
+
+def start_from_joints(
+    linkage: Linkage,
+    angles: GivenCoordinates | None,
+    rates: GivenCoordinates | None,
+    *,
+    position: ArrayLike | None,
+    orientation: ArrayLike | None,
+    velocity: ArrayLike | None,
+    angular_velocity: ArrayLike | None,
+    momenta: tuple[ArrayLike | None, ArrayLike | None],
+    time: float,
+    project: bool,
+) -> State:
+    """A state that fits the joints, from where they stand; see `Linkage.start`."""
+    if any(one is not None for one in momenta):
+        raise InputError(
+            "momenta beside angles and rates of joints", where="start",
+            do="give velocity and angular_velocity of bodies that no joint carries",
+        )  # fmt: skip
+    n, tree = linkage.count, linkage.tree
+    values, speeds = _by_number(linkage, angles, "angles"), _by_number(linkage, rates, "rates")
+    _check_counting(linkage, values)
+    _add_drives(linkage, values, speeds, time)
+    q = orientations(orientation, n).copy()
+    r, v, w = (
+        np.zeros((n, 3)) if one is None else start_array(one, (n, 3), name).copy()
+        for one, name in ((position, "position"), (velocity, "velocity"), (angular_velocity, "angular_velocity"))
+    )
+    images = starts.images_of(linkage, q)
+    w = rotations.rotate(q, w)  # in space from here on
+    for j in tree.order:
+        number = tree.carriers[j]
+        if number < 0:
+            continue
+        joint = linkage.joints[number]
+        on_ground = joint.parent == GROUND
+        place, speed, spin = (np.zeros(3) if on_ground else one[joint.parent] for one in (r, v, w))
+        slide, opening = np.zeros(3), np.zeros(3)
+        if not isinstance(joint, Spherical):  # which leaves its child turned as it is given
+            turn, turning, slide, opening = moved_by(joint, values.get(number), speeds.get(number))
+            relative = rotations.multiply(turn, images[number])
+            q[j] = relative if on_ground else rotations.multiply(q[joint.parent], relative)
+            w[j] = spin + starts.turned(q, joint.parent, turning)
+        arm, back = starts.turned(q, joint.parent, np.add(joint.at[0], slide)), starts.turned(q, j, joint.at[1])
+        r[j] = place + arm - back
+        v[j] = speed + np.cross(spin, arm) + starts.turned(q, joint.parent, opening) - np.cross(w[j], back)
+    state = _made(linkage, r, q, v, rotations.rotate(rotations.conjugate(q), w), time, project=project)
+    if not project:
+        _check_loops(linkage, state, values)
+    return state
+
+
+def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, Array, Array]:
+    """What a joint does from where it stands at zero, in the axes of the parent: turn (quaternion), its rate, slide, its rate."""
+    turn, turning, slide, opening = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), np.zeros(3), np.zeros(3)
+    elements = ELEMENTS.get(type(joint), ())
+    nothing = np.zeros(len(elements))
+    values, rates = nothing if values is None else values, nothing if rates is None else rates
+    for (kind, k), value, rate in zip(elements, values, rates, strict=True):
+        direction = rotations.rotate(turn, joint.triad[k])
+        along = joint.pitch if kind == TURN else 1.0
+        slide, opening = slide + along * value * direction, opening + along * rate * direction
+        if kind == TURN:
+            turning = turning + rate * direction
+            turn = rotations.multiply(turn, rotations.from_vector(value * joint.triad[k]))
+    return turn, turning, slide, opening
+
+
+def _made(linkage: Linkage, r: Array, q: Array, v: Array, w: Array, time: float, *, project: bool) -> State:
+    """The state; where loops stay open the message is about the angles, which alone can be wrong."""
+    try:
+        return starts.make_start(
+            linkage, r, q, velocity=v, momentum=None, angular_velocity=w, angular_momentum=None, time=time, project=project
+        )  # fmt: skip
+    except InputError as error:
+        if project or not linkage.tree.loops:
+            raise
+        given = "rates" if "velocity" in error.where else "angles"
+        raise InputError(
+            error.wrong, where=f"start.{given}",
+            do=f"give {given} of all joints that fit together, or project=True, which takes the nearest that do",
+        ) from None  # fmt: skip
+
+
+def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> dict[int, Array]:
+    """Coordinates, or rates, by the numbers of joints; None and nan are none."""
+    joints, where = linkage.joints, f"start.{name}"
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        entries = [(number_of(linkage, key, where), one) for key, one in given.items()]
+    elif isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != len(joints):
+        raise InputError(
+            f"{name} = {given!r}", where=where,
+            do=f"give one for each of the {len(joints)} joints, in their order, None for those that have none; or some by name or number: {{0: 0.5}}",
+        )  # fmt: skip
+    else:
+        entries = list(enumerate(given))
+    made = {}
+    for number, one in entries:
+        if one is None or (isinstance(one, float) and np.isnan(one)):
+            continue
+        elements = ELEMENTS.get(type(joints[number]), ())
+        kinds = ", ".join(kind for kind, _ in elements)
+        wanted = {0: "leave it out", 1: f"give its {kinds}, a number"}.get(len(elements), f"give ({kinds})")
+        if not elements:
+            raise InputError(
+                f"{label_of(linkage, number)} is {type(joints[number]).__name__}: it has no angle", where=where,
+                do="leave it out, and give the orientation of its child" if isinstance(joints[number], Spherical) else wanted,
+            )  # fmt: skip
+        shape = () if len(elements) == 1 else (len(elements),)
+        found = finite_numbers(one, shape, where=f"{where}, {label_of(linkage, number)}", do=wanted)
+        made[number] = found.reshape(len(elements))
+    return made
+
+
+def number_of(linkage: Linkage, key: object, where: str) -> int:
+    """The joint of a name, or of a number."""
+    names = [joint.name for joint in linkage.joints]
+    if isinstance(key, str) and key in names:
+        return names.index(key)
+    number = int(key) if isinstance(key, str) and key.isdecimal() else key  # keys of a TOML table are texts
+    if isinstance(number, int | np.integer) and 0 <= number < len(names):
+        return int(number)
+    known = [name for name in names if name]
+    raise InputError(
+        f"there is no joint {key!r}{nearest(str(key), known)}", where=where,
+        do=f"choose among {', '.join(known)}" if known else f"give a number below {len(names)}; Revolute(..., name=...) names a joint",
+    )  # fmt: skip
+
+
+def label_of(linkage: Linkage, number: int) -> str:
+    """What a message or a picture calls a joint."""
+    return linkage.joints[number].name or f"joint {number}"
+
+
+def _check_counting(linkage: Linkage, values: Mapping[int, Array]) -> None:
+    """Refuse angles from which a force would not count: those of joints without an image count from the start."""
+    for number, force in enumerate(linkage.forces):
+        if isinstance(force, OnAngle | Prescribed) and values.get(force.joint, np.zeros(1))[-1] != 0.0:
+            joint = linkage.joints[force.joint]
+            if joint.has_angle and getattr(joint, "image", None) is None:
+                raise InputError(
+                    f"{label_of(linkage, force.joint)} counts its angle from the start, where forces[{number}] ({type(force).__name__}) finds it at 0",
+                    where="start.angles", do="give the joint an image, from which angles count: image=(1, 0, 0, 0)",
+                )  # fmt: skip
+
+
+def _add_drives(linkage: Linkage, values: dict[int, Array], rates: dict[int, Array], time: float) -> None:
+    """Driven joints that are not named stand and move as they are told."""
+    for number, place in linkage.signals.driven.items():
+        told = linkage.signals.at(time)[place]
+        if np.isfinite(told).all():
+            last = np.eye(len(ELEMENTS[type(linkage.joints[number])]))[-1]
+            values.setdefault(number, told[Signal.VALUE] * last)
+            rates.setdefault(number, told[Signal.SLOPE] * last)
+
+
+def _check_loops(linkage: Linkage, state: State, values: Mapping[int, Array]) -> None:
+    """Refuse an angle of a joint that closes a loop if it follows otherwise from the others."""
+    found = joint_angles(linkage, state)
+    for number in linkage.tree.loops:
+        joint = linkage.joints[number]
+        if number in values and joint.has_coordinate:
+            off = float(values[number][-1] - found[number])
+            off = float(np.arctan2(np.sin(off), np.cos(off))) if joint.has_angle else off
+            if abs(off) > starts.MEETING * (1.0 + abs(found[number])):
+                raise InputError(
+                    f"{label_of(linkage, number)} closes a loop: where the others stand it is at {found[number]:g}, not at {values[number][-1]:g}",
+                    where="start.angles", do="leave it out, or correct the others",
+                )  # fmt: skip
