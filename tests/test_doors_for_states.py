@@ -17,7 +17,7 @@ from catena.systems.base import SYSTEMS, System
 
 # what rooms of catena ask of each other, with states that were looked at before
 WITHIN = {
-    "angular_speed", "begun", "check_start", "damaged", "energy_of", "fastest_body", "frequency_above", "from_canonical", "motor_places", "multiplier",
+    "angular_speed", "begun", "check_start", "damaged", "energy_of", "fastest_body", "first_jump", "frequency_above", "from_canonical", "motor_places", "multiplier",
     "phase_space", "to_canonical", "to_stepped", "undefined_at",
 }  # fmt: skip
 MATTERS_OF_PHYSICS = {

@@ -371,7 +371,7 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
         kernels.gather_node(k, par)
 
 
-def _said_of(joint: Joint) -> str:
+def _argument_of(joint: Joint) -> str:
     """The argument of a start that says where a joint stands."""
     return f"start.{'orientation' if joint.has_angle else 'position'}[{joint.child}], or angles"
 
@@ -386,7 +386,7 @@ def _require_on_path(linkage: Linkage, number: int, found: tuple[float, float], 
     if not (abs(off) <= starts.MEETING * (1.0 + abs(value)) and abs(fast) <= starts.MEETING * (1.0 + abs(slope))):
         raise InputError(
             f"joint {number} is driven: at t = {time:g} it is told to stand at {value:g} and to move at {slope:g}, but "
-            f"the start has {found[0]:g} and {found[1]:g}", where=_said_of(linkage.joints[number]),
+            f"the start has {found[0]:g} and {found[1]:g}", where=_argument_of(linkage.joints[number]),
             do="use start(..., project=True), which lets driven joints follow, with an image of that joint",
         )  # fmt: skip
 
