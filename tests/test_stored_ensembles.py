@@ -379,7 +379,7 @@ def test_info_tells_how_to_go_on_with_an_ensemble_that_was_killed(tmp_path):
     kill_at(len(names) * 2 // 3, lambda: begin(path))
     done = len(ct.open(path))
     assert 0 < done < MEMBERS
-    assert f'members     {done} of 14 done: ct.resume("{path}") follows the rest\n' in shown(path)
+    assert f"members     {done} of 14 done: `catena resume {path}` follows the rest\n" in shown(path)
     assert json.loads(shown(path, "--json"))["finished"] is False
 
 

@@ -19,7 +19,7 @@ import catena as ct
 from catena.cases import CaseError
 from catena.cli.main import app
 from catena.errors import InputError
-from catena.running.ensembles import StoredEnsemble
+from catena.running.ensembles import StoredEnsemble, members
 from catena.running.ensembles.grids import Grid
 from catena.running.recording import ROWS_VARIABLE
 from processes import contents, finish_python, start_python
@@ -103,6 +103,40 @@ def test_a_point_that_fails_is_marked_with_its_cause_and_stops_no_other() -> Non
     assert (study.status != 0).values.tolist() == [False, True, False]
     assert "no longer finite" in str(study.failure.values[1]) and study.failure.values[0] == ""
     assert study.steps.values[1] < 60 == study.steps.values[0]
+
+
+def test_members_that_fail_are_named_by_their_place_in_the_sweep(case: Path, tmp_path: Path) -> None:
+    """In the list, in JSON and in `info`; a sweep of which nothing comes out is no success, and its audit judges nobody."""
+    runaway = CASE.replace('"p**2/(2*m) + k*q**2/2"', '"p**2/2 - q**4/4"').replace('"EulerB"', '"RK4"')
+    runaway = runaway.replace("parameters = { m = 1.0, k = 2.0 }\n", "").replace("system.parameters.k", "start.p.0")
+    runaway = runaway.replace("first = 1.0\nlast = 4.0", "first = 0.0\nlast = 0.003").replace("stiffness", "kick")
+    case.write_text(runaway.replace("values = [0.5, 1.0]", "values = [0.01, 9.0]"))
+    out = tmp_path / "study.zarr"
+    result = CliRunner().invoke(app, ["sweep", str(case), "--out", str(out), "--json"])
+    failures = json.loads(result.stdout)["failures"]
+    assert result.exit_code == 0 and [failure["member"] for failure in failures] == [1, 3, 5, 7]
+    assert failures[1]["point"] == {"kick": 0.001, "begin": 9.0}
+    assert "member 3 (kick = 0.001, begin = 9.0): the state is no longer finite" in result.stderr
+    told = CliRunner().invoke(app, ["info", str(out)]).stdout
+    assert "member 3 (kick = 0.001, begin = 9.0): the state is no longer finite" in told
+    case.write_text(runaway.replace("values = [0.5, 1.0]", "values = [8.0, 9.0]"))
+    result = CliRunner().invoke(app, ["sweep", str(case), "--out", str(tmp_path / "none.zarr")])
+    assert result.exit_code == 3 and "no member came to its end" in result.stdout and "None" not in result.stdout
+
+
+def test_no_task_takes_more_members_than_are_stored_at_a_time(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the first of many long ones would be lost with the last of their task."""
+    taken: list[int] = []
+    follow = members.follow
+    monkeypatch.setattr(members, "follow", lambda job, of, *into: taken.append(len(of)) or follow(job, of, *into))
+    monkeypatch.setenv(ROWS_VARIABLE, "2")
+    ct.sweep(case, out=tmp_path / "study.zarr", threads=1, progress=False)
+    assert sum(taken) == 8 and max(taken) == 2
+    taken.clear()
+    ct.sweep(case, threads=1, progress=False)
+    assert sum(taken) == 8 and max(taken) > 2
 
 
 SWEEP = """
@@ -266,6 +300,8 @@ def checked(case: Path, *options: str) -> tuple[int, dict[str, Any]]:
         ('key = "start.q.0"', 'key = "system.parameters.k"', "two axes are", 'key = "system.parameters.k"'),
         ('text = "q**2"', 'text = "q**2 + x"', "unknown name x", None),
         ("[sweep.reduce.size]", "[sweep.reduce.energy]", "energy has the name of what comes out", None),
+        ('name = "begin"', 'name = "energy"', "axis energy has the name of what comes out", None),
+        ('name = "begin"', 'name = "size"', "axis size has the name of what comes out", None),
         ('"start.q.0"\nvalues = [0.5, 1.0]', '"run.steps"\nvalues = [3, 6]', "make from 3 to 300 steps", None),
     ],
 )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..methods.base import Method
-from ..running.ensembles.asking import check_reductions
+from ..running.ensembles.asking import check_names
 from ..running.ensembles.grids import Grid
 from ..running.ensembles.job import Keep
 from ..running.ensembles.kinds import Varied
@@ -256,7 +256,7 @@ def check_sweep(case: str | Path, first: Case, *, overrides: Sequence[str] = ())
     if mistakes:
         raise CaseError([*mistakes.values()])
     _require_alike(cases)
-    check_reductions(first.plan, first.steps, first.sweep.keep, first.sweep.reductions())
+    check_names(first.plan, first.steps, first.sweep.keep, first.sweep.reductions(), grid)
     return grid
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +13,7 @@ import typer
 from ..errors import InputError, StoreError, nearest
 from ..text.plain import Json as JsonValue
 from ..version import __version__
+from .many import failure_lines, point_of
 from .options import Json
 from .running import show_run
 from .terminal import be, echo, facts, print_message, show, show_json, size
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from ..running.runs import StoredRun
     from ..systems.base import System
 
+LISTED_VALUES = 8  # of an axis
 LISTED_FOREIGN = 20  # entries that no run wrote
-LISTED_FAILURES = 5  # members that failed, one line each
 
 
 def info(
@@ -152,7 +153,8 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
             "planned_members": planned, "finished": many.finished, "device": many.device, "bytes": sum(stored),
             "files": len(stored), "cite": list(many.method.traits.cite),
             "failures": [
-                {"member": i, "step": failure.step, "time": failure.time, "wrong": failure.wrong} for i, failure in failures
+                {"member": i, **point_of(many, i), "step": failure.step, "time": failure.time, "wrong": failure.wrong}
+                for i, failure in failures
             ],
             "audit": many.audit().to_dict(),
         }  # fmt: skip
@@ -162,9 +164,8 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
     done = (
         f"{planned}, all done"
         if many.finished
-        else f'{len(many)} of {planned} done: ct.resume("{path}") follows the rest'
+        else f"{len(many)} of {planned} done: `catena resume {shlex.quote(str(path))}` follows the rest"
     )
-    first = [f"member {i}: {failure.wrong}, step {failure.step}" for i, failure in failures[:LISTED_FAILURES]]
     facts(
         [
             *_moved_together(many),
@@ -172,8 +173,7 @@ def _show_stored_ensemble(path: Path, spec: Mapping[str, JsonValue], stored: lis
             ("steps", f"{many.steps} of each, looked at {rhythm(many.every)}"),
             ("kept", {"nothing": "the numbers of the audit"}.get(many.keep, many.keep)),
             ("failed", str(len(failures)) if failures else "none"),
-            *(("", line) for line in first),
-            *([("", f"and {len(failures) - len(first)} more")] if len(failures) > len(first) else []),
+            *(("", line) for line in failure_lines(many)),
             ("size", f"{size(sum(stored))} in {len(stored)} files"),
             ("written by", str(many.origins[0])),
             *(("", line) for line in many.changes),
@@ -208,8 +208,16 @@ def _moved_together(many: StoredEnsemble) -> list[tuple[str, str]]:
     if (steps != many.dt).any():
         rows["dt"] = between(steps)
     axes = many.grid.axes.items() if many.grid is not None else ()
-    shown = [(f"axis {name}", f"{len(values)} values: {in_short(list(values))}") for name, values in axes]
-    return [*rows.items(), *shown]
+    return [*rows.items(), *((f"axis {name}", _along(values)) for name, values in axes)]
+
+
+def _along(values: Sequence[object]) -> str:
+    """The values of an axis; of many numbers the first and the last."""
+    from ..output.page.facts import in_short
+
+    numbers = len(values) > LISTED_VALUES and all(isinstance(value, (int, float)) for value in values)
+    listed = f"{values[0]} to {values[-1]}" if numbers else in_short(list(values))
+    return f"{len(values)} values: {listed}"
 
 
 def _progress(run: StoredRun, planned: int, path: Path) -> str:

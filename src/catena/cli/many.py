@@ -116,15 +116,27 @@ def _finish(execute: Callable[[], Ensemble], path: Path, *, as_json: bool) -> No
     audit, failures = many.audit(), many.failures
     if as_json:
         listed: list[JsonValue] = [
-            {"member": i, "step": failure.step, "wrong": failure.wrong} for i, failure in failures
+            {"member": i, **point_of(many, i), "step": failure.step, "wrong": failure.wrong} for i, failure in failures
         ]
         show_json(
             {"members": len(many), "failures": listed, "audit": audit.to_dict(), "ok": audit.ok, "out": str(path)}
         )
     else:
         show(audit)
-    for member, failure in failures[:LISTED_FAILURES]:
-        print_message(f"member {member}: {failure.wrong}, step {failure.step}")
-    if len(failures) > LISTED_FAILURES:
-        print_message(f"and {len(failures) - LISTED_FAILURES} more")
+    for line in failure_lines(many):
+        print_message(line)
     print_message(f"stored in {path}", style="dim")
+    if len(failures) == len(many):
+        raise typer.Exit(codes.FAILED_STEP)
+
+
+def failure_lines(many: Ensemble) -> list[str]:
+    """The first members that failed, each with its cause, and how many others did."""
+    failures = many.failures
+    lines = [f"{many.name_of(i)}: {failure.wrong}, step {failure.step}" for i, failure in failures[:LISTED_FAILURES]]
+    return lines + ([f"and {len(failures) - LISTED_FAILURES} more"] if len(failures) > LISTED_FAILURES else [])
+
+
+def point_of(many: Ensemble, member: int) -> dict[str, JsonValue]:
+    """Where a member of a sweep stands, for JSON; nothing for other ensembles."""
+    return {} if many.grid is None else {"point": many.grid.at(member)}

@@ -16,6 +16,7 @@ from ...methods.base import Method
 from ...systems.base import State, System
 from ...systems.numbers import finite_numbers
 from ..plan import Plan, Problem, make_plan, positive_integer, require_resolved
+from .grids import Grid
 from .job import Job, Keep
 from .kinds import Kinds, Varied
 from .reductions import Reduction, Reductions
@@ -190,9 +191,18 @@ def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
     tempering.check(job.system, view=job.pairing.view.name, members=members, every=job.every)
 
 
-def check_reductions(plan: Plan, steps: int, keep: Keep, reduce: Mapping[str, Reduction]) -> None:
-    """Every text can be read, and no name is that of another column, in ensembles of members like that of the plan."""
-    _check_reductions(Job(plan.system, plan.method, plan.dt, steps, plan.every, keep, reductions=Reductions.of(reduce)))
+def check_names(plan: Plan, steps: int, keep: Keep, reduce: Mapping[str, Reduction], grid: Grid) -> None:
+    """Every text can be read, and no name is that of another column, in sweeps over a grid of members like that of the plan."""
+    job = Job(plan.system, plan.method, plan.dt, steps, plan.every, keep, reductions=Reductions.of(reduce), grid=grid)
+    _check_reductions(job)
+    check_axes(job, grid)
+
+
+def check_axes(job: Job, grid: Grid) -> None:
+    """No axis of a sweep has the name of a variable or dimension that comes out."""
+    made = {name for column in reduced_columns(job) for name in (column.name, *column.dims)}
+    for name in grid.axes.keys() & (names_that_come_out(job) | made):
+        raise InputError(f"the axis {name} has the name of what comes out", where="sweep.grid", do="call it otherwise")
 
 
 def _check_reductions(job: Job) -> None:

@@ -150,6 +150,8 @@ HEADINGS = ("quantity", "worst", "member", "promised", "members by verdict")
 
 
 def _cells(row: EnsembleAuditRow) -> tuple[str, ...]:
+    if row.member is None:
+        return row.quantity, "", "", row.promised, "no member came to its end"
     counts = ", ".join(f"{count} {verdict}" for verdict, count in row.verdicts.items())
     return row.quantity, f"{row.worst:.3e}", str(row.member), row.promised, counts
 

@@ -76,6 +76,12 @@ class Grid:
         for values in product(*self.axes.values()):
             yield dict(zip(self.axes, values, strict=True))
 
+    def at(self, member: int) -> dict[str, Json]:
+        """The coordinates of a member, by the names of the axes."""
+        places = np.unravel_index(member, self.shape)
+        along = {**self.coordinates(), REPEAT: np.arange(self.repeats)}
+        return {name: along[name][place].item() for name, place in zip(self.dims, places, strict=True)}
+
     def coordinates(self) -> dict[str, np.ndarray]:
         """Values along each axis; the places of those that are neither numbers nor texts."""
         return {name: _coordinate(values) for name, values in self.axes.items()}

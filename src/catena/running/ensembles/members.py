@@ -63,13 +63,16 @@ def on_executor(
     client: Client | None,
     show: Show | None = None,
     whole: Batch | None = None,
+    *,
+    commit: int = LARGEST_BATCH,
 ) -> Batches:
     """Batches of members in their order, from threads of this process or the workers of a cluster; only so many wait as memory bears.
 
     whole : an empty batch of all members; threads write into it, and what comes is a part of it
+    commit : members that are stored at a time; no task takes more, so that little is lost of long ones that are stopped
     """
     each = bytes_each(job)
-    largest = max(1, min(LARGEST_BATCH, BATCH_BYTES // each))
+    largest = max(1, min(LARGEST_BATCH, BATCH_BYTES // each, commit))
     if client is not None:
         for batch in on_cluster(job, members, client, largest=largest, room=WAITING_BYTES):
             if show is not None:

@@ -232,11 +232,17 @@ class Ensemble:
                 StepFailure(
                     explained(int(status[i]), self.method, float(dt[i])),
                     step=int(made[i]) + 1, time=float(started[i] + made[i] * dt[i]),
-                    do=self.method.advice(), where=f"member {i}",
+                    do=self.method.advice(), where=self.name_of(int(i)),
                 ),
             )
             for i in np.flatnonzero(status != OK)
         ]  # fmt: skip
+
+    def name_of(self, member: int) -> str:
+        """The number of a member, and where it stands in a sweep: `member 5 (force = 2.0, kick = 0.1)`."""
+        if self.grid is None:
+            return f"member {member}"
+        return f"member {member} ({', '.join(f'{name} = {value}' for name, value in self.grid.at(member).items())})"
 
     @property
     def changes(self) -> tuple[str, ...]:

@@ -17,16 +17,16 @@ from ...errors import InputError, Interrupted, nearest
 from ...store import Store, require_free
 from ...systems.base import State, System
 from ..origin import Origin, going_on, origins_in
-from .asking import Asked, Drawn, Methods, Systems, asked
+from .asking import Asked, Drawn, Methods, Systems, asked, check_axes
 from .batch import Batch
 from .checking import check_members, job_of, members_of
 from .cluster import Client
 from .grids import Grid
 from .job import Job, Keep, Layout
-from .members import Batches, on_executor, require_memory, workers_for
+from .members import LARGEST_BATCH, Batches, on_executor, require_memory, workers_for
 from .recording import create_store, origin_here, record
 from .reductions import Reduction
-from .results import Ensemble, StoredEnsemble, names_that_come_out, reduced_columns
+from .results import Ensemble, StoredEnsemble
 from .starts import Starts
 from .tempering import Tempering
 
@@ -115,9 +115,7 @@ def follow_grid(
         systems, starts, method, steps=steps, dt=dt, every=every, keep=keep, members=None, seed=None, reduce=reduce
     )  # fmt: skip
     job = replace(wanted.job, grid=grid)
-    made = {name for column in reduced_columns(job) for name in (column.name, *column.dims)}
-    for name in grid.axes.keys() & (names_that_come_out(job) | made):
-        raise InputError(f"the axis {name} has the name of what comes out", where="sweep.grid", do="call it otherwise")
+    check_axes(job, grid)
     return _follow(replace(wanted, job=job), how)
 
 
@@ -226,7 +224,8 @@ def _stored(
     """Follow the members that the store does not hold yet."""
     done = store.rows("members")
     try:
-        with store, _followed(job, members, workers, client, progress, done=done) as batches:
+        commit = store.rows_per_commit
+        with store, _followed(job, members, workers, client, progress, done=done, commit=commit) as batches:
             record(store, job, members, batches, origins)
     except KeyboardInterrupt:
         store.require_in_place()
@@ -248,10 +247,11 @@ def _followed(
     *,
     done: int = 0,
     whole: Batch | None = None,
+    commit: int = LARGEST_BATCH,
 ) -> Iterator[Batches]:
     """The members, in batches, after those that are done; without workers on a GPU. An interrupt reaches threads at once.
 
-    whole : see `on_executor`
+    whole, commit : see `on_executor`
     """
     from ..progress import members_reporter
 
@@ -263,7 +263,7 @@ def _followed(
 
             batches = on_gpus(job, left, show)
         else:
-            batches = on_executor(job, left, workers, client, show, whole)
+            batches = on_executor(job, left, workers, client, show, whole, commit=commit)
         with closing(batches):
             yield batches
 
