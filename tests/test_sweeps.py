@@ -249,6 +249,30 @@ def test_the_command_runs_a_case_from_many_starts(case: Path, tmp_path: Path) ->
     assert result.exit_code == 2 and "no npz of numbers" in result.output
 
 
+def test_the_command_runs_a_case_many_times_in_a_heat_bath_only(case: Path, tmp_path: Path) -> None:
+    """Members are those of Python from one start, and all different; without noise they would not be."""
+    problem, out = ct.problems.harmonic(), tmp_path / "warm.zarr"
+    energy, start = problem.system.energy, {name: array.tolist() for name, array in problem.start.fields.items()}
+    lines = [
+        "[system]", 'kind = "Hamiltonian"', f'energy = "{energy}"', f"parameters = {{ {', '.join(f'{k} = {v}' for k, v in problem.system.parameters.items())} }}",
+        "[start]", *(f"{name} = {value}" for name, value in start.items()),
+        "[method]", 'kind = "Langevin"', "temperature = 1.0", "friction = 1.0", "seed = 1", "[run]", "dt = 0.1", "steps = 50",
+    ]  # fmt: skip
+    warm = tmp_path / "warm.toml"
+    warm.write_text("\n".join(lines))
+    call = CliRunner().invoke
+    result = call(app, ["ensemble", str(warm), "--members", "3", "--out", str(out), "--json", "--quiet"])
+    assert result.exit_code == 0 and json.loads(result.stdout)["members"] == 3, result.output
+    many = ct.ensemble(problem, problem.start, ct.Langevin(1.0, 1.0, seed=1), dt=0.1, steps=50, members=3)
+    np.testing.assert_array_equal(ct.open(out).final.q, many.final.q)
+    assert len(np.unique(many.final.q)) == 3
+    for given, message in {
+        ("--members", "3"): "all members would be the same", (): "not said what members", ("--members", "2", "--starts", "x.npz"): "starts and members",
+    }.items():  # fmt: skip
+        result = call(app, ["ensemble", str(case), *given])
+        assert result.exit_code == 2 and message in result.output
+
+
 @pytest.mark.parametrize(
     ("grid", "message"),
     [

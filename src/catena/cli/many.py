@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import Interrupted
+from ..errors import InputError, Interrupted
 from . import codes
 from .keeping import free_names
 from .options import Json, Quiet, Sets
@@ -18,6 +18,7 @@ from .terminal import be, error_console, facts, print_message, show, show_json
 if TYPE_CHECKING:
     from ..running.ensembles import Ensemble
     from ..running.ensembles.starts import Starts
+    from ..running.plan import Plan
     from ..text.plain import Json as JsonValue
 
 LISTED_FAILURES = 5
@@ -54,32 +55,39 @@ def sweep(
 def ensemble(
     case: CaseFile,
     starts: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--starts", metavar="FILE", show_default=False,
             help="Starts of all members: a .npz with the fields, leading axis member; or a stored ensemble, whose final states are taken.",
         ),
-    ],
+    ] = None,
+    members: Annotated[
+        int | None,
+        typer.Option(
+            "--members", metavar="COUNT", show_default=False,
+            help="Instead of starts: so many members from the start of the case, which differ by their noise in a heat bath.",
+        ),
+    ] = None,
     out: Out = None,
     sets: Sets = None,
     threads: Threads = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run the system of a case from many starts, with its method, step and length."""
+    """Run the system of a case from many starts, or from one with different noise, with its method, step and length."""
     be(quiet=quiet)
     from ..cases import read_case
     from ..running.ensembles import ensemble as follow
 
     described = read_case(case, overrides=sets or ())
     plan, path = described.plan, out or next(free_names(case.stem))
-    given = _read_starts(starts)
+    given = _starts_of(plan, starts, members)
     print_message(str(case), style="bold")
-    facts([("starts", str(starts)), ("store", str(path))])
+    facts([("starts", "that of the case" if starts is None else str(starts)), ("store", str(path))])
     _finish(
         lambda: follow(
-            plan.system, given, plan.method, steps=described.steps, dt=plan.dt, every=plan.every, threads=threads, out=path,
-            progress=False if quiet else None,
+            plan.system, given, plan.method, steps=described.steps, dt=plan.dt, every=plan.every, members=members,
+            threads=threads, out=path, progress=False if quiet else None,
         ),
         path, as_json=as_json,
     )  # fmt: skip
@@ -93,6 +101,23 @@ def go_on(path: Path, *, anyway: bool, quiet: bool, as_json: bool) -> None:
     _finish(
         lambda: resume_ensemble(path, anyway=anyway, progress=False if quiet else None), path, as_json=as_json
     )  # fmt: skip
+
+
+def _starts_of(plan: Plan, path: Path | None, members: int | None) -> Starts:
+    """Those of a file; or that of the case for so many members, which noise has to tell apart."""
+    if (path is None) == (members is None):
+        raise InputError(
+            "it is not said what members there are" if path is None else "starts and members are given",
+            where="catena ensemble", do="give --starts FILE, or in a heat bath --members COUNT",
+        )  # fmt: skip
+    if path is not None:
+        return _read_starts(path)
+    if not plan.pairing.promises.traits.random:
+        raise InputError(
+            f"with {plan.method} all members would be the same", where="--members",
+            do="give --starts FILE, or a method with noise, such as Langevin",
+        )  # fmt: skip
+    return plan.start
 
 
 def _read_starts(path: Path) -> Starts:

@@ -6,6 +6,7 @@ setting of matplotlib. Long runs are thinned for drawing, and the legend says so
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -109,12 +110,13 @@ class RunPlots(BodyPictures):
         with styled():
             ax = axes_for(ax)
             style = next_line_style(ax)
-            ax.plot(after_start(time), after_start(values), label=self.label, lw=0.8, **style)
+            ax.plot(after_start(time), after_start(values), label=self.label, lw=0.6, alpha=0.6, **style)
             ax.axhline(1.0, color="0.3", ls=":", lw=1.0, label="law")
             settled = time[first_settled(len(time))]
+            digits = max(0, math.ceil(-math.log10(row.error))) if row.error > 0.0 else 3
             ax.fill_between(
-                [settled, time[-1]], row.mean - row.error, row.mean + row.error, color=style["color"], alpha=0.3, lw=0,
-                label=f"mean {row.mean:.3g} ± {row.error:.1g}",
+                [settled, time[-1]], row.mean - row.error, row.mean + row.error, color=style["color"], alpha=0.7, lw=1.0, zorder=3,
+                label=f"mean {row.mean:.{digits}f} ± {row.error:.{digits}f}",
             )  # fmt: skip
             ax.set_xlabel(self._named("time"))
             ax.set_ylabel("temperature of the momenta / kT")

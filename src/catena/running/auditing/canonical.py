@@ -176,7 +176,10 @@ CERTIFIES = (
     "how far they are off with this step is told by a run with half of it."
 )
 OFF = "off: this is not the distribution of this temperature; look at the start and at dt (HybridMonteCarlo has no error of dt)."
-SHORT = "too short: a deviation of 10 % would not be seen for sure; make more steps, or more runs (ct.ensemble)."
+SHORT = (
+    "too short: a deviation of 10 % would not be seen for sure, or its error is that of too few independent samples, or members have not settled;"
+    " make more steps, or more runs (ct.ensemble)."
+)
 
 
 @dataclass(frozen=True, repr=False)
