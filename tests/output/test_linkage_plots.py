@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.output import linkage_plots
 from made_up import made_up
 
 mpl.use("agg")
@@ -55,6 +56,17 @@ def test_the_reaction_of_a_balanced_rod_is_its_weight():
     assert force.lines[0].get_ydata() == pytest.approx(np.full(COUNT, MASS * G), rel=1e-12)
     assert np.abs(torque.lines[0].get_ydata()).max() < 1e-12
     assert force.get_ylabel() == "reaction force (kg m s\u207b\u00b2)"
+
+
+def test_reactions_of_many_joints_are_drawn_of_some_samples_and_say_so(monkeypatch):
+    """Each takes a linear system as large as the joints: all samples of a chain took minutes."""
+    monkeypatch.setattr(linkage_plots, "JOINT_POINTS", 20)
+    monkeypatch.setattr(linkage_plots, "FEW_POINTS", 10)
+    force, _ = turning().plot.reactions()
+    assert force.lines[0].get_xdata() == pytest.approx(TIME[::6])
+    assert "one of 6 samples" in "".join(text.get_text() for text in force.get_legend().get_texts()) + str(
+        force.get_legend().get_title().get_text()
+    )
 
 
 def test_pictures_of_joints_suit_linkages_only():

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-REACTION_POINTS = 1000  # each takes the solution of a linear system
+REACTION_POINTS = 1000  # each takes the solution of a linear system ...
+FEW_POINTS, JOINT_POINTS = (
+    100,
+    6000,
+)  # ... as large as there are joints: fewer of a long chain, which would take minutes
 ANGLE_POINTS = 10_000
 MOST_LINES = 8  # joints of a long chain that are drawn unless they are named
 
@@ -49,7 +53,7 @@ class JointPictures:
     def reactions(self, joints: Sequence[int | str] | None = None, ax: Sequence[Axes] | None = None) -> Panels:
         """Magnitude of the force and of the torque of each joint on its child, over time. Two axes, one above the other."""
         linkage = self._need_joints("reactions")
-        outputs = self._outputs(linkage, REACTION_POINTS)
+        outputs, thinning = self._some_outputs(linkage)
         chosen, words = self._chosen(
             linkage, joints, list(range(len(scene_or_nothing(self.run.system).joints or ()))), "reactions"
         )
@@ -63,7 +67,7 @@ class JointPictures:
                 for number, k in enumerate(chosen):
                     panel.plot(outputs.time, size[:, k], label=label_of(linkage, k), **line_style(number))
                 panel.set_ylabel(f"reaction {name}" + (f" ({unit})" if unit else ""))
-            legend_above(axes[0], self.label + words)
+            legend_above(axes[0], self.label + words + thinning)
             axes[-1].set_xlabel("time" + self._time_unit())
         return axes
 
@@ -110,7 +114,7 @@ class JointPictures:
                 f"no joint of {self.run.system.title} has a motor", where="plot.motor_torques", do="draw joint_angles()"
             )
         chosen, some = self._chosen(linkage, joints, driven, "motor_torques")
-        outputs = self._outputs(linkage, REACTION_POINTS)
+        outputs, thinning = self._some_outputs(linkage)
         unit = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
         with styled():
             ax = axes_for(ax)
@@ -120,8 +124,14 @@ class JointPictures:
                 )
             ax.set_xlabel("time" + self._time_unit())
             ax.set_ylabel("torque of motors" + (f" ({unit})" if unit else ""))
-            legend_above(ax, self.label + some)
+            legend_above(ax, self.label + some + thinning)
         return ax
+
+    def _some_outputs(self, linkage: Linkage) -> tuple[LinkageOutputs, str]:
+        """Outputs at as many samples as take seconds, and words that say so."""
+        most = min(REACTION_POINTS, max(FEW_POINTS, JOINT_POINTS // max(1, len(linkage.joints))))
+        stride = max(1, -(-self.run.data.sizes["time"] // most))
+        return linkage.outputs(self.run, every=stride), "" if stride == 1 else f"\n(one of {stride} samples)"
 
     def _outputs(self, linkage: Linkage, most: int | None) -> LinkageOutputs:
         """Outputs at so many samples at most; angles need all of them, or full turns would be lost."""

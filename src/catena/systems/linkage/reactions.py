@@ -43,11 +43,20 @@ def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -
     ----------
     angles : of the joints, with full turns; None: those in (-pi, pi]
     """
+    return _accelerations(linkage, state, angles, *_rows(linkage, state))
+
+
+def _rows(linkage: Linkage, state: State) -> tuple[Array, Array]:
+    """Images of the joints' axes, and the rows of all joints."""
     images = starts.images_of(linkage, state.orientation)
+    return images, starts.gradients(linkage, state.position, state.orientation, images=images)
+
+
+def _accelerations(
+    linkage: Linkage, state: State, angles: Array | None, images: Array, joint_rows: Array
+) -> tuple[Array, Array]:
     motion = starts.velocities(linkage, state)
-    rows = np.vstack(
-        [starts.gradients(linkage, state.position, state.orientation, images=images), drive_rows(linkage, state)]
-    )
+    rows = np.vstack([joint_rows, drive_rows(linkage, state)])
     mass = starts.mass_matrix(linkage, state.orientation)
     turned = linkage.angles(state) if angles is None else angles
     force = applied_forces(linkage, state, motion, turned).ravel()
@@ -76,9 +85,8 @@ def accelerations(linkage: Linkage, state: State, angles: Array | None = None) -
 
 def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> JointReactions:
     """What each joint does to its child at a state; `angles` as for `accelerations`."""
-    images = starts.images_of(linkage, state.orientation)
-    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
-    _, multipliers = accelerations(linkage, state, angles)
+    images, rows = _rows(linkage, state)
+    _, multipliers = _accelerations(linkage, state, angles, images, rows)
     made, first = JointReactions(np.zeros((len(linkage.joints), 3)), np.zeros((len(linkage.joints), 3))), 0
     for k, joint in enumerate(linkage.joints):
         own = slice(first, first + len(joint.rows))
