@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.output import linkage_plots
+from catena.output import linkage_plots, style
 from made_up import made_up
 
 mpl.use("agg")
@@ -97,3 +97,10 @@ def test_of_many_joints_some_are_drawn_and_the_legend_says_so():
     }
     ax = made_up(ct.Linkage(rods, joints), fields).plot.joint_angles()
     assert len(ax.lines) == 8 and "8 of 20 joints" in ax.get_legend().get_title().get_text()
+
+
+def test_lines_of_many_joints_can_be_told_apart():
+    """The eighth had the colour and the dashes of the first."""
+    with style.styled():
+        styles = [tuple(sorted(style.line_style(k).items(), key=str)) for k in range(14)]
+    assert len(set(map(str, styles))) == 14

@@ -110,12 +110,15 @@ def new_figure(*, width: float, height: float) -> Figure:
 
 
 def line_style(number: int) -> LineStyle:
-    """Colour and dashes of the line with this number."""
+    """Colour and dashes of the line with this number; when the colours come again, each has the dashes of another."""
     import matplotlib
 
     cycle = list(matplotlib.rcParams["axes.prop_cycle"])
+    turn, place = divmod(number, len(cycle))
     style: LineStyle = {}
-    style.update(cycle[number % len(cycle)])
+    style.update(cycle[place])
+    if turn and "linestyle" in style:
+        style["linestyle"] = cycle[(place + turn) % len(cycle)]["linestyle"]
     return style
 
 
