@@ -75,7 +75,7 @@ def test_pictures_of_joints_suit_linkages_only():
     assert "reactions" in ball.plot.suited() and "joint_angles" not in ball.plot.suited()
     with pytest.raises(ct.InputError, match="no joint of Linkage has an angle"):
         ball.plot.joint_angles()
-    with pytest.raises(ct.InputError, match="joint 3 has none"):
+    with pytest.raises(ct.InputError, match="there is no joint 3"):
         turning().plot.joint_speeds([3])
     free = made_up(
         ct.FreeBody(ct.Body.box((1, 2, 3))),

@@ -46,6 +46,7 @@ def test_groups_hinges_mass_and_inertia_are_those_of_the_file(given, groups, hin
     numbers = read_molecule(str(path), bonds).numbers
     assert found.positions[numbers] == pytest.approx(atoms.get_positions(), abs=1e-12)
     assert [found.types[k] for k in numbers] == atoms.get_chemical_symbols()
+    assert found.masses[numbers] == pytest.approx(atoms.get_masses(), rel=1e-14)  # halves of two bodies, put together
 
 
 def test_angles_of_hinges_are_dihedral_angles():

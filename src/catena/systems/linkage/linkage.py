@@ -405,7 +405,7 @@ class Linkage(System):
         >>> pair.particles(pair.start([[0, 0, 0], [3, 0, 0]])).positions[3].round(6).tolist()
         [2.944444, -0.055556, 0.0]
         """
-        return self.acting.at(checked_state(self, state, "particles.state"))
+        return self.acting.whole(checked_state(self, state, "particles.state"))
 
     def reactions(self, state: State, start: State | None = None) -> JointReactions:
         """What the joints do to their children: `.force`, and `.torque` about the child's point, (joints, 3), in space.

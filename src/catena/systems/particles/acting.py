@@ -31,6 +31,7 @@ FEW = 500  # particles whose distances are looked at all together
 LISTED_FROM = 100  # particles: with fewer, lists cost as much as they save
 SKIN = 0.2  # of the reach
 ROOM = 200  # partners of a particle, on average
+SAME_PLACE = 1e-6  # of the extent of the bodies: a particle of no type that is no farther from another is a part of it
 COINCIDE = 1e-12  # of the size of the system: particles closer than this are one
 
 
@@ -98,6 +99,25 @@ class ActingParticles:
             places.append(state.position[j] + rotations.rotate(state.orientation[j], inside))
         masses = [body.particles.masses[own] for body, own in zip(self.bodies, self.counted, strict=True)]
         return Particles(np.concatenate(places), np.concatenate([np.zeros(0), *masses]), self.types)
+
+    def whole(self, state: State) -> Particles:
+        """The same with all of their mass: an atom on a hinge has parts of it in two bodies, one of them as a particle of no type at its place."""
+        from scipy.spatial import cKDTree
+
+        found, masses, size = self.at(state), [], 0.0
+        hidden = [np.zeros((0, 3))]
+        for j, (body, own) in enumerate(zip(self.bodies, self.counted, strict=True)):
+            others = np.setdiff1d(np.arange(len(body.particles)), own)
+            hidden.append(state.position[j] + rotations.rotate(state.orientation[j], body.particles.positions[others]))
+            masses.append(body.particles.masses[others])
+            size = max(size, float(np.abs(body.particles.positions).max(initial=0.0)))
+        places = np.concatenate(hidden)
+        if not (len(places) and self.count):
+            return found
+        apart, nearest = cKDTree(found.positions).query(places)
+        total, there = found.masses.copy(), apart <= SAME_PLACE * size
+        np.add.at(total, nearest[there], np.concatenate(masses)[there])
+        return Particles(found.positions, total, found.types)
 
     def dihedrals(self, state: State, atoms: ArrayLike) -> Array:
         """Dihedral angles of particles, numbered through all bodies; see `Linkage.dihedrals`."""
