@@ -35,9 +35,10 @@ import numpy as np
 from many_cases import CASES, Case, call, some
 
 import catena as ct
-from catena.engine import cuda, cuda_bodies
 from catena.engine.build import build
-from catena.engine.cuda_long import GpuDriver
+from catena.engine.cuda import bodies as cuda_bodies
+from catena.engine.cuda import members as cuda
+from catena.engine.cuda.long_chain import GpuDriver
 from catena.engine.parts import PartedDriver
 from catena.output.files import write_text
 from catena.running.ensembles.asking import asked

@@ -27,8 +27,9 @@ if "--simulate" in sys.argv:
 
 import numpy as np
 
-from catena.engine import cache, cuda, headers
+from catena.engine import cache, headers
 from catena.engine.collector import collect
+from catena.engine.cuda import members as cuda
 from catena.engine.plain_python import interpreted
 from catena.kernels.elementary import FUNCTIONS
 from catena.kernels.marks import Written

@@ -28,7 +28,8 @@ if "--simulate" in sys.argv:
 import numpy as np
 
 import catena as ct
-from catena.engine import cuda, cuda_bodies
+from catena.engine.cuda import bodies as cuda_bodies
+from catena.engine.cuda import members as cuda
 from catena.output.files import write_text
 
 

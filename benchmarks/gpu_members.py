@@ -36,9 +36,9 @@ if "--simulate" in sys.argv:
 import numpy as np
 
 import catena as ct
-from catena.engine import cuda
 from catena.engine.block import Members
 from catena.engine.build import build
+from catena.engine.cuda import members as cuda
 from catena.engine.driver import Driver
 from catena.kernels.views import OK
 from catena.output.files import write_text

@@ -37,8 +37,9 @@ from heat_law_cases import CASES, Quantity, Setting
 from numpy.typing import NDArray
 
 import catena as ct
-from catena.engine import cuda, cuda_bodies
-from catena.engine.cuda_reducing import GpuReducer
+from catena.engine.cuda import bodies as cuda_bodies
+from catena.engine.cuda import members as cuda
+from catena.engine.cuda.reducing import GpuReducer
 from catena.kernels.declarations import Field
 from catena.kernels.marks import Written
 from catena.kernels.views import OK

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import catena as ct
-from catena.engine import cuda_bodies, packing
+from catena.engine import packing
+from catena.engine.cuda import bodies as cuda_bodies
 from catena.engine.pairing import Pairing
 from catena.systems.base import State
 from processes import run_python
@@ -22,7 +23,7 @@ import sys
 import warnings
 import numpy as np
 import catena as ct
-from catena.engine import cuda_bodies
+from catena.engine.cuda import bodies as cuda_bodies
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.systems.chain.tiles import body_text

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import catena as ct
-from catena.engine import cuda, cuda_long
 from catena.engine.build import build
-from catena.engine.cuda_long import LongProgram
+from catena.engine.cuda import long_chain as cuda_long
+from catena.engine.cuda import members as cuda
+from catena.engine.cuda.long_chain import LongProgram
 from catena.errors import CapabilityError, InputError
 from catena.methods.base import Method
 from catena.running import simulation
@@ -26,7 +27,7 @@ import sys
 import warnings
 import numpy as np
 import catena as ct
-from catena.engine import cuda_long
+from catena.engine.cuda import long_chain as cuda_long
 from catena.engine.build import build
 from catena.engine.driver import Driver
 

@@ -26,7 +26,7 @@ import sys
 import warnings
 import numpy as np
 import catena as ct
-from catena.engine import cuda
+from catena.engine.cuda import members as cuda
 from catena.engine.arrays import Arrays
 from catena.engine.build import build
 from catena.engine.driver import Driver

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from catena.engine import cuda
+from catena.engine.cuda import members as cuda
 from catena.errors import CapabilityError
 from processes import run_python
 
@@ -21,7 +21,7 @@ import threading
 import warnings
 import numpy as np
 import catena as ct
-from catena.engine import cuda
+from catena.engine.cuda import members as cuda
 from catena.running.ensembles import ensemble, gpus
 from catena.running.ensembles import job as jobs
 
@@ -209,7 +209,7 @@ def test_multiplications_and_additions_are_not_fused():
 CHECKED = """
 import numpy as np
 import catena as ct
-from catena.engine import cuda
+from catena.engine.cuda import members as cuda
 
 kepler = ct.problems.kepler()
 starts = {"q": [[0.4, 0.0], [0.5, 0.1], [1.0, 0.0]], "p": [[0.0, 2.0], [0.1, 1.4], [0.0, 1.0]]}
@@ -231,7 +231,7 @@ def test_members_on_the_gpu_stay_within_their_arrays() -> None:
 
 SHARED = """
 import catena as ct
-from catena.engine import cuda
+from catena.engine.cuda import members as cuda
 
 spring = ct.Hamiltonian("p**2/2 + q**2/2")
 one, other = (cuda.build(spring, ct.Langevin(1.0, friction, seed=seed)) for friction, seed in ((1.0, 1), (2.0, 2)))

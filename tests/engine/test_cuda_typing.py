@@ -14,8 +14,8 @@ import numba_cuda
 from numba import cuda, types
 import numba.cuda.dispatcher as dispatcher
 import catena as ct
-from catena.engine import cuda as members
-from catena.engine import cuda_bodies as bodies
+from catena.engine.cuda import members
+from catena.engine.cuda import bodies
 
 dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
 members.require_cuda = bodies.require_cuda = lambda: cuda

@@ -22,7 +22,7 @@ MOST_THREADS = 8  # memory has no use for more
 
 
 def pack_many(begin: Begin, fields: Mapping[str, Array], *, compiled: bool = True) -> Array:
-    """(members, size), what members whose fields have a leading axis are told by: the bits of `begin.pack`."""
+    """(members, size), the starts of members whose fields have a leading axis: the bits of `begin.pack`."""
     arrays, constants = [np.ascontiguousarray(array) for array in fields.values()], begin.constants()
     made = np.empty((len(arrays[0]), begin.size))
     dimensions = *(array.ndim for array in arrays), *(one.ndim for one in constants)

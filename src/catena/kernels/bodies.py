@@ -22,7 +22,7 @@ class Bodies:
     numbers : of a body while it is followed
     shown, linked : of these, what other bodies see of it, and of its link
     fills : slot -> kernel, of those for single bodies; and `publish` and `measure` for what is kept, z (rows, bodies)
-    gathered : numbers of each that tell the state of a chain, see `gather_body`
+    gathered : numbers of each that make up the state of a chain, see `gather_body`
     terms : of the energy of each link, see `terms_of_body`
     recorded : `publish` and `measure` for what is gathered, if par.link_terms (terms, bodies) are known
     """
@@ -40,7 +40,7 @@ class Bodies:
 
 @slot
 def begin_body(start, j, z):
-    """What is kept of body j, into column j of z (rows, bodies), from the numbers with which a start is told (`Begin`)."""
+    """What is kept of body j, into column j of z (rows, bodies), from the numbers with which a start is given (`Begin`)."""
 
 
 @slot
@@ -71,7 +71,7 @@ def join_body(z, j, after, par, w, shown, links):
 
 @slot
 def gather_body(z, j, par, out):
-    """What tells the state of body j, with the pending kick made, into out, which has that of all bodies."""
+    """The state of body j, with the pending kick made, into out, which has that of all bodies."""
 
 
 @slot
@@ -80,7 +80,7 @@ def place_body_of(z, j, par):
 
 
 @slot
-def terms_of_body(told, j, par, out):
+def terms_of_body(gathered, j, par, out):
     """The terms of the energy of the link of body j, into column j of out."""
 
 

@@ -86,7 +86,7 @@ class View:
     measures : how many numbers `measure` gives, the energy first, where a method asks for it
     packs_many : whether `pack` takes fields with leading axes, to the same bits, and gives z with the same ones
     parts : how many parts a sweep can be divided into, see `sweep_part`; 0: none
-    begin : fewer numbers with which a start is told; None if it takes all stepped variables
+    begin : fewer numbers with which a start is given; None if it takes all stepped variables
     bodies : () -> how threads of a GPU share the bodies; None: a thread follows all of them
     """
 
@@ -133,11 +133,11 @@ class View:
 
     @property
     def start_size(self) -> int:
-        """Numbers with which the start of a member is told."""
+        """Numbers with which the start of a member is given."""
         return self.dimension if self.begin is None else self.begin.size
 
     def grown(self, starts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The stepped variables (..., dimension) of starts; of those that are told by all of them, as older stores do, these."""
+        """The stepped variables (..., dimension) of starts; of those that are given by all of them, as in older stores, these."""
         return starts if self.begin is None or starts.shape[-1] == self.dimension else self.begin.grow(starts)
 
     @property

@@ -285,7 +285,7 @@ def _driver(
     program = plan.program() if compiled else build(plan.system, plan.method, compiled=False)
     z = program.view.pack(plan.start)
     if device == "cuda":
-        from ..engine.cuda_long import GpuDriver
+        from ..engine.cuda.long_chain import GpuDriver
 
         return GpuDriver(program, z, t0=plan.t0, dt=plan.dt, every=plan.every, compiled=compiled)
     if plan.control is not None:
@@ -306,7 +306,7 @@ def _require_shared(plan: Plan, threads: int | None, device: str) -> None:
                 f"{'control' if threads is None else f'threads = {threads!r}'} means nothing on a GPU", where="simulate.device",
                 do="leave it out",
             )  # fmt: skip
-        from ..engine.cuda_long import require_bodies  # it takes a while to import
+        from ..engine.cuda.long_chain import require_bodies  # it takes a while to import
 
         require_bodies(plan.pairing, watched=watched)
     elif threads is not None and positive_integer(threads, "threads") > 1 and plan.control is None:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ...engine.block import Members
-from ...engine.cuda import CudaProgram, gpus_alike, members_at_once, use_gpu
-from ...engine.cuda_bodies import build, driver_for
-from ...engine.cuda_reducing import GpuReducer
+from ...engine.cuda.bodies import build, driver_for
+from ...engine.cuda.members import CudaProgram, gpus_alike, members_at_once, use_gpu
+from ...engine.cuda.reducing import GpuReducer
 from ...engine.pace import Pace
 from ...kernels.views import OK
 from .batch import Batch

@@ -63,8 +63,8 @@ def origin_here(job: Job, *, on_gpu: bool, step: int = 0) -> Origin:
         kernels = (fold, *((fold_accounts,) if job.pairing.account_width else ()))
         kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()
         return Origin.here(program_digest(job.system, job.method, kernels=kernels, formulas=formulas), step=step)
-    from ...engine.cuda import advance_member, gpu_name
-    from ...engine.cuda_bodies import kernels_of
+    from ...engine.cuda.bodies import kernels_of
+    from ...engine.cuda.members import advance_member, gpu_name
 
     kernels = kernels_of(job.pairing)
     kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()

@@ -306,6 +306,6 @@ def _check_gpu(**arguments: object) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise InputError(f"{name} = {value!r} means nothing on a GPU", where=f"ensemble.{name}", do="leave it out")
-    from ...engine.cuda import require_cuda  # it takes a while to import
+    from ...engine.cuda.members import require_cuda  # it takes a while to import
 
     require_cuda()

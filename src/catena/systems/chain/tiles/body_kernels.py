@@ -280,11 +280,11 @@ def gather_bodies(z, par):
         gather_one(z, j, par, par.gathered)
 
 
-def terms_of_link(told, j, par, out):
+def terms_of_link(gathered, j, par, out):
     """The energy of the link of body j in its two parts, where particles are placed; nothing is there if it has none."""
     if j < link_count(par.mass.shape[0]):
-        out[0, j] = pair_energies(told, j, par)
-        out[1, j] = bond_energy(told, j, par)
+        out[0, j] = pair_energies(gathered, j, par)
+        out[1, j] = bond_energy(gathered, j, par)
 
 
 def publish_bodies(z, par, row):

@@ -3,7 +3,7 @@
 A block holds as many whole chains as fit; how threads work together is said by the view and the method (`catena.kernels.bodies`). What is kept from launch to
 launch is (row, member, body), so that neighbouring threads touch neighbouring numbers. Where somebody looks at the members, their bodies are copied, and
 the steps go on: a launch takes longer than a step of many short chains, and at first nearly every step is looked at. After some such stops a second kernel
-finds what tells the states and the energies of links, with a thread for each body, and a third publishes and measures, with a thread for each member, adding up in
+gathers the states and finds the energies of links, with a thread for each body, and a third publishes and measures, with a thread for each member, adding up in
 the order of the processor.
 """
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.bodies import (
+from ...kernels.bodies import (
     Bodies,
     begin_body,
     follow_body,
@@ -27,14 +27,20 @@ from ..kernels.bodies import (
     store_body,
     terms_of_body,
 )
-from ..kernels.marks import Filling, Kernel, Slot, bind
-from ..kernels.threads import together
-from ..kernels.views import NOT_FINITE, OK, account, account_width, is_closed, measure, publish
-from ..methods.base import Method
-from ..systems.base import System
-from . import bounds, collector, headers
-from .arrays import Arrays
-from .cuda import (
+from ...kernels.marks import Filling, Kernel, Slot, bind
+from ...kernels.threads import together
+from ...kernels.views import NOT_FINITE, OK, account, account_width, is_closed, measure, publish
+from ...methods.base import Method
+from ...systems.base import System
+from .. import bounds, collector, headers
+from ..arrays import Arrays
+from ..driver import LARGEST
+from ..headers import array_type
+from ..looks import look_after, stride_at, take_look
+from ..loop import account_nothing
+from ..member_loop import of_member
+from ..pairing import Pairing
+from .members import (
     RECORDED,
     SKIP,
     CudaProgram,
@@ -50,14 +56,8 @@ from .cuda import (
     sent,
     types_of,
 )
-from .cuda import build as build_for_members
-from .cuda_rows import CudaKernel, launch
-from .driver import LARGEST
-from .headers import array_type
-from .looks import look_after, stride_at, take_look
-from .loop import account_nothing
-from .member_loop import of_member
-from .pairing import Pairing
+from .members import build as build_for_members
+from .rows import CudaKernel, launch
 
 WARP = 32  # threads that go in step
 MOST_THREADS = 256  # of a block: each may have all the registers that there are for one
@@ -109,21 +109,21 @@ def advance_body(
     return ended
 
 
-def tell_body(there, z, j, par, told, terms):
-    """What tells the state of body j of the chain z (rows, bodies), and the energy of its link; a thread that has no body goes along."""
+def gather_state(there, z, j, par, gathered, terms):
+    """Gather the state of body j of the chain z (rows, bodies), and find the energy of its link; a thread that has no body goes along."""
     if there:
-        gather_body(z, j, par, told)
+        gather_body(z, j, par, gathered)
     together()
     if there:
-        place_body_of(told, j, par)
+        place_body_of(gathered, j, par)
     together()
     if there:
-        terms_of_body(told, j, par, terms)
+        terms_of_body(gathered, j, par, terms)
 
 
 def look_at_member(
     k,
-    told,
+    gathered,
     z,
     count,
     done,
@@ -155,15 +155,15 @@ def look_at_member(
     public = width - scale.shape[0]
     if count >= done:
         if row >= 0:
-            publish(told, par, samples[row, :public, k])
-            measure(told, par, samples[row, public:width, k], scale[:, k])
+            publish(gathered, par, samples[row, :public, k])
+            measure(gathered, par, samples[row, public:width, k], scale[:, k])
             if done > 0:
                 account(par, carry[:, k], samples[row, width:, k])
         if stride > 0:
-            take_look(told, par, stride, looks[:, :, k])
+            take_look(gathered, par, stride, looks[:, :, k])
     if last:
-        publish(told, par, now[:public, k])
-        measure(told, par, now[public:width, k], now[width:, k])
+        publish(gathered, par, now[:public, k])
+        measure(gathered, par, now[public:width, k], now[width:, k])
         status = status_of(z, ended[k], count)
         rows = (first + count) // every - first // every
         outcome[0, k] = fold_member(
@@ -186,12 +186,12 @@ def status_of(z, ended, count):
 
 @dataclass(frozen=True)
 class BodyProgram(CudaProgram):
-    """The same by bodies: `kernel` and `arrays` are those of the looks, `tells` of what these ask for."""
+    """The same by bodies: `kernel` and `arrays` are those of the looks, `gathering` of what these ask for."""
 
     steps: CudaKernel
     steps_arrays: Arrays
-    tells: CudaKernel
-    tells_arrays: Arrays
+    gathering: CudaKernel
+    gathering_arrays: Arrays
     bodies: Bodies
     threads: int
 
@@ -226,14 +226,14 @@ def build(system: System, method: Method) -> CudaProgram:
         )  # fmt: skip
         return text, own
 
-    (steps, steps_arrays), (tells, tells_arrays), (looks, looks_arrays) = map(collected, kernels_of(pairing))
+    (steps, steps_arrays), (gathering, gathering_arrays), (looks, looks_arrays) = map(collected, kernels_of(pairing))
     steps += steps_kernel(steps_arrays, bodies, threads, closed=bool(pairing.view.fills.get(is_closed, 0)))
-    tells += tells_kernel(tells_arrays, bodies, threads)
+    gathering += gathering_kernel(gathering_arrays, bodies, threads)
     looks += looks_kernel(looks_arrays)
     return BodyProgram(
         system, pairing.view, stepper, without_own(looks_arrays), loaded(looks, f"{title}, looks", "look_at_members"),
         loaded(steps, title, "advance_bodies"), without_own(steps_arrays),
-        loaded(tells, f"{title}, energies of links", "tell_bodies"), without_own(tells_arrays), bodies, threads,
+        loaded(gathering, f"{title}, energies of links", "gather_states"), without_own(gathering_arrays), bodies, threads,
     )  # fmt: skip
 
 
@@ -246,7 +246,7 @@ def bodies_of(pairing: Pairing) -> Bodies | None:
 
 
 def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
-    """The kernels of the steps, of what tells a state and of the looks, all slots filled; none where a thread follows a member."""
+    """The kernels of the steps, of gathering states and of the looks, all slots filled; none where a thread follows a member."""
     bodies, stepper = bodies_of(pairing), pairing.stepper
     if bodies is None or stepper.of_body is None:
         return ()
@@ -255,11 +255,11 @@ def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
         account_width: pairing.account_width,
     }  # fmt: skip
     recorded: dict[Slot, Filling] = {**fills, **dict(zip((publish, measure), bodies.recorded, strict=True))}
-    return bind(advance_body, fills), bind(tell_body, fills), bind(look_at_member, recorded)
+    return bind(advance_body, fills), bind(gather_state, fills), bind(look_at_member, recorded)
 
 
 def told_width(bodies: Bodies) -> int:
-    """Numbers of a body that tell its state, with the energy of its link."""
+    """Numbers that are gathered of a body, with the energy of its link."""
     return bodies.gathered + bodies.terms
 
 
@@ -319,16 +319,16 @@ def steps_kernel(arrays: Arrays, bodies: Bodies, threads: int, *, closed: bool) 
 """
 
 
-def tells_kernel(arrays: Arrays, bodies: Bodies, threads: int) -> str:
-    """The kernel of what tells the states, threads as for the steps. A member that does not come to a stop is not told there, but at the last one as it is."""
+def gathering_kernel(arrays: Arrays, bodies: Bodies, threads: int) -> str:
+    """The kernel that gathers states, threads as for the steps. A member that does not come to a stop is not gathered there, but at the last one as it is."""
     n, chains = bodies.count, threads // bodies.count
     before = {
         "z": array_type(3), "copies": array_type(4), "stops": array_type(2, "int64"), "counts": array_type(1, "int64"),
         "kinds": array_type(1, "int64"),
     }  # fmt: skip
-    after = {"told": array_type(3), "terms": array_type(4)}
+    after = {"gathered": array_type(3), "terms": array_type(4)}
     return f"""
-{entry_text("tell_bodies", {**before, **types_of(without_own(arrays)), **after})}
+{entry_text("gather_states", {**before, **types_of(without_own(arrays)), **after})}
     i = cuda.threadIdx.x
     j = i % {n}
     k = cuda.blockIdx.x * {chains} + i // {n}
@@ -338,7 +338,7 @@ def tells_kernel(arrays: Arrays, bodies: Bodies, threads: int) -> str:
     for s in range(stops.shape[0]):
         is_last = s == stops.shape[0] - 1
         here = z[:, k] if is_last else copies[s, :, k]
-        advance(there and (is_last or counts[k] >= stops[s, 0]), here, j, par, told[s, :, k], terms[s, :, :, k])
+        advance(there and (is_last or counts[k] >= stops[s, 0]), here, j, par, gathered[s, :, k], terms[s, :, :, k])
 """
 
 
@@ -351,7 +351,7 @@ def without_own(arrays: Arrays) -> Arrays:
 def looks_kernel(arrays: Arrays) -> str:
     """The kernel of the looks, a thread for each member."""
     before = {
-        "told": array_type(3), "terms": array_type(4), "z": array_type(3), "stops": array_type(2, "int64"), "counts": array_type(1, "int64"),
+        "gathered": array_type(3), "terms": array_type(4), "z": array_type(3), "stops": array_type(2, "int64"), "counts": array_type(1, "int64"),
         "last": "types.int64", "first": "types.int64", "every": "types.int64", "kinds": array_type(1, "int64"),
     }  # fmt: skip
     after = {"carry": array_type(2), "ended": array_type(2, "int64"), **RECORDED}
@@ -364,7 +364,7 @@ def looks_kernel(arrays: Arrays) -> str:
             par = Parameters({", ".join(names)})
             ends = last if s == stops.shape[0] - 1 else 0
             advance(
-                k, told[s, :, k], z[:, k], counts[k], stops[s, 0], stops[s, 1], stops[s, 2], ends, first, every, par, {", ".join(after)}
+                k, gathered[s, :, k], z[:, k], counts[k], stops[s, 0], stops[s, 1], stops[s, 2], ends, first, every, par, {", ".join(after)}
             )
 """
 
@@ -381,7 +381,7 @@ def begin_bodies(start, z):
 
 @functools.cache
 def begin_bodies(kernel: Kernel) -> CudaKernel:
-    """(start (m, size), or (1, size) for all, z (rows, m, bodies)): what is kept of the bodies of members, from what these are told by."""
+    """(start (m, size), or (1, size) for all, z (rows, m, bodies)): what is kept of the bodies of members, from their starts."""
     parts = collector.collect(kernel, {})
     text = headers.module_text("where bodies begin", parts, [], header=headers.CUDA, entry="@_fn")
     return loaded(text + BEGIN, "starts of bodies on CUDA", "begin_bodies")
@@ -398,21 +398,21 @@ class BodyDriver(MemberDriver):
         begin = bodies.fills[begin_body]
         launch(begin_bodies(begin), self.members * bodies.count, sent(self._given()), z)
         self._ended: DeviceArray = require_cuda().device_array((self.members, bodies.count), dtype=np.int64)
-        self._steps_par, self._tells_par = map(self._sent_arrays, (program.steps_arrays, program.tells_arrays))
+        self._steps_par, self._gathering_par = map(self._sent_arrays, (program.steps_arrays, program.gathering_arrays))
         self._make_room()
         return {"z": z, "carry": self._carry}
 
     def _make_room(self) -> None:
-        """For bodies at stops: what they are at all but the last, and what tells them at each."""
+        """For bodies at stops: what they are at all but the last, and what is gathered of them at each."""
         bodies, m, array = self.program.bodies, self.members, require_cuda().device_array
         each = 8 * m * bodies.count * (bodies.rows + told_width(bodies))
         self._most_copies = copies = int(min(COPIES_BYTES, COPIES_SHARE * free_memory()) / each)
         self._copies: DeviceArray = array((copies, bodies.rows, m, bodies.count) if copies else (1, 1, m, 1))
-        self._told: DeviceArray = array((copies + 1, bodies.gathered * bodies.count, m))
+        self._gathered: DeviceArray = array((copies + 1, bodies.gathered * bodies.count, m))
         self._terms: DeviceArray = array((copies + 1, bodies.terms, bodies.count, m))
 
     def _given(self) -> NDArray[np.float64]:
-        """What the members are told by; older stores have all stepped variables."""
+        """The starts of the members; older stores have all stepped variables."""
         z, view = self.followed.z, self.program.view
         assert view.begin is not None
         if z.shape[1] != view.dimension:
@@ -456,11 +456,11 @@ class BodyDriver(MemberDriver):
     def _look(self, stops: DeviceArray, *, last: bool) -> None:
         program, state = self.program, self._state
         launch(
-            program.tells, self._threads, state["z"], self._copies, stops, self._counts, self._kinds, *self._tells_par, self._told, self._terms,
+            program.gathering, self._threads, state["z"], self._copies, stops, self._counts, self._kinds, *self._gathering_par, self._gathered, self._terms,
             block=program.threads, stream=self._stepping,
         )  # fmt: skip
         launch(
-            program.kernel, self.members, self._told, self._terms, state["z"], stops, self._counts, int(last), self.step, self.every, self._kinds,
+            program.kernel, self.members, self._gathered, self._terms, state["z"], stops, self._counts, int(last), self.step, self.every, self._kinds,
             *self._par, state["carry"], self._ended, *self._recorded, block=WARP, stream=self._stepping,
         )  # fmt: skip
 

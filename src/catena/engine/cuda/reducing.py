@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.marks import Kernel
-from ..kernels.views import OK
-from . import collector, headers
-from .arrays import Arrays
-from .cuda import MemberDriver, entry_text, loaded, sent, types_of
-from .cuda_rows import launch
-from .headers import array_type
-from .member_loop import of_member
+from ...kernels.marks import Kernel
+from ...kernels.views import OK
+from .. import collector, headers
+from ..arrays import Arrays
+from ..headers import array_type
+from ..member_loop import of_member
+from .members import MemberDriver, entry_text, loaded, sent, types_of
+from .rows import launch
 
 Array = NDArray[np.float64]
 

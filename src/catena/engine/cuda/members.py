@@ -21,32 +21,22 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CapabilityError
-from ..kernels.views import NOT_FINITE, OK, View, account_width, measure, publish
-from ..log import log_message
-from ..methods.base import Method, Stepper
-from ..systems.base import System
-from . import bounds, headers
-from .arrays import Arrays
-from .block import Members
-from .build import program_parts
-from .cuda_rows import (
-    DEFAULT,
-    MEASURED,
-    CudaKernel,
-    Landing,
-    Stream,
-    begin_members,
-    conclude_members,
-    launch,
-    repeat_rows,
-)
-from .driver import LARGEST
-from .folding import fold, fold_accounts, settled_edges
-from .headers import array_type
-from .looks import unseen
-from .loop import advance
-from .member_loop import of_member
+from ...errors import CapabilityError
+from ...kernels.views import NOT_FINITE, OK, View, account_width, measure, publish
+from ...log import log_message
+from ...methods.base import Method, Stepper
+from ...systems.base import System
+from .. import bounds, headers
+from ..arrays import Arrays
+from ..block import Members
+from ..build import program_parts
+from ..driver import LARGEST
+from ..folding import fold, fold_accounts, settled_edges
+from ..headers import array_type
+from ..looks import unseen
+from ..loop import advance
+from ..member_loop import of_member
+from .rows import DEFAULT, MEASURED, CudaKernel, Landing, Stream, begin_members, conclude_members, launch, repeat_rows
 
 Array = NDArray[np.float64]
 

@@ -13,22 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CapabilityError
-from ..kernels.bodies import Bodies, gather_body, join_body, move_body, place_body_of, terms_of_body
-from ..kernels.marks import Kernel
-from ..kernels.views import NOT_FINITE, OK, is_closed
-from . import bounds, collector, headers
-from .arrays import Arrays
-from .build import Program
-from .cuda import DeviceArray, entry_text, is_simulated, loaded, require_cuda, sent
-from .cuda_bodies import ALONE, REGISTERS, without_own
-from .cuda_rows import CudaKernel, launch
-from .driver import LARGEST, Driver
-from .headers import array_type
-from .looks import HIGHEST, LATEST, LOWEST, SIZES, STEPS, TOTAL, look_after, stride_at, unseen
-from .pairing import Pairing
-from .parts import instead
-from .single_kernels import PAR, SingleKernels
+from ...errors import CapabilityError
+from ...kernels.bodies import Bodies, gather_body, join_body, move_body, place_body_of, terms_of_body
+from ...kernels.marks import Kernel
+from ...kernels.views import NOT_FINITE, OK, is_closed
+from .. import bounds, collector, headers
+from ..arrays import Arrays
+from ..build import Program
+from ..driver import LARGEST, Driver
+from ..headers import array_type
+from ..looks import HIGHEST, LATEST, LOWEST, SIZES, STEPS, TOTAL, look_after, stride_at, unseen
+from ..pairing import Pairing
+from ..parts import instead
+from ..single_kernels import PAR, SingleKernels
+from .bodies import ALONE, REGISTERS, without_own
+from .members import DeviceArray, entry_text, is_simulated, loaded, require_cuda, sent
+from .rows import CudaKernel, launch
 
 Array = NDArray[np.float64]
 BLOCK = 128  # threads
@@ -146,14 +146,14 @@ def _sound(arrays: Arrays, bodies: Bodies, closed: bool) -> str:
 
 
 def _place(arrays: Arrays, bodies: Bodies, closed: bool) -> str:
-    return f"""{_head("place", {"z": array_type(2), "told": array_type(1)}, arrays)}
-    advance(told, j, par)
+    return f"""{_head("place", {"z": array_type(2), "gathered": array_type(1)}, arrays)}
+    advance(gathered, j, par)
 """
 
 
 def _terms(arrays: Arrays, bodies: Bodies, closed: bool) -> str:
-    return f"""{_head("terms", {"z": array_type(2), "told": array_type(1), "out": array_type(2)}, arrays)}
-    advance(told, j, par, out)
+    return f"""{_head("terms", {"z": array_type(2), "gathered": array_type(1), "out": array_type(2)}, arrays)}
+    advance(gathered, j, par, out)
 """
 
 
@@ -188,7 +188,7 @@ class GpuDriver(Driver):
         self._terms: DeviceArray = require_cuda().device_array((bodies.terms, bodies.count))
         self._failed = sent(np.zeros(1, dtype=np.int64))
         self._there: DeviceArray = require_cuda().device_array((bodies.rows, bodies.count))
-        self._told_here = np.zeros(bodies.gathered * bodies.count)
+        self._gathered_here = np.zeros(bodies.gathered * bodies.count)
         terms = np.zeros((bodies.terms, bodies.count))
         alone = SingleKernels(program.system, program.view, fills={}, scratch={"link_terms": terms})
         self._terms_here = alone.arrays["link_terms"]
@@ -261,7 +261,7 @@ class GpuDriver(Driver):
     def _call(self, steps: int, rows: Array, *, ahead: int = 0) -> tuple[int, int]:
         """As the loop does it (`catena.engine.loop`)."""
         if steps == 0:
-            self._record(rows[0], self._told())
+            self._record(rows[0], self._gather_states())
             return OK, 0
         made, first = 0, self.step + ahead
         while made < steps:
@@ -274,11 +274,11 @@ class GpuDriver(Driver):
             if stop == due and not self._is_small():
                 return NOT_FINITE, made
             made = stop - first
-            told = self._told() if stop in (due, look) else None
-            if stop == due and told is not None:
-                self._record(rows[stop // self.every - first // self.every - 1], told)
-            if stop == look and told is not None:
-                self._look(told, stride_at(look))
+            gathered = self._gather_states() if stop in (due, look) else None
+            if stop == due and gathered is not None:
+                self._record(rows[stop // self.every - first // self.every - 1], gathered)
+            if stop == look and gathered is not None:
+                self._look(gathered, stride_at(look))
         return OK, made
 
     def _sweep(self, steps: int) -> int:
@@ -306,29 +306,29 @@ class GpuDriver(Driver):
         )  # fmt: skip
         launch(program.join, count, self._there, *seen, *self._par["join"], block=BLOCK)
 
-    def _told(self) -> Array:
-        """What tells the state, on the processor, where the energies of its links are known then."""
+    def _gather_states(self) -> Array:
+        """The gathered state, on the processor, where the energies of its links are known then."""
         count, long = self._long.bodies.count, self._long
         launch(long.gather, count, self._there, self._gathered, *self._par["gather"], block=BLOCK)
         launch(long.place, count, self._there, self._gathered, *self._par["place"], block=BLOCK)
         launch(long.terms, count, self._there, self._gathered, self._terms, *self._par["terms"], block=BLOCK)
         self._terms.copy_to_host(self._terms_here)
-        self._gathered.copy_to_host(self._told_here)
-        return self._told_here
+        self._gathered.copy_to_host(self._gathered_here)
+        return self._gathered_here
 
-    def _record(self, row: Array, told: Array) -> None:
+    def _record(self, row: Array, gathered: Array) -> None:
         """A sample row."""
         public = self.program.system.public_width
         with np.errstate(all="ignore"):
-            self._publish(told, row[:public])
-            self._measure(told, row[public : self.program.defined_width], self.scale)
+            self._publish(gathered, row[:public])
+            self._measure(gathered, row[public : self.program.defined_width], self.scale)
 
-    def _look(self, told: Array, stride: int) -> None:
+    def _look(self, gathered: Array, stride: int) -> None:
         """As `take_look`."""
         latest, sizes, looks = self.looks[LATEST], self.looks[SIZES], self.looks
         sizes[...] = 0.0
         with np.errstate(all="ignore"):
-            self._measure(told, latest, sizes)
+            self._measure(gathered, latest, sizes)
         looks[LOWEST] = np.where(latest < looks[LOWEST], latest, looks[LOWEST])
         looks[HIGHEST] = np.where(latest > looks[HIGHEST], latest, looks[HIGHEST])
         looks[TOTAL] += stride * sizes

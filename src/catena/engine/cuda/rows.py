@@ -10,9 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..kernels.marks import Kernel
-from . import collector, headers
-from .folding import conclude
+from ...kernels.marks import Kernel
+from .. import collector, headers
+from ..folding import conclude
 
 MEASURED = ("worst", "scale", "seen", "lasting", "usual")  # places of what `conclude_members` makes
 BLOCK = 128  # threads
@@ -83,7 +83,7 @@ def begin_members(start, z):
 
 @functools.cache
 def begin_members(kernel: Kernel) -> CudaKernel:
-    """(start (size, m), z (n, m)): the stepped variables of members from what they are told by, see `catena.kernels.declarations.Begin`."""
+    """(start (size, m), z (n, m)): the stepped variables of members from their starts, see `catena.kernels.declarations.Begin`."""
     parts = collector.collect(kernel, {})
     text = headers.module_text("where members begin", parts, [], header=headers.CUDA, entry="@_fn")
     return _loaded(text + BEGIN, "begin_members")
