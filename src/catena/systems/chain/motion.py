@@ -19,7 +19,7 @@ from ...geometry.quaternion import (
     to_space,
 )
 from ...geometry.vectors import cross, diagonal_times, dot, largest, load3, scaled, store3
-from ...kernels.marks import choice, slot
+from ...kernels.marks import choice, slot, within
 from ...kernels.summation import add, add3
 from ...kernels.views import rotate
 from .forces import find_forces, link_energies
@@ -108,6 +108,7 @@ def half_spin(z, n, j, share, par):
     return half * par.inverse[j, 0] * y[0], half * par.inverse[j, 1] * y[1], half * par.inverse[j, 2] * y[2]
 
 
+@within
 def canonical_velocity(z, par, out):
     """rdot = p/m, qdot = G(q)^T w, w = J^-1 y/2."""
     n = par.mass.shape[0]
@@ -118,6 +119,7 @@ def canonical_velocity(z, par, out):
         store4(out, q, carried(load4(z, q), half_spin(z, n, j, par.turns[j], par)))
 
 
+@within
 def canonical_rate(z, par, out):
     """pdot = f, gdot = G(g)^T w + 2 G(q)^T tau/|q|^2."""
     n = par.mass.shape[0]
