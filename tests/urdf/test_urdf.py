@@ -307,3 +307,18 @@ def test_hanging_chains_fall_as_in_mujoco(kind: type) -> None:
     theirs = mujoco_positions(mujoco.MjModel.from_xml_string(xml), 5e-4, 2.0)[1:]
     run = linkages.run_to(chain, start, ct.Gauss(6), dt=0.01, steps=200)
     assert np.abs(linkages.state_of(chain, run).position - theirs).max() < 1e-6
+
+
+def test_an_arm_starts_from_the_angles_of_its_joints_as_its_file_is_read_with_them(tmp_path: Path) -> None:
+    """`read_urdf` walks through the links of the file, `start` through the joints of the linkage: a few roundings; and back again."""
+    (tmp_path / "arm.urdf").write_text(ARM)
+    arm, _ = Linkage.from_urdf(str(tmp_path / "arm.urdf"))
+    given = {"shoulder": 0.4, "rail": -0.2}
+    _, wanted = Linkage.from_urdf(str(tmp_path / "arm.urdf"), angles=given)
+    start = arm.start(angles=given)
+    assert start.position == pytest.approx(wanted.position, abs=1e-14)
+    turned = rotations.to_matrix(start.orientation), rotations.to_matrix(wanted.orientation)
+    assert turned[0] == pytest.approx(turned[1], abs=1e-14)
+    assert arm.angles(start) == pytest.approx([0.4, -0.2], abs=1e-14)
+    assert [joint.name for joint in arm.joints] == ["shoulder", "rail"]
+    assert np.abs(arm.start(angles={"shoulder": 0.4}).position - wanted.position).max() > 0.1
