@@ -193,6 +193,14 @@ def test_the_numbers_used_are_the_table_rounded(order, moments):
     np.testing.assert_allclose(both[0], got, rtol=1e-14)
 
 
+def test_many_bodies_are_taken_some_at_a_time_in_rows_of_their_own():
+    moments = np.random.default_rng(3).uniform(1.0, 2.0, size=(100, 3))
+    with mock.patch.object(dmv_coefficients, "AT_ONCE", 32):
+        found = coefficients(moments, 10)
+    assert found.flags.c_contiguous  # what kernels are compiled for
+    assert np.array_equal(found, [coefficients(of_one, 10) for of_one in moments])
+
+
 def test_in_the_published_variables_those_of_a_needle_cancel():
     """Why there are others: with C = H/a, no energy along the needle, the terms of s are 1e9 times its value, so as many digits go."""
     a = tuple(1 / Fraction(m) for m in (0.33, 0.33, 1.3e-5))

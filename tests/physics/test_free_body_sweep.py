@@ -97,7 +97,9 @@ def differences(seed: int, count: int, *, misprint: float = 0.0, moved: float = 
         tables = coefficients(stepped, ORDER)
         tables[:, 1] *= 1.0 + misprint
         worst = np.empty(AT_ONCE)
-        assert compiled()(moments, stepped, momenta, dts, counts, tables, np.zeros((2, max(Orbit.WIDTH, 14))), worst) == 0
+        assert (
+            compiled()(moments, stepped, momenta, dts, counts, tables, np.zeros((2, max(Orbit.WIDTH, 14))), worst) == 0
+        )
         found.append(worst)
     return np.concatenate(found)
 

@@ -19,15 +19,12 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    pass
-
 HIGHEST_ORDER = 12
+AT_ONCE = 4096  # bodies: all terms of one take up to 13 kB
 
 TABLE = """
 s3[0] = -1/3 e1
@@ -149,6 +146,8 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
     For a body with these moments, or for many of them, (bodies, 3).
     """
     i = np.asarray(moments, dtype=float)
+    if i.ndim > 1 and len(i) > AT_ONCE:
+        return np.concatenate([coefficients(i[k : k + AT_ONCE], order) for k in range(0, len(i), AT_ONCE)])
     middle = np.sort(i, axis=-1)[..., 1:2]
     d = (middle - i) / (middle * i)
     r, f1 = 1.0 / middle[..., 0], d.sum(axis=-1)
@@ -160,4 +159,4 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
     values = np.zeros((len(factors), *r.shape))
     for column in range(factors.shape[1]):  # one after the other: the order of a sum is part of its bits
         values += terms[:, column]
-    return np.concatenate([middle, np.moveaxis(values, 0, -1)], axis=-1)
+    return np.ascontiguousarray(np.concatenate([middle, np.moveaxis(values, 0, -1)], axis=-1))
