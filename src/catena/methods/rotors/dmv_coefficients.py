@@ -155,7 +155,10 @@ def coefficients(moments: NDArray[np.float64], order: int) -> NDArray[np.float64
     factors, powers = padded_monomials(order)
     terms = factors.reshape(*factors.shape, *(1,) * r.ndim)
     for base, exponents in zip((r, f1, f2), powers, strict=True):
-        terms = terms * np.array([base**n for n in range(order)])[exponents]
+        # products one after the other: numpy's power has other bits for arrays, and on other processors
+        table = np.ones((order, *r.shape))
+        table[1:] = base
+        terms = terms * np.multiply.accumulate(table)[exponents]
     values = np.zeros((len(factors), *r.shape))
     for column in range(factors.shape[1]):  # one after the other: the order of a sum is part of its bits
         values += terms[:, column]
