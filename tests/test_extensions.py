@@ -28,7 +28,7 @@ LEAST = {"Ruth3": 6, "Buckingham": 1, "Bump": 3, "MagneticTrap": 5}  # of the qu
 KNOWN = """
 import catena as ct
 from catena.cases.reading import read_case
-from catena.cases.tables import case_schema
+from catena.cases import case_schema
 schema = str(case_schema())
 assert all(name in schema for name in ("Ruth3", "Buckingham", "Bump", "MagneticTrap"))
 assert "Ruth3" in str(ct.list_methods())

@@ -30,7 +30,6 @@ from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
 from .sampled import SMOOTHNESS, SPLINES, TIME, GivenInTime, Sampled, describe_in_time, in_time, spline_arrays
 from .scene import Scene
-from .unused_parameters import warn_of_unused
 
 if TYPE_CHECKING:
     import sympy
@@ -149,7 +148,6 @@ class Hamiltonian(System):
         )  # fmt: skip
         self._kernels: dict[str, Written] = {}  # those that were asked for
         self._values = self._parameter_values()
-        warn_of_unused(self, self.given, self.energy, *self._further.values(), *self._texts.values())
 
     def _in_full(self, text: str) -> str:
         """A text with the parameters that are texts themselves written out."""

@@ -27,7 +27,6 @@ from ..potentials.named_constants import checked_parameters
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import Pairwise, checked, interpreted
 from ..sampled import TIME, GivenInTime, InTime, Sampled, components
-from ..unused_parameters import warn_of_unused
 from .joints import GROUND, from_description
 from .layout import Scratch
 
@@ -254,7 +253,6 @@ class Torsion(OnAngle):
         parse(self.potential, [*NAMES, *parameters], what="torsion")
         object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "damping", checked(self.damping, "Torsion.damping", least=0.0))
-        warn_of_unused(self, parameters, self.potential)
 
     @property
     def constants(self) -> tuple[float, ...]:

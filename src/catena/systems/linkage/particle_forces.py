@@ -18,7 +18,6 @@ from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...expressions.values import first_undefined
 from ...kernels.marks import Written
 from ..potentials.named_constants import checked_parameters
-from ..unused_parameters import warn_of_unused
 from .joint_forces import FORCES, OnParticles
 
 TIME = "t"
@@ -42,7 +41,6 @@ class Derived(OnParticles):
         checked = checked_parameters(parameters, (*self.variables, TIME), where)
         parse(text, [*self.variables, TIME, *checked], what=where)
         object.__setattr__(self, "parameters", checked)
-        warn_of_unused(self, checked, text)
 
     @property
     @abstractmethod

@@ -15,7 +15,6 @@ from ...expressions import parse, write_lines
 from ...kernels.marks import Written
 from ...text.plain import Json
 from ..sampled import TIME, InTime, depends_on_time, describe_in_time
-from ..unused_parameters import warn_of_unused
 from .pairwise import checked, interpreted, number_or_in_time
 
 if TYPE_CHECKING:
@@ -84,7 +83,6 @@ class FromText(ABC):
         object.__setattr__(self, "parameters", parameters)
         values = constant_values(self._texts["constants"], parameters, type(self).__name__)
         object.__setattr__(self, "_constants", values)
-        warn_of_unused(self, parameters, text)
 
     @property
     def constants(self) -> tuple[float, ...]:

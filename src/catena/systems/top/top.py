@@ -25,7 +25,6 @@ from ..laws import Law, States, langevin_function
 from ..one_body import IDENTITY, IN_A_BATH, NOT_CANONICAL, Motion, OneBody, body_field_end, publish_body
 from ..sampled import SMOOTHNESS, TIME, GivenInTime, Sampled, describe_in_time
 from ..scene import Scene
-from ..unused_parameters import warn_of_unused
 from . import driven as top_driven
 from . import invariants as top_invariants
 from . import motion as top_motion
@@ -82,7 +81,6 @@ class Top(OneBody):
             )  # fmt: skip
         self.form, self.J0 = form, float(J0)
         self.potential = AttitudePotential(potential, parameters)
-        warn_of_unused(self, parameters or (), "" if self.potential.given else self.potential.text)
         if self.potential.moves and form != "quaternion":
             raise CapabilityError(
                 "the form with a multiplier has no clock, and this potential depends on time", where="Top.form",
