@@ -224,10 +224,9 @@ def tally_lanes(w, first, parts, glide, total, sums):
             s6 = multiply_four(load_four(w, at + 3 * n + i), y3)
             fourth = add_four(add_four(square_four(s1), square_four(s2)), square_four(s3))
             fourth = add_four(add_four(add_four(fourth, square_four(s4)), square_four(s5)), square_four(s6))
-            s1 = add_four(load_four(sums, j), s1)  # all are read before one is written: addresses that differ by
-            s2 = add_four(
-                load_four(sums, parts + j), s2
-            )  # multiples of 4096, as with 512 bodies, look alike to a processor
+            # all are read before one is written: addresses that differ by multiples of 4096, as with 512 bodies, look alike to a processor
+            s1 = add_four(load_four(sums, j), s1)
+            s2 = add_four(load_four(sums, parts + j), s2)
             s3 = add_four(load_four(sums, 2 * parts + j), s3)
             s4 = add_four(load_four(sums, 3 * parts + j), s4)
             s5 = add_four(load_four(sums, 4 * parts + j), s5)
