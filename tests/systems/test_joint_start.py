@@ -231,7 +231,9 @@ def test_outputs_and_pictures_call_joints_by_name():
     pendulum = double_pendulum(ZERO)
     run = uncompiled.simulate(pendulum, pendulum.start(angles=[0.2, 0.3]), ct.Gauss(1), dt=0.01, steps=2)
     outputs = pendulum.outputs(run)
-    assert float(outputs.angle.sel(joint="lower")[0]) == pytest.approx(0.3, abs=4 * EPS)
+    assert float(outputs.angle.sel(joint_name="lower")[0]) == pytest.approx(0.3, abs=4 * EPS)
+    assert float(outputs.angle.sel(joint=1)[0]) == float(outputs.angle.sel(joint_name="lower")[0])
+    assert outputs.reaction_force.sel(joint_name="upper").dims == ("time", "xyz")
     ax = run.plot.joint_angles(joints=["lower"])
     assert [line.get_label() for line in ax.lines] == ["lower"]
     with pytest.raises(InputError, match="did you mean lower"):

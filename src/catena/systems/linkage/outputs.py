@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 class LinkageOutputs:
-    """What a run of a linkage shows besides its fields, along time; joints by name where they have names: `angle.sel(joint="shoulder")`.
+    """What a run of a linkage shows besides its fields, along time.
+
+    Joints are chosen by number, `angle.sel(joint=0)`, and by name where they have one, `angle.sel(joint_name="shoulder")`.
 
     Parameters
     ----------
@@ -165,9 +167,11 @@ class LinkageOutputs:
         import xarray
 
         known: dict[str, ArrayLike] = {"time": self._data.time.values}
-        if any(joint.name for joint in self.linkage.joints):
-            known["joint"] = [label_of(self.linkage, k) for k in range(len(self.linkage.joints))]
-        return xarray.DataArray(values, known, ("time", *dims), attrs={"long_name": about})
+        made = xarray.DataArray(values, known, ("time", *dims), attrs={"long_name": about})
+        if "joint" not in dims or not any(joint.name for joint in self.linkage.joints):
+            return made
+        names = [label_of(self.linkage, k) for k in range(len(self.linkage.joints))]
+        return made.assign_coords(joint_name=("joint", names)).set_xindex("joint_name")
 
 
 def _with_forces(linkage: Linkage, forces: tuple[JointForce, ...]) -> Linkage:
