@@ -64,7 +64,7 @@ def joint_form() -> Given:
     return *linkage(ct.Prismatic(0, 1, **SECOND), ct.Driven(0, "t**2")), ct.Gauss(2, solver="fixed-point")
 
 
-@pytest.mark.filterwarnings("ignore:.*cubic spline")
+@pytest.mark.filterwarnings("ignore:.*cubic spline", "ignore:.*passes the stop")  # the motor presses on purpose
 @pytest.mark.usefixtures("plain_programs")
 @pytest.mark.parametrize(
     ("made", "kept", "kills"),
