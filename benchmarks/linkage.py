@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from free_body import rounded, sampled, time_at
+from free_body import rounded
 from linkage_chains import (
     PEERS,
     SOLVERS,
@@ -31,7 +31,7 @@ from linkage_chains import (
     mujoco_runner,
     our_runner,
 )
-from timing import Seconds
+from timing import Seconds, sampled, time_at
 
 import catena as ct
 from catena.methods.base import Method
@@ -130,7 +130,8 @@ def same_problem(chain: Chain, t_end: float, steps: int) -> list[str]:
 
 def times_of(runners: Mapping[str, Runner], sizes: Sizes) -> dict[str, Seconds]:
     """Seconds of one step."""
-    taken = sampled({name: runner.go for name, runner in runners.items()}, sizes)  # type: ignore[arg-type]
+    goes = {name: runner.go for name, runner in runners.items()}
+    taken = sampled(goes, rounds=sizes.rounds, slot=sizes.slot)
     steps = {name: runner.steps for name, runner in runners.items()}
     return {n: Seconds(t.best / steps[n], t.median / steps[n]) for n, t in taken.items()}
 
@@ -265,7 +266,8 @@ def run_race(joint: str, sizes: Sizes) -> list[Outcome]:
     for who in dict.fromkeys(runner.who for runner in runners):
         least = min(error for runner, error in zip(runners, errors, strict=True) if runner.who == who)
         assert least < SAME_MOTION, f"{who} solves another problem: {least:g} from the reference"
-    times = sampled({str(k): runner.go for k, runner in enumerate(runners)}, sizes)  # type: ignore[arg-type]
+    goes = {str(k): runner.go for k, runner in enumerate(runners)}
+    times = sampled(goes, rounds=sizes.rounds, slot=sizes.slot)
     return [Outcome(runners[k], errors[k], times[str(k)]) for k in range(len(runners))]
 
 
