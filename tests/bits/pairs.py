@@ -205,6 +205,10 @@ def lennard_jones() -> Any:
     return ct.LennardJones(5.0, 1.0)
 
 
+def morse() -> Any:
+    return ct.Morse(5.0, 3.0, 1.1)
+
+
 def text_potential() -> Any:
     return ct.PairPotential("a*(r - b)**2/(1 + r**2)", {"a": 2.0, "b": 1.0})
 
@@ -226,6 +230,7 @@ for title, made, method in (
     ("tiles, three rotations", tile, lambda: ct.Splitting(2, rotor=ct.ThreeRotations())),
     ("tiles, free ends", chain(17, lennard_jones, clamped=False), lambda: ct.Splitting(2)),
     ("mixed bodies, Strang", chain(9, lennard_jones, mixed=True), lambda: ct.Splitting(2)),
+    ("Morse and mixed bodies, Strang", chain(9, morse, mixed=True), lambda: ct.Splitting(2)),
     ("text, Strang", chain(6, text_potential), lambda: ct.Splitting(2)),
     ("bend and twist, Strang", chain(6, bend_twist), lambda: ct.Splitting(2)),
     ("elastic, Strang", chain(9, elastic), lambda: ct.Splitting(2)),

@@ -12,7 +12,7 @@ PLAIN = 700.0  # exp of what is smaller is neither near infinity nor near the sm
 
 
 def power_of_e(x, rest):
-    """exp(x + rest) = a (1 + change) 2^k, a in [1, 2), change small; |x| < 2^30, rest small beside it.
+    """exp(x + rest) = a (1 + change) 2^k, a in [1, 2), change small; |x| < 2^30, rest small beside it. Of other x it makes nothing useful.
 
     x = (64 k + j) log(2)/64 + r, and exp(r) = 1 + r + r^2 (...).
     """
@@ -39,20 +39,20 @@ def scaled(x, k):
 
 def exp(x):
     """e^x."""
+    # before the question, not after it: lanes of vector registers answer it both ways, and would look into the tables twice
+    a, change, k = power_of_e(x, 0.0)
     if abs(x) < PLAIN:
-        a, change, k = power_of_e(x, 0.0)
         scale = times_two_to(a, k)
         return multiply_add(scale, change, scale)
-    return extreme_exp(x)
+    return extreme_exp(x, a, change, k)
 
 
-def extreme_exp(x):
-    """e^x where it is very large, very small, or nothing."""
+def extreme_exp(x, a, change, k):
+    """The same where it is very large, very small, or nothing."""
     if x > 710.0:
         return math.inf
     if x < -746.0:
         return 0.0
     if x != x:
         return x
-    a, change, k = power_of_e(x, 0.0)
     return scaled(multiply_add(a, change, a), k)

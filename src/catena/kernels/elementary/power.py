@@ -3,7 +3,7 @@
 import math
 
 from ..fused import as_integer, multiply_add
-from .exponential import PLAIN, power_of_e, scaled, times_two_to
+from .exponential import PLAIN, extreme_exp, power_of_e, times_two_to
 from .logarithm import INFINITE, LEAST, long_log, reduced
 
 
@@ -20,16 +20,11 @@ def power_of_normal(x, power, y):
     first, second = long_log(r, 0.0, float(k) + power, at)
     exponent = y * first
     rest = multiply_add(y, second, multiply_add(y, first, -exponent))
+    a, change, k = power_of_e(exponent, rest)
     if abs(exponent) < PLAIN:
-        a, change, k = power_of_e(exponent, rest)
         scale = times_two_to(a, k)
         return multiply_add(scale, change, scale)
-    if exponent > 710.0:
-        return math.inf
-    if exponent < -746.0:
-        return 0.0
-    a, change, k = power_of_e(exponent, rest)
-    return scaled(multiply_add(a, change, a), k)
+    return extreme_exp(exponent, a, change, k)
 
 
 def extreme_power(x, y):
