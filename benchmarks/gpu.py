@@ -42,6 +42,7 @@ from catena.engine.cuda.long_chain import GpuDriver
 from catena.engine.parts import PartedDriver
 from catena.output.files import write_text
 from catena.running.ensembles.asking import asked
+from catena.running.ensembles.results import Ensemble
 
 FLOAT64 = 34e12 / 2  # instructions of an H200 a second, by the vendor, who counts a fused one twice
 OPERATIONS = 752  # float64 instructions of a tetrahedron in a Strang step: kick, rotation, particles, 16 pairs with a division each
@@ -113,7 +114,7 @@ def here_of(starts: dict[str, np.ndarray]) -> np.ndarray:
     return next(iter(starts.values()))
 
 
-def compared(here: ct.Ensemble, there: ct.Ensemble) -> dict[str, Any]:
+def compared(here: Ensemble, there: Ensemble) -> dict[str, Any]:
     """How many members have the same bits, and the largest difference of the others."""
     names = list(here.final.data_vars)
     same = np.ones(len(here), dtype=bool)

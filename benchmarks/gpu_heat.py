@@ -31,6 +31,7 @@ import catena as ct
 from catena.engine.cuda import bodies as cuda_bodies
 from catena.engine.cuda import members as cuda
 from catena.output.files import write_text
+from catena.running.ensembles.results import Ensemble
 
 
 def bending_links() -> ct.Problem:
@@ -56,7 +57,7 @@ def measure(problem: Any, method: ct.Langevin, *, simulate: bool) -> dict[str, A
     """Bits and times of one system."""
     few, many, short, long = (3, 4, 2, 2) if simulate else (64, 65_536, 200, 1000)
 
-    def follow(members: int, steps: int, **options: Any) -> tuple[float, ct.Ensemble]:
+    def follow(members: int, steps: int, **options: Any) -> tuple[float, Ensemble]:
         began = time.perf_counter()
         found = ct.ensemble(
             problem, problem.start, method, members=members, steps=steps, every=steps, progress=False, **options

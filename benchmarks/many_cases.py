@@ -10,6 +10,7 @@ import numpy as np
 
 import catena as ct
 from catena.methods.base import Method
+from catena.running.ensembles.results import Ensemble
 from catena.running.plan import Problem
 
 SEED = 20240607
@@ -70,7 +71,7 @@ CASES: dict[str, Case] = {
 }
 
 
-def call(case: Case, problem: Problem, starts: Starts, *, steps: int, **how: Any) -> ct.Ensemble:
+def call(case: Case, problem: Problem, starts: Starts, *, steps: int, **how: Any) -> Ensemble:
     """`catena.ensemble` as a user calls it who wants final states: invariants are looked at at the start and at the end."""
     return ct.ensemble(
         problem.system, starts, case.method, dt=problem.dt, steps=steps, every=steps, progress=False, **how

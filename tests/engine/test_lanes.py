@@ -19,6 +19,7 @@ from catena.kernels.views import NOT_FINITE, OK
 from catena.methods.base import Method, registered
 from catena.methods.taylor.taylor import MADE
 from catena.running.ensembles.kinds import Kinds
+from catena.running.ensembles.results import Ensemble
 from catena.running.plan import Problem
 from kinds import KINDS
 
@@ -260,7 +261,7 @@ def test_an_ensemble_in_lanes_is_the_ensemble_of_members() -> None:
     z[100] = 40.0
     starts = {"q": z[:, :2], "p": z[:, 2:]}
 
-    def many(**how: object) -> ct.Ensemble:
+    def many(**how: object) -> Ensemble:
         reduce = {"mean": ct.Mean("q1*q2")}
         return ct.ensemble(
             HENON_HEILES, starts, ct.Splitting(6), dt=0.25, steps=200, every=10, keep="samples", reduce=reduce, **how
