@@ -12,7 +12,7 @@ import pytest
 
 from catena.kernels.marks import bind
 from catena.kernels.summation import add
-from catena.kernels.views import NOT_CONVERGED, View, dimension, drift, field, force, kick
+from catena.kernels.views import NOT_CONVERGED, View, dimension, drift, field, force, kick, step
 from catena.methods.base import Bounded, Drifts, Exact, Method, Stepper, Traits
 from catena.methods.runge_kutta import implicit, runge_kutta
 from catena.methods.runge_kutta.tableaux import Collocation, ExplicitTableau, explicit_euler, gauss, rk4
@@ -200,7 +200,7 @@ class MisprintedComposition(_Named):
         tab = np.zeros((1 + base.tab.shape[0], len(weights)))
         tab[0], tab[1:, : base.tab.shape[1]] = weights, base.tab
         fills = {
-            composition.base_step: base.kernel,
+            step: base.kernel,
             composition.repetitions: len(weights),
             composition.base_work: base.work,
             composition.keeps_carry: 1,

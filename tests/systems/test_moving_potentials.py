@@ -19,7 +19,8 @@ import uncompiled
 from catena.engine.build import build
 from catena.engine.pairing import Pairing
 from catena.systems.chain import moving_kernels
-from catena.systems.chain.moving_kernels import drives_below, potential_rate
+from catena.systems.chain.forces import add_link_forces
+from catena.systems.chain.moving_kernels import potential_rate
 from chains import Plain
 
 STIFFNESS, LENGTH = "3*(1 + 0.3*sin(2*t))", "1.5 + 0.1*t"
@@ -179,7 +180,7 @@ def test_motion_and_work_converge_to_the_reference_with_the_order_declared(name,
 
 def greedy_moving(z, par):
     """The clock takes up too much: the twin of `add_moving`."""
-    drives_below(z, par)
+    add_link_forces(z, par)
     par.drive_rate[0] = 0.0 - 1.01 * potential_rate(z, par)
 
 

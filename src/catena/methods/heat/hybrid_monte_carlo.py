@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError, InputError
+from ...kernels import views
 from ...kernels.declarations import Inertia
 from ...kernels.marks import Filling, Numbers, Record, Slot, bind, size, slot
 from ...kernels.noise import ACCEPT, minus_log, unit_number, words
@@ -51,11 +52,6 @@ class Plan(Record):
     OWN = 1
     SUBSTEPS = 1
     TEMPERATURE = 1
-
-
-@slot
-def trajectory_step(z, e, dt, par, tab, work, carry):
-    """One step of the splitting."""
 
 
 @size
@@ -97,7 +93,7 @@ def trial_step(z, e, dt, par, tab, work, carry):
     save(z, e, work)
     before = energy_of(z, par, room)
     for _ in range(substeps):
-        status = trajectory_step(z, e, dt / substeps, par, tab[1:], free, known)
+        status = views.step(z, e, dt / substeps, par, tab[1:], free, known)
         if status != 0:
             put_back(z, e, work)
             return status
@@ -193,7 +189,7 @@ class HybridMonteCarlo(InBath):
         tab[1:, : base.tab.shape[1]] = base.tab
         coupled = inertia.matrix is not None
         fills: dict[Slot, Filling] = {
-            trajectory_step: base.kernel, invariant_count: k, is_accepted: metropolis,
+            views.step: base.kernel, invariant_count: k, is_accepted: metropolis,
             bath: bath_of_bodies if coupled else bath_of_components, tallied: tally_of_bodies if coupled else tally,
         }  # fmt: skip
         made, scratch = self._constants(inertia)

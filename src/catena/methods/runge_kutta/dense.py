@@ -19,8 +19,8 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from ...kernels.marks import bind, size, slot
-from ...kernels.views import View, dimension
+from ...kernels.marks import bind, size
+from ...kernels.views import View, dimension, step
 from ..base import Stepper
 from .stages import lane_count, lanes_for, stage_count
 from .tableaux import Collocation
@@ -29,11 +29,6 @@ KNOWN = 0  # 0: nothing; 1: a step; TRIAL: the next step is one of its own, from
 POSITION = 1  # in units of dt since the beginning of the step, 1 to `span`
 OWN = 2
 TRIAL = 2.0
-
-
-@slot
-def whole_step(z, e, dt, par, tab, work, carry):
-    """A step of the method itself."""
 
 
 @size
@@ -61,7 +56,7 @@ def dense_step(z, e, dt, par, tab, work, carry):
         for k in range(n):
             first[k] = last[k]
             first_low[k] = last_low[k]
-        status = whole_step(last, last_low, dt if trial else span(tab) * dt, par, tab, work, own)
+        status = step(last, last_low, dt if trial else span(tab) * dt, par, tab, work, own)
         if status != 0:
             return status
         carry[POSITION] = span(tab) - 1 if trial else 0.0
@@ -101,7 +96,7 @@ def weights_between(t: Collocation, spanned: int) -> NDArray[np.float64]:
 def with_dense_output(stepper: Stepper, view: View, t: Collocation, spanned: int) -> Stepper:
     """A stepper whose steps span several dt."""
     sizes = {span: spanned, stage_count: t.stages, lane_count: lanes_for(t.stages)}
-    kernel = bind(dense_step, {whole_step: stepper.kernel, **sizes})
+    kernel = bind(dense_step, {step: stepper.kernel, **sizes})
     return replace(
         stepper, kernel=kernel, carry=OWN + 4 * view.dimension + stepper.carry, rewind=rewind_dense,
         parameters={**stepper.parameters, "between": weights_between(t, spanned)},

@@ -6,19 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import CapabilityError, InputError, nearest
-from ...kernels.marks import Filling, Kernel, Slot, bind, size, slot
-from ...kernels.views import Flag, View, dimension
+from ...errors import CapabilityError, InputError, unknown_word
+from ...kernels.marks import Filling, Kernel, Slot, bind, size
+from ...kernels.views import Flag, View, dimension, rotate, step
 from ..base import Method, Stepper, Traits, register
 from ..rotors.rotor import turning
 from .partitioned import StormerVerlet
 from .schemes import SCHEMES
 from .stability import merged, stability_limit
-
-
-@slot
-def base_step(z, e, dt, par, tab, work, carry):
-    """One step of the method that is composed."""
 
 
 @size
@@ -40,7 +35,7 @@ def keeps_carry(carry):
 
 
 def compose(z, e, dt, par, tab, work, carry):
-    """tab: the weights in the first row, below them the table of the base. A failure leaves z and e as they were."""
+    """Steps of the base; tab: the weights in the first row, below them its table. A failure leaves z and e as they were."""
     n = dimension(z)
     start = base_work(work, z)
     for k in range(n):
@@ -50,7 +45,7 @@ def compose(z, e, dt, par, tab, work, carry):
         if keeps_carry(carry) == 0:
             for i in range(carry.shape[0]):
                 carry[i] = 0.0
-        status = base_step(z, e, tab[0, j] * dt, par, tab[1:], work, carry)
+        status = step(z, e, tab[0, j] * dt, par, tab[1:], work, carry)
         if status != 0:
             for k in range(n):
                 z[k] = work[start + k]
@@ -61,16 +56,11 @@ def compose(z, e, dt, par, tab, work, carry):
     return 0
 
 
-@slot
-def base_rotor(y, q, ey, eq, inertia, h, tab):
-    """The rotor that is composed."""
-
-
 def compose_rotor(y, q, ey, eq, inertia, h, tab):
-    """tab: the weights, then the row of the base."""
+    """The same of a rotor; tab: the weights, then the row of the base."""
     m = repetitions(tab)
     for j in range(m):
-        status = base_rotor(y, q, ey, eq, inertia, tab[j] * h, tab[m:])
+        status = rotate(y, q, ey, eq, inertia, tab[j] * h, tab[m:])
         if status != 0:
             return status
     return 0
@@ -101,10 +91,7 @@ class Composition(Method):
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
-            raise InputError(
-                f"scheme = {self.scheme!r} is not known{nearest(str(self.scheme), list(SCHEMES))}",
-                where="Composition.scheme", do=f"choose one of {', '.join(SCHEMES)}",
-            )  # fmt: skip
+            raise unknown_word(f"scheme = {self.scheme!r} is not known", self.scheme, SCHEMES, "Composition.scheme")
         if not isinstance(self.base, Method):
             raise InputError(
                 f"base = {self.base!r} is not a method",
@@ -139,7 +126,7 @@ class Composition(Method):
         tab[0, : len(weights)] = weights
         tab[1:, :columns] = base.tab
         fills: dict[Slot, Filling] = {
-            base_step: base.kernel,
+            step: base.kernel,
             repetitions: len(weights),
             keeps_carry: int(self.base.traits.explicit),
         }
@@ -151,7 +138,7 @@ class Composition(Method):
     def rotor_kernel(self) -> Kernel:
         """The composition as a rotor inside a splitting, if its base is one."""
         fills: dict[Slot, Filling] = {
-            base_rotor: turning(self.base).rotor_kernel(),
+            rotate: turning(self.base).rotor_kernel(),
             repetitions: len(SCHEMES[self.scheme].weights),
         }
         return bind(compose_rotor, fills)

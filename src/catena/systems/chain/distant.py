@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...geometry.vectors import add3, load3, subtract
-from ...kernels.marks import Filling, Numbers, Slot, bind, slot
+from ...kernels.marks import Filling, Numbers, Slot, bind
 from ...kernels.views import Flag, View
 from ..particles.kernels import find_energies, find_wrenches, place_body
 from ..particles.layout import Center, Particle
@@ -18,11 +18,6 @@ from .forces import body_rotation, torque_in_body
 
 if TYPE_CHECKING:
     from .chain import Chain
-
-
-@slot
-def links_below(z, par):
-    """Forces of link potentials, see `add_link_forces`."""
 
 
 def place_chain(z, par):
@@ -34,7 +29,7 @@ def place_chain(z, par):
 
 def add_distant_forces(z, par):
     """What links do, and the pairs of bodies that they do not join."""
-    links_below(z, par)
+    chain_forces.add_link_forces(z, par)
     place_chain(z, par)
     find_wrenches(par)
     n = par.mass.shape[0]
@@ -60,7 +55,7 @@ def energy_of_distant(z, par):
 def distant_fills(chain: Chain, below: Filling) -> dict[Slot, Filling]:
     """The slots of the forces, with those of the links below."""
     return chain.acting.fills(len(chain.interactions.arrays["pair"])) | {
-        chain_forces.add_link_forces: bind(add_distant_forces, {links_below: below}),
+        chain_forces.add_link_forces: bind(add_distant_forces, {chain_forces.add_link_forces: below}),
         chain_forces.distant_energy: energy_of_distant,
     }
 

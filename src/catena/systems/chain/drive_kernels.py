@@ -11,6 +11,8 @@ space, w_k its momentum, so that of H + sum w_k nothing is lost [hairer2006]:
 
 par.drive_sort and par.drive_body (K,), par.drive (K, Drive.WIDTH) say what acts on which body; scratch: par.drive_now (K, Now.WIDTH) at the
 time of the clocks, par.drive_rate (K,) w', par.drive_push (K, 3) forces, par.drive_spin (K, 3).
+
+A kernel for the driven chain calls the slot that it fills: there it is that of the chain alone (`catena.systems.chain.driving`).
 """
 
 from ...geometry.quaternion import load4, product, to_space
@@ -28,10 +30,9 @@ from ...geometry.vectors import (
     transposed_times,
 )
 from ...kernels import elementary as math
-from ...kernels import summation
+from ...kernels import summation, views
 from ...kernels.marks import Record, slot
-from ...kernels.views import method_step
-from .forces import body_rotation
+from .forces import add_link_forces, body_rotation
 from .motion import body_momentum, momentum_place
 
 GRAVITY, FORCE, TWEEZERS, TORQUE, MOVED = 0, 1, 2, 3, 4
@@ -61,46 +62,6 @@ class Now(Record):
 @slot
 def drive_values(t, which, par, out):
     """Drive number `which` at time t: a row `Now`."""
-
-
-@slot
-def links_below(z, par):
-    """Forces of link potentials, see `add_link_forces`."""
-
-
-@slot
-def force_below(z, par, out):
-    """`force` of the chain alone."""
-
-
-@slot
-def kick_below(z, e, h, par, out):
-    """`kick` of the chain alone."""
-
-
-@slot
-def drift_below(z, e, h, par, work):
-    """`drift` of the chain alone."""
-
-
-@slot
-def field_below(z, par, out):
-    """`field` of the chain alone."""
-
-
-@slot
-def rate_below(z, par, out):
-    """`momentum_rate` of the chain alone."""
-
-
-@slot
-def publish_below(z, par, row):
-    """`publish` of the chain alone."""
-
-
-@slot
-def measure_below(z, par, out, scale):
-    """`measure` of the chain alone."""
 
 
 @slot
@@ -156,7 +117,7 @@ def turnable(v, j, par):
 
 def add_drives(z, par):
     """What drives the chain, added to par.f and par.tau; w' of all but torques into par.drive_rate."""
-    links_below(z, par)
+    add_link_forces(z, par)
     set_drives(z, par)
     for k in range(par.drive_sort.shape[0]):
         par.drive_rate[k] = 0.0
@@ -240,7 +201,7 @@ def place_moved(z, par):
 
 def driven_force(z, par, out):
     """Forces and torques into the places of the momenta, w' into those of the works."""
-    force_below(z, par, out)
+    views.force(z, par, out)
     for k in range(par.drive_sort.shape[0]):
         out[work_place(z, k, par)] = par.drive_rate[k]
 
@@ -251,7 +212,7 @@ def driven_kick(z, e, h, par, out):
     count = par.drive_sort.shape[0]
     for k in range(count):
         store3(par.drive_spin[k], 0, load3(z, momentum_place(n, par.drive_body[k]) + 3 * n))
-    status = kick_below(z, e, h, par, out)
+    status = views.kick(z, e, h, par, out)
     for k in range(count):
         rate = out[work_place(z, k, par)]
         if par.drive_sort[k] == TORQUE:
@@ -271,7 +232,7 @@ def torque_power(z, k, y, par):
 
 def driven_drift(z, e, h, par, work):
     """Free motion, the clocks with it, and what moves as it is told."""
-    status = drift_below(z, e, h, par, work)
+    status = views.drift(z, e, h, par, work)
     if status == 0:
         for k in range(par.drive_sort.shape[0]):
             summation.add(z, e, clock_place(z, k, par), h)
@@ -285,7 +246,7 @@ def driven_drift(z, e, h, par, work):
 def driven_field(z, par, out):
     """The canonical equations; clocks go with the time."""
     place_moved(z, par)
-    field_below(z, par, out)
+    views.field(z, par, out)
     for k in range(par.drive_sort.shape[0]):
         out[clock_place(z, k, par)] = 1.0
     add_work_rates(z, par, out)
@@ -293,7 +254,7 @@ def driven_field(z, par, out):
 
 def driven_rate(z, par, out):
     """Rates of the momenta, and of the works."""
-    rate_below(z, par, out)
+    views.momentum_rate(z, par, out)
     add_work_rates(z, par, out)
 
 
@@ -317,7 +278,7 @@ def driven_field_end(b, par):
 
 def driven_step(z, e, dt, par, tab, work, carry):
     """A step, after which moved bodies stand where they are told to, and not where quadrature would put them."""
-    status = method_step(z, e, dt, par, tab, work, carry)
+    status = views.method_step(z, e, dt, par, tab, work, carry)
     if status == 0:
         place_moved(z, par)
     return status
@@ -328,7 +289,7 @@ def driven_step(z, e, dt, par, tab, work, carry):
 
 def publish_driven(z, par, row):
     """The public fields; moved bodies have the momenta of their motion."""
-    publish_below(z, par, row)
+    views.publish(z, par, row)
     n = par.mass.shape[0]
     for k in range(par.drive_sort.shape[0]):
         if par.drive_sort[k] == MOVED:
@@ -350,7 +311,7 @@ def measure_driven(z, par, out, scale):
     """The invariants: the energy, less the works, is one of them; then the works themselves."""
     count = par.drive_sort.shape[0]
     last = out.shape[0] - count
-    measure_below(z, par, out[:last], scale[:last])
+    views.measure(z, par, out[:last], scale[:last])
     set_drives(z, par)
     for k in range(count):
         stored = drive_energy(z, k, par)

@@ -1,20 +1,14 @@
 """How the forces of drives change as their bodies move and turn: what they add to the slopes of `hessian`."""
 
 from ...geometry.vectors import dot, load3, times
-from ...kernels.marks import slot
 from .drive_kernels import FORCE, TWEEZERS, Drive, driven_point, pull, set_drives
 from .forces import body_rotation
-from .hessian import add_turn
-
-
-@slot
-def slopes_below(z, par):
-    """`add_link_slopes` of the chain alone."""
+from .hessian import add_link_slopes, add_turn
 
 
 def add_drive_slopes(z, par):
     """Of forces at points, which turn with the body, and of springs. Torques that stay in space add nothing."""
-    slopes_below(z, par)
+    add_link_slopes(z, par)
     set_drives(z, par)
     for k in range(par.drive_sort.shape[0]):
         if par.drive_sort[k] == FORCE or par.drive_sort[k] == TWEEZERS:

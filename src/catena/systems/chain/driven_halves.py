@@ -1,6 +1,6 @@
 """A driven chain in halves, for partitioned methods: z = (r | q | clocks | p | g | works), canonical as a whole.
 
-The kernels of the field know z = (r | q | p | g | clocks | works); par.whole is that, with moved bodies where they are at the time of their clocks.
+The kernels of the field know z = (r | q | p | g | clocks | works); par.gathered is that, with moved bodies where they are at the time of their clocks.
 """
 
 from __future__ import annotations
@@ -11,55 +11,36 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...kernels import views
-from ...kernels.marks import Filling, Numbers, Slot, bind, slot
-from ...kernels.views import View, method_step
+from ...kernels.marks import Filling, Numbers, Slot, bind
+from ...kernels.views import View
 from ..base import Array, State
 from .drive_kernels import clock_place, place_moved, work_place
+from .gathered import gathered_fills
 
 if TYPE_CHECKING:
     from .chain import Chain
 
 
-@slot
-def whole_velocity(z, par, out):
-    """Rates of r and q, in the order of the field."""
-
-
-@slot
-def whole_rate(z, par, out):
-    """Rates of p, g and works, in the order of the field."""
-
-
-@slot
-def publish_whole(z, par, row):
-    """`publish` in that order."""
-
-
-@slot
-def measure_whole(z, par, out, scale):
-    """`measure` in that order."""
-
-
 def gather_whole(z, par):
-    """par.whole of z."""
+    """par.gathered of z."""
     half = 7 * par.mass.shape[0]
     count = par.drive_sort.shape[0]
     for i in range(half):
-        par.whole[i] = z[i]
-        par.whole[half + i] = z[half + count + i]
+        par.gathered[i] = z[i]
+        par.gathered[half + i] = z[half + count + i]
     for k in range(count):
-        par.whole[clock_place(z, k, par)] = z[half + k]
-        par.whole[work_place(z, k, par)] = z[work_place(z, k, par)]
-    place_moved(par.whole, par)
+        par.gathered[clock_place(z, k, par)] = z[half + k]
+        par.gathered[work_place(z, k, par)] = z[work_place(z, k, par)]
+    place_moved(par.gathered, par)
 
 
 def halves_velocity(z, par, out):
     """Of positions, orientations and clocks."""
     gather_whole(z, par)
-    whole_velocity(par.whole, par, par.whole_rate)
+    views.velocity(par.gathered, par, par.gathered_rate)
     half = 7 * par.mass.shape[0]
     for i in range(half):
-        out[i] = par.whole_rate[i]
+        out[i] = par.gathered_rate[i]
     for k in range(par.drive_sort.shape[0]):
         out[half + k] = 1.0
 
@@ -67,13 +48,13 @@ def halves_velocity(z, par, out):
 def halves_rate(z, par, out):
     """Of their momenta."""
     gather_whole(z, par)
-    whole_rate(par.whole, par, par.whole_rate)
+    views.momentum_rate(par.gathered, par, par.gathered_rate)
     half = 7 * par.mass.shape[0]
     count = par.drive_sort.shape[0]
     for i in range(half):
-        out[half + count + i] = par.whole_rate[half + i]
+        out[half + count + i] = par.gathered_rate[half + i]
     for k in range(count):
-        out[work_place(z, k, par)] = par.whole_rate[work_place(z, k, par)]
+        out[work_place(z, k, par)] = par.gathered_rate[work_place(z, k, par)]
 
 
 def halves_field(z, par, out):
@@ -93,24 +74,12 @@ def halves_field_end(b, par):
 
 def halves_step(z, e, dt, par, tab, work, carry):
     """A step, after which moved bodies stand where they are told to."""
-    status = method_step(z, e, dt, par, tab, work, carry)
+    status = views.method_step(z, e, dt, par, tab, work, carry)
     if status == 0:
         gather_whole(z, par)
         for i in range(7 * par.mass.shape[0]):
-            z[i] = par.whole[i]
+            z[i] = par.gathered[i]
     return status
-
-
-def publish_halves(z, par, row):
-    """The public fields."""
-    gather_whole(z, par)
-    publish_whole(par.whole, par, row)
-
-
-def measure_halves(z, par, out, scale):
-    """The invariants."""
-    gather_whole(z, par)
-    measure_whole(par.whole, par, out, scale)
 
 
 def halves_view(chain: Chain, view: View | None) -> View | None:
@@ -125,16 +94,15 @@ def halves_view(chain: Chain, view: View | None) -> View | None:
     left_out = (views.block_jacobian, views.block_entry)
     fills: dict[Slot, Filling] = {slot_: fill for slot_, fill in view.fills.items() if slot_ not in left_out}
     fills |= {
-        views.velocity: bind(halves_velocity, {whole_velocity: view.fills[views.velocity]}),
-        views.momentum_rate: bind(halves_rate, {whole_rate: view.fills[views.momentum_rate]}),
-        views.publish: bind(publish_halves, {publish_whole: view.fills[views.publish]}),
-        views.measure: bind(measure_halves, {measure_whole: view.fills[views.measure]}),
+        views.velocity: bind(halves_velocity, {views.velocity: view.fills[views.velocity]}),
+        views.momentum_rate: bind(halves_rate, {views.momentum_rate: view.fills[views.momentum_rate]}),
         views.field: bind(
             halves_field,
-            {whole_velocity: view.fills[views.velocity], whole_rate: view.fills[views.momentum_rate]},
+            {views.velocity: view.fills[views.velocity], views.momentum_rate: view.fills[views.momentum_rate]},
         ),
         views.field_end: halves_field_end,
     }
+    fills |= gathered_fills(gather_whole, view.fills)
     if views.step in fills:
         fills[views.step] = halves_step
 
@@ -145,7 +113,7 @@ def halves_view(chain: Chain, view: View | None) -> View | None:
         return view.unpack(z[back], time)
 
     def scratch() -> dict[str, Numbers]:
-        return {**view.scratch(), "whole": np.zeros(view.dimension), "whole_rate": np.zeros(view.dimension)}
+        return {**view.scratch(), "gathered": np.zeros(view.dimension), "gathered_rate": np.zeros(view.dimension)}
 
     def body_of(variable: int) -> int:
         assert view.body_of is not None

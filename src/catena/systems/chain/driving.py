@@ -15,7 +15,7 @@ from ...geometry import rotations
 from ...geometry.quaternion import rotation, store4
 from ...geometry.vectors import store9
 from ...kernels import views
-from ...kernels.marks import Filling, Numbers, Slot, Written, bind
+from ...kernels.marks import Filling, Kernel, Numbers, Slot, Written, bind
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..one_body import NOT_CANONICAL
@@ -27,7 +27,7 @@ from . import hessian as chain_hessian
 from . import motion as chain_motion
 from . import moving_kernels
 from .drive_kernels import FORCE, GRAVITY, MOVED, POTENTIAL, TORQUE, TWEEZERS, Drive, Now
-from .drive_slopes import add_drive_slopes, slopes_below
+from .drive_slopes import add_drive_slopes
 from .ends import End, Force, Moved, Torque, Tweezers
 from .moving import MovingPotentials
 
@@ -217,8 +217,7 @@ def driven_view(chain: Chain, view: View | None) -> View | None:
     fills: dict[Slot, Filling] = {
         **below,
         **force_fills(drives, below),
-        views.publish: bind(kernels.publish_driven, {kernels.publish_below: below[views.publish]}),
-        views.measure: bind(kernels.measure_driven, {kernels.measure_below: below[views.measure]}),
+        **recorded_fills(below),
     }
     fills |= _field_fills(drives, below) if view.name == "field" else _split_fills(below)
     if drives.moving:
@@ -237,10 +236,21 @@ def force_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fil
     """The forces of the chain with those of its drives."""
     return {
         kernels.drive_values: drives.values,
-        chain_forces.add_link_forces: bind(
-            kernels.add_drives, {kernels.links_below: below[chain_forces.add_link_forces]}
-        ),
+        chain_forces.add_link_forces: _around(kernels.add_drives, chain_forces.add_link_forces, below),
     }
+
+
+def recorded_fills(below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
+    """What is recorded of the chain with its drives."""
+    return {
+        views.publish: _around(kernels.publish_driven, views.publish, below),
+        views.measure: _around(kernels.measure_driven, views.measure, below),
+    }
+
+
+def _around(kernel: Kernel, slot: Slot, below: Mapping[Slot, Filling]) -> Filling:
+    """A kernel for a slot that calls this slot: there it is that of the chain alone."""
+    return bind(kernel, {slot: below[slot]})
 
 
 def moving_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
@@ -251,15 +261,11 @@ def moving_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fi
         for slot in evaluated if slot in below
     }  # fmt: skip
     if views.measure in below:
-        made[views.measure] = bind(
-            moving_kernels.measure_at_time, {moving_kernels.measure_unmoved: below[views.measure]}
-        )
+        made[views.measure] = _around(moving_kernels.measure_at_time, views.measure, below)
     return made | {
         moving_kernels.set_constants: drives.moving.constants(len(drives.tables) - len(drives.moving.tables)),
         moving_kernels.potential_rate: drives.moving.rate(),
-        chain_forces.add_link_forces: bind(
-            moving_kernels.add_moving, {moving_kernels.drives_below: below[chain_forces.add_link_forces]}
-        ),
+        chain_forces.add_link_forces: _around(moving_kernels.add_moving, chain_forces.add_link_forces, below),
     }
 
 
@@ -267,9 +273,9 @@ def _split_fills(below: Mapping[Slot, Filling]) -> dict[Slot, Filling]:
     matrices = chain_motion.orientation_width in below
     return {
         kernels.set_orientation: orient_matrix if matrices else orient_quaternion,
-        views.force: bind(kernels.driven_force, {kernels.force_below: below[views.force]}),
-        views.kick: bind(kernels.driven_kick, {kernels.kick_below: below[views.kick]}),
-        views.drift: bind(kernels.driven_drift, {kernels.drift_below: below[views.drift]}),
+        views.force: _around(kernels.driven_force, views.force, below),
+        views.kick: _around(kernels.driven_kick, views.kick, below),
+        views.drift: _around(kernels.driven_drift, views.drift, below),
     }
 
 
@@ -277,14 +283,12 @@ def _field_fills(drives: Drives, below: Mapping[Slot, Filling]) -> dict[Slot, Fi
     moved = any(acting.sort == MOVED for acting in drives.acting)
     return {
         kernels.set_orientation: orient_quaternion,
-        views.field: bind(kernels.driven_field, {kernels.field_below: below[views.field]}),
-        views.momentum_rate: bind(kernels.driven_rate, {kernels.rate_below: below[views.momentum_rate]}),
+        views.field: _around(kernels.driven_field, views.field, below),
+        views.momentum_rate: _around(kernels.driven_rate, views.momentum_rate, below),
         views.field_count: 6,
         views.has_clock: 1,
         views.field_end: kernels.driven_field_end,
-        chain_hessian.add_link_slopes: bind(
-            add_drive_slopes, {slopes_below: below[chain_hessian.add_link_slopes]}
-        ),
+        chain_hessian.add_link_slopes: _around(add_drive_slopes, chain_hessian.add_link_slopes, below),
         **({views.step: kernels.driven_step} if moved else {}),
     }  # fmt: skip
 

@@ -2,8 +2,9 @@
 first drive, takes up -dV/dt."""
 
 from ...kernels.marks import slot
+from ...kernels.views import measure
 from .drive_kernels import clock_place
-from .forces import link_energies
+from .forces import add_link_forces, link_energies
 from .observables import observe_chain
 
 
@@ -18,18 +19,8 @@ def potential_rate(z, par):
 
 
 @slot
-def drives_below(z, par):
-    """`add_link_forces` of a chain whose potentials stay."""
-
-
-@slot
 def moving_below(z, par, out):
     """`force`, `field`, a half of the field, or the Jacobian of a chain whose potentials stay."""
-
-
-@slot
-def measure_unmoved(z, par, out, scale):
-    """`measure` of a chain whose potentials stay."""
 
 
 def rate_of_links(z, par):
@@ -40,7 +31,7 @@ def rate_of_links(z, par):
 
 def add_moving(z, par):
     """Forces of the links and drives; and w' of the potentials."""
-    drives_below(z, par)
+    add_link_forces(z, par)
     par.drive_rate[0] = 0.0 - potential_rate(z, par)
 
 
@@ -53,7 +44,7 @@ def at_time(z, par, out):
 def measure_at_time(z, par, out, scale):
     """The invariants with the constants at the time of the clock."""
     set_constants(z[clock_place(z, 0, par)], par)
-    measure_unmoved(z, par, out, scale)
+    measure(z, par, out, scale)
 
 
 def observe_at_times(states, par, out):

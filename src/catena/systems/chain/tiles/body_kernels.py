@@ -12,7 +12,6 @@ from ....kernels.marks import size, slot, within
 from ....kernels.threads import together
 from ..bath import BATH, PARTIAL
 from ..forces import bond_energy, link_count, pair_energies
-from ..motion import measure_split, publish_split
 from .body_motion import (
     first_pair_of,
     is_fast_one,
@@ -285,15 +284,3 @@ def terms_of_link(gathered, j, par, out):
     if j < link_count(par.mass.shape[0]):
         out[0, j] = pair_energies(gathered, j, par)
         out[1, j] = bond_energy(gathered, j, par)
-
-
-def publish_bodies(z, par, row):
-    """The public fields."""
-    gather_bodies(z, par)
-    publish_split(par.gathered, par, row)
-
-
-def measure_bodies(z, par, out, scale):
-    """The invariants."""
-    gather_bodies(z, par)
-    measure_split(par.gathered, par, out, scale)

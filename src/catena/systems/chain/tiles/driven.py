@@ -15,7 +15,8 @@ from ...base import Array, State
 from ...one_body import NOT_CANONICAL
 from .. import drive_kernels, motion
 from ..drive_kernels import GRAVITY
-from ..driving import at_rest, prescribed_momenta
+from ..driving import at_rest, prescribed_momenta, recorded_fills
+from ..gathered import gathered_fills
 from . import driven_kernels as kernels
 from .driven_kernels import Tail
 
@@ -31,14 +32,14 @@ def driven_tiles(chain: Chain, view: View | None) -> View | None:
     fills: dict[Slot, Filling] = {
         **below,
         drive_kernels.drive_values: drives.values,
-        drive_kernels.publish_below: motion.publish_split,
-        drive_kernels.measure_below: motion.measure_split,
-        views.settle: bind(kernels.settle_driven, {kernels.settle_below: below[views.settle]}),
-        views.sweep: bind(kernels.sweep_driven, {kernels.sweep_below: below[views.sweep]}),
-        views.keep: bind(kernels.keep_driven, {kernels.keep_below: below[views.keep]}),
-        views.recall: bind(kernels.recall_driven, {kernels.recall_below: below[views.recall]}),
-        views.publish: kernels.publish_driven_tiles,
-        views.measure: kernels.measure_driven_tiles,
+        views.settle: bind(kernels.settle_driven, {views.settle: below[views.settle]}),
+        views.sweep: bind(kernels.sweep_driven, {views.sweep: below[views.sweep]}),
+        views.keep: bind(kernels.keep_driven, {views.keep: below[views.keep]}),
+        views.recall: bind(kernels.recall_driven, {views.recall: below[views.recall]}),
+        **gathered_fills(
+            kernels.gather_driven,
+            recorded_fills({views.publish: motion.publish_split, views.measure: motion.measure_split}),
+        ),
     }
     tails = Tails(chain, view)
 

@@ -7,7 +7,8 @@ time. A kick of the works goes with that of the momenta, with the rates of the s
 
 from ....geometry.quaternion import load4, product, rotation, to_body
 from ....geometry.vectors import add, cross, diagonal_times, dot, load3, scaled, store3, times, transposed_times
-from ....kernels.marks import Record, apart, slot
+from ....kernels import views
+from ....kernels.marks import Record, apart
 from ..drive_kernels import (
     GRAVITY,
     MOVED,
@@ -15,10 +16,8 @@ from ..drive_kernels import (
     Drive,
     Now,
     drive_values,
-    measure_driven,
     moved_power,
     prescribed_quaternion,
-    publish_driven,
     pull,
     turnable,
 )
@@ -34,26 +33,6 @@ class Tail(Record):
     WORK_LOW = 1
     RATE = 1
     PUSH = 3
-
-
-@slot
-def settle_below(z, par):
-    """`settle` of the chain alone."""
-
-
-@slot
-def keep_below(z, par):
-    """`keep` of the chain alone."""
-
-
-@slot
-def recall_below(z, par):
-    """`recall` of the chain alone."""
-
-
-@slot
-def sweep_below(z, e, push, glide, par):
-    """`sweep` of the chain alone."""
 
 
 def tail_place(z, k, par):
@@ -166,7 +145,7 @@ def work_rate(z, k, push, par):
 
 def settle_driven(z, par):
     """Constants, particles and forces, those of the drives among them."""
-    settle_below(z, par)
+    views.settle(z, par)
     drive_tiles(z, par)
 
 
@@ -178,7 +157,7 @@ def sweep_driven(z, e, push, glide, par):
         gain(z, tail + Tail.CLOCK, tail + Tail.CLOCK_LOW, glide)
         if par.drive_sort[k] == MOVED:
             move_lane(z, k, tail, par)
-    status = sweep_below(z, e, push, glide, par)
+    status = views.sweep(z, e, push, glide, par)
     if status == 0:
         drive_tiles(z, par)
     return status
@@ -202,7 +181,7 @@ def move_lane(z, k, tail, par):
 
 def keep_driven(z, par):
     """The state with its clocks and works."""
-    keep_below(z, par)
+    views.keep(z, par)
     first = tail_place(z, 0, par)
     for i in range(par.kept_tail.shape[0]):
         par.kept_tail[i] = z[first + i]
@@ -210,7 +189,7 @@ def keep_driven(z, par):
 
 def recall_driven(z, par):
     """Back from there."""
-    recall_below(z, par)
+    views.recall(z, par)
     first = tail_place(z, 0, par)
     for i in range(par.kept_tail.shape[0]):
         z[first + i] = par.kept_tail[i]
@@ -240,15 +219,3 @@ def push_gathered(out, n, j, change, par):
     """Add to the momentum of body j."""
     for c in range(3):
         out[7 * n + 3 * j + c] += par.moves[j] * change[c]
-
-
-def publish_driven_tiles(z, par, row):
-    """The public fields."""
-    gather_driven(z, par)
-    publish_driven(par.gathered, par, row)
-
-
-def measure_driven_tiles(z, par, out, scale):
-    """The invariants."""
-    gather_driven(z, par)
-    measure_driven(par.gathered, par, out, scale)

@@ -17,7 +17,6 @@ the last kick of a step and the first of the next are one.
 from ....geometry.quaternion import HOLD, to_body
 from ....kernels.marks import apart, size, slot, within
 from ....kernels.views import is_closed, multiply_add, rotate, rotate_lane
-from ..motion import measure_split, publish_split
 
 PADDING = 8
 # Rows of a tile: p, y, the low parts of p, y, r, q (their compensation), f, t, s, r, q, x. No loop may write above the rows that
@@ -282,31 +281,27 @@ def settle_tiles(z, par):
         link_tile(z, t, par)
 
 
+def copy_state(w, kept, n):
+    """p, y, r, q and their low parts of a tile, which stand in the same places of both."""
+    for k in range(F * n):
+        kept[k] = w[k]
+    for k in range(R * n, X * n):
+        kept[k] = w[k]
+
+
 def keep_tiles(z, par):
-    """p, y, r, q and their low parts of all tiles, into par.kept."""
-    n = stride_of(z)
+    """The state of all tiles, into par.kept."""
     length = tile_size(z)
     for t in range(par.lanes.shape[0]):
-        w = z[t * length : (t + 1) * length]
-        kept = par.kept[t]
-        for k in range(F * n):
-            kept[k] = w[k]
-        for k in range((X - R) * n):
-            kept[F * n + k] = w[R * n + k]
+        copy_state(z[t * length : (t + 1) * length], par.kept[t], stride_of(z))
 
 
 @apart
 def recall_tiles(z, par):
     """Back from there."""
-    n = stride_of(z)
     length = tile_size(z)
     for t in range(par.lanes.shape[0]):
-        w = z[t * length : (t + 1) * length]
-        kept = par.kept[t]
-        for k in range(F * n):
-            w[k] = kept[k]
-        for k in range((X - R) * n):
-            w[R * n + k] = kept[F * n + k]
+        copy_state(par.kept[t], z[t * length : (t + 1) * length], stride_of(z))
 
 
 @within
@@ -377,15 +372,3 @@ def gather(z, par):
         out[10 * count + 3 * j] = w[Y * n + i] + a * t1
         out[10 * count + 3 * j + 1] = w[(Y + 1) * n + i] + a * t2
         out[10 * count + 3 * j + 2] = w[(Y + 2) * n + i] + a * t3
-
-
-def publish_tiles(z, par, row):
-    """The public fields."""
-    gather(z, par)
-    publish_split(par.gathered, par, row)
-
-
-def measure_tiles(z, par, out, scale):
-    """The invariants."""
-    gather(z, par)
-    measure_split(par.gathered, par, out, scale)

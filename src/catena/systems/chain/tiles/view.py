@@ -24,6 +24,7 @@ from ....kernels.views import View
 from ...base import Array, State
 from .. import bath as chain_bath
 from .. import forces as chain_forces
+from ..gathered import gathered_fills
 from ..motion import measure_split, publish_split
 from ..packing import split_members
 from ..views import from_split, quaternion_view, split_constants, to_split
@@ -78,11 +79,12 @@ def tiles_view(chain: Chain, width: int | None = None) -> View | None:
         kernels.link_lanes: link_text(lanes, m), views.multiply_add: fused.multiply_add,
         views.settle: kernels.settle_tiles, views.keep: kernels.keep_tiles, views.recall: kernels.recall_tiles,
         views.sweep_part: kernels.sweep_some_tiles, views.join_part: kernels.link_one_tile,
-        views.sweep: kernels.sweep_tiles, views.stirred_sweep: chain_bath.stirred_sweep_of_tiles, views.publish: kernels.publish_tiles, views.measure: kernels.measure_tiles,
+        views.sweep: kernels.sweep_tiles, views.stirred_sweep: chain_bath.stirred_sweep_of_tiles,
+        **gathered_fills(kernels.gather, split.fills),
     }  # fmt: skip
 
     def scratch() -> dict[str, Numbers]:
-        kept = np.zeros((shape[0], (F + X - R) * (lanes + PADDING)))
+        kept = np.zeros((shape[0], X * (lanes + PADDING)))
         return {**split.scratch(), "gathered": np.zeros(13 * chain.count), "alone": np.zeros(14), "kept": kept}
 
     return View(
@@ -114,7 +116,7 @@ def bodies_of(count: int, lanes: int, m: Shape, fills: Mapping[Slot, Filling]) -
         one_by_one.gather_body: body_kernels.gather_one, body_kernels.load_whole: body_text.load_whole_text(),
         body_kernels.load_shown: body_text.load_shown_text(m), body_kernels.store_moved: body_text.store_text(), body_kernels.store_link: body_text.store_link_text(),
         one_by_one.load_sums: body_kernels.load_sums, one_by_one.store_sums: body_kernels.store_sums,
-        views.publish: body_kernels.publish_bodies, views.measure: body_kernels.measure_bodies,
+        **gathered_fills(body_kernels.gather_bodies, {views.publish: publish_split, views.measure: measure_split}),
     }  # fmt: skip
     return Bodies(
         count, body_kernels.PENDING + 1, body_text.numbers_of_body(m), body_text.SHOWN + m.placed, body_text.LINK,
