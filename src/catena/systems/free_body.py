@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-from numpy.typing import ArrayLike
-
 from ..geometry.quaternion import to_space
 from ..kernels import views
 from ..kernels.marks import Filling, Slot
 from ..kernels.views import Flag, View
 from ..text.plain import Json
 from .base import Invariant, State, register
-from .one_body import IN_A_BATH, NOT_CANONICAL, Motion, OneBody, body_field, body_field_end, publish_body
+from .one_body import IN_A_BATH, NOT_CANONICAL, OneBody, body_field, body_field_end, publish_body
 from .phase_space import PhaseSpace
 from .scene import Scene
 
@@ -96,26 +94,6 @@ class FreeBody(OneBody):
 
     def phase_space(self, start: State) -> PhaseSpace:
         return PhaseSpace((self._turning_pair(),), reduced=self.body.kind != "linear")
-
-    def exact(self, t: ArrayLike, start: State) -> State:
-        """The state at time t, or the states at an array of times, by Jacobi's solution: no stepping.
-
-        Parameters
-        ----------
-        t : time or times, in any order, before or after `start.time`
-        start : where the motion is known
-
-        Returns
-        -------
-        State whose arrays have a leading axis for the times, if t is an array
-        """
-        return self._evaluated(t, start, self._closed_form)
-
-    @cached_property
-    def _closed_form(self) -> Motion:
-        from ..analysis.exact_motion import free_motion
-
-        return free_motion(self.body.rotor_moments, self.body.frame)
 
     def scene(self) -> Scene:
         return Scene((self.body,))

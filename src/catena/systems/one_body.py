@@ -154,8 +154,37 @@ class OneBody(System):
         orientation = rotations.multiply(z[:4], rotations.conjugate(self.body.frame))
         return State({"orientation": orientation, "angular_momentum": self.body.frame_matrix @ z[4:]}, time)
 
-    def _evaluated(self, t: ArrayLike, start: State, motion: Motion) -> State:
-        """The state or states at t by a motion in closed form, which looks itself whether all numbers are finite."""
+    @cached_property
+    def _closed_form(self) -> Motion:
+        """The motion in closed form where nothing acts; it looks itself whether all numbers are finite."""
+        from ..analysis.exact_motion import free_motion
+
+        return free_motion(self.body.rotor_moments, self.body.frame)
+
+    def exact(self, t: ArrayLike, start: State) -> State:
+        """The state at time t, or the states at an array of times: no stepping, but Jacobi's solution of a free body, theta functions of a symmetric top.
+
+        Parameters
+        ----------
+        t : time or times, in any order, before or after `start.time`
+        start : where the motion is known
+
+        Returns
+        -------
+        State whose arrays have a leading axis for the times, if t is an array
+
+        Raises
+        ------
+        CapabilityError : two moments of a top must be equal, and its centre of mass must lie on the axis of the third
+
+        Examples
+        --------
+        >>> import catena as ct
+        >>> of = ct.problems.lagrange_top()
+        >>> of.system.exact(1e6, of.start).angular_momentum.round(6).tolist()
+        [0.162251, 0.493574, 3.0]
+        """
+        motion = self._closed_form
         if type(t) is np.ndarray and t.dtype == np.float64 and t.ndim == 1 and is_shaped(start, self):
             times = t.copy()
         else:

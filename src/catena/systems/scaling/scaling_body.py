@@ -302,23 +302,7 @@ class ScalingBody(OneBody):
         return State(fields | {"scale": np.array(z[13]), "scale_rate": np.array(z[14])}, time)
 
     def exact(self, t: ArrayLike, start: State) -> State:
-        """The state at time t, or the states at an array of times, in closed form; impacts included.
-
-        Parameters
-        ----------
-        t : time or times, in any order; with impacts, none before `start.time`
-        start : where the motion is known
-
-        Returns
-        -------
-        State whose arrays have a leading axis for the times, if t is an array
-
-        Raises
-        ------
-        CapabilityError : forces act
-        """
-        from ...analysis.exact_motion import free_motion
-
+        """The same with a size that changes, impacts included: with these, no time before `start.time`; CapabilityError if forces act."""
         if not self.is_free:
             raise CapabilityError("only motion without forces has a closed form", do="simulate it")
         times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
@@ -328,7 +312,7 @@ class ScalingBody(OneBody):
         bound = self.restitution if self.constraint == "unilateral" else None
         s, rate, tau = positions(first, self._turning_rate(z[10:13]), bound, flat)
         turning = super().to_stepped(start)
-        orientations, momenta = free_motion(self.body.rotor_moments, self.body.frame)(turning, 0.0, tau)
+        orientations, momenta = self._closed_form(turning, 0.0, tau)
         shape = times.shape
         fields = {
             "position": (z[:3] + (flat - start.time)[:, None] * z[7:10] / self.body.mass).reshape(*shape, 3),

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
@@ -214,31 +213,6 @@ class Top(OneBody):
             if equal and max(abs(g[a]), abs(g[b])) <= on_axis:
                 return np.array([c, 0.5 * (moments[a] + moments[b]), moments[c], g[c]])
         return None
-
-    def exact(self, t: ArrayLike, start: State) -> State:
-        """The state at time t, or the states at an array of times, of a symmetric top by theta functions: no stepping.
-
-        Parameters
-        ----------
-        t : time or times, in any order, before or after `start.time`
-        start : where the motion is known
-
-        Returns
-        -------
-        State whose arrays have a leading axis for the times, if t is an array
-
-        Raises
-        ------
-        CapabilityError : two moments must be equal, and the centre of mass must lie on the axis of the third
-
-        Examples
-        --------
-        >>> import catena as ct
-        >>> of = ct.problems.lagrange_top()
-        >>> of.system.exact(1e6, of.start).angular_momentum.round(6).tolist()
-        [0.162251, 0.493574, 3.0]
-        """
-        return self._evaluated(t, start, self._closed_form)
 
     @cached_property
     def _closed_form(self) -> Motion:
