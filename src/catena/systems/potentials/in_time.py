@@ -26,6 +26,7 @@ from .elastic import Elastic
 from .link_potentials import ROTATION, LinkKernel, LinkSum, Linkwise, MixedPotential, Potential
 from .pair_table import PairTable
 from .pairwise import OfParameters, Pairwise, PotentialSum, Quantity, interpreted, timed_values
+from .wells import Well
 
 if TYPE_CHECKING:
     import sympy
@@ -195,12 +196,13 @@ class MovingPair(Moving, Pairwise):
         return self.now.kernel(quantity)
 
     @property
-    def length(self) -> float:
-        return self.now.length
+    def well(self) -> Well:
+        return self.now.well
 
     @property
-    def cohesion(self) -> float:
-        return self.now.cohesion
+    def length(self) -> float:
+        """Not always that of the well: a sum has the least of its terms."""
+        return self.now.length
 
     @property
     def reach(self) -> float:

@@ -18,7 +18,7 @@ from .pair_set import PairSet
 from .pair_table import PairTable, pair_potential_from
 from .pairwise import Pairwise, PotentialSum, Quantity, checked, number_or_in_time, register
 from .switched import Switched
-from .wells import FALLEN
+from .wells import FALLEN, Well
 
 if TYPE_CHECKING:
     from ..sampled import GivenInTime
@@ -87,19 +87,11 @@ class LennardJones(_WithSigma):
         return kernels.lennard_jones_mean
 
     @property
-    def length(self) -> float:
-        return self.sigma
-
-    @property
-    def cohesion(self) -> float:
-        """At r = (26/7)^(1/6) sigma."""
+    def well(self) -> Well:
+        """Most attraction at r = (26/7)^(1/6) sigma; at 4 sigma it is 6e-4 of that."""
         u3 = 7.0 / 26.0
-        return 24.0 * self.epsilon / self.sigma * (u3 - 2.0 * u3 * u3) * u3 ** (1.0 / 6.0)
-
-    @property
-    def torn_distance(self) -> float:
-        """4 sigma: the force is 6e-4 of the cohesion there."""
-        return 4.0 * self.sigma
+        cohesion = 24.0 * self.epsilon / self.sigma * (u3 - 2.0 * u3 * u3) * u3 ** (1.0 / 6.0)
+        return Well(self.sigma, cohesion, 4.0 * self.sigma)
 
 
 @register
@@ -140,16 +132,8 @@ class WCA(_WithSigma):
         return 2.0 ** (1.0 / 6.0) * self.sigma
 
     @property
-    def length(self) -> float:
-        return self.sigma
-
-    @property
-    def cohesion(self) -> float:
-        return 0.0
-
-    @property
-    def torn_distance(self) -> float:
-        return math.inf
+    def well(self) -> Well:
+        return Well(self.sigma, 0.0, math.inf)
 
 
 @register
@@ -190,18 +174,10 @@ class Morse(Pairwise):
         return {"energy": kernels.morse_energy, "force": kernels.morse_force, "slope": kernels.morse_slope}[quantity]
 
     @property
-    def length(self) -> float:
-        return self.r0
-
-    @property
-    def cohesion(self) -> float:
-        """Where e = exp(-a (r - r0)) = 1/2."""
-        return 0.5 * self.depth * self.a
-
-    @property
-    def torn_distance(self) -> float:
-        """The outer root of 4 e (1 - e) = 1e-3."""
-        return self.r0 - math.log(0.5 * FALLEN / (1.0 + math.sqrt(1.0 - FALLEN))) / self.a
+    def well(self) -> Well:
+        """Most attraction where e = exp(-a (r - r0)) = 1/2; it ends at the outer root of 4 e (1 - e) = 1e-3."""
+        end = self.r0 - math.log(0.5 * FALLEN / (1.0 + math.sqrt(1.0 - FALLEN))) / self.a
+        return Well(self.r0, 0.5 * self.depth * self.a, end)
 
 
 @register
@@ -244,17 +220,9 @@ class Yukawa(Pairwise):
         return {"energy": kernels.yukawa_energy, "force": kernels.yukawa_force, "slope": kernels.yukawa_slope}[quantity]
 
     @property
-    def length(self) -> float:
+    def well(self) -> Well:
         """No distance is too close for it."""
-        return 0.0
-
-    @property
-    def cohesion(self) -> float:
-        return 0.0 if self.strength > 0 else math.inf
-
-    @property
-    def torn_distance(self) -> float:
-        return math.inf
+        return Well(0.0, 0.0 if self.strength > 0 else math.inf, math.inf)
 
 
 @register
@@ -302,16 +270,8 @@ class Harmonic(Pairwise):
         }[quantity]
 
     @property
-    def length(self) -> float:
-        return self.r0
-
-    @property
-    def cohesion(self) -> float:
-        return math.inf
-
-    @property
-    def torn_distance(self) -> float:
-        return math.inf
+    def well(self) -> Well:
+        return Well(self.r0, math.inf, math.inf)
 
 
 def _above_zero(potential: Pairwise, *names: str) -> None:

@@ -86,20 +86,25 @@ class Pairwise(OfParameters):
         """Distance from which on there is neither energy nor force; inf if it never ends."""
         return math.inf
 
+    @cached_property
+    def well(self) -> Well:
+        """Where the particles rest, how strongly they are held there and how far: found by a search, unless a formula is known."""
+        return find_well(self._plain_force())
+
     @property
     def length(self) -> float:
         """Distance at which the particles rest; 0 if there is none. Half of it is too close for a start."""
-        return self._well.minimum
+        return self.well.minimum
 
     @property
     def cohesion(self) -> float:
         """The largest attraction beyond that distance; 0 if nothing attracts, inf if it has no bound."""
-        return self._well.cohesion
+        return self.well.cohesion
 
     @property
     def torn_distance(self) -> float:
         """Where the force has fallen to 1e-3 of the cohesion; inf if it never does, or if nothing attracts."""
-        return self._well.reach
+        return self.well.reach
 
     def energy(self, r: ArrayLike) -> NDArray[np.float64]:
         """V(r) for distances of any shape; nan where V is not defined."""
@@ -129,10 +134,6 @@ class Pairwise(OfParameters):
 
     def __add__(self, other: Pairwise) -> PotentialSum:
         return PotentialSum((self, other)) if isinstance(other, Pairwise) else NotImplemented
-
-    @cached_property
-    def _well(self) -> Well:
-        return find_well(self._plain_force())
 
     def _plain(self, quantity: Quantity) -> Callable[[float], float]:
         """A kernel as a Python function of r; nan where it is not defined."""
