@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from .text.controls import escape_controls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from .running.ensembles import StoredEnsemble
     from .running.runs import Run
@@ -106,6 +106,12 @@ def nearest(word: str, known: list[str]) -> str:
 
     close = get_close_matches(word, known, n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+def unknown_word(wrong: str, word: object, known: Iterable[str], where: str) -> InputError:
+    """The error for a word that must be one of those known: what is wrong, which of them may be meant, and all of them to choose from."""
+    words = list(known)
+    return InputError(f"{wrong}{nearest(str(word), words)}", where=where, do=f"choose one of {', '.join(words)}")
 
 
 def naming_the_nearest(load: Callable[[str], object], package: str, names: list[str]) -> Callable[[str], object]:

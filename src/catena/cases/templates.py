@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from ..errors import InputError, nearest
+from ..errors import unknown_word
 
 
 def template_names() -> list[str]:
@@ -17,10 +17,7 @@ def template(name: str) -> str:
     """A commented case of a kind of system, which runs as it is."""
     known = template_names()
     if name not in known:
-        raise InputError(
-            f"there is no template {name!r}{nearest(name, known)}", where="catena new",
-            do=f"choose one of {', '.join(known)}",
-        )  # fmt: skip
+        raise unknown_word(f"there is no template {name!r}", name, known, "catena new")
     return _read(name)
 
 

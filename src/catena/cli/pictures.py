@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError, nearest
+from ..errors import InputError, unknown_word
 from ..output.files import replacing, write_figure
 from .options import Data, Quiet, StoredRun
 from .terminal import be, echo, print_message
@@ -68,10 +68,7 @@ def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bo
         pictures[f"section_{section}"] = partial(run.plot.section, section)
     for name in names:
         if name not in pictures:
-            raise InputError(
-                f"this run has no picture {name!r}{nearest(name, list(pictures))}", where="plot",
-                do=f"choose among {', '.join(pictures)}",
-            )  # fmt: skip
+            raise unknown_word(f"this run has no picture {name!r}", name, pictures, "plot")
     drawn = []
     for name, draw in ((name, pictures[name]) for name in names or pictures):
         try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError, nearest
+from ..errors import InputError, unknown_word
 from .options import Quiet
 from .terminal import be, echo, print_message, show
 
@@ -85,10 +85,9 @@ def reproduce(
         _reproduce_all(known, out or Path("reproduction"), quick=quick)
         return
     if name not in known:
-        raise InputError(
-            f"there is nothing called {name!r} to reproduce{nearest(name, list(known))}", where="catena reproduce",
-            do=f"choose one of {', '.join(known)}, or {EVERYTHING}",
-        )  # fmt: skip
+        raise unknown_word(
+            f"there is nothing called {name!r} to reproduce", name, [*known, EVERYTHING], "catena reproduce"
+        )
     folder = out or Path("reproduction") / name
     folder.mkdir(parents=True, exist_ok=True)
     show(known[name].reproduce(folder, quick=quick))
@@ -144,9 +143,6 @@ def bench(
         echo("\n".join(known))
         return
     if name not in known:
-        raise InputError(
-            f"there is no benchmark {name!r}{nearest(name, list(known))}", where="catena bench",
-            do=f"choose one of {', '.join(known)}",
-        )  # fmt: skip
+        raise unknown_word(f"there is no benchmark {name!r}", name, known, "catena bench")
     finished = subprocess.run([sys.executable, str(known[name]), *(arguments or [])], check=False)
     raise typer.Exit(finished.returncode)

@@ -14,6 +14,15 @@ from .collector import Part
 from .numba_private import KNOWN
 
 STRICT = 'error_model="numpy", fastmath=False'  # strict IEEE: nothing else of how it is compiled may change a bit
+# what `if` becomes inside of an expression; a choice is no branch for a compiler
+CHOOSING = """\
+@_inline
+def _holds(condition):
+    return condition
+@_inline
+def _chosen(condition, a, b):
+    return a if condition else b
+"""
 # `_nrt=False` (private in numba) makes every allocation a compile error
 # and spares the reference counting of slices; callees without wrappers compile faster.
 CPU = f"""\
@@ -25,13 +34,7 @@ _strict = dict({STRICT}, _nrt=False) if _known else dict({STRICT})
 _inner = dict(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _fn = _apart = shared(njit(**_strict, **_inner), "fn")
 _inline = shared(njit(inline="always", **_strict, **_inner), "inline")
-@_inline
-def _holds(condition):
-    return condition
-@_inline
-def _chosen(condition, a, b):
-    return a if condition else b
-"""
+{CHOOSING}"""
 # A call hands over every array in seven parts: in the loops of a small system that costs more than the arithmetic.
 INLINED = """\
 _fn = shared(njit(forceinline=True, **_strict, **_inner), "within")
@@ -43,19 +46,13 @@ _fn = _apart = _inline = _holds = lambda function: function
 def _chosen(condition, a, b):
     return a if condition else b
 """
-CUDA = """\
+CUDA = f"""\
 import math
 from catena.engine.sharing import namedtuple
 from numba import cuda
 _fn = cuda.jit(device=True, fastmath=False)
 _apart = _inline = _fn
-@_fn
-def _holds(condition):
-    return condition
-@_fn
-def _chosen(condition, a, b):
-    return a if condition else b
-"""
+{CHOOSING}"""
 # What kernels on lanes and elementary functions need: functions that always become part of the loop around them, fused multiply-adds,
 # the bits of numbers, tables, indices without sign.
 LANES = {

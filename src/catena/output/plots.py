@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..engine.folding import first_settled
-from ..errors import InputError, nearest
+from ..errors import InputError, unknown_word
 from ..methods.base import Method
 from ..running.crossings import Section
 from ..running.plan import Problem
@@ -323,10 +323,7 @@ class RunPlots(BodyPictures):
             own = [f"{field.name}[{k}]" for k in range(field.width)]
             columns |= {name: (field.name, k) for k, name in enumerate(labels.get(field.name, own))}
         if variable not in columns:
-            raise InputError(
-                f"there is no {variable!r}{nearest(variable, list(columns))}", where="plot.section",
-                do=f"use {', '.join(columns)}",
-            )  # fmt: skip
+            raise unknown_word(f"there is no {variable!r}", variable, columns, "plot.section")
         field_name, k = columns[variable]
         return np.asarray(table[field_name].values)[:, k]
 
@@ -337,10 +334,7 @@ class RunPlots(BodyPictures):
         if name is None and len(sections) == 1:
             return next(iter(sections.values()))
         if name not in sections:
-            raise InputError(
-                f"section {name!r} is not known{nearest(str(name), list(sections))}", where="plot.section",
-                do=f"name one of {', '.join(sections)}",
-            )  # fmt: skip
+            raise unknown_word(f"section {name!r} is not known", name, sections, "plot.section")
         return sections[name]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, unknown_word
 from ..geometry import rotations
 from ..running.plan import Problem
 from ..systems.body import Body
@@ -65,7 +65,7 @@ def helix_chain(
     system : a chain of n bodies that starts so, in place of the one that these arguments describe
     """
     if state not in SCREWS:
-        raise InputError(f"state = {state!r}", where="helix_chain.state", do=f"choose one of {', '.join(SCREWS)}")
+        raise unknown_word(f"state = {state!r}", state, SCREWS, "helix_chain.state")
     angle, rise, radius, q0 = SCREWS[state]
     about = (
         f"Chain of {n} tetrahedra on a screw line, {state}. Particles of neighbours attract and repel each other, and in "
@@ -96,7 +96,7 @@ def ring_chain(
     system : a closed chain of n bodies that starts so, in place of that of tetrahedra
     """
     if state not in SCREWS:
-        raise InputError(f"state = {state!r}", where="ring_chain.state", do=f"choose one of {', '.join(SCREWS)}")
+        raise unknown_word(f"state = {state!r}", state, SCREWS, "ring_chain.state")
     angle, rise, radius, q0 = SCREWS[state]
     about = (
         f"Ring of {n} tetrahedra on a screw line, {state}, whose end is linked to its beginning. How often the bodies turn about "

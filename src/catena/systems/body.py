@@ -13,7 +13,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CatenaWarning, InputError, nearest
+from ..errors import CatenaWarning, InputError, unknown_word
 from ..geometry import inertia, rotations
 from ..text.markup import html_table
 from ..text.plain import Json
@@ -245,17 +245,11 @@ class Body:
             "tetrahedron": cls.tetrahedron,
         }  # fmt: skip
         if shape not in ways:
-            raise InputError(
-                f"there is no shape {shape!r}{nearest(str(shape), list(ways))}", where="body.shape",
-                do=f"choose one of {', '.join(ways)}",
-            )  # fmt: skip
+            raise unknown_word(f"there is no shape {shape!r}", shape, ways, "body.shape")
         known = signature(ways[shape]).parameters
         for name in arguments:
             if name not in known:
-                raise InputError(
-                    f"a body of shape {shape!r} has no {name!r}{nearest(name, list(known))}", where=f"body.{name}",
-                    do=f"choose among {', '.join(known)}",
-                )  # fmt: skip
+                raise unknown_word(f"a body of shape {shape!r} has no {name!r}", name, known, f"body.{name}")
         for name, parameter in known.items():
             if parameter.default is parameter.empty and name not in arguments:
                 raise InputError(f"a body of shape {shape!r} needs {name}", where=f"body.{name}", do="add it")

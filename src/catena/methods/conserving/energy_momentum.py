@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InputError, nearest
+from ...errors import InputError, unknown_word
 from ...kernels.marks import apart, inline
 from ...kernels.summation import put_back, save
 from ...kernels.views import (
@@ -236,10 +236,7 @@ class EnergyMomentum(Method):
         for name, known in (("level", ("both", "position")), ("variables", ("reduced", "directors"))):
             value = getattr(self, name)
             if value not in known and not (name == "level" and value is None):
-                raise InputError(
-                    f"{name} = {value!r}{nearest(str(value), list(known))}", where=f"EnergyMomentum.{name}",
-                    do=f"choose one of {', '.join(known)}",
-                )  # fmt: skip
+                raise unknown_word(f"{name} = {value!r}", value, known, f"EnergyMomentum.{name}")
         if self.variables == "directors" and self.level == "both":
             raise InputError(
                 "the published equations hold positions only", where="EnergyMomentum.level", do='use level="position"'

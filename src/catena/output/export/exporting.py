@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import CapabilityError, InputError, nearest
+from ...errors import CapabilityError, InputError, nearest, unknown_word
 from ...systems.base import System
 from ...systems.potentials.pairwise import NO_TYPE
 from ..files import path_from, replacing
@@ -112,10 +112,7 @@ def _is_molecule(system: System) -> bool:
 
 def _known(format: str) -> str:
     if format not in FORMATS:
-        raise InputError(
-            f"there is no format {format!r}{nearest(str(format), list(FORMATS))}", where="export.format",
-            do=f"choose one of {', '.join(FORMATS)}",
-        )  # fmt: skip
+        raise unknown_word(f"there is no format {format!r}", format, FORMATS, "export.format")
     return format
 
 

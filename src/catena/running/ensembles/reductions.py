@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine import reducing
-from ...errors import InputError, nearest
+from ...errors import InputError, unknown_word
 from ...expressions import parse, to_sympy, write_lines
 from ...kernels.marks import Kernel, Written
 from ...systems.base import System
@@ -205,10 +205,7 @@ def reduction_from(described: Mapping[str, object]) -> Reduction:
     arguments = dict(described)
     kind = str(arguments.pop("kind", None))
     if kind not in KINDS:
-        raise InputError(
-            f"kind = {kind!r} is no reduction{nearest(kind, list(KINDS))}", where="reduce",
-            do=f"use one of {', '.join(KINDS)}",
-        )  # fmt: skip
+        raise unknown_word(f"kind = {kind!r} is no reduction", kind, KINDS, "reduce")
     made: Callable[..., Reduction] = KINDS[kind]
     try:
         return made(**arguments)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ...engine.block import Members
 from ...engine.lanes import require_lanes
-from ...errors import InputError, Interrupted, nearest
+from ...errors import InputError, Interrupted, unknown_word
 from ...store import Store, require_free
 from ...systems.base import State, System
 from ..origin import Origin, going_on, origins_in
@@ -286,10 +286,7 @@ def _gathered(job: Job, members: int, batches: Batches, whole: Batch | None) -> 
 def _check_choices(**choices: tuple[str, Sequence[str]]) -> None:
     for name, (value, known) in choices.items():
         if value not in known:
-            raise InputError(
-                f"{name} = {value!r}{nearest(str(value), list(known))}", where=f"ensemble.{name}",
-                do=f"use one of {', '.join(known)}",
-            )  # fmt: skip
+            raise unknown_word(f"{name} = {value!r}", value, known, f"ensemble.{name}")
 
 
 def _check_client(client: object) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from ...errors import InputError, nearest
+from ...errors import InputError, unknown_word
 from ...text.plain import Json
 from ..many_bodies import vector
 from ..potentials.pairwise import checked
@@ -211,11 +211,7 @@ def _made(given: object, kinds: Mapping[str, type[AnyEnd]], what: str, where: st
     arguments = dict(given) if isinstance(given, Mapping) else {}
     kind = arguments.pop("kind", given)
     if not isinstance(kind, str) or kind not in kinds:
-        raise InputError(
-            f"{kind!r} is not {what}{nearest(str(kind), list(kinds))}",
-            where=where,
-            do=f"choose one of {', '.join(kinds)}",
-        )
+        raise unknown_word(f"{kind!r} is not {what}", kind, kinds, where)
     try:
         return kinds[kind](**arguments)
     except TypeError:
