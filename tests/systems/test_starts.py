@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import warnings
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -312,3 +314,43 @@ def test_restarts_of_a_warm_chain_warn_once() -> None:
     assert told[0].filename == __file__
     first, second = (ct.Chain(tetrahedra, potential) for _ in range(2))
     assert (warm(first), warm(first), warm(second)) == (1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda flat: flat.start(x=1, y=0, px=0, py=1), "start takes no 'x'"),
+        (lambda flat: flat.start(q=(1, 0)), "missing a required argument: 'p'"),
+        (lambda flat: flat.start((1, 0), (0, 1), 0.0), "too many positional arguments"),
+    ],
+)
+def test_a_start_in_names_of_its_own_is_told_how_coordinates_are_given(
+    call: Callable[[ct.Hamiltonian], ct.State], words: str
+) -> None:
+    flat = ct.Hamiltonian("(px**2 + py**2 + x**2 + y**2)/2", q=["x", "y"], p=["px", "py"])
+    with pytest.raises(ct.InputError) as caught:
+        call(flat)
+    assert (caught.value.wrong, caught.value.do) == (words, "it takes q = [x, y], p = [px, py], time")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("positions", "position"), ("omega", ""), ("angular_velocty", "angular_velocity")]
+)
+def test_misspelt_names_of_a_start_are_recognised(given: str, meant: str) -> None:
+    for system in (pair(), ct.ScalingBody(BODY), ct.Linkage([BODY], [ct.Spherical(-1, 0, at=((0, 0, 0), (0, 0, 1)))])):
+        with pytest.raises(
+            ct.InputError, match=re.escape(f"start takes no {given!r}" + (f" (did you mean {meant}?)" if meant else ""))
+        ):
+            system.start(**{given: (0.0, 0.0, 0.0)})
+    with pytest.raises(ct.InputError, match="it takes orientation, angular_velocity"):
+        ct.FreeBody(BODY).start(spin=(0, 0, 1))
+
+
+def test_a_mistake_inside_a_start_is_not_taken_for_a_wrong_name() -> None:
+    class Faulty:
+        def __array__(self, *arguments: object, **named: object) -> np.ndarray:
+            raise TypeError("a fault of its own")
+
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        ct.FreeBody(BODY).start(Faulty(), angular_momentum=(0, 0, 1))
+    assert "start takes" not in str(caught.value)

@@ -30,6 +30,7 @@ from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
 from .sampled import SMOOTHNESS, SPLINES, TIME, GivenInTime, Sampled, describe_in_time, in_time, spline_arrays
 from .scene import Scene
+from .states import naming_arguments
 
 if TYPE_CHECKING:
     import sympy
@@ -221,6 +222,7 @@ class Hamiltonian(System):
             for (name, text), tags in zip(texts.items(), self._derived.tags, strict=True)
         )
 
+    @naming_arguments
     def start(self, q: ArrayLike, p: ArrayLike, *, time: float = 0.0) -> State:
         """A state: coordinates, momenta and time."""
         n = len(self.q)

@@ -25,7 +25,7 @@ from .body import Body
 from .numbers import finite_number, finite_numbers
 from .orientations import one_orientation
 from .phase_space import Pair, PhaseSpace, turning_axes
-from .states import checked_state, is_shaped
+from .states import checked_state, is_shaped, naming_arguments
 
 Motion = Callable[[Array, float, Array], tuple[Array, Array]]  # stepped state, its time, times -> orientations, momenta
 IDENTITY = (1.0, 0.0, 0.0, 0.0)
@@ -78,6 +78,7 @@ class OneBody(System):
             Field("angular_momentum", (3,), ("xyz",), "angular momentum in the body"),
         )
 
+    @naming_arguments
     def start(
         self,
         orientation: ArrayLike = IDENTITY,

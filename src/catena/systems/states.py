@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, nearest
 from .base import State, System
 from .numbers import are_finite, finite_number, real_array
 
@@ -17,6 +19,39 @@ if TYPE_CHECKING:
 
 SHOWN = 60  # letters of what is no state
 HELD_AS = ("start", "state", "final")  # where problems, equilibria and runs have theirs
+
+Started = TypeVar("Started", bound=System)
+Given = ParamSpec("Given")
+
+
+def naming_arguments(
+    start: Callable[Concatenate[Started, Given], State],
+) -> Callable[Concatenate[Started, Given], State]:
+    """`start` of a system, which says what it takes if it is called with other names, or without what it needs."""
+
+    @wraps(start)
+    def named(system: Started, /, *given: Given.args, **by_name: Given.kwargs) -> State:
+        try:
+            return start(system, *given, **by_name)
+        except TypeError:
+            try:
+                signature(start).bind(system, *given, **by_name)
+            except TypeError as misfit:
+                raise _misnamed(system, list(signature(start).parameters)[1:], by_name, str(misfit)) from None
+            raise
+
+    return named
+
+
+def _misnamed(system: System, takes: list[str], given: Mapping[str, object], misfit: str) -> InputError:
+    """The error for a start whose arguments do not fit, `misfit` in Python's words."""
+    scene = system.scene()
+    labels = {} if scene is None else scene.labels
+    spelt = [f"{name} = [{', '.join(labels[name])}]" if name in labels else name for name in takes]
+    unknown = [name for name in given if name not in takes]
+    if unknown:
+        misfit = f"start takes no {unknown[0]!r}{nearest(unknown[0], takes)}"
+    return InputError(misfit, where=f"start of {system.title}", do=f"it takes {', '.join(spelt)}")
 
 
 def checked_state(system: System, given: object, where: str) -> State:

@@ -32,7 +32,7 @@ from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
 from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time
 from ..scene import Scene
-from ..states import checked_state
+from ..states import checked_state, naming_arguments
 from . import checking
 from . import laws as chain_laws
 from . import ring_start as chain_ring
@@ -206,6 +206,7 @@ class Chain(System):
     def invariants(self) -> tuple[Invariant, ...]:
         return invariants_of(self)
 
+    @naming_arguments
     def start(
         self,
         position: ArrayLike,

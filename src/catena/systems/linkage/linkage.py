@@ -37,7 +37,7 @@ from ..particles.acting_terms import Terms
 from ..phase_space import PhaseSpace
 from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, describe_in_time
 from ..scene import Scene
-from ..states import checked_start, checked_state
+from ..states import checked_start, checked_state, naming_arguments
 from . import start as starts
 from .checking import blamed, check_forces, check_names, passed_stop
 from .joint_coordinates import GivenCoordinates, joint_angles, start_from_joints
@@ -269,6 +269,7 @@ class Linkage(System):
 
         return invariants_of(self)
 
+    @naming_arguments
     def start(
         self,
         position: ArrayLike | None = None,

@@ -25,7 +25,7 @@ from ..orientations import UNIT_TOLERANCE, one_orientation, one_scaled_orientati
 from ..phase_space import Pair, PhaseSpace
 from ..sampled import depends_on_time
 from ..scene import Scene
-from ..states import checked_state
+from ..states import checked_state, naming_arguments
 from . import kernels as kernels
 from .flight import Flight, flights, positions
 
@@ -182,6 +182,7 @@ class ScalingBody(OneBody):
             ]  # fmt: skip
         return tuple(found)
 
+    @naming_arguments
     def start(
         self,
         orientation: ArrayLike = IDENTITY,
