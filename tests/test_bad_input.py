@@ -16,6 +16,8 @@ import pytest
 import catena as ct
 from catena.engine.pairing import Pairing, can_treat, methods_for
 from catena.errors import CatenaError, InputError, StoreError
+from catena.running.ensembles.job import Job
+from catena.running.plan import Plan
 from catena.running.recording import ROWS_VARIABLE
 from catena.store import Store
 from processes import contents
@@ -293,6 +295,22 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with refused(StoreError, "there is no directory .*nowhere"):
         oscillator(out=tmp_path / "nowhere" / "run.zarr")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_folder_that_nobody_can_write_in_is_found_before_anything_is_compiled(
+    many: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Plan, "program", lambda plan: pytest.fail("compiled first"))
+    monkeypatch.setattr(Job, "program", property(lambda job: pytest.fail("compiled first")))
+    start, how = ct.problems.harmonic().start, {"method": ct.StormerVerlet(), "dt": 0.1, "steps": 5}
+    with refused(
+        StoreError, "the file system refused[\\s\\S]*nothing was begun"
+    ):  # where not even root makes directories
+        if many:
+            ct.ensemble(ct.problems.harmonic(), [start, start], **how, out="/proc/run.zarr")
+        else:
+            oscillator(out="/proc/run.zarr")
 
 
 def test_a_store_at_work_is_not_resumed(store: Path) -> None:

@@ -435,6 +435,15 @@ def test_pictures_are_saved(case):
     assert "pictures in pictures" in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--plots", "--page"])
+def test_places_for_pictures_and_pages_are_tried_before_the_run(case, option, monkeypatch):
+    from catena.running.plan import Plan
+
+    monkeypatch.setattr(Plan, "program", lambda plan: pytest.fail("compiled first"))
+    refusal = call("run", case, "--no-out", option, "/proc/name.html", code=2).stderr
+    assert "cannot be" in refusal and "choose another" in refusal and "/proc/name.html" in refusal
+
+
 def test_methods_lists_the_registry_and_only_what_can_treat_a_case(case):
     listed = json.loads(call("methods", "--json").stdout)
     assert {m["name"] for m in listed} >= {"Gauss", "Splitting", "RK4"}

@@ -57,12 +57,7 @@ def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bo
 
     from ..output.style import Panels
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"the directory for pictures cannot be made: {error.strerror}", where=str(folder), do="choose another one"
-        ) from None
+    make_folder(folder)
     pictures: dict[str, Callable[[], Axes | Panels]] = {name: getattr(run.plot, name) for name in run.plot.suited()}
     for section in run.sections:
         pictures[f"section_{section}"] = partial(run.plot.section, section)
@@ -85,6 +80,16 @@ def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bo
         pyplot.close(figure)
         drawn.append(name)
     return drawn
+
+
+def make_folder(folder: Path) -> None:
+    """The directory for pictures; also called before what they show is computed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"the directory for pictures cannot be made: {error.strerror}", where=str(folder), do="choose another one"
+        ) from None
 
 
 def _save_numbers(figure: Figure, file: Path) -> None:

@@ -143,6 +143,7 @@ def finish(
     execute: Callable[[], Run], *, place: Place, plots: Path | None, data: bool, page: Path | None, as_json: bool
 ) -> None:
     """Execute, then show what came out, also of a run that failed or was stopped."""
+    _require_places(plots, page)
     stopped: StepFailure | Interrupted | None = None
     try:
         made: Run | None = execute()
@@ -169,6 +170,18 @@ def finish(
         print_message(f"ended at t = {float(made.final.time):.10g}: {made.ending['reason']}")
     if place.path is not None:
         print_message(f"stored in {place}", style="dim")
+
+
+def _require_places(plots: Path | None, page: Path | None) -> None:
+    """Find out before the run whether pictures and page can be written."""
+    if plots is not None:
+        from .pictures import make_folder
+
+        make_folder(plots)
+    if page is not None:
+        from ..output.files import require_writable
+
+        require_writable(page)
 
 
 def show_run(run: Run, *, as_json: bool) -> None:

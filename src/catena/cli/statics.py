@@ -104,6 +104,10 @@ def modes(
     """
     be(quiet=quiet)
     _check_out(out, (".csv", ".npz"), "catena modes --out")
+    if page is not None:
+        from ..output.files import require_writable
+
+        require_writable(page)
     if count is not None and count < 1:
         raise InputError(f"count = {count}", where="catena modes --count", do="give a number from 1 on")
     found = _find(case, load, tol, sets)
@@ -242,9 +246,10 @@ def _check_out(out: Path | None, known: tuple[str, ...], where: str) -> None:
         raise InputError(
             f"{out} ends with none of {', '.join(known)}", where=where, do=f"choose a name such as rest{known[0]}"
         )
-    from ..output.files import refuse_taken
+    from ..output.files import refuse_taken, require_writable
 
     refuse_taken(out)
+    require_writable(out)
 
 
 def _described(found: Rest) -> dict[str, JsonValue]:

@@ -28,15 +28,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary file beside the target that takes its name at the end; if anything goes wrong, it is removed."""
     target = path_from(path)
-    refuse_special(target)
-    try:
-        descriptor, name = mkstemp(prefix=f".{target.name}.", suffix=".part" + target.suffix, dir=target.parent)
-        os.close(descriptor)
-    except OSError as error:
-        raise InputError(
-            f"the file cannot be written: {error.strerror}", where=str(target), do="choose another place"
-        ) from None
-    temporary = Path(name)
+    temporary = _begun(target)
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
@@ -57,6 +49,24 @@ def new_file(path: str | Path) -> Iterator[Path]:
     with replacing(path) as temporary:
         yield temporary
         refuse_taken(Path(path))
+
+
+def require_writable(path: str | Path) -> None:
+    """Before something takes long: InputError where `replacing` will find that no file can be written."""
+    _begun(path_from(path)).unlink()
+
+
+def _begun(target: Path) -> Path:
+    """The temporary file, empty."""
+    refuse_special(target)
+    try:
+        descriptor, name = mkstemp(prefix=f".{target.name}.", suffix=".part" + target.suffix, dir=target.parent)
+        os.close(descriptor)
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be written: {error.strerror}", where=str(target), do="choose another place"
+        ) from None
+    return Path(name)
 
 
 def path_from(given: object) -> Path:

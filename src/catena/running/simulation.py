@@ -34,7 +34,7 @@ from ..kernels.views import (
     WORKER_LOST,
 )
 from ..methods.base import Method, is_renamed, stored_method
-from ..store import Checkpoint, Store, read_spec, require_free
+from ..store import Checkpoint, Store, read_spec, require_place
 from ..store.checking import table
 from ..systems.base import Moved, State
 from ..text.plain import Json
@@ -138,7 +138,7 @@ def run_plan(
     if not (out is None or isinstance(out, (str, Path))):
         raise InputError(f"{out!r} is not a path", where="out", do="give the name of a new directory, such as run.zarr")
     if out is not None:  # before something is compiled
-        require_free(Path(out))
+        require_place(Path(out))
     else:
         MemoryRecorder.require_memory(plan, count)
     driver = _driver(plan, threads=threads, device=device)

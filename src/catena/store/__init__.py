@@ -17,7 +17,7 @@ from catena.store.reading import (
     remedy,
     verify,
 )
-from catena.store.writing import NameTaken, Store, require_free
+from catena.store.writing import NameTaken, Store, require_place
 
 __all__ = [
     "Checkpoint",
@@ -34,6 +34,6 @@ __all__ = [
     "read_spec",
     "refuse_foreign",
     "remedy",
-    "require_free",
+    "require_place",
     "verify",
 ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 from types import TracebackType
 
 import numpy as np
@@ -430,6 +431,13 @@ def _read_tails(store: Path, layout: Layout, slot: Slot | None) -> dict[str, _Ta
             tails[column.name] = tail = _Tail(store, column, chunk_rows)
             tail.restore(chunk, rows=rows, checksum=checksum)
     return tails
+
+
+def require_place(path: Path) -> None:
+    """Refuse a place where no store can be made, before anything is computed: a directory is made beside it and removed."""
+    with explained(path, made=False):
+        require_free(path)
+        Path(mkdtemp(prefix=f".{path.name}.", suffix=".trial", dir=path.parent)).rmdir()
 
 
 def require_free(path: Path) -> None:

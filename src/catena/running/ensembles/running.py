@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ...engine.block import Members
 from ...engine.lanes import require_lanes
 from ...errors import InputError, Interrupted, unknown_word
-from ...store import Store, require_free
+from ...store import Store, require_place
 from ...systems.base import State, System
 from ..origin import Origin, going_on, origins_in
 from .asking import Asked, Drawn, Methods, Systems, asked, check_axes
@@ -145,7 +145,7 @@ class How:
                 f"{self.out!r} is not a path", where="ensemble.out", do="give a new directory, such as many.zarr"
             )
         if self.out is not None:
-            require_free(Path(self.out))
+            require_place(Path(self.out))
         _check_client(self.client)
         if self.device == "cuda":
             lanes = self.layout if self.layout == "lanes" else None
