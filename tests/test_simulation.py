@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +42,32 @@ def arrays(run: ct.Run) -> dict[str, bytes]:
 @pytest.mark.parametrize(("steps", "every"), [(12, 1), (12, 3), (14, 3), (2, 3), (1, 1)])
 def test_the_start_and_each_multiple_of_every_are_sampled(steps: int, every: int) -> None:
     """Also where the last step is no multiple; the final state is that of the last step all the same."""
-    run, dense = oscillator(steps=steps, every=every), oscillator(steps=steps)
+    with pytest.warns(ct.CatenaWarning, match="no sample follows") if every > steps else nullcontext():
+        run = oscillator(steps=steps, every=every)
+    dense = oscillator(steps=steps)
     assert run.data.q.values.tobytes() == dense.data.q.values[::every].tobytes()
     assert run.data.energy.values.tobytes() == dense.data.energy.values[::every].tobytes()
     assert run.steps == steps
     assert run.final.q.tobytes() == dense.data.q.values[-1].tobytes()
     assert run.final.time == steps * 0.1
+
+
+@pytest.mark.parametrize("steps", [1, 7])
+def test_samples_farther_apart_than_the_run_is_long_are_warned_of_once(steps: int) -> None:
+    """Runs, ensembles and cases go through the same door; `every = steps` has a sample and is silent."""
+    problem = ct.problems.harmonic()
+    how = {**VERLET, "steps": steps, "progress": False}
+    ct.simulate(problem, **how, every=steps)
+    words = (
+        f"every = 8 is more than the {steps} step{'' if steps == 1 else 's'} of the run: no sample follows the start"
+    )
+    with pytest.warns(ct.CatenaWarning, match=words) as told:
+        ct.simulate(problem, **how, every=8)
+    assert [one.filename for one in told] == [__file__]
+    ct.ensemble(problem, [problem.start] * 2, **how, every=8)  # said once; another warning would be an error here
+    twin = ct.problems.harmonic()
+    with pytest.warns(ct.CatenaWarning, match=words):
+        ct.ensemble(twin, [twin.start] * 2, **how, every=8)
 
 
 def test_time_is_a_product_not_a_sum() -> None:

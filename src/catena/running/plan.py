@@ -213,6 +213,7 @@ def make_plan(
         system, start, method, step, positive_integer(every, "every"), tuple(sections), tuple(events), units or {},
         name=called, about=about, control=control,
     )  # fmt: skip
+    _warn_of_no_samples(plan, count)
     require_drives(plan, count)
     _warn_of_stops(plan, count)
     _check_stability(plan)
@@ -284,6 +285,16 @@ def _warn_of_kinks(system: System, method: Method, t0: float, dt: float, steps: 
             f"{method} has order {method.traits.order}, but the potential has only {system.smoothness:g} continuous derivatives: "
             f"expect order {supported:g} where a motion passes its end (a larger smoothness of Switched allows more)",
             CatenaWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def _warn_of_no_samples(plan: Plan, steps: int) -> None:
+    """A run may be extended later, so it is not refused."""
+    if plan.every > steps:
+        warn_once(
+            plan.system, f"every {plan.every} of {steps}",
+            f"every = {plan.every} is more than the {steps} step{'' if steps == 1 else 's'} of the run: no sample follows the start, so there is "
+            f"little to judge or draw. Give every = {steps} or less",
         )  # fmt: skip
 
 
