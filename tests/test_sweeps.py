@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import catena as ct
 from catena.cases import CaseError
 from catena.cli.main import app
+from catena.engine.cuda import members as cuda_members
 from catena.errors import InputError
 from catena.running.ensembles import StoredEnsemble, members
 from catena.running.ensembles.grids import Grid
@@ -391,3 +392,19 @@ def test_members_that_differ_by_noise_are_repeats() -> None:
             ct.sweep(warm, {"begin": [0.0]}, repeats=wrong, dt=0.1, steps=3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the method draws nothing"):
         ct.sweep(warm, {"begin": [0.0]}, repeats=2, dt=0.1, steps=3)
+
+
+def test_the_commands_pass_the_device_on(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is compiled: where there is no GPU, or nothing of that name."""
+    monkeypatch.chdir(tmp_path)
+
+    def none() -> None:
+        raise InputError("no GPU today")
+
+    monkeypatch.setattr(cuda_members, "require_cuda", none)
+    np.savez(tmp_path / "starts.npz", q=[[0.5], [1.0]], p=[[0.0], [0.0]])
+    for command in (["sweep", str(case)], ["ensemble", str(case), "--starts", "starts.npz"]):
+        for device, words in (("gpu", "device = 'gpu'"), ("cuda", "no GPU today")):
+            result = CliRunner().invoke(app, [*command, "--device", device])
+            assert result.exit_code == 2 and words in result.output
+    assert not list(tmp_path.glob("*.zarr"))

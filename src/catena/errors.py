@@ -104,7 +104,8 @@ def nearest(word: str, known: list[str]) -> str:
     """`" (did you mean ...?)"` for the known word that is close to an unknown one, else nothing."""
     from difflib import get_close_matches
 
-    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    cutoff = 0.6 if len(word) > 3 else 0.7  # of three letters the third tells: gpu is not cpu
+    close = get_close_matches(word, known, n=1, cutoff=cutoff)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

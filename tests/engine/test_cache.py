@@ -172,7 +172,7 @@ def test_parameters_step_size_and_lengths_compile_nothing_new() -> None:
     ct.simulate(oscillator, method=ct.StormerVerlet(), dt=0.01, steps=10)
     before = generated()
     for system in (oscillator.system, oscillator.system.with_parameters(k=7.0, m=0.3)):
-        for dt, steps, every in ((0.01, 10, 1), (0.5, 33, 4), (1e-3, 1, 7)):
+        for dt, steps, every in ((0.01, 10, 1), (0.5, 33, 4), (1e-3, 7, 7)):
             ct.simulate(system, system.start(q=0.3, p=-1.0), ct.StormerVerlet(), dt=dt, steps=steps, every=every)
     assert generated() == before
     ct.simulate(oscillator, method=ct.ExplicitEuler(), dt=0.01, steps=10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -31,10 +31,14 @@ Out = Annotated[
 Threads = Annotated[
     int | None, typer.Option("--threads", help="Number of threads; as many as there are cores by default.")
 ]
+Device = Annotated[
+    str, typer.Option("--device", metavar="[cpu|cuda]", help="cuda: follow the members on a GPU, to the same bits.")
+]
 
 
 def sweep(
-    case: CaseFile, out: Out = None, sets: Sets = None, threads: Threads = None, quiet: Quiet = False, as_json: Json = False
+    case: CaseFile, out: Out = None, sets: Sets = None, threads: Threads = None, device: Device = "cpu", quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run a case at every point of its \\[sweep] table; one store, a member for each point.
 
@@ -48,7 +52,7 @@ def sweep(
     path = out or next(free_names(case.stem))
     print_message(str(case), style="bold")
     facts([("members", f"{len(points.grid)}: {points.grid}"), ("store", str(path))])
-    how = How("cpu", threads, None, path, False if quiet else None)
+    how = How(device, threads, None, path, False if quiet else None)
     _finish(lambda: run_points(points, how), path, as_json=as_json)
 
 
@@ -71,6 +75,7 @@ def ensemble(
     out: Out = None,
     sets: Sets = None,
     threads: Threads = None,
+    device: Device = "cpu",
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -87,7 +92,7 @@ def ensemble(
     _finish(
         lambda: follow(
             plan.system, given, plan.method, steps=described.steps, dt=plan.dt, every=plan.every, members=members,
-            threads=threads, out=path, progress=False if quiet else None,
+            device=cast('Literal["cpu", "cuda"]', device), threads=threads, out=path, progress=False if quiet else None,
         ),
         path, as_json=as_json,
     )  # fmt: skip

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..output.style import Panels
+    from ..running.ensembles import Ensemble
     from ..running.runs import Run
 
 FORMATS = ("png", "pdf")
@@ -33,37 +34,39 @@ def plot(
     data: Data = False,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a stored run: energy, invariants and what suits its system."""
+    """Draw a stored run: energy, invariants and what suits its system; or the members of an ensemble or sweep."""
     be(quiet=quiet)
-    from ..running.runs import open_run
+    from ..running.opening import open as open_store
 
     if out.suffix[1:].lower() in (*FORMATS, "svg", "jpg", "csv"):
         raise InputError(
             f"{out} looks like a file; --out is the directory for the pictures", where=f"--out {out}",
             do=f"name a directory: pictures are saved there under their names, as {' and '.join(FORMATS)}",
         )  # fmt: skip
-    drawn = save_pictures(open_run(path), out, names=names or (), data=data)
+    drawn = save_pictures(open_store(path), out, names=names or (), data=data)
     for name in drawn:
         for suffix in (*FORMATS, *(("csv",) if data else ())):
             echo(str(out / f"{name}.{suffix}"))
 
 
-def save_pictures(run: Run, folder: Path, *, names: Sequence[str] = (), data: bool = False) -> list[str]:
-    """Draw pictures of a run into a directory, all that suit it if none is named; gives their names."""
+def save_pictures(run: Run | Ensemble, folder: Path, *, names: Sequence[str] = (), data: bool = False) -> list[str]:
+    """Draw pictures of a run, or of members, into a directory, all that suit if none is named; gives their names."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
     from ..output.style import Panels
+    from ..running.runs import Run
 
     make_folder(folder)
     pictures: dict[str, Callable[[], Axes | Panels]] = {name: getattr(run.plot, name) for name in run.plot.suited()}
-    for section in run.sections:
-        pictures[f"section_{section}"] = partial(run.plot.section, section)
+    if isinstance(run, Run):
+        for section in run.sections:
+            pictures[f"section_{section}"] = partial(run.plot.section, section)
     for name in names:
         if name not in pictures:
-            raise unknown_word(f"this run has no picture {name!r}", name, pictures, "plot")
+            raise unknown_word(f"there is no picture {name!r}", name, pictures, "plot")
     drawn = []
     for name, draw in ((name, pictures[name]) for name in names or pictures):
         try:

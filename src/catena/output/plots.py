@@ -6,7 +6,6 @@ setting of matplotlib. Long runs are thinned for drawing, and the legend says so
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,17 @@ from ..systems.base import Invariant, State
 from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work, natural_cost
 from .showing import scene_or_nothing
-from .style import MARKERS, axes_for, legend_above, line_style, log_error_axis, next_line_style, plain_log_axis, styled
+from .style import (
+    MARKERS,
+    axes_for,
+    legend_above,
+    line_style,
+    log_error_axis,
+    next_line_style,
+    plain_log_axis,
+    rounded_to,
+    styled,
+)
 from .thinning import after_start, largest
 
 if TYPE_CHECKING:
@@ -113,10 +122,9 @@ class RunPlots(BodyPictures):
             ax.plot(after_start(time), after_start(values), label=self.label, lw=0.6, alpha=0.6, **style)
             ax.axhline(1.0, color="0.3", ls=":", lw=1.0, label="law")
             settled = time[first_settled(len(time))]
-            digits = max(0, math.ceil(-math.log10(row.error))) if row.error > 0.0 else 3
             ax.fill_between(
                 [settled, time[-1]], row.mean - row.error, row.mean + row.error, color=style["color"], alpha=0.7, lw=1.0, zorder=3,
-                label=f"mean {row.mean:.{digits}f} ± {row.error:.{digits}f}",
+                label=f"mean {rounded_to(row.mean, row.error)} ± {rounded_to(row.error, row.error)}",
             )  # fmt: skip
             ax.set_xlabel(self._named("time"))
             ax.set_ylabel("temperature of the momenta / kT")

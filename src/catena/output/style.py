@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -99,7 +100,8 @@ def stacked(count: int, *, shared: bool = True) -> Panels:
     """Axes of a new pyplot figure, one above the other, with one horizontal axis or each with its own."""
     import matplotlib.pyplot as plt
 
-    return Panels(plt.figure(figsize=(5.4, 1.9 * count + 0.6)).subplots(count, 1, sharex=shared))
+    figure = plt.figure(figsize=(5.4, 1.9 * count + 0.6))
+    return Panels(figure.subplots(count, 1, sharex=shared, squeeze=False)[:, 0])
 
 
 def new_figure(*, width: float, height: float) -> Figure:
@@ -152,6 +154,12 @@ def legend_in_one_row(ax: Axes, title: str | None, *, columns: int = 3) -> None:
     )  # fmt: skip
 
 
+def rounded_to(value: float, error: float) -> str:
+    """A number as a text, with as many digits as one digit of its error has."""
+    digits = max(0, math.ceil(-math.log10(error))) if 0.0 < error < math.inf else 3
+    return f"{value:.{digits}f}"
+
+
 def plain_log_axis(axis: Axis) -> None:
     """Logarithmic axis over a few decades at most: 1, 2, 5, 10, ... in plain numbers; powers of ten beyond."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -173,7 +181,7 @@ def log_error_axis(ax: Axes, floor: float) -> None:
             ha="left", va="center", fontsize=7.5, color="0.35",
         )  # fmt: skip
     lowest = min([floor, *floors])
-    highest = max(_heights(line).max() for line in ax.lines)
+    highest = max(np.nanmax(_heights(line), initial=lowest) for line in ax.lines)
     ax.set_ylim(lowest / 10, max(3.0 * highest, 100.0 * lowest))
     ax.set_yscale("log", nonpositive="clip")  # after the limits: errors that are all zero have no logarithm
 

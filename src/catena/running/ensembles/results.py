@@ -21,7 +21,7 @@ from ...kernels.views import OK
 from ...methods.base import Method
 from ...store import Column, Stream, read_attributes
 from ...systems.base import Field, System
-from ..auditing import Canonical, Sizes, judge_members
+from ..auditing import Canonical, Series, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
 from ..runs import read_begun_store
 from ..simulation import explained
@@ -35,6 +35,8 @@ from .tempering import Tempering
 
 if TYPE_CHECKING:
     import xarray
+
+    from ...output.ensemble_plots import EnsemblePlots
 
 Array = NDArray[np.float64]
 MEASURED = ("worst", "seen", "lasting", "drift", "drift_error", "jump")  # of each number of an invariant
@@ -245,6 +247,13 @@ class Ensemble:
         return f"member {member} ({', '.join(f'{name} = {value}' for name, value in self.grid.at(member).items())})"
 
     @property
+    def plot(self) -> EnsemblePlots:
+        """Pictures of the members."""
+        from ...output.ensemble_plots import EnsemblePlots
+
+        return EnsemblePlots(self)
+
+    @property
     def changes(self) -> tuple[str, ...]:
         """From which members on another program computed them, or another machine, in a few lines; mostly none."""
         return changes(self.origins, "member")
@@ -282,8 +291,7 @@ class Ensemble:
         pairing = self._job.pairing
         if not is_lawful(pairing):
             return Canonical()
-        halves = {f.name: self._column(f"{f.name}_halves")[sound] for f in pairing.stepper.accounts}
-        series = momenta_of_members(pairing, halves, np.diff(self._job.settled)[1:])
+        series = self._momenta(sound)
         kind = self._column("kind")[sound] if self._job.kinds else np.zeros(len(sound))
         fields = [f.name for f in self.system.fields]
         if self.keep != "nothing":
@@ -293,6 +301,12 @@ class Ensemble:
             settled = self._job.settled if self.keep == "samples" else None
             series += laws_of_members(self.systems, kind, temperatures, states, settled)
         return Canonical(judge_members(of_ladders(series, self._job.unit)))
+
+    def _momenta(self, sound: NDArray[np.int64]) -> list[Series]:
+        """What a bath has added up of the momenta of these members, that of the temperature first."""
+        accounts = self._job.pairing.stepper.accounts
+        halves = {f.name: self._column(f"{f.name}_halves")[sound] for f in accounts}
+        return momenta_of_members(self._job.pairing, halves, np.diff(self._job.settled)[1:])
 
     def _measured(self, invariant: str, what: str) -> Array:
         """A column of an invariant; of an older store that lacks it what is nearest: samples only, largest terms, or unknown."""

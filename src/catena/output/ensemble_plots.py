@@ -1,0 +1,196 @@
+"""Pictures of an ensemble: `many.plot.invariants()` and its like. Each point is a member, or all those at a point of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from ..kernels.views import OK
+from ..running.thermal import is_lawful, why_no_law
+from .style import Panels, axes_for, legend_above, line_style, log_error_axis, panels_for, rounded_to, stacked, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from ..running.ensembles.results import Ensemble
+
+    Array = NDArray[np.float64]
+
+EPS = float(np.finfo(float).eps)
+MOST_CURVES = 5  # of members over time
+MOST_LINES = 12  # of points along the other axes of a sweep
+MOST_PANELS = 8
+
+
+class EnsemblePlots:
+    """Pictures of one ensemble. Every method takes `ax`, the axes to draw into (None: new ones), and returns them. Failed members are left out."""
+
+    def __init__(self, many: Ensemble) -> None:
+        self.many = many
+        sizes = np.unique(many.step_sizes)
+        step = f"{sizes[0]:g}" if len(sizes) == 1 else f"{sizes[0]:g} to {sizes[-1]:g}"
+        self.label = f"{many.method if len(many.methods) == 1 else type(many.method).__name__}, dt = {step}"
+
+    def suited(self) -> tuple[str, ...]:
+        """Names of the pictures that there are."""
+        many = self.many
+        bath = ("temperature",) if is_lawful(many._job.pairing) else ()
+        kept = ("invariants",) if self._kept() else ()
+        return (
+            *(("energy",) if many.keep != "nothing" else ()),
+            *bath,
+            *kept,
+            *(("reduced",) if self._reduced() else ()),
+        )
+
+    def energy(self, ax: Axes | None = None) -> Axes:
+        """Energies over time, where samples were kept; else those at the end, of each member."""
+        many = self.many
+        with styled():
+            ax = axes_for(ax)
+            if many.keep == "samples":
+                shown = np.flatnonzero(self._sound())[:MOST_CURVES]
+                for number, member in enumerate(shown):
+                    energies = many.data.energy.isel(member=member)
+                    ax.plot(
+                        many.data.time,
+                        energies,
+                        label=many.name_of(int(member)),
+                        **line_style(number) | {"linewidth": 0.8},
+                    )
+                ax.set_xlabel("time")
+                ax.set_ylabel("energy")
+            else:
+                self._across(ax, self._found(many.final.energy.values), "energy at the end")
+            more = (
+                f" ({MOST_CURVES} of {len(many)} members)" if many.keep == "samples" and len(many) > MOST_CURVES else ""
+            )
+            legend_above(ax, self.label + more)
+        return ax
+
+    def temperature(self, ax: Axes | None = None) -> Axes:
+        """In a heat bath: the temperature of the momenta of each member over that of its bath, without the first fifth of the run.
+
+        With the mean of all and its standard error, as `many.audit()` has them.
+        """
+        pairing = self.many._job.pairing
+        if not is_lawful(pairing):
+            raise InputError(
+                why_no_law(pairing) or "there is no heat bath", where="plot.temperature", do="run it with ct.Langevin, for example"
+            )  # fmt: skip
+        row = self.many.audit().canonical["temperature"]
+        values = np.full(len(self.many), np.nan)
+        values[self._sound()] = self.many._momenta(np.flatnonzero(self._sound()))[0].values[:, 0]
+        with styled():
+            ax = axes_for(ax)
+            self._across(ax, values, "temperature of the momenta / kT")
+            ax.axhline(1.0, color="0.3", ls=":", lw=1.0, label="law")
+            ax.axhspan(
+                row.mean - row.error, row.mean + row.error, color="0.5", alpha=0.4, lw=0,
+                label=f"mean {rounded_to(row.mean, row.error)} ± {rounded_to(row.error, row.error)}",
+            )  # fmt: skip
+            legend_above(ax, self.label)
+        return ax
+
+    def invariants(self, ax: Axes | None = None) -> Axes:
+        """Largest deviation of every invariant in each member, relative to the largest of the terms that make it up; at each point of a sweep
+        that of its worst member."""
+        many = self.many
+        if not self._kept():
+            raise InputError("nothing is kept in these runs", where="plot.invariants", do="draw plot.energy()")
+        with styled():
+            ax = axes_for(ax)
+            for number, name in enumerate(self._kept()):
+                worst = many._measured(name, "worst").reshape(len(many), -1).max(axis=1)
+                scale = many._measured(name, "scale")
+                relative = worst / np.where(scale > 0.0, scale, 1.0)
+                self._across(
+                    ax,
+                    self._found(relative),
+                    "worst deviation / largest term",
+                    name.replace("_", " "),
+                    number,
+                    worst=True,
+                )
+            log_error_axis(ax, EPS)
+            legend_above(ax, self.label)
+        return ax
+
+    def reduced(self, ax: Sequence[Axes] | None = None) -> Panels:
+        """What the reductions made, a panel for each number; over the values of a sweep with the standard error of its repeats."""
+        names = self._reduced()[:MOST_PANELS]
+        if not names:
+            raise InputError(
+                "no number was reduced", where="plot.reduced", do='run it with reduce={"name": ct.Mean("q1")}, for example'
+            )  # fmt: skip
+        with styled():
+            panels = stacked(len(names)) if ax is None else panels_for(ax, len(names), "reduced")
+            for panel, name in zip(panels, names, strict=True):
+                self._across(panel, self._found(self.many.reduced[name].values), name)
+                panel.label_outer()
+            legend_above(panels[0], self.label)
+        return panels
+
+    def _across(
+        self, ax: Axes, values: Array, words: str, label: str = "", number: int = 0, *, worst: bool = False
+    ) -> None:
+        """Values of members as points over their numbers; those of a sweep over its first axis, a line for each point of the others."""
+        grid = self.many.grid
+        ax.set_ylabel(words)
+        if grid is None:
+            ax.plot(
+                np.arange(len(values)),
+                values,
+                label=label or "members",
+                **line_style(number) | {"linestyle": "none", "marker": "o", "markersize": 2.5},
+            )
+            ax.set_xlabel("member")
+            return
+        whole = np.full(len(grid), np.nan)  # a sweep that was stopped lacks some
+        whole[: len(values)] = values
+        means, errors = _over_repeats(
+            whole.reshape(*(len(row) for row in grid.axes.values()), grid.repeats), worst=worst
+        )
+        (first, along), *others = grid.coordinates().items()
+        lines = list(np.ndindex(means.shape[1:]))
+        for k, place in enumerate(lines[:MOST_LINES]):
+            named = [f"{name} = {row[at]}" for (name, row), at in zip(others, place, strict=True)]
+            style = line_style(number * len(lines) + k) | {"marker": "o", "markersize": 3.0}
+            text = ", ".join(([label] if label else []) + named) or "all members"
+            ax.errorbar(along, means[:, *place], None if errors is None else errors[:, *place], label=text, **style)
+        ax.set_xlabel(first + (f"  ({MOST_LINES} of {len(lines)} lines)" if len(lines) > MOST_LINES else ""))
+
+    def _sound(self) -> NDArray[np.bool_]:
+        return self.many._column("status") == OK
+
+    def _found(self, values: Array) -> Array:
+        """Values of members; nan for those that failed."""
+        return np.where(self._sound(), values, np.nan)
+
+    def _kept(self) -> list[str]:
+        """The invariants that the motion keeps, as in the pictures of a run."""
+        judged = self.many._job.pairing.promises.judged(self.many.system.invariants)
+        return [invariant.name for invariant in judged if invariant.constant]
+
+    def _reduced(self) -> list[str]:
+        """The reductions that are one number for each member."""
+        if not self.many._job.reductions.named:
+            return []
+        return [str(name) for name, column in self.many.reduced.data_vars.items() if column.dims == ("member",)]
+
+
+def _over_repeats(values: Array, *, worst: bool) -> tuple[Array, Array | None]:
+    """Mean over the last axis, and its standard error where there are repeats; or the largest."""
+    there = np.isfinite(values)
+    count = there.sum(axis=-1)
+    if worst or values.shape[-1] == 1:
+        found = np.where(there, values, -np.inf).max(axis=-1)
+        return np.where(count > 0, found, np.nan), None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(there, values, 0.0).sum(axis=-1) / count
+        spread = np.where(there, values - means[..., None], 0.0)
+        return means, np.sqrt((spread**2).sum(axis=-1) / (count - 1) / count)
