@@ -94,4 +94,4 @@ def test_sweeps_stand_over_their_first_axis_with_the_error_of_their_repeats(tmp_
     assert result.exit_code == 0, result.output
     assert {file.stem for file in (tmp_path / "pictures").glob("*.png")} == {"energy", "invariants", "reduced"}
     wrong = CliRunner().invoke(app, ["plot", str(tmp_path / "many.zarr"), "orbit", "--out", str(tmp_path)])
-    assert wrong.exit_code == 2 and "choose among energy, invariants, reduced" in wrong.stderr
+    assert wrong.exit_code == 2 and "choose one of energy, invariants, reduced" in wrong.stderr
