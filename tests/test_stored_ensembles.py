@@ -330,7 +330,7 @@ def test_damaged_starts_are_found(tmp_path, damage):
         ct.open(path)
 
 
-@pytest.mark.parametrize("command", ["view", "plot", "export", "cite"])
+@pytest.mark.parametrize("command", ["view", "export", "cite"])
 def test_commands_for_runs_say_what_it_is(tmp_path, command):
     from typer.testing import CliRunner
 

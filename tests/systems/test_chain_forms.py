@@ -221,9 +221,10 @@ def rattle_has_order_two(name: str, dts: tuple[float, float], *, compiled: bool)
     """Within 0.15; and what is left when the leading error is removed is 20 times less."""
     case = REFERENCE[name]
     problem = in_form(problem_of(case), "rotation")
+    counts = [round(case["t"] / dt) for dt in dts]
     found = [
-        simulate(problem, None, ct.Rattle(), dt=dt, steps=round(case["t"] / dt), every=10**6, compiled=compiled).final
-        for dt in dts
+        simulate(problem, None, ct.Rattle(), dt=dt, steps=steps, every=steps, compiled=compiled).final
+        for dt, steps in zip(dts, counts, strict=True)
     ]
     errors = [worst_difference(state, case) for state in found]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.15)

@@ -39,7 +39,8 @@ def chain_of(name: str) -> ct.Problem:
 
 
 def error(problem: ct.Problem, method, dt: float, exact: ct.State) -> float:
-    state = simulate(problem, None, method, dt=dt, steps=round(TIME / dt), every=10**6).final
+    steps = round(TIME / dt)
+    state = simulate(problem, None, method, dt=dt, steps=steps, every=steps).final
     return max(float(np.abs(getattr(state, f) - getattr(exact, f)).max()) for f in state.fields)
 
 
