@@ -4,8 +4,8 @@ The second-moment matrix S = int X X^T dm about the centre of mass carries every
 Theta = tr(S) 1 - S. In principal axes S = diag(d1, d2, d3) and I1 = d2 + d3 (cyclic), d1 = (I2 + I3 - I1)/2.
 A body exists iff all d_k >= 0; which of them vanish says whether it is solid, planar, linear or a point.
 
-Sums are correctly rounded (`math.fsum`) and the eigenvalue problem is solved by Jacobi's method in plain arithmetic:
-the same bits on every machine, and small d_k keep their digits [Demmel & Veselic 1992].
+Sums are correctly rounded (`math.fsum`), products are not those of BLAS, and the eigenvalue problem is solved by Jacobi's method in plain
+arithmetic: the same bits on every machine, and small d_k keep their digits [Demmel & Veselic 1992].
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from .rotations import apply
 
 Array = NDArray[np.float64]
 
@@ -176,8 +177,9 @@ def principal_of_points(points: Array, measure: Callable[[Array], Array], *, flo
         d, axes, coupled = np.diag(s), np.eye(3), _coupled(s)
     else:
         axes = diagonalise(s)[1]
-        axes = turned(axes, diagonalise(measure(turned(points, axes)))[1])
-        d, axes = _ordered(np.diag(measure(turned(points, axes))), axes)
+        again = diagonalise(measure(apply(axes.T, points)))[1]
+        axes = apply(again.T, axes)
+        d, axes = _ordered(np.diag(measure(apply(axes.T, points))), axes)
         coupled = _mixed(axes)
     _refuse_negative(d, np.diag(inertia_tensor(np.diag(d))), where, lambda k: f"principal axis {_text(axes[:, k])}")
     return _without_rounding(d, axes, np.where(coupled, floor, 0.0))
@@ -212,11 +214,6 @@ def diagonalise(matrix: Array) -> tuple[Array, Array]:
             for row in v:
                 row[p], row[q] = c * row[p] - s * row[q], s * row[p] + c * row[q]
     return np.array([math.ldexp(a[k][k], exponent) for k in range(3)]), np.array(v)
-
-
-def turned(rows: Array, axes: Array) -> Array:
-    """Row vectors (..., 3) in the axes that are the columns of a matrix: rows @ axes, without BLAS's own rounding."""
-    return np.stack([rows[..., 0] * x + rows[..., 1] * y + rows[..., 2] * z for x, y, z in axes.T.tolist()], axis=-1)
 
 
 def _without_rounding(d: Array, axes: Array, rounding: Array) -> Principal:

@@ -57,7 +57,21 @@ def rotate(q: ArrayLike, vectors: ArrayLike) -> Array:
     >>> rotate([1, 1, 1, 1], [1, 2, 3]).tolist()
     [3.0, 1.0, 2.0]
     """
-    return np.sum(to_matrix(q) * np.asarray(vectors, dtype=float)[..., None, :], axis=-1)
+    return apply(to_matrix(q), vectors)
+
+
+def apply(matrix: ArrayLike, vectors: ArrayLike) -> Array:
+    """matrix @ x for matrices (..., 3, 3) and vectors (..., 3), added up from left to right.
+
+    BLAS adds in an order of its own on each kind of processor: what a run starts from would differ in its last digit.
+
+    Examples
+    --------
+    >>> apply([[0, -1, 0], [1, 0, 0], [0, 0, 2]], [1, 2, 3]).tolist()
+    [-2.0, 1.0, 6.0]
+    """
+    products = np.asarray(matrix, dtype=float) * np.asarray(vectors, dtype=float)[..., None, :]
+    return products[..., 0] + products[..., 1] + products[..., 2]
 
 
 def to_matrix(q: ArrayLike) -> Array:

@@ -272,7 +272,7 @@ class Body:
     @cached_property
     def principal_particles(self) -> Particles:
         """The particles in the principal frame; exactly in the plane or on the line of a planar or linear body."""
-        turned = inertia.turned(self.particles.positions, self.frame_matrix)
+        turned = rotations.apply(self.frame_matrix.T, self.particles.positions)
         turned[:, self.second_moments == 0.0] = 0.0
         return Particles(_frozen(turned), self.particles.masses, self.particles.types)
 

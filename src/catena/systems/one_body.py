@@ -103,7 +103,7 @@ class OneBody(System):
         if angular_momentum is not None:
             y = start_vector(angular_momentum, "angular_momentum")
         else:
-            y = self.body.tensor @ start_vector(angular_velocity, "angular_velocity")
+            y = rotations.apply(self.body.tensor, start_vector(angular_velocity, "angular_velocity"))
         state = State({"orientation": q, "angular_momentum": y}, finite_number(time, "start.time"))
         self.check_start(state)
         return state
@@ -111,7 +111,7 @@ class OneBody(System):
     def check_start(self, state: State) -> None:
         if self.body.kind == "linear":
             y = state.angular_momentum
-            along = self.body.frame_matrix.T @ y
+            along = rotations.apply(self.body.frame_matrix.T, y)
             line = int(np.argmin(self.body.moments))
             if abs(along[line]) > 4 * np.finfo(float).eps * np.linalg.norm(y):
                 raise InputError(
@@ -143,8 +143,7 @@ class OneBody(System):
         q, y = state.fields["orientation"], state.fields["angular_momentum"]
         if not self._in_principal_axes:  # else products with 1 and 0 take longer than a whole motion in closed form
             q = rotations.multiply(q, self.body.frame)
-            turned = self.body.frame_matrix.T  # one by one: a product with many vectors may round in another order
-            y = np.array([turned @ one for one in y.reshape(-1, 3)]).reshape(y.shape)
+            y = rotations.apply(self.body.frame_matrix.T, y)
         z = np.concatenate((q, y), -1)
         if self.body.kind == "linear":
             z[..., 4 + int(np.argmin(self.body.moments))] = 0.0
@@ -153,7 +152,9 @@ class OneBody(System):
     def from_stepped(self, z: Array, time: float) -> State:
         """The state of z = (q, y)."""
         orientation = rotations.multiply(z[:4], rotations.conjugate(self.body.frame))
-        return State({"orientation": orientation, "angular_momentum": self.body.frame_matrix @ z[4:]}, time)
+        return State(
+            {"orientation": orientation, "angular_momentum": rotations.apply(self.body.frame_matrix, z[4:])}, time
+        )
 
     @cached_property
     def _closed_form(self) -> Motion:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
+from ...geometry import rotations
 from ...kernels.declarations import Inertia
 from ...kernels.marks import Numbers
 from ...kernels.views import View
@@ -321,7 +322,7 @@ class Chain(System):
         return int(self._speeds(state).argmax())
 
     def _speeds(self, state: State) -> Array:
-        y = np.einsum("nji,nj->ni", self.alike.each(lambda body: body.frame_matrix), state.angular_momentum)
+        y = rotations.apply(self.alike.each(lambda body: body.frame_matrix.T), state.angular_momentum)
         return np.linalg.norm(self.alike.each(lambda body: body.inverse_moments) * y, axis=1)
 
     def particles(self, state: State) -> list[Array]:

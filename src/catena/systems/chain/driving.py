@@ -105,7 +105,8 @@ class Drives:
         for row, numbers, acting in zip(table, constants, self.acting, strict=True):
             source = acting.source
             if isinstance(source, (Force, Tweezers)):
-                row[Drive.AT : Drive.STIFFNESS] = self.chain.bodies[acting.body].frame_matrix.T @ np.array(source.at)
+                axes = self.chain.bodies[acting.body].frame_matrix.T
+                row[Drive.AT : Drive.STIFFNESS] = rotations.apply(axes, source.at)
             if isinstance(source, Tweezers):
                 row[Drive.STIFFNESS] = source.k
             if isinstance(source, Moved):
@@ -321,7 +322,7 @@ def prescribed_momenta(chain: Chain, state: State) -> State:
             if acting.source.orientation is not None:
                 u, rate = row[Now.QUATERNION : Now.SLOPE], row[Now.QUATERNION_SLOPE : Now.CURVATURE]
                 spin = 2.0 * rotations.multiply(rotations.conjugate(u), rate)[1:] / (u @ u)
-                state.angular_momentum[acting.body] = body.tensor @ spin
+                state.angular_momentum[acting.body] = rotations.apply(body.tensor, spin)
     return state
 
 

@@ -47,7 +47,7 @@ def make_start(
     masses, tensors = chain.alike.each(lambda body: [body.mass]), chain.alike.each(lambda body: body.tensor)
     p = start_momenta(n, lambda v: masses * v, velocity=velocity, momentum=momentum)
     y = start_momenta(
-        n, lambda w: (tensors @ w[:, :, None])[:, :, 0], prefix="angular_", velocity=angular_velocity,
+        n, lambda w: rotations.apply(tensors, w), prefix="angular_", velocity=angular_velocity,
         momentum=angular_momentum,
     )  # fmt: skip
     p = np.zeros((n, 3)) if p is None else p
@@ -131,7 +131,7 @@ def _check_lines(chain: Chain, y: Array) -> None:
         if body.kind != "linear":
             continue
         mine = np.flatnonzero(chain.alike.which == kind)
-        along = y[mine] @ body.frame_matrix[:, int(np.argmin(body.moments))]
+        along = rotations.apply(body.frame_matrix.T, y[mine])[:, int(np.argmin(body.moments))]
         for k in np.flatnonzero(np.abs(along) > SPIN_TOLERANCE * np.linalg.norm(y[mine], axis=1)):
             raise InputError(
                 f"body {mine[k]} is a line and cannot spin about it: momentum {along[k]:g} along it",

@@ -129,7 +129,10 @@ class ScalingBody(OneBody):
     @cached_property
     def _loads(self) -> Array:
         """(m, 9): point in principal axes, force and moment in space."""
-        rows = [np.array([*(self.body.frame_matrix.T @ f.at), *f.force, *f.torque], dtype=float) for f in self.forces]
+        rows = [
+            np.array([*rotations.apply(self.body.frame_matrix.T, f.at), *f.force, *f.torque], dtype=float)
+            for f in self.forces
+        ]
         return np.array(rows).reshape(-1, 9)
 
     @property
@@ -358,7 +361,7 @@ class ScalingBody(OneBody):
         state : a state, or a run's data with a leading axis for the times
         """
         s, rate = np.asarray(state.scale), np.asarray(state.scale_rate)
-        spin = np.asarray(state.angular_momentum) @ self.body.frame_matrix
+        spin = rotations.apply(self.body.frame_matrix.T, state.angular_momentum)
         push = (self.body.inverse_moments * spin**2).sum(axis=-1) + self.scaling_force
         for force in self.forces:
             arms = rotations.rotate(np.asarray(state.orientation), force.at)

@@ -161,7 +161,7 @@ class Top(OneBody):
         gravity, moments = self.potential.gravity, self.body.moments
         if gravity is None:
             return "", np.zeros(1)
-        g = self.body.frame_matrix.T @ gravity.moment
+        g = rotations.apply(self.body.frame_matrix.T, gravity.moment)
         for c in range(3):
             a, b = (c + 1) % 3, (c + 2) % 3
             if moments[a] == moments[b] and g[a] == g[b] == 0.0:
@@ -205,7 +205,7 @@ class Top(OneBody):
         gravity, moments = self.potential.gravity, self.body.rotor_moments
         if gravity is None:
             return None
-        g = self.body.frame_matrix.T @ gravity.moment
+        g = rotations.apply(self.body.frame_matrix.T, gravity.moment)
         on_axis = EQUAL_MOMENTS * float(np.linalg.norm(g))  # as moments are that are given in other axes
         for c in (2, 0, 1):
             a, b = (c + 1) % 3, (c + 2) % 3
