@@ -15,6 +15,7 @@ from ...systems.chain.tearing import link_lengths, torn_links
 from ...systems.potentials.pairwise import checked
 from ...systems.states import checked_state
 from .at_rest import AtRest, Status
+from .descent import Descent
 from .newton import Newton
 from .poses import Poses
 from .problem import Balance, StaticProblem
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-MOST_ITERATIONS = 300
-MOST_SADDLES = 20
 LENGTHENED = 1.5  # of the longest link at the start: from here on it may be torn
-WAY_DOWN = (0.1, 0.02, 0.004)  # strains tried along the way down from a saddle
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,29 +94,17 @@ def state_at(chain: Chain, at: object, where: str) -> State:
 def solve(problem: StaticProblem, poses: Poses, tol: float | None = None) -> Equilibrium:
     """From these poses on: down to a balance, and on down from it as long as it is unstable."""
     search = _Search(problem, poses, tol)
-    status: Status = search.descend()
-    stable: Stability | None = None
-    while status == "converged":
-        stable = stability(problem, search.balance)
-        if stable.negative == 0:
-            break
-        if len(search.saddles) == MOST_SADDLES or not search.leave(stable):
-            status = "saddle"
-            break
-        status, stable = search.descend(), None
-    return search.report(status, stable)
+    return search.report(*search.settle())
 
 
-class _Search:
-    """The way to an equilibrium: where it is, and what it has met."""
+class _Search(Descent[Balance, Stability]):
+    """The way of a chain."""
 
     def __init__(self, problem: StaticProblem, poses: Poses, tol: float | None) -> None:
+        super().__init__(problem.balance(poses))
         self.problem, self.given, self.begin = problem, tol, poses
-        self.balance = problem.balance(poses)
         self.length, self.longest = link_length(problem.chain, poses.d), float(np.linalg.norm(poses.d, axis=1).max())
         self.newton = Newton(problem, self.length)
-        self.iterations = 0
-        self.saddles: list[float] = []
         if problem.root is not None:
             pulled = pulled_start(problem.chain, poses, problem.forces, problem.root)
             if pulled is not None and problem.balance(pulled).energy < self.balance.energy:
@@ -126,38 +112,17 @@ class _Search:
 
     @property
     def tol(self) -> float:
-        """What was asked for, or what can be attained."""
         return self.problem.attainable(self.balance) if self.given is None else self.given
 
-    def descend(self) -> Status:
-        """Until nothing pulls any more."""
-        while not self.balance.residual <= self.tol:
-            nothing_resists = not self.balance.values.stiffness.any() and not self.balance.values.gradient.any()
-            if self.iterations == MOST_ITERATIONS or nothing_resists or not np.isfinite(self.balance.energy):
-                return "torn" if self._is_torn(surely=True) else "not_converged"
-            found = self._step()
-            if found is None:
-                return "torn" if self._is_torn(surely=True) else "not_converged"
-            self.balance, self.iterations = found, self.iterations + 1
-            if self._is_torn():
-                return "torn"
-        return "converged"
+    def motions(self) -> Stability:
+        return stability(self.problem, self.balance)
 
-    def leave(self, stable: Stability) -> bool:
-        """A small way down from a saddle, to the side where it leads deeper."""
-        eta = self.balance.poses.strains(stable.mode)
-        size = max(np.abs(eta[:, :3]).max() / self.length, np.abs(eta[:, 3:]).max())
-        for strain in WAY_DOWN:
-            sides = [
-                self.problem.balance(self.newton.moved(self.balance.poses, sign * strain / size * stable.mode))
-                for sign in (1.0, -1.0)
-            ]
-            lowest = min(sides, key=lambda side: side.energy if np.isfinite(side.energy) else np.inf)
-            if lowest.energy < self.balance.energy:
-                self.balance = lowest
-                self.saddles.append(stable.lowest)
-                return True
-        return False
+    def way_down(self, motions: Stability) -> Array:
+        eta = self.balance.poses.strains(motions.mode)
+        return motions.mode / max(np.abs(eta[:, :3]).max() / self.length, np.abs(eta[:, 3:]).max())
+
+    def displaced(self, motion: Array) -> Balance:
+        return self.problem.balance(self.newton.moved(self.balance.poses, motion))
 
     def report(self, status: Status, stable: Stability | None) -> Equilibrium:
         """What was found, with the residual of the very state that is returned."""
@@ -173,8 +138,10 @@ class _Search:
             tuple(soft.tolist()), self.problem.forces, self.begin.state(chain),
         )  # fmt: skip
 
-    def _step(self) -> Balance | None:
-        problem, poses = self.problem, self.balance.poses
+    def step(self) -> Balance | None:
+        problem, poses, values = self.problem, self.balance.poses, self.balance.values
+        if not values.stiffness.any() and not values.gradient.any():  # nothing resists
+            return None
         if problem.root is None or problem.forces.any():
             return self.newton.step(self.balance)
         d, q, moved = relaxing_step(problem.links, np.arange(len(poses.d)), poses.d, poses.q, self.length)
@@ -183,7 +150,7 @@ class _Search:
         root = problem.root
         return problem.balance(Poses.of_links(d, q, poses.position[root], poses.matrices[root], root=root))
 
-    def _is_torn(self, *, surely: bool = False) -> bool:
+    def is_torn(self, *, surely: bool = False) -> bool:
         poses = self.balance.poses
         if not surely and link_lengths(self.problem.chain, poses.position).max() < LENGTHENED * self.longest:
             return False

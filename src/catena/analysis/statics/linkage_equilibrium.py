@@ -12,6 +12,7 @@ from ...systems.linkage.linkage import Linkage
 from ...systems.potentials.pairwise import checked
 from ...systems.states import checked_start
 from .at_rest import AtRest, Status, is_better
+from .descent import Descent
 from .linkage_coordinates import describe_motion, listed, simplest
 from .linkage_loads import refuse_fall, with_load
 from .linkage_problem import LinkageBalance, LinkageProblem
@@ -20,12 +21,9 @@ Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 ROUND_OFFS = 64  # in what can be attained, and in what is zero but for rounding
-MOST_ITERATIONS = 300
-MOST_SADDLES = 20
 MOST_STEP = 0.5  # in radians, and of the size of the linkage
 FLOOR = 1e-10  # of the largest eigenvalue: the least that is made of one
 HALVINGS = 25
-WAY_DOWN = (0.1, 0.02, 0.004)  # steps tried along the way down from a saddle
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,6 +84,16 @@ class LinkageStability:
         """Which motions lead down."""
         return self.values < -self.noise
 
+    @property
+    def negative(self) -> int:
+        """How many lead down."""
+        return int(self.is_negative.sum())
+
+    @property
+    def lowest(self) -> float:
+        """The lowest value of those that cost something; 0 if there is none."""
+        return float(next(iter(self.values[~self.is_flat]), 0.0))
+
 
 def linkage_stability(problem: LinkageProblem, balance: LinkageBalance) -> LinkageStability:
     """Of an equilibrium, or of a position near one."""
@@ -136,28 +144,16 @@ def find_linkage_equilibrium(
     loaded = with_load(linkage, load, "equilibrium.load")
     begin = linkage.start() if start is None else checked_start(linkage, start, "equilibrium.start")
     search = _Search(LinkageProblem(loaded, begin), tol)
-    status: Status = search.descend()
-    stable: LinkageStability | None = None
-    while status == "converged":
-        stable = linkage_stability(search.problem, search.balance)
-        if not stable.is_negative.any():
-            break
-        if len(search.saddles) == MOST_SADDLES or not search.leave(stable):
-            status = "saddle"
-            break
-        status, stable = search.descend(), None
-    return search.report(status, stable)
+    return search.report(*search.settle())
 
 
-class _Search:
-    """The way to an equilibrium: where it is, and what it has met."""
+class _Search(Descent[LinkageBalance, LinkageStability]):
+    """The way of a linkage."""
 
     def __init__(self, problem: LinkageProblem, tol: float | None) -> None:
+        super().__init__(problem.balance(problem.begin))
         self.problem, self.given = problem, tol
-        self.balance = problem.balance(problem.begin)
         self.begin = problem.state(problem.begin)
-        self.iterations = 0
-        self.saddles: list[float] = []
         self.stiffness, _ = problem.matrices(self.balance)
         refuse_fall(problem, self.balance, self.stiffness)
 
@@ -168,30 +164,20 @@ class _Search:
             return self.given
         return ROUND_OFFS * EPS * self.problem.force_size(self.balance, self.stiffness)
 
-    def descend(self) -> Status:
-        """Until nothing pulls any more."""
-        while not self.balance.residual <= self.tol:
-            if self.iterations == MOST_ITERATIONS or not np.isfinite(self.balance.energy):
-                return "not_converged"
-            found = self._step()
-            if found is None:
-                return "not_converged"
-            self._take(found)
-            self.iterations += 1
-        return "converged"
+    def take(self, found: LinkageBalance) -> None:
+        super().take(found)
+        self.stiffness, _ = self.problem.matrices(found)
 
-    def leave(self, stable: LinkageStability) -> bool:
-        """A small way down from a saddle, to the side where it leads deeper."""
-        mode = stable.vectors[:, int(stable.values.argmin())]
-        mode = mode / np.abs(mode / self.problem.units(self.balance)).max()
-        for step in WAY_DOWN:
-            sides = [found for sign in (1.0, -1.0) if (found := self._at(sign * step * mode)) is not None]
-            lowest = min(sides, key=lambda side: side.energy if np.isfinite(side.energy) else np.inf, default=None)
-            if lowest is not None and lowest.energy < self.balance.energy:
-                self.saddles.append(float(stable.values.min()))
-                self._take(lowest)
-                return True
-        return False
+    def motions(self) -> LinkageStability:
+        return linkage_stability(self.problem, self.balance)
+
+    def way_down(self, motions: LinkageStability) -> Array:
+        mode = motions.vectors[:, int(motions.values.argmin())]
+        return mode / np.abs(mode / self.problem.units(self.balance)).max()
+
+    def displaced(self, motion: Array) -> LinkageBalance | None:
+        z = self.problem.moved(self.balance, motion)
+        return None if z is None else self.problem.balance(z)
 
     def report(self, status: Status, stable: LinkageStability | None) -> LinkageEquilibrium:
         """What was found."""
@@ -201,8 +187,7 @@ class _Search:
         lowest, negative = np.nan, 0
         motions: tuple[str, ...] = ()
         if stable is not None:
-            kept = stable.values[~stable.is_flat]
-            lowest, negative = (float(kept[0]) if len(kept) else 0.0), int(stable.is_negative.sum())
+            lowest, negative = stable.lowest, stable.negative
             motions = flat_motions(problem, self.balance, stable)
         far = float(np.linalg.norm(state.position - self.begin.position, axis=1).max())
         return LinkageEquilibrium(
@@ -210,15 +195,7 @@ class _Search:
             self.iterations, problem.linkage, motions, problem, self.balance,
         )  # fmt: skip
 
-    def _take(self, found: LinkageBalance) -> None:
-        self.balance = found
-        self.stiffness, _ = self.problem.matrices(found)
-
-    def _at(self, y: Array) -> LinkageBalance | None:
-        z = self.problem.moved(self.balance, y)
-        return None if z is None else self.problem.balance(z)
-
-    def _step(self) -> LinkageBalance | None:
+    def step(self) -> LinkageBalance | None:
         """The next position with less energy, or with less residual where the energy cannot tell any more; None if there is none.
 
         Eigenvalues of the stiffness become their magnitudes: from a saddle, too, the step leads down [dauphin2014].
@@ -233,7 +210,7 @@ class _Search:
         scale = min(1.0, MOST_STEP / np.abs(p / unit).max() if p.any() else 1.0)
         predicted = float(self.balance.gradient @ p)
         for _ in range(HALVINGS):
-            found = self._at(scale * p)
+            found = self.displaced(scale * p)
             if found is not None and is_better(found, self.balance, scale * predicted):
                 return found
             scale *= 0.5

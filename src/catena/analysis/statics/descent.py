@@ -1,0 +1,110 @@
+"""The way down to an equilibrium, which chains and linkages share: to where nothing pulls, and on from there as long as it is unstable."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .at_rest import Measured, Status
+
+Array = NDArray[np.float64]
+
+MOST_ITERATIONS = 300
+MOST_SADDLES = 20
+WAY_DOWN = (0.1, 0.02, 0.004)  # sizes of the steps tried from a saddle
+
+
+class Stable(Protocol):
+    """Small motions about a balance: how many lead down, and the lowest eigenvalue omega^2 of those that cost something."""
+
+    @property
+    def negative(self) -> int: ...
+    @property
+    def lowest(self) -> float: ...
+
+
+Place = TypeVar("Place", bound=Measured)
+Motions = TypeVar("Motions", bound=Stable)
+
+
+class Descent(ABC, Generic[Place, Motions]):
+    """A search for an equilibrium: where it is, and what it has met.
+
+    Attributes
+    ----------
+    balance : where it is, its energy and what pulls there
+    iterations : steps of Newton's method
+    saddles : the lowest eigenvalue of each unstable equilibrium that was met, and left
+    """
+
+    def __init__(self, balance: Place) -> None:
+        self.balance = balance
+        self.iterations = 0
+        self.saddles: list[float] = []
+
+    @property
+    @abstractmethod
+    def tol(self) -> float:
+        """What was asked for, or what can be attained."""
+
+    @abstractmethod
+    def step(self) -> Place | None:
+        """Where the next step leads; None if none leads down."""
+
+    @abstractmethod
+    def motions(self) -> Motions:
+        """The small motions about the balance."""
+
+    @abstractmethod
+    def way_down(self, motions: Motions) -> Array:
+        """The one that leads down fastest, of size 1."""
+
+    @abstractmethod
+    def displaced(self, motion: Array) -> Place | None:
+        """Where a motion leads from here; None if there is no such place."""
+
+    def take(self, found: Place) -> None:
+        """Go there."""
+        self.balance = found
+
+    def is_torn(self, *, surely: bool = False) -> bool:
+        """Whether something has come apart on the way; `surely`: whatever the way was."""
+        return False
+
+    def settle(self) -> tuple[Status, Motions | None]:
+        """Down to a balance, and on down from it as long as it is unstable."""
+        while (status := self.descend()) == "converged":
+            motions = self.motions()
+            if motions.negative == 0:
+                return status, motions
+            if len(self.saddles) == MOST_SADDLES or not self.leave(motions):
+                return "saddle", motions
+        return status, None
+
+    def descend(self) -> Status:
+        """Until nothing pulls any more."""
+        while not self.balance.residual <= self.tol:
+            goes_on = self.iterations < MOST_ITERATIONS and np.isfinite(self.balance.energy)
+            found = self.step() if goes_on else None
+            if found is None:
+                return "torn" if self.is_torn(surely=True) else "not_converged"
+            self.take(found)
+            self.iterations += 1
+            if self.is_torn():
+                return "torn"
+        return "converged"
+
+    def leave(self, motions: Motions) -> bool:
+        """A small way down from a saddle, to the side where it leads deeper; whether there is one."""
+        motion = self.way_down(motions)
+        for size in WAY_DOWN:
+            sides = [found for sign in (1.0, -1.0) if (found := self.displaced(sign * size * motion)) is not None]
+            lowest = min(sides, key=lambda side: side.energy if np.isfinite(side.energy) else np.inf, default=None)
+            if lowest is not None and lowest.energy < self.balance.energy:
+                self.saddles.append(motions.lowest)
+                self.take(lowest)
+                return True
+        return False
