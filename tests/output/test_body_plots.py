@@ -13,7 +13,7 @@ import catena as ct
 from catena.engine.build import build
 from catena.errors import InputError
 from catena.geometry import rotations
-from catena.output import body_plots
+from catena.output import body_plots, chain_plots
 
 matplotlib.use("agg")
 FAR = body_plots.FAR_LABEL
@@ -250,7 +250,7 @@ def test_every_suited_picture_has_ink_and_leaves_no_setting_behind(free, top):
 
 
 def test_long_runs_are_thinned_and_the_legend_says_so(free, monkeypatch):
-    monkeypatch.setattr(body_plots, "POINTS", 50)
+    monkeypatch.setattr(chain_plots, "POINTS", 50)
     ax = free.plot.herpolhode()
     found = line(ax, "angular velocity")
     assert len(found.get_xdata()) == 45  # ceil(401 / 9)

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import catena as ct
+from catena.output import chain_plots
 from catena.output.plots import RunPlots
 from made_up import tumbling
 from uncompiled import simulate
@@ -82,6 +83,16 @@ def test_kinetic_energies_and_the_potential_add_up_to_the_energy(run):
     assert np.allclose(lines["kinetic"], kinetic - kinetic[0], rtol=0, atol=1e-13)
     energy = run.data.energy.values
     assert np.allclose(lines["kinetic"] + lines["potential"], energy - energy[0], rtol=0, atol=1e-12)
+
+
+def test_long_runs_are_thinned_and_the_legends_say_so(run, monkeypatch):
+    samples = run.data.sizes["time"]
+    assert "samples" not in run.plot.energy_parts().get_legend().get_title().get_text()
+    monkeypatch.setattr(chain_plots, "POINTS", -(-samples // 3))
+    ax, (panel, _) = run.plot.energy_parts(), run.plot.momentum()
+    assert {len(line.get_xdata()) for line in (*ax.lines, *panel.lines)} == {-(-samples // 3)}
+    for drawn in (ax, panel):
+        assert "one of 3 samples" in drawn.get_legend().get_title().get_text()
 
 
 def test_snapshots_are_the_nearest_samples_and_hold_all_particles(run):

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..geometry import rotations
-from .chain_plots import ManyBodyPictures
+from .chain_plots import ENERGY_CHANGE, ManyBodyPictures, less_their_starts
 from .style import (
     LineStyle,
     Panels,
-    axes_for,
     legend_above,
     legend_in_one_row,
     line_style,
@@ -38,7 +37,6 @@ Array = NDArray[np.float64]
 View = tuple[float, float]
 
 FIELDS = {"orientation", "angular_momentum"}
-POINTS = 20_000  # of a curve: more cannot be told apart on a page
 LEVELS = 5  # energies on each side of the separatrix whose curves are drawn
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 241)
 SIDE_VIEW: View = (25.0, 35.0)  # elevation and azimuth of the eye, degrees
@@ -60,7 +58,7 @@ class BodyPictures(ManyBodyPictures):
         degrees; None looks at the curve.
         """
         self._need_free("polhode")
-        y = self._thinned("angular_momentum")
+        y = self._drawn("angular_momentum")
         radius = float(np.linalg.norm(y[0]))
         body = self._scene.bodies[0]
         with styled():
@@ -82,7 +80,7 @@ class BodyPictures(ManyBodyPictures):
         """
         self._need_free("herpolhode")
         omega = self._omega()
-        q, y = self._thinned("orientation"), self._thinned("angular_momentum")
+        q, y = self._drawn("orientation"), self._drawn("angular_momentum")
         axis = rotations.rotate(q[0], y[0])
         first, second = _across(axis / np.linalg.norm(axis))
         turning = rotations.rotate(q, omega)
@@ -105,7 +103,7 @@ class BodyPictures(ManyBodyPictures):
     def columns(self, ax: Axes | None = None, *, view: View = SIDE_VIEW) -> Axes:
         """The three axes of the body in space, the columns of R, as curves on the unit sphere."""
         self._need_turning("columns")
-        matrices = rotations.to_matrix(self._thinned("orientation"))
+        matrices = rotations.to_matrix(self._drawn("orientation"))
         with styled():
             ax = _square(ax)
             globe = _Globe(ax, view, 1.0)
@@ -125,7 +123,7 @@ class BodyPictures(ManyBodyPictures):
                 f"{self.run.system.title} has no centre of mass that falls", where="plot.path",
                 do="draw columns() instead; path() is for a Top with Gravity",
             )  # fmt: skip
-        center = rotations.rotate(self._thinned("orientation"), np.asarray(gravity.center, dtype=float))
+        center = rotations.rotate(self._drawn("orientation"), np.asarray(gravity.center, dtype=float))
         with styled():
             ax = _square(ax)
             globe = _Globe(ax, view or _facing(center), float(np.linalg.norm(gravity.center)))
@@ -138,14 +136,14 @@ class BodyPictures(ManyBodyPictures):
     def angular_momentum(self, ax: Sequence[Axes] | None = None) -> Panels:
         """All components of the angular momentum over time: in the body, and in space. Two axes, one above the other."""
         self._need_turning("angular_momentum")
-        q, y = self._thinned("orientation"), self._thinned("angular_momentum")
+        q, y = self._drawn("orientation"), self._drawn("angular_momentum")
         with styled():
             axes = stacked(2) if ax is None else panels_for(ax, 2, "angular_momentum")
             for panel, values, letters, frame in zip(
                 axes, (y, rotations.rotate(q, y)), ("xyz", "XYZ"), ("body", "space"), strict=True
             ):
                 for k, letter in enumerate(letters):
-                    panel.plot(self._thinned("time"), values[:, k], label=letter, **line_style(k))
+                    panel.plot(self._drawn("time"), values[:, k], label=letter, **line_style(k))
                 panel.set_ylabel(
                     f"angular momentum\nin {'the body' if frame == 'body' else frame}{self._unit('angular_momentum')}"
                 )
@@ -160,24 +158,13 @@ class BodyPictures(ManyBodyPictures):
             return self._energy_parts_of_bodies(ax)
         self._need_body("energy_parts")
         body = self._scene.bodies[0]
-        momentum = self._thinned("angular_momentum") @ body.frame_matrix
+        momentum = self._drawn("angular_momentum") @ body.frame_matrix
         kinetic = 0.5 * momentum**2 * body.inverse_moments
-        total = self._thinned("energy")
+        total = self._drawn("energy")
         if self._has_torque():
-            whole = {"kinetic": kinetic.sum(axis=1), "potential": total - kinetic.sum(axis=1), "total": total}
-            # a fast top has far more kinetic energy than it ever exchanges
-            parts = {f"{name}, from {values[0]:.7g}": values - values[0] for name, values in whole.items()}
-        else:
-            parts = {f"about axis {k + 1}": kinetic[:, k] for k in range(3)} | {"total": total}
-        with styled():
-            ax = axes_for(ax)
-            for number, (name, values) in enumerate(parts.items()):
-                ax.plot(self._thinned("time"), values, label=name, **line_style(number))
-            ax.set_xlabel(self._named("time"))
-            name = "energy less its start" if self._has_torque() else "kinetic energy"
-            ax.set_ylabel(name + self._unit("energy"))
-            legend_above(ax, self.label + self._words())
-        return ax
+            return self._draw_energies(ax, less_their_starts(kinetic.sum(axis=1), total), ENERGY_CHANGE)
+        parts = {f"about axis {k + 1}": kinetic[:, k] for k in range(3)} | {"total": total}
+        return self._draw_energies(ax, parts, "kinetic energy")
 
     def scale(self, ax: Sequence[Axes] | None = None) -> Panels:
         """Size of a body that may scale, and its rate, over time. Two axes, one above the other."""
@@ -190,7 +177,7 @@ class BodyPictures(ManyBodyPictures):
         with styled():
             axes = stacked(2) if ax is None else panels_for(ax, 2, "scale")
             for panel, name in zip(axes, ("scale", "scale_rate"), strict=True):
-                panel.plot(self._thinned("time"), self._thinned(name), label=self.label, **next_line_style(panel))
+                panel.plot(self._drawn("time"), self._drawn(name), label=self.label, **next_line_style(panel))
                 panel.set_ylabel(self._named(name))
             legend_above(axes[0])
             axes[1].set_xlabel(self._named("time"))
@@ -241,17 +228,7 @@ class BodyPictures(ManyBodyPictures):
     def _omega(self) -> Array:
         """Angular velocity in the body."""
         body = self._scene.bodies[0]
-        return (self._thinned("angular_momentum") @ body.frame_matrix * body.inverse_moments) @ body.frame_matrix.T
-
-    @property
-    def _stride(self) -> int:
-        return -(-self.run.data.sizes["time"] // POINTS)
-
-    def _thinned(self, name: str) -> Array:
-        return np.asarray(self.run.data[name].isel(time=slice(None, None, self._stride)).values)
-
-    def _words(self) -> str:
-        return "" if self._stride == 1 else f"\n(one of {self._stride} samples)"
+        return (self._drawn("angular_momentum") @ body.frame_matrix * body.inverse_moments) @ body.frame_matrix.T
 
 
 class _Globe:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 MAP_COLUMNS = 2000  # of a space-time map: more cannot be told apart on a page
-POINTS = 10_000  # of a curve
+POINTS = 20_000  # of a curve, alike
 SNAPSHOTS = 5
 FLAT = 0.6  # height over width from which snapshots stand side by side
 EPS = float(np.finfo(float).eps)
+ENERGY_CHANGE = "energy less its start"
 
 
 class ManyBodyPictures(JointPictures, PullPictures):
@@ -129,7 +130,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
                 for k in range(3):
                     panel.plot(self._drawn("time"), values[:, k], label="xyz"[k], **line_style(k))
                 panel.set_ylabel(f"total {name.replace('_', ' ')}" + self._unit(name).replace(" (", "\n(", 1))
-            legend_in_one_row(axes[0], self.label)
+            legend_in_one_row(axes[0], self.label + self._words())
             axes[-1].set_xlabel(self._named("time"))
         return axes
 
@@ -142,16 +143,21 @@ class ManyBodyPictures(JointPictures, PullPictures):
                 where="plot.residuals",
                 do="draw energy() or invariants()",
             )
+        time = np.asarray(self.run.data.time.values)
+        curves = {name: (time, np.abs(np.asarray(self.run.data[name].values))) for name in names}
+        return self._small(ax, curves, "residual")
+
+    def _small(self, ax: Axes | None, curves: Mapping[str, tuple[Array, Array]], what: str) -> Axes:
+        """What should be next to nothing: times and magnitudes, by name, on a logarithmic axis."""
+        thinning = ""
         with styled():
             ax = axes_for(ax)
-            thinning = ""
-            for name in names:
-                values = np.abs(np.asarray(self.run.data[name].values))
-                time, drawn, thinning = largest(np.asarray(self.run.data.time.values), values)
-                ax.plot(time, drawn, label=name.replace("_", " "), **next_line_style(ax))
+            for name, given in curves.items():
+                time, values, thinning = largest(*given)
+                ax.plot(time, values, label=name.replace("_", " "), **next_line_style(ax))
             log_error_axis(ax, EPS)
             ax.set_xlabel(self._named("time"))
-            ax.set_ylabel("residual")
+            ax.set_ylabel(what)
             legend_above(ax, self.label + thinning)
         return ax
 
@@ -236,15 +242,17 @@ class ManyBodyPictures(JointPictures, PullPictures):
         """Kinetic and potential energy apart, each less its start."""
         kinetic = self._kinetic(self._drawn("momentum"), self._drawn("angular_momentum")).sum(axis=1)
         total = self._drawn("energy")
-        parts = {"kinetic": kinetic, "potential": total - kinetic, "total": total}
+        return self._draw_energies(ax, less_their_starts(kinetic, total), ENERGY_CHANGE)
+
+    def _draw_energies(self, ax: Axes | None, parts: Mapping[str, Array], what: str) -> Axes:
+        """Energies over time, by name."""
         with styled():
             ax = axes_for(ax)
             for number, (name, values) in enumerate(parts.items()):
-                label = f"{name}, from {values[0]:.7g}"
-                ax.plot(self._drawn("time"), values - values[0], label=label, **line_style(number))
+                ax.plot(self._drawn("time"), values, label=name, **line_style(number))
             ax.set_xlabel(self._named("time"))
-            ax.set_ylabel("energy less its start" + self._unit("energy"))
-            legend_above(ax, self.label)
+            ax.set_ylabel(what + self._unit("energy"))
+            legend_above(ax, self.label + self._words())
         return ax
 
     def _columns_of_map(self, name: str, *, kinetic: bool = False) -> tuple[Array, Array]:
@@ -285,9 +293,15 @@ class ManyBodyPictures(JointPictures, PullPictures):
         figure = plt.figure(figsize=(6.4, float(np.clip(5.4 * flatness, 0.6, 2.5)) * count + 0.9))
         return Panels(np.atleast_1d(figure.subplots(count, 1, sharex=True, sharey=True)))
 
+    @property
+    def _stride(self) -> int:
+        return -(-self.run.data.sizes["time"] // POINTS)
+
     def _drawn(self, name: str) -> Array:
-        stride = -(-self.run.data.sizes["time"] // POINTS)
-        return np.asarray(self.run.data[name].isel(time=slice(None, None, stride)).values)
+        return np.asarray(self.run.data[name].isel(time=slice(None, None, self._stride)).values)
+
+    def _words(self) -> str:
+        return "" if self._stride == 1 else f"\n(one of {self._stride} samples)"
 
     def _unit(self, name: str, *, braces: bool = True) -> str:
         """What follows the name of a quantity: its unit, if the case gives one."""
@@ -297,6 +311,12 @@ class ManyBodyPictures(JointPictures, PullPictures):
     def _named(self, name: str) -> str:
         """A quantity as an axis shows it."""
         return name.replace("_", " ") + self._unit(name)
+
+
+def less_their_starts(kinetic: Array, total: Array) -> dict[str, Array]:
+    """Kinetic, potential and whole energy, each less its start: what moves fast has far more of one than it ever exchanges."""
+    whole = {"kinetic": kinetic, "potential": total - kinetic, "total": total}
+    return {f"{name}, from {values[0]:.7g}": values - values[0] for name, values in whole.items()}
 
 
 def _plane(centres: Array) -> tuple[int, int]:

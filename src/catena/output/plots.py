@@ -146,19 +146,13 @@ class RunPlots(BodyPictures):
             raise InputError(
                 "nothing is kept in this run", where="plot.invariants", do="draw plot.energy(), or what run.data has"
             )  # fmt: skip
-        thinning = ""
-        with styled():
-            ax = axes_for(ax)
-            for name in self._kept():
-                values = self._values(name).reshape(len(self._time()), -1)
-                deviation = np.abs(values - values[0]).max(axis=1) / self._scale(name)
-                time, error, thinning = largest(after_start(self._time()), after_start(deviation))
-                ax.plot(time, error, label=name.replace("_", " "), **next_line_style(ax))
-            log_error_axis(ax, EPS)
-            ax.set_xlabel(self._named("time"))
-            ax.set_ylabel("deviation / largest term")
-            legend_above(ax, self.label + thinning)
-        return ax
+        times = after_start(self._time())
+        curves = {}
+        for name in self._kept():
+            values = self._values(name).reshape(len(self._time()), -1)
+            deviation = np.abs(values - values[0]).max(axis=1) / self._scale(name)
+            curves[name] = times, after_start(deviation)
+        return self._small(ax, curves, "deviation / largest term")
 
     def phase(self, dof: int = 0, ax: Axes | None = None) -> Axes:
         """A coordinate against its momentum."""
