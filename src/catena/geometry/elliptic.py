@@ -62,3 +62,12 @@ def complete(complement):
 def first_kind(tangent_square, complement):
     """F(phi, k) from tan^2 phi and k'^2 = complement, for 0 <= phi < pi/2."""
     return math.sqrt(tangent_square) * carlson_rf(1.0, 1.0 + complement * tangent_square, 1.0 + tangent_square)
+
+
+def within_half_a_period(start, moved, half_period):
+    """start + moved without whole half periods, at most half of one, and how many these are; of half_period = 0, which has none, all."""
+    turns = 0.0
+    if half_period > 0.0:
+        turns = math.floor((start + moved) / half_period + 0.5)
+        moved -= turns * half_period
+    return moved + start, turns

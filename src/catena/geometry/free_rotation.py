@@ -30,7 +30,7 @@ from ..kernels.marks import Record
 from ..kernels.views import NOT_FINITE, UNRESOLVED
 from .complex_numbers import direction, square, times, turn
 from .double_double import exact_sum, pair_product, put_product, two_product, two_sum
-from .elliptic import carlson_rf, complete, first_kind
+from .elliptic import carlson_rf, complete, first_kind, within_half_a_period
 from .vectors import along_axis, dot, load3, load9, scaled, store3, transposed_times
 
 # The kinds of motion.
@@ -408,12 +408,7 @@ def trigonometric(orbit, t):
 def hyperbolic(orbit, t):
     """The same for k^2 > 1/2: X within half a period of 0, and whole ones as turns of the phase."""
     at = Orbit.SERIES
-    position = orbit[Orbit.RATE] * t
-    turns = 0.0
-    if orbit[Orbit.HALF_PERIOD] > 0.0:
-        turns = math.floor((orbit[Orbit.START] + position) / orbit[Orbit.HALF_PERIOD] + 0.5)
-        position -= turns * orbit[Orbit.HALF_PERIOD]
-    position += orbit[Orbit.START]
+    position, turns = within_half_a_period(orbit[Orbit.START], orbit[Orbit.RATE] * t, orbit[Orbit.HALF_PERIOD])
     nome = orbit[at + HyperbolicSeries.NOME]
     y = math.exp(-abs(position))
     rise = nome / y if nome > 0.0 else 0.0  # q' e^|X| <= sqrt(q')

@@ -18,7 +18,7 @@ from ..kernels import elementary as math
 from ..kernels.views import NOT_FINITE, UNRESOLVED
 from . import lagrange_roots
 from .complex_numbers import conjugate_times, difference, direction, scaled, square, times, turn
-from .elliptic import carlson_rf, complete, first_kind
+from .elliptic import carlson_rf, complete, first_kind, within_half_a_period
 from .lagrange_orbit import (
     FREE,
     HYPERBOLIC,
@@ -497,12 +497,7 @@ def trigonometric_motion(orbit, t):
 
 def hyperbolic_motion(orbit, t):
     """alpha, beta, eta for k^2 > 1/2: X within half a period of 0, and whole ones as turns of the phases."""
-    x = orbit[Orbit.RATE] * t
-    turns = 0.0
-    if orbit[Orbit.HALF_PERIOD] > 0.0:
-        turns = math.floor((orbit[Orbit.START] + x) / orbit[Orbit.HALF_PERIOD] + 0.5)
-        x -= turns * orbit[Orbit.HALF_PERIOD]
-    x += orbit[Orbit.START]
+    x, turns = within_half_a_period(orbit[Orbit.START], orbit[Orbit.RATE] * t, orbit[Orbit.HALF_PERIOD])
     y = math.exp(-abs(x))
     z = powers(y * y)
     r = powers(orbit[Orbit.NOME] / z[0] if orbit[Orbit.NOME] > 0.0 else 0.0)
