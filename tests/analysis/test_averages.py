@@ -141,11 +141,11 @@ def test_a_histogram_and_its_free_energy_are_those_of_a_normal() -> None:
     assert np.abs((found.density.values - share) / found.error.values).max() < 4.5
     white = averages.histogram(run_of(memory(0.0, 60_000)), "q", 24, (-3.0, 3.0))
     assert found.error.values[10:14].mean() > 1.5 * white.error.values[10:14].mean()
-    profile = averages.free_energy(run, "q", 24, (-3.0, 3.0))
+    profile = averages.free_energy(run, found)
     law = -2.0 * np.log(share)
     away = (profile.free_energy.values - (law - law.min())) / profile.error.values
     assert profile.free_energy.values.min() == 0.0 and np.abs(away).max() < 5.0
-    empty = averages.free_energy(run, "q", 10, (-3.0, 30.0))
+    empty = averages.free_energy(run, averages.histogram(run, "q", 10, (-3.0, 30.0)))
     assert np.isinf(empty.free_energy.values[-1]) and np.isinf(empty.error.values[-1])
     frictionless = simulate(SPRING, SPRING.start(q=0.3, p=0.1), ct.Splitting(2), dt=0.1, steps=60)
     with pytest.raises(InputError, match="no temperature"):

@@ -142,26 +142,14 @@ def density_of(values: Array, edges: Array) -> tuple[Array, Array]:
     return shares / width, errors / width
 
 
-def free_energy(
-    run: Run,
-    quantity: str | ArrayLike,
-    bins: int = BINS,
-    range: tuple[float, float] | None = None,
-    *,
-    after: float | None = None,
-) -> xarray.Dataset:
-    """Free energy along a coordinate, -kT log(density), 0 at its lowest; inf where the run never was."""
+def free_energy(run: Run, density: xarray.Dataset) -> xarray.Dataset:
+    """Free energy along the coordinate of a histogram, -kT log(density), 0 at its lowest; inf where the run never was."""
     kT = run.method.bath_temperature
     if kT is None:
         raise InputError(
             f"{run.method} has no temperature, or more than one", where="free_energy",
             do="use Langevin or HybridMonteCarlo with one temperature",
         )  # fmt: skip
-    return profile_of(histogram(run, quantity, bins, range, after=after), kT)
-
-
-def profile_of(density: xarray.Dataset, kT: float) -> xarray.Dataset:
-    """The free energy of a density."""
     seen = density.density.values
     with np.errstate(divide="ignore", invalid="ignore"):
         energy = -kT * np.log(seen)

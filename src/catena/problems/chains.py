@@ -16,6 +16,8 @@ from ..systems.chain.ends import Clamped, Displaced, End, Force, Free
 from ..systems.chain.ring_start import circle_frames
 from ..systems.potentials.pair_potentials import LennardJones
 
+ATTRACTION = LennardJones(5.0, 1.0)  # of the particles of two tetrahedra
+
 # Screw-symmetric minima of the pair energy of two tetrahedra, Lennard-Jones (5, 1), polished by Newton in 40 digits:
 # screw angle, rise, radius, quaternion of body 0 with the screw axis along x.
 SCREWS = {
@@ -64,9 +66,7 @@ def helix_chain(
     gravity : acceleration
     system : a chain of n bodies that starts so, in place of the one that these arguments describe
     """
-    if state not in SCREWS:
-        raise unknown_word(f"state = {state!r}", state, SCREWS, "helix_chain.state")
-    angle, rise, radius, q0 = SCREWS[state]
+    angle, rise, radius, q0 = _screw(state, "helix_chain.state")
     about = (
         f"Chain of {n} tetrahedra on a screw line, {state}. Particles of neighbours attract and repel each other, and in "
         "this arrangement all forces balance, in a stable way. The velocities of the start run through it as waves of "
@@ -76,10 +76,9 @@ def helix_chain(
     j = np.arange(n)
     position = np.column_stack([rise * j, radius * np.cos(angle * j), radius * np.sin(angle * j)])
     turn = np.column_stack([np.cos(angle * j / 2), np.sin(angle * j / 2), np.zeros(n), np.zeros(n)])
-    if system is None:
-        system = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F), gravity)
     orientation = rotations.multiply(turn, np.array(q0))
-    return _started("helix_chain", system, position, orientation, amp=amp, about=about)
+    chain = system or Chain([Body.tetrahedron()] * n, ATTRACTION, _end(left, F), _end(right, F), gravity)
+    return _started("helix_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def ring_chain(
@@ -95,9 +94,7 @@ def ring_chain(
     amp : size of the starting velocities
     system : a closed chain of n bodies that starts so, in place of that of tetrahedra
     """
-    if state not in SCREWS:
-        raise unknown_word(f"state = {state!r}", state, SCREWS, "ring_chain.state")
-    angle, rise, radius, q0 = SCREWS[state]
+    angle, rise, radius, q0 = _screw(state, "ring_chain.state")
     about = (
         f"Ring of {n} tetrahedra on a screw line, {state}, whose end is linked to its beginning. How often the bodies turn about "
         "the ring on the way round cannot change while the links hold: twist can only become writhe, and writhe twist, so "
@@ -106,9 +103,8 @@ def ring_chain(
     points, frames = circle_frames(n, rise, round(n * angle / (2.0 * math.pi)) + turns)
     position = points + radius * frames[:, :, 1]
     orientation = rotations.multiply(rotations.from_matrix(frames), np.array(q0))
-    if system is None:
-        system = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), closed=True)
-    return _started("ring_chain", system, position, orientation, amp=amp, about=about)
+    chain = system or Chain([Body.tetrahedron()] * n, ATTRACTION, closed=True)
+    return _started("ring_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def printed_chain(
@@ -133,9 +129,8 @@ def printed_chain(
     position = np.zeros((n, 3))
     position[:, 0] = spacing * (np.arange(n) + 1)
     orientation = np.tile((1.0, 0.0, 0.0, 0.0), (n, 1))
-    if system is None:
-        system = Chain([Body.tetrahedron()] * n, LennardJones(5.0, 1.0), _end(left, F), _end(right, F))
-    return _started("printed_chain", system, position, orientation, amp=amp, about=about)
+    chain = system or Chain([Body.tetrahedron()] * n, ATTRACTION, _end(left, F), _end(right, F))
+    return _started("printed_chain", chain, position, orientation, amp=amp, about=about)
 
 
 def disc_chain(
@@ -165,9 +160,15 @@ def disc_chain(
     orientation = rotations.multiply(np.full(4, 0.5), turn)
     position = np.zeros((n, 3))
     position[:, 0] = STACKS[n_p] * j
-    if system is None:
-        system = Chain([_disc(n_p)] * n, LennardJones(1.0 / n_p, 0.8), _end(left, F), _end(right, F))
-    return _started("disc_chain", system, position, orientation, amp=amp, about=about)
+    chain = system or Chain([_disc(n_p)] * n, LennardJones(1.0 / n_p, 0.8), _end(left, F), _end(right, F))
+    return _started("disc_chain", chain, position, orientation, amp=amp, about=about)
+
+
+def _screw(state: str, where: str) -> tuple[float, float, float, tuple[float, ...]]:
+    """Screw angle, rise, radius and quaternion of a state."""
+    if state not in SCREWS:
+        raise unknown_word(f"state = {state!r}", state, SCREWS, where)
+    return SCREWS[state]
 
 
 def _disc(n_p: int) -> Body:

@@ -310,7 +310,7 @@ class Run(ABC, Generic[Moved]):
         """
         from ..analysis.averages import free_energy
 
-        return free_energy(self, quantity, bins, range, after=after)
+        return free_energy(self, self.histogram(quantity, bins, range, after=after))
 
     @property
     def plot(self) -> RunPlots:

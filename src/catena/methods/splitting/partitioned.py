@@ -189,9 +189,17 @@ class _Partitioned(Method):
         return Stepper(kernel, np.zeros((1, 1)), 4 * n, n + 1)
 
 
+class _Euler(_Partitioned):
+    """One of the two, each the adjoint of the other."""
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(1, True, False, True, KEEPS, ("devogelaere1956", "hairer2006"), 2.0)
+
+
 @register
 @dataclass(frozen=True)
-class EulerA(_Partitioned):
+class EulerA(_Euler):
     """Symplectic Euler method with q implicit: q1 = q0 + dt H_p(q1, p0), p1 = p0 - dt H_q(q1, p0).
 
     Order 1, symplectic; explicit (drift, then kick) where H is separable. Keeps bilinear invariants q^T B p.
@@ -208,14 +216,10 @@ class EulerA(_Partitioned):
     def stepper(self, view: View) -> Stepper:
         return self._stepper(view, drift_kick, bind(euler_step, {first_euler: euler_a, **IMPLICIT}))
 
-    @property
-    def traits(self) -> Traits:
-        return Traits(1, True, False, True, KEEPS, ("devogelaere1956", "hairer2006"), 2.0)
-
 
 @register
 @dataclass(frozen=True)
-class EulerB(_Partitioned):
+class EulerB(_Euler):
     """Symplectic Euler method with p implicit: p1 = p0 - dt H_q(q0, p1), q1 = q0 + dt H_p(q0, p1).
 
     The adjoint of `EulerA`, with the same properties: order 1, symplectic, explicit (kick, then drift) where H is separable.
@@ -230,10 +234,6 @@ class EulerB(_Partitioned):
 
     def stepper(self, view: View) -> Stepper:
         return self._stepper(view, kick_drift, bind(euler_step, {first_euler: euler_b, **IMPLICIT}))
-
-    @property
-    def traits(self) -> Traits:
-        return Traits(1, True, False, True, KEEPS, ("devogelaere1956", "hairer2006"), 2.0)
 
 
 @register
