@@ -137,7 +137,7 @@ class Slow:
 
 
 def use_property(stay: Callable[[], None] = lambda: None) -> None:
-    assert Program("a test", Slow(stay), None, None, SimpleNamespace(accounts=()), *4 * [None]).width == 2  # type: ignore[arg-type]
+    assert Program(Slow(stay), None, SimpleNamespace(account_width=0), *6 * [None]).width == 2  # type: ignore[arg-type]
 
 
 def test_a_property_that_another_thread_computes_is_not_locked_in_the_child() -> None:

@@ -35,18 +35,34 @@ class Crossing:
 
 
 @dataclass(frozen=True)
-class Program:
+class OfPair:
+    """What programs of a pair have in common, on the processor and on a GPU: whose they are, their arrays, and how wide their rows are."""
+
+    system: System
+    view: views.View
+    stepper: Stepper
+    arrays: Arrays
+
+    @cached_property
+    def defined_width(self) -> int:
+        """Numbers in a sample row that a state has: public fields, then invariants."""
+        return self.system.public_width + self.system.invariant_width
+
+    @cached_property
+    def width(self) -> int:
+        """Numbers in a sample row: those, then what the method has added up since the last row."""
+        return self.defined_width + self.stepper.account_width
+
+
+@dataclass(frozen=True)
+class Program(OfPair):
     """What runs: the entry of a generated module with the tables and sizes it needs."""
 
     title: str
-    system: System
     method: Method
-    view: views.View
-    stepper: Stepper
     text: str
     module: ModuleType
     crossing: Crossing | None
-    arrays: Arrays
 
     @property
     def advance_members(self) -> Callable[..., None]:
@@ -62,16 +78,6 @@ class Program:
         """`par` as the loop takes it, for one more driver with this step: the parameters, which all share, and scratch of its own."""
         return self.module.Parameters(**self.arrays.fresh(dt))
 
-    @property
-    def defined_width(self) -> int:
-        """Numbers in a sample row that a state has: public fields, then invariants."""
-        return self.system.public_width + self.system.invariant_width
-
-    @cached_property
-    def width(self) -> int:
-        """Numbers in a sample row: those, then what the method has added up since the last row."""
-        return self.defined_width + sum(field.width for field in self.stepper.accounts)
-
 
 def program_parts(
     system: System, method: Method, *, crossing: Crossing | None = None, entry: Kernel = loop.advance
@@ -81,7 +87,7 @@ def program_parts(
     view, stepper = pairing.view, pairing.stepper
     fills: dict[Slot, Filling] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
     fills[views.account] = stepper.account or loop.account_nothing
-    fills[views.account_width] = pairing.account_width
+    fills[views.account_width] = stepper.account_width
     if view.literal:
         fills[views.dimension] = view.dimension
     if crossing is None:
@@ -116,10 +122,9 @@ def build(
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     kind = f"{system.kind} x {method.program}"  # the text names no coordinates: whatever they are called, it is compiled once
     arrays = Arrays.of(system, view, stepper).used_by(parts)
-    write = partial(
-        headers.module_text, kind, parts, arrays.types, checked=checked, with_ground=system.with_ground
-    )  # fmt: skip
-    entry = member_loop.member_loop(arrays.types, compiled=compiled, packed=stepper.packed)
+    types = arrays.types
+    write = partial(headers.module_text, kind, parts, types, checked=checked, with_ground=system.with_ground)
+    entry = member_loop.member_loop(types, compiled=compiled, packed=stepper.packed)
     if checked:
         entry = bounds.checked_text(entry)
     if compiled:
@@ -130,7 +135,7 @@ def build(
         arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
         text = write(header=headers.PYTHON, entry="@_fn") + entry
         module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
-    return Program(title, system, method, view, stepper, text, module, crossing, arrays)
+    return Program(system, view, stepper, arrays, title, method, text, module, crossing)
 
 
 def compiled_function(kernel: Kernel, result: str, dimensions: Sequence[int | str], title: str) -> Callable[..., int]:

@@ -61,11 +61,6 @@ class Pairing:
         return promised_on(self.view, self.method, self.system.invariants)
 
     @property
-    def account_width(self) -> int:
-        """Numbers in a sample row that the method has added up since the last one."""
-        return sum(field.width for field in self.stepper.accounts)
-
-    @property
     def recorded(self) -> tuple[Field, ...]:
         """What is recorded at each sample, in this order: fields and invariants of the system, what the method adds up."""
         return (*self.system.fields, *self.system.invariants, *self.stepper.accounts)

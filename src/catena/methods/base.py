@@ -146,6 +146,11 @@ class Stepper:
     in_sweeps: bool = False
     of_body: Kernel | None = None
 
+    @property
+    def account_width(self) -> int:
+        """Numbers that it records at each sample."""
+        return sum(field.width for field in self.accounts)
+
     def first_carry(self, member: int = 0) -> NDArray[np.float64]:
         """`carry` before the first step of a member of an ensemble; a run is member 0. Nothing else tells a step whose it is."""
         carry = begun_at_a_line(self.carry)

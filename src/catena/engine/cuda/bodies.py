@@ -252,7 +252,7 @@ def kernels_of(pairing: Pairing) -> tuple[Kernel, ...]:
         return ()
     fills: dict[Slot, Filling] = {
         **bodies.fills, follow_body: stepper.of_body, account: stepper.account or account_nothing,
-        account_width: pairing.account_width,
+        account_width: stepper.account_width,
     }  # fmt: skip
     recorded: dict[Slot, Filling] = {**fills, **dict(zip((publish, measure), bodies.recorded, strict=True))}
     return bind(advance_body, fills), bind(gather_state, fills), bind(look_at_member, recorded)

@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CapabilityError
-from ...kernels.views import NOT_FINITE, OK, View, account_width, measure, publish
+from ...kernels.views import NOT_FINITE, OK, account_width, measure, publish
 from ...log import log_message
-from ...methods.base import Method, Stepper
+from ...methods.base import Method
 from ...systems.base import System
 from .. import bounds, headers
 from ..arrays import Arrays
 from ..block import Members
-from ..build import program_parts
+from ..build import OfPair, program_parts
 from ..driver import LARGEST
 from ..folding import fold, fold_accounts, settled_edges
 from ..headers import array_type
@@ -128,24 +128,10 @@ class DeviceArray(Protocol):
 
 
 @dataclass(frozen=True)
-class CudaProgram:
+class CudaProgram(OfPair):
     """The kernel of a pair of system and method, with the sizes its arrays need."""
 
-    system: System
-    view: View
-    stepper: Stepper
-    arrays: Arrays
     kernel: CudaKernel
-
-    @property
-    def defined_width(self) -> int:
-        """Numbers in a sample row that a state has: public fields, then invariants."""
-        return self.system.public_width + self.system.invariant_width
-
-    @property
-    def width(self) -> int:
-        """Numbers in a sample row: those, then what the method has added up since the last row."""
-        return self.defined_width + sum(field.width for field in self.stepper.accounts)
 
     @property
     def state_size(self) -> int:

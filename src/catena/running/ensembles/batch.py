@@ -51,10 +51,12 @@ class Batch:
         width = job.system.public_width + k
         first, last = np.empty((2, members, width))
         status, made = np.zeros((2, members), dtype=np.int64)
-        samples = np.full((members, job.kept_rows, width + job.pairing.account_width), np.nan)
+        samples = np.full((members, job.kept_rows, width + job.pairing.stepper.account_width), np.nan)
         worst, seen, lasting, drift, drift_error, jump, scale, usual = np.zeros((MEASURED, members, k))
         reduced = np.repeat(job.reductions.first()[None], members, axis=0)
-        added = np.zeros((members, len(job.settled) - 1, job.pairing.account_width) if adds else (members, 0, 0))
+        added = np.zeros(
+            (members, len(job.settled) - 1, job.pairing.stepper.account_width) if adds else (members, 0, 0)
+        )
         return cls(
             first, last, status, made, worst, seen, lasting, drift, drift_error, jump, scale, usual, reduced, np.zeros(members), added, samples
         )  # fmt: skip
@@ -101,7 +103,7 @@ class Batch:
 
 def bytes_each(job: Job) -> int:
     """What comes out of one member, as `Batch` holds it."""
-    k, added_up = job.system.invariant_width, (job.kept_rows + len(job.settled) - 1) * job.pairing.account_width
+    k, added_up = job.system.invariant_width, (job.kept_rows + len(job.settled) - 1) * job.pairing.stepper.account_width
     return 8 * (
         (2 + job.kept_rows) * (job.system.public_width + k) + added_up + 3 + MEASURED * k + len(job.reductions.first())
     )

@@ -60,7 +60,7 @@ def origin_here(job: Job, *, on_gpu: bool, step: int = 0) -> Origin:
     """What computes members here, after so many of them: with the loop what the audit keeps, which is stored, too."""
     formulas = (measured_in,)
     if not on_gpu:
-        kernels = (fold, *((fold_accounts,) if job.pairing.account_width else ()))
+        kernels = (fold, *((fold_accounts,) if job.pairing.stepper.account_width else ()))
         kernels += (job.reductions.kernel(job.system),) if job.reductions.named else ()
         return Origin.here(program_digest(job.system, job.method, kernels=kernels, formulas=formulas), step=step)
     from ...engine.cuda.bodies import kernels_of
