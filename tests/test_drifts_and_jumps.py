@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import special
 
 import catena as ct
 from audited import judge
@@ -253,6 +254,13 @@ def test_the_false_alarms_of_a_run_are_shared_by_all_components_of_all_rows(rows
     level = alarm_level(rows, components)
     assert level * rows * components == pytest.approx(1e-3 / verdicts.WALKS, rel=1e-12)
     assert round(drift.significant_ratio(level), 1) == documented
+
+
+@pytest.mark.parametrize("level", [1e-2, 1e-3 / verdicts.WALKS, 1e-7, 1e-12, 1e-30])
+def test_the_ratio_that_alarms_is_that_of_student(level):
+    """scipy inverts an incomplete beta function; both are right to a few roundings. The twin has a freedom less."""
+    assert drift.significant_ratio(level) == pytest.approx(-special.stdtrit(drift.FREEDOM, level / 2), rel=1e-15)
+    assert drift.significant_ratio(level) != pytest.approx(-special.stdtrit(drift.FREEDOM - 1, level / 2), rel=1e-4)
 
 
 @pytest.mark.parametrize("white", [0.0, 0.08, 1.0])

@@ -20,6 +20,7 @@ is a weighted regression.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ RATIOS = np.concatenate([[0.0], np.logspace(-4, 2, 25), [np.inf]])  # lambda; in
 PLAUSIBLE = 2.0  # by how much the logarithm of the likelihood may fall short of the best ...
 PLAUSIBLE_TO = 2e-4  # ... down to this probability of a false alarm; below it, so much more for each factor e:
 PLAUSIBLE_GROWTH = 0.5
-TINY = float(np.finfo(np.float64).tiny)
+TINY, EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 
 
 def block_means(samples: Floats, blocks: int = BLOCKS) -> Floats:
@@ -72,10 +73,29 @@ def walk_modes() -> tuple[Floats, Floats]:
 
 @lru_cache
 def significant_ratio(level: float) -> float:
-    """Number of drift errors that a series without a drift exceeds with this probability: Student's t, two-sided."""
-    from scipy.special import stdtrit
+    """Number of drift errors that a series without a drift exceeds with this small probability: Student's t, two-sided, by halving."""
+    low, high = 0.0, 1.0
+    while _exceeded(high) > level:
+        low, high = high, 2.0 * high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if _exceeded(middle) > level else (low, middle)
+    return high
 
-    return -float(stdtrit(FREEDOM, level / 2))
+
+def _exceeded(t: float) -> float:
+    """Probability of a larger magnitude than t > 0 of Student's, in closed form as FREEDOM is even.
+
+    With tan a = t/sqrt(FREEDOM) it is sin a times what the sum that [abramowitz1964] (26.7.4) ends with leaves out of the series
+    1/sin a = 1 + (1/2) cos^2 a + (1/2) (3/4) cos^4 a + ...: nothing cancels.
+    """
+    square, k = FREEDOM / (FREEDOM + t * t), FREEDOM // 2
+    term = math.comb(2 * k, k) * (0.25 * square) ** k
+    rest = 0.0
+    while term > EPS * rest:
+        rest += term
+        k += 1
+        term *= (1.0 - 0.5 / k) * square
+    return math.sqrt(1.0 - square) * rest
 
 
 def plausible_within(level: Floats | float) -> Floats:
