@@ -113,25 +113,21 @@ def _symmetric_power(*powers: int) -> Polynomial:
     return product
 
 
-@cache
-def shifted_polynomials() -> dict[tuple[str, int, int], tuple[Monomial, ...]]:
-    """(letter, k, m) -> monomials (factor, powers of r, f1, f2) of what stands at H'^(k-m) C^m, from H = H' + r C."""
-    found = {}
-    for letter, k, m in polynomials():
-        total: dict[tuple[int, int, int], Fraction] = {}
-        for n in range(m + 1):
-            for factor, *powers in polynomials()[letter, k, n]:
-                for (i, j, l), g in _symmetric_power(*powers).items():
-                    place = (i + m - n, j, l)
-                    total[place] = total.get(place, Fraction(0)) + factor * (comb(k - n, m - n) * g)
-        found[letter, k, m] = tuple((value, i, j, l) for (i, j, l), value in sorted(total.items()) if value != 0)
-    return found
+def shifted_polynomial(letter: str, k: int, m: int) -> tuple[Monomial, ...]:
+    """Monomials (factor, powers of r, f1, f2) of what stands at H'^(k-m) C^m in s or t, from H = H' + r C."""
+    total: dict[tuple[int, int, int], Fraction] = {}
+    for n in range(m + 1):
+        for factor, *powers in polynomials()[letter, k, n]:
+            for (i, j, l), g in _symmetric_power(*powers).items():
+                place = (i + m - n, j, l)
+                total[place] = total.get(place, Fraction(0)) + factor * (comb(k - n, m - n) * g)
+    return tuple((value, i, j, l) for (i, j, l), value in sorted(total.items()) if value != 0)
 
 
 @cache
 def padded_monomials(order: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """What `coefficients` sums: factors (values, terms) and powers of r, f1, f2 (3, values, terms); short sums end with factors 0."""
-    sums = [shifted_polynomials()[letter, k, m] for letter in "st" for k in range(1, order // 2) for m in range(k + 1)]
+    sums = [shifted_polynomial(letter, k, m) for letter in "st" for k in range(1, order // 2) for m in range(k + 1)]
     factors = np.zeros((len(sums), max(map(len, sums))))
     powers = np.zeros((3, *factors.shape), dtype=np.int64)
     for row, terms in enumerate(sums):
