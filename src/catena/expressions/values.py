@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import reduce
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,14 +86,18 @@ def values_along(tree: Tree, values: Mapping[str, NDArray[np.float64] | float]) 
     return done[-1]
 
 
-ON_ARRAYS: dict[str, Callable[..., NDArray[np.float64]]] = {
+OnArrays: TypeAlias = Callable[..., NDArray[np.float64]]
+FUNCTIONS_ON_ARRAYS: dict[str, OnArrays] = {
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "atan2": np.arctan2,
+}
+ON_ARRAYS: dict[str, OnArrays] = {
     "negative": np.negative,
     "reciprocal": lambda under: 1.0 / under,
     "quotient": np.divide,
     "power": np.power,
-    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")},
-    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    "atan2": np.arctan2,
+    **FUNCTIONS_ON_ARRAYS,
 }
 
 

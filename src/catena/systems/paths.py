@@ -10,6 +10,7 @@ from types import FunctionType, SimpleNamespace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..expressions.values import FUNCTIONS_ON_ARRAYS
 from ..kernels.marks import Written
 from .base import Array
 from .potentials.pairwise import interpreted
@@ -19,11 +20,7 @@ JUMP = 0.5  # part of a change in a step that slopes at both ends leave unexplai
 LEAST_JUMP = 0.05  # angle, or part of a length, that is one
 SUDDEN = 4.0  # between two samples, to the rates on both sides
 FULL_TURN = 2.0 * np.pi
-FUNCTIONS = SimpleNamespace(
-    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")},
-    **{name: getattr(np, name.replace("a", "arc", 1)) for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
-    pow=np.power,
-)  # fmt: skip
+FUNCTIONS = SimpleNamespace(**FUNCTIONS_ON_ARRAYS, pow=np.power)
 
 
 def path_at(function: InTime, times: Array) -> tuple[Array, Array]:
