@@ -19,8 +19,7 @@ from catena.systems.base import system_from
 from catena.systems.chain.link_mechanics import Bond, LinkMechanics
 from catena.systems.potentials import elastic_kernels
 from catena.systems.potentials.elastic_coordinates import components_of, pose_of, slopes_of
-from catena.systems.potentials.link_potentials import potential_from
-from catena.systems.potentials.pairwise import interpreted
+from catena.systems.potentials.pairwise import interpreted, potential_from
 
 EPS = float(np.finfo(float).eps)
 CONVENTIONS = list(itertools.product(("cayley", "exponential"), ("first", "middle")))

@@ -19,9 +19,9 @@ from catena.engine.collector import collect
 from catena.errors import InputError
 from catena.geometry.rotations import to_matrix
 from catena.kernels.marks import slot
-from catena.systems.potentials.link_potentials import BendTwist, GayBerne, LinkPotential, MixedPotential, potential_from
+from catena.systems.potentials.link_potentials import BendTwist, GayBerne, LinkPotential, MixedPotential
 from catena.systems.potentials.pair_potentials import LennardJones, PairTable, Switched, Yukawa, pair_potential_from
-from catena.systems.potentials.pairwise import interpreted
+from catena.systems.potentials.pairwise import interpreted, potential_from
 
 EPS = float(np.finfo(float).eps)
 KERNELS = ("link_energy", "link_force")

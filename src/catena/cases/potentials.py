@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
-from ..systems.potentials.link_potentials import POSITION, ROTATION, Potential, potential_from
+from ..systems.potentials.link_potentials import POSITION, ROTATION, Potential
 from ..systems.potentials.pair_table import PairTable, pair_potential_from
-from ..systems.potentials.pairwise import POTENTIALS, Pairwise
+from ..systems.potentials.pairwise import POTENTIALS, Pairwise, potential_from
 from ..systems.sampled import TIME
 from .bodies import Quaternion
 from .positions import Path
@@ -130,8 +130,6 @@ WRITTEN = (
 )
 TABLES = tables_of(POTENTIALS, WRITTEN)
 AnyPotential: Any = Annotated[reduce(or_, TABLES), Field(discriminator="kind")]
-for _table in WRITTEN:
-    _table.model_rebuild(_types_namespace={"AnyPotential": AnyPotential})
 
 Potentials: TypeAlias = Annotated[
     Annotated[AnyPotential, Tag(SINGLE)] | Annotated[list[AnyPotential], Tag(PER_LINK)],

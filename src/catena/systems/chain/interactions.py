@@ -17,9 +17,10 @@ from ...text.plain import Json
 from ..alike import Alike, alike_from, alike_together, describe_alike
 from ..body import Body
 from ..potentials.in_time import followed
-from ..potentials.link_potentials import Linkwise, MixedPotential, Potential, potential_from
+from ..potentials.link_potentials import Linkwise, MixedPotential, Potential
 from ..potentials.link_set import LinkSet
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
+from ..potentials.pairwise import potential_from
 from . import forces as chain_forces
 from . import hessian as chain_hessian
 from . import link_slopes as chain_link_slopes
@@ -155,10 +156,11 @@ class Interactions:
 
     def fills(self) -> dict[Slot, Filling]:
         """The slots of the kernels, filled."""
+        pairs = self.pair_set
         filled: dict[Slot, Filling] = {
-            views.pair_force: self.pair_set.kernel("pair_force"),
-            views.pair_energy: self.pair_set.kernel("pair_energy"),
-            views.pair_slope: self.pair_set.kernel("pair_slope"),
+            views.pair_force: pairs.kernel("pair_force"),
+            views.pair_energy: pairs.kernel("pair_energy"),
+            views.pair_slope: pairs.kernel("pair_slope"),
             chain_forces.is_uniform: int(self._numbered[1] is None),
             chain_forces.lane_count: self._lanes,
             chain_forces.pair_constants: self._constants_kernel(),

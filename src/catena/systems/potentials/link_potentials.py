@@ -31,13 +31,13 @@ from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
 from .named_constants import FromText, constants_text, parameters_in_time
 from .pair_potentials import PairTable, Pairwise
-from .pairwise import OfParameters, interpreted, made_from, number_or_in_time, register, require_numbers
+from .pairwise import OfParameters, interpreted, number_or_in_time, register, require_numbers
 
 Array = NDArray[np.float64]
 LinkKernel = Literal["link_energy", "link_force"]
 
 POSITION = ("d1", "d2", "d3")
-ROTATION = tuple(f"Q{i}{j}" for i in (1, 2, 3) for j in (1, 2, 3))
+ROTATION = ("Q11", "Q12", "Q13", "Q21", "Q22", "Q23", "Q31", "Q32", "Q33")
 ARGUMENTS = ", ".join([*POSITION, *(name.lower() for name in ROTATION)])
 
 
@@ -461,8 +461,3 @@ class MixedPotential:
 
 
 Potential: TypeAlias = Pairwise | PairTable | Linkwise | MixedPotential
-
-
-def potential_from(description: Mapping[str, object]) -> Potential:
-    """The potential of any kind that `describe` (or a case) wrote down: of pairs, of links, or both."""
-    return made_from(description)

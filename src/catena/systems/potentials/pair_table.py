@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...errors import InputError
 from ...text.plain import Json
-from .pairwise import NO_TYPE, Pairwise, made_from, register
+from .pairwise import NO_TYPE, Pairwise, potential_from, register
 
 Type = int | str
 NONE = "none"
@@ -170,7 +170,7 @@ def pair_potential_from(description: object) -> Pairwise | PairTable:
     >>> pair_potential_from({"kind": "LennardJones", "epsilon": 5.0, "sigma": 1.0})
     LennardJones(epsilon=5.0, sigma=1.0)
     """
-    made = made_from(description)
+    made = potential_from(description)
     if not isinstance(made, (Pairwise, PairTable)):
         raise InputError(
             f"{type(made).__name__} is no pair potential", where="potential.kind", do="give a potential of the distance"

@@ -178,8 +178,8 @@ POTENTIALS: Registry[type[Any]] = Registry("potential", group="catena.potentials
 register = POTENTIALS.register
 
 
-def made_from(description: object) -> Potential:
-    """What a description asks for, of any kind that is registered."""
+def potential_from(description: object) -> Potential:
+    """The potential of any kind that `describe` (or a case) wrote down: of pairs, of links, or both."""
     if not isinstance(description, Mapping) or not isinstance(description.get("kind"), str):
         raise InputError(
             f"{description!r} describes no potential", where="potential",
@@ -267,7 +267,7 @@ class PotentialSum(Pairwise):
         terms = arguments["terms"]
         if not isinstance(terms, (list, tuple)) or not terms:
             raise InputError(f"terms = {terms!r}", where="PotentialSum.terms", do="give a list of potentials")
-        return functools.reduce(operator.add, map(made_from, terms))
+        return functools.reduce(operator.add, map(potential_from, terms))
 
 
 def interpreted(kernel: Filling, functions: ModuleType | SimpleNamespace = elementary) -> FunctionType:
