@@ -23,7 +23,7 @@ import catena as ct
 import harness
 from catena import methods
 from catena.engine.pairing import methods_for
-from catena.methods.base import METHODS, Method, find, method_from, register, registered
+from catena.methods.base import METHODS, Method, method_from, register, registered
 from catena.registry import _all_plugins
 from harness import each, problem
 from processes import run_python
@@ -66,7 +66,7 @@ def test_a_method_that_is_not_registered_is_seen(monkeypatch):
 
 def test_an_unknown_method_is_named_with_its_neighbour():
     with pytest.raises(ct.InputError, match="did you mean Gauss"):
-        find("Gaus")
+        METHODS.find("Gaus")
 
 
 def test_an_unknown_parameter_is_named_with_its_neighbour():
@@ -277,7 +277,7 @@ def test_a_third_party_method_that_boasts_is_caught(plugin):
     """The same file with a claim that is not true."""
     from dataclasses import replace
 
-    kind = find("TwoThirds")
+    kind = METHODS.find("TwoThirds")
 
     @register
     @dataclass(frozen=True)
@@ -355,7 +355,7 @@ def test_a_plug_in_that_fails_is_named_and_left_out(bad_plugin):
     (message,) = (str(warning.message) for warning in told)
     assert "bad_party" in message and "the distribution bad-party is left out" in message
     assert "\x1b" not in message
-    assert find("Gauss") is own
+    assert METHODS.find("Gauss") is own
     if "shadows" in bad_plugin:
         assert "Gauss is a method of catena" in message
     assert [kind.__module__ for kind in known if kind.__name__ == "TwoThirds"] == ["third_party"]
@@ -369,4 +369,4 @@ def test_a_class_with_the_name_of_a_built_in_method_is_refused(monkeypatch):
         class RK4(ct.RK4):
             """The same name."""
 
-    assert find("RK4") is ct.RK4
+    assert METHODS.find("RK4") is ct.RK4

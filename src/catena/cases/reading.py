@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
@@ -28,6 +27,7 @@ from .wording import refusals, shown
 if TYPE_CHECKING:
     from .sweep_tables import SweepTable
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Watched = TypeVar("Watched", Section, Event)
 LISTED = {"section", "event"}
@@ -101,10 +101,6 @@ class _Tables(NamedTuple):
     units: Table
     sweep: SweepTable | None = None
 
-    @classmethod
-    def of(cls, case: Table) -> _Tables:
-        return cls(**dict(case))
-
 
 class _Reading:
     """Collects mistakes on the way from tables to objects; what does not need what failed is still checked."""
@@ -127,13 +123,13 @@ class _Reading:
         named = Named.by(data)
         try:
             if named is not None:
-                return _Tables.of(case_table(named, optional=self.optional).model_validate(data))
+                return _Tables(**dict(case_table(named, optional=self.optional).model_validate(data)))
         except (ValidationError, InputError):
             pass  # the tables of all that there is tell what was meant
         named = Named(self.kind())
         model = case_table(named, optional=self.optional)
         try:
-            return _Tables.of(model.model_validate(data))
+            return _Tables(**dict(model.model_validate(data)))
         except ValidationError as error:
             found = list(refusals(error, model, self.source))
         self.mistakes += [refusal.mistake for refusal in found if refusal.mistake]
@@ -146,7 +142,7 @@ class _Reading:
             # expressions would only seem wrong where a key of the system is misspelt
             if refusal.path and (not refusal.unknown_key or refusal.path[0] == "system"):
                 good = _without(good, refusal.path[: 2 if refusal.path[0] in LISTED else 1])
-        return _Tables.of(case_table(named, optional=True).model_validate(good))
+        return _Tables(**dict(case_table(named, optional=True).model_validate(good)))
 
     def kind(self) -> str | None:
         """The kind of the system, None (and a mistake) if there is none."""
@@ -174,18 +170,22 @@ class _Reading:
         sections = self.watched(Section, "section", tables.section, names)
         events = self.watched(Event, "event", tables.event, names)
         self.different_names([("section", s) for s in sections] + [("event", e) for e in events])
-        unclear = "run" in self.misspelt and run is not None and run.steps is run.t_end is None
-        if run is not None and run.dt is not None and not unclear:
-            dt, t0 = run.dt, start.time if start is not None else self.time_given()
-            self.attempt(("run",), lambda: step_count(dt, t0, steps=run.steps, t_end=run.t_end))
         if self.mistakes or system is None or start is None or run is None:
+            self.length(run, start)
             return None
         wanted = (
             [section for section in sections if section is not None],
             [event for event in events if event is not None],
         )
-        made = self.attempt(("run",), lambda: _case(system, start, method, run, *wanted, tables.units))
+        made = self.attempt(("run",), _case, system, start, method, run, *wanted, tables.units)
         return made if made is None else replace(made, sweep=tables.sweep)
+
+    def length(self, run: RunTable | None, start: State | None) -> None:
+        """Whether the steps fit the length of a run, where its plan, which would ask that, cannot be made."""
+        unclear = "run" in self.misspelt and run is not None and run.steps is run.t_end is None
+        if run is not None and run.dt is not None and not unclear:
+            t0 = start.time if start is not None else self.time_given()
+            self.attempt(("run",), step_count, run.dt, t0, steps=run.steps, t_end=run.t_end)
 
     def watched_names(self, described: SystemTable, system: System | None, tables: _Tables) -> list[str] | None:
         """What sections and events may be written in; None if there are none, or if a system that was refused has too many."""
@@ -209,14 +209,14 @@ class _Reading:
     def start(self, given: object, system: System | None) -> State | None:
         if system is None or not isinstance(given, StartTable):
             return None
-        return self.attempt(("start",), lambda: given.drawn(system))
+        return self.attempt(("start",), given.drawn, system)
 
     def method(self, table: Table | None, system: System | None) -> Method | None:
         if table is None:
             return None
-        method = self.attempt(("method",), lambda: method_from(table.given()))
+        method = self.attempt(("method",), method_from, table.given())
         if method is not None and system is not None:
-            self.pairing = self.attempt(("method", "kind"), lambda: Pairing.of(system, method))
+            self.pairing = self.attempt(("method", "kind"), Pairing.of, system, method)
         return method
 
     def watched(
@@ -229,7 +229,7 @@ class _Reading:
             if table is None:
                 made.append(None)
                 continue
-            made.append(self.attempt(path, partial(kind, **table.given())))
+            made.append(self.attempt(path, kind, **table.given()))
             for key, condition in EXPRESSIONS.items():
                 text = getattr(table, key, "")
                 if names is not None and (text or key == "text"):
@@ -251,12 +251,12 @@ class _Reading:
         self, path: Path, text: str, names: list[str], *, conditions: bool = False, many_terms: bool = False
     ) -> None:
         what = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
-        self.attempt(path, lambda: parse(text, names, what=what, conditions=conditions, many_terms=many_terms))
+        self.attempt(path, parse, text, names, what=what, conditions=conditions, many_terms=many_terms)
 
-    def attempt(self, path: Path, make: Callable[[], T]) -> T | None:
-        """What is made, or None and a mistake."""
+    def attempt(self, path: Path, make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
+        """What is made of what is given, or None and a mistake."""
         try:
-            return make()
+            return make(*given, **named)
         except (InputError, CapabilityError) as error:
             self.mistakes.append(self.source.explained(path, error))
             return None

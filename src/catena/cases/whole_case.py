@@ -12,7 +12,7 @@ from pydantic import Discriminator, Field, Tag, TypeAdapter
 
 from .. import problems
 from ..errors import InputError
-from ..methods.base import find, registered
+from ..methods.base import METHODS, registered
 from ..running.crossings import Event, Section
 from ..systems.base import State, System
 from ..text.plain import Json
@@ -38,9 +38,9 @@ OWN, PROBLEM = "<own>", "<problem>"  # tags of the two ways to give a start; no 
 def method_table(names: frozenset[str] | None) -> Any:
     """A method of the registry, or one of these names, or none: a table with its `kind` and its parameters."""
     if names is not None and not names:
-        return None
+        return type(None)
     tables: list[type[Table]] = []
-    for method in registered() if names is None else [find(name) for name in sorted(names)]:
+    for method in registered() if names is None else [METHODS.find(name) for name in sorted(names)]:
         stated = {name: (Literal[value], value) for name, value in method.stated.items()}
         tables.append(table_of(method, kind=(Literal[method.name], ...), **stated))
     union = _one_of(tables, "kind")

@@ -286,7 +286,7 @@ def method_from(description: Mapping[str, object]) -> Method:
     """The method that `describe` (or a case) wrote down."""
     arguments = dict(description)
     kind = arguments.pop("kind", None)
-    method = find(kind)
+    method = METHODS.find(kind)
     for name, value in method.stated.items():
         given = arguments.pop(name, value)
         if given != value:
@@ -315,14 +315,9 @@ def is_renamed(description: Mapping[str, object]) -> bool:
 
 
 def _renamed(description: Mapping[str, object]) -> dict[str, object]:
-    method = find(description.get("kind"))
+    method = METHODS.find(description.get("kind"))
     old = bool(method.formerly) and not method.stated.keys() <= description.keys()
     return {
         **{k: _renamed(v) if _is_method(v) else v for k, v in description.items()},
         "kind": method.formerly if old else method.name,
     }
-
-
-def find(kind: object) -> type[Method]:
-    """The registered class of this name."""
-    return METHODS.find(kind)

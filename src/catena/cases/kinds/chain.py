@@ -9,7 +9,6 @@ from pydantic import Field
 
 from ...systems.base import State, System
 from ...systems.chain.chain import Chain, Form
-from ...systems.chain.ends import end_from
 from ...systems.sampled import TIME
 from ..bodies import AnyBodies, BodiesStart, Vector, make_bodies
 from ..positions import Path
@@ -167,17 +166,10 @@ class ChainTable(SystemTable):
         return [f"{name}[{j},{k}]" for name, width in widths.items() for j in range(count) for k in range(width)]
 
     def make(self) -> Chain:
-        ends = {
-            side: end_from(getattr(self, side).given(), side)
-            for side in ("left", "right")
-            if side in self.model_fields_set
-        }
-        given = self.given()
-        return Chain(
-            make_bodies(self.bodies), make_potential(self.potential, "potential"), form=self.form, J0=self.J0,
-            gravity=given.get("gravity", (0.0, 0.0, 0.0)), loads=given.get("loads", ()), closed=self.closed, **ends,
-            pairs=None if self.pairs is None else make_pairs(self.pairs, "pairs"), exclude=self.exclude,
-        )  # fmt: skip
+        described = {"kind", "bodies", "potential", "pairs"}
+        given = {name: value for name, value in self.given().items() if name not in described}
+        pairs = None if self.pairs is None else make_pairs(self.pairs, "pairs")
+        return Chain(make_bodies(self.bodies), make_potential(self.potential, "potential"), pairs=pairs, **given)
 
     @classmethod
     def implied(cls, system: System) -> dict[str, object]:
