@@ -62,7 +62,7 @@ class Drives:
         self.chain = chain
         last = chain.count - 1
         self.moving = MovingPotentials(chain.interactions)
-        found = [Acting(name, POTENTIAL, 0, None, ()) for name in self.moving.names]
+        found = [Acting("potential", POTENTIAL, 0, None, ())] if self.moving else []
         if any(map(depends_on_time, gravity)):
             found.append(Acting("gravity", GRAVITY, 0, None, tuple(gravity)))
         sources: list[tuple[str, int, End]] = [("left", 0, chain.left), ("right", last, chain.right)]
@@ -81,11 +81,8 @@ class Drives:
     @property
     def tables(self) -> tuple[Sampled, ...]:
         """Those of all components, then those of the potentials."""
-        return (*self._own_tables, *self.moving.tables)
-
-    @property
-    def _own_tables(self) -> tuple[Sampled, ...]:
-        return tuple(part for acting in self.acting for part in acting.components if isinstance(part, Sampled))
+        own = (part for acting in self.acting for part in acting.components if isinstance(part, Sampled))
+        return (*own, *self.moving.tables)
 
     @property
     def pulls(self) -> bool:

@@ -42,7 +42,7 @@ def laws_of(chain: Chain, kT: float) -> tuple[Law, ...]:
 def why_restless(chain: Chain) -> str:
     """What keeps a chain from coming to an equilibrium at a temperature."""
     if chain.drives.moving:
-        return f"{chain.drives.moving.names[0]} depends on time"
+        return "potential depends on time"
     for acting in chain.drives.acting:
         if isinstance(acting.source, Torque):
             return f"{acting.name} is a torque, which has no potential"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +55,11 @@ class MovingPotentials:
     Parameters
     ----------
     interactions : of the chain
+
+    Attributes
+    ----------
+    values : the parameters of all parts
+    tables : those among them, in their order
     """
 
     def __init__(self, interactions: Interactions) -> None:
@@ -64,19 +68,11 @@ class MovingPotentials:
         for array, place, number, potential in _moving(interactions):
             first = sum(len(part.potential.timed_parameters) for part in self.parts)
             self.parts.append(Part(potential, array, place, number, first))
+        self.values: list[InTime] = [value for part in self.parts for value in part.potential.timed_parameters.values()]
+        self.tables = tuple(value for value in self.values if isinstance(value, Sampled))
 
     def __len__(self) -> int:
         return len(self.parts)
-
-    @property
-    def values(self) -> list[InTime]:
-        """The parameters of all parts."""
-        return [value for part in self.parts for value in part.potential.timed_parameters.values()]
-
-    @property
-    def tables(self) -> tuple[Sampled, ...]:
-        """Those among them, in their order."""
-        return tuple(value for value in self.values if isinstance(value, Sampled))
 
     def arrays(self) -> dict[str, Numbers]:
         """What the kernels find in par, in the place of the constants."""
@@ -181,11 +177,6 @@ class MovingPotentials:
             lines += [f"    if which == {number}:", f"        return {calls}"]
             uses += [(part.name, part) for part in parts]
         return Written(name, "\n".join([*lines, "    return 0.0"]), __name__, tuple(uses))
-
-    @cached_property
-    def names(self) -> list[str]:
-        """What drives the chain so."""
-        return ["potential"] if self.parts else []
 
 
 def _moving(interactions: Interactions) -> Iterator[tuple[str, int, int, Moving]]:
