@@ -58,6 +58,7 @@ class Driver:
         # one step may cross every section and event once
         rows = max(CROSSING_ROWS, crossing_count(self.marks)) if watched else 0
         self._crossings = np.zeros((rows, 2 + program.width))
+        self._no_crossings = np.zeros((0, 2 + program.width))
         self._gather()
         self._advance_members, self._compiled = program.advance_members, program.compiled
 
@@ -122,7 +123,7 @@ class Driver:
         rows.fill(np.nan)
         status, _ = self._call(0, rows)
         defined = status != NOT_FINITE and _is_finite(rows[:, : self.program.defined_width])
-        return Chunk(rows, self._no_crossings(), OK if defined else NOT_FINITE)
+        return Chunk(rows, self._no_crossings, OK if defined else NOT_FINITE)
 
     def advance(self, steps: int) -> Chunk:
         """Make steps; on failure the state is that before the failing step, and rows until then are returned."""
@@ -159,7 +160,7 @@ class Driver:
                 break
             status = OK
         filled = self.step // self.every - first // self.every
-        return Chunk(rows[:filled], np.concatenate(crossings) if crossings else self._no_crossings(), status)
+        return Chunk(rows[:filled], np.concatenate(crossings) if crossings else self._no_crossings, status)
 
     def _is_sound(self, chunk: Chunk) -> bool:
         """Whether a chunk and the state after it are finite, the invariants of that state included."""
@@ -196,7 +197,7 @@ class Driver:
                 back()
         return Chunk(
             np.concatenate([np.empty((0, self.program.width)), *(part.rows for part in parts)]),
-            np.concatenate([self._no_crossings(), *(part.crossings for part in parts)]),
+            np.concatenate([self._no_crossings, *(part.crossings for part in parts)]),
             status if status > OK else NOT_FINITE,
         )
 
@@ -230,9 +231,6 @@ class Driver:
             self._kept_arrays.memory[...] = kept
 
         return back
-
-    def _no_crossings(self) -> Array:
-        return np.empty((0, self.program.width + 2))
 
     def _call(self, steps: int, rows: Array, *, ahead: int = 0) -> tuple[int, int]:
         """One call of the loop over members, with this run as the only one, which is so many steps ahead of `step`."""

@@ -97,16 +97,14 @@ class _EnergyError:
     """Relative deviation of the energy of the last sample from the first one seen."""
 
     def __init__(self, plan: Plan) -> None:
-        names = [f.name for f in plan.system.invariants]
-        widths = [f.width for f in plan.system.invariants]
-        self.column = plan.system.public_width + sum(widths[: names.index("energy")]) if "energy" in names else None
+        self.plan = plan
         self.start: float | None = None
         self.last = 0.0
 
     def __call__(self, chunk: Chunk) -> float:
-        if self.column is not None and len(chunk.rows):
-            value = float(chunk.rows[-1, self.column])
+        energy = self.plan.pairing.columns(chunk.rows).get("energy")
+        if energy is not None and len(energy):
             if self.start is None:
-                self.start = float(chunk.rows[0, self.column])
-            self.last = abs(value - self.start) / (abs(self.start) or 1.0)
+                self.start = float(energy[0])
+            self.last = abs(float(energy[-1]) - self.start) / (abs(self.start) or 1.0)
         return self.last

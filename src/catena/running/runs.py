@@ -107,17 +107,19 @@ class Run(ABC, Generic[Moved]):
     @cached_property
     def events(self) -> Happenings:
         """What happened, in the order of time: the events asked for, and what the samples show, such as a torn link."""
-        names = [field.name for field in (*self.system.fields, *self.system.invariants)]
         happened = []
         if self.plan.events:
             table = self._dataset("event_", "event").load()
             for row in (table.isel(event=i) for i in range(table.sizes["event"])):
-                data = {name: row[name].values for name in names}
-                happened.append(Happening(self._event(float(row.which)), float(row.time), data))
+                happened.append(Happening(self._event(float(row.which)), float(row.time), self._defined_in(row)))
         for sample, grave in self._grave:
-            row = self.data.isel(time=sample)
-            happened.append(grave._replace(data={**{field: row[field].values for field in names}, **grave.data}))
+            data = self._defined_in(self.data.isel(time=sample)) | grave.data
+            happened.append(grave._replace(data=data))
         return Happenings(sorted(happened, key=lambda h: h.time))
+
+    def _defined_in(self, row: xarray.Dataset) -> dict[str, np.ndarray]:
+        """The fields and invariants in one row."""
+        return {field.name: row[field.name].values for field in (*self.system.fields, *self.system.invariants)}
 
     def _event(self, which: float) -> str:
         """Name of an event by its number; a store may hold any."""
@@ -143,7 +145,7 @@ class Run(ABC, Generic[Moved]):
         """From which steps on another program computed it, or another machine, in a few lines; mostly none."""
         return changes(self.origins)
 
-    @property
+    @cached_property
     def damage(self) -> tuple[str, ...]:
         """What happened that changes what the run means, such as a torn link, in a few lines."""
         return tuple(damage_lines(sorted((grave for _, grave in self._grave), key=lambda h: h.time)))

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan, sqrt
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import numpy as np
 
@@ -62,14 +62,6 @@ def alarm_level(rows: int, components: int) -> float:
     return FALSE_ALARMS / WALKS / (rows * components)
 
 
-def _no_promise(word: str) -> InputError:
-    known = list(get_args(Kind))
-    return InputError(
-        f"promised = {word!r} is no promise{nearest(str(word), known)}",
-        do=f"use one of {', '.join(known)}",
-    )
-
-
 @dataclass(frozen=True)
 class Promise:
     """What a method promises for a quantity.
@@ -85,15 +77,15 @@ class Promise:
     @classmethod
     def of(cls, word: str) -> Promise:
         """The promise that this word is; InputError if it is none."""
-        kinds: tuple[Kind, ...] = get_args(Kind)
-        for kind in kinds:
-            if kind == word:
-                return cls(kind)
-        raise _no_promise(word)
+        return cls(cast("Kind", word))
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise _no_promise(self.kind)
+        known = list(get_args(Kind))
+        if self.kind not in known:
+            raise InputError(
+                f"promised = {self.kind!r} is no promise{nearest(str(self.kind), known)}",
+                do=f"use one of {', '.join(known)}",
+            )
 
     def broken_beyond(self, limit: float | Floats) -> float | Floats:
         """Deviation above which a finite quantity is called broken; inf unless it is promised exactly, or needed.
