@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..kernels.views import OK
-from ..running.thermal import is_lawful, why_no_law
+from ..running.thermal import is_lawful, require_lawful
 from .style import Panels, axes_for, legend_above, line_style, log_error_axis, panels_for, rounded_to, stacked, styled
 
 if TYPE_CHECKING:
@@ -78,10 +78,7 @@ class EnsemblePlots:
         With the mean of all and its standard error, as `many.audit()` has them.
         """
         pairing = self.many._job.pairing
-        if not is_lawful(pairing):
-            raise InputError(
-                why_no_law(pairing) or "there is no heat bath", where="plot.temperature", do="run it with ct.Langevin, for example"
-            )  # fmt: skip
+        require_lawful(pairing, "plot.temperature")
         row = self.many.audit().canonical["temperature"]
         values = np.full(len(self.many), np.nan)
         values[self._sound()] = self.many._momenta(np.flatnonzero(self._sound()))[0].values[:, 0]

@@ -16,7 +16,7 @@ from ..errors import InputError, unknown_word
 from ..methods.base import Method
 from ..running.crossings import Section
 from ..running.plan import Problem
-from ..running.thermal import is_lawful, temperature_of, why_no_law
+from ..running.thermal import is_lawful, require_lawful, temperature_of
 from ..systems.base import Invariant, State
 from .body_plots import BodyPictures
 from .efficiency import Cost, measured_work, natural_cost
@@ -110,10 +110,7 @@ class RunPlots(BodyPictures):
         With its mean after the first fifth of the run, in which it settles, and the standard error of that, as `run.audit()` has them.
         """
         pairing = self.run.plan.pairing
-        if not is_lawful(pairing):
-            raise InputError(
-                why_no_law(pairing) or "there is no heat bath", where="plot.temperature", do="run it with ct.Langevin, for example"
-            )  # fmt: skip
+        require_lawful(pairing, "plot.temperature")
         values = temperature_of(pairing, self.run.data)
         time, row = self._time(), self.run.audit().canonical["temperature"]
         with styled():

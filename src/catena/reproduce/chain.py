@@ -16,7 +16,7 @@ from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.splitting.partitioned import StormerVerlet
 from ..methods.splitting.splitting import Splitting
-from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import legend_above, line_style, new_figure, styled
 from ..problems.chains import helix_chain
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -122,20 +122,10 @@ def _orders(folder: Folder, methods: tuple[Method, ...], dts: tuple[float, ...])
     errors = {
         m: [_worst(simulate(problem, method=m, dt=dt, t_end=ORDER_END, progress=False)) for dt in dts] for m in methods
     }
-    with styled():
-        figure = new_figure(width=5.6, height=4.0)
-        ax = figure.subplots()
-        for number, (method, values) in enumerate(errors.items()):
-            style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
-            ax.plot(dts, values, label=str(method), **style)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        plain_log_axis(ax.xaxis)
-        ax.set_xlabel("dt")
-        ax.set_ylabel("largest energy error of the pulled helix")
-        legend_above(ax)
-        folder.picture("chain_order", figure)
-    folder.numbers("chain_order", {"dt": list(dts)} | {str(m): values for m, values in errors.items()}, digits=5)
+    folder.over_steps(
+        "chain_order", dts, {str(m): values for m, values in errors.items()}, "largest energy error of the pulled helix",
+        size=(5.6, 4.0), digits=5,
+    )  # fmt: skip
     rows = []
     for method, values in errors.items():
         order = float(np.log2(values[-2] / values[-1]))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..output.files import replacing, write_figure
+from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -163,6 +164,32 @@ class Folder:
 
         arrays = [np.asarray(column).tolist() for column in columns.values()]
         self._csv(name, list(columns), (map(text, line) for line in zip(*arrays, strict=True)))
+
+    def over_steps(
+        self,
+        name: str,
+        dts: Sequence[float],
+        curves: Mapping[str, Sequence[float]],
+        what: str,
+        *,
+        size: tuple[float, float],
+        digits: int = 17,
+    ) -> None:
+        """Draw something of each method over the step, both on logarithmic axes, and save the numbers."""
+        with styled():
+            figure = new_figure(width=size[0], height=size[1])
+            ax = figure.subplots()
+            for number, (method, values) in enumerate(curves.items()):
+                marker = MARKERS[number % len(MARKERS)]
+                ax.plot(dts, values, marker=marker, label=method, **line_style(number))
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            plain_log_axis(ax.xaxis)
+            ax.set_xlabel("dt")
+            ax.set_ylabel(what)
+            legend_above(ax)
+            self.picture(name, figure)
+        self.numbers(name, {"dt": dts, **curves}, digits=digits)
 
     def report(self, name: str, title: str, rows: Sequence[Row], *, notes: Sequence[str] = ()) -> Report:
         """Save the table as CSV too, and make the report of all that was written."""

@@ -15,7 +15,7 @@ from ..methods.conserving.quat_em import QuatEM
 from ..methods.conserving.rattle import Rattle
 from ..methods.runge_kutta.implicit import Gauss
 from ..methods.splitting.splitting import Splitting
-from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import legend_above, line_style, new_figure, styled
 from ..problems.tops import nutation, symmetric_top
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -275,19 +275,7 @@ def _draw_momentum(folder: Folder, run: Run) -> None:
 
 def _draw_convergence(folder: Folder, errors: dict[str, list[float]]) -> None:
     dts = [CONVERGENCE_END / count for count in COUNTS]
-    with styled():
-        figure = new_figure(width=4.4, height=3.4)
-        ax = figure.subplots()
-        for number, (method, values) in enumerate(errors.items()):
-            ax.plot(dts, values, marker=MARKERS[number], label=method, **line_style(number))
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        plain_log_axis(ax.xaxis)
-        ax.set_xlabel("dt")
-        ax.set_ylabel(f"error of R at t = {CONVERGENCE_END:g}")
-        legend_above(ax)
-        folder.picture("top_convergence", figure)
-    folder.numbers("top_convergence", {"dt": dts} | dict(errors))
+    folder.over_steps("top_convergence", dts, errors, f"error of R at t = {CONVERGENCE_END:g}", size=(4.4, 3.4))
 
 
 def _draw_energy(folder: Folder, quat_em: Run, rattle: Run) -> None:

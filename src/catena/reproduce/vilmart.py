@@ -20,7 +20,7 @@ from ..methods.rotors.jacobi import Jacobi
 from ..methods.rotors.moser_veselov import DMV
 from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
 from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint
-from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import legend_above, line_style, new_figure, styled
 from ..problems.free_bodies import book
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -125,22 +125,10 @@ def _write_table(folder: Folder, table: dict[Method, Structure]) -> None:
 def _defects(folder: Folder, methods: Sequence[Method]) -> list[Row]:
     """The symplectic defect over the step: where DMV(2p) is almost symplectic."""
     defects = {method: [step_defects(method, dt=dt)[-1] for dt in DEFECT_STEPS] for method in methods}
-    with styled():
-        figure = new_figure(width=4.6, height=3.6)
-        ax = figure.subplots()
-        for number, (method, values) in enumerate(defects.items()):
-            marker = MARKERS[number % len(MARKERS)]
-            ax.plot(DEFECT_STEPS, values, label=str(method), marker=marker, **line_style(number))
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        plain_log_axis(ax.xaxis)
-        ax.set_xlabel("dt")
-        ax.set_ylabel("symplectic defect of one step")
-        legend_above(ax)
-        folder.picture("vilmart_defects", figure)
-    folder.numbers(
-        "vilmart_defects", {"dt": DEFECT_STEPS} | {str(method): v for method, v in defects.items()}, digits=5
-    )
+    folder.over_steps(
+        "vilmart_defects", DEFECT_STEPS, {str(method): v for method, v in defects.items()}, "symplectic defect of one step",
+        size=(4.6, 3.6), digits=5,
+    )  # fmt: skip
     rows = []
     for method, values in defects.items():
         power = leading_power(DEFECT_STEPS, values)

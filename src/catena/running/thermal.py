@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..engine.folding import first_settled
 from ..engine.pairing import Pairing
+from ..errors import InputError
 from ..kernels.declarations import Inertia
 from ..systems.base import Samples, System
 from ..systems.laws import Law
@@ -33,6 +34,14 @@ def why_no_law(pairing: Pairing) -> str:
 def is_lawful(pairing: Pairing) -> bool:
     """Whether there are averages to compare with."""
     return pairing.promises.traits.random and not why_no_law(pairing)
+
+
+def require_lawful(pairing: Pairing, where: str) -> None:
+    """Refuse what has no temperature to show."""
+    if not is_lawful(pairing):
+        raise InputError(
+            why_no_law(pairing) or "there is no heat bath", where=where, do="run it with ct.Langevin, for example"
+        )
 
 
 class Compared(NamedTuple):
