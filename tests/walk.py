@@ -20,10 +20,11 @@ OPTIMISED = 1  # of the flags of code: a function, no module and no class
 
 
 class Walk(NamedTuple):
-    """Functions, as file:name, with how often each was called; and how often a system of each class was constructed."""
+    """Functions, as file:name, with how often each was called; how often a system of each class was constructed; all modules imported."""
 
     functions: dict[str, int]
     systems: dict[str, int]
+    modules: list[str]
 
     @property
     def files(self) -> set[str]:
@@ -68,7 +69,7 @@ def trace(found: Path, options: Sequence[str]) -> None:
             raise
     finally:
         sys.setprofile(None)
-    found.write_text(json.dumps([functions, systems]))
+    found.write_text(json.dumps([functions, systems, sorted(sys.modules)]))
 
 
 if __name__ == "__main__":
