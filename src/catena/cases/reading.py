@@ -253,7 +253,7 @@ class _Reading:
         what = f"{path[-2]}[{path[-1]}]" if isinstance(path[-1], int) else path[-1]
         self.attempt(path, parse, text, names, what=what, conditions=conditions, many_terms=many_terms)
 
-    def attempt(self, path: Path, make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T | None:
+    def attempt(self, path: Path, make: Callable[P, T], /, *given: P.args, **named: P.kwargs) -> T | None:
         """What is made of what is given, or None and a mistake."""
         try:
             return make(*given, **named)

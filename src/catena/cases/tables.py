@@ -63,6 +63,7 @@ TABLE, VALUE = "<table>", "<value>"  # and of a key that takes a table, or somet
 class Table(BaseModel):
     """A table of a case: its keys and no other, each of its type, no number that is not finite."""
 
+    # built when it is first used: a case names few of all tables
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True, defer_build=True)
 
     def given(self) -> dict[str, Any]:

@@ -166,8 +166,8 @@ class ChainTable(SystemTable):
         return [f"{name}[{j},{k}]" for name, width in widths.items() for j in range(count) for k in range(width)]
 
     def make(self) -> Chain:
-        described = {"kind", "bodies", "potential", "pairs"}
-        given = {name: value for name, value in self.given().items() if name not in described}
+        apart = {"kind", "bodies", "potential", "pairs"}
+        given = {name: value for name, value in self.given().items() if name not in apart}
         pairs = None if self.pairs is None else make_pairs(self.pairs, "pairs")
         return Chain(make_bodies(self.bodies), make_potential(self.potential, "potential"), pairs=pairs, **given)
 
