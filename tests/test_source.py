@@ -81,7 +81,7 @@ def without_docstring(module: ModuleType) -> list[str]:
             found.append(name)
         if inspect.isclass(value) and not getattr(value, "_is_protocol", False):
             found += [name] * (not value.__doc__)
-            found += [f"{name}.{part}" for part in vars(value) if is_silent(value, part)]
+            found += [f"{name}.{part}" for part in list(vars(value)) if is_silent(value, part)]
     return found
 
 
