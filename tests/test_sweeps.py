@@ -308,6 +308,9 @@ def test_mistakes_in_a_sweep_of_a_case_are_explained(case: Path) -> None:
     case.write_text(CASE.replace("count = 4", ""))
     with pytest.raises(CaseError, match="give values, or first, last and count"):
         ct.sweep(case)
+    case.write_text(CASE.replace('keep = "final"', '"run.dt" = [0.01, 0.02]'))
+    with pytest.raises(CaseError, match=r"\[sweep\] has no key run.dt(?s:.*)use one of axis, repeats, keep, reduce"):
+        ct.sweep(case)
 
 
 def checked(case: Path, *options: str) -> tuple[int, dict[str, Any]]:

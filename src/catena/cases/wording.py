@@ -161,9 +161,8 @@ def _keys(case: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     current: object = case
     for part in location:
         current = _inner(current, part)
-    return (
-        [str(name) for name in _fields(current)] if isinstance(current, type) and issubclass(current, BaseModel) else []
-    )
+    models = [one for one in (current, *get_args(current)) if isinstance(one, type) and issubclass(one, BaseModel)]
+    return [str(name) for model in models for name in _fields(model)]
 
 
 def _fields(model: type[BaseModel]) -> dict[int | str, FieldInfo]:
