@@ -13,7 +13,7 @@ from numba import njit
 import catena as ct
 from catena.engine.fours import NAMES
 from catena.engine.pairing import Pairing
-from catena.kernels import fours
+from catena.kernels import eights, fours
 from catena.methods.taylor import series_text
 from catena.methods.taylor.series_lanes import Group, Layout, Operand
 from catena.methods.taylor.taylor import largest
@@ -96,11 +96,43 @@ def test_vectors_have_the_bits_of_tuples() -> None:
     assert rounded.tobytes() != plain.tobytes()
 
 
+def through_eights(f, t):
+    """Every function of eight numbers at a time."""
+    a = f.load_eight(t, 1)
+    b = f.add_eight(a, f.multiply_eight(f.square_eight(a), f.same_eight(0.3)))
+    c = f.larger_eight(b, f.same_eight(0.1))
+    p0, p1, p2, p3, p4, p5, p6, p7 = f.parts_of_eight(c)
+    f.store_eight(t, 9, f.add_eight(c, f.same_eight(p7 * p6 * p5 * p4 + p3 * p2 * p1 * p0)))
+
+
+def test_vectors_of_eight_have_the_bits_of_tuples() -> None:
+    """Also where a number is none, with which nothing can be compared: the other one is taken. And not those of the smaller of both."""
+    compiled = {}
+    exec("def made(t):\n" + TEXT_OF_EIGHTS, {name: function for name, function in NAMES.items()}, compiled)
+    for nothing in (0.5, math.nan):
+        start = np.concatenate([np.random.default_rng(2).normal(size=9), np.zeros(8)])
+        start[4] = nothing
+        plain, vectors, other = start.copy(), start.copy(), start.copy()
+        through_eights(eights, plain)
+        njit(error_model="numpy")(compiled["made"])(vectors)
+        assert plain.tobytes() == vectors.tobytes() and np.isfinite(plain[9:]).all()
+        wrong = {**vars(eights), "larger_eight": lambda a, b: tuple(map(min, a, b))}
+        through_eights(SimpleNamespace(**wrong), other)
+        assert other.tobytes() != plain.tobytes()
+
+
 TEXT = """\
     a = load_four(t, 0)
     b = load_same(t, 5)
     c = subtract_four(multiply_four(a, b), add_four(a, same_four(0.3)))
-    d = larger_four(fuse_four(c, a, b), square_four(c))
+    d = fuse_four(c, a, b)
     p0, p1, p2, p3 = parts_of_four(d)
     store_four(t, 8, join_four(p3, p1, p0, p2))
+"""
+TEXT_OF_EIGHTS = """\
+    a = load_eight(t, 1)
+    b = add_eight(a, multiply_eight(square_eight(a), same_eight(0.3)))
+    c = larger_eight(b, same_eight(0.1))
+    p0, p1, p2, p3, p4, p5, p6, p7 = parts_of_eight(c)
+    store_eight(t, 9, add_eight(c, same_eight(p7 * p6 * p5 * p4 + p3 * p2 * p1 * p0)))
 """

@@ -1,8 +1,12 @@
-"""`catena.kernels.fours` for a processor: four numbers are a vector of LLVM, and each function one or two of its instructions."""
+"""`catena.kernels.fours` and `eights` for a processor: the numbers are a vector of LLVM, and each function one or two of its instructions.
+
+A processor whose registers are narrower takes two for eight numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING
 
@@ -11,7 +15,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from ..kernels import fours
+from ..kernels import eights, fours
 
 if TYPE_CHECKING:
     from llvmlite.ir import IRBuilder, Value
@@ -19,28 +23,28 @@ if TYPE_CHECKING:
     from numba.core.types import Type
     from numba.core.typing.templates import Signature
 
-COUNT = 4
-VECTOR = ir.VectorType(ir.DoubleType(), COUNT)
 PLACE = ir.IntType(32)
 ALIGNED = 8  # bytes: numbers of an array begin at these
 
 Emit = "Callable[[IRBuilder, Sequence[Type], Sequence[Value], BaseContext], Value]"
 
 
-class Four(types.Type):
-    """Four numbers side by side."""
+class Vector(types.Type):
+    """So many numbers side by side."""
 
-    def __init__(self) -> None:
-        super().__init__("four")
+    def __init__(self, count: int) -> None:
+        super().__init__(f"vector of {count}")
+        self.count = count
+        self.made_of = ir.VectorType(ir.DoubleType(), count)
 
 
-four = Four()
+four, eight = Vector(4), Vector(8)
 
 
-@register_model(Four)
-class _FourModel(models.PrimitiveModel):
-    def __init__(self, manager: object, kind: Type) -> None:
-        super().__init__(manager, kind, VECTOR)
+@register_model(Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: object, kind: Vector) -> None:
+        super().__init__(manager, kind, kind.made_of)
 
 
 def _made(count: int, result: Callable[..., Type], emit: Callable[..., Value]) -> object:
@@ -66,41 +70,49 @@ def _address(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], va
     return builder.gep(array.data, [values[1]])
 
 
-def _load(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
-    place = builder.bitcast(_address(builder, context, kinds, values), VECTOR.as_pointer())
+def _load(
+    kind: Vector, builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]
+) -> Value:
+    place = builder.bitcast(_address(builder, context, kinds, values), kind.made_of.as_pointer())
     return builder.load(place, align=ALIGNED)
 
 
-def _store(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
-    place = builder.bitcast(_address(builder, context, kinds, values), VECTOR.as_pointer())
+def _store(
+    kind: Vector, builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]
+) -> Value:
+    place = builder.bitcast(_address(builder, context, kinds, values), kind.made_of.as_pointer())
     builder.store(values[2], place, align=ALIGNED)
     return context.get_dummy_value()
 
 
-def _spread(builder: IRBuilder, number: Value) -> Value:
-    nothing = ir.Constant(VECTOR, ir.Undefined)
+def _spread(kind: Vector, builder: IRBuilder, number: Value) -> Value:
+    nothing = ir.Constant(kind.made_of, ir.Undefined)
     one = builder.insert_element(nothing, number, PLACE(0))
-    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(PLACE, COUNT), [0] * COUNT))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(PLACE, kind.count), [0] * kind.count))
 
 
-def _same(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
-    return _spread(builder, context.cast(builder, values[0], kinds[0], types.float64))
+def _same(
+    kind: Vector, builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]
+) -> Value:
+    return _spread(kind, builder, context.cast(builder, values[0], kinds[0], types.float64))
+
+
+def _parts(
+    kind: Vector, builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]
+) -> Value:
+    parts = [builder.extract_element(values[0], PLACE(place)) for place in range(kind.count)]
+    return context.make_tuple(builder, types.UniTuple(types.float64, kind.count), parts)
 
 
 def _load_same(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
-    return _spread(builder, builder.load(_address(builder, context, kinds, values)))
+    return _spread(four, builder, builder.load(_address(builder, context, kinds, values)))
 
 
 def _join(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
-    made = ir.Constant(VECTOR, ir.Undefined)
+    made = ir.Constant(four.made_of, ir.Undefined)
     for place, (kind, value) in enumerate(zip(kinds, values, strict=True)):
         made = builder.insert_element(made, context.cast(builder, value, kind, types.float64), PLACE(place))
     return made
-
-
-def _parts(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
-    parts = [builder.extract_element(values[0], PLACE(place)) for place in range(COUNT)]
-    return context.make_tuple(builder, types.UniTuple(types.float64, COUNT), parts)
 
 
 def _operation(name: str) -> Callable[..., Value]:
@@ -116,27 +128,43 @@ def _larger(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], val
 
 
 def _fuse(builder: IRBuilder, context: BaseContext, kinds: Sequence[Type], values: Sequence[Value]) -> Value:
-    signature = ir.FunctionType(VECTOR, [VECTOR] * 3)
+    signature = ir.FunctionType(four.made_of, [four.made_of] * 3)
     return builder.call(cgutils.get_or_insert_function(builder.module, signature, "llvm.fma.v4f64"), values)
 
 
-VECTORS = {
-    fours.load_four: _made(2, lambda *_: four, _load),
+def _of(
+    kind: Vector,
+    load: Callable[..., object],
+    store: Callable[..., object],
+    same: Callable[..., object],
+    parts: Callable[..., object],
+) -> dict[Callable[..., object], object]:
+    """What brings vectors of this kind and takes them away."""
+    return {
+        load: _made(2, lambda *_: kind, partial(_load, kind)),
+        store: _made(3, lambda *_: types.void, partial(_store, kind)),
+        same: _made(1, lambda *_: kind, partial(_same, kind)),
+        parts: _made(1, lambda *_: types.UniTuple(types.float64, kind.count), partial(_parts, kind)),
+    }
+
+
+VECTORS: dict[Callable[..., object], object] = {
+    **_of(four, fours.load_four, fours.store_four, fours.same_four, fours.parts_of_four),
     fours.load_same: _made(2, lambda *_: four, _load_same),
-    fours.store_four: _made(3, lambda *_: types.void, _store),
-    fours.same_four: _made(1, lambda *_: four, _same),
     fours.join_four: _made(4, lambda *_: four, _join),
-    fours.parts_of_four: _made(1, lambda *_: types.UniTuple(types.float64, COUNT), _parts),
     fours.add_four: _made(2, lambda *_: four, _operation("fadd")),
     fours.subtract_four: _made(2, lambda *_: four, _operation("fsub")),
     fours.multiply_four: _made(2, lambda *_: four, _operation("fmul")),
-    fours.square_four: _made(1, lambda *_: four, _square),
-    fours.larger_four: _made(2, lambda *_: four, _larger),
     fours.fuse_four: _made(3, lambda *_: four, _fuse),
+    **_of(eight, eights.load_eight, eights.store_eight, eights.same_eight, eights.parts_of_eight),
+    eights.add_eight: _made(2, lambda *_: eight, _operation("fadd")),
+    eights.multiply_eight: _made(2, lambda *_: eight, _operation("fmul")),
+    eights.square_eight: _made(1, lambda *_: eight, _square),
+    eights.larger_eight: _made(2, lambda *_: eight, _larger),
 }
 NAMES = {function.__name__: made for function, made in VECTORS.items()}
 
 
 def on_vectors(function: FunctionType) -> object:
-    """What stands for a function of `catena.kernels.fours` in a generated module, where its name begins with that of its module."""
-    return NAMES[function.__name__.removeprefix("kernels_fours_")]
+    """What stands for a function of `catena.kernels.fours` or `eights` in a generated module, where its name begins with that of its module."""
+    return NAMES[function.__name__.removeprefix("kernels_fours_").removeprefix("kernels_eights_")]

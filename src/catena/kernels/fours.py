@@ -1,4 +1,4 @@
-"""Four numbers at a time, side by side in a vector register: what the sums of power series and of baths are made of.
+"""Four numbers at a time, side by side in a vector register: what the sums of power series are made of; `eights` are those of baths.
 
 Compiled for a processor they are vectors (`catena.engine.fours`), so that nothing is left to what a compiler makes of a loop; elsewhere they are these
 functions of tuples. The bits are the same: every operation is that of IEEE arithmetic on each of the four.
@@ -64,21 +64,6 @@ def subtract_four(a, b):
 def multiply_four(a, b):
     """a b."""
     return a[0] * b[0], a[1] * b[1], a[2] * b[2], a[3] * b[3]
-
-
-@vector
-def square_four(a):
-    """a a."""
-    return a[0] * a[0], a[1] * a[1], a[2] * a[2], a[3] * a[3]
-
-
-@vector
-def larger_four(a, b):
-    """The larger of both; b where they cannot be compared."""
-    return (
-        a[0] if a[0] > b[0] else b[0], a[1] if a[1] > b[1] else b[1],
-        a[2] if a[2] > b[2] else b[2], a[3] if a[3] > b[3] else b[3],
-    )  # fmt: skip
 
 
 @vector

@@ -6,15 +6,15 @@ all else that a sweep touches; the sums that it leaves stand apart, body by body
 
 from __future__ import annotations
 
-from ...kernels.fours import (
-    add_four,
-    larger_four,
-    load_four,
-    multiply_four,
-    parts_of_four,
-    same_four,
-    square_four,
-    store_four,
+from ...kernels.eights import (
+    add_eight,
+    larger_eight,
+    load_eight,
+    multiply_eight,
+    parts_of_eight,
+    same_eight,
+    square_eight,
+    store_eight,
 )
 from ...kernels.marks import Record, apart, within
 from ...kernels.noise import MOMENTA, normals
@@ -43,8 +43,7 @@ from .tiles.kernels import (
     turn_lane,
 )
 
-PARTIAL = 8  # partial sums of the total momentum; tiles have a multiple of so many bodies
-FOUR = 4  # bodies that are counted at a time
+PARTIAL = 8  # partial sums of the total momentum, bodies that are counted at a time; tiles have a multiple of so many
 COMPONENTS = 6  # of a body: p in space, y along its principal axes
 
 
@@ -189,61 +188,60 @@ def half_drift_with_fast_bodies(w, t, glide, par, seed0, seed1, member, step):
 def tally_lanes(w, first, parts, glide, total, sums):
     """Count the squares of the momenta of a tile, body by body, and its total momentum; `parts` are all lanes of all tiles.
 
-    Returns whether some body is too fast for `rotate_lane`: the bath has changed them. By fours, since a loop that writes to another array, which
-    might be the one that it reads, does not become vectors where it is unrolled; each half of the partial sums of the total in its turn.
+    Returns whether some body is too fast for `rotate_lane`: the bath has changed them. By eights, since a loop that writes to another array, which
+    might be the one that it reads, does not become vectors where it is unrolled.
     """
     n = stride_of(w)
     spin = spin_row(w) * n
     at = (spin_row(w) + BATH + BathRows.PRECISION) * n
-    reach = same_four(glide * glide)
-    farthest = same_four(0.0)
-    for half in range(0, PARTIAL, FOUR):
-        total1 = load_four(total, 1 + half)
-        total2 = load_four(total, 1 + PARTIAL + half)
-        total3 = load_four(total, 1 + 2 * PARTIAL + half)
-        for g in range(lane_count(w) // PARTIAL):
-            i = PARTIAL * g + half
-            j = first + i
-            p1 = load_four(w, P * n + i)
-            p2 = load_four(w, (P + 1) * n + i)
-            p3 = load_four(w, (P + 2) * n + i)
-            y1 = square_four(load_four(w, Y * n + i))
-            y2 = square_four(load_four(w, (Y + 1) * n + i))
-            y3 = square_four(load_four(w, (Y + 2) * n + i))
-            total1 = add_four(total1, p1)
-            total2 = add_four(total2, p2)
-            total3 = add_four(total3, p3)
-            turned = multiply_four(multiply_four(load_four(w, spin + i), reach), add_four(add_four(y1, y2), y3))
-            farthest = larger_four(turned, farthest)
-            of_p = load_four(w, at + i)
-            s1 = multiply_four(of_p, square_four(p1))
-            s2 = multiply_four(of_p, square_four(p2))
-            s3 = multiply_four(of_p, square_four(p3))
-            s4 = multiply_four(load_four(w, at + n + i), y1)
-            s5 = multiply_four(load_four(w, at + 2 * n + i), y2)
-            s6 = multiply_four(load_four(w, at + 3 * n + i), y3)
-            fourth = add_four(add_four(square_four(s1), square_four(s2)), square_four(s3))
-            fourth = add_four(add_four(add_four(fourth, square_four(s4)), square_four(s5)), square_four(s6))
-            # all are read before one is written: addresses that differ by multiples of 4096, as with 512 bodies, look alike to a processor
-            s1 = add_four(load_four(sums, j), s1)
-            s2 = add_four(load_four(sums, parts + j), s2)
-            s3 = add_four(load_four(sums, 2 * parts + j), s3)
-            s4 = add_four(load_four(sums, 3 * parts + j), s4)
-            s5 = add_four(load_four(sums, 4 * parts + j), s5)
-            s6 = add_four(load_four(sums, 5 * parts + j), s6)
-            fourth = add_four(load_four(sums, COMPONENTS * parts + j), fourth)
-            store_four(sums, j, s1)
-            store_four(sums, parts + j, s2)
-            store_four(sums, 2 * parts + j, s3)
-            store_four(sums, 3 * parts + j, s4)
-            store_four(sums, 4 * parts + j, s5)
-            store_four(sums, 5 * parts + j, s6)
-            store_four(sums, COMPONENTS * parts + j, fourth)
-        store_four(total, 1 + half, total1)
-        store_four(total, 1 + PARTIAL + half, total2)
-        store_four(total, 1 + 2 * PARTIAL + half, total3)
-    a, b, c, d = parts_of_four(farthest)
-    return max(a, b, c, d) >= 1.0
+    reach = same_eight(glide * glide)
+    farthest = same_eight(0.0)
+    total1 = load_eight(total, 1)
+    total2 = load_eight(total, 1 + PARTIAL)
+    total3 = load_eight(total, 1 + 2 * PARTIAL)
+    for eight in range(lane_count(w) // PARTIAL):
+        i = PARTIAL * eight
+        j = first + i
+        p1 = load_eight(w, P * n + i)
+        p2 = load_eight(w, (P + 1) * n + i)
+        p3 = load_eight(w, (P + 2) * n + i)
+        y1 = square_eight(load_eight(w, Y * n + i))
+        y2 = square_eight(load_eight(w, (Y + 1) * n + i))
+        y3 = square_eight(load_eight(w, (Y + 2) * n + i))
+        total1 = add_eight(total1, p1)
+        total2 = add_eight(total2, p2)
+        total3 = add_eight(total3, p3)
+        turned = multiply_eight(multiply_eight(load_eight(w, spin + i), reach), add_eight(add_eight(y1, y2), y3))
+        farthest = larger_eight(turned, farthest)
+        of_p = load_eight(w, at + i)
+        s1 = multiply_eight(of_p, square_eight(p1))
+        s2 = multiply_eight(of_p, square_eight(p2))
+        s3 = multiply_eight(of_p, square_eight(p3))
+        s4 = multiply_eight(load_eight(w, at + n + i), y1)
+        s5 = multiply_eight(load_eight(w, at + 2 * n + i), y2)
+        s6 = multiply_eight(load_eight(w, at + 3 * n + i), y3)
+        fourth = add_eight(add_eight(square_eight(s1), square_eight(s2)), square_eight(s3))
+        fourth = add_eight(add_eight(add_eight(fourth, square_eight(s4)), square_eight(s5)), square_eight(s6))
+        # all are read before one is written: addresses that differ by multiples of 4096, as with 512 bodies, look alike to a processor
+        s1 = add_eight(load_eight(sums, j), s1)
+        s2 = add_eight(load_eight(sums, parts + j), s2)
+        s3 = add_eight(load_eight(sums, 2 * parts + j), s3)
+        s4 = add_eight(load_eight(sums, 3 * parts + j), s4)
+        s5 = add_eight(load_eight(sums, 4 * parts + j), s5)
+        s6 = add_eight(load_eight(sums, 5 * parts + j), s6)
+        fourth = add_eight(load_eight(sums, COMPONENTS * parts + j), fourth)
+        store_eight(sums, j, s1)
+        store_eight(sums, parts + j, s2)
+        store_eight(sums, 2 * parts + j, s3)
+        store_eight(sums, 3 * parts + j, s4)
+        store_eight(sums, 4 * parts + j, s5)
+        store_eight(sums, 5 * parts + j, s6)
+        store_eight(sums, COMPONENTS * parts + j, fourth)
+    store_eight(total, 1, total1)
+    store_eight(total, 1 + PARTIAL, total2)
+    store_eight(total, 1 + 2 * PARTIAL, total3)
+    a, b, c, d, e, f, g, h = parts_of_eight(farthest)
+    return max(a, b, c, d, e, f, g, h) >= 1.0
 
 
 def half_move(w, t, push, glide, par, member, step):
