@@ -19,11 +19,21 @@ class Pace:
     every : steps between samples; the row of a chunk that ends with one need not be made for its sake
     state : bytes that are copied before each
     growth : how many times longer than the chunk before it a chunk is at most
+    times : as long as others a chunk is to last, besides the time for the state
     """
 
-    def __init__(self, first: int, *, every: int, most: int = UNLIMITED, state: int = 0, growth: float = 4.0) -> None:
+    def __init__(
+        self,
+        first: int,
+        *,
+        every: int,
+        most: int = UNLIMITED,
+        state: int = 0,
+        growth: float = 4.0,
+        times: float = 1.0,
+    ) -> None:
         self.steps, self._most, self._every, self._growth = first, most, every, growth
-        self.seconds = CHUNK_SECONDS + SECONDS_PER_BYTE * state
+        self.seconds = times * CHUNK_SECONDS + SECONDS_PER_BYTE * state
 
     @staticmethod
     def most_for(width: int, every: int) -> int:

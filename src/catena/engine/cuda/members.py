@@ -355,7 +355,9 @@ class MemberDriver:
         self._looks = self._spread(unseen(invariants)[None])
         self._edges, self._rows = sent(edges), int(edges[-1])
         self._settled = sent(settled_edges(self._rows))
-        self._landing = Landing(*[(program.defined_width, m)] * 2, (len(MEASURED), invariants, m))
+        self._landing = Landing(
+            *[(program.defined_width, m)] * 2, (len(MEASURED), invariants, m), tuple(self._added.shape)
+        )
         self._stepping: Stream = cuda.stream()
         self._start_is_here = False
         self._outcome = cuda.device_array((2, m), dtype=np.int64)
@@ -415,7 +417,7 @@ class MemberDriver:
 
     def rows(self) -> tuple[Array, Array]:
         """(m, defined_width) rows of the starts, and of the states as they are; to be taken once, at the end."""
-        first, last, _ = self._landing.arrays()
+        first, last, *_ = self._landing.arrays()
         self._receive_start()
         self._now[: self.program.defined_width].copy_to_host(last)
         return first.T, last.T
@@ -476,7 +478,7 @@ class MemberDriver:
         """Of what the method adds up: sums (m, 3, k) over what is left out, and both halves of the rest."""
         if self.program.width == self.program.defined_width:
             return np.zeros((self.members, self._added.shape[0], 0))
-        return self._added.copy_to_host().transpose(2, 0, 1)
+        return self._added.copy_to_host(self._landing.arrays()[3]).transpose(2, 0, 1)
 
     def _stop_before_failure(
         self, which: NDArray[np.bool_], status: NDArray[np.int64], steps: int

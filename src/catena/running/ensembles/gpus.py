@@ -20,6 +20,10 @@ from .following import FIRST_CHUNK
 from .job import Job
 from .members import Batches, Show, awaited
 
+LAUNCH_TIMES = (
+    5.0  # the chunk of a processor: before each launch all states are copied, and after it all members are looked at
+)
+
 
 def on_gpus(job: Job, members: Members, show: Show | None = None) -> Batches:
     """Batches of members in their order."""
@@ -64,7 +68,7 @@ def follow_there(job: Job, program: CudaProgram, members: Members, show: Show | 
     if job.reductions.named:
         reducer = GpuReducer(job.reductions.kernel(job.system), driver, job.reductions.first())
         reducer.take(0, 1)
-    pace = Pace(FIRST_CHUNK, every=job.every)
+    pace = Pace(FIRST_CHUNK, every=job.every, times=LAUNCH_TIMES)
     while driver.step < job.steps and (driver.status == OK).any() and not job.stop.is_set():
         began, before, number = time.perf_counter(), driver.step, 1 + driver.step // job.every
         rows = driver.advance(pace.after(driver.step, job.steps - driver.step), keep=bool(job.kept_rows))
