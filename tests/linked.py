@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import catena as ct
+from catena.analysis.linkage_reactions import accelerations
 from catena.geometry import rotations
 from catena.systems.linkage import start as linkage_start
-from catena.systems.linkage.reactions import accelerations
 
 FIRST = ((3.0, 0.2, 0.1), (0.2, 2.5, -0.3), (0.1, -0.3, 1.5))
 SECOND = ((2.0, -0.1, 0.2), (-0.1, 1.5, 0.1), (0.2, 0.1, 1.2))

@@ -392,7 +392,7 @@ def test_loads_torques_and_torsions():
 @pytest.mark.slow
 def test_the_squeezing_mechanism_comes_to_rest():
     """Three loops, a spring, and a torque on the crank; verified by the accelerations of the equations with multipliers."""
-    from catena.systems.linkage.reactions import accelerations
+    from catena.analysis.linkage_reactions import accelerations
 
     mechanism, start = squeezer(of=Linkage)
     found = mechanism.equilibrium(start)

@@ -11,6 +11,7 @@ import pytest
 
 import catena as ct
 import linkages
+from catena.analysis.least_squares import least_squares
 from catena.engine.pairing import Pairing
 from catena.geometry import rotations
 from catena.methods.base import Method
@@ -18,7 +19,6 @@ from catena.running.plan import Problem
 from catena.systems.linkage import joints
 from catena.systems.linkage import start as starts
 from catena.systems.linkage.joint_forces import Damper, Load, SitePair, Spring, Torsion
-from catena.systems.linkage.joint_form.dense import least_squares
 from catena.systems.linkage.joint_form.form import packed, unpacked
 from catena.systems.linkage.joint_form.layout import layout_of
 from catena.systems.linkage.joints import (

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.analysis.linkage_reactions import accelerations
 from catena.geometry import rotations
 from catena.systems.base import system_from
 from catena.systems.linkage import start as linkage_start
-from catena.systems.linkage.reactions import accelerations
 from linked import KINDS, two_bodies
 
 BOX = ct.Body.box((1.0, 0.5, 3.0), mass=12.0)

@@ -11,13 +11,13 @@ from test_driven_linkage import ABOUT, pendulum
 
 import catena as ct
 import uncompiled
+from catena.analysis.linkage_reactions import accelerations
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.errors import CapabilityError, InputError, StepFailure
 from catena.geometry import rotations
 from catena.systems.base import system_from
 from catena.systems.linkage.director_form import motors
-from catena.systems.linkage.reactions import accelerations
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*will press against the stop")  # so that they are met
 

@@ -17,9 +17,9 @@ from .style import Panels, axes_for, legend_above, line_style, panels_for, stack
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..analysis.linkage_outputs import LinkageOutputs
     from ..running.runs import Run
     from ..systems.linkage.linkage import Linkage
-    from ..systems.linkage.outputs import LinkageOutputs
 
 Array = NDArray[np.float64]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..analysis.least_squares import least_squares
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
@@ -19,7 +20,6 @@ from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
 from ..problems.linkages import hanging_chain, molecule
 from ..systems.base import Array, State
-from ..systems.linkage.joint_form.dense import least_squares
 from ..systems.linkage.joint_form.form import unpacked
 from ..systems.linkage.joint_form.layout import layout_of
 from ..systems.linkage.linkage import Linkage

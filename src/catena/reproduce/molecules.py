@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis.least_squares import least_squares
 from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
@@ -25,7 +26,6 @@ from ..systems.base import State
 from ..systems.body import Body
 from ..systems.linkage import start as linkage_start
 from ..systems.linkage.joint_forces import Torsion
-from ..systems.linkage.joint_form.dense import least_squares
 from ..systems.linkage.joint_form.layout import layout_of
 from ..systems.linkage.joints import Revolute
 from ..systems.linkage.linkage import Linkage

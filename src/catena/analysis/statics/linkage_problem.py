@@ -27,7 +27,6 @@ from ...systems.linkage import start as starts
 from ...systems.linkage.joint_forces import Damper
 from ...systems.linkage.joint_form import charts, loops, statics
 from ...systems.linkage.joint_form.closing import close_start
-from ...systems.linkage.joint_form.dense import node_motions
 from ...systems.linkage.joint_form.form import articulated_view, packed, unpacked
 from ...systems.linkage.joint_form.layout import layout_of
 from ...systems.linkage.joint_form.loops import Row
@@ -35,6 +34,7 @@ from ...systems.linkage.joint_form.motion import Link, place_nodes
 from ...systems.linkage.joint_form.motion import Node as NodeRow
 from ...systems.linkage.joint_form.nodes import BALL, Node
 from ...systems.linkage.linkage import Linkage
+from ..least_squares import node_motions
 from .linkage_coordinates import Coordinate, coordinates_of
 from .linkage_loads import check_forces, load_energy, reach_of_forces, torque_weights, without_direction
 

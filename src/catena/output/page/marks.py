@@ -99,8 +99,8 @@ def _of_linkage(linkage: Linkage, run: Run, shown: Frames, reach: float) -> Iter
 
     Where they act is that of each frame; how strong they are is known at some of them, and interpolated in between.
     """
+    from ...analysis.linkage_reactions import load_at
     from ...systems.linkage.joint_forces import Load
-    from ...systems.linkage.reactions import load_at
 
     times = shown.data.time.values
     points = [_carried(shown, joint.child, joint.at[1]) for joint in linkage.joints]

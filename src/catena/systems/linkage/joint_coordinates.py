@@ -1,4 +1,4 @@
-"""Where the joints of a linkage stand, in numbers: the angles of a state, and the start from them.
+"""Where the joints of a linkage stand and how they move, in numbers: the angles and speeds of a state, and the start from them.
 
 Outwards along the tree, with the orientation `image` of the child seen from its parent where the joint stands at zero, and the points a and
 b that the joint holds together:
@@ -8,7 +8,7 @@ b that the joint holds together:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InputError, nearest
 from ...geometry import rotations
+from ...kernels.views import View
 from ..base import Array, State
 from ..many_bodies import start_array
 from ..numbers import finite_numbers
@@ -53,6 +54,55 @@ def joint_angles(linkage: Linkage, state: State) -> Array:
             u, d = starts.plane(linkage, joint, state.position, state.orientation)
             made[k] = u[0] @ d
     return made
+
+
+def with_ground(motion: Array) -> Array:
+    """(n + 1, 2, 3): velocities and angular velocities of the bodies, (6 n,), and of the ground behind them."""
+    return np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])
+
+
+def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
+    """(n + 1, 2, 3): how the angle of a joint, or the displacement of a slider, changes as bodies and, last, the ground move and turn."""
+    row, joint = np.zeros((linkage.count + 1, 2, 3)), linkage.joints[number]
+    u, d = starts.plane(linkage, joint, state.position, state.orientation)
+    if joint.has_angle:
+        row[joint.child, 1] += u[0]
+        row[joint.parent, 1] -= u[0]
+        return row
+    row[joint.child] += u[0], np.cross(starts.turned(state.orientation, joint.child, joint.at[1]), u[0])
+    arm = starts.turned(state.orientation, joint.parent, joint.at[0])
+    row[joint.parent] -= u[0], np.cross(arm + d, u[0])
+    return row
+
+
+def joint_speeds(linkage: Linkage, state: State) -> Array:
+    """(joints,): rate of the angle of each joint, or of the displacement of a slider; nan for the others."""
+    moving = with_ground(starts.velocities(linkage, state))
+    made = np.full(len(linkage.joints), np.nan)
+    for k, joint in enumerate(linkage.joints):
+        if joint.has_angle:
+            axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
+            made[k] = axis @ (moving[joint.child, 1] - moving[joint.parent, 1])
+        elif joint.has_coordinate:
+            made[k] = np.vdot(coordinate_row(linkage, state, k), moving)
+    return made
+
+
+def controlled_places(linkage: Linkage, view: View, z: Array, state: Callable[[], State]) -> tuple[Array, Array]:
+    """Angles, full turns counted, and speeds of the joints whose motors a controller sets; of a tree in joint form both stand in z."""
+    from .joint_form.layout import layout_of
+    from .joint_form.motion import Link
+
+    joints = list(linkage.controls)
+    if view.name != "field":
+        first = 13 * linkage.count + 4 * len(linkage.joints)
+        return z[[first + k for k in joints]], joint_speeds(linkage, state())[joints]
+    layout = layout_of(linkage)
+    angles = [layout.angles[k] for k in joints]
+    rates = {row[Link.COORDINATE]: row[Link.RATE] for row in layout.links if row[Link.RATE] >= 0}
+    if all(place in rates for place in angles):
+        return z[angles], z[[rates[place] for place in angles]]
+    return z[angles], joint_speeds(linkage, state())[joints]  # some close loops
 
 
 def start_from_joints(

@@ -40,7 +40,7 @@ from ..scene import Scene
 from ..states import checked_start, checked_state, naming_arguments
 from . import start as starts
 from .checking import blamed, check_forces, check_names, passed_stop
-from .joint_coordinates import GivenCoordinates, joint_angles, start_from_joints
+from .joint_coordinates import GivenCoordinates, controlled_places, joint_angles, start_from_joints
 from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_from
 from .joints import GROUND, Joint, joint_from, listed
 from .layout import Signal
@@ -49,13 +49,13 @@ from .thin import aligned
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
+    from ...analysis.linkage_outputs import LinkageOutputs
+    from ...analysis.linkage_reactions import JointReactions
     from ...analysis.statics.linearised import Linearised
     from ...analysis.statics.linkage_equilibrium import LinkageEquilibrium
     from ...analysis.statics.linkage_modes import LinkageModes
     from ...running.runs import Run
     from ..paths import Jump
-    from .outputs import LinkageOutputs
-    from .reactions import JointReactions
 
 Form = Literal["director", "joint"]
 ENERGY_MOMENTUM = ("energy_momentum", "energy_momentum_position", "energy_momentum_directors", "constrained")
@@ -377,8 +377,6 @@ class Linkage(System):
         return sorted(motors | set(self.signals.driven))
 
     def motor_places(self, view: View, z: Array, known_as: Callable[[], State]) -> tuple[Array, Array]:
-        from .reactions import controlled_places
-
         return controlled_places(self, view, z, known_as)
 
     def undefined_at(self, state: State) -> str:
@@ -420,7 +418,7 @@ class Linkage(System):
         start : where the motion began, if the state is a later one and joints have no `image`: torsions and the second axis of a
             universal joint count from there; angles are taken in (-pi, pi]
         """
-        from .reactions import reactions
+        from ...analysis.linkage_reactions import reactions
 
         return reactions(self._counted_from(start, "reactions.start"), checked_start(self, state, "reactions.state"))
 
@@ -435,14 +433,14 @@ class Linkage(System):
         ----------
         start : as for `reactions`
         """
-        from .reactions import motor_torques
+        from ...analysis.linkage_reactions import motor_torques
 
         counted = self._counted_from(start, "motor_torques.start")
         return motor_torques(counted, checked_start(self, state, "motor_torques.state"))
 
     def outputs(self, run: Run, every: int = 1) -> LinkageOutputs:
         """Angles, speeds and reactions of the joints along a run, at every k-th sample, each computed when it is asked for."""
-        from .outputs import LinkageOutputs
+        from ...analysis.linkage_outputs import LinkageOutputs
 
         return LinkageOutputs(run, every)
 

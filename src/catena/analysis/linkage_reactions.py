@@ -8,25 +8,21 @@ split between them is not determined, and the smallest multipliers are taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...expressions import parse, to_sympy, write_lines
-from ...kernels.marks import Written
-from ...kernels.views import View
-from ..base import Array, State
-from ..potentials.pairwise import interpreted
-from ..sampled import InTime, Sampled
-from . import start as starts
-from .joint_forces import BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
-from .joints import DISTANCE, DOT, GROUND, POINT, SCREW
-from .layout import Signal
+from ..systems.base import Array, State
+from ..systems.linkage import start as starts
+from ..systems.linkage.joint_coordinates import coordinate_row, joint_speeds, with_ground
+from ..systems.linkage.joint_forces import BetweenPoints, Damper, Load, OfDistance, OnAngle, Spring
+from ..systems.linkage.joints import DISTANCE, DOT, GROUND, POINT, SCREW, Joint
+from ..systems.linkage.layout import Signal
+from ..systems.linkage.signals import values_at
+from ..systems.sampled import Sampled
 
 if TYPE_CHECKING:
-    from .linkage import Linkage
+    from ..systems.linkage.linkage import Linkage
 
 
 class JointReactions(NamedTuple):
@@ -100,15 +96,11 @@ def reactions(linkage: Linkage, state: State, angles: Array | None = None) -> Jo
 def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
     """(d Phi_q/dt) v: the second derivative of all rows if nothing accelerates."""
     values: list[float] = []
-    moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])  # the last is the ground
+    moving = with_ground(motion)
     for k, joint in enumerate(linkage.joints):
-        u, d = starts.plane(linkage, joint, state.position, state.orientation)
+        u, d, speed, bent = _moving_gap(linkage, joint, state, moving)
         w = starts.turned_images(joint, images[k], state.orientation)
-        (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
-        arm_i = starts.turned(state.orientation, joint.parent, joint.at[0])
-        arm_j = starts.turned(state.orientation, joint.child, joint.at[1])
-        speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
-        bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
+        o_i, o_j = moving[joint.parent, 1], moving[joint.child, 1]
         for kind, first, second in joint.rows:
             if kind == POINT:
                 values.append(bent[first])
@@ -123,9 +115,26 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
                 change = np.cross(rate, b) + np.cross(a, np.cross(o_j, b))
                 values.append((o_i - o_j) @ change)
                 continue
-            value = 2.0 * rate @ speed + a @ bent + np.cross(o_i, rate) @ d
+            value = _bent_along(a, o_i, d, speed, bent)
             values.append(value - joint.pitch * rate @ (o_j - o_i) if kind == SCREW else value)
     return np.array(values)
+
+
+def _moving_gap(linkage: Linkage, joint: Joint, state: State, moving: Array) -> tuple[Array, Array, Array, Array]:
+    """The directions of a joint in the parent (rows) and the gap between its points; its rate, and the rate of that if nothing accelerates."""
+    u, d = starts.plane(linkage, joint, state.position, state.orientation)
+    (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
+    arm_i = starts.turned(state.orientation, joint.parent, joint.at[0])
+    arm_j = starts.turned(state.orientation, joint.child, joint.at[1])
+    speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
+    bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
+    return u, d, speed, bent
+
+
+def _bent_along(a: Array, spin: Array, d: Array, speed: Array, bent: Array) -> float:
+    """The second derivative of a gap along a direction that turns with a body, if nothing accelerates."""
+    rate = np.cross(spin, a)
+    return float(2.0 * rate @ speed + a @ bent + np.cross(spin, rate) @ d)
 
 
 def drive_rows(linkage: Linkage, state: State) -> Array:
@@ -136,37 +145,15 @@ def drive_rows(linkage: Linkage, state: State) -> Array:
     return made[:, :-1].reshape(len(made), 6 * linkage.count)
 
 
-def coordinate_row(linkage: Linkage, state: State, number: int) -> Array:
-    """(n + 1, 2, 3): how the angle of a joint, or the displacement of a slider, changes as bodies and, last, the ground move and turn."""
-    row, joint = np.zeros((linkage.count + 1, 2, 3)), linkage.joints[number]
-    u, d = starts.plane(linkage, joint, state.position, state.orientation)
-    if joint.has_angle:
-        row[joint.child, 1] += u[0]
-        row[joint.parent, 1] -= u[0]
-        return row
-    row[joint.child] += u[0], np.cross(starts.turned(state.orientation, joint.child, joint.at[1]), u[0])
-    arm = starts.turned(state.orientation, joint.parent, joint.at[0])
-    row[joint.parent] -= u[0], np.cross(arm + d, u[0])
-    return row
-
-
 def drive_bias(linkage: Linkage, state: State, motion: Array) -> Array:
     """How their second derivatives would differ from those prescribed if nothing accelerated."""
-    moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])  # the last is the ground
+    moving = with_ground(motion)
     signals, made = linkage.signals.at(state.time), np.zeros(len(linkage.signals.driven))
     for k, (number, place) in enumerate(linkage.signals.driven.items()):
         joint = linkage.joints[number]
-        u, d = starts.plane(linkage, joint, state.position, state.orientation)
-        (v_i, o_i), (v_j, o_j) = moving[joint.parent], moving[joint.child]
-        rate = np.cross(o_i, u[0])
-        if joint.has_angle:
-            made[k] = rate @ (o_j - o_i)
-        else:
-            arm_i = starts.turned(state.orientation, joint.parent, joint.at[0])
-            arm_j = starts.turned(state.orientation, joint.child, joint.at[1])
-            speed = v_j + np.cross(o_j, arm_j) - v_i - np.cross(o_i, arm_i)
-            bent = np.cross(o_j, np.cross(o_j, arm_j)) - np.cross(o_i, np.cross(o_i, arm_i))
-            made[k] = 2.0 * rate @ speed + u[0] @ bent + np.cross(o_i, rate) @ d
+        u, d, speed, bent = _moving_gap(linkage, joint, state, moving)
+        o_i, o_j = moving[joint.parent, 1], moving[joint.child, 1]
+        made[k] = np.cross(o_i, u[0]) @ (o_j - o_i) if joint.has_angle else _bent_along(u[0], o_i, d, speed, bent)
         made[k] -= signals[place, Signal.CURVATURE]
     return made
 
@@ -184,38 +171,6 @@ def motor_torques(linkage: Linkage, state: State, angles: Array | None = None) -
     return made
 
 
-def joint_speeds(linkage: Linkage, state: State) -> Array:
-    """(joints,): rate of the angle of each joint, or of the displacement of a slider; nan for the others."""
-    moving = np.vstack(
-        [starts.velocities(linkage, state).reshape(-1, 2, 3), np.zeros((1, 2, 3))]
-    )  # the last is the ground
-    made = np.full(len(linkage.joints), np.nan)
-    for k, joint in enumerate(linkage.joints):
-        if joint.has_angle:
-            axis = starts.turned(state.orientation, joint.parent, joint.triad[0])
-            made[k] = axis @ (moving[joint.child, 1] - moving[joint.parent, 1])
-        elif joint.has_coordinate:
-            made[k] = np.vdot(coordinate_row(linkage, state, k), moving)
-    return made
-
-
-def controlled_places(linkage: Linkage, view: View, z: Array, state: Callable[[], State]) -> tuple[Array, Array]:
-    """Angles, full turns counted, and speeds of the joints whose motors a controller sets; of a tree in joint form both stand in z."""
-    from .joint_form.layout import layout_of
-    from .joint_form.motion import Link
-
-    joints = list(linkage.controls)
-    if view.name != "field":
-        first = 13 * linkage.count + 4 * len(linkage.joints)
-        return z[[first + k for k in joints]], joint_speeds(linkage, state())[joints]
-    layout = layout_of(linkage)
-    angles = [layout.angles[k] for k in joints]
-    rates = {row[Link.COORDINATE]: row[Link.RATE] for row in layout.links if row[Link.RATE] >= 0}
-    if all(place in rates for place in angles):
-        return z[angles], z[[rates[place] for place in angles]]
-    return z[angles], joint_speeds(linkage, state())[joints]  # some close loops
-
-
 def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array) -> Array:
     """(n, 2, 3): forces and torques about the centres of mass of gravity and of everything in `linkage.forces`."""
     n = linkage.count
@@ -223,7 +178,7 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
     gravity = linkage.gravity_at(state.time)
     for j, body in enumerate(linkage.bodies):
         made[j, 0] = body.mass * gravity
-    moving = np.vstack([motion.reshape(-1, 2, 3), np.zeros((1, 2, 3))])
+    moving = with_ground(motion)
     for force in linkage.forces:
         if isinstance(force, BetweenPoints):
             ends = [starts.turned(state.orientation, b, x) for b, x in zip((force.i, force.j), force.at, strict=True)]
@@ -261,18 +216,9 @@ def _along(force: BetweenPoints, length: float, rate: float) -> float:
 
 def load_at(force: Load, time: float) -> Array:
     """Force and torque of a load at a time, (6,)."""
-    return np.array([_at(component, time) for component in force.components])
-
-
-def _at(component: InTime, time: float) -> float:
-    """A number, a text in t or a table at a time."""
-    if isinstance(component, Sampled):
-        return component.at(time)
-    return _function_of_time(component)(time) if isinstance(component, str) else component
-
-
-@lru_cache
-def _function_of_time(text: str) -> Callable[[float], float]:
-    lines = write_lines([("value", to_sympy(parse(text, ["t"])))], {"t": "t"})
-    code = "\n".join(["def load(t):", *(f"    {line}" for line in lines), "    return value"])
-    return interpreted(Written("load", code, __name__))
+    return np.array(
+        [
+            part.at(time) if isinstance(part, Sampled) else values_at((part,), time)[0, Signal.VALUE]
+            for part in force.components
+        ]
+    )

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base import Array, State
-from . import motion as motion
-from .form import packed
-from .kernels import weigh_nodes
-from .layout import layout_of
-from .nodes import BALL, Node
-from .tables import joint_form_par
+from ..systems.base import Array, State
+from ..systems.linkage.joint_form import motion
+from ..systems.linkage.joint_form.form import packed
+from ..systems.linkage.joint_form.kernels import weigh_nodes
+from ..systems.linkage.joint_form.layout import layout_of
+from ..systems.linkage.joint_form.nodes import BALL, Node
+from ..systems.linkage.joint_form.tables import joint_form_par
 
 if TYPE_CHECKING:
-    from ..linkage import Linkage
+    from ..systems.linkage.linkage import Linkage
 
 
 @dataclass(frozen=True)

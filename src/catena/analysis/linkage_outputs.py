@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import InputError
-from ..base import Array, State
-from . import start as starts
-from .joint_coordinates import label_of
-from .joint_forces import OnAngle, Prescribed
-from .layout import Signal
-from .motor import held_forces
-from .reactions import JointReactions, joint_speeds, motor_torques, reactions
-from .signals import values_at
+from ..errors import InputError
+from ..systems.base import Array, State
+from ..systems.linkage import start as starts
+from ..systems.linkage.joint_coordinates import joint_speeds, label_of
+from ..systems.linkage.joint_forces import OnAngle, Prescribed
+from ..systems.linkage.layout import Signal
+from ..systems.linkage.linkage import Linkage
+from ..systems.linkage.motor import held_forces
+from ..systems.linkage.signals import values_at
+from .linkage_reactions import JointReactions, motor_torques, reactions
 
 if TYPE_CHECKING:
     import xarray
 
-    from ...running.runs import Run
-    from .joint_forces import JointForce
-    from .linkage import Linkage
+    from ..running.runs import Run
+    from ..systems.linkage.joint_forces import JointForce
 
 
 class LinkageOutputs:
@@ -46,8 +46,6 @@ class LinkageOutputs:
     """
 
     def __init__(self, run: Run, every: int = 1) -> None:
-        from .linkage import Linkage
-
         moved = getattr(run, "system", None)
         if not isinstance(moved, Linkage):
             raise InputError(f"{run!r} is no run of a linkage", where="outputs.run", do="give one, made by ct.simulate")
