@@ -28,6 +28,7 @@ from ....geometry.vectors import (
     times,
 )  # fmt: skip
 from ....kernels import summation
+from ....kernels.elimination import eliminate, substitute
 from ....kernels.marks import Record
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Coefficients, Link, Node, Pair, Scratch, Values, Wrench
@@ -35,7 +36,6 @@ from .blocks import values_of, wrench_of
 from .clock import clock_part, gravity_now, set_time
 from .drives import set_drives, work_between
 from .rows import director, has_drives, pair_at
-from .solver import eliminate, substitute
 from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, time_place, turn_body
 
 DIFFERENCE = 1e-6  # step of the differences, to the size of the unknowns

@@ -4,9 +4,9 @@ A table has 6 rows (positions) or 12 (both levels): the derivatives by the body,
 """
 
 from ....geometry.vectors import add_down, cross, load_down
+from ....kernels.elimination import eliminate, invert, substitute
 from ....kernels.marks import within
 from ..layout import Sweep, behind_change
-from .solver import eliminate, substitute
 
 
 @within
@@ -107,24 +107,6 @@ def free_ball(own, table, rows, fresh):
             for a in range(count):
                 table[stays + 1] += own[COLUMNS + count * (3 * level + axis) + a] * own[STEP + a]
             table[stays + 3 * width + 1] = -table[stays + 3 * width]
-    return 0
-
-
-def invert(a, count):
-    """a (count x count) := its inverse; 0, or 1 if that fails. Without exchanges: on the diagonal is inertia."""
-    for k in range(count):
-        if not abs(a[count * k + k]) > 0.0:
-            return 1
-        inverse = 1.0 / a[count * k + k]
-        a[count * k + k] = 1.0
-        for c in range(count):
-            a[count * k + c] *= inverse
-        for r in range(count):
-            if r != k:
-                factor = a[count * r + k]
-                a[count * r + k] = 0.0
-                for c in range(count):
-                    a[count * r + c] -= factor * a[count * k + c]
     return 0
 
 

@@ -5,6 +5,7 @@ besides. Eliminating them, leaves first, leaves the parent's block changed and n
 bodies. Loops, and forces between bodies that no joint connects, need one dense matrix.
 """
 
+from ....kernels.elimination import eliminate, substitute
 from ....kernels.marks import slot
 from ..layout import ForceSort, Link, RowSort, Scratch, Tree
 
@@ -35,42 +36,6 @@ def no_force(f, both, h, par, t, width, first, second):
 
 def no_load(i, both, h, time, par, t, width, first):
     """No load acts."""
-
-
-def eliminate(t, pivots, rows, width):
-    """Gaussian elimination of the first `pivots` columns of t (rows x width), exchanging only the first rows; 0, or 1 if singular."""
-    for k in range(pivots):
-        largest = abs(t[k * width + k])
-        best = k
-        for r in range(k + 1, pivots):
-            if abs(t[r * width + k]) > largest:
-                largest = abs(t[r * width + k])
-                best = r
-        if not largest > 0.0:
-            return 1
-        if best != k:
-            for c in range(k, width):
-                swapped = t[k * width + c]
-                t[k * width + c] = t[best * width + c]
-                t[best * width + c] = swapped
-        inverse = 1.0 / t[k * width + k]
-        pivot = t[k * width + k + 1 : (k + 1) * width]
-        for r in range(k + 1, rows):
-            factor = t[r * width + k] * inverse
-            if factor != 0.0:
-                row = t[r * width + k + 1 : (r + 1) * width]
-                for c in range(width - k - 1):
-                    row[c] -= factor * pivot[c]
-    return 0
-
-
-def substitute(t, pivots, width, x):
-    """x (pivots) from the eliminated rows of t; what stands in the columns behind must already be in the last column."""
-    for r in range(pivots - 1, -1, -1):
-        total = t[r * width + width - 1]
-        for c in range(r + 1, pivots):
-            total -= t[r * width + c] * x[c]
-        x[r] = total / t[r * width + r]
 
 
 def ground_forces(i, both, h, par, t, width):

@@ -21,10 +21,10 @@ from __future__ import annotations
 from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import along_axis, dot, load3, sum_from
 from ....kernels import elementary as math
+from ....kernels.elimination import eliminate, reduce, substitute
 from ....kernels.marks import Record
 from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step
-from ..director_form.solver import eliminate, substitute
 from .kernels import articulated_field, freedoms, handed
 from .loops import Closure, Condition, Row, along_row, turn_of, write_row
 from .motion import BALL, Link, Node, Place, has_drives, place_nodes
@@ -304,7 +304,7 @@ def chart_minor(par):
     for i in range(rank):
         for j in range(rank):
             par.tree_matrix[i * rank + j] = par.tree_slopes[par.tree_chart[1 + i], par.tree_chart[1 + rank + j]]
-    found, _, size, sign = reduce(par.tree_matrix, rank, rank, par.tree_order)
+    found, _, size, sign = reduce(par.tree_matrix, rank, rank, par.tree_order, DEPENDENT)
     return sign, size if found == rank else -math.inf
 
 
@@ -315,52 +315,5 @@ def choose_chart(par):
     for i in range(rows):
         for j in range(columns):
             par.tree_matrix[i * columns + j] = par.tree_slopes[i, j]
-    rank, least, size, _ = reduce(par.tree_matrix, rows, columns, par.tree_order)
+    rank, least, size, _ = reduce(par.tree_matrix, rows, columns, par.tree_order, DEPENDENT)
     return rank, least, size
-
-
-def reduce(a, rows, columns, order):
-    """Gaussian elimination with the largest pivot of all first, down to DEPENDENT: (rank, last pivot, log and sign of the minor).
-
-    order: numbers of the rows, then of the columns, as they were taken.
-    """
-    for k in range(rows + columns):
-        order[k] = k if k < rows else k - rows
-    sign = 1.0
-    size = 0.0
-    least = 1.0
-    for k in range(min(rows, columns)):
-        p = k
-        q = k
-        for i in range(k, rows):
-            for j in range(k, columns):
-                if abs(a[i * columns + j]) > abs(a[p * columns + q]):
-                    p = i
-                    q = j
-        pivot = a[p * columns + q]
-        if not abs(pivot) > DEPENDENT:
-            return k, least, size, sign
-        least = abs(pivot)
-        size += math.log(least)
-        sign = sign if pivot > 0.0 else -sign
-        if p != k:
-            sign = -sign
-            exchange(order, k, p, 1, 1)
-            exchange(a, k * columns, p * columns, columns, 1)
-        if q != k:
-            sign = -sign
-            exchange(order, rows + k, rows + q, 1, 1)
-            exchange(a, k, q, rows, columns)
-        for i in range(k + 1, rows):
-            factor = a[i * columns + k] / a[k * columns + k]
-            for j in range(k + 1, columns):
-                a[i * columns + j] -= factor * a[k * columns + j]
-    return min(rows, columns), least, size, sign
-
-
-def exchange(a, p, q, count, apart):
-    """Exchange `count` numbers of a from p on with those from q on, each `apart` from the next."""
-    for k in range(count):
-        kept = a[p + k * apart]
-        a[p + k * apart] = a[q + k * apart]
-        a[q + k * apart] = kept

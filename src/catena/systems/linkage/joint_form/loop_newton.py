@@ -27,10 +27,9 @@ import numpy as np
 
 from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import add, cross, dot, load3, scaled
-from ....kernels.elimination import factorise, solve
+from ....kernels.elimination import eliminate, factorise, solve, substitute
 from ....kernels.marks import Numbers, Record
 from ....kernels.views import OK, SINGULAR
-from ..director_form.solver import eliminate, substitute
 from .charts import LoopRate, close_loops
 from .kernels import freedoms
 from .loops import Row

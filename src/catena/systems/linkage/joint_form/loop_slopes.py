@@ -14,6 +14,7 @@ Scratch: par.newton_changed[i], the changes of the rows kept as a `Row`.
 from __future__ import annotations
 
 from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, subtract
+from ....kernels.elimination import solve_positive
 from ..joints import DISTANCE, DOT, PLANE, SCREW
 from .kernels import respond
 from .loops import (
@@ -25,7 +26,6 @@ from .loops import (
     direction_in_child,
     direction_of_gap,
     pull_along,
-    substitute_back,
 )
 from .motion import Node, turned_from
 from .slopes import Base, Change
@@ -55,7 +55,7 @@ def respond_in_loops(z, at, which, par):
             quicker += on_side(row, side, load3(change, Change.SPEED), load3(change, Change.SPIN))
         pulls[i] = -by_rows
         par.newton_slopes[which, par.newton_slopes.shape[2] + i, at] = quicker / par.tree_units[kept[i]]
-    substitute_back(par.tree_matrix, count, pulls)
+    solve_positive(par.tree_matrix, count, pulls)
     for i in range(count):
         pull_along(kept[i], par.tree_gradients[kept[i]], pulls[i], par)
     respond(par, 0.0)

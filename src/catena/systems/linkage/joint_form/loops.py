@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
 from ....kernels import elementary as math
+from ....kernels.elimination import factorise_positive, solve_positive
 from ....kernels.marks import Record
 from ..joints import DISTANCE, DOT, PLANE, POINT, SCREW
 from .kernels import respond
@@ -211,8 +212,8 @@ def respond_with_loops(z, par):
         for j in range(count):
             w[count * j + i] = along_row(kept[j], par.tree_gradients[kept[j]], Node.XDOT, par)
         pull_along(kept[i], row, -1.0, par)
-    factorise(w, count)
-    substitute_back(w, count, b)
+    factorise_positive(w, count)
+    solve_positive(w, count, b)
     for i in range(par.tree_links.shape[0]):
         for l in range(6):
             par.tree_nodes[i, Node.APPLIED + l] = par.tree_applied[i, l]
@@ -243,25 +244,3 @@ def twist_about_axis(c, torque, par):
     add3(n, Node.APPLIED + 3, scaled(torque, u))
     add3(m, Node.APPLIED + 3, scaled(-torque, u))
     return dot(u, subtract(load3(m, Node.SPIN), load3(n, Node.SPIN)))
-
-
-def factorise(w, n):
-    """The lower triangle of a positive definite matrix becomes its Cholesky factor."""
-    for i in range(n):
-        for j in range(i + 1):
-            total = w[i * n + j]
-            for k in range(j):
-                total -= w[i * n + k] * w[j * n + k]
-            w[i * n + j] = math.sqrt(total) if i == j else total / w[j * n + j]
-
-
-def substitute_back(w, n, b):
-    """b becomes the solution of L L^T x = b, L the lower triangle of w."""
-    for i in range(n):
-        for j in range(i):
-            b[i] -= w[i * n + j] * b[j]
-        b[i] /= w[i * n + i]
-    for i in range(n - 1, -1, -1):
-        for j in range(i + 1, n):
-            b[i] -= w[j * n + i] * b[j]
-        b[i] /= w[i * n + i]
