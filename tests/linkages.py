@@ -25,7 +25,7 @@ from catena.systems.linkage.joint_form import kernels as articulated_kernels
 from catena.systems.linkage.joint_form import loops as articulated_loops
 from catena.systems.linkage.joint_form.form import articulated_view, carry_time_and_work, packed, unpacked
 from catena.systems.linkage.joint_form.layout import layout_of
-from catena.systems.linkage.joint_form.nodes import BALL, TRANSLATION
+from catena.systems.linkage.joint_form.motion import BALL, TRANSLATION
 from catena.systems.linkage.joints import Joint, Revolute, Screw, Spherical
 from catena.systems.linkage.linkage import Linkage
 

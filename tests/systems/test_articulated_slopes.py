@@ -18,8 +18,7 @@ from catena.kernels import views
 from catena.systems.linkage.joint_form import force_slopes, slopes
 from catena.systems.linkage.joint_form.form import packed
 from catena.systems.linkage.joint_form.layout import layout_of
-from catena.systems.linkage.joint_form.motion import Data, Link
-from catena.systems.linkage.joint_form.nodes import BALL
+from catena.systems.linkage.joint_form.motion import BALL, Data, Link
 from catena.systems.linkage.linkage import Linkage
 from kernels import Kernel
 from linkages import random_tree

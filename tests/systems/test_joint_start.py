@@ -86,8 +86,6 @@ def floating(kind: str) -> Linkage:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_joint_stands_where_it_is_told_to(kind: str):
     """The joint form finds the same coordinates in the state; the joint fits to rounding, also in its velocities, which `start` checks."""
-    from catena.systems.linkage.joint_form.form import _coordinates
-
     linkage, (_, _, angle, rate) = floating(kind), KINDS[kind]
     start = linkage.start(
         PLACE,
@@ -97,7 +95,7 @@ def test_every_kind_of_joint_stands_where_it_is_told_to(kind: str):
         velocity=[[1, 2, 3], [0, 0, 0]],
         angular_velocity=[[0.3, 0.2, -0.4], [0, 0, 0]],
     )
-    found = _coordinates(linkage.joints[0], start, np.array(linkage.joints[0].image))
+    found = joint_coordinates.measured_coordinates(linkage.joints[0], start, np.array(linkage.joints[0].image))
     shift = 0.7 * 0.3 if kind == "Screw" else 0.0
     assert found == pytest.approx(np.atleast_1d(angle), abs=20 * EPS)
     assert start.position[0].tolist() == [1, 2, 3] and start.momentum[0] == pytest.approx([2, 4, 6])
@@ -130,7 +128,7 @@ def test_rates_move_the_bodies(kind: str):
 def test_wrong_axes_and_rates_are_seen(monkeypatch: pytest.MonkeyPatch):
     """Rates that are off in the sixth digit show in the differences; axes in the wrong order do not fit the joint."""
     assert all(motion_error(kind, off=1e-6) > 1e-8 for kind in KINDS)
-    monkeypatch.setitem(joint_coordinates.ELEMENTS, ct.Universal, (("angle", 1), ("angle", 0)))
+    monkeypatch.setattr(ct.Universal, "elements", (("angle", 1), ("angle", 0)))
     with pytest.raises(InputError, match="does not fit"):
         motion_error("Universal")
 

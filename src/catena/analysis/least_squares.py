@@ -17,7 +17,7 @@ from ..systems.linkage.joint_form import motion
 from ..systems.linkage.joint_form.form import packed
 from ..systems.linkage.joint_form.kernels import weigh_nodes
 from ..systems.linkage.joint_form.layout import layout_of
-from ..systems.linkage.joint_form.nodes import BALL, Node
+from ..systems.linkage.joint_form.nodes import Node
 from ..systems.linkage.joint_form.tables import joint_form_par
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def node_motions(linkage: Linkage, rows: Array) -> Array:
 
 
 def _carry(node: Node, row: Array) -> Array:
-    return _carried(row[motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != BALL)
+    return _carried(row[motion.Node.ARM : motion.Node.ARM + 3], turns=node.kind != motion.BALL)
 
 
 def _carried(arm: Array, *, turns: bool) -> Array:

@@ -106,7 +106,7 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
                 values.append(bent[first])
                 continue
             if kind == DISTANCE:
-                values.append((speed @ speed + d @ bent) / starts.length_of(joint))
+                values.append(float((speed @ speed + d @ bent) / joint.length))
                 continue
             a = u[first]
             rate = np.cross(o_i, a)
@@ -116,7 +116,7 @@ def bias(linkage: Linkage, state: State, images: Array, motion: Array) -> Array:
                 values.append((o_i - o_j) @ change)
                 continue
             value = _bent_along(a, o_i, d, speed, bent)
-            values.append(value - joint.pitch * rate @ (o_j - o_i) if kind == SCREW else value)
+            values.append(value - float(joint.pitch * rate @ (o_j - o_i)) if kind == SCREW else value)
     return np.array(values)
 
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ...errors import CapabilityError
 from ...systems.base import State
 from ...systems.linkage.joint_form.form import packed
-from ...systems.linkage.joint_form.motion import Link
-from ...systems.linkage.joint_form.nodes import BALL
+from ...systems.linkage.joint_form.motion import BALL, Link
 from ...systems.linkage.linkage import Linkage
 from .linkage_modes import check_rest
 from .linkage_problem import LinkageProblem

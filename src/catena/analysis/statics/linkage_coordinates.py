@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...systems.linkage.joint_form.layout import Layout
-from ...systems.linkage.joint_form.nodes import BALL, SINGLE
+from ...systems.linkage.joint_form.motion import BALL, SINGLE
 
 Array = NDArray[np.float64]
 

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ...systems.linkage.joint_forces import BetweenPoints, JointForce, Load, OfDistance, OnAngle, Prescribed, Spring
-from ...systems.linkage.joint_form.motion import Link
+from ...systems.linkage.joint_form.motion import BALL, Link
 from ...systems.linkage.joint_form.motion import Node as NodeRow
-from ...systems.linkage.joint_form.nodes import BALL
 from ...systems.linkage.joints import GROUND
 from ...systems.linkage.linkage import Linkage
 from ...systems.linkage.start import turned

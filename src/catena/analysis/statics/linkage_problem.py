@@ -30,9 +30,9 @@ from ...systems.linkage.joint_form.closing import close_start
 from ...systems.linkage.joint_form.form import articulated_view, packed, unpacked
 from ...systems.linkage.joint_form.layout import layout_of
 from ...systems.linkage.joint_form.loops import Row
-from ...systems.linkage.joint_form.motion import Link, place_nodes
+from ...systems.linkage.joint_form.motion import BALL, Link, place_nodes
 from ...systems.linkage.joint_form.motion import Node as NodeRow
-from ...systems.linkage.joint_form.nodes import BALL, Node
+from ...systems.linkage.joint_form.nodes import Node
 from ...systems.linkage.linkage import Linkage
 from ..least_squares import node_motions
 from .linkage_coordinates import Coordinate, coordinates_of

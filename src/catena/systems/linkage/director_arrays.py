@@ -79,14 +79,13 @@ def _joint_arrays(linkage: Linkage, inside: Callable[[int, object], Array]) -> t
         a, b = inside(joint.parent, joint.at[0]), inside(joint.child, joint.at[1])
         triad = np.array([inside(joint.parent, u) for u in joint.triad])
         number, acting = torsions.get(k, (-1, ()))
-        pitch = getattr(joint, "pitch", 0.0)
         joint_values[k, at.Joint.CHILD_POINT : at.Joint.CHILD_POINT + 3] = b
         joint_values[k, at.Joint.PARENT_POINT : at.Joint.PARENT_POINT + 3] = a
         joint_values[k, at.Joint.TRIAD : at.Joint.TRIAD + 9] = triad.ravel()
-        joint_values[k, at.Joint.PITCH] = pitch
+        joint_values[k, at.Joint.PITCH] = joint.pitch
         joint_values[k, at.Joint.DAMPING] = sum(force.viscosity for force in acting)
         link[k, : at.Link.FORCE] = (
-            joint.parent, joint.child, *starts[k : k + 2], bool(acting) or pitch != 0.0, number,
+            joint.parent, joint.child, *starts[k : k + 2], bool(acting) or joint.pitch != 0.0, number,
         )  # fmt: skip
         for r, (kind, first, second) in enumerate(rows[k], start=starts[k]):
             sort[r, at.RowSort.KIND] = kind
@@ -97,7 +96,7 @@ def _joint_arrays(linkage: Linkage, inside: Callable[[int, object], Array]) -> t
                 sort[r, at.RowSort.IMAGE] = second
                 row[r, : at.Row.Y] = triad[first]
             elif kind == DISTANCE:
-                row[r, : at.Row.LENGTH] = *a, *b, linkage_start.length_of(joint)
+                row[r, : at.Row.LENGTH] = *a, *b, joint.length
             else:
                 row[r, : at.Row.LENGTH] = *triad[first], *b, -triad[first] @ a
         if k in linkage.signals.driven:

@@ -23,7 +23,7 @@ from ..numbers import finite_numbers
 from ..orientations import orientations
 from . import start as starts
 from .joint_forces import OnAngle, Prescribed
-from .joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Revolute, Screw, Spherical, Universal
+from .joints import GROUND, SLIDE, TURN, Joint, Spherical, Universal
 from .layout import Signal
 
 if TYPE_CHECKING:
@@ -31,16 +31,8 @@ if TYPE_CHECKING:
 
 One: TypeAlias = "float | Sequence[float] | None"
 GivenCoordinates: TypeAlias = "Mapping[str, One] | Mapping[int, One] | Sequence[One] | Array"
-SLIDE, TURN = "displacement", "angle"
-# of each kind of joint: along, or about, which direction of its triad it moves, one after the other
-ELEMENTS: dict[type[Joint], tuple[tuple[str, int], ...]] = {
-    Revolute: ((TURN, 0),),
-    Screw: ((TURN, 0),),
-    Prismatic: ((SLIDE, 0),),
-    Cylindrical: ((SLIDE, 0), (TURN, 0)),
-    Planar: ((SLIDE, 1), (SLIDE, 2), (TURN, 0)),
-    Universal: ((TURN, 0), (TURN, 1)),
-}
+IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
 
 def joint_angles(linkage: Linkage, state: State) -> Array:
@@ -159,8 +151,8 @@ def start_from_joints(
 
 def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[Array, Array, Array, Array]:
     """What a joint does from where it stands at zero, in the axes of the parent: turn (quaternion), its rate, slide, its rate."""
-    turn, turning, slide, opening = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), np.zeros(3), np.zeros(3)
-    elements = ELEMENTS.get(type(joint), ())
+    turn, turning, slide, opening = IDENTITY, np.zeros(3), np.zeros(3), np.zeros(3)
+    elements = joint.elements or ()
     nothing = np.zeros(len(elements))
     values, rates = nothing if values is None else values, nothing if rates is None else rates
     for (kind, k), value, rate in zip(elements, values, rates, strict=True):
@@ -171,6 +163,61 @@ def moved_by(joint: Joint, values: Array | None, rates: Array | None) -> tuple[A
             turning = turning + rate * direction
             turn = rotations.multiply(turn, rotations.from_vector(value * joint.triad[k]))
     return turn, turning, slide, opening
+
+
+def measured_coordinates(joint: Joint, state: State, image: Array) -> Array:
+    """Displacements and angles of a joint, in the order of its elements; the angles count from the orientation `image`."""
+    if isinstance(joint, Universal):
+        return _cardan_angles(joint, state, image)
+    u, d = _directions_and_gap(joint, state)
+    return np.array(
+        [
+            u[k] @ d if kind == SLIDE else starts.angle_of(joint, image, state.orientation)
+            for kind, k in joint.elements or ()
+        ]
+    )
+
+
+def _cardan_angles(joint: Universal, state: State, image: Array) -> Array:
+    """Turn about the axis, then about the second direction that this turn has carried."""
+    parent = IDENTITY if joint.parent == GROUND else state.orientation[joint.parent]
+    seen = rotations.multiply(rotations.conjugate(parent), state.orientation[joint.child])
+    turn = rotations.multiply(seen, rotations.conjugate(image))
+    axis, second, third = joint.triad
+    carried = rotations.rotate(turn, second)
+    first = float(np.arctan2(third @ carried, second @ carried))
+    about = np.array([np.cos(0.5 * first), *(np.sin(0.5 * first) * axis)])
+    rest = rotations.multiply(rotations.conjugate(about), turn)
+    return np.array([first, 2.0 * np.arctan2(second @ rest[1:], rest[0])])
+
+
+def unit_motions(joint: Joint, state: State, values: Array) -> Array:
+    """(6, elements): motion of the child's centre for a unit rate of each element of a joint, which stand at `values`."""
+    u, _ = _directions_and_gap(joint, state)
+    from_hinge = -rotations.rotate(state.orientation[joint.child], np.array(joint.at[1]))
+    made: list[Array] = []
+    for kind, k in joint.elements or ():
+        direction = u[k]
+        if isinstance(joint, Universal) and made:  # the turn about the first axis has carried the second
+            direction = np.cos(values[0]) * u[1] + np.sin(values[0]) * u[2]
+        slide = np.concatenate([direction, np.zeros(3)])
+        turn = np.concatenate([np.cross(direction, from_hinge), direction])
+        made.append(slide if kind == SLIDE else turn + joint.pitch * slide)
+    return np.array(made).T
+
+
+def _directions_and_gap(joint: Joint, state: State) -> tuple[Array, Array]:
+    """The triad of the joint in space (rows), and the vector from the parent's point to the child's."""
+    turn, start = np.eye(3), np.zeros(3)
+    if joint.parent != GROUND:
+        turn, start = rotations.to_matrix(state.orientation[joint.parent]), state.position[joint.parent]
+    parts = [state.position[joint.child], rotations.rotate(state.orientation[joint.child], np.array(joint.at[1]))]
+    parts += [-start, -turn @ np.array(joint.at[0])]
+    gap = np.sum(parts, axis=0)
+    # a displacement of nothing but rounding would be taken for the size of all displacements
+    if np.abs(gap).max() <= ROUNDING * np.abs(parts).max():
+        gap = np.zeros(3)
+    return joint.triad @ turn.T, gap
 
 
 def _made(linkage: Linkage, r: Array, q: Array, v: Array, w: Array, time: float, *, project: bool) -> State:
@@ -207,7 +254,7 @@ def _by_number(linkage: Linkage, given: GivenCoordinates | None, name: str) -> d
     for number, one in entries:
         if one is None or (isinstance(one, float) and np.isnan(one)):
             continue
-        elements = ELEMENTS.get(type(joints[number]), ())
+        elements = joints[number].elements or ()
         kinds = ", ".join(kind for kind, _ in elements)
         wanted = {0: "leave it out", 1: f"give its {kinds}, a number"}.get(len(elements), f"give ({kinds})")
         if not elements:
@@ -246,7 +293,7 @@ def _check_counting(linkage: Linkage, values: Mapping[int, Array]) -> None:
     for number, force in enumerate(linkage.forces):
         if isinstance(force, OnAngle | Prescribed) and values.get(force.joint, np.zeros(1))[-1] != 0.0:
             joint = linkage.joints[force.joint]
-            if joint.has_angle and getattr(joint, "image", None) is None:
+            if joint.has_angle and joint.image is None:
                 raise InputError(
                     f"{label_of(linkage, force.joint)} counts its angle from the start, where forces[{number}] ({type(force).__name__}) finds it at 0",
                     where="start.angles", do="give the joint an image, from which angles count: image=(1, 0, 0, 0)",
@@ -258,7 +305,7 @@ def _add_drives(linkage: Linkage, values: dict[int, Array], rates: dict[int, Arr
     for number, place in linkage.signals.driven.items():
         told = linkage.signals.at(time)[place]
         if np.isfinite(told).all():
-            last = np.eye(len(ELEMENTS[type(linkage.joints[number])]))[-1]
+            last = np.eye(len(linkage.joints[number].elements or ()))[-1]
             values.setdefault(number, told[Signal.VALUE] * last)
             rates.setdefault(number, told[Signal.SLOPE] * last)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,14 +28,13 @@ from ..base import Array
 from ..numbers import Vector, finite_numbers
 from ..orientations import UNIT_TOLERANCE
 
-if TYPE_CHECKING:
-    pass
-
 GROUND = -1
 UNIT_ROUNDING = 4 * float(np.finfo(float).eps)  # what is off by less has been divided by its length before
 POINT, DOT, PLANE, SCREW, DISTANCE = 0, 1, 2, 3, 4  # kinds of rows
 AXIS, SECOND, THIRD = 0, 1, 2  # directions of the triad of a joint
+SLIDE, TURN = "displacement", "angle"
 Row = tuple[int, int, int]
+Element = tuple[str, int]  # along (SLIDE), or about (TURN), which direction of the triad it moves
 
 POINT_ROWS: tuple[Row, ...] = ((POINT, 0, 0), (POINT, 1, 1), (POINT, 2, 2))
 AXIS_ROWS: tuple[Row, ...] = ((DOT, AXIS, SECOND), (DOT, AXIS, THIRD))
@@ -60,6 +59,9 @@ class Joint:
     """
 
     rows: ClassVar[tuple[Row, ...]]
+    elements: ClassVar[tuple[Element, ...] | None] = (
+        None  # how it moves, one after the other; None: not made of slides and turns
+    )
     carries: ClassVar[bool] = True  # whether it can place its child against its parent
     has_axis: ClassVar[bool] = False  # whether it has an `axis`, about or along which the child may move
     has_angle: ClassVar[bool] = False  # whether one angle about `axis` tells how the child is turned
@@ -98,6 +100,16 @@ class Joint:
     def pitch(self) -> float:
         """Advance per radian of a screw; 0 for the others."""
         return 0.0
+
+    @property
+    def length(self) -> float:
+        """That of a massless rod; 0 for the others."""
+        return 0.0
+
+    @property
+    def image(self) -> Vector | None:
+        """The orientation of the child at which the directions of both bodies coincide; None where that is the one of the start."""
+        return None
 
     @property
     def degrees(self) -> int:
@@ -177,6 +189,7 @@ class Rigid(Turned):
     """The child is fixed to the parent. No degree of freedom."""
 
     rows = POINT_ROWS + LOCK_ROWS
+    elements = ()
 
 
 @dataclass(frozen=True)
@@ -221,6 +234,7 @@ class Revolute(AboutAxis):
     """Hinge: the points coincide and the child turns about the axis. One degree of freedom."""
 
     rows = POINT_ROWS + AXIS_ROWS
+    elements = ((TURN, AXIS),)
     has_angle = True
 
 
@@ -233,6 +247,7 @@ class Universal(AboutAxis):
     """
 
     rows = (*POINT_ROWS, (DOT, AXIS, SECOND))
+    elements = ((TURN, AXIS), (TURN, SECOND))
 
 
 @JOINTS.register
@@ -241,6 +256,7 @@ class Prismatic(AboutAxis):
     """Slider: the child moves along the axis without turning. One degree of freedom."""
 
     rows = LINE_ROWS + LOCK_ROWS
+    elements = ((SLIDE, AXIS),)
     slides = True
 
 
@@ -250,6 +266,7 @@ class Cylindrical(AboutAxis):
     """The child moves along the axis and turns about it. Two degrees of freedom."""
 
     rows = LINE_ROWS + AXIS_ROWS
+    elements = ((SLIDE, AXIS), (TURN, AXIS))
     has_angle = True
 
 
@@ -259,6 +276,7 @@ class Planar(AboutAxis):
     """The child moves in the plane through a normal to the axis, and turns about the axis. Three degrees of freedom."""
 
     rows = ((PLANE, AXIS, 0), *AXIS_ROWS)
+    elements = ((SLIDE, SECOND), (SLIDE, THIRD), (TURN, AXIS))
     has_angle = True
 
 
@@ -268,6 +286,7 @@ class Screw(AboutAxis):
     """The child turns about the axis and advances along it by `pitch` per radian. One degree of freedom."""
 
     rows = (*LINE_ROWS, *AXIS_ROWS, (SCREW, AXIS, 0))
+    elements = ((TURN, AXIS),)
     has_angle = True
 
     pitch: float = 0.0

@@ -20,7 +20,7 @@ from ..many_bodies import start_array, start_momenta
 from ..numbers import finite_number
 from ..orientations import orientations
 from .joint_forces import OfDistance, OnAngle
-from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Distance, Joint, Turned
+from .joints import DISTANCE, DOT, GROUND, PLANE, POINT, SCREW, Joint, Turned
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -67,8 +67,7 @@ def images_of(linkage: Linkage, orientation: Array) -> Array:
     """(..., joints, 4): the orientation of each child seen from its parent where the joint's directions coincide, for orientations (..., n, 4)."""
     made = np.zeros((*orientation.shape[:-2], len(linkage.joints), 4))
     for k, joint in enumerate(linkage.joints):
-        given = getattr(joint, "image", None)
-        made[..., k, :] = given if given is not None else _seen(joint, orientation)
+        made[..., k, :] = _seen(joint, orientation) if joint.image is None else joint.image
     return made
 
 
@@ -138,16 +137,9 @@ def residuals(linkage: Linkage, position: Array, orientation: Array, *, images: 
     return np.array(values)
 
 
-def length_of(joint: Joint) -> float:
-    """That of a massless rod."""
-    assert isinstance(joint, Distance)
-    return joint.length
-
-
 def _stretch(joint: Joint, gap: Array) -> float:
     """(|d|^2 - l^2)/(2 l)."""
-    length = length_of(joint)
-    return float((gap @ gap - length**2) / (2.0 * length))
+    return float((gap @ gap - joint.length**2) / (2.0 * joint.length))
 
 
 def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, images: Array) -> Iterator[Array]:
@@ -167,7 +159,7 @@ def joint_gradients(linkage: Linkage, position: Array, orientation: Array, *, im
                 continue
             force = np.eye(3)[first] if kind == POINT else u[first]
             if kind == DISTANCE:
-                force = d / length_of(joint)
+                force = d / joint.length
             of_child[0] += force
             of_parent[0] -= force
             of_child[1] += np.cross(arm_child, force)

@@ -118,10 +118,9 @@ def _noticed(joint: Joint, body: int) -> list[Array]:
 
 def _across_image(joint: Joint, which: int) -> list[Array]:
     """Unit vectors normal to the image of a direction in the child; all where a start will tell what that is."""
-    image = getattr(joint, "image", None)
-    if image is None:
+    if joint.image is None:
         return list(np.eye(3))
-    return _across(rotations.rotate(rotations.conjugate(np.array(image)), joint.triad[which]))
+    return _across(rotations.rotate(rotations.conjugate(np.array(joint.image)), joint.triad[which]))
 
 
 def _across(vector: Vector | Array) -> list[Array]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def has_angle(linkage: Linkage) -> bool:
     """Whether the angle of a joint matters."""
-    return bool(torsions_of(linkage)) or any(getattr(joint, "pitch", 0.0) != 0.0 for joint in linkage.joints)
+    return bool(torsions_of(linkage)) or any(joint.pitch != 0.0 for joint in linkage.joints)
 
 
 def has_dampers(linkage: Linkage) -> bool:

@@ -43,7 +43,7 @@ from .director_form import steps as linkage_steps
 from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
 from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
 from .joints import Distance
-from .thin import THIN, ThinBodies, spins_of_joints, thin_bodies
+from .thin import THIN, ThinBodies, is_thin, spins_of_joints, thin_bodies
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -70,7 +70,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
             kernels |= _recursion(linkage, blocks)
             unknowns = int(traits.joint_freedoms(linkage).sum()) * (1 + both)
             own = partial(_recursion_scratch, linkage, 12 if both else 6)
-    flags = {Flag.LINEAR_BODIES} if any(body.kind in ("linear", "point") for body in linkage.bodies) else set()
+    flags = {Flag.LINEAR_BODIES} if any(map(is_thin, linkage.bodies)) else set()
     flags |= {Flag.DAMPERS} if traits.has_dampers(linkage) else set()
     made = _view(linkage, name, kernels, flags, unknowns, own)
     return replace(made, inertia=linkage.inertia) if name == "constrained" else made

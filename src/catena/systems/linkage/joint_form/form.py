@@ -20,9 +20,11 @@ from ...chain.motion import publish_split
 from .. import measures as linkage_measures
 from .. import start as starts
 from ..director_arrays import director_arrays
+from ..joint_coordinates import measured_coordinates, unit_motions
 from ..joint_forces import BetweenPoints
-from ..joints import GROUND, Cylindrical, Joint, Planar, Prismatic, Rigid, Universal
+from ..joints import GROUND, Joint
 from ..layout import Signal
+from ..thin import is_thin
 from ..views import director_view
 from . import charts as charts
 from . import force_slopes as force_slopes
@@ -37,15 +39,13 @@ from . import slopes as slopes
 from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import Data, Link, Node, Place, has_drives, place_nodes
-from .nodes import BALL, TRANSLATION
+from .motion import BALL, TRANSLATION, Data, Link, Node, Place, has_drives, place_nodes
 from .slopes import inertia_times
 from .tables import articulated_arrays, joint_form_par
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
 
-IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 # In joint coordinates momenta are no quadratic functions, and the equations are not canonical: no Runge-Kutta method keeps
 # them or bounds the error of the energy.
 NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertical", "symplectic"})
@@ -53,7 +53,6 @@ NOT_POLYNOMIAL = frozenset({"linear", "bilinear", "quadratic", "energy", "vertic
 # length is the method's, and the residuals see it.
 CLOSED = frozenset({"joint_position", "joint_velocity"})
 INERT = 1e-13  # part of the inertia of a node below which a joint feels none
-ROUNDING = 16 * np.finfo(float).eps  # of a sum of four vectors, to the largest of them
 
 
 def spin_in_body(node):
@@ -199,7 +198,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         forces.apply_particles: forces.push_nodes if linkage.particle_forces else forces.apply_no_particles,
         kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
         kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
-        has_lines: int(any(body.kind in ("linear", "point") for body in linkage.bodies)),
+        has_lines: int(any(map(is_thin, linkage.bodies))),
         motion.has_drives: int(bool(linkage.signals.driven)),
         forces.changes_in_time: int(linkage.signals.change_potentials),
         forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
@@ -292,11 +291,7 @@ def follow_drives(linkage: Linkage, state: State) -> State:
                 f"the path of joint {number} is not defined at t = {state.time:g}", where=f"start, joint {number}",
                 do="give a function that has a value and two derivatives along the run",
             )  # fmt: skip
-        if (
-            getattr(joint, "image", None) is None
-            and joint.has_angle
-            and abs(path[place, Signal.VALUE]) > starts.MEETING
-        ):
+        if joint.image is None and joint.has_angle and abs(path[place, Signal.VALUE]) > starts.MEETING:
             raise InputError(
                 f"joint {number} counts its angle from the start, but its path has {path[place, Signal.VALUE]:g} there",
                 where=f"start, joint {number}", do="give the joint an image, from which angles count, or let the path begin at 0",
@@ -326,7 +321,7 @@ def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
             body = linkage.bodies[node.body]
             z[at : at + 4] = rotations.multiply(state.orientation[node.body], body.frame)
             z[rate : rate + 3] = body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[node.body])
-            if body.kind in ("linear", "point"):  # spins that no momentum tells
+            if is_thin(body):  # spins that no momentum tells
                 own = rotations.rotate(rotations.conjugate(state.orientation[node.body]), motion[node.body, 1])
                 z[rate : rate + 3] = np.where(node.held, 0.0, body.frame_matrix.T @ own)
         elif node.has_image:
@@ -351,7 +346,7 @@ def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
 
 def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) -> None:
     """CapabilityError where a joint turns a line about itself, and nothing that it carries resists."""
-    if all(body.kind not in ("linear", "point") for body in linkage.bodies):
+    if not any(map(is_thin, linkage.bodies)):
         return
     par = joint_form_par(linkage, time)
     place_nodes(z, par)
@@ -400,14 +395,14 @@ def _set_single(
     chain = [k]
     while (before := layout.nodes[chain[0] - 1]) is not None and before.joint == last.joint:
         chain.insert(0, chain[0] - 1)
-    values = _coordinates(joint, state, image)
+    values = measured_coordinates(joint, state, image)
     at = layout.links[chain, Link.COORDINATE]
     rate = layout.links[chain, Link.RATE]
     if len(values) == 0:
         return 0.0, 0.0
     own = at >= 0
     z[at[own]] = values[own]
-    columns = _columns(joint, state, values)
+    columns = unit_motions(joint, state, values)
     parent_motion = np.zeros((2, 3)) if joint.parent == GROUND else motion[joint.parent]
     parent_place = np.zeros(3) if joint.parent == GROUND else state.position[joint.parent]
     carried = parent_motion[0] + np.cross(parent_motion[1], state.position[joint.child] - parent_place)
@@ -415,71 +410,3 @@ def _set_single(
     rates = np.linalg.lstsq(columns, relative, rcond=None)[0]
     z[rate[own]] = rates[own]
     return float(values[-1]), float(rates[-1])
-
-
-def _coordinates(joint: Joint, state: State, image: Array) -> Array:
-    """Displacements and angles, in the order of the elementary joints."""
-    u, d = _directions_and_gap(joint, state)
-    if isinstance(joint, Rigid):
-        return np.zeros(0)
-    if isinstance(joint, Prismatic):
-        return np.array([u[0] @ d])
-    if isinstance(joint, Universal):
-        return _cardan_angles(joint, state, image)
-    angle = starts.angle_of(joint, image, state.orientation)
-    if isinstance(joint, Cylindrical):
-        return np.array([u[0] @ d, angle])
-    return np.array([u[1] @ d, u[2] @ d, angle] if isinstance(joint, Planar) else [angle])
-
-
-def _cardan_angles(joint: Universal, state: State, image: Array) -> Array:
-    """Turn about the axis, then about the second direction that this turn has carried."""
-    parent = IDENTITY if joint.parent == GROUND else state.orientation[joint.parent]
-    seen = rotations.multiply(rotations.conjugate(parent), state.orientation[joint.child])
-    turn = rotations.multiply(seen, rotations.conjugate(image))
-    axis, second, third = joint.triad
-    carried = rotations.rotate(turn, second)
-    first = float(np.arctan2(third @ carried, second @ carried))
-    about = np.array([np.cos(0.5 * first), *(np.sin(0.5 * first) * axis)])
-    rest = rotations.multiply(rotations.conjugate(about), turn)
-    return np.array([first, 2.0 * np.arctan2(second @ rest[1:], rest[0])])
-
-
-def _columns(joint: Joint, state: State, values: Array) -> Array:
-    """(6, freedoms): motion of the child's centre for a unit rate of each elementary joint."""
-    u, _ = _directions_and_gap(joint, state)
-    centre = rotations.rotate(state.orientation[joint.child], np.array(joint.at[1]))
-    from_hinge = -centre  # from the child's joint point to its centre; hinges pass through that point
-
-    def hinge(direction: Array) -> Array:
-        return np.concatenate([np.cross(direction, from_hinge), direction])
-
-    def slide(direction: Array) -> Array:
-        return np.concatenate([direction, np.zeros(3)])
-
-    if isinstance(joint, Prismatic):
-        made = [slide(u[0])]
-    elif isinstance(joint, Cylindrical):
-        made = [slide(u[0]), hinge(u[0])]
-    elif isinstance(joint, Planar):
-        made = [slide(u[1]), slide(u[2]), hinge(u[0])]
-    elif isinstance(joint, Universal):
-        second = np.cos(values[0]) * u[1] + np.sin(values[0]) * u[2]
-        made = [hinge(u[0]), hinge(second)]
-    else:
-        made = [hinge(u[0]) + getattr(joint, "pitch", 0.0) * slide(u[0])]
-    return np.array(made).T
-
-
-def _directions_and_gap(joint: Joint, state: State) -> tuple[Array, Array]:
-    """The triad of the joint in space (rows), and the vector from the parent's point to the child's."""
-    turn, start = np.eye(3), np.zeros(3)
-    if joint.parent != GROUND:
-        turn, start = rotations.to_matrix(state.orientation[joint.parent]), state.position[joint.parent]
-    parts = [state.position[joint.child], rotations.rotate(state.orientation[joint.child], np.array(joint.at[1]))]
-    parts += [-start, -turn @ np.array(joint.at[0])]
-    gap = np.sum(parts, axis=0)
-    # a displacement of nothing but rounding would be taken for the size of all displacements
-    if np.abs(gap).max() <= ROUNDING * np.abs(parts).max():
-        gap = np.zeros(3)
-    return joint.triad @ turn.T, gap

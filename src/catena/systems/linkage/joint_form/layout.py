@@ -20,7 +20,8 @@ from ..joint_forces import OnAngle
 from ..joints import Screw
 from ..measures import does_work
 from . import motion as motion
-from .nodes import BALL, SINGLE, TRANSLATION, Node, nodes_of
+from .motion import BALL, SINGLE, TRANSLATION
+from .nodes import Node, nodes_of
 
 if TYPE_CHECKING:
     from ..linkage import Linkage

@@ -28,9 +28,7 @@ from ....kernels.marks import Record, choice, within
 from ..director_form.clock import set_time
 from ..layout import Signal
 
-SINGLE = 0
-BALL = 1
-TRANSLATION = 2
+SINGLE, BALL, TRANSLATION = 0, 1, 2  # kinds of nodes; a weld is a SINGLE without a coordinate
 
 
 class Link(Record):

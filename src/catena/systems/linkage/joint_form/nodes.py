@@ -14,15 +14,15 @@ import numpy as np
 from ....errors import CapabilityError
 from ...base import Array
 from ...numbers import Vector
-from ..joints import Cylindrical, Distance, Joint, Planar, Prismatic, Revolute, Rigid, Screw, Spherical, Universal
-from ..thin import ON_LINE
+from ..joints import AXIS, TURN, Distance, Joint, Screw, Spherical
+from ..thin import ON_LINE, is_thin
 from ..tree import FLOATING
+from .motion import BALL, SINGLE, TRANSLATION
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
 
 GROUND_NODE = 0
-SINGLE, BALL, TRANSLATION = 0, 1, 2  # kinds of nodes; a weld is a SINGLE without a coordinate
 ZERO = (0.0, 0.0, 0.0)
 
 
@@ -105,28 +105,19 @@ def _elementary(linkage: Linkage, number: int) -> list[Node]:
     joint: Joint = linkage.joints[number]
     a = tuple(principal(linkage, joint.parent, joint.at[0]))
     b = tuple(principal(linkage, joint.child, joint.at[1]))
-    axis, second, third = (tuple(principal(linkage, joint.parent, direction)) for direction in joint.triad)
-    driven = linkage.signals.driven.get(number, -1)
-    last = Node(SINGLE, 0, joint.child, number, b=b, axis=axis, turn=1.0, driven=driven)
-    between = Node(SINGLE, 0, -1, number)
+    triad = [tuple(principal(linkage, joint.parent, direction)) for direction in joint.triad]
     if isinstance(joint, Spherical):
         return [Node(BALL, 0, joint.child, number, a=a, b=b)]
-    if isinstance(joint, Revolute):
-        return [replace(last, a=a)]
-    if isinstance(joint, Prismatic):
-        return [replace(last, a=a, turn=0.0, advance=1.0)]
-    if isinstance(joint, Screw):
-        return [replace(last, a=a, advance=joint.pitch, has_shift=True)]
-    if isinstance(joint, Rigid):
-        return [replace(last, a=a, turn=0.0)]
-    if isinstance(joint, Cylindrical):
-        return [replace(between, a=a, axis=axis, advance=1.0), last]
-    if isinstance(joint, Universal):
-        return [replace(between, a=a, axis=axis, turn=1.0), replace(last, axis=second)]
-    if isinstance(joint, Planar):
-        slides = [replace(between, a=a, axis=second, advance=1.0), replace(between, axis=third, advance=1.0)]
-        return [*slides, last]
-    raise CapabilityError(f"joint {number}, {type(joint).__name__}, has no joint form", do='use form="director"')
+    if joint.elements is None:
+        raise CapabilityError(f"joint {number}, {type(joint).__name__}, has no joint form", do='use form="director"')
+    made = [Node(SINGLE, 0, -1, number, axis=triad[AXIS])] if not joint.elements else []
+    for kind, k in joint.elements:
+        turn, advance = (1.0, joint.pitch) if kind == TURN else (0.0, 1.0)
+        made.append(Node(SINGLE, 0, -1, number, axis=triad[k], turn=turn, advance=advance))
+    made[0] = replace(made[0], a=a)
+    driven, shifts = linkage.signals.driven.get(number, -1), isinstance(joint, Screw)
+    made[-1] = replace(made[-1], body=joint.child, b=b, has_shift=shifts, driven=driven)
+    return made
 
 
 def _held(linkage: Linkage, nodes: list[Node | None], place: int) -> tuple[bool, bool, bool]:
@@ -136,7 +127,7 @@ def _held(linkage: Linkage, nodes: list[Node | None], place: int) -> tuple[bool,
     """
     node = nodes[place]
     assert node is not None
-    if node.kind != BALL or linkage.bodies[node.body].kind not in ("linear", "point"):
+    if node.kind != BALL or not is_thin(linkage.bodies[node.body]):
         return False, False, False
     children = [child for child in nodes if child is not None and child.parent == place]
     closing = [linkage.joints[k] for k in linkage.tree.loops]

@@ -17,7 +17,7 @@ from . import forces as forces
 from . import loops as loops
 from . import motion as motion
 from .layout import Layout, layout_of
-from .nodes import SINGLE, TRANSLATION, principal
+from .nodes import principal
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
@@ -91,7 +91,7 @@ def _closures(linkage: Linkage, layout: Layout) -> Arrays:
         closures.append([layout.home[joint.parent], layout.home[joint.child], *places])
         points = [*principal(linkage, joint.parent, joint.at[0]), *principal(linkage, joint.child, joint.at[1])]
         triad = np.array([principal(linkage, joint.parent, direction) for direction in joint.triad])
-        data.append([*points, *triad.ravel(), getattr(joint, "pitch", 0.0), getattr(joint, "length", 0.0)])
+        data.append([*points, *triad.ravel(), joint.pitch, joint.length])
         rows += [[*row, closure] for row in joint.rows]
         size = _size(linkage, layout, closure)
         row_units += [1.0 if kind == DOT else size for kind, _, _ in joint.rows]
@@ -124,9 +124,9 @@ def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
     """The longest arm of a joint around a loop, the length to which others are measured there."""
     nodes = [layout.nodes[k] for k in layout.loops[closure]]
     arms = [arm for node in nodes if node is not None for arm in (node.a, node.b)]
-    arms += linkage.joints[linkage.tree.loops[closure]].at
-    length = getattr(linkage.joints[linkage.tree.loops[closure]], "length", 0.0)
-    return max(float(np.linalg.norm(np.array(arms), axis=1).max()), length) or 1.0
+    joint = linkage.joints[linkage.tree.loops[closure]]
+    arms += joint.at
+    return max(float(np.linalg.norm(np.array(arms), axis=1).max()), joint.length) or 1.0
 
 
 def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) -> Arrays:
@@ -140,7 +140,7 @@ def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) ->
         assert node is not None
         table[c] = k, number, layout.links[k, motion.Link.RATE] + number
         columns[k] = c if number == 0 else columns[k]
-        if node.kind == TRANSLATION or (node.kind == SINGLE and node.turn == 0.0):
+        if node.kind == motion.TRANSLATION or (node.kind == motion.SINGLE and node.turn == 0.0):
             rate_units[c] = _size(linkage, layout, next(i for i, loop in enumerate(layout.loops) if k in loop))
     return {
         "tree_rates": table,
