@@ -59,7 +59,7 @@ def rows_met(par):
         for r in range(m):
             left_out += 1 - par.row_sort[first + r, RowSort.KEPT]
         if left_out > 0:
-            pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+            pair_at(k, par.node[1], par, a)
             values_of(k, a, par)
             if par.joint[k, Joint.PITCH] != 0.0:
                 scratch[Scratch.VALUES + m - 1] = 0.0
@@ -109,7 +109,7 @@ def write_gradient(k, par):
     joint = par.joint[k]
     a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
     out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
-    pair_at(par.node[0], i, j, a)
+    pair_at(k, par.node[0], par, a)
     for r in range(m):
         row = par.gradient[first + r]
         for c in range(row.shape[0]):

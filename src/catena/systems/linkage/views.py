@@ -214,7 +214,6 @@ def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Fill
         views.begin_increment: linkage_recursion.begin,
         views.guess_increment: linkage_recursion.guess,
         views.correct_increment: linkage_recursion.correct,
-        linkage_recursion.knows_all_forces: int(not linkage.particle_forces),
         views.accept_increment: linkage_recursion.accept,
         linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
         hinge_torque: torsion_torque if angles else no_torque,

@@ -19,8 +19,9 @@ from ....kernels.marks import slot
 from ....kernels.views import OK, SINGULAR
 from ...baths import draw_six
 from ..layout import Link, Node, Tree
+from .clock import time_place
 from .rattle import inertia_of_velocity, share_forces, velocity_correction
-from .steps import axes, set_node, time_place
+from .steps import axes, set_node
 
 GROUND = -1
 
@@ -33,13 +34,13 @@ def heavier_correction(both, h, time, x, par):
 def stir(z, e, par, member, step):
     """`bath_of_links`: momenta decay and get noise, then the joints take their part."""
     disturb_links(z, par, member, step)
-    return take_if(velocity_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par), z, e, par)
+    return take_if(velocity_correction(0, 1.0, z[time_place(par)], par.delta, par), z, e, par)
 
 
 def stir_each(z, e, par, member, step):
     """`bath_of_rates_of_links`: the same with a rate for each."""
     disturb_links(z, par, member, step)
-    return take_if(heavier_correction(0, 1.0, z[time_place(par.mass, par.link)], par.delta, par), z, e, par)
+    return take_if(heavier_correction(0, 1.0, z[time_place(par)], par.delta, par), z, e, par)
 
 
 def take_if(status, z, e, par):

@@ -169,8 +169,8 @@ def joint_block(k, both, h, lam, par, t, width):
     base = scratch[Scratch.BASE : Scratch.BASE + Wrench.WIDTH]
     for l in range((parent + size) * width):
         t[l] = 0.0
-    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
-    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
+    pair_at(k, par.node[0], par, a)
+    pair_at(k, par.node[1], par, b)
     clear_values(scratch)
     for case in range(1 + rows + 9 * (1 + both)):
         change = case - 1 - rows

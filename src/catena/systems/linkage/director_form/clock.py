@@ -95,9 +95,14 @@ def clock_at_nodes(z, e, h, time, par):
     summation.add(z, e, work_place(par), 0.5 * h * rate)
 
 
+def time_place(par):
+    """Where the time stands in z; then the work of dampers, and that of loads."""
+    return 13 * par.mass.shape[0] + 6 * par.link.shape[0]
+
+
 def work_place(par):
     """Where the work of loads stands in z."""
-    return 13 * par.mass.shape[0] + 6 * par.link.shape[0] + 2
+    return time_place(par) + 2
 
 
 def angle_at(z, k, node, par):

@@ -33,10 +33,10 @@ from ....kernels.marks import Record
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Coefficients, Link, Node, Pair, Scratch, Values, Wrench
 from .blocks import values_of, wrench_of
-from .clock import clock_part, gravity_now, set_time
+from .clock import clock_part, gravity_now, set_time, time_place
 from .drives import set_drives, work_between
-from .rows import director, has_drives, pair_at
-from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, time_place, turn_body
+from .rows import director, has_drives, pairs_of
+from .steps import LARGEST_TURN, blame, is_noise, set_node, set_turned, turn_body
 
 DIFFERENCE = 1e-6  # step of the differences, to the size of the unknowns
 STILL = 1e-3  # the least that is taken for this size: directors are of length one, and differences of less are noise
@@ -71,7 +71,7 @@ class Work(Record):
 def begin(z, h, par, x):
     """Prepare a step from z: q and p of each body at the start into par.directors[0]."""
     set_node(z, h, par)
-    time = z[time_place(par.mass, par.link)]
+    time = z[time_place(par)]
     if has_drives():
         set_drives(time, time + h, time + h, h, par)
     set_time(time + 0.5 * h, par)
@@ -242,12 +242,9 @@ def push_directors(k, lam, par, phi):
     i = par.link[k, Link.PARENT]
     j = par.link[k, Link.CHILD]
     scratch = par.scratch
-    a = scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    b = scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    a, b = pairs_of(k, par)
     middle = scratch[Scratch.MEAN : Scratch.MEAN + Pair.WIDTH]
     c = scratch[Scratch.COEFFICIENTS : Scratch.COEFFICIENTS + Coefficients.WIDTH]
-    pair_at(par.node[0], i, j, a)
-    pair_at(par.node[1], i, j, b)
     values_of(k, b, par)
     for r in range(phi.shape[0]):
         phi[r] = scratch[Scratch.VALUES + Values.PHI + r]
@@ -336,7 +333,7 @@ def accept(z, e, h, par, x):
         summation.add3(z, e, 7 * n + 3 * i, load3(own, Body.MOMENTUM))
         summation.add3(z, e, 10 * n + 3 * i, gained)
         turn_body(z, e, n, i, load3(par.node[1, i], Node.TURN))
-    time = time_place(par.mass, par.link)
+    time = time_place(par)
     if has_drives():
         work_between(z, e, 1.0 / h, 0, x[Body.WIDTH * n :], par)
     clock_part(z, e, h, z[time], par)

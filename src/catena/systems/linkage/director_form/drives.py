@@ -17,7 +17,7 @@ from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
 from .blocks import wrench_of
 from .clock import set_time, work_place
-from .rows import pair_at
+from .rows import pair_at, pairs_of
 
 
 def set_drives(first, last, end, h, par):
@@ -95,11 +95,8 @@ def change_of(k, both, unit, par):
     """Change of what multipliers of joint k hold by the motion of its bodies between the nodes."""
     i = par.link[k, Link.PARENT]
     j = par.link[k, Link.CHILD]
-    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    a, b = pairs_of(k, par)
     out = par.scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
-    pair_at(par.node[0], i, j, a)
-    pair_at(par.node[1], i, j, b)
     wrench_of(k, a, b, unit, both, par)
     moved = subtract(load3(par.node[1, j], Node.MOVE), load3(par.node[1, i], Node.MOVE))
     total = dot(load3(out, Wrench.ON_GAP), moved)
@@ -140,6 +137,6 @@ def growth_of_row(k, node, par):
     """h dPhi/dt of the row of a drive while the bodies stay."""
     row = par.row[par.link[k, Link.FIRST_ROW]]
     a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    pair_at(node, par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
+    pair_at(k, node, par, a)
     t = times(load9(a, Pair.PRODUCTS), load3(row, Row.Y))
     return dot(load3(row, Row.PRESCRIBED_RATE), t) - row[Row.GROWTH]

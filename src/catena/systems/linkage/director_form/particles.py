@@ -21,8 +21,9 @@ from ...particles.layout import Center, Frame, Particle
 from ...particles.terms import sum_of_terms
 from ..layout import Node, Unknown
 from ..measures import add_energy
+from .clock import time_place
 from .forces import add_wrench
-from .steps import axes, time_place, turn_body
+from .steps import axes, turn_body
 
 
 def place_at(phase, par):
@@ -42,7 +43,7 @@ def place_start(z, par):
 def act_between(z, h, par):
     """What particles do to the bodies in a conserving step."""
     place_at(1, par)
-    par.particle_frame[Frame.TIME] = z[time_place(par.mass, par.link)] + 0.5 * h
+    par.particle_frame[Frame.TIME] = z[time_place(par)] + 0.5 * h
     find_wrenches_between(par)
 
 
@@ -87,7 +88,7 @@ def begin_kick(z, par):
     """Forces at the start of a step of RATTLE: those at the end of the last one, if that is where it begins."""
     known = par.particle_state[0]
     last = known.shape[0] - 1
-    time = z[time_place(par.mass, par.link)]
+    time = z[time_place(par)]
     same = known[last] == time
     known[last] = time
     for k in range(last):
@@ -108,7 +109,7 @@ def end_kick(z, e, h, par, x):
     n = par.mass.shape[0]
     state = par.particle_state[0]
     error = par.particle_state[1]
-    time = time_place(par.mass, par.link)
+    time = time_place(par)
     for k in range(7 * n):
         state[k] = z[k]
         error[k] = e[k]

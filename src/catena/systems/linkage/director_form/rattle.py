@@ -40,7 +40,7 @@ from .blocks import (
     unit_wrench,
     values_near,
 )  # fmt: skip
-from .clock import gravity_now, set_time
+from .clock import gravity_now, set_time, time_place
 from .drives import set_drives, work_of_kicks
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
@@ -52,7 +52,6 @@ from .steps import (
     cayley_change,
     place,
     rank_check,
-    time_place,
     turn_of_joint,
     turns_too_far,
     work_part,
@@ -67,7 +66,7 @@ def velocity_correction(both, h, time, x, par):
 def begin_kicked(z, h, par, x):
     """Prepare a step from z; its first half kick is that of its start."""
     begin(z, h, par, x)
-    time = z[time_place(par.mass, par.link)]
+    time = z[time_place(par)]
     if has_drives():
         set_drives(time, time, time + h, h, par)
     set_time(time, par)
@@ -187,8 +186,8 @@ def rattle_joint(k, phase, h, lam, par, t, width):
     zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
     for l in range((parent + 6) * width):
         t[l] = 0.0
-    pair_at(par.node[phase], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
-    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
+    pair_at(k, par.node[phase], par, a)
+    pair_at(k, par.node[1], par, b)
     for case in range(m):
         unit_wrench(k, case, m, a, par)
         deposit(out, zero, 1.0, 0, parent, 6 + case, t, width)
@@ -305,7 +304,7 @@ def accept(z, e, h, par, x):
         for l in range(Node.VELOCITY, Node.TURN):
             par.node[1, i, l] = 0.0
     end_particles(z, e, h, par, x)
-    time = time_place(par.mass, par.link)
+    time = time_place(par)
     if has_drives():
         set_drives(z[time] + h, z[time] + h, z[time] + h, h, par)
     set_time(z[time] + h, par)

@@ -26,13 +26,13 @@ from ....geometry.vectors import (
     transposed_times,
 )  # fmt: skip
 from ....kernels import summation
-from ....kernels.marks import choice, inline, slot, within
+from ....kernels.marks import inline, slot, within
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
 from ..layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree
-from .clock import set_time
+from .clock import set_time, time_place
 from .recursion_elimination import clear, free_ball, free_body, free_hinge
 from .recursion_levels import end_velocity_of_rates
-from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, spread
+from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, pushed, spread
 from .steps import (
     LARGEST_TURN,
     act_on_particles,
@@ -47,7 +47,6 @@ from .steps import (
     set_directors,
     set_mean_velocities,
     set_turned,
-    time_place,
     turn_body,
     work_part,
 )  # fmt: skip
@@ -71,7 +70,7 @@ def no_angles(z, par):
 def begin(z, h, par, x):
     """Prepare a step from z: the bodies, the arms and the axes at its start."""
     angles_part(z, par)
-    set_time(z[time_place(par.mass, par.link)] + 0.5 * h, par)
+    set_time(z[time_place(par)] + 0.5 * h, par)
     forget_corrections(par.scratch)
     for place in range(par.mass.shape[0]):
         i = par.tree[place, Tree.ORDER]
@@ -172,27 +171,22 @@ def outwards(par, x):
     return motion
 
 
-@choice
-def knows_all_forces():
-    """1 if Newton's matrix has the derivatives of all forces; 0 if those of particles are left out."""
-    return 1
-
-
 def correct(z, h, par, x):
     """One Newton correction of x in place; its size, relative to the motion in the step, or -1 if there is none.
 
-    Derivatives are kept as long as the corrections fall fast with them. What particles do is found anew until it stays the same.
+    Derivatives are kept as long as the corrections fall fast with them. Those of what particles do are left out: it is found anew until it
+    stays the same.
     """
     n = par.mass.shape[0]
     scratch = par.scratch
     fresh = scratch[Scratch.FACTORED] == 0.0
     motion = outwards(par, x)
-    known = knows_all_forces() == 1 or scratch[Scratch.SETTLED] == 1.0
+    known = pushed() == 0 or scratch[Scratch.SETTLED] == 1.0
     if not known:
         act_on_particles(z, h, par)
     blame(par)
     forget_worst(par.scratch)
-    if inwards(h, z[time_place(par.mass, par.link)], x, par, fresh) != 0:
+    if inwards(h, z[time_place(par)], x, par, fresh) != 0:
         return -1.0
     if fresh:  # the motion in the step, or a fall
         scratch[Scratch.SCALE] = max(motion, fall(h, par))
@@ -312,7 +306,7 @@ def accept(z, e, h, par, x):
         c = load3(par.node[1, i], Node.TURN)
         if not dot(c, c) <= LARGEST_TURN:
             return STEP_TOO_LONG
-    time = time_place(par.mass, par.link)
+    time = time_place(par)
     work_part(z, e, h, z[time], par)
     for place in range(n):
         i = par.tree[place, Tree.ORDER]

@@ -36,11 +36,6 @@ from .recursion_elimination import shift_torque
 from .steps import (
     axes,
     mean_times,
-    mean_torque_published,
-    mean_torque_two_level,
-    spin_two_level,
-    turn_published,
-    turn_two_level,
 )  # fmt: skip
 
 # rows of 8 numbers in a table of the published step, of 14 with both levels
@@ -56,19 +51,6 @@ class Maps(Record):
     TO_TWIST = 9  # b x Qb^-1
     TO_PARENT = 9  # a x (E Qb^-1)
     TWIST_TO_PARENT = 9  # E
-
-
-@within
-def add_inertia_published(i, par, table):
-    """Add the derivative of the inertia of body i, in space, to its table; published step."""
-    a = par.node[0, i]
-    b = par.node[1, i]
-    j = load3(par.moments[i], 0)
-    k = mean_torque_published(j, a, b)
-    for l in range(3):
-        table[NARROW * l + l] += 2.0 * par.mass[i]
-        w = load3(b, Node.DIRECTORS + 3 * l)  # an axis of space in the body
-        add_down(table, 3 * NARROW + 3 + l, NARROW, turn_published(j, a, b, k, w))
 
 
 @within
@@ -94,27 +76,6 @@ def end_velocity_of_rates(i, x, par):
         store3(b, Node.VELOCITY, subtract(v, cross(w, load3(own, Sweep.CHILD_ARM))))
     store3(own, SPACE_SPIN, w)
     store3(b, Node.SPIN, transposed_times(axes(b), w))
-
-
-@within
-def add_inertia_two_level(i, par, table):
-    """The same with both levels."""
-    a = par.node[0, i]
-    b = par.node[1, i]
-    j = load3(par.moments[i], 0)
-    m = par.mass[i]
-    k = mean_torque_two_level(j, a, b)
-    for l in range(3):
-        table[DISPLACEMENT + WIDE * l + l] += m
-        table[DISPLACEMENT + WIDE * l + 6 + l] -= 0.5 * m
-        table[FORCE + WIDE * l + 6 + l] += m
-        w = load3(b, Node.DIRECTORS + 3 * l)  # an axis of space in the body; a turn about it changes W by W x w, too
-        twist, torque = turn_two_level(j, a, b, k, w, cross(load3(b, Node.SPIN), w))
-        add_down(table, TWIST + 3 + l, WIDE, twist)
-        add_down(table, TORQUE + 3 + l, WIDE, torque)
-        twist, torque = spin_two_level(j, a, b, w)
-        add_down(table, TWIST + 9 + l, WIDE, twist)
-        add_down(table, TORQUE + 9 + l, WIDE, torque)
 
 
 @within

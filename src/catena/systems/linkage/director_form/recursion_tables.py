@@ -34,15 +34,21 @@ from ..layout import EQUATIONS, Link, Node, Scratch, Sweep, Tree, behind_change
 from .blocks import note_residual
 from .recursion_elimination import shift_torque
 from .recursion_levels import (
-    add_inertia_published,
-    add_inertia_two_level,
     hand_twist,
     hinge_twist,
     take_twist,
 )  # fmt: skip
 from .recursion_torsion import hinge_torque
 from .solver import ground_forces, load_part
-from .steps import axes, both_levels, cayley_change, residual_published, residual_two_level
+from .steps import (
+    axes,
+    both_levels,
+    cayley_change,
+    residual_published,
+    residual_two_level,
+    tangent_published,
+    tangent_two_level,
+)
 
 
 @choice
@@ -77,9 +83,9 @@ def add_body(i, h, time, par, table, fresh):
     for r in range(rows):
         table[(rows + 2) * r + rows] -= t[r]
     if fresh and both_levels():
-        add_inertia_two_level(i, par, table)
+        tangent_two_level(i, 1, par, table, rows + 2, 0)
     elif fresh:
-        add_inertia_published(i, par, table)
+        tangent_published(i, 1, par, table, rows + 2, 0)
     if pushed():  # without derivatives
         own = par.particle_center[i]
         push = (rows - 6) * (rows + 2) + rows

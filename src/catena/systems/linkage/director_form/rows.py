@@ -41,13 +41,13 @@ from ....geometry.vectors import (
 from ....kernels import elementary as math
 from ....kernels.marks import choice, within
 from ..joints import DISTANCE, PLANE, POINT, SCREW
-from ..layout import Coefficients, Joint, Node, Pair, Row, RowSort, Wrench
+from ..layout import Coefficients, Joint, Link, Node, Pair, Row, RowSort, Scratch, Wrench
 
 
 @choice
 def has_drives():
-    """1 if the motion of a joint is prescribed, else 0."""
-    return 0
+    """1 if the motion of a joint is prescribed, else 0; plain Python asks each joint."""
+    return 1
 
 
 @choice
@@ -56,10 +56,10 @@ def has_distances():
     return 0
 
 
-def pair_at(node, i, j, a):
-    """The pair of bodies i and j; i = -1 is the ground, the last row of `node`."""
-    parent = node[i]
-    child = node[j]
+def pair_at(k, node, par, a):
+    """The pair of bodies of joint k at a node, into a; the ground, -1, is the last row of `node`."""
+    parent = node[par.link[k, Link.PARENT]]
+    child = node[par.link[k, Link.CHILD]]
     store9(a, Pair.PARENT_AXES, load9(parent, Node.DIRECTORS))
     store9(a, Pair.CHILD_AXES, load9(child, Node.DIRECTORS))
     store3(a, Pair.GAP, subtract(load3(child, Node.POSITION), load3(parent, Node.POSITION)))
@@ -67,6 +67,15 @@ def pair_at(node, i, j, a):
     store3(a, Pair.PARENT_SPIN, load3(parent, Node.SPIN))
     store3(a, Pair.CHILD_SPIN, load3(child, Node.SPIN))
     products(a)
+
+
+def pairs_of(k, par):
+    """The pairs of joint k at the start and at the end of the step."""
+    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
+    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
+    pair_at(k, par.node[0], par, a)
+    pair_at(k, par.node[1], par, b)
+    return a, b
 
 
 def products(a):

@@ -35,14 +35,14 @@ from ....geometry.vectors import (
     unit,
 )  # fmt: skip
 from ....kernels import summation
-from ....kernels.marks import choice, slot
+from ....kernels.marks import choice, slot, within
 from ....kernels.views import OK, STEP_TOO_LONG
-from ..layout import Force, ForceSort, Joint, Link, Load, Node, Pair, Row, RowSort, Scratch, Space, Tree, Unknown
-from .clock import clock_part, gravity_now, set_time
+from ..layout import Force, ForceSort, Joint, Link, Load, Node, Row, RowSort, Scratch, Space, Tree, Unknown
+from .clock import clock_part, gravity_now, set_time, time_place, work_place
 from .drives import set_drives, work_between
 from .forces import DAMPER, between_points, load_values
 from .motors import has_motors, motor_work
-from .rows import angle_parts, has_drives, pair_at, turned_by
+from .rows import angle_parts, has_drives, pairs_of, turned_by
 
 ROUNDING = 256.0 * 2.0**-52  # of positions and directors, with what adds up along a chain
 LARGEST_TURN = 4.0  # of |c|^2: a quarter turn in one step; beyond it the root may be another one
@@ -119,7 +119,7 @@ def begin(z, h, par, x):
     """Prepare a step from z."""
     set_node(z, h, par)
     begin_particles(z, par)
-    time = z[time_place(par.mass, par.link)]
+    time = z[time_place(par)]
     if has_drives():
         set_drives(time, time + h, time + h, h, par)
     rank_part(par)
@@ -236,7 +236,7 @@ def cayley_change(c, w):
 def body_published(i, h, par, t, width, first):
     """Add the inertia of body i, published step."""
     residual_published(i, h, par, t, width, first)
-    tangent_published(i, par, t, width, first)
+    tangent_published(i, 0, par, t, width, first)
 
 
 def residual_published(i, h, par, t, width, first):
@@ -256,15 +256,24 @@ def mean_torque_published(j, a, b):
     return add(cross(c, p), scaled(2.0, subtract(p, diagonal_times(j, load3(a, Node.SPIN)))))
 
 
-def tangent_published(i, par, t, width, first):
-    """Add the derivative of the inertia of body i, published step."""
+@within
+def turn_about(axis, in_space, b):
+    """In the body, a unit turn about an axis of its own, or, with in_space = 1, about one of space."""
+    return load3(b, Node.DIRECTORS + 3 * axis) if in_space == 1 else unit(axis)
+
+
+@within
+def tangent_published(i, in_space, par, t, width, first):
+    """Add the derivative of the inertia of body i by displacement and turn, in the body or in space; published step."""
     a = par.node[0, i]
     b = par.node[1, i]
     j = load3(par.moments[i], 0)
     k = mean_torque_published(j, a, b)
     for axis in range(3):
         t[(first + axis) * width + first + axis] += 2.0 * par.mass[i]
-        add_down(t, (first + 3) * width + first + 3 + axis, width, turn_published(j, a, b, k, unit(axis)))
+        add_down(
+            t, (first + 3) * width + first + 3 + axis, width, turn_published(j, a, b, k, turn_about(axis, in_space, b))
+        )
 
 
 def turn_published(j, a, b, k, w):
@@ -296,7 +305,7 @@ def torque_residual(a, b, k, row, t, width):
 def body_two_level(i, h, par, t, width, first):
     """Add the inertia of body i, step with both levels."""
     residual_two_level(i, h, par, t, width, first)
-    tangent_two_level(i, par, t, width, first)
+    tangent_two_level(i, 0, par, t, width, first)
 
 
 def residual_two_level(i, h, par, t, width, first):
@@ -328,8 +337,9 @@ def mean_torque_two_level(j, a, b):
     return add(cross(load3(b, Node.TURN), mean_momentum(j, a, b)), gained)
 
 
-def tangent_two_level(i, par, t, width, first):
-    """Add the derivative of the inertia of body i, step with both levels."""
+@within
+def tangent_two_level(i, in_space, par, t, width, first):
+    """The same with both levels, by the velocities, too; a turn about an axis w of space changes the angular velocity by W x w."""
     a = par.node[0, i]
     b = par.node[1, i]
     j = load3(par.moments[i], 0)
@@ -340,8 +350,8 @@ def tangent_two_level(i, par, t, width, first):
         t[row + first + axis] += m
         t[row + first + 6 + axis] -= 0.5 * m
         t[(first + 6 + axis) * width + first + 6 + axis] += m
-        w = unit(axis)
-        twist, torque = turn_two_level(j, a, b, k, w, ZERO)
+        w = turn_about(axis, in_space, b)
+        twist, torque = turn_two_level(j, a, b, k, w, cross(load3(b, Node.SPIN), w) if in_space == 1 else ZERO)
         for level in range(2):
             column = first + 3 + 6 * level + axis
             add_down(t, (first + 3) * width + column, width, twist)
@@ -375,7 +385,7 @@ def correct(z, h, par, x):
     act_on_particles(z, h, par)
     blame(par)
     forget_worst(par.scratch)
-    if correction(both_levels(), h, z[time_place(par.mass, par.link)], x, par) != 0:
+    if correction(both_levels(), h, z[time_place(par)], x, par) != 0:
         return -1.0
     moved = 0.0
     twisted = 0.0
@@ -433,7 +443,7 @@ def accept(z, e, h, par, x):
     status = rank_check(par)
     if status != OK:
         return status
-    time = time_place(par.mass, par.link)
+    time = time_place(par)
     if has_drives():
         work_between(z, e, 1.0 / (h * h), both_levels(), x[size * par.mass.shape[0] :], par)
     work_part(z, e, h, z[time], par)
@@ -466,16 +476,11 @@ def turn_body(z, e, n, i, c):
     hold_length(q, error)
 
 
-def time_place(mass, link):
-    """Where the time stands in z; then the work of dampers, and that of loads."""
-    return 13 * mass.shape[0] + 6 * link.shape[0]
-
-
 def work_between_nodes(z, e, h, time, par):
     """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
     n = par.mass.shape[0]
     joints = par.link.shape[0]
-    damped = time_place(par.mass, par.link) + 1
+    damped = time_place(par) + 1
     for k in range(joints):
         if par.link[k, Link.HAS_ANGLE] == 1:
             d = turn_of_joint(k, par)
@@ -501,10 +506,7 @@ def work_between_nodes(z, e, h, time, par):
 
 def turn_of_joint(k, par):
     """By how much the angle of joint k grows between the nodes."""
-    a = par.scratch[Scratch.PAIR_A : Scratch.PAIR_A + Pair.WIDTH]
-    b = par.scratch[Scratch.PAIR_B : Scratch.PAIR_B + Pair.WIDTH]
-    pair_at(par.node[0], par.link[k, Link.PARENT], par.link[k, Link.CHILD], a)
-    pair_at(par.node[1], par.link[k, Link.PARENT], par.link[k, Link.CHILD], b)
+    a, b = pairs_of(k, par)
     u0, w0 = angle_parts(par.joint[k], a)
     u1, w1 = angle_parts(par.joint[k], b)
     return turned_by(u0, w0, u1, w1)
@@ -528,12 +530,8 @@ def add_work_of_load(z, e, f, h, time, a, b, par):
     moved = subtract(add(load3(b, Node.MOVE), times(axes(b), x)), times(axes(a), x))
     turned = times(axes(a), load3(b, Node.TURN))
     for l in range(3):
-        summation.add(
-            z,
-            e,
-            time_place(par.mass, par.link) + 2,
-            value[Load.FORCE + l] * moved[l] + value[Load.TORQUE + l] * turned[l],
-        )
+        work = value[Load.FORCE + l] * moved[l] + value[Load.TORQUE + l] * turned[l]
+        summation.add(z, e, work_place(par), work)
 
 
 def forget_worst(scratch):
