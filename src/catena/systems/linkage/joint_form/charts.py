@@ -25,9 +25,10 @@ from ....kernels.elimination import eliminate, reduce, substitute
 from ....kernels.marks import Record
 from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step
+from ..director_form.rows import has_drives
 from .kernels import articulated_field, freedoms, handed
 from .loops import Closure, Condition, Row, along_row, turn_of, write_row
-from .motion import BALL, Link, Node, Place, has_drives, place_nodes
+from .motion import BALL, Link, Node, Place, place_nodes
 
 
 class LoopRate(Record):

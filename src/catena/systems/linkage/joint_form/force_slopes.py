@@ -6,15 +6,15 @@ a function of d alone; that of a damper is c (d.v)/d^2 with the relative velocit
 
 from __future__ import annotations
 
-from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, store3, subtract, times
+from ....geometry.vectors import add, add3, cross, dot, load3, negative, scaled, store3, subtract
 from ....kernels.marks import Record, slot
 from ...particles.slopes import changed_wrench, find_changes, keep_pushes, move_particles
 from .. import layout as at
 from ..director_form.blocks import torsion_curvature
 from ..director_form.forces import DAMPER, load_values, point_tension, tension_slope
 from ..director_form.motors import has_motors, pushed
-from .forces import JointPlace
-from .motion import Node, Place
+from .forces import JointPlace, ends_of, velocity_between
+from .motion import Node, time_of, turned_from
 from .slopes import Base, Change
 
 
@@ -72,21 +72,15 @@ def change_nodes_of_particles(par):
 def note_ties(par):
     """Arms, tension and its derivatives."""
     for k in range(par.force.shape[0]):
-        data = par.force[k]
         tie = par.tree_ties[k]
-        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
-        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
-        x = times(load9(n, Node.AXES), load3(data, at.Force.FIRST_POINT))
-        y = times(load9(m, Node.AXES), load3(data, at.Force.SECOND_POINT))
-        d = add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
+        n, m, x, y, d = ends_of(k, par)
         square = dot(d, d)
         tension = point_tension(k, square, par)
         by_gap = scaled(2.0 * tension_slope(k, square, par), d)
         by_velocity = scaled(0.0, d)
         if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
-            swung = subtract(cross(load3(m, Node.SPIN), y), cross(load3(n, Node.SPIN), x))
-            velocity = add(subtract(load3(m, Node.VELOCITY), load3(n, Node.VELOCITY)), swung)
-            strength = data[at.Force.STIFFNESS] / square
+            velocity = velocity_between(n, m, x, y)
+            strength = par.force[k, at.Force.STIFFNESS] / square
             tension = strength * dot(d, velocity)
             by_gap = subtract(scaled(strength, velocity), scaled(2.0 * tension / square, d))
             by_velocity = scaled(strength, d)
@@ -105,18 +99,27 @@ def note_torsions(z, par):
         joint = par.tree_joints[k]
         if which >= 0 and joint[JointPlace.CLOSURE] < 0:
             base = par.tree_base[joint[JointPlace.HINGE]]
-            base[Base.STIFFNESS] += torsion_curvature(z[joint[JointPlace.ANGLE]], which, par)
-            base[Base.DAMPING] += par.joint[k, at.Joint.DAMPING]
-            if has_motors():
-                rate = base[Base.RATES]
-                _, by_theta, by_rate = pushed(z[joint[JointPlace.ANGLE]], rate, which, par)
-                base[Base.STIFFNESS] -= by_theta
-                base[Base.DAMPING] -= by_rate
+            _, stiffness, damping = resistance(z[joint[JointPlace.ANGLE]], base[Base.RATES], k, par)
+            base[Base.STIFFNESS] += stiffness
+            base[Base.DAMPING] += damping
+
+
+def resistance(theta, rate, k, par):
+    """What motors do on the angle of joint k, and what it loses of all torques by its angle and by its rate."""
+    which = par.link[k, at.Link.TORSION]
+    push = 0.0
+    stiffness = torsion_curvature(theta, which, par)
+    damping = par.joint[k, at.Joint.DAMPING]
+    if has_motors():
+        push, by_theta, by_rate = pushed(theta, rate, which, par)
+        stiffness -= by_theta
+        damping -= by_rate
+    return push, stiffness, damping
 
 
 def note_loads(z, par):
     """A force f at the arm x that turns with the body: (phi x x) x f = (x f^T - x.f) phi."""
-    t = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
+    t = time_of(z, par)
     value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
     for i in range(par.mass.shape[0]):
         home = par.tree_home[i]
@@ -124,7 +127,7 @@ def note_loads(z, par):
         load = par.tree[i, at.Tree.LOAD]
         while load >= 0:
             load_values(t, load, par, value)
-            x = times(load9(par.tree_nodes[home], Node.AXES), load3(par.load[load], at.Load.POINT))
+            x = turned_from(par.tree_nodes[home], par.load[load], at.Load.POINT)
             for a in range(3):
                 for b in range(3):
                     loaded[3 * a + b] += x[a] * value[b]

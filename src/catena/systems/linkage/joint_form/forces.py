@@ -17,7 +17,7 @@ from ..director_form.blocks import torsion_slope
 from ..director_form.clock import gravity_slope, torsion_rate
 from ..director_form.forces import DAMPER, load_values, point_tension
 from ..director_form.motors import drag_torque, has_motors, motor_torque
-from .motion import Link, Node, Place, turned_from
+from .motion import Link, Node, time_of, turned_from
 
 
 class JointPlace(Record):
@@ -51,30 +51,39 @@ def push(n, force, arm):
     return sum_from(dot(force, load3(n, Node.VELOCITY)), torque, load3(n, Node.SPIN))
 
 
+def ends_of(k, par):
+    """Of force k between two points: its nodes, the arms to its points, and the vector from the first to the second."""
+    n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
+    m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
+    x = turned_from(n, par.force[k], at.Force.FIRST_POINT)
+    y = turned_from(m, par.force[k], at.Force.SECOND_POINT)
+    return n, m, x, y, add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
+
+
+def velocity_between(n, m, x, y):
+    """The rate of that vector."""
+    swung = subtract(cross(load3(m, Node.SPIN), y), cross(load3(n, Node.SPIN), x))
+    return add(subtract(load3(m, Node.VELOCITY), load3(n, Node.VELOCITY)), swung)
+
+
 def apply_ties(par):
     """Springs, dampers and pair potentials, each along the line between two points."""
     for k in range(par.force.shape[0]):
-        data = par.force[k]
-        n = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]]
-        m = par.tree_nodes[par.tree_home[par.force_sort[k, at.ForceSort.BODY_J]]]
-        x = turned_from(n, data, at.Force.FIRST_POINT)
-        y = turned_from(m, data, at.Force.SECOND_POINT)
-        d = add(subtract(load3(m, Node.POSITION), load3(n, Node.POSITION)), subtract(y, x))
+        n, m, x, y, d = ends_of(k, par)
         square = dot(d, d)
         tension = point_tension(k, square, par)
         if par.force_sort[k, at.ForceSort.KIND] == DAMPER and square > 0.0:
-            swung = subtract(cross(load3(m, Node.SPIN), y), cross(load3(n, Node.SPIN), x))
-            velocity = add(subtract(load3(m, Node.VELOCITY), load3(n, Node.VELOCITY)), swung)
-            rate = dot(d, velocity) / math.sqrt(square)
-            tension = data[at.Force.STIFFNESS] * rate / math.sqrt(square)
-            par.tree_power[Power.DAMPING] -= data[at.Force.STIFFNESS] * rate * rate
+            damping = par.force[k, at.Force.STIFFNESS]
+            rate = dot(d, velocity_between(n, m, x, y)) / math.sqrt(square)
+            tension = damping * rate / math.sqrt(square)
+            par.tree_power[Power.DAMPING] -= damping * rate * rate
         push(n, scaled(tension, d), x)
         push(m, scaled(-tension, d), y)
 
 
 def apply_loads(z, par):
     """Loads, constant or in t."""
-    t = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
+    t = time_of(z, par)
     value = par.scratch[at.Scratch.LOADED : at.Scratch.LOADED + 6]
     for i in range(par.mass.shape[0]):
         n = par.tree_nodes[par.tree_home[i]]
@@ -174,7 +183,7 @@ def place_particles(z, par):
     """Particles where the nodes are."""
     origin = load3(par.tree_nodes[par.tree_home[0]], Node.POSITION)
     store3(par.particle_frame, Frame.ORIGIN, origin)
-    par.particle_frame[Frame.TIME] = z[par.tree_places[Place.TIME]] if par.tree_places[Place.TIME] >= 0 else 0.0
+    par.particle_frame[Frame.TIME] = time_of(z, par)
     for i in range(par.mass.shape[0]):
         n = par.tree_nodes[par.tree_home[i]]
         place_body(i, subtract(load3(n, Node.POSITION), origin), load9(n, Node.AXES), 0, par)

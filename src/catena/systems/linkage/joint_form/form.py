@@ -11,7 +11,7 @@ import numpy as np
 from ....errors import CapabilityError, InputError
 from ....geometry import rotations
 from ....geometry.quaternion import to_body
-from ....geometry.vectors import add, add3, dot, load3, load9, scaled, store3
+from ....geometry.vectors import add, dot, load3, load9, scaled, store3
 from ....kernels import elimination, views
 from ....kernels.marks import Filling, Numbers, Slot, choice
 from ....kernels.views import Flag, View
@@ -20,6 +20,8 @@ from ...chain.motion import publish_split
 from .. import measures as linkage_measures
 from .. import start as starts
 from ..director_arrays import director_arrays
+from ..director_form.clock import time_place
+from ..director_form.rows import has_drives
 from ..joint_coordinates import measured_coordinates, unit_motions
 from ..joint_forces import BetweenPoints
 from ..joints import GROUND, Joint
@@ -39,7 +41,7 @@ from . import slopes as slopes
 from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import BALL, TRANSLATION, Data, Link, Node, Place, has_drives, place_nodes
+from .motion import BALL, TRANSLATION, Data, Link, Node, Place, number_at, place_nodes, time_of
 from .slopes import inertia_times
 from .tables import articulated_arrays, joint_form_par
 
@@ -84,18 +86,17 @@ def write_directors(z, par):
             d[3 * n + 4 * j + k] = node[Node.ORIENTATION + k]
     for j in range(joints):
         joint = par.tree_joints[j]
+        image = joint[forces.JointPlace.IMAGE]
         for k in range(4):
-            d[13 * n + 4 * j + k] = (
-                z[joint[forces.JointPlace.IMAGE] + k] if joint[forces.JointPlace.IMAGE] >= 0 else 0.0
-            )
-        d[13 * n + 4 * joints + j] = z[joint[forces.JointPlace.ANGLE]] if joint[forces.JointPlace.ANGLE] >= 0 else 0.0
+            d[13 * n + 4 * j + k] = z[image + k] if image >= 0 else 0.0
+        angle = number_at(z, joint[forces.JointPlace.ANGLE])
         if has_drives():
-            d[13 * n + 4 * joints + j] = prescribed_angle(joint, d[13 * n + 4 * joints + j], par)
-        d[13 * n + 5 * joints + j] = z[joint[forces.JointPlace.SHIFT]] if joint[forces.JointPlace.SHIFT] >= 0 else 0.0
-    last = 13 * n + 6 * joints
-    time = par.tree_places[Place.TIME]
+            angle = prescribed_angle(joint, angle, par)
+        d[13 * n + 4 * joints + j] = angle
+        d[13 * n + 5 * joints + j] = number_at(z, joint[forces.JointPlace.SHIFT])
+    last = time_place(par)
+    d[last] = time_of(z, par)
     work = par.tree_places[Place.WORK]
-    d[last] = z[time] if time >= 0 else 0.0
     for k in range(2):
         d[last + 1 + k] = z[work + k] if work >= 0 else 0.0
 
@@ -166,16 +167,10 @@ def drive_power(par):
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         link = par.tree_links[i]
         n = par.tree_nodes[i]
-        force = load3(n, Node.BIAS)
-        moment = load3(n, Node.BIAS + 3)
         if link[Link.DRIVEN] >= 0:
-            asked = dot(load3(n, Node.S), force) + dot(load3(n, Node.S + 3), moment)
+            asked = dot(load3(n, Node.S), load3(n, Node.BIAS)) + dot(load3(n, Node.S + 3), load3(n, Node.BIAS + 3))
             power += asked * par.signal[link[Link.DRIVEN], Signal.SLOPE]
-        if link[Link.PARENT] > 0:
-            above = par.tree_nodes[link[Link.PARENT]]
-            add3(above, Node.BIAS, force)
-            turns = 0.0 if link[Link.KIND] == BALL else 1.0
-            add3(above, Node.BIAS + 3, kernels.handed(load3(n, Node.ARM), force, turns, moment))
+        kernels.hand_bias(i, par)
     return power
 
 
@@ -199,7 +194,6 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
         kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
         has_lines: int(any(map(is_thin, linkage.bodies))),
-        motion.has_drives: int(bool(linkage.signals.driven)),
         forces.changes_in_time: int(linkage.signals.change_potentials),
         forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
         views.linearise: newton.linearise_tree,

@@ -159,6 +159,18 @@ def handed(arm, force, turns, torque):
     return add(cross(arm, force), scaled(turns, torque))
 
 
+def hand_bias(i, par):
+    """Add BIAS of node i to that of its parent, about the centre of the parent."""
+    link = par.tree_links[i]
+    if link[Link.PARENT] > 0:
+        n = par.tree_nodes[i]
+        above = par.tree_nodes[link[Link.PARENT]]
+        force = load3(n, Node.BIAS)
+        turns = 0.0 if link[Link.KIND] == BALL else 1.0
+        add3(above, Node.BIAS, force)
+        add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, turns, load3(n, Node.BIAS + 3)))
+
+
 def begin_bias(par):
     """BIAS of all nodes: APPLIED, to which the nodes farther out will add."""
     for i in range(1, par.tree_links.shape[0]):

@@ -13,7 +13,7 @@ Scratch: par.newton_changed[i], the changes of the rows kept as a `Row`.
 
 from __future__ import annotations
 
-from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, subtract
+from ....geometry.vectors import ZERO, add, add3, cross, dot, load3, scaled, store3, subtract
 from ....kernels.elimination import solve_positive
 from ..joints import DISTANCE, DOT, PLANE, SCREW
 from .kernels import respond
@@ -120,54 +120,54 @@ def changing_arm(node, of_node, data, place):
     return arm, rate, change, both, add(cross(load3(of_node, Change.SPIN), rate), cross(w, both))
 
 
-def change_gap(u, kind, data, n, m, of_n, of_m, out):
-    """Of `loops.write_gap`: t_I = u x a, t_J = b x u, gamma = u.(omega_J x bdot - omega_I x adot)."""
-    o = load3(n, Node.SPIN)
-    w = load3(m, Node.SPIN)
-    a, a_rate, a_change, a_both, of_a = changing_arm(n, of_n, data, ClosureData.PARENT_POINT)
-    b, b_rate, b_change, b_both, of_b = changing_arm(m, of_m, data, ClosureData.CHILD_POINT)
-    store3(out, Row.PARENT_TORQUE, cross(u, a_change))
-    store3(out, Row.CHILD_TORQUE, cross(b_change, u))
-    out[Row.GAMMA] = dot(u, subtract(of_b, of_a))
-    if kind >= PLANE:
-        _, u_change, _ = turning_with(u, o, of_n)
-        store3(out, Row.PARENT_FORCE, scaled(-1.0, u_change))
-        add3(out, Row.PARENT_TORQUE, cross(u_change, a))
-        store3(out, Row.CHILD_FORCE, u_change)
-        add3(out, Row.CHILD_TORQUE, cross(b, u_change))
-        out[Row.GAMMA] += dot(u_change, subtract(cross(w, b_rate), cross(o, a_rate)))
-        d = subtract(add(load3(m, Node.POSITION), b), add(load3(n, Node.POSITION), a))
-        d_rate = subtract(add(load3(m, Node.VELOCITY), b_rate), add(load3(n, Node.VELOCITY), a_rate))
-        d_change = subtract(add(load3(of_m, Change.MOVE), b_change), add(load3(of_n, Change.MOVE), a_change))
-        d_both = subtract(add(load3(of_m, Change.SPEED), b_both), add(load3(of_n, Change.SPEED), a_both))
-        change_sweep(u, o, of_n, d, d_rate, d_change, d_both, out)
-    if kind == SCREW:
-        change_pitch(data[ClosureData.PITCH], u, o, w, of_n, of_m, out)
-
-
-def change_distance(data, n, m, of_n, of_m, out):
-    """Of `loops.write_distance`: u = d/l, t_I = u x a, t_J = b x u, gamma = (ddot.ddot + d.(omega_J x bdot - omega_I x adot))/l."""
-    o = load3(n, Node.SPIN)
-    w = load3(m, Node.SPIN)
-    k = 1.0 / data[ClosureData.LENGTH]
+def changing_gap(data, n, m, of_n, of_m):
+    """Of `loops.gap_between`: the arms, each with its change; d, its rate, its change and the change of its rate; `bent` and its change."""
     a, a_rate, a_change, a_both, of_a = changing_arm(n, of_n, data, ClosureData.PARENT_POINT)
     b, b_rate, b_change, b_both, of_b = changing_arm(m, of_m, data, ClosureData.CHILD_POINT)
     d = subtract(add(load3(m, Node.POSITION), b), add(load3(n, Node.POSITION), a))
     d_rate = subtract(add(load3(m, Node.VELOCITY), b_rate), add(load3(n, Node.VELOCITY), a_rate))
     d_change = subtract(add(load3(of_m, Change.MOVE), b_change), add(load3(of_n, Change.MOVE), a_change))
     d_both = subtract(add(load3(of_m, Change.SPEED), b_both), add(load3(of_n, Change.SPEED), a_both))
-    u = scaled(k, d)
-    u_change = scaled(k, d_change)
+    bent = subtract(cross(load3(m, Node.SPIN), b_rate), cross(load3(n, Node.SPIN), a_rate))
+    return (a, a_change, b, b_change), (d, d_rate, d_change, d_both), (bent, subtract(of_b, of_a))
+
+
+def change_pull(u, u_change, arms, out):
+    """Of `loops.write_pull`: t_I = u x a, t_J = b x u."""
+    a, a_change, b, b_change = arms
     store3(out, Row.PARENT_FORCE, scaled(-1.0, u_change))
     store3(out, Row.PARENT_TORQUE, add(cross(u_change, a), cross(u, a_change)))
     store3(out, Row.CHILD_FORCE, u_change)
     store3(out, Row.CHILD_TORQUE, add(cross(b_change, u), cross(b, u_change)))
-    bent = subtract(cross(w, b_rate), cross(o, a_rate))
-    out[Row.GAMMA] = k * (2.0 * dot(d_rate, d_both) + dot(d_change, bent) + dot(d, subtract(of_b, of_a)))
 
 
-def change_sweep(u, o, of_n, d, d_rate, d_change, d_both, out):
+def change_gap(u, kind, data, n, m, of_n, of_m, out):
+    """Of `loops.write_gap`: gamma = u.(omega_J x bdot - omega_I x adot), and what a direction that turns and a screw add."""
+    o = load3(n, Node.SPIN)
+    arms, gap, (bent, bent_change) = changing_gap(data, n, m, of_n, of_m)
+    u_change = ZERO
+    if kind >= PLANE:
+        _, u_change, _ = turning_with(u, o, of_n)
+    change_pull(u, u_change, arms, out)
+    out[Row.GAMMA] = dot(u, bent_change)
+    if kind >= PLANE:
+        out[Row.GAMMA] += dot(u_change, bent)
+        change_sweep(u, o, of_n, gap, out)
+    if kind == SCREW:
+        change_pitch(data[ClosureData.PITCH], u, o, load3(m, Node.SPIN), of_n, of_m, out)
+
+
+def change_distance(data, n, m, of_n, of_m, out):
+    """Of `loops.write_distance`: u = d/l, gamma = (ddot.ddot + d.(omega_J x bdot - omega_I x adot))/l."""
+    k = 1.0 / data[ClosureData.LENGTH]
+    arms, (d, d_rate, d_change, d_both), (bent, bent_change) = changing_gap(data, n, m, of_n, of_m)
+    change_pull(scaled(k, d), scaled(k, d_change), arms, out)
+    out[Row.GAMMA] = k * (2.0 * dot(d_rate, d_both) + dot(d_change, bent) + dot(d, bent_change))
+
+
+def change_sweep(u, o, of_n, gap, out):
     """What a direction that sweeps over the gap adds: t = u x d to the torque, 2 udot.ddot + (omega_I x udot).d to gamma."""
+    d, d_rate, d_change, d_both = gap
     u_rate, u_change, u_both = turning_with(u, o, of_n)
     add3(out, Row.PARENT_TORQUE, add(cross(u_change, d), cross(u, d_change)))
     out[Row.GAMMA] += 2.0 * (dot(u_both, d_rate) + dot(u_rate, d_both))

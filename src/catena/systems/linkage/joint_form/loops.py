@@ -97,24 +97,34 @@ def write_row(z, r, par, row):
         write_gap(z, condition, closure, data, n, m, row)
 
 
-def write_distance(data, n, m, row):
-    """Phi = (|d|^2 - l^2)/(2 l) for the gap d from the point of I to that of J."""
+def gap_between(data, n, m):
+    """From the point of I to that of J: both arms; the gap d, its rate, and the rate of that if nothing accelerates."""
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
-    length = data[ClosureData.LENGTH]
     a = turned_from(n, data, ClosureData.PARENT_POINT)
     b = turned_from(m, data, ClosureData.CHILD_POINT)
     x = cross(o, a)
     y = cross(w, b)
     d = subtract(subtract(add(load3(m, Node.POSITION), b), load3(n, Node.POSITION)), a)
     speed = subtract(subtract(add(load3(m, Node.VELOCITY), y), load3(n, Node.VELOCITY)), x)
-    u = scaled(1.0 / length, d)
-    row[Row.VALUE] = (dot(d, d) - length * length) / (2.0 * length)
-    row[Row.GAMMA] = (dot(speed, speed) + dot(d, subtract(cross(w, y), cross(o, x)))) / length
+    return a, b, d, speed, subtract(cross(w, y), cross(o, x))
+
+
+def write_pull(u, a, b, row):
+    """A force along u at the ends of two arms."""
     store3(row, Row.PARENT_FORCE, scaled(-1.0, u))
     store3(row, Row.PARENT_TORQUE, cross(u, a))
     store3(row, Row.CHILD_FORCE, u)
     store3(row, Row.CHILD_TORQUE, cross(b, u))
+
+
+def write_distance(data, n, m, row):
+    """Phi = (|d|^2 - l^2)/(2 l) for the gap d from the point of I to that of J."""
+    length = data[ClosureData.LENGTH]
+    a, b, d, speed, bent = gap_between(data, n, m)
+    row[Row.VALUE] = (dot(d, d) - length * length) / (2.0 * length)
+    row[Row.GAMMA] = (dot(speed, speed) + dot(d, bent)) / length
+    write_pull(scaled(1.0 / length, d), a, b, row)
 
 
 def write_angle(z, condition, closure, data, n, m, row):
@@ -140,30 +150,21 @@ def direction_of_gap(condition, data, n):
 
 def write_gap(z, condition, closure, data, n, m, row):
     """Phi = u.d for the gap d from the point of I to that of J, less what a screw advances."""
-    o = load3(n, Node.SPIN)
-    w = load3(m, Node.SPIN)
     u = direction_of_gap(condition, data, n)
-    a = turned_from(n, data, ClosureData.PARENT_POINT)
-    b = turned_from(m, data, ClosureData.CHILD_POINT)
-    x = cross(o, a)
-    y = cross(w, b)
-    d = subtract(subtract(add(load3(m, Node.POSITION), b), load3(n, Node.POSITION)), a)
-    gamma = dot(u, subtract(cross(w, y), cross(o, x)))
+    a, b, d, speed, bent = gap_between(data, n, m)
+    gamma = dot(u, bent)
     row[Row.VALUE] = dot(u, d)
-    store3(row, Row.PARENT_FORCE, scaled(-1.0, u))
-    store3(row, Row.PARENT_TORQUE, cross(u, a))
-    store3(row, Row.CHILD_FORCE, u)
-    store3(row, Row.CHILD_TORQUE, cross(b, u))
+    write_pull(u, a, b, row)
     if condition[Condition.KIND] >= PLANE:
+        o = load3(n, Node.SPIN)
         add3(row, Row.PARENT_TORQUE, cross(u, d))
         swept = cross(o, u)
-        speed = subtract(subtract(add(load3(m, Node.VELOCITY), y), load3(n, Node.VELOCITY)), x)
         for l in range(3):
             gamma += 2.0 * swept[l] * speed[l]
         if condition[Condition.KIND] == SCREW:
             pitch = data[ClosureData.PITCH]
             row[Row.VALUE] -= z[closure[Closure.SHIFT_PLACE]] + pitch * turn_of(z, closure, data, n, m)
-            gamma -= pitch * dot(swept, subtract(w, o))
+            gamma -= pitch * dot(swept, subtract(load3(m, Node.SPIN), o))
             add3(row, Row.PARENT_TORQUE, scaled(pitch, u))
             add3(row, Row.CHILD_TORQUE, scaled(-pitch, u))
         gamma += dot(cross(o, swept), d)

@@ -24,8 +24,9 @@ from ....geometry.vectors import (
     unit,
 )  # fmt: skip
 from ....kernels import elementary as math
-from ....kernels.marks import Record, choice, within
+from ....kernels.marks import Record, within
 from ..director_form.clock import set_time
+from ..director_form.rows import has_drives
 from ..layout import Signal
 
 SINGLE, BALL, TRANSLATION = 0, 1, 2  # kinds of nodes; a weld is a SINGLE without a coordinate
@@ -93,6 +94,16 @@ def turned_from(n, data, at):
     return times(load9(n, Node.AXES), load3(data, at))
 
 
+def number_at(z, place):
+    """What stands at a place of z; 0 where it stands nowhere."""
+    return z[place] if place >= 0 else 0.0
+
+
+def time_of(z, par):
+    """The time that stands in z; 0 where nothing depends on it."""
+    return number_at(z, par.tree_places[Place.TIME])
+
+
 def orient(n, q):
     """Set the orientation of a node."""
     store4(n, Node.ORIENTATION, q)
@@ -101,8 +112,7 @@ def orient(n, q):
 
 def place_nodes(z, par):
     """Positions, velocities, S and c of all nodes, from the ground outward, at the time that stands in z."""
-    time = par.tree_places[Place.TIME]
-    set_time(z[time] if time >= 0 else 0.0, par)
+    set_time(time_of(z, par), par)
     for i in range(1, par.tree_links.shape[0]):
         link = par.tree_links[i]
         data = par.tree_data[i]
@@ -156,12 +166,6 @@ def set_motion(n, above, p, b, w):
     store3(n, Node.SPIN, w)
     store3(n, Node.VELOCITY, add(load3(above, Node.VELOCITY), subtract(f, g)))
     store6(n, Node.C, subtract(cross(o, f), cross(w, g)), ZERO)
-
-
-@choice
-def has_drives():
-    """1 if coordinates are prescribed, else 0."""
-    return 1
 
 
 def prescribed(link, x, rate, par):

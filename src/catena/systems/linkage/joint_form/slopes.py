@@ -31,9 +31,10 @@ from ....geometry.vectors import (
     transposed_times,
 )
 from ....kernels.marks import Record, slot
+from ..director_form.rows import has_drives
 from ..layout import Signal
 from .kernels import accelerate, freedoms, respond
-from .motion import BALL, SINGLE, TRANSLATION, Data, Link, Node, has_drives
+from .motion import BALL, SINGLE, TRANSLATION, Data, Link, Node
 
 
 class Base(Record):

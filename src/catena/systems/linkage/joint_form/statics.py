@@ -9,13 +9,13 @@ commute; there the symmetric part is the one along the exponential map.
 
 from __future__ import annotations
 
-from ....geometry.vectors import ZERO, add3, load3, store3
+from ....geometry.vectors import ZERO, store3
 from ....kernels.marks import slot
 from ..director_form.clock import gravity_now
-from .kernels import accelerate, apply_forces, begin_bias, freedoms, gather_drive, handed, weigh_nodes
+from .kernels import accelerate, apply_forces, begin_bias, freedoms, gather_drive, hand_bias, weigh_nodes
 from .loop_slopes import change_row
 from .loops import Row, pull_along, write_row
-from .motion import BALL, Link, Node, place_nodes
+from .motion import Node, place_nodes
 from .slopes import change_all, gather_wrenches, note_base, note_forces
 
 
@@ -83,15 +83,8 @@ def gather_push(par):
     """E = TAU - S^T p, where p is APPLIED and what the nodes farther out hand on; from the tips inward."""
     begin_bias(par)
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
-        link = par.tree_links[i]
-        n = par.tree_nodes[i]
-        gather_drive(n, freedoms(link))
-        if link[Link.PARENT] > 0:
-            above = par.tree_nodes[link[Link.PARENT]]
-            force = load3(n, Node.BIAS)
-            turns = 0.0 if link[Link.KIND] == BALL else 1.0
-            add3(above, Node.BIAS, force)
-            add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, turns, load3(n, Node.BIAS + 3)))
+        gather_drive(par.tree_nodes[i], freedoms(par.tree_links[i]))
+        hand_bias(i, par)
 
 
 def hold_kept_rows(z, par):

@@ -9,9 +9,8 @@ from __future__ import annotations
 from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, subtract
 from ....kernels.marks import Record
 from .. import layout as at
-from ..director_form.blocks import torsion_curvature, torsion_slope
-from ..director_form.motors import has_motors, pushed
-from .force_slopes import change_all_forces, note_all_forces
+from ..director_form.blocks import torsion_slope
+from .force_slopes import change_all_forces, note_all_forces, resistance
 from .forces import JointPlace
 from .loops import Closure, ClosureData
 from .motion import Node, turned_from
@@ -42,17 +41,13 @@ def note_forces_and_twists(z, par):
             axis = turned_from(n, par.tree_closure_data[k], ClosureData.TRIAD)
             spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
             theta = z[joint[JointPlace.ANGLE]]
-            damping = par.joint[number, at.Joint.DAMPING]
+            rate = dot(axis, spin)
+            push, stiffness, damping = resistance(theta, rate, number, par)
             store3(twist, Twist.AXIS, axis)
             store3(twist, Twist.SPIN, spin)
-            twist[Twist.TORQUE] = -torsion_slope(theta, which, par) - damping * dot(axis, spin)
-            twist[Twist.STIFFNESS] = torsion_curvature(theta, which, par)
+            twist[Twist.TORQUE] = -torsion_slope(theta, which, par) - par.joint[number, at.Joint.DAMPING] * rate + push
+            twist[Twist.STIFFNESS] = stiffness
             twist[Twist.DAMPING] = damping
-            if has_motors():
-                push, by_theta, by_rate = pushed(theta, dot(axis, spin), which, par)
-                twist[Twist.TORQUE] += push
-                twist[Twist.STIFFNESS] -= by_theta
-                twist[Twist.DAMPING] -= by_rate
 
 
 def change_forces_and_twists(par):
