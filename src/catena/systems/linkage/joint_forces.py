@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
 from types import SimpleNamespace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -30,8 +30,10 @@ from ..sampled import TIME, GivenInTime, InTime, Sampled, components
 from .joints import GROUND, from_description
 from .layout import Scratch
 
+if TYPE_CHECKING:
+    import sympy
+
 ORIGIN = (0.0, 0.0, 0.0)
-NAMES = ("theta", TIME)  # of what a torsion depends on
 AngleQuantity = Literal[
     "torsion_energy", "torsion_slope", "torsion_curvature", "torsion_rate", "motor_torque", "drag_torque"
 ]
@@ -227,9 +229,64 @@ class OnAngle(OnBodies):
         return "" if finite else f"no finite energy at angle {theta:g}"
 
 
+class FromText(OnBodies):
+    """Base of the potentials given as text in some variables, t and named parameters, with what follows from it."""
+
+    variables: ClassVar[tuple[str, ...]]
+    arguments: ClassVar[str]  # of its kernels
+    array: ClassVar[str]  # where these find the parameters, from `at` on
+    time: ClassVar[str] = TIME  # and the time
+    potential: str
+    parameters: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        parameters = checked_parameters(self.parameters, (*self.variables, TIME), where)
+        parse(self.potential, [*self.variables, TIME, *parameters], what=where)
+        object.__setattr__(self, "parameters", parameters)
+
+    @property
+    def in_time(self) -> bool:
+        return TIME in parse(self.potential, [*self.variables, TIME, *self.parameters]).names
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """What the kernels read."""
+        return tuple(self.parameters.values())
+
+    def undefined_at(self, *place: float) -> str:
+        """Why there is no value at a place and time; empty if there is one."""
+        values = dict(zip((*self.variables, TIME), place, strict=True)) | dict(self.parameters)
+        return first_undefined(parse(self.potential, list(values)), values)
+
+    @abstractmethod
+    def derivatives(self, energy: sympy.Expr) -> dict[str, list[sympy.Expr]]:
+        """What the kernels return, by their names, for the energy that the text says."""
+
+    def written(self, name: str) -> Written:
+        """The kernel of this name."""
+        return Written(f"derived_{name}", self._texts[name], __name__)
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        request = json.dumps([self.arguments, self.array, self.potential, list(self.parameters)])
+        return json.loads(remembered(request, self._derive))
+
+    def _derive(self) -> str:
+        energy = to_sympy(parse(self.potential, [*self.variables, TIME, *self.parameters]))
+        load = {name: name for name in self.variables} | {TIME: self.time}
+        load |= {name: f"{self.array}[at + {k}]" for k, name in enumerate(self.parameters)}
+        texts = {}
+        for name, results in self.derivatives(energy).items():
+            outputs = [f"value{k}" for k in range(len(results))]
+            lines = [*write_lines(list(zip(outputs, results, strict=True)), load), f"return {', '.join(outputs)}"]
+            texts[name] = "\n".join([f"def derived_{name}({self.arguments}):", *(f"    {line}" for line in lines)])
+        return json.dumps(texts)
+
+
 @FORCES.register
 @dataclass(frozen=True)
-class Torsion(OnAngle):
+class Torsion(FromText, OnAngle):
     """A potential V(theta, t) of the angle of a joint, counted from where the joint's `image` puts zero (the start).
 
     Full turns count: V need not be periodic. `damping` adds the torque -damping * dtheta/dt. What V gains because t goes on is done
@@ -246,61 +303,29 @@ class Torsion(OnAngle):
     potential: str = "0"
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
     damping: float = 0.0
+    variables = ("theta",)
+    arguments = "theta, at, par"
+    array = "par.torsion"
+    time = f"par.scratch[{Scratch.NOW}]"
 
     def __post_init__(self) -> None:
+        OnAngle.__post_init__(self)
         super().__post_init__()
-        parameters = checked_parameters(self.parameters, NAMES, "Torsion")
-        parse(self.potential, [*NAMES, *parameters], what="torsion")
-        object.__setattr__(self, "parameters", parameters)
         object.__setattr__(self, "damping", checked(self.damping, "Torsion.damping", least=0.0))
-
-    @property
-    def constants(self) -> tuple[float, ...]:
-        return tuple(self.parameters.values())
 
     @property
     def quantities(self) -> frozenset[AngleQuantity]:  # type: ignore[override]
         return OnAngle.quantities | {"torsion_rate"} if self.in_time else OnAngle.quantities
 
-    @property
-    def in_time(self) -> bool:
-        return TIME in parse(self.potential, [*NAMES, *self.parameters]).names
-
-    def undefined_at(self, theta: float, time: float) -> str:
-        values = {"theta": theta, TIME: time, **self.parameters}
-        return first_undefined(parse(self.potential, list(values)), values)
-
     def kernel(self, quantity: AngleQuantity) -> Written:
-        return Written(f"derived_{quantity}", self._texts[quantity], __name__)
+        return self.written(quantity)
 
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        request = json.dumps(["torsion in t", self.potential, list(self.parameters)])
-        return json.loads(remembered(request, self._derive))
-
-    def _derive(self) -> str:
-        v = to_sympy(parse(self.potential, [*NAMES, *self.parameters]))
-        slope = jacobian([v], ["theta"])[0][0]
-        load = {"theta": "theta", TIME: f"par.scratch[{Scratch.NOW}]"} | {
-            name: f"par.torsion[at + {k}]" for k, name in enumerate(self.parameters)
-        }
-        return json.dumps(
-            {
-                name: "\n".join(
-                    [
-                        f"def derived_{name}(theta, at, par):",
-                        *(f"    {line}" for line in write_lines([("value", expression)], load)),
-                        "    return value",
-                    ]
-                )
-                for name, expression in (
-                    ("torsion_energy", v),
-                    ("torsion_slope", slope),
-                    ("torsion_curvature", jacobian([slope], ["theta"])[0][0]),
-                    ("torsion_rate", jacobian([v], [TIME])[0][0]),
-                )
-            }
-        )
+    def derivatives(self, energy: sympy.Expr) -> dict[str, list[sympy.Expr]]:
+        slope, rate = jacobian([energy], ["theta", TIME])[0]
+        curvature = jacobian([slope], ["theta"])[0][0]
+        return {
+            "torsion_energy": [energy], "torsion_slope": [slope], "torsion_curvature": [curvature], "torsion_rate": [rate],
+        }  # fmt: skip
 
 
 @FORCES.register

@@ -2,100 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import math
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ...disk_cache import remembered
 from ...errors import InputError
-from ...expressions import jacobian, parse, to_sympy, write_lines
-from ...expressions.values import first_undefined
+from ...expressions import jacobian
 from ...kernels.marks import Written
-from ..potentials.named_constants import checked_parameters
-from .joint_forces import FORCES, OnParticles
+from ..potentials.pairwise import interpreted
+from ..sampled import TIME
+from .joint_forces import FORCES, FromText, OnParticles
 
-TIME = "t"
+if TYPE_CHECKING:
+    import sympy
+
 JUMP = 1e-9  # relative: what a potential may differ by after a full turn
 
 
-@dataclass(frozen=True)
-class Derived(OnParticles):
-    """A potential given as text, with what follows from it."""
+class Derived(FromText, OnParticles):
+    """Base of the potentials of particles."""
 
-    variables: ClassVar[tuple[str, ...]] = ()
-    stem: ClassVar[str] = ""
-
-    def _check_text(self, text: object, parameters: Mapping[str, float]) -> None:
-        where = type(self).__name__
-        if not isinstance(text, str):
-            names = ", ".join(self.variables)
-            raise InputError(
-                f"{text!r}", where=f"{where}.potential", do=f"give text in {names}, {TIME} and the parameters"
-            )
-        checked = checked_parameters(parameters, (*self.variables, TIME), where)
-        parse(text, [*self.variables, TIME, *checked], what=where)
-        object.__setattr__(self, "parameters", checked)
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """The potential."""
-
-    @property
-    @abstractmethod
-    def values(self) -> Mapping[str, float]:
-        """The parameters."""
-
-    @property
-    def in_time(self) -> bool:
-        """Whether it depends on the time."""
-        return TIME in parse(self.text, [*self.variables, TIME, *self.values]).names
-
-    @property
-    def constants(self) -> tuple[float, ...]:
-        """What the kernels read from par.particle_constant."""
-        return tuple(self.values.values())
-
-    def undefined_at(self, *place: float) -> str:
-        """Why there is no value at a place and time; empty if there is one."""
-        values = dict(zip((*self.variables, TIME), place, strict=True)) | dict(self.values)
-        return first_undefined(parse(self.text, list(values)), values)
+    stem: ClassVar[str]  # of the names of its kernels
+    array = "par.particle_constant"
 
     def kernel(self, quantity: str) -> Written:
         """Kernel (variables, t, at, par): "energy", "slope" (a tuple, one for each variable) or "rate", the derivative by t."""
-        return Written(f"derived_{self.stem}_{quantity}", self._texts[quantity], __name__)
+        return self.written(f"{self.stem}_{quantity}")
 
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        request = json.dumps(["particles", self.stem, self.text, list(self.values)])
-        return json.loads(remembered(request, self._derive))
-
-    def _derive(self) -> str:
-        names = [*self.variables, TIME]
-        v = to_sympy(parse(self.text, [*names, *self.values]))
-        slopes = jacobian([v], names)[0]
-        load = {name: name for name in names}
-        load |= {name: f"par.particle_constant[at + {k}]" for k, name in enumerate(self.values)}
-
-        def function(quantity: str, results: list[object]) -> str:
-            lines = write_lines([(f"result{k}", one) for k, one in enumerate(results)], load)
-            result = ", ".join(f"result{k}" for k in range(len(results)))
-            head = f"def derived_{self.stem}_{quantity}({', '.join(names)}, at, par):"
-            return "\n".join([head, *(f"    {line}" for line in lines), f"    return {result}"])
-
-        return json.dumps(
-            {
-                "energy": function("energy", [v]),
-                "slope": function("slope", slopes[:-1]),
-                "rate": function("rate", slopes[-1:]),
-            }
-        )
+    def derivatives(self, energy: sympy.Expr) -> dict[str, list[sympy.Expr]]:
+        *slopes, rate = jacobian([energy], [*self.variables, TIME])[0]
+        return {f"{self.stem}_energy": [energy], f"{self.stem}_slope": slopes, f"{self.stem}_rate": [rate]}
 
 
 @FORCES.register
@@ -119,24 +58,17 @@ class External(Derived):
     potential: str = "0"
     types: Sequence[int | str] | None = None
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    variables: ClassVar[tuple[str, ...]] = ("x", "y", "z")
-    stem: ClassVar[str] = "field"
+    variables = ("x", "y", "z")
+    arguments = "x, y, z, t, at, par"
+    stem = "field"
 
     def __post_init__(self) -> None:
-        self._check_text(self.potential, self.parameters)
+        super().__post_init__()
         given = self.types
         if given is not None:
             if isinstance(given, str) or not isinstance(given, Sequence) or not given:
                 raise InputError(f"types = {given!r}", where="External.types", do='give a list of types, as ["C", "H"]')
             object.__setattr__(self, "types", tuple(given))
-
-    @property
-    def text(self) -> str:
-        return self.potential
-
-    @property
-    def values(self) -> Mapping[str, float]:
-        return self.parameters
 
 
 @dataclass(frozen=True)
@@ -146,11 +78,11 @@ class OfParticles(Derived):
     atoms: Sequence[int] = ()
     potential: str = "0"
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    count: ClassVar[int] = 0
-    stem: ClassVar[str] = "angle"
+    count: ClassVar[int]
+    stem = "angle"
 
     def __post_init__(self) -> None:
-        self._check_text(self.potential, self.parameters)
+        super().__post_init__()
         where, given = f"{type(self).__name__}.atoms", self.atoms
         listed = list(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else []
         whole = [int(a) for a in listed if isinstance(a, int | np.integer) and not isinstance(a, bool) and a >= 0]
@@ -160,14 +92,6 @@ class OfParticles(Derived):
                 do=f"give the numbers of {self.count} different particles, as linkage.particles(state) counts them",
             )  # fmt: skip
         object.__setattr__(self, "atoms", tuple(whole))
-
-    @property
-    def text(self) -> str:
-        return self.potential
-
-    @property
-    def values(self) -> Mapping[str, float]:
-        return self.parameters
 
 
 @FORCES.register
@@ -182,8 +106,9 @@ class Angle(OfParticles):
     parameters : name -> value
     """
 
-    count: ClassVar[int] = 3
-    variables: ClassVar[tuple[str, ...]] = ("theta",)
+    count = 3
+    variables = ("theta",)
+    arguments = "theta, t, at, par"
 
 
 @FORCES.register
@@ -200,8 +125,9 @@ class Dihedral(OfParticles):
     parameters : name -> value
     """
 
-    count: ClassVar[int] = 4
-    variables: ClassVar[tuple[str, ...]] = ("phi",)
+    count = 4
+    variables = ("phi",)
+    arguments = "phi, t, at, par"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -215,8 +141,6 @@ class Dihedral(OfParticles):
                 )  # fmt: skip
 
     def _value(self, quantity: str, phi: float) -> float:
-        from ..potentials.pairwise import interpreted
-
         namespace = type("par", (), {"particle_constant": self.constants})
         try:
             return float(interpreted(self.kernel(quantity))(phi, 0.0, 0, namespace))
