@@ -22,7 +22,7 @@ from catena.engine.collector import collect
 from catena.engine.plain_python import interpreted
 from catena.errors import InputError
 from catena.kernels import views
-from catena.kernels.marks import Record, Written, bind, choice, size, slot
+from catena.kernels.marks import Record, Written, bind, choice, given, optional, size, slot
 from processes import SOURCE, run_python
 
 Importer = Callable[..., ModuleType]
@@ -36,6 +36,20 @@ def inner(x, par):
 @slot
 def outer(x, par):
     """A second slot, filled with kernels that have slots of their own."""
+
+
+@optional
+def perhaps(x, par):
+    """A slot that may stay empty."""
+    return 3.0 * x
+
+
+def entry_of_optional(x, par):
+    return perhaps(x, par) + 1.0
+
+
+def plus_perhaps(x, par):
+    return 10.0 + perhaps(x, par)
 
 
 @size
@@ -315,6 +329,14 @@ def test_slots_nest_and_a_filling_never_sees_itself() -> None:
     assert value_of(entry, {inner: around, outer: squared}, 3.0, None) == 2.0 * 9.0
     text = text_of(entry, {inner: nested})
     assert "def test_collector_twice(" in text and "def test_collector_twice_2(" in text
+
+
+def test_an_optional_slot_does_what_it_says_where_nothing_fills_it() -> None:
+    """Around itself, too: a filling never sees itself. The twin, a slot that is not optional, is refused above."""
+    assert value_of(entry_of_optional, {}, 2.0, None) == 3.0 * 2.0 + 1.0
+    assert value_of(entry_of_optional, given({perhaps: None}), 2.0, None) == 3.0 * 2.0 + 1.0
+    assert value_of(entry_of_optional, {perhaps: plus_one}, 2.0, None) == 2.0 + 1.0 + 1.0
+    assert value_of(entry_of_optional, {perhaps: plus_perhaps}, 2.0, None) == 10.0 + 3.0 * 2.0 + 1.0
 
 
 def both(x, par):

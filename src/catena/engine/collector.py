@@ -105,9 +105,9 @@ class _Collector:
         if isinstance(kernel, Written):
             return self._enter_written(kernel, fills)
         mark = getattr(kernel, "__mark__", None)
-        if mark == "slot" and callable(kernel):
-            if _is_open(kernel, fills):  # the entry itself; a caller would have been named
-                raise _refusal(kernel, f"nothing fills this slot: {_purpose(kernel)}", do=FILL)
+        if _is_open(kernel, fills):  # the entry itself; a caller would have been named
+            raise _refusal(kernel, f"nothing fills this slot: {_purpose(kernel)}", do=FILL)
+        if mark == "slot" and callable(kernel) and kernel in fills:
             _check_contract(kernel, fills[kernel])
             outside = {k: v for k, v in fills.items() if k is not kernel}  # a filling never sees itself
             return self.name_of(fills[kernel], outside)
@@ -305,9 +305,10 @@ class _Rewrite(ast.NodeTransformer):
         return expression
 
 
-def _is_open(kernel: Kernel, fills: Fills) -> bool:
-    """Whether it is a slot that nothing fills."""
-    return getattr(kernel, "__mark__", None) == "slot" and kernel not in fills
+def _is_open(kernel: Filling, fills: Fills) -> bool:
+    """Whether it is a slot that nothing fills, and that does nothing by itself."""
+    is_slot = getattr(kernel, "__mark__", None) == "slot" and not hasattr(kernel, "__optional__")
+    return is_slot and kernel not in fills
 
 
 def _purpose(slot: object) -> str:

@@ -41,6 +41,12 @@ def slot(function: Function) -> Function:
     return _marked(function, "slot")
 
 
+def optional(function: Function) -> Function:
+    """Mark a slot that may stay empty: then its own body, which may do nothing, is what it does."""
+    vars(function)["__optional__"] = True
+    return slot(function)
+
+
 def size(function: Function) -> Function:
     """Mark a length read from an argument; the builder may replace its body by a literal."""
     return _marked(function, "size")
@@ -132,6 +138,11 @@ class Bound:
 def bind(function: Kernel, fills: Mapping[Slot, Filling]) -> Bound:
     """`function` with these slots filled; scopes nest, and a filling never sees itself."""
     return Bound(function, tuple(fills.items()))
+
+
+def given(fills: Mapping[Slot, Filling | None]) -> dict[Slot, Filling]:
+    """The fillings that there are; an optional slot for which there is None stays empty."""
+    return {place: filling for place, filling in fills.items() if filling is not None}
 
 
 @dataclass(frozen=True)

@@ -97,12 +97,13 @@ class LinkageProblem:
         self.layout = layout_of(self.linkage)
         view = articulated_view(self.linkage, "field")
         assert view is not None and view.factors is not None
-        looped = bool(self.linkage.tree.loops)
         fills: dict[Slot, Kernel] = {
-            statics.hold_rows: statics.hold_kept_rows if looped else statics.hold_no_rows,
-            statics.change_rows: statics.change_kept_rows if looped else statics.change_no_rows,
+            statics.hold_rows: statics.hold_kept_rows,
+            statics.change_rows: statics.change_kept_rows,
         }
-        self._kernels = SingleKernels(self.linkage, view, fills=fills, scratch=view.factors(1))
+        self._kernels = SingleKernels(
+            self.linkage, view, fills=fills if self.linkage.tree.loops else {}, scratch=view.factors(1)
+        )
         self._made: dict[Kernel | Slot, Callable[..., None]] = {}
         self.par = SimpleNamespace(**self._kernels.arrays)
         self.coordinates: tuple[Coordinate, ...] = coordinates_of(self.layout)

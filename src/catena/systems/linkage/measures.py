@@ -8,7 +8,7 @@ import numpy as np
 
 from ...geometry.quaternion import load4
 from ...geometry.vectors import add, add3, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
-from ...kernels.marks import slot
+from ...kernels.marks import optional
 from ..base import Array, Invariant
 from ..chain.motion import publish_momenta, publish_orientation
 from ..numbers import Vector
@@ -199,22 +199,14 @@ def measure_joint(k, node, par, out):
         out[VELOCITY] = max(out[VELOCITY], abs(scratch[Scratch.VALUES + Values.RATE + r]))
 
 
-@slot
+@optional
 def measure_particles(time, par, out, scale):
     """Add the energy of the particles at node 0."""
 
 
-def no_particles_measured(time, par, out, scale):
-    """Particles have none."""
-
-
-@slot
+@optional
 def momentum_part(own, i, par, out, scale):
-    """Add what body i has of the momentum that is kept."""
-
-
-def no_momentum(own, i, par, out, scale):
-    """None is kept."""
+    """Add what body i has of the momentum that is kept, if one is."""
 
 
 def vertical_momentum(own, i, par, out, scale):

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...geometry import rotations
 from ...kernels import views
-from ...kernels.marks import Filling, Kernel, Slot, Written, bind
+from ...kernels.marks import Filling, Kernel, Slot, Written, bind, given
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..chain.motion import publish_split
@@ -40,7 +40,7 @@ from .director_form import recursion_tables as tables
 from .director_form import rows as linkage_rows
 from .director_form import solver as linkage_solver
 from .director_form import steps as linkage_steps
-from .director_form.recursion_torsion import hinge_torque, no_torque, torsion_torque
+from .director_form.recursion_torsion import hinge_torque, torsion_torque
 from .joint_forces import AngleQuantity, Load, OfDistance, OnAngle, OnParticles, Prescribed
 from .joints import Distance
 from .thin import THIN, ThinBodies, is_thin, spins_of_joints, thin_bodies
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 Scratch = Callable[[], Arrays]
 
-MOMENTUM = (linkage_measures.no_momentum, linkage_measures.vertical_momentum, linkage_measures.total_momentum)
+MOMENTUM = (None, linkage_measures.vertical_momentum, linkage_measures.total_momentum)
 
 
 def director_view(linkage: Linkage, name: str) -> View | None:
@@ -80,30 +80,31 @@ def _common_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
     """What all steps of the director form have in common, but for the equations that they solve."""
     loops, angles, pairs = bool(linkage.tree.loops), traits.has_angle(linkage), _pairs(linkage)
     works = angles or linkage_measures.does_work(linkage)
-    return {
-        views.publish: publish_split,
-        views.measure: linkage_measures.measure_linkage,
-        linkage_measures.momentum_part: MOMENTUM[linkage_measures.kept_momentum(linkage)[0]],
-        linkage_clock.torsion_energy: _torsions(linkage, "torsion_energy"),
-        linkage_blocks.torsion_slope: _torsions(linkage, "torsion_slope"),
-        linkage_blocks.torsion_curvature: _torsions(linkage, "torsion_curvature"),
-        linkage_forces.load_values: linkage.signals.load_values(),
-        linkage_steps.mean_load: linkage_steps.load_in_middle,
-        **_clock(linkage, kicks=name == "constrained"),
-        views.begin_increment: linkage_steps.begin,
-        views.guess_increment: linkage_steps.guess,
-        views.correct_increment: linkage_steps.correct,
-        views.accept_increment: linkage_steps.accept,
-        views.blame: linkage_steps.blame,
-        linkage_rows.has_drives: int(bool(linkage.signals.driven)),
-        linkage_rows.has_distances: int(any(isinstance(joint, Distance) for joint in linkage.joints)),
-        linkage_blocks.angle_part: linkage_blocks.angle_block if angles else linkage_blocks.no_angle,
-        linkage_steps.work_part: linkage_steps.work_between_nodes if works else linkage_steps.no_work,
-        linkage_steps.rank_part: linkage_rank.choose_rows if loops else linkage_steps.all_rows,
-        linkage_steps.rank_check: linkage_rank.rows_met if loops else linkage_steps.nothing_left_out,
-        **{slot: pairs.kernel(slot.__name__) for slot in (views.pair_energy, views.pair_force, views.pair_slope)},
-        **_particle_kernels(linkage, name),
-    }
+    return given(
+        {
+            views.publish: publish_split,
+            views.measure: linkage_measures.measure_linkage,
+            linkage_measures.momentum_part: MOMENTUM[linkage_measures.kept_momentum(linkage)[0]],
+            linkage_clock.torsion_energy: _torsions(linkage, "torsion_energy"),
+            linkage_blocks.torsion_slope: _torsions(linkage, "torsion_slope"),
+            linkage_blocks.torsion_curvature: _torsions(linkage, "torsion_curvature"),
+            linkage_forces.load_values: linkage.signals.load_values(),
+            **_clock(linkage, kicks=name == "constrained"),
+            views.begin_increment: linkage_steps.begin,
+            views.guess_increment: linkage_steps.guess,
+            views.correct_increment: linkage_steps.correct,
+            views.accept_increment: linkage_steps.accept,
+            views.blame: linkage_steps.blame,
+            linkage_rows.has_drives: int(bool(linkage.signals.driven)),
+            linkage_rows.has_distances: int(any(isinstance(joint, Distance) for joint in linkage.joints)),
+            linkage_blocks.angle_part: linkage_blocks.angle_block if angles else None,
+            linkage_steps.work_part: linkage_steps.work_between_nodes if works else None,
+            linkage_steps.rank_part: linkage_rank.choose_rows if loops else None,
+            linkage_steps.rank_check: linkage_rank.rows_met if loops else None,
+            **{slot: pairs.kernel(slot.__name__) for slot in (views.pair_energy, views.pair_force, views.pair_slope)},
+            **_particle_kernels(linkage, name),
+        }
+    )
 
 
 def _solver(linkage: Linkage) -> Kernel:
@@ -137,15 +138,15 @@ def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
     }
 
 
-def _clock(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
+def _clock(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling | None]:
     """What depends on the time; in steps with kicks at both ends, or with forces in the middle."""
     signals, clock = linkage.signals, linkage_clock
     working = clock.clock_at_nodes if kicks else clock.clock_between_nodes
     return {
-        clock.set_time: signals.set_time if len(signals) else clock.note_time,
-        clock.gravity_now: clock.moving_gravity if signals.gravity_moves else clock.constant_gravity,
-        clock.gravity_slope: clock.moving_gravity_slope if signals.gravity_moves else clock.no_gravity_slope,
-        clock.clock_part: working if signals.change_potentials else clock.no_clock,
+        clock.set_time: signals.set_time if len(signals) else None,
+        clock.gravity_now: clock.moving_gravity if signals.gravity_moves else None,
+        clock.gravity_slope: clock.moving_gravity_slope if signals.gravity_moves else None,
+        clock.clock_part: working if signals.change_potentials else None,
         clock.torsion_rate: _torsions(linkage, "torsion_rate"),
         **_motors(linkage, kicks=kicks),
     }
@@ -167,40 +168,37 @@ def _motors(linkage: Linkage, *, kicks: bool) -> dict[Slot, Filling]:
 
 def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> dict[Slot, Filling]:
     """What a solver puts into its blocks."""
-    loads = _loads(linkage, load)
+    loads: Filling | None = _loads(linkage, load)
     if linkage.particle_forces:
         half = load in (linkage_rattle.position_load, linkage_rattle.velocity_load)
         pushes = linkage_particles.add_half_pushes if half else linkage_particles.add_pushes
-        loads = bind(pushes, {linkage_particles.other_loads: loads})
-    return {
-        linkage_solver.body_block: body,
-        linkage_solver.joint_part: joint,
-        linkage_solver.force_part: force if traits.point_forces(linkage) else linkage_solver.no_force,
-        linkage_solver.load_part: loads,
-    }
+        loads = bind(pushes, given({linkage_particles.other_loads: loads}))
+    return given(
+        {
+            linkage_solver.body_block: body,
+            linkage_solver.joint_part: joint,
+            linkage_solver.force_part: force if traits.point_forces(linkage) else None,
+            linkage_solver.load_part: loads,
+        }
+    )
 
 
-def _loads(linkage: Linkage, load: Kernel) -> Kernel:
-    return load if any(isinstance(acting, Load) for acting in linkage.forces) else linkage_solver.no_load
+def _loads(linkage: Linkage, load: Kernel) -> Kernel | None:
+    return load if any(isinstance(acting, Load) for acting in linkage.forces) else None
 
 
-def _particle_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling]:
+def _particle_kernels(linkage: Linkage, name: str) -> dict[Slot, Filling | None]:
     """What particles do in a step, and their energy."""
     steps, own = linkage_steps, linkage_particles
     if not linkage.particle_forces:
-        return {
-            steps.begin_particles: steps.no_particles_begin,
-            steps.act_on_particles: steps.no_particles_act,
-            linkage_rattle.end_particles: linkage_rattle.no_particles_end,
-            linkage_measures.measure_particles: linkage_measures.no_particles_measured,
-            steps.work_of_particles: steps.no_work_of_particles,
-        }
+        return {}
     work = own.work_of_kicks if name == "constrained" else own.work_between
     rattle = name == "constrained"
-    return linkage.acting.fills(len(_pairs(linkage).values)) | {
+    return {
+        **linkage.acting.fills(len(_pairs(linkage).values)),
         steps.begin_particles: own.begin_kick if rattle else own.place_start,
         steps.act_on_particles: own.keep_kick if rattle else own.act_between,
-        steps.work_of_particles: work if linkage.acting.terms.in_time else steps.no_work_of_particles,
+        steps.work_of_particles: work if linkage.acting.terms.in_time else None,
         linkage_rattle.end_particles: own.end_kick,
         linkage_measures.measure_particles: own.measure_all,
     }
@@ -210,17 +208,20 @@ def _recursion(linkage: Linkage, forces: dict[Slot, Filling]) -> dict[Slot, Fill
     """A conserving step in the joints' increments."""
     angles = traits.has_angle(linkage)
     acting = any(not isinstance(force, OnAngle | OnParticles) for force in linkage.forces)
-    return forces | {
-        views.begin_increment: linkage_recursion.begin,
-        views.guess_increment: linkage_recursion.guess,
-        views.correct_increment: linkage_recursion.correct,
-        views.accept_increment: linkage_recursion.accept,
-        linkage_recursion.angles_part: linkage_steps.set_joints if angles else linkage_recursion.no_angles,
-        hinge_torque: torsion_torque if angles else no_torque,
-        tables.acted_upon: int(acting),
-        tables.pushed: int(linkage.particle_forces),
-        linkage_solver.load_part: _loads(linkage, linkage_forces.load_block),
-    }
+    return given(
+        {
+            **forces,
+            views.begin_increment: linkage_recursion.begin,
+            views.guess_increment: linkage_recursion.guess,
+            views.correct_increment: linkage_recursion.correct,
+            views.accept_increment: linkage_recursion.accept,
+            linkage_recursion.angles_part: linkage_steps.set_joints if angles else None,
+            hinge_torque: torsion_torque if angles else None,
+            tables.acted_upon: int(acting),
+            tables.pushed: int(linkage.particle_forces),
+            linkage_solver.load_part: _loads(linkage, linkage_forces.load_block),
+        }
+    )
 
 
 def _recursion_scratch(linkage: Linkage, rows: int) -> Arrays:

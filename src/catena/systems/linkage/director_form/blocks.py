@@ -11,7 +11,7 @@ unit step in one part is its exact derivative.
 """
 
 from ....geometry.vectors import add, add_down, negative, scaled, subtract
-from ....kernels.marks import slot
+from ....kernels.marks import optional, slot
 from ..layout import Coefficients, Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
 from .motors import has_motors, mean_push
@@ -30,13 +30,9 @@ def torsion_curvature(theta, which, par):
     """d^2V/dtheta^2."""
 
 
-@slot
+@optional
 def angle_part(k, both, h, lam, par, t, width):
     """Add what depends on the angle of joint k to its block."""
-
-
-def no_angle(k, both, h, lam, par, t, width):
-    """No angle matters."""
 
 
 def turn_right_by_axis(q, axis):

@@ -11,7 +11,7 @@ work is minus its momentum: h/2 (V_t(q0, t0) + V_t(q1, t1)) [hairer2006].
 
 from ....geometry.vectors import dot, load3
 from ....kernels import summation
-from ....kernels.marks import slot
+from ....kernels.marks import optional, slot
 from ..layout import Joint, Link, Node, Scratch, Signal, Space
 
 
@@ -25,23 +25,15 @@ def torsion_rate(theta, which, par):
     """dV/dt while theta stays."""
 
 
-@slot
+@optional
 def set_time(t, par):
-    """From now on it is t: all functions of the time into par.signal."""
-
-
-def note_time(t, par):
-    """There is none of them."""
+    """From now on it is t: all functions of the time into par.signal, where there are any."""
     par.scratch[Scratch.NOW] = t
 
 
-@slot
+@optional
 def gravity_now(par):
     """The acceleration of what falls, at this time."""
-
-
-def constant_gravity(par):
-    """The same at all times."""
     return load3(par.space, Space.GRAVITY)
 
 
@@ -50,13 +42,9 @@ def moving_gravity(par):
     return par.signal[0, Signal.VALUE], par.signal[1, Signal.VALUE], par.signal[2, Signal.VALUE]
 
 
-@slot
+@optional
 def gravity_slope(par):
     """Its derivative by the time."""
-
-
-def no_gravity_slope(par):
-    """It does not change."""
     return 0.0, 0.0, 0.0
 
 
@@ -65,13 +53,9 @@ def moving_gravity_slope(par):
     return par.signal[0, Signal.SLOPE], par.signal[1, Signal.SLOPE], par.signal[2, Signal.SLOPE]
 
 
-@slot
+@optional
 def clock_part(z, e, h, time, par):
-    """Add to z what was done because potentials change with t."""
-
-
-def no_clock(z, e, h, time, par):
-    """None does."""
+    """Add to z what was done because potentials change with t, where one does."""
 
 
 def clock_between_nodes(z, e, h, time, par):

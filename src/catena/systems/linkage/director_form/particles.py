@@ -8,7 +8,7 @@ long (dt omega small) each correction falls by (dt omega)^2/4.
 from ....geometry.quaternion import rotation
 from ....geometry.vectors import load3, scaled, store3, subtract
 from ....kernels import summation
-from ....kernels.marks import slot
+from ....kernels.marks import optional
 from ...particles.kernels import (
     find_energies,
     find_more_energies,
@@ -60,7 +60,7 @@ def work_of_kicks(h, time, par):
     return 0.5 * h * (par.particle_frame[Frame.RATE_BEFORE] + par.particle_frame[Frame.RATE])
 
 
-@slot
+@optional
 def other_loads(i, both, h, time, par, t, width, first):
     """Add the loads on body i to a block."""
 

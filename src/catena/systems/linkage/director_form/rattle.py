@@ -24,7 +24,7 @@ from ....geometry.vectors import (
     unit,
 )  # fmt: skip
 from ....kernels import summation
-from ....kernels.marks import slot
+from ....kernels.marks import optional, slot
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
 from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Scratch, Tree, Values, Wrench
 from .blocks import (
@@ -81,13 +81,9 @@ def mean_of_kicks(f, h, time, par, value):
         value[l] = 0.5 * (value[l] + other[l])
 
 
-@slot
+@optional
 def end_particles(z, e, h, par, x):
     """Find what particles do to the bodies at the end of the step."""
-
-
-def no_particles_end(z, e, h, par, x):
-    """Particles do nothing."""
 
 
 def position_body(i, h, par, t, width, first):

@@ -26,7 +26,7 @@ from ....geometry.vectors import (
     transposed_times,
 )  # fmt: skip
 from ....kernels import summation
-from ....kernels.marks import inline, slot, within
+from ....kernels.marks import inline, optional, within
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
 from ..layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree
 from .clock import set_time, time_place
@@ -57,13 +57,9 @@ FOUND = 2.0**-50  # relative: a correction to come that no longer changes what p
 SETTLING = 2.0**-6  # of what rounding does to the directions of a joint, taken back in each step
 
 
-@slot
+@optional
 def angles_part(z, par):
     """Set the angles of the joints, if they matter."""
-
-
-def no_angles(z, par):
-    """No angle matters."""
 
 
 @within

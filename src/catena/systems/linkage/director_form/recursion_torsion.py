@@ -2,20 +2,16 @@
 
 from ....geometry.vectors import ZERO, add, cross, dot, load3, scaled, subtract
 from ....kernels import elementary as math
-from ....kernels.marks import slot
+from ....kernels.marks import optional
 from ..layout import Joint, Link, Sweep
 from .blocks import torsion_mean
 
 SMALL_ANGLE = 1e-4  # below it a series is exact
 
 
-@slot
+@optional
 def hinge_torque(k, h, t, par, own):
     """What the torsion of hinge k adds to its equation; its derivatives by the angle and by the turn of the parent."""
-
-
-def no_torque(k, h, t, par, own):
-    """No torsion acts."""
     return 0.0, 0.0, ZERO
 
 

@@ -6,7 +6,7 @@ bodies. Loops, and forces between bodies that no joint connects, need one dense 
 """
 
 from ....kernels.elimination import eliminate, substitute
-from ....kernels.marks import slot
+from ....kernels.marks import optional, slot
 from ..layout import ForceSort, Link, RowSort, Scratch, Tree
 
 
@@ -20,22 +20,14 @@ def joint_part(k, both, h, lam, par, t, width):
     """The block of joint k, into t; lam are its multipliers now."""
 
 
-@slot
+@optional
 def force_part(f, both, h, par, t, width, first, second):
     """Add force f to a block: the unknowns of its two bodies begin at `first` and `second` (-1: not there)."""
 
 
-@slot
+@optional
 def load_part(i, both, h, time, par, t, width, first):
     """Add the loads on body i to a block whose unknowns of i begin at `first`."""
-
-
-def no_force(f, both, h, par, t, width, first, second):
-    """No force acts between points."""
-
-
-def no_load(i, both, h, time, par, t, width, first):
-    """No load acts."""
 
 
 def ground_forces(i, both, h, par, t, width):

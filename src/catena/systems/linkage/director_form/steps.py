@@ -35,7 +35,7 @@ from ....geometry.vectors import (
     unit,
 )  # fmt: skip
 from ....kernels import summation
-from ....kernels.marks import choice, slot, within
+from ....kernels.marks import choice, optional, slot, within
 from ....kernels.views import OK, STEP_TOO_LONG
 from ..layout import Force, ForceSort, Joint, Link, Load, Node, Row, RowSort, Scratch, Space, Tree, Unknown
 from .clock import clock_part, gravity_now, set_time, time_place, work_place
@@ -53,41 +53,25 @@ def correction(both, h, time, x, par):
     """The Newton correction of x into par.delta; a status."""
 
 
-@slot
+@optional
 def work_part(z, e, h, time, par):
     """Add to z the angles that matter, and what dampers and loads did, between the two nodes."""
 
 
-def no_work(z, e, h, time, par):
-    """No angle, damper or load."""
-
-
-@slot
+@optional
 def begin_particles(z, par):
     """Prepare what particles do, from the node at the start of a step."""
 
 
-@slot
+@optional
 def act_on_particles(z, h, par):
     """Find what particles do to the bodies between the two nodes."""
 
 
-@slot
+@optional
 def work_of_particles(h, time, par):
     """Work that is done on particles in the step by what changes in time."""
-
-
-def no_work_of_particles(h, time, par):
-    """Nothing changes."""
     return 0.0
-
-
-def no_particles_begin(z, par):
-    """Particles do nothing."""
-
-
-def no_particles_act(z, h, par):
-    """Particles do nothing, or nothing that depends on the end of the step."""
 
 
 @choice
@@ -96,22 +80,14 @@ def both_levels():
     return 1
 
 
-@slot
+@optional
 def rank_part(par):
-    """Choose the rows of loops that are independent."""
+    """Choose the rows of loops that are independent; without loops all are."""
 
 
-def all_rows(par):
-    """Without loops all rows are independent."""
-
-
-@slot
+@optional
 def rank_check(par):
     """OK if the rows that were left out hold at the end of the step, too."""
-
-
-def nothing_left_out(par):
-    """Without loops all rows are held."""
     return OK
 
 
@@ -512,13 +488,9 @@ def turn_of_joint(k, par):
     return turned_by(u0, w0, u1, w1)
 
 
-@slot
+@optional
 def mean_load(f, h, time, par, value):
-    """Force and torque of load f, as they act in a step."""
-
-
-def load_in_middle(f, h, time, par, value):
-    """Those of the middle of the step."""
+    """Force and torque of load f, as they act in a step: those of its middle."""
     load_values(time + 0.5 * h, f, par, value)
 
 

@@ -7,7 +7,7 @@ a function of d alone; that of a damper is c (d.v)/d^2 with the relative velocit
 from __future__ import annotations
 
 from ....geometry.vectors import add, add3, cross, dot, load3, negative, scaled, store3, subtract
-from ....kernels.marks import Record, slot
+from ....kernels.marks import Record, optional
 from ...particles.slopes import changed_wrench, find_changes, keep_pushes, move_particles
 from .. import layout as at
 from ..director_form.blocks import torsion_curvature
@@ -37,18 +37,14 @@ def note_all_forces(z, par):
     note_particles(par)
 
 
-@slot
+@optional
 def note_particles(par):
     """What `change_particles` needs."""
 
 
-@slot
+@optional
 def change_particles(par):
     """Add what particles do otherwise to APPLIED."""
-
-
-def note_no_particles(par):
-    """Particles do nothing."""
 
 
 def note_pushes(par):
@@ -169,11 +165,3 @@ def pull_node(n, change, arm, against, change_against):
     torque = add(cross(cross(load3(change, Change.TURN), arm), against), cross(arm, change_against))
     add3(n, Node.APPLIED, change_against)
     add3(n, Node.APPLIED + 3, torque)
-
-
-def note_nothing(z, par):
-    """No forces but the weight."""
-
-
-def change_nothing(par):
-    """No forces but the weight."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ....geometry.vectors import add, add3, cross, dot, load3, load9, negative, scaled, store3, subtract, sum_from
-from ....kernels.marks import Record, choice, slot
+from ....kernels.marks import Record, choice, optional
 from ...particles.kernels import find_rate, find_wrenches, place_body
 from ...particles.layout import Center, Frame
 from .. import layout as at
@@ -38,9 +38,10 @@ class Power(Record):
     LOADS = 1
 
 
-@slot
+@optional
 def twist_closure(c, torque, par):
     """A torque about the axis of the joint that closes loop c; returns the rate of turning about it."""
+    return 0.0
 
 
 def push(n, force, arm):
@@ -158,13 +159,9 @@ def change_potentials(z, par):
             par.tree_power[Power.LOADS] += torsion_rate(z[par.tree_joints[k, JointPlace.ANGLE]], which, par)
 
 
-@slot
+@optional
 def apply_particles(z, par):
     """What particles do to the nodes of their bodies."""
-
-
-def apply_no_particles(z, par):
-    """Particles do nothing."""
 
 
 def push_nodes(z, par):
@@ -187,12 +184,3 @@ def place_particles(z, par):
     for i in range(par.mass.shape[0]):
         n = par.tree_nodes[par.tree_home[i]]
         place_body(i, subtract(load3(n, Node.POSITION), origin), load9(n, Node.AXES), 0, par)
-
-
-def apply_none(z, par):
-    """No forces but the weight."""
-
-
-def twist_nothing(c, torque, par):
-    """No loop."""
-    return 0.0

@@ -13,7 +13,7 @@ from ....geometry import rotations
 from ....geometry.quaternion import to_body
 from ....geometry.vectors import add, dot, load3, load9, scaled, store3
 from ....kernels import elimination, views
-from ....kernels.marks import Filling, Numbers, Slot, choice
+from ....kernels.marks import Filling, Numbers, Slot, choice, given
 from ....kernels.views import Flag, View
 from ...base import Array, State
 from ...chain.motion import publish_split
@@ -184,29 +184,31 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     looped = bool(linkage.tree.loops)
     acted_upon = bool(linkage.forces) or linkage.particle_forces or linkage.signals.change_potentials
     # forces, and how a state is measured, are those of the director form
-    fills = dict(director.fills) | {
-        views.field: kernels.articulated_field,
-        views.field_end: kernels.articulated_field_end,
-        views.publish: publish_articulated,
-        views.measure: measure_articulated,
-        kernels.apply_forces: forces.apply_all if acted_upon else forces.apply_none,
-        forces.apply_particles: forces.push_nodes if linkage.particle_forces else forces.apply_no_particles,
-        kernels.hold_loops: loops.respond_with_loops if looped else kernels.respond_to_all,
-        kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else kernels.carry_nothing,
-        has_lines: int(any(map(is_thin, linkage.bodies))),
-        forces.changes_in_time: int(linkage.signals.change_potentials),
-        forces.twist_closure: loops.twist_about_axis if looped else forces.twist_nothing,
-        views.linearise: newton.linearise_tree,
-        elimination.quotient: elimination.complex_quotient,
-        views.factorise_shifted: newton.factorise_tree,
-        views.solve_shifted: newton.solve_tree,
-        views.has_clock: int(layout.time >= 0),
-        slopes.respond_to_change: slopes.respond_freely,
-        slopes.note_forces: force_slopes.note_all_forces if acted_upon else force_slopes.note_nothing,
-        slopes.change_forces: force_slopes.change_all_forces if acted_upon else force_slopes.change_nothing,
-    }
-
-    fills |= _particle_slopes(linkage)
+    fills = given(
+        {
+            **director.fills,
+            views.field: kernels.articulated_field,
+            views.field_end: kernels.articulated_field_end,
+            views.publish: publish_articulated,
+            views.measure: measure_articulated,
+            kernels.apply_forces: forces.apply_all if acted_upon else None,
+            forces.apply_particles: forces.push_nodes if linkage.particle_forces else None,
+            kernels.hold_loops: loops.respond_with_loops if looped else None,
+            kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else None,
+            has_lines: int(any(map(is_thin, linkage.bodies))),
+            forces.changes_in_time: int(linkage.signals.change_potentials),
+            forces.twist_closure: loops.twist_about_axis if looped else None,
+            views.linearise: newton.linearise_tree,
+            elimination.quotient: elimination.complex_quotient,
+            views.factorise_shifted: newton.factorise_tree,
+            views.solve_shifted: newton.solve_tree,
+            views.has_clock: int(layout.time >= 0),
+            slopes.note_forces: force_slopes.note_all_forces if acted_upon else None,
+            slopes.change_forces: force_slopes.change_all_forces if acted_upon else None,
+            force_slopes.note_particles: force_slopes.note_pushes if linkage.particle_forces else None,
+            force_slopes.change_particles: force_slopes.change_nodes_of_particles if linkage.particle_forces else None,
+        }
+    )
     if looped:
         fills |= _looped(linkage)
 
@@ -225,17 +227,6 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
         factors=_factors(linkage),
     )  # fmt: skip
-
-
-def _particle_slopes(linkage: Linkage) -> dict[Slot, Filling]:
-    """How what particles do changes with their places."""
-    acting = linkage.particle_forces
-    return {
-        force_slopes.note_particles: force_slopes.note_pushes if acting else force_slopes.note_no_particles,
-        force_slopes.change_particles: force_slopes.change_nodes_of_particles
-        if acting
-        else force_slopes.note_no_particles,
-    }
 
 
 def _looped(linkage: Linkage) -> dict[Slot, Filling]:

@@ -24,19 +24,20 @@ from ....geometry.vectors import (
     store3,
     times,
 )  # fmt: skip
-from ....kernels.marks import slot
+from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
 from .motion import BALL, SINGLE, Data, Link, Node, place_nodes
 
 
-@slot
+@optional
 def apply_forces(z, par):
-    """Add what acts on the nodes to APPLIED and TAU."""
+    """Add what acts on the nodes besides their weight to APPLIED and TAU."""
 
 
-@slot
+@optional
 def hold_loops(z, par):
     """Add the forces that hold closed loops to APPLIED, then `respond` to all."""
+    respond(par, 1.0)
 
 
 def freedoms(link):
@@ -245,11 +246,6 @@ def follow(n, above, f, turns, moving):
             n[Node.XDOT + a] += n[Node.S + 6 * k + a] * n[Node.UDOT + k]
 
 
-def respond_to_all(z, par):
-    """A tree without loops."""
-    respond(par, 1.0)
-
-
 def accelerate(z, par):
     """Positions, velocities and accelerations of all nodes."""
     place_nodes(z, par)
@@ -279,13 +275,9 @@ def articulated_field(z, par, out):
     carry_along(z, par, out)
 
 
-@slot
+@optional
 def carry_along(z, par, out):
     """Rates of what is stepped besides the tree: the time, the angles of joints that close loops."""
-
-
-def carry_nothing(z, par, out):
-    """Nothing is."""
 
 
 def articulated_field_end(b, par):

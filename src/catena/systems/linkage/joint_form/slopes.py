@@ -30,7 +30,7 @@ from ....geometry.vectors import (
     times,
     transposed_times,
 )
-from ....kernels.marks import Record, slot
+from ....kernels.marks import Record, optional
 from ..director_form.rows import has_drives
 from ..layout import Signal
 from .kernels import accelerate, freedoms, respond
@@ -68,23 +68,19 @@ class Change(Record):
     CHILD_ARM = 3
 
 
-@slot
+@optional
 def note_forces(z, par):
     """What `change_forces` needs of the forces, and the slopes of torsions and loads into par.tree_base."""
 
 
-@slot
+@optional
 def change_forces(par):
     """Add what the forces change by to APPLIED."""
 
 
-@slot
+@optional
 def respond_to_change(z, at, which, par):
     """udot of all nodes after `change_all`, for column `at` of the derivatives by positions (which = 0) or by rates (1)."""
-
-
-def respond_freely(z, at, which, par):
-    """A tree without loops."""
     respond(par, 0.0)
 
 

@@ -10,7 +10,7 @@ commute; there the symmetric part is the one along the exponential map.
 from __future__ import annotations
 
 from ....geometry.vectors import ZERO, store3
-from ....kernels.marks import slot
+from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
 from .kernels import accelerate, apply_forces, begin_bias, freedoms, gather_drive, hand_bias, weigh_nodes
 from .loop_slopes import change_row
@@ -19,12 +19,12 @@ from .motion import Node, place_nodes
 from .slopes import change_all, gather_wrenches, note_base, note_forces
 
 
-@slot
+@optional
 def hold_rows(z, par):
     """Add the forces of known multipliers that hold closed loops to APPLIED."""
 
 
-@slot
+@optional
 def change_rows(z, par):
     """Add what these forces change by to APPLIED."""
 
@@ -104,11 +104,3 @@ def change_kept_rows(z, par):
         r = par.tree_chart[1 + i]
         change_row(z, r, par, par.newton_changed[i])
         pull_along(r, par.newton_changed[i], par.tree_gradients[r, Row.MULTIPLIER], par)
-
-
-def hold_no_rows(z, par):
-    """A tree without loops."""
-
-
-def change_no_rows(z, par):
-    """A tree without loops."""
