@@ -15,6 +15,7 @@ from .joint_forces import Load, OnAngle, OnParticles, Prescribed
 from .layout import Scratch
 from .limit import Limit
 from .motor import Motor
+from .start import described
 
 if TYPE_CHECKING:
     from .linkage import Linkage
@@ -125,6 +126,4 @@ def blamed(linkage: Linkage, par: Parameters) -> str:
 
         return lost(par)
     number = int(scratch[Scratch.BLAMED])
-    joint = linkage.joints[number]
-    which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
-    return f"{which}, off by {scratch[Scratch.BLAMED + 1]:.2g}"
+    return f"{described(linkage, number)}, off by {scratch[Scratch.BLAMED + 1]:.2g}"

@@ -162,9 +162,8 @@ class OnAngle(OnBodies):
         and a force along it for the torque (joint form only)
     """
 
-    quantities: ClassVar[frozenset[AngleQuantity]] = frozenset(
-        {"torsion_energy", "torsion_slope", "torsion_curvature"}
-    )  # for which it has kernels
+    # for which it has kernels
+    quantities: ClassVar[frozenset[AngleQuantity]] = frozenset({"torsion_energy", "torsion_slope", "torsion_curvature"})
 
     joint: int
 

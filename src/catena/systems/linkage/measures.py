@@ -31,36 +31,27 @@ if TYPE_CHECKING:
 def invariants_of(linkage: Linkage) -> tuple[Invariant, ...]:
     """What is measured, in the order in which `measure_linkage` writes it."""
     kept = [
-        Invariant(
-            "energy",
-            (),
-            (),
-            "energy, less the work of loads, motors and dampers, and of what depends on time",
-            frozenset({"energy"}),
-        ),
-        Invariant("joint_position_residual", (), (), "largest row of the joints", frozenset({"joint_position"})),
-        Invariant("joint_velocity_residual", (), (), "its largest rate", frozenset({"joint_velocity"})),
-        Invariant("unit_residual", (), (), "|q|^2 - 1 of the worst body", frozenset({"unit", "quadratic"})),
+        _number("energy", "energy, less the work of loads, motors and dampers, and of what depends on time", "energy"),
+        _number("joint_position_residual", "largest row of the joints", "joint_position"),
+        _number("joint_velocity_residual", "its largest rate", "joint_velocity"),
+        _number("unit_residual", "|q|^2 - 1 of the worst body", "unit", "quadratic"),
     ]
     kind = kept_momentum(linkage)[0]
     if kind == 1:
         about = "angular momentum about the vertical through the fixed point"
-        kept.append(Invariant("vertical_momentum", (), (), about, frozenset({"vertical", "bilinear", "quadratic"})))
+        kept.append(_number("vertical_momentum", about, "vertical", "bilinear", "quadratic"))
     if kind == 2:
-        kept += [
-            Invariant("total_momentum", (3,), ("xyz",), "momentum", frozenset({"linear", "bilinear", "quadratic"})),
-            Invariant(
-                "total_angular_momentum", (3,), ("xyz",), "angular momentum", frozenset({"bilinear", "quadratic"})
-            ),
-        ]
+        tags = frozenset({"bilinear", "quadratic"})
+        kept.append(Invariant("total_momentum", (3,), ("xyz",), "momentum", tags | {"linear"}))
+        kept.append(Invariant("total_angular_momentum", (3,), ("xyz",), "angular momentum", tags))
     if does_work(linkage):
-        kept += [
-            Invariant("damping_work", (), (), "work of the dampers", frozenset({"work"})),
-            Invariant(
-                "load_work", (), (), "work of loads and motors, and of what depends on time", frozenset({"work"})
-            ),
-        ]
+        kept.append(_number("damping_work", "work of the dampers", "work"))
+        kept.append(_number("load_work", "work of loads and motors, and of what depends on time", "work"))
     return tuple(kept)
+
+
+def _number(name: str, about: str, *tags: str) -> Invariant:
+    return Invariant(name, (), (), about, frozenset(tags))
 
 
 def does_work(linkage: Linkage) -> bool:
@@ -106,13 +97,8 @@ def _steady(linkage: Linkage) -> Array | None:
     return -np.array(acting, dtype=float) if sum(acting) == 1 else None
 
 
-ENERGY, POSITION, VELOCITY, UNIT, MOMENTUM = (
-    0,
-    1,
-    2,
-    3,
-    4,
-)  # places of what is measured; behind them, if any, the two works
+# places of what is measured; behind them, if any, the two works
+ENERGY, POSITION, VELOCITY, UNIT, MOMENTUM = 0, 1, 2, 3, 4
 
 
 def measure_linkage(z, par, out, scale):

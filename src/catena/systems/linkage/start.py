@@ -242,9 +242,8 @@ def velocities(linkage: Linkage, state: State) -> Array:
     images = images_of(linkage, state.orientation)
     rows = gradients(linkage, state.position, state.orientation, images=images)
     u, sizes, spins = np.linalg.svd(rows @ lines.T, full_matrices=False)
-    known = (
-        sizes > RANK * np.abs(rows).max()
-    )  # a line that turns about itself within a ball joint moves no row but by rounding
+    # a line that turns about itself within a ball joint moves no row but by rounding
+    known = sizes > RANK * np.abs(rows).max()
     return made - (u[:, known].T @ rows @ made / sizes[known]) @ spins[known] @ lines
 
 
@@ -320,12 +319,10 @@ def require_closed(linkage: Linkage, state: State) -> None:
     """InputError if a state in which driven joints follow their paths pulls a loop apart: the paths contradict it."""
     phi = _mismatch(linkage, state)
     images, size = images_of(linkage, state.orientation), extent(linkage, state.position)
-    rate = rates(linkage, state, images=images)
-    moving, turning = np.abs(velocities(linkage, state)).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
-    apart = np.abs(rate) > MEETING * (moving / size + turning) * row_sizes(linkage, size)
-    if phi is None and not apart.any():
-        return
+    rate = _rate_mismatch(linkage, state, images, size=size)
     off = rate if phi is None else phi
+    if off is None:
+        return
     number, word = row_name(linkage, int(np.argmax(np.abs(off))))
     driven = ", ".join(map(str, sorted(linkage.signals.driven)))
     how = f"at {np.abs(off).max():.3g}" if phi is None else f"by {np.abs(off).max():.3g}"
@@ -343,6 +340,14 @@ def _mismatch(linkage: Linkage, state: State) -> Array | None:
     return None if fits.all() else phi
 
 
+def _rate_mismatch(linkage: Linkage, state: State, images: Array, *, size: float) -> Array | None:
+    """The same of its velocities, for a linkage of this size."""
+    rate = rates(linkage, state, images=images)
+    moving, turning = np.abs(velocities(linkage, state)).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
+    fits = np.abs(rate) <= MEETING * (moving / size + turning) * row_sizes(linkage, size)
+    return None if fits.all() else rate
+
+
 def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
     """The state if it fits the joints; else an InputError, or the nearest state that does."""
     images = images_of(linkage, state.orientation)
@@ -356,14 +361,13 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
         log_message(
             f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
         )
-    rate = rates(linkage, state, images=images)
-    motion = velocities(linkage, state)
-    moving, turning = np.abs(motion).reshape(-1, 2, 3).max(axis=(0, 2), initial=0.0)
-    if not (np.abs(rate) <= MEETING * (moving / size + turning) * row_sizes(linkage, size)).all():
+    rate = _rate_mismatch(linkage, state, images, size=size)
+    if rate is not None:
         if not project:
             _refuse_velocity(linkage, rate)
-        state = _projected_velocity(linkage, state, images, size=size)
-        change = np.abs(velocities(linkage, state) - motion).max()
+        given = state
+        state = _projected_velocity(linkage, given, images, size=size)
+        change = np.abs(velocities(linkage, state) - velocities(linkage, given)).max()
         log_message(f"start projected onto the joints: velocities changed by up to {change:.3g}")
     return state
 
@@ -431,11 +435,17 @@ def row_name(linkage: Linkage, row: int) -> tuple[int, str]:
     raise IndexError(row)
 
 
+def described(linkage: Linkage, number: int) -> str:
+    """A joint in a message, with its bodies."""
+    joint = linkage.joints[number]
+    return f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
+
+
 def _refuse_position(linkage: Linkage, phi: Array, *, tried: bool = False) -> None:
     worst = int(np.argmax(np.abs(phi)))
     number, word = row_name(linkage, worst)
     joint = linkage.joints[number]
-    which = f"joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child})"
+    which = described(linkage, number)
     if tried:
         raise InputError(
             f"no position near the start closes the loop: {which} is off by {abs(phi[worst]):.3g}; not met: "
@@ -461,10 +471,9 @@ def _unmet(linkage: Linkage, phi: Array) -> str:
 def _refuse_velocity(linkage: Linkage, rate: Array) -> None:
     worst = int(np.argmax(np.abs(rate)))
     number, _ = row_name(linkage, worst)
-    joint = linkage.joints[number]
     raise InputError(
-        f"the velocities pull joint {number} ({type(joint).__name__}, bodies {joint.parent} and {joint.child}) apart "
-        f"at {abs(rate[worst]):.3g}", where=f"start.velocity[{joint.child}]",
+        f"the velocities pull {described(linkage, number)} apart at {abs(rate[worst]):.3g}",
+        where=f"start.velocity[{linkage.joints[number].child}]",
         do="correct the velocities, leave the linear ones out (they follow), or use project=True",
     )  # fmt: skip
 

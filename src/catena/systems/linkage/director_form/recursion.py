@@ -201,9 +201,8 @@ def correct(z, h, par, x):
     scratch[Scratch.ENDED] = 1.0
     if most == 0.0 or (known and noise):  # a correction within rounding is the last, unless a part of each is left
         return 0.0
-    scratch[Scratch.SCALE] = max(
-        scratch[Scratch.SCALE], most
-    )  # from rest nothing else tells how far forces will move it
+    # from rest nothing else tells how far forces will move it
+    scratch[Scratch.SCALE] = max(scratch[Scratch.SCALE], most)
     change = most / scratch[Scratch.SCALE]
     last = scratch[Scratch.LAST_CHANGE]
     scratch[Scratch.FACTORED] = 1.0 if fresh or change <= FALLING * last else 0.0
@@ -246,9 +245,8 @@ def correction_of(i, par):
     for level in range(0, 6 + 6 * both_levels(), 6):
         for l in range(3):
             twisted += abs(own[Sweep.CHANGE + level + 3 + l])
-            if (
-                par.tree[i, Tree.CARRIER] < 0
-            ):  # displacements of the others follow, at the end of a chain with much rounding
+            # displacements of the others follow, at the end of a chain with much rounding
+            if par.tree[i, Tree.CARRIER] < 0:
                 moved += abs(own[Sweep.CHANGE + level + l])
     return twisted, moved
 
@@ -310,9 +308,8 @@ def accept(z, e, h, par, x):
         b = par.node[1, i]
         v = subtract(load3(b, Node.VELOCITY), load3(a, Node.VELOCITY))
         w = subtract(load3(b, Node.SPIN), load3(a, Node.SPIN))
-        for l in range(
-            3
-        ):  # times 1/h would add the rounding of 1/h in all steps alike: a drift of 1e-18 of the energy in each
+        # times 1/h would add the rounding of 1/h in all steps alike: a drift of 1e-18 of the energy in each
+        for l in range(3):
             summation.add(z, e, 7 * n + 3 * i + l, par.mass[i] * v[l] / h)
             summation.add(z, e, 10 * n + 3 * i + l, par.moments[i, l] * w[l] / h)
         turn_body(z, e, n, i, load3(b, Node.TURN))

@@ -183,10 +183,9 @@ def change_all(j, k, moved, quickened, par):
         link = par.tree_links[i]
         if link[Link.KIND] != TRANSLATION:
             turned = load3(par.tree_change[link[Link.PARENT]], Change.TURN)
-            arm = change_joint(
-                link[Link.KIND], par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i], turned
-            )
-            add3(par.tree_nodes[link[Link.PARENT]], Node.APPLIED + 3, cross(arm, load3(par.tree_base[i], Base.FORCE)))
+            base = par.tree_base[i]
+            arm = change_joint(link[Link.KIND], par.tree_nodes[i], par.tree_data[i], base, par.tree_change[i], turned)
+            add3(par.tree_nodes[link[Link.PARENT]], Node.APPLIED + 3, cross(arm, load3(base, Base.FORCE)))
     if par.tree_links[j, Link.KIND] == SINGLE:
         base = par.tree_base[j]
         par.tree_nodes[j, Node.TAU] -= moved * base[Base.STIFFNESS] + quickened * base[Base.DAMPING]

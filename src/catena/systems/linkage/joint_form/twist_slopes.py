@@ -54,15 +54,9 @@ def change_forces_and_twists(par):
     """`change_forces` with loops."""
     change_all_forces(par)
     for k in range(par.tree_twists.shape[0]):
-        first = par.tree_closures[k, Closure.PARENT]
-        second = par.tree_closures[k, Closure.CHILD]
-        change_twist(
-            par.tree_twists[k],
-            par.tree_change[first],
-            par.tree_change[second],
-            par.tree_nodes[first],
-            par.tree_nodes[second],
-        )
+        i = par.tree_closures[k, Closure.PARENT]
+        j = par.tree_closures[k, Closure.CHILD]
+        change_twist(par.tree_twists[k], par.tree_change[i], par.tree_change[j], par.tree_nodes[i], par.tree_nodes[j])
 
 
 def change_twist(twist, of_n, of_m, n, m):
