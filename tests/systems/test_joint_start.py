@@ -9,10 +9,11 @@ import pytest
 
 import catena as ct
 import uncompiled
-from catena.errors import InputError
+from catena.errors import CapabilityError, InputError
 from catena.geometry import rotations
 from catena.systems.linkage import joint_coordinates
 from catena.systems.linkage import start as starts
+from catena.systems.linkage.joint_form.form import packed
 from catena.systems.linkage.linkage import Linkage
 
 EPS = float(np.finfo(float).eps)
@@ -131,6 +132,28 @@ def test_wrong_axes_and_rates_are_seen(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ct.Universal, "elements", (("angle", 1), ("angle", 0)))
     with pytest.raises(InputError, match="does not fit"):
         motion_error("Universal")
+
+
+class Knee(ct.Revolute):
+    """A hinge of a package of its own: it says nothing of how it moves but what it is derived from."""
+
+
+class Stiff(ct.Revolute):
+    """A twin that moves in no way that is known."""
+
+    elements = None
+
+
+def test_a_joint_derived_from_a_hinge_stands_and_moves_as_one():
+    given: dict[str, Any] = {"at": ((0, 0, 0), (0, 0, 0.5)), "axis": (1, 0, 0), "image": ZERO}
+    knee, hinge, stiff = (ct.Linkage([ROD], [kind(-1, 0, **given)]) for kind in (Knee, ct.Revolute, Stiff))
+    found, wanted = (linkage.start(angles=[0.3], rates=[0.7]) for linkage in (knee, hinge))
+    assert packed(knee, found).tolist() == packed(hinge, wanted).tolist()
+    assert found.momentum.tolist() == wanted.momentum.tolist()
+    with pytest.raises(InputError, match="has no angle"):
+        stiff.start(angles=[0.3])
+    with pytest.raises(CapabilityError, match="has no joint form"):
+        packed(stiff, wanted)
 
 
 def test_a_ball_joint_and_a_free_body_keep_what_they_are_given():
