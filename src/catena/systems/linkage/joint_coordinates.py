@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...errors import InputError, nearest
 from ...geometry import rotations
@@ -98,20 +97,10 @@ def controlled_places(linkage: Linkage, view: View, z: Array, state: Callable[[]
 
 
 def start_from_joints(
-    linkage: Linkage,
-    angles: GivenCoordinates | None,
-    rates: GivenCoordinates | None,
-    *,
-    position: ArrayLike | None,
-    orientation: ArrayLike | None,
-    velocity: ArrayLike | None,
-    angular_velocity: ArrayLike | None,
-    momenta: tuple[ArrayLike | None, ArrayLike | None],
-    time: float,
-    project: bool,
+    linkage: Linkage, angles: GivenCoordinates | None, rates: GivenCoordinates | None, given: starts.Given
 ) -> State:
     """A state that fits the joints, from where they stand; see `Linkage.start`."""
-    if any(one is not None for one in momenta):
+    if given.momentum is not None or given.angular_momentum is not None:
         raise InputError(
             "momenta beside angles and rates of joints", where="start",
             do="give velocity and angular_velocity of bodies that no joint carries",
@@ -119,12 +108,14 @@ def start_from_joints(
     n, tree = linkage.count, linkage.tree
     values, speeds = _by_number(linkage, angles, "angles"), _by_number(linkage, rates, "rates")
     _check_counting(linkage, values)
-    _add_drives(linkage, values, speeds, time)
-    q = orientations(orientation, n).copy()
+    _add_drives(linkage, values, speeds, given.time)
+    q = orientations(given.orientation, n).copy()
     r, v, w = (
         np.zeros((n, 3)) if one is None else start_array(one, (n, 3), name).copy()
-        for one, name in ((position, "position"), (velocity, "velocity"), (angular_velocity, "angular_velocity"))
-    )
+        for name, one in (
+            ("position", given.position), ("velocity", given.velocity), ("angular_velocity", given.angular_velocity),
+        )
+    )  # fmt: skip
     images = starts.images_of(linkage, q)
     w = rotations.rotate(q, w)  # in space from here on
     for j in tree.order:
@@ -143,8 +134,9 @@ def start_from_joints(
         arm, back = starts.turned(q, joint.parent, np.add(joint.at[0], slide)), starts.turned(q, j, joint.at[1])
         r[j] = place + arm - back
         v[j] = speed + np.cross(spin, arm) + starts.turned(q, joint.parent, opening) - np.cross(w[j], back)
-    state = _made(linkage, r, q, v, rotations.rotate(rotations.conjugate(q), w), time, project=project)
-    if not project:
+    w = rotations.rotate(rotations.conjugate(q), w)
+    state = _made(linkage, starts.Given(r, q, v, w, time=given.time, project=given.project))
+    if not given.project:
         _check_loops(linkage, state, values)
     return state
 
@@ -220,19 +212,17 @@ def _directions_and_gap(joint: Joint, state: State) -> tuple[Array, Array]:
     return joint.triad @ turn.T, gap
 
 
-def _made(linkage: Linkage, r: Array, q: Array, v: Array, w: Array, time: float, *, project: bool) -> State:
+def _made(linkage: Linkage, given: starts.Given) -> State:
     """The state; where loops stay open the message is about the angles, which alone can be wrong."""
     try:
-        return starts.make_start(
-            linkage, r, q, velocity=v, momentum=None, angular_velocity=w, angular_momentum=None, time=time, project=project
-        )  # fmt: skip
+        return starts.make_start(linkage, given)
     except InputError as error:
-        if project or not linkage.tree.loops:
+        if given.project or not linkage.tree.loops:
             raise
-        given = "rates" if "velocity" in error.where else "angles"
+        what = "rates" if "velocity" in error.where else "angles"
         raise InputError(
-            error.wrong, where=f"start.{given}",
-            do=f"give {given} of all joints that fit together, or project=True, which takes the nearest that do",
+            error.wrong, where=f"start.{what}",
+            do=f"give {what} of all joints that fit together, or project=True, which takes the nearest that do",
         ) from None  # fmt: skip
 
 

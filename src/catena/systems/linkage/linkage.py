@@ -300,16 +300,10 @@ class Linkage(System):
         check : refuse particles that are closer than half the distance at which they rest; False takes them as they are
         """
         by_joints = angles is not None or rates is not None
-        if by_joints:
-            state = start_from_joints(
-                self, angles, rates, position=position, orientation=orientation, velocity=velocity, angular_velocity=angular_velocity,
-                momenta=(momentum, angular_momentum), time=time, project=project,
-            )  # fmt: skip
-        else:
-            state = starts.make_start(
-                self, position, orientation, velocity=velocity, momentum=momentum, angular_velocity=angular_velocity,
-                angular_momentum=angular_momentum, time=time, project=project,
-            )  # fmt: skip
+        given = starts.Given(
+            position, orientation, velocity, angular_velocity, momentum, angular_momentum, time=time, project=project
+        )
+        state = start_from_joints(self, angles, rates, given) if by_joints else starts.make_start(self, given)
         if self.signals.driven:
             from .joint_form.form import follow_drives, packed
 

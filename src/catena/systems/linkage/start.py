@@ -6,7 +6,7 @@ Plain numpy, used once per start. Positions and directors are those of the axes 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,37 +30,38 @@ PROJECTIONS = 50
 RANK = 1e-10  # singular values of the rows below this part of the largest are zero
 
 
-def make_start(
-    linkage: Linkage,
-    position: ArrayLike | None,
-    orientation: ArrayLike | None,
-    *,
-    velocity: ArrayLike | None,
-    momentum: ArrayLike | None,
-    angular_velocity: ArrayLike | None,
-    angular_momentum: ArrayLike | None,
-    time: float,
-    project: bool,
-) -> State:
+@dataclass(frozen=True)
+class Given:
+    """What a start is made of, as `Linkage.start` is given it."""
+
+    position: ArrayLike | None
+    orientation: ArrayLike | None
+    velocity: ArrayLike | None
+    angular_velocity: ArrayLike | None
+    momentum: ArrayLike | None = None
+    angular_momentum: ArrayLike | None = None
+    time: float = 0.0
+    project: bool = False
+
+
+def make_start(linkage: Linkage, given: Given) -> State:
     """A state that fits the joints; see `Linkage.start`."""
     n = linkage.count
-    q = orientations(orientation, n)
-    r = placed(linkage, q) if position is None else start_array(position, (n, 3), "position")
+    q = orientations(given.orientation, n)
+    r = placed(linkage, q) if given.position is None else start_array(given.position, (n, 3), "position")
     masses = np.array([[body.mass] for body in linkage.bodies])
     y = start_momenta(
         n, lambda w: np.array([body.tensor @ one for body, one in zip(linkage.bodies, w, strict=True)]), prefix="angular_",
-        velocity=angular_velocity, momentum=angular_momentum,
+        velocity=given.angular_velocity, momentum=given.angular_momentum,
     )  # fmt: skip
-    p = start_momenta(n, lambda v: masses * v, velocity=velocity, momentum=momentum)
+    p = start_momenta(n, lambda v: masses * v, velocity=given.velocity, momentum=given.momentum)
     y = np.zeros((n, 3)) if y is None else y
     if p is None:
         fields = {"orientation": q, "momentum": np.zeros((n, 3)), "angular_momentum": y}
         omega = velocities_of_momenta(linkage, State(fields)).reshape(n, 2, 3)[:, 1]
         p = masses * moved(linkage, q, omega)
-    state = State(
-        {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}, finite_number(time, "start.time")
-    )
-    return checked_start(linkage, state, project=project)
+    fields = {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}
+    return checked_start(linkage, State(fields, finite_number(given.time, "start.time")), project=given.project)
 
 
 def images_of(linkage: Linkage, orientation: Array) -> Array:
