@@ -27,6 +27,7 @@ POLYNOMIALS: dict[str, tuple[Real, float, bool, int]] = {
     "SIN": (lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, 0.6170, False, 7),
     "COS": (lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, 0.6170, False, 7),
     "EXP": (lambda r: (mp.exp(r) - 1 - r) / r**2, 0.00542, True, 4),
+    "EXP_LANE": (lambda r: (mp.exp(r) - 1 - r) / r**2, 0.3466, True, 10),
     "LOG": (lambda r: (mp.log1p(r) - r) / r**2, 0.0078125, True, 7),
     "LOG_TAIL": (lambda r: (mp.log1p(r) - r + r**2 / 2) / r**3, 0.0078125, True, 7),
     "ATAN": (lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, 0.1716, False, 12),
@@ -107,9 +108,12 @@ def exp_table() -> dict[str, list[float]]:
 
 def constants() -> dict[str, float]:
     """Single numbers: those whose names end in 1, 2, 3 add up to what the others say."""
-    made = {"TWO_OVER_PI": float(2 / mp.pi), "EXP_STEPS": float(64 / mp.log(2)), "TAN_PI_8": float(mp.tan(mp.pi / 8))}
+    made = {"TWO_OVER_PI": float(2 / mp.pi), "EXP_STEPS": float(64 / mp.log(2)), "EXP_DOUBLINGS": float(1 / mp.log(2))}
+    made["TAN_PI_8"] = float(mp.tan(mp.pi / 8))
     for number, part in enumerate(pieces(mp.pi / 2, 3), 1):
         made[f"HALF_PI_{number}"] = part
+    for number, part in enumerate(pieces(mp.log(2), 2), 1):
+        made[f"LOG_2_WHOLE_{number}"] = part
     first = cut(mp.log(2), 42)
     made |= {"LOG_2_1": float(first), "LOG_2_2": float(mp.log(2) - first)}
     step = mp.log(2) / 64

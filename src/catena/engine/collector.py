@@ -107,7 +107,7 @@ class _Collector:
         mark = getattr(kernel, "__mark__", None)
         if _is_open(kernel, fills):  # the entry itself; a caller would have been named
             raise _refusal(kernel, f"nothing fills this slot: {_purpose(kernel)}", do=FILL)
-        if mark == "slot" and callable(kernel) and kernel in fills:
+        if callable(kernel) and (mark in ("slot", None)) and kernel in fills:
             _check_contract(kernel, fills[kernel])
             outside = {k: v for k, v in fills.items() if k is not kernel}  # a filling never sees itself
             return self.name_of(fills[kernel], outside)
@@ -131,7 +131,10 @@ class _Collector:
         stem = f"{written.origin.split('.', 1)[-1].replace('.', '_')}_{written.name}"
         mark = "inline" if written.inline else "fn"
         origin = f"{written.origin}.{written.name}, written"
-        text = self._rewritten(read, fills) if isinstance(read, _Read) else OF_MATH.sub(self._named, read)
+        if isinstance(read, _Read):
+            text = self._rewritten(read, fills)
+        else:
+            text = OF_MATH.sub(lambda found: self._function_of_math(found[1], fills), read)
         return self._name(written, stem, mark, origin, text)
 
     def _rewritten(self, read: _Read, fills: Fills) -> str:
@@ -172,7 +175,7 @@ class _Collector:
             self.used.append((names, attribute, value))
         own_name = getattr(value, "__name__", "")
         if own_name and getattr(math, own_name, None) is value:
-            return self._function_of_math(own_name)
+            return self._function_of_math(own_name, fills)
         if isinstance(value, Table):
             return self._table(dotted, value)
         if getattr(value, "__mark__", None) == "choice":
@@ -199,12 +202,9 @@ class _Collector:
         }.get(type(value).__name__, "only numbers, tuples of numbers and functions can be used")
         raise _refusal(function, f"{dotted} is a {type(value).__name__}; {hint}", node)
 
-    def _named(self, found: re.Match[str]) -> str:
-        return self._function_of_math(found[1])
-
-    def _function_of_math(self, name: str) -> str:
+    def _function_of_math(self, name: str, fills: Fills) -> str:
         """A function of `math`: one of our own in its place, unless it is exact on every machine."""
-        return self.name_of(FUNCTIONS[name], {}) if name in FUNCTIONS else f"math.{name}"
+        return self.name_of(FUNCTIONS[name], fills) if name in FUNCTIONS else f"math.{name}"
 
     def _table(self, dotted: str, values: Table[int] | Table[float]) -> str:
         """The name of a constant array."""

@@ -136,7 +136,7 @@ class Bound:
 
 
 def bind(function: Kernel, fills: Mapping[Slot, Filling]) -> Bound:
-    """`function` with these slots filled; scopes nest, and a filling never sees itself."""
+    """`function` with these slots filled; scopes nest, and a filling never sees itself. A plain function that is filled is replaced, too."""
     return Bound(function, tuple(fills.items()))
 
 

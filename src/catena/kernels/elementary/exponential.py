@@ -56,3 +56,26 @@ def extreme_exp(x, a, change, k):
     if x != x:
         return x
     return scaled(multiply_add(a, change, a), k)
+
+
+def exp_in_lanes(x):
+    """e^x where lanes of vector registers wait for it: 0 below -700, infinite from 700 on.
+
+    x = k log(2) + r, and a polynomial for all of exp(r): to look something up for eight lanes takes longer than six more coefficients do.
+    What is very large or very small has no formula of its own, which all lanes would compute, too.
+    """
+    shifted = multiply_add(x, c.EXP_DOUBLINGS, SHIFT)
+    doublings = shifted - SHIFT
+    exact = multiply_add(-doublings, c.LOG_2_WHOLE_1, x)
+    small = -doublings * c.LOG_2_WHOLE_2
+    r = exact + small
+    r2 = r * r
+    r4 = r2 * r2
+    middle = four(r, r2, c.EXP_LANE_4, c.EXP_LANE_5, c.EXP_LANE_6, c.EXP_LANE_7)
+    last = multiply_add(r4, multiply_add(r, c.EXP_LANE_9, c.EXP_LANE_8), middle)
+    tail = multiply_add(r4, last, four(r, r2, c.EXP_LANE_0, c.EXP_LANE_1, c.EXP_LANE_2, c.EXP_LANE_3))
+    large = 1.0 + exact
+    a = large + multiply_add(r2, tail, (exact - (large - 1.0)) + small)
+    if abs(x) < PLAIN:
+        return as_double(as_integer(a) + (as_integer(shifted) - SHIFT_BITS << 52))
+    return 0.0 if x < 0.0 else x + math.inf
