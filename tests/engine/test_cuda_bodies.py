@@ -49,6 +49,12 @@ def mixed(n):
     chain = ct.Chain(bodies[:n], links[: n - 1], left=ct.Free())
     return ct.Problem("mixed", chain, chain.straight(2.5), 0.01)
 
+def typed(n):
+    body = ct.Body.from_particles([[0, 0, -0.5], [0, 0.1, 0.5], [0.3, 0, 0]], types=["A", "B", "B"])
+    acts = ct.PairTable({("A", "A"): ct.LennardJones(1, 1), ("A", "B"): ct.Morse(1, 2, 1), ("B", "B"): None})
+    chain = ct.Chain([body] * n, acts, left=ct.Free())
+    return ct.Problem("typed", chain, chain.straight(2.5), 0.01)
+
 def started(program, of, count):  # each a step further than the one before
     driver = Driver(program, program.view.pack(of.start), t0=0.0, dt=of.dt, every=1)
     states = [of.start]
@@ -116,6 +122,7 @@ CASES = [
     "agree(ring(33), ct.Langevin(0.1, 0.5, seed=3), 2, 1)",
     "agree(bending(3), ct.Langevin(1.0, 0.5, seed=5), 3, 1)",
     "agree(mixed(9), ct.Splitting(2), 2, 1)",
+    "agree(typed(3), ct.Splitting(2), 2, 1)",
     "agree(ct.problems.helix_chain(3), ct.Splitting(2, rotor=ct.DMV(6)), 3, 2)",
 ]
 WRONG = ["links[3, at]", "links[4, at]"]  # a torque of the link before for another one
