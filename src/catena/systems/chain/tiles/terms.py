@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....kernels.marks import Kernel
-from ...potentials.pair_table import PairTable
 
 if TYPE_CHECKING:
     from ...base import Array
@@ -40,7 +39,6 @@ class Terms(NamedTuple):
     pairs: dict[tuple[int, int], tuple[Term, ...]]  # by particle of the left and of the right body
     bonds: tuple[Term, ...]
     rows: Array  # (links, rows): what differs between links
-    typed: bool  # whether a table of types says what acts
 
     @property
     def kernels(self) -> list[Kernel]:
@@ -79,7 +77,7 @@ def terms_of(acting: Interactions) -> Terms:
     rows = Rows(acting.count)
     bonds = _bonds(acting, rows) if acting.has_bonds else ()
     pairs = _pairs(acting, rows) if acting.has_pairs else {}
-    return Terms(pairs, bonds, rows.table, any(isinstance(given, PairTable) for given in acting.pairs))
+    return Terms(pairs, bonds, rows.table)
 
 
 def pairs_that_act(acting: Interactions) -> float:

@@ -13,7 +13,7 @@ from ....geometry.quaternion import product, rotation
 from ....kernels import elementary
 from ....kernels.elementary.exponential import exp_in_lanes
 from ....kernels.fused import held, linked
-from ....kernels.marks import Filling, Slot, Written, bind
+from ....kernels.marks import Filling, Written, bind
 from ....kernels.views import multiply_add
 from .bonds import bond_force, push_of_bond
 from .kernels import LINKED, PADDING, SHAPE, F, Q, R, S, T, X, shift_lane, turn_lane
@@ -123,10 +123,9 @@ def link_text(lanes: int, shape: Shape) -> Written:
 
 
 def acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
-    """The names of the potentials in the text. Those of a table of types have an exp that lanes are faster with; all others keep their bits."""
-    functions: dict[Slot, Filling] = {elementary.exp: exp_in_lanes} if shape.terms.typed else {}
+    """The names of the potentials in the text, with an exp that lanes are faster with."""
     for number, kernel in enumerate(shape.terms.kernels):
-        yield f"force{number}", bind(kernel, functions) if functions else kernel
+        yield f"force{number}", bind(kernel, {elementary.exp: exp_in_lanes})
     for number, term in enumerate(shape.terms.bonds):
         yield f"bond{number}", bind(push_of_bond, {bond_force: term.kernel})
 
