@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...geometry import rotations
 from ...kernels.marks import Numbers
 from ..base import Array
 from ..numbers import Vector
@@ -37,7 +38,8 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
 
     def inside(body: int, vector: object) -> Array:
         """A vector of a body's given axes in its principal axes."""
-        return np.array(vector, dtype=float) if body == GROUND else frames[body].T @ np.array(vector, dtype=float)
+        given = np.array(vector, dtype=float)
+        return given if body == GROUND else rotations.apply(frames[body].T, given)
 
     link, written = _joint_arrays(linkage, inside)
     tree = np.full((linkage.count, at.Tree.WIDTH), -1, dtype=np.int64)

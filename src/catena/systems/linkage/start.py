@@ -51,7 +51,7 @@ def make_start(linkage: Linkage, given: Given) -> State:
     r = placed(linkage, q) if given.position is None else start_array(given.position, (n, 3), "position")
     masses = np.array([[body.mass] for body in linkage.bodies])
     y = start_momenta(
-        n, lambda w: np.array([body.tensor @ one for body, one in zip(linkage.bodies, w, strict=True)]), prefix="angular_",
+        n, lambda w: rotations.apply([body.tensor for body in linkage.bodies], w), prefix="angular_",
         velocity=given.angular_velocity, momentum=given.angular_momentum,
     )  # fmt: skip
     p = start_momenta(n, lambda v: masses * v, velocity=given.velocity, momentum=given.momentum)
@@ -252,7 +252,8 @@ def velocities_of_momenta(linkage: Linkage, state: State) -> Array:
     """(6 n,): those that the momenta tell; 0 about axes without a moment of inertia."""
     made = np.zeros((linkage.count, 2, 3))
     for j, body in enumerate(linkage.bodies):
-        omega = body.frame_matrix @ (body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[j]))
+        along = body.inverse_moments * rotations.apply(body.frame_matrix.T, state.angular_momentum[j])
+        omega = rotations.apply(body.frame_matrix, along)
         made[j] = state.momentum[j] / body.mass, rotations.rotate(state.orientation[j], omega)
     return made.ravel()
 
@@ -420,7 +421,7 @@ def _projected_velocity(linkage: Linkage, state: State, images: Array, *, size: 
     p, y = state.momentum.copy(), state.angular_momentum.copy()
     for j, body in enumerate(linkage.bodies):
         p[j] = body.mass * v[j, 0]
-        y[j] = body.tensor @ rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1])
+        y[j] = rotations.apply(body.tensor, rotations.rotate(rotations.conjugate(state.orientation[j]), v[j, 1]))
     fields = {"position": state.position, "orientation": state.orientation, "momentum": p, "angular_momentum": y}
     return State(fields, state.time)
 

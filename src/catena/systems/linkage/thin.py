@@ -153,6 +153,8 @@ def spins_of_joints(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
     spinning = starts.velocities(linkage, state).reshape(-1, 2, 3)[:, 1]
     made = np.zeros((linkage.count, 3))
     for j, body in enumerate(linkage.bodies):
-        own = body.frame_matrix.T @ rotations.rotate(rotations.conjugate(state.orientation[j]), spinning[j])
+        own = rotations.apply(
+            body.frame_matrix.T, rotations.rotate(rotations.conjugate(state.orientation[j]), spinning[j])
+        )
         made[j, thin.guided[j]] = own[thin.guided[j]]
     return made

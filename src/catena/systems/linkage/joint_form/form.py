@@ -305,10 +305,12 @@ def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
         elif node.kind == BALL:
             body = linkage.bodies[node.body]
             z[at : at + 4] = rotations.multiply(state.orientation[node.body], body.frame)
-            z[rate : rate + 3] = body.inverse_moments * (body.frame_matrix.T @ state.angular_momentum[node.body])
+            z[rate : rate + 3] = body.inverse_moments * rotations.apply(
+                body.frame_matrix.T, state.angular_momentum[node.body]
+            )
             if is_thin(body):  # spins that no momentum tells
                 own = rotations.rotate(rotations.conjugate(state.orientation[node.body]), motion[node.body, 1])
-                z[rate : rate + 3] = np.where(node.held, 0.0, body.frame_matrix.T @ own)
+                z[rate : rate + 3] = np.where(node.held, 0.0, rotations.apply(body.frame_matrix.T, own))
         elif node.has_image:
             z[image : image + 4] = principal_images[node.joint]
             if shift >= 0:

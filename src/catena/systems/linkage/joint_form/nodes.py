@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import CapabilityError
+from ....geometry import rotations
 from ...base import Array
 from ...numbers import Vector
 from ..joints import AXIS, TURN, Distance, Joint, Screw, Spherical
@@ -94,7 +95,8 @@ def nodes_of(linkage: Linkage) -> tuple[Node | None, ...]:
 
 def principal(linkage: Linkage, body: int, vector: object) -> Array:
     """A vector of a body (-1: the ground) in its principal axes."""
-    return np.array(vector, dtype=float) if body < 0 else linkage.bodies[body].frame_matrix.T @ np.array(vector)
+    given = np.array(vector, dtype=float)
+    return given if body < 0 else rotations.apply(linkage.bodies[body].frame_matrix.T, given)
 
 
 def _floating(body: int) -> list[Node]:
