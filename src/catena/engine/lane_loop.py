@@ -36,7 +36,7 @@ from catena.engine import lane_types as _lane_types
 _fn = _apart = _inline = _within = _vector = shared(njit(forceinline=True, **_strict, **_inner), "within")
 _by_lane = shared(_lane_types.by_lane, "by lane")
 _multiply_add, _holds, _chosen = _lane_types.multiply_add, _lane_types.holds, _lane_types.chosen
-_side_by_side, _room = _lane_types.side_by_side, _lane_types.room
+_side_by_side, _room = _lane_types.side_by_side({lanes}), _lane_types.room({lanes})
 """
 PLAIN = """\
 from catena.engine import plain_lanes as _plain_lanes
@@ -50,11 +50,12 @@ def _room(count):
 
 def lane_header(*, compiled: bool, lanes: int) -> str:
     """What follows the usual header; the compiled one names the version of the types, which are no part of the text."""
-    return f"# lanes {_version()}\n{COMPILED}" if compiled else PLAIN.format(lanes=lanes)
+    return f"# lanes {version_of_lanes()}\n{COMPILED.format(lanes=lanes)}" if compiled else PLAIN.format(lanes=lanes)
 
 
 @cache
-def _version() -> str:
+def version_of_lanes() -> str:
+    """Of their types, which no generated text contains."""
     return hashlib.sha256(Path(__file__).with_name("lane_types.py").read_bytes()).hexdigest()[:16]
 
 

@@ -13,7 +13,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import cache, reduce
 from types import FunctionType
 from typing import TypeAlias
 
@@ -33,19 +33,21 @@ Signature: TypeAlias = Unknown
 BaseContext: TypeAlias = Unknown
 IRBuilder: TypeAlias = Unknown
 
-LANES = 16  # two registers of eight numbers: while one waits for a result, the other is at work
-
-VECTOR = ir.VectorType(ir.DoubleType(), LANES)
-TRUTHS = ir.VectorType(ir.IntType(1), LANES)
 INDEX = ir.IntType(64)
 NUMBERS = (types.Float, types.Integer)
 
 
 class Lanes(types.Type):
-    """A number of each of several members."""
+    """A number of each of several members, or at each of several stages of a step."""
 
-    def __init__(self) -> None:
-        super().__init__(f"lanes{LANES}")
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(f"lanes{count}")
+
+    @property
+    def vector(self) -> ir.VectorType:
+        """Of LLVM."""
+        return ir.VectorType(ir.DoubleType(), self.count)
 
     def can_convert_from(self, typingctx: Context, other: Type) -> Conversion | None:
         """A number can be stored where lanes are kept; never chosen where another way is open."""
@@ -59,31 +61,36 @@ class Lanes(types.Type):
 class Truths(types.Type):
     """What a comparison of lanes gives."""
 
-    def __init__(self) -> None:
-        super().__init__(f"truths{LANES}")
+    def __init__(self, count: int) -> None:
+        self.count = count
+        super().__init__(f"truths{count}")
 
 
-lanes, truths = Lanes(), Truths()
+def _lanes_in(given: Iterable[Type]) -> Lanes | None:
+    """The type of the lanes among these, if all others are numbers."""
+    kinds = {one for one in given if not isinstance(one, NUMBERS)}
+    found = kinds.pop() if len(kinds) == 1 else None
+    return found if isinstance(found, Lanes) else None
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: object, kind: Type) -> None:
-        super().__init__(manager, kind, VECTOR)
+        super().__init__(manager, kind, kind.vector)
 
 
 @register_model(Truths)
 class _TruthsModel(models.PrimitiveModel):
     def __init__(self, manager: object, kind: Type) -> None:
-        super().__init__(manager, kind, TRUTHS)
+        super().__init__(manager, kind, ir.VectorType(ir.IntType(1), kind.count))
 
 
 def _spread(context: BaseContext, builder: IRBuilder, before: Type, after: Type, value: Value) -> Value:
     """The same number in all lanes."""
     number = context.cast(builder, value, before, types.float64)
-    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
-    places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), places)
+    one = builder.insert_element(ir.Constant(after.vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), after.count), [0] * after.count)
+    return builder.shuffle_vector(one, ir.Constant(after.vector, ir.Undefined), places)
 
 
 for _kind in NUMBERS:
@@ -93,14 +100,16 @@ for _kind in NUMBERS:
 # Arithmetic ------------------------------------------------------------------------------------------------------
 
 
-def _operation(operation: Callable[..., object], result: Type, emit: Callable[..., Value], *arguments: int) -> None:
+def _operation(
+    operation: Callable[..., object], emit: Callable[..., Value], *arguments: int, result: type[Type] = Lanes
+) -> None:
     """Let numba know an operation of so many numbers for lanes, or for lanes and numbers together."""
 
     @infer_global(operation)
     class OfLanes(AbstractTemplate):  # numba keeps it
         def generic(self, given: Sequence[Type], names: object) -> Signature | None:
-            known = len(given) in arguments and all(one is lanes or isinstance(one, NUMBERS) for one in given)
-            return signature(result, *[lanes] * len(given)) if known and lanes in given else None
+            lanes = _lanes_in(given) if len(given) in arguments else None
+            return None if lanes is None else signature(result(lanes.count), *[lanes] * len(given))
 
     def lower(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
         return emit(builder, *values)
@@ -113,9 +122,10 @@ def _called(name: str) -> Callable[..., Value]:
     """An operation that LLVM has as a function, exact or correctly rounded."""
 
     def emit(builder: IRBuilder, *values: Value) -> Value:
-        signature = ir.FunctionType(VECTOR, [VECTOR] * len(values))
+        vector = values[0].type
+        signature = ir.FunctionType(vector, [vector] * len(values))
         return builder.call(
-            cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}.v{LANES}f64"), values
+            cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}.v{vector.count}f64"), values
         )
 
     return emit
@@ -141,7 +151,7 @@ for _name, _ways in (
     ("fdiv", (operator.truediv, operator.itruediv)),
 ):
     for _way in _ways:
-        _operation(_way, lanes, lambda builder, a, b, name=_name: getattr(builder, name)(a, b), 2)
+        _operation(_way, lambda builder, a, b, name=_name: getattr(builder, name)(a, b), 2)
 for _way, _sign in (
     (operator.lt, "<"),
     (operator.le, "<="),
@@ -149,22 +159,23 @@ for _way, _sign in (
     (operator.ge, ">="),
     (operator.eq, "=="),
 ):
-    _operation(_way, truths, _compared(_sign), 2)
-_operation(operator.ne, truths, lambda builder, a, b: builder.fcmp_unordered("!=", a, b), 2)
-_operation(max, lanes, _chosen(">"), *range(2, 9))
-_operation(min, lanes, _chosen("<"), *range(2, 9))
-_operation(math.copysign, lanes, _called("copysign"), 2)
-_operation(operator.neg, lanes, lambda builder, a: builder.fneg(a), 1)
-_operation(abs, lanes, _called("fabs"), 1)
-_operation(math.fabs, lanes, _called("fabs"), 1)
-_operation(math.sqrt, lanes, _called("sqrt"), 1)
+    _operation(_way, _compared(_sign), 2, result=Truths)
+_operation(operator.ne, lambda builder, a, b: builder.fcmp_unordered("!=", a, b), 2, result=Truths)
+_operation(max, _chosen(">"), *range(2, 9))
+_operation(min, _chosen("<"), *range(2, 9))
+_operation(math.copysign, _called("copysign"), 2)
+_operation(operator.neg, lambda builder, a: builder.fneg(a), 1)
+_operation(abs, _called("fabs"), 1)
+_operation(math.fabs, _called("fabs"), 1)
+_operation(math.sqrt, _called("sqrt"), 1)
 
 
 @infer_global(operator.pow)
 class _Power(AbstractTemplate):
     def generic(self, given: Sequence[Type], names: object) -> Signature | None:
-        known = given[0] is lanes and isinstance(given[1], types.IntegerLiteral) and 0 < given[1].literal_value < 2**16
-        return signature(lanes, *given) if known else None
+        lanes, exponent = given
+        literal = isinstance(lanes, Lanes) and isinstance(exponent, types.IntegerLiteral)
+        return signature(lanes, *given) if literal and 0 < exponent.literal_value < 2**16 else None
 
 
 def _power(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
@@ -185,11 +196,11 @@ lower_builtin(operator.pow, Lanes, types.IntegerLiteral)(_power)
 @intrinsic
 def multiply_add(typingctx: Context, a: Type, b: Type, c: Type) -> tuple[Signature, Callable[..., Value]]:
     """a b + c, rounded once, of numbers or lanes."""
-    kind = lanes if lanes in (a, b, c) else types.float64
+    kind = _lanes_in((a, b, c)) or types.float64
 
     def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
         same = [context.cast(builder, v, t, kind) for v, t in zip(values, of.args, strict=True)]
-        return _called("fma")(builder, *same) if kind is lanes else builder.fma(*same)
+        return _called("fma")(builder, *same) if isinstance(kind, Lanes) else builder.fma(*same)
 
     return kind(a, b, c), emit
 
@@ -199,10 +210,10 @@ def holds(typingctx: Context, condition: Type) -> tuple[Signature, Callable[...,
     """`catena.kernels.lanes.holds`."""
 
     def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
-        if condition is not truths:
+        if not isinstance(condition, Truths):
             return values[0]
-        bits = builder.bitcast(values[0], ir.IntType(LANES))
-        return builder.icmp_unsigned("==", bits, ir.Constant(ir.IntType(LANES), -1))
+        bits = builder.bitcast(values[0], ir.IntType(condition.count))
+        return builder.icmp_unsigned("==", bits, ir.Constant(ir.IntType(condition.count), -1))
 
     return types.boolean(condition), emit
 
@@ -210,7 +221,7 @@ def holds(typingctx: Context, condition: Type) -> tuple[Signature, Callable[...,
 @intrinsic
 def chosen(typingctx: Context, condition: Type, a: Type, b: Type) -> tuple[Signature, Callable[..., Value]]:
     """`catena.kernels.lanes.chosen`."""
-    kind = lanes if lanes in (a, b) or condition is truths else types.float64
+    kind = Lanes(condition.count) if isinstance(condition, Truths) else _lanes_in((a, b)) or types.float64
 
     def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
         same = [context.cast(builder, v, t, kind) for v, t in zip(values[1:], of.args[1:], strict=True)]
@@ -222,55 +233,68 @@ def chosen(typingctx: Context, condition: Type, a: Type, b: Type) -> tuple[Signa
 # Arrays ----------------------------------------------------------------------------------------------------------
 
 
-def _array_type(dimensions: int) -> Type:
+def _array_type(lanes: Lanes, dimensions: int) -> Type:
     return types.Array(lanes, dimensions, "C", aligned=False)  # numpy promises less than a whole vector
 
 
 def _array(context: BaseContext, builder: IRBuilder, kind: Type, data: Value, shape: Sequence[Value]) -> Value:
     """An array of lanes in memory that somebody else keeps."""
     made = context.make_array(kind)(context, builder)
-    step, strides = ir.Constant(INDEX, 8 * LANES), list[object]()
+    size = ir.Constant(INDEX, 8 * kind.dtype.count)
+    step, strides = size, list[object]()
     for length in reversed(shape):
         strides.insert(0, step)
         step = builder.mul(step, length)
     made.data = data
     made.shape = cgutils.pack_array(builder, shape, ty=INDEX)
     made.strides = cgutils.pack_array(builder, strides, ty=INDEX)
-    made.itemsize = ir.Constant(INDEX, 8 * LANES)
+    made.itemsize = size
     made.nitems = builder.udiv(step, made.itemsize)
     made.meminfo = ir.Constant(made.meminfo.type, None)
     made.parent = ir.Constant(made.parent.type, None)
     return made._getvalue()
 
 
-@intrinsic
-def side_by_side(typingctx: Context, numbers: Type) -> tuple[Signature, Callable[..., Value]]:
-    """An array of numbers whose last index is the lane, as one of lanes; lanes alone, if it has no other index."""
-    kind = _array_type(numbers.ndim - 1) if numbers.ndim > 1 else lanes
+@cache
+def side_by_side(count: int) -> Callable[..., object]:
+    """(numbers) -> an array of numbers whose last index is the lane, so many of them, as one of lanes; lanes alone, if it has no other index."""
+    lanes = Lanes(count)
 
-    def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
-        given = context.make_array(numbers)(context, builder, values[0])
-        data = builder.bitcast(given.data, VECTOR.as_pointer())
-        if numbers.ndim == 1:
-            return builder.load(data, align=8)
-        return _array(context, builder, kind, data, cgutils.unpack_tuple(builder, given.shape)[:-1])
+    @intrinsic
+    def seen(typingctx: Context, numbers: Type) -> tuple[Signature, Callable[..., Value]]:
+        kind = _array_type(lanes, numbers.ndim - 1) if numbers.ndim > 1 else lanes
 
-    return kind(numbers), emit
+        def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
+            given = context.make_array(numbers)(context, builder, values[0])
+            data = builder.bitcast(given.data, lanes.vector.as_pointer())
+            if numbers.ndim == 1:
+                return builder.load(data, align=8)
+            return _array(context, builder, kind, data, cgutils.unpack_tuple(builder, given.shape)[:-1])
+
+        return kind(numbers), emit
+
+    return seen
 
 
-@intrinsic(prefer_literal=True)
-def room(typingctx: Context, count: Type) -> tuple[Signature, Callable[..., Value]]:
-    """An array of so many lanes, a literal, on the stack: nothing else can point there, so that what it holds can stay in registers."""
-    if not isinstance(count, types.IntegerLiteral):
-        raise RequireLiteralValue("count")
-    length, kind = count.literal_value, _array_type(1)
+@cache
+def room(count: int) -> Callable[..., object]:
+    """(length) -> an array of so many lanes, a literal, on the stack: nothing else can point there, so that what it holds can stay in registers."""
+    lanes = Lanes(count)
 
-    def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
-        with builder.goto_entry_block():
-            data = builder.alloca(VECTOR, size=max(1, length))
-        return _array(context, builder, kind, data, [ir.Constant(INDEX, length)])
+    @intrinsic(prefer_literal=True)
+    def made(typingctx: Context, length: Type) -> tuple[Signature, Callable[..., Value]]:
+        if not isinstance(length, types.IntegerLiteral):
+            raise RequireLiteralValue("length")
+        literal, kind = length.literal_value, _array_type(lanes, 1)
 
-    return kind(count), emit
+        def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
+            with builder.goto_entry_block():
+                data = builder.alloca(lanes.vector, size=max(1, literal))
+            return _array(context, builder, kind, data, [ir.Constant(INDEX, literal)])
+
+        return kind(length), emit
+
+    return made
 
 
 # Functions that branch -------------------------------------------------------------------------------------------
@@ -286,8 +310,8 @@ def by_lane(function: FunctionType) -> Callable[..., object]:
     alone = njit(error_model="numpy", fastmath=False)(function)
 
     def typed(typingctx: Context, *given: Type) -> tuple[Signature, Callable[..., Value]]:
-        apart = lanes in given and all(one is lanes or isinstance(one, NUMBERS) for one in given)
-        numbers = tuple(types.float64 if one is lanes and apart else types.unliteral(one) for one in given)
+        lanes = _lanes_in(given)
+        numbers = tuple(types.float64 if lanes and one is lanes else types.unliteral(one) for one in given)
         alone.compile(numbers)
         compiled: Unknown = alone.overloads[numbers]
         result = compiled.signature.return_type
@@ -302,11 +326,12 @@ def by_lane(function: FunctionType) -> Callable[..., object]:
             return call(context, builder, _cast(context, builder, values, of.args, numbers))
 
         def emit(context: BaseContext, builder: IRBuilder, of: Signature, values: Sequence[Value]) -> Value:
-            places = [cgutils.alloca_once(builder, VECTOR) for _ in range(_width(result))]
+            assert lanes is not None
+            places = [cgutils.alloca_once(builder, lanes.vector) for _ in range(_width(result))]
             given = [
                 cgutils.alloca_once_value(builder, v) if t is lanes else v for v, t in zip(values, of.args, strict=True)
             ]
-            with cgutils.for_range(builder, ir.Constant(INDEX, LANES)) as loop:
+            with cgutils.for_range(builder, ir.Constant(INDEX, lanes.count)) as loop:
                 # number by number in memory: a vector with one lane exchanged would wait for all that was stored before
                 own = [
                     builder.load(_lane_of(builder, v, loop.index)) if t is lanes else v
@@ -320,7 +345,7 @@ def by_lane(function: FunctionType) -> Callable[..., object]:
             gathered = [builder.load(place) for place in places]
             return context.make_tuple(builder, of.return_type, gathered) if _is_tuple(result) else gathered[0]
 
-        if not apart:
+        if lanes is None:
             return signature(result, *given), once
         together = types.UniTuple(lanes, len(result)) if _is_tuple(result) else lanes
         return signature(together, *(one if one is lanes else types.unliteral(one) for one in given)), emit
