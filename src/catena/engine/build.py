@@ -18,9 +18,10 @@ from ..kernels import summation, views
 from ..kernels.marks import Filling, Kernel, Parameters, Slot
 from ..methods.base import Method, Stepper
 from ..systems.base import System
-from . import bounds, cache, collector, headers, loop, member_loop, own_lines, sections
+from . import bounds, cache, collector, headers, loop, member_loop, own_lines, sections, stage_lanes
 from .arrays import Arrays, locked
 from .pairing import Pairing
+from .plain_lanes import interpreted_on_lanes
 from .plain_python import interpreted
 
 
@@ -80,9 +81,14 @@ class Program(OfPair):
 
 
 def program_parts(
-    system: System, method: Method, *, crossing: Crossing | None = None, entry: Kernel = loop.advance
+    system: System,
+    method: Method,
+    *,
+    crossing: Crossing | None = None,
+    entry: Kernel = loop.advance,
+    vectors: bool = False,
 ) -> tuple[views.View, Stepper, list[collector.Part]]:
-    """The view, the stepper and the functions of the loop of this pair."""
+    """The view, the stepper and the functions of the loop of this pair; `vectors`: for a processor, with vector registers."""
     pairing = Pairing.of(system, method)
     view, stepper = pairing.view, pairing.stepper
     fills: dict[Slot, Filling] = {views.step: stepper.kernel, views.method_step: stepper.kernel, **view.fills}
@@ -101,6 +107,11 @@ def program_parts(
         fills[views.crossing_wanted] = crossing.wanted
         fills[sections.crossing_count] = len(crossing.direction)
         fills[sections.public_width] = system.public_width
+    if vectors and stepper.side_by_side is not None:
+        together = stepper.side_by_side.kernel
+        parts = collector.collect(entry, {**fills, views.step: together, views.method_step: together})
+        if stage_lanes.can_stand_side_by_side(parts):
+            return view, stepper, parts
     return view, stepper, collector.collect(entry, fills)
 
 
@@ -111,19 +122,26 @@ def build(
     crossing: Crossing | None = None,
     compiled: bool = True,
     checked: bool | None = None,
+    vectors: bool | None = None,
 ) -> Program:
-    """The program of this pair, compiled, or as plain Python (same text, same bits, slow; parameters cannot be written into).
+    """The program of this pair, compiled, or as plain Python (same bits, slow; parameters cannot be written into).
+
+    `vectors`: whether stages are evaluated at once, each in a lane, where that is possible; if nothing is said, where that is compiled.
 
     Every subscript is checked if `checked`, else if the environment asks for it (`catena.engine.bounds`).
     """
     if checked is None:
         checked = bounds.are_wanted()
-    view, stepper, parts = program_parts(system, method, crossing=crossing)
+    together = (compiled if vectors is None else vectors) and not checked
+    view, stepper, parts = program_parts(system, method, crossing=crossing, vectors=together)
     title = f"{system.title} x {method}" + ("" if crossing is None else " with sections")
     kind = f"{system.kind} x {method.program}"  # the text names no coordinates: whatever they are called, it is compiled once
     arrays = Arrays.of(system, view, stepper).used_by(parts)
     types = arrays.types
-    write = partial(headers.module_text, kind, parts, types, checked=checked, with_ground=system.with_ground)
+    last = stage_lanes.stage_header(parts, types, stepper.side_by_side, compiled=compiled)
+    write = partial(
+        headers.module_text, kind, parts, types, checked=checked, with_ground=system.with_ground, last=last
+    )  # fmt: skip
     entry = member_loop.member_loop(types, compiled=compiled, packed=stepper.packed)
     if checked:
         entry = bounds.checked_text(entry)
@@ -134,7 +152,8 @@ def build(
     else:
         arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
         text = write(header=headers.PYTHON, entry="@_fn") + entry
-        module = own_lines.interpreted_in_place(text, parts) if checked else interpreted(text)
+        plain = interpreted_on_lanes if stage_lanes.CALL in last else interpreted
+        module = own_lines.interpreted_in_place(text, parts) if checked else plain(text)
     return Program(system, view, stepper, arrays, title, method, text, module, crossing)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .marks import provided
 
+ON_LANES = "on_lanes_"  # what the name of an array in `par` begins with that is another one's, a number for each lane
+
 
 @provided
 def holds(condition):
@@ -13,6 +15,18 @@ def holds(condition):
     anyway (a flag of its own), or what is a failure if it does not hold.
     """
     return condition
+
+
+@provided
+def side_by_side(numbers):
+    """An array of numbers whose last index is the lane, as an array of lanes."""
+    return numbers
+
+
+@provided
+def on_lanes(par, *arrays):
+    """`par` with these arrays of lanes in place of those of the same names, but for `ON_LANES`."""
+    return par
 
 
 @provided

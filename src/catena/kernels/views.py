@@ -88,6 +88,8 @@ class View:
     parts : how many parts a sweep can be divided into, see `sweep_part`; 0: none
     begin : fewer numbers with which a start is given; None if it takes all stepped variables
     bodies : () -> how threads of a GPU share the bodies; None: a thread follows all of them
+    side_by_side : names of the scratch that the equations write into, where several evaluations at once, each in a lane of vector registers,
+        take less time (kernels that branch are left out by the engine); None where they do not
     """
 
     name: str
@@ -114,6 +116,7 @@ class View:
     parts: int = 0
     begin: Begin | None = None
     bodies: Callable[[], Bodies] | None = None
+    side_by_side: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "flags", frozenset(map(Flag, self.flags)))  # ValueError for one that there is not

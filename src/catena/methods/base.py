@@ -114,6 +114,14 @@ class Traits:
         return "none"
 
 
+@dataclass(frozen=True)
+class SideBySide:
+    """A step that evaluates the equations of the system several times at once, each in a lane of vector registers."""
+
+    kernel: Kernel
+    lanes: int
+
+
 @dataclass(frozen=True, eq=False)
 class Stepper:
     """A method fitted to a view: its `step` kernel, its coefficients and how much memory it wants.
@@ -128,6 +136,7 @@ class Stepper:
     draws random numbers finds the number of its member in an ensemble at carry[`member_place`]. `account` fills the slot of that
     name: `accounts` are what it records at each sample, one after the other. `in_sweeps`: a step is a `sweep` for each column of `tab`, kicks and
     drifts in units of dt, and so may be shared by threads (`catena.engine.parts`). `of_body` fills `follow_body`: steps of one body, by a thread of its own.
+    `side_by_side` is the same step for a processor with vector registers, taken where the kernels of the system allow it.
     """
 
     kernel: Kernel
@@ -145,6 +154,7 @@ class Stepper:
     accounts: tuple[Account, ...] = ()
     in_sweeps: bool = False
     of_body: Kernel | None = None
+    side_by_side: SideBySide | None = None
 
     @property
     def account_width(self) -> int:

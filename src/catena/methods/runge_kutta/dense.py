@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from ...kernels.marks import bind, size
+from ...kernels.marks import Kernel, bind, size
 from ...kernels.views import View, dimension, step
 from ..base import Stepper
 from .stages import lane_count, lanes_for, stage_count
@@ -96,8 +96,13 @@ def weights_between(t: Collocation, spanned: int) -> NDArray[np.float64]:
 def with_dense_output(stepper: Stepper, view: View, t: Collocation, spanned: int) -> Stepper:
     """A stepper whose steps span several dt."""
     sizes = {span: spanned, stage_count: t.stages, lane_count: lanes_for(t.stages)}
-    kernel = bind(dense_step, {step: stepper.kernel, **sizes})
+
+    def spanning(kernel: Kernel) -> Kernel:
+        return bind(dense_step, {step: kernel, **sizes})
+
+    together = stepper.side_by_side
     return replace(
-        stepper, kernel=kernel, carry=OWN + 4 * view.dimension + stepper.carry, rewind=rewind_dense,
+        stepper, kernel=spanning(stepper.kernel), side_by_side=together and replace(together, kernel=spanning(together.kernel)),
+        carry=OWN + 4 * view.dimension + stepper.carry, rewind=rewind_dense,
         parameters={**stepper.parameters, "between": weights_between(t, spanned)},
     )  # fmt: skip

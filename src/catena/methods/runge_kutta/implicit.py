@@ -37,7 +37,7 @@ from ...kernels.views import (
     rotate,
     solve_shifted,
 )
-from ..base import Bounded, Drifts, Exact, Method, Stepper, Traits, register
+from ..base import Bounded, Drifts, Exact, Method, SideBySide, Stepper, Traits, register
 from ..rotors.moser_veselov import KEEPS, implicit_midpoint_rotor
 from ..rotors.rotor import rotate_free_body
 from . import stages
@@ -256,8 +256,13 @@ class _Implicit(Method):
             fills |= solver.fills
         chosen = {True: automatic_step, False: fixed_point_step}[with_newton]
         step = newton_step if self.solver == "newton" else chosen
-        kernel, carry = bind(step, fills), n * tab.shape[1] + 5
-        return Stepper(kernel, tab, work, carry, solver.parameters, solver.scratch, packed=True)
+        carry, scratch, together = n * tab.shape[1] + 5, solver.scratch, None
+        if stages.stands_side_by_side(view, s):
+            on_lanes = bind(step, {**fills, **stages.fills(view, s, together=True)})
+            scratch, together = {**scratch, **stages.lane_scratch(view, s)}, SideBySide(on_lanes, tab.shape[1])
+        return Stepper(
+            bind(step, fills), tab, work, carry, solver.parameters, scratch, packed=True, side_by_side=together
+        )
 
     def _takes_newton(self, view: View) -> bool:
         """Whether Newton's method is part of the step; "auto" leaves it out where it doubles the time of compiling."""

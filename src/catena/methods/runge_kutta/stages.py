@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from ...errors import CapabilityError
 from ...kernels import views
-from ...kernels.marks import Filling, Slot, Written, bind, inline, size, slot
+from ...kernels.lanes import ON_LANES, on_lanes, side_by_side
+from ...kernels.marks import Filling, Numbers, Slot, Written, bind, inline, size, slot
 from ...kernels.views import View, dimension, field, field_count, field_end, has_clock, momentum_rate, velocity
 from ..base import begun_at_a_line
 from .tableaux import Collocation
@@ -254,8 +255,8 @@ def table(t: Collocation) -> NDArray[np.float64]:
     return tab
 
 
-def fills(view: View, s: int) -> Mapping[Slot, Filling]:
-    """What fills the slots and sizes of this module for s stages on this view."""
+def fills(view: View, s: int, *, together: bool = False) -> Mapping[Slot, Filling]:
+    """What fills the slots and sizes of this module for s stages on this view; `together`: the kernels of the view are called on lanes."""
     n, lanes = view.dimension, lanes_for(s)
     fields = view.fills.get(field_count, 0)  # in joint form, where par counts them, there are six at most
     if isinstance(fields, int) and fields > MOST_FIELDS:
@@ -282,7 +283,9 @@ def fills(view: View, s: int) -> Mapping[Slot, Filling]:
         parts = {rates: (field, range(n))}
     straight = isinstance(registers, Written) and lanes * registers.text.count("\n") <= LONGEST_STRAIGHT
     for part, (kernel, variables) in parts.items():
-        if straight and isinstance(registers, Written):
+        if together:
+            given[part] = bind(_rates_at_once(view, s), {evaluate: kernel})
+        elif straight and isinstance(registers, Written):
             inlined = {views.registers: replace(registers, inline=True)}
             given[part] = bind(_straight_rates(s, lanes, n, variables), inlined)
         elif on_lanes:
@@ -317,6 +320,34 @@ def _lane_rates(s: int, lanes: int, n: int, variables: range) -> Written:
         lines += [f"    work[{first + i}] = r{i}" for i in range(lanes)]
     uses = (("registers", views.registers), ("held_parameters", views.held_parameters))
     return Written("lane_rates", "\n".join(lines), __name__, uses)
+
+
+def stands_side_by_side(view: View, s: int) -> bool:
+    """Whether all stages are evaluated at once where the kernels of the view allow it: there are enough of them, and it takes less time."""
+    return view.side_by_side is not None and lanes_for(s) >= VECTOR
+
+
+def lane_scratch(view: View, s: int) -> Mapping[str, Numbers]:
+    """What is written into where stages are evaluated at once: the scratch of the equations for each of them, stages and rates."""
+    lanes, own = lanes_for(s), view.scratch()
+    rows = {"stage_values": np.zeros((view.dimension, lanes)), "stage_rates": np.zeros((view.dimension, lanes))}
+    return rows | {ON_LANES + name: np.repeat(own[name][..., None], lanes, axis=-1) for name in view.side_by_side or ()}
+
+
+def _rates_at_once(view: View, s: int) -> Written:
+    """L from Y, all stages at once: the equations are those of one stage, their numbers are lanes. Lanes that no stage fills come to nothing."""
+    lanes = lanes_for(s)
+    arrays = "".join(f", side_by_side(par.{ON_LANES}{name})" for name in view.side_by_side or ())
+    lines = ["def rates_at_once(z, start, end, dt, par, tab, work):", "    values = par.stage_values"]
+    lines += ["    rates = par.stage_rates", "    for k in range(dimension(z)):", f"        for i in range({lanes}):"]
+    lines += [f"            values[k, i] = work[(2 * k + 1) * {lanes} + i]"]
+    lines += [f"    evaluate(side_by_side(values), on_lanes(par{arrays}), side_by_side(rates))"]
+    lines += [f"    weight{i} = dt * tab[{2 * s}, {i}]" for i in range(s)]
+    lines += ["    for k in range(start, end):"]
+    lines += [f"        increment{i} = weight{i} * rates[k, {i}]" for i in range(s)]
+    lines += [f"        work[(2 * k + 2) * {lanes} + {i}] = increment{i}" for i in range(s)]
+    uses = tuple((used.__name__, used) for used in (evaluate, dimension, side_by_side, on_lanes))
+    return Written("rates_at_once", "\n".join(lines), __name__, uses)
 
 
 def _continuation(s: int, lanes: int) -> Written:

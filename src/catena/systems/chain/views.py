@@ -117,7 +117,10 @@ def _canonical_view(chain: Chain, name: str, fills: dict[Slot, Filling], *flags:
     pack, unpack = partial(to_canonical, chain), partial(from_canonical, chain)
     flags_of_all = frozenset({*flags, *_kinds_of_bodies(chain)})
     body_of = partial(_body_of, chain.count, (3, 4, 3, 4))
-    return View(name, fills, 14 * chain.count, pack, unpack, flags_of_all, False, body_of=body_of, packs_many=True)
+    return View(
+        name, fills, 14 * chain.count, pack, unpack, flags_of_all, False, body_of=body_of, packs_many=True,
+        side_by_side=("x", "f", "tau"),
+    )  # fmt: skip
 
 
 def _body_of(bodies: int, widths: tuple[int, ...], variable: int) -> int:
