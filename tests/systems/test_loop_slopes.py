@@ -165,7 +165,7 @@ def still_arms(u, kind, data, n, m, of_n, of_m, out):
     """`change_gap` that forgets that the arms turn."""
 
 
-def still_sweep(u, o, of_n, d, d_rate, d_change, d_both, out):
+def still_sweep(u, o, of_n, gap, out):
     """`change_sweep` that forgets the gap."""
 
 
