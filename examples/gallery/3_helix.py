@@ -6,7 +6,6 @@ Tetrahedra on a screw line, held together by the attraction of their particles: 
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 
 import catena as ct
 
