@@ -18,10 +18,9 @@ from ..kernels import summation, views
 from ..kernels.marks import Filling, Kernel, Parameters, Slot
 from ..methods.base import Method, Stepper
 from ..systems.base import System
-from . import bounds, cache, collector, headers, loop, member_loop, own_lines, sections, stage_lanes
+from . import bounds, cache, collector, headers, loop, member_loop, own_lines, sections
 from .arrays import Arrays, locked
 from .pairing import Pairing
-from .plain_lanes import interpreted_on_lanes
 from .plain_python import interpreted
 
 
@@ -108,6 +107,8 @@ def program_parts(
         fills[sections.crossing_count] = len(crossing.direction)
         fills[sections.public_width] = system.public_width
     if vectors and stepper.side_by_side is not None:
+        from . import stage_lanes  # few programs have such steps
+
         together = stepper.side_by_side.kernel
         parts = collector.collect(entry, {**fills, views.step: together, views.method_step: together})
         if stage_lanes.can_stand_side_by_side(parts):
@@ -138,7 +139,11 @@ def build(
     kind = f"{system.kind} x {method.program}"  # the text names no coordinates: whatever they are called, it is compiled once
     arrays = Arrays.of(system, view, stepper).used_by(parts)
     types = arrays.types
-    last = stage_lanes.stage_header(parts, types, stepper.side_by_side, compiled=compiled)
+    last = ""
+    if stepper.side_by_side is not None:
+        from .stage_lanes import stage_header
+
+        last = stage_header(parts, types, stepper.side_by_side, compiled=compiled)
     write = partial(
         headers.module_text, kind, parts, types, checked=checked, with_ground=system.with_ground, last=last
     )  # fmt: skip
@@ -152,9 +157,17 @@ def build(
     else:
         arrays, stepper = arrays.locked(), replace(stepper, tab=locked(stepper.tab))
         text = write(header=headers.PYTHON, entry="@_fn") + entry
-        plain = interpreted_on_lanes if stage_lanes.CALL in last else interpreted
-        module = own_lines.interpreted_in_place(text, parts) if checked else plain(text)
+        module = own_lines.interpreted_in_place(text, parts) if checked else _interpreted(text, on_lanes=last != "")
     return Program(system, view, stepper, arrays, title, method, text, module, crossing)
+
+
+def _interpreted(text: str, *, on_lanes: bool) -> ModuleType:
+    """A module of plain Python."""
+    if on_lanes:
+        from .plain_lanes import interpreted_on_lanes
+
+        return interpreted_on_lanes(text)
+    return interpreted(text)
 
 
 def compiled_function(kernel: Kernel, result: str, dimensions: Sequence[int | str], title: str) -> Callable[..., int]:

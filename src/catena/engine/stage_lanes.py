@@ -208,9 +208,9 @@ class _Values:
             raise _Apart
 
 
-def stage_header(parts: Sequence[Part], par: Sequence[ArrayType], step: SideBySide | None, *, compiled: bool) -> str:
+def stage_header(parts: Sequence[Part], par: Sequence[ArrayType], step: SideBySide, *, compiled: bool) -> str:
     """What ends the header of a module with such parts, those of this step; nothing if there are none."""
-    if step is None or not any(CALL in part.text for part in parts):
+    if not any(CALL in part.text for part in parts):
         return ""
     given = [name for name, _, _ in par if name.startswith(ON_LANES)]
     own = {name.removeprefix(ON_LANES): name for name in given}
