@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +14,9 @@ from pathlib import Path
 
 # before anything imports numpy: as many threads as cores in each of as many workers wait for each other a hundred times as long as they compute
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# as for users, and before anything imports catena: where bytecode is not kept, each of hundreds of processes translates all sources again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 import hypothesis
 import pytest

@@ -77,7 +77,7 @@ print(*(float(x).hex() for x in (*run.final.q, *run.final.p, run.data.energy[-1]
     [pytest.param(name, marks=pytest.mark.slow if "Gauss" in name else ()) for name in warm_start.METHODS],
 )
 def test_the_first_step_comes_within_twice_the_time_of_importing_numpy_and_numba(name: str) -> None:
-    """CPU time of whole processes, best of three in turn, and of more where others are at work; target 2.2; measured 1.8 by
+    """CPU time of whole processes, best of three in turn, and of more where others are at work; target 2.2; measured 1.4 by
     `benchmarks/warm_start.py`."""
     best = {name: float("inf"), "imports": float("inf")}
     for _ in range(5):
