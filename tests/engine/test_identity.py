@@ -43,6 +43,12 @@ def step(z, dt):
 '''
 
 
+@pytest.fixture(autouse=True)
+def sources_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would take one text's bytecode for another of the same length that is written within the same second."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+
 def digest_of(text: str, folder: Path, *, module: str = "kernels_of_a_user", entry: str = "step") -> str:
     """Digest of a kernel in a file of its own."""
     file = folder / f"{module}.py"
