@@ -72,7 +72,7 @@ def _taken_in(value: Any) -> Any:
         return value
     sign, mantissa, exponent, _ = value._mpf_
     if not mantissa:
-        return gmpy2.mpfr(str(value))  # 0, inf, nan
+        return gmpy2.mpfr(str(value)) if exponent else gmpy2.mpfr(0)  # inf and nan, which have exponents, or 0
     return MATH.ldexp(gmpy2.mpfr(-mantissa if sign else mantissa), exponent)
 
 
@@ -85,6 +85,8 @@ def _given_out(value: Any) -> Any:
         return mp.mpc(_given_out(value.real), _given_out(value.imag))
     if not isinstance(value, gmpy2.mpfr):
         return value
+    if not value:
+        return mp.zero
     if not gmpy2.is_finite(value):
         return mp.mpf(str(value))
     mantissa, exponent = value.as_mantissa_exp()
