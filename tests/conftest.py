@@ -15,12 +15,13 @@ from pathlib import Path
 
 # before anything imports numpy: as many threads as cores in each of as many workers wait for each other a hundred times as long as they compute
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# as for users, and before anything imports catena: where bytecode is not kept, each of hundreds of processes translates all sources again
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 import hypothesis
 import pytest
+
+# as for users, and before anything imports catena: where bytecode is not kept, each of hundreds of processes translates all sources again
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 MOST_COMPILED = 120
 KEPT_CACHE = (
