@@ -153,6 +153,14 @@ def test_reactions_know_the_time() -> None:
     np.testing.assert_allclose(system.reactions(hanging).force[0], (0, 0, 6.0 * MASS), atol=1e-12)
 
 
+@pytest.mark.parametrize("text", ["2 + sqrt(t)", "2 + t**1.5"])
+def test_what_has_a_value_but_no_derivatives_acts(text: str) -> None:
+    """At t = 0 a body of mass 1 hangs from a joint, pulled aside by 2 and down by a weight of 2."""
+    box, ball = ct.Body.box((0.3, 0.5, 1.0), mass=1.0), ct.Spherical(-1, 0, at=((0, 0, 0), (0, 0, 0)))
+    hung = ct.Linkage([box], [ball], [ct.Load(0, force=(text, 0, 0))], gravity=(0, 0, f"-({text})"))
+    assert hung.reactions(hung.start()).force[0] == pytest.approx([-2.0, 0.0, 2.0], abs=1e-12)
+
+
 def test_what_depends_on_time_is_made_again_from_its_description() -> None:
     system, _ = pendulum(TURNED, WIND)
     assert system_from(system.describe()).describe() == system.describe()

@@ -142,16 +142,25 @@ def values_at(functions: Sequence[InTime], time: float) -> Array:
         elif isinstance(function, Sampled):
             row[:] = [spline(time, 0, len(function.rows), function.rows) for _, spline in SPLINES]
         else:
-            try:
-                row[:] = _function_of(function)(time)
-            except (ArithmeticError, ValueError):
-                row[:] = np.nan
+            row[:] = _values_of(function, time)
+    return made
+
+
+def _values_of(text: str, time: float) -> Array:
+    """Those of a text in t: where sqrt(t) begins it has a value, but no derivatives."""
+    made = np.full(Signal.WIDTH, np.nan)
+    for count in range(Signal.WIDTH, 0, -1):
+        try:
+            made[:count] = _function_of(text, count)(time)
+        except (ArithmeticError, ValueError):
+            continue
+        break
     return made
 
 
 @lru_cache
-def _function_of(text: str) -> Callable[[float], Sequence[float]]:
-    """A text in t, with its derivatives."""
-    outputs = ("value", "slope", "curvature")
+def _function_of(text: str, count: int) -> Callable[[float], Sequence[float]]:
+    """A text in t and its first derivatives, so many numbers in all."""
+    outputs = ("value", "slope", "curvature")[:count]
     lines = ["def values(t):", *(f"    {line}" for line in written_in_time(text, outputs, 0))]
-    return interpreted(Written("values", "\n".join([*lines, f"    return {', '.join(outputs)}"]), __name__))
+    return interpreted(Written("values", "\n".join([*lines, f"    return {', '.join(outputs)},"]), __name__))
