@@ -226,6 +226,9 @@ def test_a_text_without_t_is_a_number_and_descriptions_make_the_same_chain():
     [
         (lambda: ct.LennardJones("5*s", 1.0), ct.InputError, "unknown name s"),
         (lambda: ct.LennardJones("sin(t)", 1.0).energy(1.0), ct.InputError, "depends on time"),
+        (lambda: ct.LennardJones("sin(t)", 1.0).length, ct.InputError, "epsilon depends on time"),
+        (lambda: ct.Yukawa("sin(t)", 1.0).cohesion, ct.InputError, "strength depends on time"),
+        (lambda: ct.Morse(1.0, "1 + t", 1.0).torn_distance, ct.InputError, "a depends on time"),
         (lambda: ct.LennardJones("sin(t)", 1.0).at(4.0), ct.InputError, "epsilon = -0.75"),
         (lambda: ROD.force([0, 0, 1], np.eye(3)), ct.InputError, "depends on time"),
         (lambda: ct.WCA("t", "s"), ct.InputError, "unknown name s"),

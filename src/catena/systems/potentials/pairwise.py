@@ -94,17 +94,21 @@ class Pairwise(OfParameters):
     @property
     def length(self) -> float:
         """Distance at which the particles rest; 0 if there is none. Half of it is too close for a start."""
-        return self.well.minimum
+        return self._known_well().minimum
 
     @property
     def cohesion(self) -> float:
         """The largest attraction beyond that distance; 0 if nothing attracts, inf if it has no bound."""
-        return self.well.cohesion
+        return self._known_well().cohesion
 
     @property
     def torn_distance(self) -> float:
         """Where the force has fallen to 1e-3 of the cohesion; inf if it never does, or if nothing attracts."""
-        return self.well.reach
+        return self._known_well().reach
+
+    def _known_well(self) -> Well:
+        require_numbers(self)
+        return self.well
 
     def energy(self, r: ArrayLike) -> NDArray[np.float64]:
         """V(r) for distances of any shape; nan where V is not defined."""
