@@ -297,6 +297,11 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_name_that_no_directory_can_have_is_refused(tmp_path: Path) -> None:
+    with untouched(tmp_path), refused(StoreError, "no name of a directory: embedded null byte"):
+        oscillator(out=tmp_path / "a\0b.zarr")
+
+
 @pytest.mark.parametrize("many", [False, True])
 def test_a_folder_that_nobody_can_write_in_is_found_before_anything_is_compiled(
     many: bool, monkeypatch: pytest.MonkeyPatch

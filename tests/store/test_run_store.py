@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catena.errors import StoreError
-from catena.store import Column, Store, Stream, files, read_checkpoint, read_spec, verify
+from catena.store import Column, Store, Stream, files, read_checkpoint, read_spec, require_place, verify
 from catena.store.columns import open_columns
 from catena.store.layout import CHUNK_BYTES_AIM, choose_chunk_rows
 
@@ -381,3 +381,13 @@ def test_a_fixed_length_that_does_not_fit_the_columns_is_refused(tmp_path: Path)
             rows_per_commit=2,
             fixed={"time": np.ones(4)},
         )
+
+
+def test_a_place_is_refused_for_no_name_that_a_store_can_have(tmp_path: Path) -> None:
+    """File systems take names of 255 bytes; that of a store in the making has 10 more than its own."""
+    longest = tmp_path / ("x" * 245)
+    require_place(longest)
+    with Store.create(longest, spec={}, attributes={}, streams=toy_run.STREAMS, rows_per_commit=4):
+        assert longest.is_dir()
+    with pytest.raises(StoreError, match="File name too long"):
+        require_place(tmp_path / ("x" * 246))

@@ -437,7 +437,11 @@ def require_place(path: Path) -> None:
     """Refuse a place where no store can be made, before anything is computed: a directory is made beside it and removed."""
     with explained(path, made=False):
         require_free(path)
-        Path(mkdtemp(prefix=f".{path.name}.", suffix=".trial", dir=path.parent)).rmdir()
+        try:
+            made = mkdtemp(prefix=f".{path.name}.", dir=path.parent)  # a name as long as that of a store in the making
+        except ValueError as error:
+            raise StoreError(f"no name of a directory: {error}", where=str(path), do="choose another name") from None
+        Path(made).rmdir()
 
 
 def require_free(path: Path) -> None:
