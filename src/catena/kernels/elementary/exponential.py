@@ -59,7 +59,7 @@ def extreme_exp(x, a, change, k):
 
 
 def exp_in_lanes(x):
-    """e^x where lanes of vector registers wait for it: 0 below -700, infinite from 700 on.
+    """e^x where lanes of vector registers wait for it: 0 down from -700, infinite from 700 on.
 
     x = k log(2) + r, and a polynomial for all of exp(r): to look something up for eight lanes takes longer than six more coefficients do.
     What is very large or very small has no formula of its own, which all lanes would compute, too.

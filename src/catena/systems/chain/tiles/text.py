@@ -123,7 +123,7 @@ def link_text(lanes: int, shape: Shape) -> Written:
 
 
 def acting(shape: Shape) -> Iterator[tuple[str, Filling]]:
-    """The names of the potentials in the text, with an exp that lanes are faster with."""
+    """The names of the potentials in the text; those of particles with an exp that lanes are faster with."""
     for number, kernel in enumerate(shape.terms.kernels):
         yield f"force{number}", bind(kernel, {elementary.exp: exp_in_lanes})
     for number, term in enumerate(shape.terms.bonds):
