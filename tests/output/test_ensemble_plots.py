@@ -45,10 +45,19 @@ def test_members_in_a_bath_show_their_temperatures_and_the_mean_of_the_audit() -
     members = next(heights for heights in shown(ax) if len(heights) == len(many))
     assert members == pytest.approx(by_hand, rel=1e-13)
     row = many.audit().canonical["temperature"]
-    assert any(f"mean {row.mean:.2f} ± {row.error:.2f}"[:9] in text.get_text() for text in ax.get_legend().get_texts())
+    assert 0.01 < row.error < 0.1  # one digit of it is that of hundredths
+    assert f"mean {row.mean:.2f} ± {row.error:.2f}" in [text.get_text() for text in ax.get_legend().get_texts()]
     assert warm().plot.temperature().lines[0].get_ydata() == pytest.approx(
         members, rel=1e-13
     )  # also if only the end is kept
+
+
+def test_the_mean_of_one_member_has_no_error() -> None:
+    many = warm(members=1)
+    (mean,) = (
+        text.get_text() for text in many.plot.temperature().get_legend().get_texts() if "mean" in text.get_text()
+    )
+    assert mean == f"mean {many.audit().canonical['temperature'].mean:.3g}"
 
 
 def test_energies_are_those_of_the_samples_or_of_the_end() -> None:
@@ -71,6 +80,14 @@ def test_invariants_are_the_worst_of_each_member_without_those_that_failed() -> 
         energy = run.data.energy.values
         assert heights[member] == pytest.approx(np.abs(energy - energy[0]).max() / run._scale[0], rel=1e-12)
     assert np.isnan(heights[2])
+
+
+@pytest.mark.parametrize("keep", ["final", "samples"])
+def test_where_all_members_failed_nothing_is_drawn(keep: str) -> None:
+    many = ct.ensemble(FALLING, [FALLING.start(q=5.0, p=0.0)], ct.RK4(), dt=0.05, steps=60, keep=keep)
+    for name in many.plot.suited():
+        with pytest.raises(ct.InputError, match="all members failed"):
+            getattr(many.plot, name)()
 
 
 def test_sweeps_stand_over_their_first_axis_with_the_error_of_their_repeats(tmp_path: Path) -> None:

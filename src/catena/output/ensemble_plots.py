@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..kernels.views import OK
 from ..running.thermal import is_lawful, require_lawful
-from .style import Panels, axes_for, legend_above, line_style, log_error_axis, panels_for, rounded_to, stacked, styled
+from .style import Panels, axes_for, legend_above, line_style, log_error_axis, panels_for, stacked, styled, with_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ class EnsemblePlots:
             ax.axhline(1.0, color="0.3", ls=":", lw=1.0, label="law")
             ax.axhspan(
                 row.mean - row.error, row.mean + row.error, color="0.5", alpha=0.4, lw=0,
-                label=f"mean {rounded_to(row.mean, row.error)} ± {rounded_to(row.error, row.error)}",
+                label=f"mean {with_error(row.mean, row.error)}",
             )  # fmt: skip
             legend_above(ax, self.label)
         return ax
@@ -162,7 +162,13 @@ class EnsemblePlots:
         ax.set_xlabel(first + (f"  ({MOST_LINES} of {len(lines)} lines)" if len(lines) > MOST_LINES else ""))
 
     def _sound(self) -> NDArray[np.bool_]:
-        return self.many._column("status") == OK
+        """Which members did not fail; InputError if all did."""
+        sound: NDArray[np.bool_] = self.many._column("status") == OK
+        if not sound.any():
+            raise InputError(
+                "all members failed, and only others are drawn", where="plot", do="look at many.failures for the causes"
+            )
+        return sound
 
     def _found(self, values: Array) -> Array:
         """Values of members; nan for those that failed."""

@@ -29,8 +29,8 @@ from .style import (
     log_error_axis,
     next_line_style,
     plain_log_axis,
-    rounded_to,
     styled,
+    with_error,
 )
 from .thinning import after_start, largest
 
@@ -121,7 +121,7 @@ class RunPlots(BodyPictures):
             settled = time[first_settled(len(time))]
             ax.fill_between(
                 [settled, time[-1]], row.mean - row.error, row.mean + row.error, color=style["color"], alpha=0.7, lw=1.0, zorder=3,
-                label=f"mean {rounded_to(row.mean, row.error)} ± {rounded_to(row.error, row.error)}",
+                label=f"mean {with_error(row.mean, row.error)}",
             )  # fmt: skip
             ax.set_xlabel(self._named("time"))
             ax.set_ylabel("temperature of the momenta / kT")

@@ -154,10 +154,12 @@ def legend_in_one_row(ax: Axes, title: str | None, *, columns: int = 3) -> None:
     )  # fmt: skip
 
 
-def rounded_to(value: float, error: float) -> str:
-    """A number as a text, with as many digits as one digit of its error has."""
-    digits = max(0, math.ceil(-math.log10(error))) if 0.0 < error < math.inf else 3
-    return f"{value:.{digits}f}"
+def with_error(value: float, error: float) -> str:
+    """A number and its error as a text, both with as many digits as one digit of the error has; the number alone if that is not known."""
+    if not math.isfinite(error):
+        return f"{value:.3g}"
+    digits = max(0, math.ceil(-math.log10(error))) if error > 0.0 else 3
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 
 def plain_log_axis(axis: Axis) -> None:
