@@ -163,6 +163,9 @@ APART = {
     "an index": ["out[0] = par.mass[int(z[0])]"],
     "an exponential": ["out[0] = math.exp(z[0])"],
     "an exponent": ["out[0] = z[0] ** 0.5"],
+    "a power that lanes do not have": ["out[0] = z[0] ** 0"],
+    "arguments by name": ["out[0] = _chosen(z[0] > 0.0, a=z[1], b=0.0)"],
+    "the largest of a tuple": ["pair = z[0], z[1]", "out[0] = max(pair)"],
     "a remainder": ["out[0] = z[0] % 1.0"],
     "a store among numbers": ["par.f[0] = z[0]"],
     "a sum among numbers": ["par.f[0] += z[0]"],
@@ -193,3 +196,5 @@ def test_values_are_followed_into_functions_and_out_of_them():
     assert not stage_lanes.can_stand_side_by_side(
         with_field("if size(z[0]) > 1.0:", "    out[0] = 1.0", helpers=(size, sign))
     )
+    assert not stage_lanes.can_stand_side_by_side(with_field("out[0] = sign(x=z[0])", helpers=(size, sign)))
+    assert stage_lanes.can_stand_side_by_side(with_field("out[0] = sign(x=par.mass[0])", helpers=(size, sign)))

@@ -26,8 +26,11 @@ Kind: TypeAlias = frozenset[str]  # of a value: the names that lead from it to l
 NUMBERS: Kind = frozenset()  # numbers, and all that is made of them
 LANES: Kind = frozenset({"*"})  # lanes, an array or a tuple of them
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
-# functions that take lanes, and what has lanes in it if one is given to it
-OF_LANES = {"abs", "min", "max", "_multiply_add", "_chosen", "_held", "_linked", "_spun"}
+POWERS = range(1, 2**16)  # exponents that `lane_types` has
+# functions that take lanes, with how many arguments, and what has lanes in it if one is given to it
+OF_LANES = {
+    "abs": [1], "min": range(2, 9), "max": range(2, 9), "_multiply_add": [3], "_chosen": [3], "_held": [1], "_linked": [1], "_spun": [3],
+}  # fmt: skip
 OF_LANES_IN_MATH = {"sqrt", "fabs", "copysign"}
 OF_ALL_LANES = {"len", "_holds"}  # what they give is the same for all
 VIEWED, GATHERED = "_side_by_side", "_on_lanes"
@@ -167,8 +170,8 @@ class _Values:
     def _operated(self, operation: ast.operator, left: ast.expr, right: ast.expr) -> Kind:
         if isinstance(operation, ARITHMETIC):
             return self.of(left) | self.of(right)
-        if isinstance(operation, ast.Pow) and isinstance(right, ast.Constant) and isinstance(right.value, int):
-            return self.of(left)
+        if isinstance(operation, ast.Pow) and isinstance(right, ast.Constant) and type(right.value) is int:
+            return self.of(left) if right.value in POWERS else self._plain(left)
         return self._plain(left, right)
 
     def _called(self, call: ast.Call) -> Kind:
@@ -183,11 +186,12 @@ class _Values:
             named = {node.attr for array in call.args for node in ast.walk(array) if isinstance(node, ast.Attribute)}
             return frozenset(name.removeprefix(ON_LANES) for name in named)
         given = tuple(map(self.of, call.args))
-        if not any(given) or function.id in OF_ALL_LANES:
-            return NUMBERS
+        by_name = [keyword.value for keyword in call.keywords]
+        if not any(given) or by_name or function.id in OF_ALL_LANES:
+            return self._plain(*by_name, *(call.args if by_name else ()))
         if function.id in self.followed.functions:
             return self.followed.follow(function.id, given)
-        if function.id in OF_LANES:
+        if len(given) in OF_LANES.get(function.id, ()):
             return NUMBERS.union(*given)
         raise _Apart
 
