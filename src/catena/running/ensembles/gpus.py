@@ -20,9 +20,8 @@ from .following import FIRST_CHUNK
 from .job import Job
 from .members import Batches, Show, awaited
 
-LAUNCH_TIMES = (
-    5.0  # the chunk of a processor: before each launch all states are copied, and after it all members are looked at
-)
+# as long as the chunk of a processor a launch is to last: before each all states are copied, after it all members are looked at
+LAUNCH_TIMES = 5.0
 
 
 def on_gpus(job: Job, members: Members, show: Show | None = None) -> Batches:

@@ -59,9 +59,8 @@ class Joint:
     """
 
     rows: ClassVar[tuple[Row, ...]]
-    elements: ClassVar[tuple[Element, ...] | None] = (
-        None  # how it moves, one after the other; None: not made of slides and turns
-    )
+    # how it moves, one after the other; None: not made of slides and turns
+    elements: ClassVar[tuple[Element, ...] | None] = None
     carries: ClassVar[bool] = True  # whether it can place its child against its parent
     has_axis: ClassVar[bool] = False  # whether it has an `axis`, about or along which the child may move
     has_angle: ClassVar[bool] = False  # whether one angle about `axis` tells how the child is turned

@@ -306,7 +306,21 @@ class ScalingBody(OneBody):
         return State(fields | {"scale": np.array(z[13]), "scale_rate": np.array(z[14])}, time)
 
     def exact(self, t: ArrayLike, start: State) -> State:
-        """The same with a size that changes, impacts included: with these, no time before `start.time`; CapabilityError if forces act."""
+        """The state at time t, or the states at an array of times, in closed form as for a free body; the size changes, impacts included.
+
+        Parameters
+        ----------
+        t : time or times, in any order; with impacts, none before `start.time`
+        start : where the motion is known
+
+        Returns
+        -------
+        State whose arrays have a leading axis for the times, if t is an array
+
+        Raises
+        ------
+        CapabilityError : forces act
+        """
         if not self.is_free:
             raise CapabilityError("only motion without forces has a closed form", do="simulate it")
         times, start = finite_numbers(t, where="exact.t"), checked_state(self, start, "exact.start")
