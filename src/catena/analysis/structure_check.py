@@ -22,15 +22,7 @@ from ..systems.base import State, System
 from ..systems.states import checked_start
 from ..text.named_rows import NamedRows
 from ..text.plain import Json
-from .step_measures import (
-    Measured,
-    StepMap,
-    measured_order,
-    reversal_defect,
-    step_length,
-    symplectic_order,
-    tangent_of,
-)
+from .step_measures import Measured, StepMap, measured_order, reversal_defect, step_length, symplectic_order, tangent_of
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,17 +1,7 @@
 """The one loop: steps, samples, looks between them, crossings."""
 
 from ..kernels.lanes import holds
-from ..kernels.views import (
-    NOT_FINITE,
-    account,
-    account_width,
-    dimension,
-    measure,
-    observe,
-    publish,
-    remember,
-    step,
-)
+from ..kernels.views import NOT_FINITE, account, account_width, dimension, measure, observe, publish, remember, step
 from .looks import look_after, stride_at, take_look
 
 

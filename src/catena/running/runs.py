@@ -14,16 +14,7 @@ import numpy as np
 from ..engine.looks import seen_deviation, unseen, usual_size
 from ..errors import InputError, StoreError
 from ..methods.base import Method
-from ..store import (
-    Checkpoint,
-    is_empty,
-    read_attributes,
-    read_checkpoint,
-    read_spec,
-    refuse_foreign,
-    remedy,
-    verify,
-)
+from ..store import Checkpoint, is_empty, read_attributes, read_checkpoint, read_spec, refuse_foreign, remedy, verify
 from ..systems.base import Invariant, Moved, Samples, State, System
 from ..text.plain import Json
 from .auditing import Audit, Sizes, assess

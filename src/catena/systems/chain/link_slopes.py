@@ -23,7 +23,7 @@ from ...geometry.vectors import (
     times,
     transposed_times,
     unit,
-)  # fmt: skip
+)
 from .forces import after, link_count
 from .links import force_at, given_rotation, relative
 

@@ -16,7 +16,7 @@ from ...geometry.vectors import (
     times,
     transposed_product,
     transposed_times,
-)  # fmt: skip
+)
 from ...kernels.marks import slot
 from .forces import after, body_rotation, link_count
 

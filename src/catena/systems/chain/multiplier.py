@@ -22,7 +22,7 @@ from .motion import (
     space_momentum,
     tangency,
     unit_residual,
-)  # fmt: skip
+)
 
 
 def rotation_not_normalised(z, n, j):

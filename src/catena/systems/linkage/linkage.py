@@ -23,14 +23,7 @@ from ...text.plain import Json
 from ..alike import Alike
 from ..base import Array, Field, Invariant, State, System, register
 from ..body import Particles
-from ..many_bodies import (
-    MOMENTA_OF_BODIES,
-    GivenBodies,
-    bodies_from,
-    describe_bodies,
-    fields_of,
-    pairs_of,
-)
+from ..many_bodies import MOMENTA_OF_BODIES, GivenBodies, bodies_from, describe_bodies, fields_of, pairs_of
 from ..one_body import component_names
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
 from ..particles.acting_terms import Terms

@@ -26,7 +26,7 @@ from ....geometry.vectors import (
     store3,
     subtract,
     times,
-)  # fmt: skip
+)
 from ....kernels import summation
 from ....kernels.elimination import eliminate, substitute
 from ....kernels.marks import Record

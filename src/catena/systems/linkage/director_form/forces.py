@@ -21,7 +21,7 @@ from ....geometry.vectors import (
     store3,
     subtract,
     times,
-)  # fmt: skip
+)
 from ....kernels.marks import slot, within
 from ....kernels.views import pair_energy, pair_force, pair_slope
 from ..layout import Arms, Force, ForceSort, Load, Node, Scratch, Tree

@@ -22,7 +22,7 @@ from ....geometry.vectors import (
     subtract,
     times,
     unit,
-)  # fmt: skip
+)
 from ....kernels import summation
 from ....kernels.marks import optional, slot
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
@@ -39,23 +39,13 @@ from .blocks import (
     torsion_slope,
     unit_wrench,
     values_near,
-)  # fmt: skip
+)
 from .clock import gravity_now, set_time, time_place
 from .drives import set_drives, work_of_kicks
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
 from .rows import angle_parts, angle_torque, has_drives, pair_at
-from .steps import (
-    add_motion,
-    axes,
-    begin,
-    cayley_change,
-    place,
-    rank_check,
-    turn_of_joint,
-    turns_too_far,
-    work_part,
-)
+from .steps import add_motion, axes, begin, cayley_change, place, rank_check, turn_of_joint, turns_too_far, work_part
 
 
 @slot

@@ -24,7 +24,7 @@ from ....geometry.vectors import (
     subtract,
     times,
     transposed_times,
-)  # fmt: skip
+)
 from ....kernels import summation
 from ....kernels.marks import inline, optional, within
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
@@ -49,7 +49,7 @@ from .steps import (
     set_turned,
     turn_body,
     work_part,
-)  # fmt: skip
+)
 
 ROUNDED = 2.0**-53  # of turns, and to the size of positions: states cannot tell them
 FALLING = 0.05  # corrections that fall by less want new derivatives

@@ -29,14 +29,11 @@ from ....geometry.vectors import (
     subtract,
     times,
     transposed_times,
-)  # fmt: skip
+)
 from ....kernels.marks import Record, within
 from ..layout import Joint, Link, Node, Scratch, Sweep, Tree, behind_change
 from .recursion_elimination import shift_torque
-from .steps import (
-    axes,
-    mean_times,
-)  # fmt: skip
+from .steps import axes, mean_times
 
 # rows of 8 numbers in a table of the published step, of 14 with both levels
 NARROW, WIDE = 8, 14

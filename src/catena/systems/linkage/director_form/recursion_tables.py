@@ -33,11 +33,7 @@ from ...particles.layout import Center
 from ..layout import EQUATIONS, Link, Node, Scratch, Sweep, Tree, behind_change
 from .blocks import note_residual
 from .recursion_elimination import shift_torque
-from .recursion_levels import (
-    hand_twist,
-    hinge_twist,
-    take_twist,
-)  # fmt: skip
+from .recursion_levels import hand_twist, hinge_twist, take_twist
 from .recursion_torsion import hinge_torque
 from .solver import ground_forces, load_part
 from .steps import (

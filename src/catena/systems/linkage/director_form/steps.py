@@ -33,7 +33,7 @@ from ....geometry.vectors import (
     times,
     transposed_times,
     unit,
-)  # fmt: skip
+)
 from ....kernels import summation
 from ....kernels.marks import choice, optional, slot, within
 from ....kernels.views import OK, STEP_TOO_LONG

@@ -11,19 +11,7 @@ P begins as the inertia of the node and p as (-m g - f, omega x I omega - torque
 from __future__ import annotations
 
 from ....geometry.quaternion import load4, product, store4, with_vector
-from ....geometry.vectors import (
-    ZERO,
-    add,
-    add3,
-    add_down,
-    cross,
-    load3,
-    load9,
-    load_down,
-    scaled,
-    store3,
-    times,
-)  # fmt: skip
+from ....geometry.vectors import ZERO, add, add3, add_down, cross, load3, load9, load_down, scaled, store3, times
 from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
 from .motion import BALL, SINGLE, Data, Link, Node, place_nodes

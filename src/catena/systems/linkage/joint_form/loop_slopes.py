@@ -17,16 +17,7 @@ from ....geometry.vectors import ZERO, add, add3, cross, dot, load3, scaled, sto
 from ....kernels.elimination import solve_positive
 from ..joints import DISTANCE, DOT, PLANE, SCREW
 from .kernels import respond
-from .loops import (
-    Closure,
-    ClosureData,
-    Condition,
-    Row,
-    along_row,
-    direction_in_child,
-    direction_of_gap,
-    pull_along,
-)
+from .loops import Closure, ClosureData, Condition, Row, along_row, direction_in_child, direction_of_gap, pull_along
 from .motion import Node, turned_from
 from .slopes import Base, Change
 

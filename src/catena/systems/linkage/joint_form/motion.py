@@ -22,7 +22,7 @@ from ....geometry.vectors import (
     subtract,
     times,
     unit,
-)  # fmt: skip
+)
 from ....kernels import elementary as math
 from ....kernels.marks import Record, within
 from ..director_form.clock import set_time
