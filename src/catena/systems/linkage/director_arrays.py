@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...geometry import rotations
 from ...kernels.marks import Numbers
 from ..base import Array
-from ..numbers import Vector
 from ..potentials.pair_set import PairSet
 from . import layout as at
 from . import measures as linkage_measures
-from . import start as linkage_start
 from . import traits
 from .director_form import forces as linkage_forces
 from .joint_forces import Damper, Load, OfDistance, Spring
-from .joints import DISTANCE, DOT, GROUND, POINT
+from .joints import DISTANCE, DOT, POINT
+from .start import principal, principal_joint, size_of_inertia
 from .tree import Tree
 
 if TYPE_CHECKING:
@@ -34,14 +31,7 @@ KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, OfDistanc
 
 def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     """What kernels see as `par`: parameters and scratch."""
-    frames = [body.frame_matrix for body in linkage.bodies]
-
-    def inside(body: int, vector: object) -> Array:
-        """A vector of a body's given axes in its principal axes."""
-        given = np.array(vector, dtype=float)
-        return given if body == GROUND else rotations.apply(frames[body].T, given)
-
-    link, written = _joint_arrays(linkage, inside)
+    link, written = _joint_arrays(linkage)
     tree = np.full((linkage.count, at.Tree.WIDTH), -1, dtype=np.int64)
     tree[:, at.Tree.ORDER], tree[:, at.Tree.CARRIER] = linkage.tree.order, linkage.tree.carriers
     tree[:, at.Tree.FREEDOM] = freedoms = traits.joint_freedoms(linkage)
@@ -59,7 +49,7 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
         "tree": tree,
         "link": link,
     }
-    made |= _force_arrays(linkage, inside, tree, link)
+    made |= _force_arrays(linkage, tree, link)
     written |= _scratch(linkage, len(written["row"]))
     if linkage.particle_forces:
         made |= linkage.acting.arrays
@@ -67,7 +57,7 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     return made, written
 
 
-def _joint_arrays(linkage: Linkage, inside: Callable[[int, object], Array]) -> tuple[NDArray[np.int64], Arrays]:
+def _joint_arrays(linkage: Linkage) -> tuple[NDArray[np.int64], Arrays]:
     """What joints connect; and their constants, which stand beside what each step writes there: images, angles, which rows are kept."""
     joints = linkage.joints
     rows = [traits.rows_of(linkage, k) for k in range(len(joints))]
@@ -78,8 +68,7 @@ def _joint_arrays(linkage: Linkage, inside: Callable[[int, object], Array]) -> t
     link = np.full((len(joints), at.Link.WIDTH), -1, dtype=np.int64)
     torsions = {number: (k, forces) for k, (number, forces) in enumerate(traits.torsions_of(linkage).items())}
     for k, joint in enumerate(joints):
-        a, b = inside(joint.parent, joint.at[0]), inside(joint.child, joint.at[1])
-        triad = np.array([inside(joint.parent, u) for u in joint.triad])
+        a, b, triad = principal_joint(linkage, joint)
         number, acting = torsions.get(k, (-1, ()))
         joint_values[k, at.Joint.CHILD_POINT : at.Joint.CHILD_POINT + 3] = b
         joint_values[k, at.Joint.PARENT_POINT : at.Joint.PARENT_POINT + 3] = a
@@ -110,7 +99,7 @@ def _resisting(linkage: Linkage) -> Array:
     """(n, 3) moments, and what stands for those that a line or a point does not have where rows are compared."""
     made = np.array([body.moments for body in linkage.bodies], dtype=float)
     for j in np.flatnonzero((made == 0.0).any(axis=1)):
-        made[j, made[j] == 0.0] = linkage_start.size_of_inertia(linkage, int(j))
+        made[j, made[j] == 0.0] = size_of_inertia(linkage, int(j))
     return made
 
 
@@ -121,9 +110,7 @@ def _arm(linkage: Linkage) -> float:
     return max((float(np.linalg.norm(point)) for point in points), default=0.0)
 
 
-def _force_arrays(
-    linkage: Linkage, inside: Callable[[int, Vector], Array], tree: NDArray[np.int64], link: NDArray[np.int64]
-) -> Arrays:
+def _force_arrays(linkage: Linkage, tree: NDArray[np.int64], link: NDArray[np.int64]) -> Arrays:
     """Forces and loads; those of a body or a joint form a list that begins in `tree` or `link`."""
     forces, loads = traits.point_forces(linkage), [force for force in linkage.forces if isinstance(force, Load)]
     values, sort = (
@@ -133,7 +120,8 @@ def _force_arrays(
     potentials = [force.pair for force in forces if isinstance(force, OfDistance)]
     pairs = iter(range(len(potentials)))
     for f, force in enumerate(forces):
-        values[f, : at.Force.STIFFNESS] = *inside(force.i, force.at[0]), *inside(force.j, force.at[1])
+        first, second = principal(linkage, force.i, force.at[0]), principal(linkage, force.j, force.at[1])
+        values[f, : at.Force.STIFFNESS] = *first, *second
         code = next(code for kind, code in KINDS.items() if isinstance(force, kind))
         sort[f, : at.ForceSort.POTENTIAL] = code, force.i, force.j
         if isinstance(force, Spring):
@@ -150,7 +138,7 @@ def _force_arrays(
     load, load_next = np.zeros((len(loads), at.Load.WIDTH)), np.full(len(loads), -1, dtype=np.int64)
     for f, acting in enumerate(loads):
         numbers = [c if isinstance(c, float) else 0.0 for c in acting.components]
-        load[f] = *numbers, *inside(acting.body, acting.at)
+        load[f] = *numbers, *principal(linkage, acting.body, acting.at)
         load_next[f], tree[acting.body, at.Tree.LOAD] = tree[acting.body, at.Tree.LOAD], f
     return {
         "force": values,

@@ -27,7 +27,7 @@ from ..potentials.named_constants import checked_parameters
 from ..potentials.pair_table import pair_potential_from
 from ..potentials.pairwise import Pairwise, checked, interpreted
 from ..sampled import TIME, GivenInTime, InTime, Sampled, components
-from .joints import GROUND, from_description
+from .joints import GROUND, from_description, is_number
 from .layout import Scratch
 
 if TYPE_CHECKING:
@@ -407,12 +407,12 @@ def describe_force(force: JointForce) -> dict[str, Json]:
 
 def check_joint(number: object, where: str) -> None:
     """InputError if it cannot be the number of a joint."""
-    if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < 0:
+    if not is_number(number, 0):
         raise InputError(f"joint = {number!r}", where=where, do="give the number of a joint")
 
 
 def _body(number: object, where: str) -> int:
-    if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < GROUND:
+    if not is_number(number, GROUND):
         raise InputError(f"{number!r}", where=where, do="give the number of a body, or -1 for the ground")
     return int(number)
 

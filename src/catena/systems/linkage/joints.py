@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 
@@ -80,7 +80,7 @@ class Joint:
         where = type(self).__name__
         for name, least in (("parent", GROUND), ("child", 0)):
             number = getattr(self, name)
-            if isinstance(number, (bool, np.timedelta64)) or not isinstance(number, int | np.integer) or number < least:
+            if not is_number(number, least):
                 raise InputError(
                     f"{name} = {number!r}", where=f"{where}.{name}",
                     do="give the number of a body" + (", or -1 for the ground" if least == GROUND else ""),
@@ -294,6 +294,11 @@ class Screw(AboutAxis):
         super().__post_init__()
         pitch = finite_numbers(self.pitch, (), where="Screw.pitch", do="give the advance per radian")
         object.__setattr__(self, "pitch", float(pitch))
+
+
+def is_number(given: object, least: int) -> TypeGuard[int | np.integer]:
+    """Whether it can be the number of something: a whole one, `least` or more; truth values and durations are none."""
+    return isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64) and bool(given >= least)
 
 
 def listed(given: object, where: str) -> tuple[object, ...]:

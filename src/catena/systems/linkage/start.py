@@ -489,6 +489,18 @@ def turned(orientation: Array, body: int, vectors: ArrayLike) -> Array:
     return np.array(vectors, dtype=float) if body == GROUND else rotations.rotate(orientation[body], vectors)
 
 
+def principal(linkage: Linkage, body: int, vector: ArrayLike) -> Array:
+    """A vector of a body (-1: the ground) in its principal axes."""
+    given = np.array(vector, dtype=float)
+    return given if body == GROUND else rotations.apply(linkage.bodies[body].frame_matrix.T, given)
+
+
+def principal_joint(linkage: Linkage, joint: Joint) -> tuple[Array, Array, Array]:
+    """The points of a joint in its parent and in its child, and its triad (rows), in their principal axes."""
+    a, b = principal(linkage, joint.parent, joint.at[0]), principal(linkage, joint.child, joint.at[1])
+    return a, b, np.array([principal(linkage, joint.parent, direction) for direction in joint.triad])
+
+
 def plane(linkage: Linkage, joint: Joint, position: Array, orientation: Array) -> tuple[Array, Array]:
     """The directions of the parent in space (rows), and the vector from the parent's point to the child's."""
     u = turned(orientation, joint.parent, joint.triad)

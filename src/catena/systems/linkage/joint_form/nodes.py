@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import CapabilityError
-from ....geometry import rotations
-from ...base import Array
 from ...numbers import Vector
 from ..joints import AXIS, TURN, Distance, Joint, Screw, Spherical
+from ..start import principal, principal_joint
 from ..thin import ON_LINE, is_thin
 from ..tree import FLOATING
 from .motion import BALL, SINGLE, TRANSLATION
@@ -93,21 +92,13 @@ def nodes_of(linkage: Linkage) -> tuple[Node | None, ...]:
     return tuple(None if node is None else replace(node, held=_held(linkage, nodes, k)) for k, node in enumerate(nodes))
 
 
-def principal(linkage: Linkage, body: int, vector: object) -> Array:
-    """A vector of a body (-1: the ground) in its principal axes."""
-    given = np.array(vector, dtype=float)
-    return given if body < 0 else rotations.apply(linkage.bodies[body].frame_matrix.T, given)
-
-
 def _floating(body: int) -> list[Node]:
     return [Node(TRANSLATION, 0, -1, -1), Node(BALL, 0, body, -1)]
 
 
 def _elementary(linkage: Linkage, number: int) -> list[Node]:
     joint: Joint = linkage.joints[number]
-    a = tuple(principal(linkage, joint.parent, joint.at[0]))
-    b = tuple(principal(linkage, joint.child, joint.at[1]))
-    triad = [tuple(principal(linkage, joint.parent, direction)) for direction in joint.triad]
+    a, b, triad = principal_joint(linkage, joint)
     if isinstance(joint, Spherical):
         return [Node(BALL, 0, joint.child, number, a=a, b=b)]
     if joint.elements is None:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from ....kernels.marks import Numbers
 from ..director_arrays import director_arrays
 from ..joints import DOT
+from ..start import principal_joint
 from ..thin import THIN
 from . import charts as charts
 from . import forces as forces
 from . import loops as loops
 from . import motion as motion
 from .layout import Layout, layout_of
-from .nodes import principal
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
@@ -89,9 +89,8 @@ def _closures(linkage: Linkage, layout: Layout) -> Arrays:
         joint = linkage.joints[number]
         places = [layout.images[number], layout.angles.get(number, -1), layout.shifts.get(number, -1)]
         closures.append([layout.home[joint.parent], layout.home[joint.child], *places])
-        points = [*principal(linkage, joint.parent, joint.at[0]), *principal(linkage, joint.child, joint.at[1])]
-        triad = np.array([principal(linkage, joint.parent, direction) for direction in joint.triad])
-        data.append([*points, *triad.ravel(), joint.pitch, joint.length])
+        a, b, triad = principal_joint(linkage, joint)
+        data.append([*a, *b, *triad.ravel(), joint.pitch, joint.length])
         rows += [[*row, closure] for row in joint.rows]
         size = _size(linkage, layout, closure)
         row_units += [1.0 if kind == DOT else size for kind, _, _ in joint.rows]
