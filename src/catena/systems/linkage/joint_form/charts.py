@@ -27,7 +27,7 @@ from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step
 from ..director_form.rows import has_drives
 from .kernels import articulated_field, freedoms, handed
-from .loops import Closure, Condition, Row, along_row, turn_of, write_row
+from .loops import Closure, Condition, Row, along_row, ends_of_closure, turn_of, write_row
 from .motion import BALL, Link, Node, Place, place_nodes
 
 
@@ -170,8 +170,7 @@ def settle_rest(y, par):
     for k in range(par.tree_closures.shape[0]):
         closure = par.tree_closures[k]
         if closure[Closure.ANGLE_PLACE] >= 0:
-            n = par.tree_nodes[closure[Closure.PARENT]]
-            m = par.tree_nodes[closure[Closure.CHILD]]
+            n, m = ends_of_closure(k, par)
             y[closure[Closure.ANGLE_PLACE]] = turn_of(y, closure, par.tree_closure_data[k], n, m)
     rank = par.tree_chart[0]
     for j in range(rank):

@@ -10,7 +10,7 @@ par.tree_applied[i] (forces on the nodes).
 
 from __future__ import annotations
 
-from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times
+from ....geometry.vectors import add, add3, cross, dot, load3, load9, scaled, store3, subtract, times, unit
 from ....kernels import elementary as math
 from ....kernels.elimination import factorise_positive, solve_positive
 from ....kernels.marks import Record
@@ -60,6 +60,11 @@ class Row(Record):
     MULTIPLIER = 1  # lambda, where it is kept
 
 
+def ends_of_closure(k, par):
+    """The nodes I and J of joint k of those that close loops."""
+    return par.tree_nodes[par.tree_closures[k, Closure.PARENT]], par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+
+
 def direction_in_child(z, closure, data, m, which):
     """The image, in space, of a direction of the triad of a joint: Q_J image^-1 u."""
     at = closure[Closure.IMAGE_PLACE]
@@ -85,8 +90,7 @@ def write_row(z, r, par, row):
     k = condition[Condition.CLOSURE]
     closure = par.tree_closures[k]
     data = par.tree_closure_data[k]
-    n = par.tree_nodes[closure[Closure.PARENT]]
-    m = par.tree_nodes[closure[Closure.CHILD]]
+    n, m = ends_of_closure(k, par)
     for l in range(Row.WIDTH):
         row[l] = 0.0
     if condition[Condition.KIND] == DOT:
@@ -144,7 +148,7 @@ def direction_of_gap(condition, data, n):
     """The direction u along which the gap between the points is measured: an axis of space, or one that turns with I."""
     first = condition[Condition.FIRST]
     if condition[Condition.KIND] == POINT:
-        return 1.0 if first == 0 else 0.0, 1.0 if first == 1 else 0.0, 1.0 if first == 2 else 0.0
+        return unit(first)
     return turned_from(n, data, ClosureData.TRIAD + 3 * first)
 
 
@@ -173,9 +177,7 @@ def write_gap(z, condition, closure, data, n, m, row):
 
 def along_row(r, row, at, par):
     """The row applied to the velocities (at = V) or the accelerations (at = XDOT)."""
-    k = par.tree_rows[r, Condition.CLOSURE]
-    n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
-    m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+    n, m = ends_of_closure(par.tree_rows[r, Condition.CLOSURE], par)
     total = 0.0
     for l in range(6):
         total += row[Row.PARENT_FORCE + l] * n[at + l] + row[Row.CHILD_FORCE + l] * m[at + l]
@@ -184,9 +186,7 @@ def along_row(r, row, at, par):
 
 def pull_along(r, row, strength, par):
     """The force of a multiplier."""
-    k = par.tree_rows[r, Condition.CLOSURE]
-    n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
-    m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+    n, m = ends_of_closure(par.tree_rows[r, Condition.CLOSURE], par)
     for l in range(6):
         n[Node.APPLIED + l] -= strength * row[Row.PARENT_FORCE + l]
         m[Node.APPLIED + l] -= strength * row[Row.CHILD_FORCE + l]
@@ -239,8 +239,7 @@ def put_forces_aside(par):
 
 def twist_about_axis(c, torque, par):
     """A torque about the axis of the joint that closes loop c, on its child and against its parent; returns the rate of turning about it."""
-    n = par.tree_nodes[par.tree_closures[c, Closure.PARENT]]
-    m = par.tree_nodes[par.tree_closures[c, Closure.CHILD]]
+    n, m = ends_of_closure(c, par)
     u = turned_from(n, par.tree_closure_data[c], ClosureData.TRIAD)
     add3(n, Node.APPLIED + 3, scaled(torque, u))
     add3(m, Node.APPLIED + 3, scaled(-torque, u))

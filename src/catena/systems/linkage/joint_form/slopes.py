@@ -19,6 +19,7 @@ from ....geometry.vectors import (
     ZERO,
     add,
     add3,
+    along_axis,
     column,
     cross,
     dot,
@@ -200,11 +201,10 @@ def change_node(i, k, moved, quickened, par):
     above = par.tree_change[link[Link.PARENT]]
     spin = load3(par.tree_nodes[link[Link.PARENT]], Node.SPIN)
     if link[Link.KIND] == TRANSLATION:
-        unit = (1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
         for l in range(Change.WIDTH):
             change[l] = 0.0
-        store3(change, Change.MOVE, scaled(moved, unit))
-        store3(change, Change.SPEED, scaled(quickened, unit))
+        store3(change, Change.MOVE, along_axis(k, moved))
+        store3(change, Change.SPEED, along_axis(k, quickened))
         return
     if link[Link.KIND] == BALL:
         slide = change_ball(n, base, change, above, scaled(moved, column(load9(n, Node.AXES), k)))

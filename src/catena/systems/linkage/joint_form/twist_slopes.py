@@ -12,7 +12,7 @@ from .. import layout as at
 from ..director_form.blocks import torsion_slope
 from .force_slopes import change_all_forces, note_all_forces, resistance
 from .forces import JointPlace
-from .loops import Closure, ClosureData
+from .loops import Closure, ClosureData, ends_of_closure
 from .motion import Node, turned_from
 from .slopes import Change
 
@@ -36,8 +36,7 @@ def note_forces_and_twists(z, par):
         k = joint[JointPlace.CLOSURE]
         if which >= 0 and k >= 0:
             twist = par.tree_twists[k]
-            n = par.tree_nodes[par.tree_closures[k, Closure.PARENT]]
-            m = par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+            n, m = ends_of_closure(k, par)
             axis = turned_from(n, par.tree_closure_data[k], ClosureData.TRIAD)
             spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
             theta = z[joint[JointPlace.ANGLE]]
