@@ -16,7 +16,7 @@ import numpy as np
 
 from ...geometry import rotations
 from ...kernels import views
-from ...kernels.marks import Filling, Kernel, Slot, Written, bind, given
+from ...kernels.marks import Bound, Filling, Kernel, Slot, Written, bind, given
 from ...kernels.views import Flag, View
 from ..base import Array, State
 from ..chain.motion import publish_split
@@ -120,9 +120,11 @@ def _conserving_blocks(linkage: Linkage, *, both: bool) -> dict[Slot, Filling]:
 def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
     """A step with kicks at both ends: its equations of the positions, and then those of the velocities."""
     rattle, solve = linkage_rattle, _solver(linkage)
-    first = _blocks(linkage, rattle.position_body, rattle.position_joint, rattle.position_force, rattle.position_load)
-    ends = (rattle.velocity_joint, rattle.velocity_force, rattle.velocity_load)
-    last, heavier = _blocks(linkage, rattle.velocity_body, *ends), _blocks(linkage, linkage_bath.heavier_body, *ends)
+
+    def correction(phase: int, body: Kernel) -> Bound:
+        blocks = _blocks(linkage, body, rattle.joint_at_node, rattle.kick_points, rattle.kick_loads)
+        return bind(solve, blocks | {rattle.phase: phase})
+
     return {
         linkage_steps.both_levels: 0,
         linkage_steps.mean_load: rattle.mean_of_kicks,
@@ -132,9 +134,9 @@ def _rattle(linkage: Linkage) -> dict[Slot, Filling]:
         views.bath_of_links: linkage_bath.stir,
         views.bath_of_rates_of_links: linkage_bath.stir_each,
         views.tally_of_links: linkage_bath.tally,
-        linkage_steps.correction: bind(solve, first),
-        rattle.velocity_correction: bind(solve, last),
-        linkage_bath.heavier_correction: bind(solve, heavier),
+        linkage_steps.correction: correction(0, rattle.position_body),
+        rattle.velocity_correction: correction(1, rattle.velocity_body),
+        linkage_bath.heavier_correction: correction(1, linkage_bath.heavier_body),
     }
 
 
@@ -170,7 +172,7 @@ def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> d
     """What a solver puts into its blocks."""
     loads: Filling | None = _loads(linkage, load)
     if linkage.particle_forces:
-        half = load in (linkage_rattle.position_load, linkage_rattle.velocity_load)
+        half = load is linkage_rattle.kick_loads
         pushes = linkage_particles.add_half_pushes if half else linkage_particles.add_pushes
         loads = bind(pushes, given({linkage_particles.other_loads: loads}))
     return given(

@@ -24,8 +24,8 @@ from ....geometry.vectors import (
     unit,
 )
 from ....kernels import summation
-from ....kernels.marks import optional, slot
-from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
+from ....kernels.marks import choice, optional, slot
+from ....kernels.views import OK, SINGULAR
 from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Scratch, Tree, Values, Wrench
 from .blocks import (
     add_couple,
@@ -45,12 +45,18 @@ from .drives import set_drives, work_of_kicks
 from .forces import add_wrench, arm_of, between_points, load_values, point_tension, pull
 from .motors import has_motors, motor_torque
 from .rows import angle_parts, angle_torque, has_drives, pair_at
-from .steps import add_motion, axes, begin, cayley_change, place, rank_check, turn_of_joint, turns_too_far, work_part
+from .steps import add_motion, axes, begin, cayley_change, place_end, turn_of_joint, work_part
 
 
 @slot
 def velocity_correction(both, h, time, x, par):
     """The new velocities into par.delta; a status."""
+
+
+@choice
+def phase():
+    """0 in the equations of the positions, where multipliers and forces act at the start; 1 in those of the velocities, where at the end."""
+    return 0
 
 
 def begin_kicked(z, h, par, x):
@@ -84,7 +90,7 @@ def position_body(i, h, par, t, width, first):
     j = load3(par.moments[i], 0)
     c = load3(b, Node.TURN)
     late = scaled(m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
-    add_body(m, 0, h, late, par, t, width, first)
+    add_body(m, h, late, par, t, width, first)
     k, p = halves(c, j)
     y = scaled(k, add(diagonal_times(j, c), p))
     turn = (first + 3) * width
@@ -106,7 +112,7 @@ def velocity_body(i, h, par, t, width, first):
 
 def inertia_of_velocity(b, m, j, h, par, t, width, first):
     """Of a body with the mass m and the moments j, at its node b."""
-    add_body(m, 1, h, load3(b, Node.PUSH), par, t, width, first)
+    add_body(m, h, load3(b, Node.PUSH), par, t, width, first)
     turn = (first + 3) * width
     subtract_turned(b, negative(load3(b, Node.SPUN)), turn + width - 1, t, width)
     for axis in range(3):
@@ -123,17 +129,17 @@ def set_momentum(i, par):
     store3(b, Node.SPUN, scaled(k, subtract(diagonal_times(j, c), p)))
 
 
-def add_body(m, phase, h, momentum, par, t, width, first):
+def add_body(m, h, momentum, par, t, width, first):
     """Add the mass m to the diagonal, and a momentum and the kick of the weight to the last column."""
     for l in range(3):
         t[(first + l) * width + first + l] += m
-    kick = scaled(kicked(phase, h, par) * m, gravity_now(par))
+    kick = scaled(kicked(h, par) * m, gravity_now(par))
     add_down(t, first * width + width - 1, width, add(momentum, kick))
 
 
-def kicked(phase, h, par):
-    """What multiplies a force at the start (phase 0) or at the end (1) of a step of length h: h^2/2 in RATTLE."""
-    return par.scratch[Scratch.KICKS + phase] * h * h
+def kicked(h, par):
+    """What multiplies a force in a step of length h: h^2/2 in RATTLE."""
+    return par.scratch[Scratch.KICKS + phase()] * h * h
 
 
 def share_forces(par, first, last):
@@ -152,18 +158,8 @@ def subtract_turned(node, k, at, t, width):
     add_down(t, at, width, negative(times(axes(node), k)))
 
 
-def position_joint(k, both, h, lam, par, t, width):
-    """The block of joint k in the equations of the positions."""
-    rattle_joint(k, 0, h, lam, par, t, width)
-
-
-def velocity_joint(k, both, h, lam, par, t, width):
-    """The block of joint k in the equations of the velocities."""
-    rattle_joint(k, 1, h, lam, par, t, width)
-
-
-def rattle_joint(k, phase, h, lam, par, t, width):
-    """Multipliers act with the gradients of Phi at the start (phase 0) or at the end (1); rows are Phi or f at the end."""
+def joint_at_node(k, both, h, lam, par, t, width):
+    """The block of joint k: multipliers act with the gradients of Phi at that node; rows are Phi (phase 0) or f (1) at the end."""
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
     scratch = par.scratch
@@ -172,7 +168,7 @@ def rattle_joint(k, phase, h, lam, par, t, width):
     zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
     for l in range((parent + 6) * width):
         t[l] = 0.0
-    pair_at(k, par.node[phase], par, a)
+    pair_at(k, par.node[phase()], par, a)
     pair_at(k, par.node[1], par, b)
     for case in range(m):
         unit_wrench(k, case, m, a, par)
@@ -182,24 +178,24 @@ def rattle_joint(k, phase, h, lam, par, t, width):
         copy_pair(b, c)
         column = width - 1
         if case > 0:
-            column = move_pair(c, 9 * phase + case - 1, parent) - 6 * phase
+            column = move_pair(c, 9 * phase() + case - 1, parent) - 6 * phase()
         values_near(k, b, c, par)
         # Phi, or f
-        deposit_values(m, Values.RATE * phase, 6, column, -1.0 if case == 0 else 1.0, scratch, t, width)
+        deposit_values(m, Values.RATE * phase(), 6, column, -1.0 if case == 0 else 1.0, scratch, t, width)
         if case == 0:
-            keep_values(k, m if phase == 0 else 0, scratch)
+            keep_values(k, m if phase() == 0 else 0, scratch)
     for r in range(m):
         for l in range(3):
             t[(6 + r) * width + parent + l] = -t[(6 + r) * width + l]
     if par.link[k, Link.HAS_ANGLE] == 1:
-        rattle_angle(k, phase, h, a, b, c, par, t, width)
-    if phase == 0:  # the multipliers so far
+        rattle_angle(k, h, a, b, c, par, t, width)
+    if phase() == 0:  # the multipliers so far
         for r in range(parent + 6):
             for l in range(m):
                 t[r * width + width - 1] -= t[r * width + 6 + l] * lam[l]
 
 
-def rattle_angle(k, phase, h, a, b, c, par, t, width):
+def rattle_angle(k, h, a, b, c, par, t, width):
     """Add the torsion of joint k, and the advance of a screw, to its block."""
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     parent = 6 + m
@@ -210,15 +206,15 @@ def rattle_angle(k, phase, h, a, b, c, par, t, width):
     d = turn_of_joint(k, par)  # which writes over a
     torque = 0.0
     if par.link[k, Link.TORSION] >= 0:
-        theta = joint[Joint.THETA] + phase * d
-        torque = kicked(phase, h, par) * torsion_slope(theta, par.link[k, Link.TORSION], par)
+        theta = joint[Joint.THETA] + phase() * d
+        torque = kicked(h, par) * torsion_slope(theta, par.link[k, Link.TORSION], par)
         if has_motors():
             push, _, _ = motor_torque(theta, 0.0, par.link[k, Link.TORSION], par)
-            torque -= kicked(phase, h, par) * push
+            torque -= kicked(h, par) * push
     add_couple(t, 3 * width + width - 1, (parent + 3) * width + width - 1, width, scaled(torque, n))
     if pitch != 0.0:
         add_couple(t, 3 * width + 5 + m, (parent + 3) * width + 5 + m, width, scaled(pitch, n))
-    if pitch != 0.0 and phase == 0:
+    if pitch != 0.0 and phase() == 0:
         last = (5 + m) * width
         t[last + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
         u1, w1 = angle_parts(joint, b)
@@ -229,23 +225,13 @@ def rattle_angle(k, phase, h, a, b, c, par, t, width):
             t[last + column] -= pitch * (u1 * (w2 - w1) - w1 * (u2 - u1)) / (u1 * u1 + w1 * w1)
 
 
-def position_force(f, both, h, par, t, width, first, second):
-    """The kick of force f at the start."""
-    kick_points(f, 0, h, par, t, width, first, second)
-
-
-def velocity_force(f, both, h, par, t, width, first, second):
-    """The kick of force f at the end."""
-    kick_points(f, 1, h, par, t, width, first, second)
-
-
-def kick_points(f, phase, h, par, t, width, first, second):
-    """The kick of force f at a node."""
-    node = par.node[phase]
+def kick_points(f, both, h, par, t, width, first, second):
+    """The kick of force f at that node."""
+    node = par.node[phase()]
     d = par.scratch[Scratch.START_GAP : Scratch.END_GAP]
     arms = par.scratch[Scratch.ARMS : Scratch.ARMS + Arms.WIDTH]
     s = between_points(f, node, par, d)
-    a = kicked(phase, h, par) * point_tension(f, s, par)
+    a = kicked(h, par) * point_tension(f, s, par)
     i = par.force_sort[f, ForceSort.BODY_I]
     j = par.force_sort[f, ForceSort.BODY_J]
     store3(arms, Arms.FIRST_MEAN, arm_of(node[i], par.force[f], Force.FIRST_POINT))
@@ -253,35 +239,23 @@ def kick_points(f, phase, h, par, t, width, first, second):
     pull(t, width, width - 1, scaled(-a, load3(d, 0)), arms, 0, first, second)
 
 
-def position_load(i, both, h, time, par, t, width, first):
-    """The kick of the loads on body i at the start."""
-    kick_loads(i, 0, h, time, par, t, width, first)
-
-
-def velocity_load(i, both, h, time, par, t, width, first):
-    """The kick of the loads on body i at the end."""
-    kick_loads(i, 1, h, time + h, par, t, width, first)
-
-
-def kick_loads(i, phase, h, time, par, t, width, first):
-    """The kick of the loads on body i at a node."""
+def kick_loads(i, both, h, time, par, t, width, first):
+    """The kick of the loads on body i at that node."""
+    moment = time if phase() == 0 else time + h
     f = par.tree[i, Tree.LOAD]
     value = par.scratch[Scratch.LOADED : Scratch.LOADED + 6]
-    k = kicked(phase, h, par)
+    k = kicked(h, par)
     while f >= 0:
-        load_values(time, f, par, value)
+        load_values(moment, f, par, value)
         force = load3(value, Load.FORCE)
-        torque = add(cross(arm_of(par.node[phase, i], par.load[f], Load.POINT), force), load3(value, Load.TORQUE))
+        torque = add(cross(arm_of(par.node[phase(), i], par.load[f], Load.POINT), force), load3(value, Load.TORQUE))
         add_wrench(t, first * width + width - 1, width, scaled(k, force), scaled(k, torque))
         f = par.load_next[f]
 
 
 def accept(z, e, h, par, x):
     """The state at the end of the step, if no body turns by more than a quarter turn; a status."""
-    if turns_too_far(x, 6, par.mass.shape[0]):
-        return STEP_TOO_LONG
-    place(par, x)
-    status = rank_check(par)
+    status = place_end(par, x)
     if status != OK:
         return status
     n = par.mass.shape[0]

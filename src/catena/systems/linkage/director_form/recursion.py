@@ -36,6 +36,7 @@ from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at,
 from .steps import (
     LARGEST_TURN,
     act_on_particles,
+    add_gained,
     axes,
     begin_particles,
     blame,
@@ -304,14 +305,8 @@ def accept(z, e, h, par, x):
     work_part(z, e, h, z[time], par)
     for place in range(n):
         i = par.tree[place, Tree.ORDER]
-        a = par.node[0, i]
         b = par.node[1, i]
-        v = subtract(load3(b, Node.VELOCITY), load3(a, Node.VELOCITY))
-        w = subtract(load3(b, Node.SPIN), load3(a, Node.SPIN))
-        # times 1/h would add the rounding of 1/h in all steps alike: a drift of 1e-18 of the energy in each
-        for l in range(3):
-            summation.add(z, e, 7 * n + 3 * i + l, par.mass[i] * v[l] / h)
-            summation.add(z, e, 10 * n + 3 * i + l, par.moments[i, l] * w[l] / h)
+        add_gained(z, e, h, i, par.node[0, i], b[Node.VELOCITY : Node.TURN], par.mass, par.moments)
         turn_body(z, e, n, i, load3(b, Node.TURN))
         set_directors(z[3 * n + 4 * i : 3 * n + 4 * i + 4], b)
         k = par.tree[i, Tree.CARRIER]
