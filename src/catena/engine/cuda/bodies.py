@@ -122,31 +122,9 @@ def gather_state(there, z, j, par, gathered, terms):
 
 
 def look_at_member(
-    k,
-    gathered,
-    z,
-    count,
-    done,
-    row,
-    stride,
-    last,
-    first,
-    every,
-    par,
-    carry,
-    ended,
-    samples,
-    scale,
-    looks,
-    now,
-    start,
-    worst,
-    sums,
-    edges,
-    added,
-    settled,
-    outcome,
-):
+    k, gathered, z, count, done, row, stride, last, first, every, par, carry, ended, samples, scale, looks,
+    now, start, worst, sums, edges, added, settled, outcome,
+):  # fmt: skip
     """Look at member k after `done` steps of a launch: a sample row (-1: none), a look (stride 0: none); fold what there is after the last.
 
     The status of a member whose bodies failed is that of the first of these.

@@ -47,30 +47,9 @@ SAMPLE_BYTES = 2**28  # for the sample rows of a launch
 
 
 def advance_member(
-    k,
-    z,
-    e,
-    t0,
-    dt,
-    first,
-    counts,
-    every,
-    par,
-    tab,
-    work,
-    carry,
-    samples,
-    scale,
-    looks,
-    now,
-    start,
-    worst,
-    sums,
-    edges,
-    added,
-    settled,
-    outcome,
-):
+    k, z, e, t0, dt, first, counts, every, par, tab, work, carry, samples, scale, looks, now, start, worst,
+    sums, edges, added, settled, outcome,
+):  # fmt: skip
     """Make counts[k] steps with member k and fold its sample rows; outcome takes status and steps made.
 
     now takes the row of the state reached. As for a single run, a state that is large beyond use or has an undefined
