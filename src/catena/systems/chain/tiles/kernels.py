@@ -305,19 +305,24 @@ def recall_tiles(z, par):
 
 
 @within
+def move_tile(w, t, push, glide, par):
+    """Kick and free motion of the bodies of tile t, w; a status."""
+    if kick_lanes(w, push, glide) == 0:
+        drift_lanes(w, glide)
+        return 0
+    return drift_with_fast_bodies(w, t, glide, par)
+
+
+@within
 def sweep_tiles(z, e, push, glide, par):
     """All tiles in turn; the links of a tile wait for the particles of the next."""
     length = tile_size(z)
     tiles = par.lanes.shape[0]
     for t in range(tiles + 1):
         if t < tiles:
-            w = z[t * length : (t + 1) * length]
-            if kick_lanes(w, push, glide) == 0:
-                drift_lanes(w, glide)
-            else:
-                status = drift_with_fast_bodies(w, t, glide, par)
-                if status != 0:
-                    return status
+            status = move_tile(z[t * length : (t + 1) * length], t, push, glide, par)
+            if status != 0:
+                return status
         if t > 0:
             link_tile(z, t - 1, par)
     return 0
@@ -327,13 +332,9 @@ def sweep_some_tiles(z, push, glide, par, begin, end):
     """`sweep_tiles` for the tiles begin to end - 1, but for the links of the last one: they wait for the particles of the next."""
     length = tile_size(z)
     for t in range(begin, end):
-        w = z[t * length : (t + 1) * length]
-        if kick_lanes(w, push, glide) == 0:
-            drift_lanes(w, glide)
-        else:
-            status = drift_with_fast_bodies(w, t, glide, par)
-            if status != 0:
-                return status
+        status = move_tile(z[t * length : (t + 1) * length], t, push, glide, par)
+        if status != 0:
+            return status
         if t > begin:
             link_tile(z, t - 1, par)
     return 0
