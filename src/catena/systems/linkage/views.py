@@ -64,7 +64,7 @@ def director_view(linkage: Linkage, name: str) -> View | None:
     if name == "constrained":
         kernels |= _rattle(linkage)
     else:
-        blocks = _conserving_blocks(linkage, both=both)
+        blocks = _conserving_blocks(linkage)
         kernels |= {linkage_steps.both_levels: int(both), linkage_steps.correction: bind(_solver(linkage), blocks)}
         if traits.is_recursive(linkage):
             kernels |= _recursion(linkage, blocks)
@@ -111,10 +111,10 @@ def _solver(linkage: Linkage) -> Kernel:
     return linkage_solver.dense_correction if traits.is_dense(linkage) else linkage_solver.tree_correction
 
 
-def _conserving_blocks(linkage: Linkage, *, both: bool) -> dict[Slot, Filling]:
+def _conserving_blocks(linkage: Linkage) -> dict[Slot, Filling]:
     """The equations of a conserving step."""
-    body = linkage_steps.body_two_level if both else linkage_steps.body_published
-    return _blocks(linkage, body, linkage_blocks.joint_block, linkage_forces.force_block, linkage_forces.load_block)
+    steps, forces = linkage_steps, linkage_forces
+    return _blocks(linkage, steps.body_of_step, linkage_blocks.joint_block, forces.force_block, forces.load_block)
 
 
 def _rattle(linkage: Linkage) -> dict[Slot, Filling]:

@@ -209,10 +209,14 @@ def cayley_change(c, w):
     return add(add(w, scaled(0.5, cross(c, w))), scaled(0.25 * dot(c, w), c))
 
 
-def body_published(i, h, par, t, width, first):
-    """Add the inertia of body i, published step."""
-    residual_published(i, h, par, t, width, first)
-    tangent_published(i, 0, par, t, width, first)
+def body_of_step(i, h, par, t, width, first):
+    """Add the inertia and weight of body i to a block."""
+    if both_levels():
+        residual_two_level(i, h, par, t, width, first)
+        tangent_two_level(i, 0, par, t, width, first)
+    else:
+        residual_published(i, h, par, t, width, first)
+        tangent_published(i, 0, par, t, width, first)
 
 
 def residual_published(i, h, par, t, width, first):
@@ -276,12 +280,6 @@ def torque_residual(a, b, k, row, t, width):
     for l in range(3):
         both = add(load3(b, Node.DIRECTORS + 3 * l), load3(a, Node.DIRECTORS + 3 * l))
         t[(row + l) * width + width - 1] -= 0.5 * dot(both, k)
-
-
-def body_two_level(i, h, par, t, width, first):
-    """Add the inertia of body i, step with both levels."""
-    residual_two_level(i, h, par, t, width, first)
-    tangent_two_level(i, 0, par, t, width, first)
 
 
 def residual_two_level(i, h, par, t, width, first):
