@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
+from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...geometry.rotations import to_matrix
 from ...kernels.marks import Kernel, Written
 from ...text.plain import Json
@@ -29,7 +29,7 @@ from ..derivation import Constants
 from ..numbers import finite_numbers
 from ..sampled import GivenInTime, InTime, components, describe_in_time
 from . import link_kernels
-from .named_constants import FromText, constants_text, parameters_in_time
+from .named_constants import FromText, constants_text
 from .pair_potentials import PairTable, Pairwise
 from .pairwise import OfParameters, interpreted, number_or_in_time, register, require_numbers
 
@@ -192,16 +192,8 @@ class LinkPotential(FromText, Linkwise):
     timed = ("parameters",)
 
     def __post_init__(self) -> None:
-        variables = [*POSITION, *ROTATION]
-        parameters = parameters_in_time(self.parameters, variables, "LinkPotential", self.text)
-        names = [*variables, *parameters]
-        text = self.text if isinstance(self.text, str) else to_text(self.text, names)
-        if not set(variables) & set(parse(text, names, what="potential").names):
-            raise InputError(
-                f"{text!r} depends on neither position nor rotation", where="LinkPotential.text",
-                do="write V as text in d1 d2 d3 and Q11 .. Q33",
-            )  # fmt: skip
-        self._keep(text, parameters)
+        missing = "depends on neither position nor rotation"
+        self._check([*POSITION, *ROTATION], missing, do="write V as text in d1 d2 d3 and Q11 .. Q33")
 
     def part(self, name: LinkKernel) -> Written:
         return self._written(f"derived_{name}", name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...disk_cache import remembered
 from ...errors import InputError
-from ...expressions import parse, write_lines
+from ...expressions import parse, to_text, write_lines
 from ...kernels.marks import Written
 from ...text.plain import Json
 from ..sampled import TIME, InTime, depends_on_time, describe_in_time
@@ -77,12 +77,17 @@ class FromText(ABC):
     parameters: Mapping[str, InTime]
     _constants: tuple[float, ...]
 
-    def _keep(self, text: str, parameters: Mapping[str, InTime]) -> None:
-        """Take the text and the parameters, both checked."""
+    def _check(self, variables: Sequence[str], missing: str, *, do: str) -> None:
+        """Check the text and the parameters, and take what they mean; `missing` and `do` are said where the text names no variable."""
+        where = type(self).__name__
+        parameters = parameters_in_time(self.parameters, variables, where, self.text)
+        names = [*variables, *parameters]
+        text = self.text if isinstance(self.text, str) else to_text(self.text, names)
+        if not set(variables) & set(parse(text, names, what="potential").names):
+            raise InputError(f"{text!r} {missing}", where=f"{where}.text", do=do)
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "parameters", parameters)
-        values = constant_values(self._texts["constants"], parameters, type(self).__name__)
-        object.__setattr__(self, "_constants", values)
+        object.__setattr__(self, "_constants", constant_values(self._texts["constants"], parameters, where))
 
     @property
     def constants(self) -> tuple[float, ...]:

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...errors import InputError
-from ...expressions import jacobian, parse, to_sympy, to_text, write_lines
+from ...expressions import jacobian, parse, to_sympy, write_lines
 from ...kernels.marks import Written
 from ..derivation import Constants
 from ..sampled import InTime
-from .named_constants import FromText, constants_text, parameters_in_time
+from .named_constants import FromText, constants_text
 from .pairwise import Pairwise, Quantity, register
 
 if TYPE_CHECKING:
@@ -43,14 +42,7 @@ class PairPotential(FromText, Pairwise):
     timed = ("parameters",)
 
     def __post_init__(self) -> None:
-        parameters = parameters_in_time(self.parameters, ("r",), "PairPotential", self.text)
-        names = ["r", *parameters]
-        text = self.text if isinstance(self.text, str) else to_text(self.text, names)
-        if "r" not in parse(text, names, what="potential").names:
-            raise InputError(
-                f"{text!r} does not depend on r", where="PairPotential.text", do="write V as text in the distance r"
-            )
-        self._keep(text, parameters)
+        self._check(("r",), "does not depend on r", do="write V as text in the distance r")
 
     def kernel(self, quantity: Quantity) -> Written:
         return self._written(f"derived_{quantity}", quantity)
