@@ -49,11 +49,6 @@ class Signals:
         return len(self.functions)
 
     @property
-    def numbers(self) -> dict[int, int]:
-        """The force of each function that is the first of one."""
-        return {first: number for number, first in self.first.items()}
-
-    @property
     def depend_on_time(self) -> bool:
         """Whether anything does."""
         texts = [*self.functions, *(part for load in self.loads for part in load.components)]
@@ -115,8 +110,9 @@ class Signals:
     def first_jump(self, times: Array, dt: float) -> Jump | None:
         """The first step among those from these times in which a prescribed path jumps, or after which it has no value."""
         found: list[Jump] = []
+        forces = {first: number for number, first in self.first.items()}
         for joint, number in self.driven.items():
-            where = f"Linkage.forces[{self.numbers[number]}].path"
+            where = f"Linkage.forces[{forces[number]}].path"
             found += jumps_of(
                 self.functions[number],
                 f"the path of joint {joint}",

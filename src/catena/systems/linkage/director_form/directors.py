@@ -203,11 +203,7 @@ def body_residual(i, h, change, par, out):
     inside = par.director_work[Work.INSIDE : Work.OTHER]
     sum_of_ends = scaled(2.0, add(hat_of(par.directors[0, i]), hat_of(par.directors[1, i])))
     # 4 J^-1 times the mean of Ghat(q) p; that of Ghat(p) q is its opposite
-    m = (
-        sum_of_ends[0] / par.moments[i, 0],
-        sum_of_ends[1] / par.moments[i, 1],
-        sum_of_ends[2] / par.moments[i, 2],
-    )
+    m = (sum_of_ends[0] / par.moments[i, 0], sum_of_ends[1] / par.moments[i, 1], sum_of_ends[2] / par.moments[i, 2])
     for l in range(Body.WIDTH):
         out[l] = change[l]
     for l in range(3):

@@ -10,8 +10,8 @@ import numpy as np
 
 from ....errors import CapabilityError, InputError
 from ....geometry import rotations
-from ....geometry.quaternion import to_body
-from ....geometry.vectors import add, dot, load3, load9, scaled, store3
+from ....geometry.quaternion import load4, store4, to_body
+from ....geometry.vectors import add, diagonal_times, dot, load3, load9, scaled, store3
 from ....kernels import elimination, views
 from ....kernels.marks import Filling, Numbers, Slot, choice, given
 from ....kernels.views import Flag, View
@@ -78,12 +78,10 @@ def write_directors(z, par):
     joints = par.tree_joints.shape[0]
     for j in range(n):
         node, data, w = body_at(j, par)
-        for k in range(3):
-            d[3 * j + k] = node[Node.POSITION + k]
-            d[7 * n + 3 * j + k] = data[Data.MASS] * node[Node.VELOCITY + k]
-            d[10 * n + 3 * j + k] = data[Data.MOMENTS + k] * w[k]
-        for k in range(4):
-            d[3 * n + 4 * j + k] = node[Node.ORIENTATION + k]
+        store3(d, 3 * j, load3(node, Node.POSITION))
+        store4(d, 3 * n + 4 * j, load4(node, Node.ORIENTATION))
+        store3(d, 7 * n + 3 * j, scaled(data[Data.MASS], load3(node, Node.VELOCITY)))
+        store3(d, 10 * n + 3 * j, diagonal_times(load3(data, Data.MOMENTS), w))
     for j in range(joints):
         joint = par.tree_joints[j]
         image = joint[forces.JointPlace.IMAGE]
