@@ -13,9 +13,11 @@ from math import inf, isnan, nan, nextafter, sqrt
 import numpy as np
 import pytest
 
+import catena as ct
 from audited import judge
 from catena.errors import InputError
 from catena.running.auditing import Audit, AuditRow, Promise, assess, exact_limit
+from uncompiled import simulate
 
 EPS = np.finfo(float).eps
 
@@ -110,6 +112,15 @@ def test_a_scale_of_zero_leaves_no_room_for_round_off():
     values[100] = EPS
     assert judge(values, scale=0.0, promised="bounded").verdict == "bounded"
     assert judge(values, scale=0.0, promised="exact").verdict == "broken"
+
+
+def test_steps_without_a_sample_leave_room_for_their_round_off():
+    """A run of 20 steps that is sampled every 100 has but its start; between samples it was looked at all the same."""
+    with pytest.warns(ct.CatenaWarning, match="no sample follows the start"):
+        audit = simulate(ct.problems.lagrange_top(), None, ct.Splitting(2), dt=0.02, steps=20, every=100).audit()
+    residual = audit["unit_residual"]
+    assert residual.start == 0.0 and residual.worst > 0.0 and residual.verdict == "too short"
+    assert audit.ok
 
 
 def test_fewer_than_200_samples_are_too_short_and_contradict_nothing():

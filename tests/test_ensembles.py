@@ -50,6 +50,15 @@ def test_members_are_single_runs_to_the_bit(method, monkeypatch):
         assert many.final.time[i] == run.final.time
 
 
+def test_members_that_are_sampled_at_their_start_only_may_have_rounded() -> None:
+    """A planet thrown straight away from the sun: the angular momentum begins at 0, so nothing but the steps made tells what may be round-off."""
+    start = KEPLER.start(q=[0.75, 1.0], p=[0.75, 1.0])
+    with pytest.warns(ct.CatenaWarning, match="no sample follows the start"):
+        audit = ensemble(KEPLER, [start] * 2, ct.Splitting(6), dt=0.03, steps=20, every=100).audit()
+    assert audit["angular_momentum"].worst > 0.0
+    assert audit["angular_momentum"].verdicts == {"too short": 2} and audit.ok
+
+
 def test_the_bits_do_not_depend_on_threads_and_batches(monkeypatch):
     """The last run differs in one start by one unit in the last place: exactly that member must differ."""
     starts = kepler_starts(13)

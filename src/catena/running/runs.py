@@ -158,7 +158,6 @@ class Run(ABC, Generic[Moved]):
         """
         samples = self._samples()
         time = np.asarray(samples["time"])
-        made = (len(time) - 1) * self.plan.every
         promises = self.plan.pairing.promises
         promised, judged = promises.kept, promises.judged(self.system.invariants)
         rows, doubtful, first = [], [], 0
@@ -170,7 +169,7 @@ class Run(ABC, Generic[Moved]):
             values = np.asarray(samples[invariant.name]).reshape(len(time), -1)
             sizes = self._sizes(values, part)
             row = assess(
-                invariant.name, time, values[:, 0] if invariant.shape == () else values, steps=made,
+                invariant.name, time, values[:, 0] if invariant.shape == () else values, steps=self.steps,
                 scale=float(self._scale[part].max()), promised=promised[invariant.name],
                 rows=len(judged), continuous=invariant.continuous, sizes=sizes,
             )  # fmt: skip

@@ -261,10 +261,10 @@ class Ensemble:
     def audit(self) -> EnsembleAudit:
         """Promised against measured, one row per invariant, over the members that did not fail."""
         sound = np.flatnonzero(self._column("status") == OK)
-        steps = (self._job.rows - 1) * self.every
         promises = self._job.pairing.promises
         promised, judged = promises.kept, promises.judged(self.system.invariants)
-        duration = steps * (self.step_sizes[sound][:, None] if self._job.own_dt else self.dt)
+        sampled = (self._job.rows - 1) * self.every
+        duration = sampled * (self.step_sizes[sound][:, None] if self._job.own_dt else self.dt)
         rows = []
         for invariant in judged:
             name, shape = invariant.name, (len(sound), invariant.width)
@@ -273,7 +273,7 @@ class Ensemble:
             rows.append(
                 assess_members(
                     name, sound, of["worst"], of["drift"], of["drift_error"], of["jump"],
-                    samples=self._job.rows, steps=steps, duration=duration, scale=scale,
+                    samples=self._job.rows, steps=self.steps, duration=duration, scale=scale,
                     promised=promised[name], rows=len(judged),
                     start=self._column(f"start_{name}")[sound].reshape(shape),
                     sizes=Sizes(of["seen"], usual[:, None], self.system.parts),
