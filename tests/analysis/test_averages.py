@@ -152,6 +152,32 @@ def test_a_histogram_and_its_free_energy_are_those_of_a_normal() -> None:
         frictionless.free_energy("q")
 
 
+def test_what_has_no_average_is_refused_in_a_few_lines() -> None:
+    """Not with nan, zeros or all numbers of an array."""
+    run = run_of(memory(0.5, 400))
+    with pytest.raises(InputError, match="the same in every sample"):
+        averages.autocorrelation(run, "energy")
+    with pytest.raises(InputError, match="no sample lies in any bin"):
+        averages.free_energy(run, averages.histogram(run, "q", 5, (10.0, 11.0)))
+    for refused in (np.full(400, np.nan), "log(q - 100)"):
+        with pytest.raises(InputError, match="not finite") as told:
+            averages.average(run, refused)
+        assert len(str(told.value)) < 200
+    with pytest.raises(InputError, match="after = 'late'"):
+        averages.average(run, "q", after=cast(float, "late"))
+    assert averages.histogram(run, "q", 5, (10.0, 11.0)).density.values.tolist() == [0.0] * 5
+
+
+def test_umbrellas_without_samples_or_runs_are_refused() -> None:
+    rng = np.random.default_rng(5)
+    runs, numbers = [run_of(biased(c, 400, rng)) for c in (-0.1, 0.1)], [{"a": STIFF, "c": c} for c in (-0.1, 0.1)]
+    with pytest.raises(InputError, match="no sample lies in any bin"):
+        umbrella.free_energy(runs, "q", "a/2*(x - c)**2", numbers, range=(10.0, 11.0))
+    for none in ([], runs[0]):
+        with pytest.raises(InputError, match="list of runs"):
+            umbrella.free_energy(cast(Any, none), "q", "0*x", [{}])
+
+
 # Biased runs -------------------------------------------------------------------------------------------------------------------
 
 WINDOWS = np.linspace(-0.9, 0.9, 7)

@@ -80,6 +80,11 @@ def autocorrelation(
             f"lags = {count}, but a twentieth of the run has {segment} samples", where="autocorrelation.lags",
             do=f"give {most} at most, or make a longer run",
         )  # fmt: skip
+    if np.ptp(values) == 0.0:
+        raise InputError(
+            f"{quantity if isinstance(quantity, str) else 'the quantity'} is the same in every sample",
+            where="autocorrelation", do="name something that changes",
+        )  # fmt: skip
     whole = autocovariance(values[:, None], count)[:, 0]
     deviation = values - values.mean()
     parts = deviation[: SEGMENTS * segment].reshape(SEGMENTS, segment)
@@ -128,6 +133,12 @@ def edges_for(values: Array, bins: int, given: tuple[float, float] | None, where
     return np.linspace(float(low), float(high), count + 1)
 
 
+def require_some(inside: Array) -> None:
+    """Refuse bins in which there is nothing: a free energy is 0 at its lowest."""
+    if not inside.any():
+        raise InputError("no sample lies in any bin", where="free_energy.range", do="give a range where some are")
+
+
 def density_of(values: Array, edges: Array) -> tuple[Array, Array]:
     """Density in each bin, of all values, and its error: each bin is a series of ones and zeros."""
     bins = len(edges) - 1
@@ -151,6 +162,7 @@ def free_energy(run: Run, density: xarray.Dataset) -> xarray.Dataset:
             do="use Langevin or HybridMonteCarlo with one temperature",
         )  # fmt: skip
     seen = density.density.values
+    require_some(seen)
     with np.errstate(divide="ignore", invalid="ignore"):
         energy = -kT * np.log(seen)
         error = kT * density.error.values / seen

@@ -45,13 +45,19 @@ def along_run(run: Run, quantity: str | ArrayLike, *, after: float | None, where
             )  # fmt: skip
         values = values[first:]
     if not np.isfinite(values).all():
-        raise InputError(f"{quantity!r} is not finite in every sample", where=where, do="choose a later `after`")
+        what = repr(quantity) if isinstance(quantity, str) else "the quantity"
+        raise InputError(
+            f"{what} is not finite in every sample", where=where, do="name another, or choose a later `after`"
+        )
     return times[first:], values
 
 
 def first_sample(times: Array, after: float | None, where: str) -> int:
     """The first sample that counts."""
-    first = first_settled(len(times)) if after is None else int(np.searchsorted(times, finite_number(after, where)))
+    if after is None:
+        first = first_settled(len(times))
+    else:
+        first = int(np.searchsorted(times, finite_number(after, f"{where}.after")))
     if len(times) - first < LEAST_SAMPLES:
         raise InputError(
             f"{len(times) - first} samples are left", where=where,

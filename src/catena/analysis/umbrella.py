@@ -27,7 +27,7 @@ from ..running.ensembles import Ensemble
 from ..running.runs import Run
 from ..systems.base import Samples, System
 from ..systems.numbers import finite_number
-from .averages import BINS, edges_for
+from .averages import BINS, edges_for, require_some
 from .quantities import at_samples, first_sample
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def free_energy(
     windows, kT = _windows(runs, coordinate, numbers, after)
     everything = np.concatenate([window.values for window in windows])
     edges = edges_for(everything, bins, range, "free_energy")
+    require_some(np.histogram(everything, edges)[0])
     reduced = _bias_energies(windows, bias, kT)
     density, energy = _profile(windows, reduced, edges, kT, None)
     left_out = [_profile(windows, reduced, edges, kT, block)[1] for block in np.arange(BLOCKS).tolist()]
@@ -132,6 +133,12 @@ def _windows(
     """The coordinate along each run, with the numbers of its bias; and the temperature of all."""
     where = "free_energy"
     sources: list[Source]
+    if not isinstance(runs, Ensemble) and (not isinstance(runs, Sequence) or not runs):
+        raise InputError(
+            f"runs = {runs!r} is no list of runs",
+            where=f"{where}.runs",
+            do="give them in a list, or an ensemble of them",
+        )
     sources = _of_members(runs) if isinstance(runs, Ensemble) else [
         (run.system, run.method, run.plan.pairing.recorded, run.data) for run in runs
     ]  # fmt: skip
@@ -146,7 +153,7 @@ def _windows(
         )  # fmt: skip
     windows = []
     for k, (system, _, recorded, samples) in enumerate(sources):
-        first = first_sample(np.asarray(samples["time"]), after, f"{where}.after")
+        first = first_sample(np.asarray(samples["time"]), after, where)
         values = at_samples(system, recorded, samples, coordinate, slice(first, None), f"{where}.coordinate")
         given = _parameters(system) if numbers is None else numbers[k]
         windows.append(Window(values, {name: finite_number(value, name) for name, value in given.items()}))
