@@ -16,6 +16,7 @@ from catena.kernels.marks import bind
 from catena.kernels.views import View
 from catena.methods.base import Stepper
 from catena.methods.heat.hybrid_monte_carlo import is_accepted
+from catena.running.auditing import Canonical, CanonicalRow
 from uncompiled import simulate
 
 QUARTIC = ct.Hamiltonian("p**2/2 + q**4/4")
@@ -107,6 +108,26 @@ def test_averages_have_no_bias_where_the_splitting_has_one(substeps: int, refres
 def test_what_makes_no_sense_is_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ct.InputError, match=message):
         ct.HybridMonteCarlo(**{"temperature": 1.0} | arguments)
+
+
+def test_a_run_that_never_moves_certifies_nothing() -> None:
+    """Momenta are drawn anew all the same, so that their temperature is right; of the 400 trajectories none is accepted."""
+    with pytest.warns(ct.CatenaWarning, match="0 of 400 trajectories were accepted"):
+        run = simulate(QUARTIC, START, ct.HybridMonteCarlo(KT, substeps=1, seed=3), dt=40.0, steps=400)
+    audit = run.audit()
+    assert run.counts["accepted"] == 0
+    assert {row.verdict for row in audit.canonical} == {"too short"}
+    assert "0 of 400 trajectories were accepted" in str(audit) and "canonical: no deviation" not in str(audit)
+    moving = simulate(QUARTIC, START, ct.HybridMonteCarlo(KT, substeps=1, seed=3), dt=0.5, steps=400)
+    assert moving.counts["accepted"] > 300 and "accepted" not in str(moving.audit()), "the twin that moves"
+
+
+def test_the_audit_speaks_of_no_friction_and_no_error_of_the_step() -> None:
+    sure = Canonical((CanonicalRow("temperature", 1.0, 1.0, 0.01, 1000.0, 0.06, "canonical"),), unbiased=True)
+    assert "no error of dt" in str(sure) and "friction" not in str(sure)
+    assert "friction" in str(replace(sure, unbiased=False))
+    run = simulate(QUARTIC, START, ct.HybridMonteCarlo(KT, substeps=1, seed=3), dt=0.5, steps=20)
+    assert run.audit().canonical.unbiased
 
 
 def test_bodies_go_back_with_their_momenta_turned_round() -> None:

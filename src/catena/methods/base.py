@@ -235,6 +235,10 @@ class Method(ABC):
         """What the method has counted so far, by name: sweeps of an iteration, steps by Newton."""
         return {}
 
+    def doubt(self, carry: NDArray[np.float64]) -> str:
+        """Why averages along a path that left this memory tell nothing, in a sentence; empty if they may."""
+        return ""
+
     def trace(self, view: View, work: NDArray[np.float64]) -> tuple[int | None, list[float]]:
         """After a failed iteration: the variable that changed most, if known, and the relative changes of the last sweeps."""
         return None, []

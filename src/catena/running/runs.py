@@ -74,6 +74,11 @@ class Run(ABC, Generic[Moved]):
         """What the method counted: for implicit methods `sweeps` of the iteration, and `newton_steps`, steps that took Newton."""
         return self.method.counts(self._carry)
 
+    @property
+    def doubt(self) -> str:
+        """Why averages along the run tell nothing, such as trajectories that were hardly ever accepted; mostly empty."""
+        return self.method.doubt(self._carry)
+
     @cached_property
     def final(self) -> State:
         """The state after the last step."""
@@ -180,10 +185,11 @@ class Run(ABC, Generic[Moved]):
         rows = [replace(row, verdict="large") if row.quantity in large else row for row in rows]
         failed = [f"failed in step {self.ending['failed_at']}"] if "failed_at" in self.ending else []
         stopped = [str(self.ending["reason"])] if "stopped_by" in self.ending else []
-        lawless = why_no_law(self.plan.pairing)
+        canonical = canonical_of(self.plan.pairing, samples)
+        remarks = [remark for remark in (why_no_law(self.plan.pairing), self.doubt) if remark]
         return Audit(
-            tuple(rows), (*self.damage, *failed), (*stopped, *self.changes, *([lawless] if lawless else ())),
-            canonical_of(self.plan.pairing, samples),
+            tuple(rows), (*self.damage, *failed), (*stopped, *self.changes, *remarks),
+            canonical.doubted if self.doubt else canonical,
             random=promises.traits.random,
         )  # fmt: skip
 

@@ -398,6 +398,8 @@ def _with_warning(run: Run) -> Run:
     """The run, with a warning if something happened that changes what it means."""
     if run.damage:
         warnings.warn(f"{'; '.join(run.damage)}: from then on this is another system", CatenaWarning, stacklevel=5)
+    if run.doubt:
+        warnings.warn(run.doubt, CatenaWarning, stacklevel=5)
     return run
 
 

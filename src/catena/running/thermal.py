@@ -82,7 +82,9 @@ def momenta(inertia: Inertia, accounts: Mapping[str, Array]) -> Iterator[Compare
 
 def canonical_of(pairing: Pairing, samples: Samples) -> Canonical:
     """All rows of a run with these samples."""
-    return Canonical(judge_runs(series_of(pairing, samples))) if is_lawful(pairing) else Canonical()
+    if not is_lawful(pairing):
+        return Canonical()
+    return Canonical(judge_runs(series_of(pairing, samples)), unbiased=pairing.promises.traits.unbiased)
 
 
 def series_of(pairing: Pairing, samples: Samples) -> list[Series]:

@@ -44,6 +44,7 @@ from .langevin import InBath, seed_words, tallied
 from .sums import Sums, account_momenta, accounts_of
 
 Array = NDArray[np.float64]
+LEAST_ACCEPTED = 0.01  # share of the trajectories: with less a run stays where it was, or nearly
 
 
 class Plan(Record):
@@ -220,6 +221,12 @@ class HybridMonteCarlo(InBath):
 
     def counts(self, carry: NDArray[np.float64]) -> dict[str, int]:
         return {"trajectories": int(carry[Sums.STEP]), "accepted": int(carry[Sums.ACCEPTED])}
+
+    def doubt(self, carry: NDArray[np.float64]) -> str:
+        made, accepted = self.counts(carry).values()
+        if accepted >= LEAST_ACCEPTED * made:
+            return ""
+        return f"{accepted} of {made} trajectories were accepted, so the run has hardly moved: {self.advice()}"
 
     @property
     def traits(self) -> Traits:

@@ -18,7 +18,7 @@ one of configurations, which are slow, that the second half alone does not show.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
@@ -175,6 +175,7 @@ CERTIFIES = (
     "canonical: no deviation is seen, and the one that would have been seen is in the table. Averages never tell whether the friction is right; "
     "how far they are off with this step is told by a run with half of it."
 )
+UNBIASED = "canonical: no deviation is seen, and the one that would have been seen is in the table. The method has no error of dt."
 OFF = "off: this is not the distribution of this temperature; look at the start and at dt (HybridMonteCarlo has no error of dt)."
 SHORT = (
     "too short: a deviation of 10 % would not be seen for sure, or its error is that of too few independent samples, or members have not settled;"
@@ -189,12 +190,20 @@ class Canonical(NamedRows[CanonicalRow]):
     Attributes
     ----------
     rows : one for each law
+    unbiased : whether the method has neither a friction nor an error of dt
     """
 
     _naming: ClassVar[str] = "quantity"
     _unknown: ClassVar[tuple[str, str]] = ("no law of {} was looked at", "audit.canonical")
 
     rows: tuple[CanonicalRow, ...] = ()
+    unbiased: bool = False
+
+    @property
+    def doubted(self) -> Canonical:
+        """The same of a run that has hardly moved: what agrees with its law does so for no reason."""
+        rows = [replace(row, verdict="too short") if row.verdict == "canonical" else row for row in self.rows]
+        return replace(self, rows=tuple(rows))
 
     @property
     def contradictions(self) -> tuple[CanonicalRow, ...]:
@@ -205,7 +214,7 @@ class Canonical(NamedRows[CanonicalRow]):
     def closing(self) -> tuple[str, ...]:
         """The lines below the table: what its words mean."""
         verdicts = {row.verdict for row in self.rows}
-        words = {"off": OFF, "too short": SHORT, "canonical": CERTIFIES}
+        words = {"off": OFF, "too short": SHORT, "canonical": UNBIASED if self.unbiased else CERTIFIES}
         return tuple(line for word, line in words.items() if word in verdicts)
 
     def to_dict(self) -> dict[str, dict[str, Json]]:

@@ -300,7 +300,7 @@ class Ensemble:
             temperatures = self._bath_temperatures()[sound]
             settled = self._job.settled if self.keep == "samples" else None
             series += laws_of_members(self.systems, kind, temperatures, states, settled)
-        return Canonical(judge_members(of_ladders(series, self._job.unit)))
+        return Canonical(judge_members(of_ladders(series, self._job.unit)), unbiased=pairing.promises.traits.unbiased)
 
     def _momenta(self, sound: NDArray[np.int64]) -> list[Series]:
         """What a bath has added up of the momenta of these members, that of the temperature first."""
