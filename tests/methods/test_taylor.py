@@ -178,6 +178,15 @@ def test_a_singular_point_is_reported():
     assert run.attempt(1).status != 0
 
 
+def test_a_failing_step_tells_no_change_where_it_made_none():
+    """A singular point stops the series before the state moves; dt beyond a million expansions is no singular point, so both are named."""
+    fall = ct.Hamiltonian("p**2/2 - 1/q**2", "q", "p")
+    with pytest.raises(ct.StepFailure) as failed:
+        simulate(fall, fall.start(q=1.0, p=0.0), ct.Taylor(), dt=0.1, steps=10)
+    assert "no longer finite" in str(failed.value) and "changes by" not in str(failed.value)
+    assert "smaller dt" in ct.Taylor().advice() and "singular point" in ct.Taylor().advice()
+
+
 def test_a_section_is_located_on_the_solution():
     of = ct.problems.kepler(e=0.6)
     run = simulate(of, None, ct.Taylor(), dt=0.5, steps=14, sections=[ct.Section("axis", "q2", direction=-1)])

@@ -19,6 +19,8 @@ from ..systems.base import System
 class Section:
     """A surface of section: the states where `text` crosses zero are recorded, located to the accuracy of the method.
 
+    The signs at both ends of each dt are compared, so that of two crossings within one dt none is found.
+
     Parameters
     ----------
     name : under which `run.sections` holds the crossings
@@ -48,7 +50,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens when `text` changes sign, in either direction.
+    """Something that happens when `text` changes sign from one end of a dt to the other, in either direction.
 
     Parameters
     ----------

@@ -449,7 +449,10 @@ def _failure(plan: Plan, recorder: MemoryRecorder | StoreRecorder, driver: Drive
     details = f"; last relative changes {', '.join(f'{change:.1e}' for change in changes)}" if changes else ""
     if status == NOT_FINITE:
         variable, change = driver.jump()
-        details = f"; a variable changes by {change:.1e} in this step"
+        if change > 0.0:
+            details = f"; a variable changes by {change:.1e} in this step"
+        else:
+            variable = None
     body_of = driver.program.view.body_of
     body = None if body_of is None or variable is None else body_of(variable)
     if status == STEP_TOO_LONG:

@@ -219,7 +219,8 @@ class Taylor(Method):
 
     z(t + h) = sum z_k h^k, h = min over j = p - 1, p of (tolerance |z_0|/|z_j|)^(1/j), p = 15, 18 or 21 by the tolerance.
 
-    Samples and sections are evaluated on the series: they change neither the steps nor the result. Not symplectic, but with
+    Samples and sections are evaluated on the series: they change neither the steps nor the result; but a section is looked for
+    once in each dt, so choose dt below the time between two crossings. Not symplectic, but with
     `tolerance=None` only rounding errors are left, compensated and without a bias: energies of 10^4 Kepler periods wander by
     2e-14. Choose it for the highest accuracy, for short runs, and where steps must vary; prefer `Splitting` for long runs at moderate
     accuracy, `Lagrange` for symmetric tops. For Hamiltonians, bodies and tops whose equations do not branch.
@@ -314,4 +315,6 @@ class Taylor(Method):
         return self.name  # order and tolerance are numbers of `tab`: one compilation serves all
 
     def advice(self) -> str:
-        return "look for a collision or a singular point near this time"
+        return (
+            "look for a collision or a singular point near this time; or use a smaller dt, if it holds a million series"
+        )
