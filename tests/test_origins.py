@@ -90,6 +90,8 @@ def test_other_kernels_are_refused_before_anything_is_compiled_or_changed(
     told = str(caught.value)
     assert "this was computed by another program: by catena " in told and len(told.splitlines()) <= 4
     assert "catena resume --anyway" in told and "ct.resume(path, anyway=True)" in told
+    with pytest.raises(ct.InputError, match="anyway = 'no'"):
+        ct.resume(stopped, progress=False, anyway="no")  # type: ignore[arg-type]
     assert contents(stopped) == before
     assert ct.open(stopped).steps == 15
 

@@ -13,7 +13,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,14 @@ from processes import run_python
 BIBLIOGRAPHY = (Path(inspect.getfile(ct)).parent / "references.bib").read_text()
 KEYS = set(re.findall(r"^@\w+\{(\w+),", BIBLIOGRAPHY, re.MULTILINE))
 KINDS = [pytest.param(kind, id=kind.name) for kind in registered()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_switch_is_true_or_false(kind: type[Method]) -> None:
+    """A text is neither: "no" would switch on."""
+    for switch in [field.name for field in fields(kind) if field.type == "bool"]:
+        with pytest.raises(ct.InputError, match=f"{switch} = 'no'"):
+            replace(kind.examples()[0], **{switch: "no"})
 
 
 # Complete ---------------------------------------------------------------------------------------------------------

@@ -63,6 +63,8 @@ def resume(
     """
     if not isinstance(path, (str, Path)):
         raise InputError(f"{path!r} is not a path", where="resume", do="give the directory of a stored run")
+    if not isinstance(anyway, bool):
+        raise InputError(f"anyway = {anyway!r}", where="resume.anyway", do="give True or False")
     spec = read_spec(path)
     if "ensemble" in spec:
         require_same_names(spec, path)

@@ -449,7 +449,7 @@ def require_free(path: Path) -> None:
     if path.exists() or path.is_symlink():
         ours = (path / PRIVATE / "spec.json").is_file()
         raise NameTaken(
-            f"{path.name} exists; nothing is ever overwritten",
+            f"{path.name or path} exists; nothing is ever overwritten",
             where=str(path),
             do="choose another name" + (", or resume it" if ours else ", or move it away"),
         )

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...errors import CapabilityError
+from ...errors import CapabilityError, InputError
 from ...kernels.lanes import holds
 from ...kernels.summation import put_back, save
 from ...kernels.views import Flag, View, commutator_kick, dimension, drift, force, kick
@@ -143,6 +143,11 @@ class Nystrom6(_WithCommutator):
     """
 
     weak: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.weak, bool):
+            raise InputError(f"weak = {self.weak!r}", where="Nystrom6.weak", do="give True or False")
+        super().__post_init__()
 
     @classmethod
     def examples(cls) -> tuple[Method, ...]:
