@@ -361,12 +361,21 @@ def test_a_start_at_a_temperature_and_a_bath_are_those_of_python():
         ("friction = { rotation", "friction = { spin", "spin"),
         ('friction = { rotation = [0.2, 0.2, 0.4] }', "friction = -1.0", "friction = -1.0"),
         ("seed = 7", "seed = -7", "seed = -7"),
+        ('friction = { rotation = [0.2, 0.2, 0.4] }', 'friction = "high"', "is not a number or 'inf' or a list"),
+        ('friction = { rotation = [0.2, 0.2, 0.4] }', "friction = nan", "is not finite or 'inf' or a list"),
     ],
 )  # fmt: skip
 def test_mistakes_about_a_temperature_are_placed(before, after, message):
     text = WARM.replace(before, after, 1)
     found = mistakes(text)
-    assert len(found) == 1 and message in str(found[0]), found
+    assert len(found) == 1 and message in found[0][2], found
+    assert "instance" not in found[0][2] and "Value error" not in found[0][2]
+
+
+def test_a_bath_refuses_crossings_where_they_are_written():
+    text = WARM.replace("[run]", '[[event]]\nname = "down"\ntext = "orientation[0]"\n[run]', 1)
+    ((line, _, words),) = mistakes(text)
+    assert text.splitlines()[line - 1] == "[[event]]" and "no crossing can be located" in words
 
 
 def test_the_models_have_the_names_and_defaults_of_python():

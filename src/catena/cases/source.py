@@ -21,6 +21,7 @@ AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 INSTEAD: dict[Path, str] = {("run", "steps"): "t_end", ("run", "t_end"): "steps"}
 Giver: TypeAlias = "str | Path"  # who gave a value: an option or argument, or another key of the file, such as an axis
 SINGULAR = {"bodies": "body", "joints": "joint", "forces": "force"}  # lists have the names of their tables here
+WATCHED: dict[str, Path] = {"simulate.sections": ("section", 0), "simulate.events": ("event", 0)}
 LISTS = re.compile(rf"\b({'|'.join(SINGULAR)})(?=\.\d)")
 COLUMN = re.compile(r", column (\d+):")  # in the place that the parser of expressions names
 
@@ -112,7 +113,7 @@ class Source:
         named = re.findall(r"\w+(?:\.\w+)*", where)
         if named and named[0].split(".")[0] == _kind(self.data.get("system")):  # which may be wrong for a run only
             table = ("system",)
-        path = table
+        path = WATCHED.get(error.where, table)
         for word in [*named, *re.findall(r"^\w+(?= = )", error.wrong)]:
             parts = [int(part) if part.isdecimal() else part for part in word.split(".")]
             candidates = [(*table, *parts[first:]) for first in range(len(parts))]

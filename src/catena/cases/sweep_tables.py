@@ -30,7 +30,7 @@ class AxisTable(Table):
     def _one_way(self) -> AxisTable:
         apart = [self.first, self.last, self.count]
         if (self.values is None) == (None in apart) or (self.values is not None and apart != [None] * 3):
-            raise ValueError("give values, or first, last and count")
+            raise ValueError("an axis has its values in one of two ways: give values, or first, last and count")
         return self
 
     def row(self) -> list[object]:

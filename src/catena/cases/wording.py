@@ -24,7 +24,7 @@ NEEDED = {
     "int_from_float": ("a whole number", "write it without a decimal point or exponent"),
     "string_type": ("text", "write it in double quotes"),
     "bool_type": ("true or false", "write true or false"),
-    "list_type": ("a list", "write it in brackets: [1.0, 2.0]"),
+    **dict.fromkeys(("list_type", "sequence_str", "is_instance_of"), ("a list", "write it in brackets: [1.0, 2.0]")),
     "dict_type": ("a table", "write it in braces, {{ name = 1.0 }}, or under its own header {header}"),
     "model_type": ("a table", "write its keys under the header {header}"),
     "model_attributes_type": ("a table", 'write {{ kind = "..." }}, or its keys under the header {header}'),
@@ -96,7 +96,10 @@ def _unknown_choice(path: Path, key: str, detail: ErrorDetails) -> tuple[str, st
 
 
 def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
-    """A value that is none of what its key can take."""
+    """A value that is none of what its key can take; or keys that do not go together: "what is wrong: what to do"."""
+    if alternatives[0]["type"] == "value_error":
+        wrong, _, do = str(alternatives[0]["ctx"]["error"]).partition(": ")
+        return wrong, do
     first = max(k for k, part in enumerate(path) if isinstance(part, str))
     name = path[first:]
     needed, advice = [], []
