@@ -22,6 +22,7 @@ from catena.running.auditing import Canonical, Series, judge_members, judge_runs
 from catena.running.auditing.means import inefficiency, means_of_members
 from catena.running.thermal import canonical_of, momenta, why_no_law
 from catena.systems.base import State, System
+from uncompiled import simulate
 
 faults = importlib.import_module("thermal_faults")
 calibration = importlib.import_module("thermal_calibration")
@@ -49,6 +50,18 @@ def test_the_error_of_a_mean_is_that_of_its_spread(keep: float) -> None:
     assert 0.95 < np.sqrt((found.error**2).mean()) / found.mean.std() < 1.25
     alone = series.std(axis=0) / math.sqrt(len(series))
     assert keep == 0.0 or alone.mean() / found.mean.std() < 0.65, "the twin that knows no memory"
+
+
+def test_a_run_that_exploded_is_judged_without_a_word_of_overflow() -> None:
+    """Squares of what is left of it overflow; warnings are errors in tests."""
+    series = np.where(np.arange(60) < 55, 1.0, 1e250)[:, None]
+    found = means_of(series)
+    assert found.mean[0] > 1e248 and not np.isfinite(found.error[0])
+    assert judge_runs([Series("temperature", series)])[0].verdict == "too short"
+    lost = ct.Hamiltonian("p**2/2 - q**4", "q", "p")
+    with pytest.raises(ct.StepFailure) as failed:
+        simulate(lost, lost.start(q=1.0, p=0.0), WARM, dt=0.1, steps=100)
+    assert "no longer finite" in str(failed.value) and not failed.value.run.audit().ok
 
 
 def test_means_of_few_or_equal_samples_are_told_as_far_as_they_are() -> None:

@@ -60,10 +60,11 @@ def means_of(series: Floats) -> Means:
     n, k = series.shape
     if n < FEWEST:
         return Means(series.mean(axis=0) if n else np.full(k, np.nan), np.full(k, np.nan), np.full(k, float(n)))
-    g = inefficiency(series)
-    blocks = min(BLOCKS, n // LEAST_OF_A_BLOCK)
-    of_blocks = block_means(series, blocks).std(axis=1, ddof=1) / np.sqrt(blocks)
-    of_sequence = np.sqrt(series.var(axis=0, ddof=1) * g / n)
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of what exploded: its error is not finite then
+        g = inefficiency(series)
+        blocks = min(BLOCKS, n // LEAST_OF_A_BLOCK)
+        of_blocks = block_means(series, blocks).std(axis=1, ddof=1) / np.sqrt(blocks)
+        of_sequence = np.sqrt(series.var(axis=0, ddof=1) * g / n)
     return Means(series.mean(axis=0), np.maximum(of_blocks, of_sequence), n / g)
 
 
