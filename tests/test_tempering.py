@@ -139,11 +139,12 @@ def test_kinetic_energies_are_those_of_the_systems() -> None:
     [
         ({"members": 10}, "10 members do not make whole ladders of 3 temperatures"),
         ({"every": 3}, "exchanges every 2 steps, but samples every 3"),
+        ({"steps": 2}, "exchanges every 2 steps, but 2 steps in all"),
         ({"tempering": ct.Tempering((1.0, 2.0), every=2)}, "the first temperature is 1, that of Langevin is 0.6"),
         ({"tempering": (0.6, 1.1)}, "tempering = (0.6, 1.1)"),
         ({"dt": np.linspace(0.1, 0.2, 96)}, "one dt"),
     ],
-    ids=["members", "every", "first", "no Tempering", "steps"],
+    ids=["members", "every", "no exchange", "first", "no Tempering", "steps"],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(more: dict[str, object], message: str) -> None:
     with pytest.raises(ct.InputError) as refused:

@@ -188,6 +188,11 @@ def _check_tempering(tempering: Tempering, job: Job, *, members: int) -> None:
                 f"members differ in {what}, and those of a ladder differ in their temperatures only",
                 where="ensemble.tempering", do="give one system, one method and one dt",
             )  # fmt: skip
+    if tempering.every >= job.steps:
+        raise InputError(
+            f"exchanges every {tempering.every} steps, but {job.steps} steps in all: none would be made", where="Tempering.every",
+            do="give fewer, or make more steps",
+        )  # fmt: skip
     tempering.check(job.system, view=job.pairing.view.name, members=members, every=job.every)
 
 

@@ -358,13 +358,13 @@ class Ensemble:
 
     @property
     def exchanged(self) -> Array:
-        """(temperatures - 1,) share of the exchanges between each and the next one that was accepted, mean over all ladders."""
+        """(temperatures - 1,) share of the exchanges between each and the next one that was accepted, mean over all ladders; nan without any."""
         tempering = self._require_tempering("exchanged")
         sound = (self._column("status") == OK).reshape(-1, len(tempering))
         made = self._column("exchanged").reshape(-1, len(tempering))[:, :-1][sound[:, 0]]
         tries = np.arange(1, -(-self.steps // tempering.every))  # none after the last step
-        tried = [np.count_nonzero(tries % 2 == i % 2) for i in range(len(tempering) - 1)]
-        return np.asarray(made.mean(axis=0) / np.maximum(tried, 1))
+        tried = np.array([np.count_nonzero(tries % 2 == i % 2) for i in range(len(tempering) - 1)])
+        return np.where(tried > 0, made.mean(axis=0) / np.maximum(tried, 1), np.nan)
 
     def _require_tempering(self, name: str) -> Tempering:
         if self._job.tempering is None:
