@@ -135,6 +135,14 @@ def test_the_spectrum_peaks_at_the_frequency_of_the_motion_and_holds_its_varianc
     assert [line.get_label() for line in oscillator.plot.spectrum("energy").lines] == ["energy"]
 
 
+def test_a_direction_in_which_nothing_moves_leaves_the_picture_to_the_others():
+    """What is left of it, 1e-60 here, has a spectrum of 1e-120: a hundred decades without anything."""
+    flat = ct.Hamiltonian("(px**2 + py**2)/2 + (x**2 + y**2)/2", q=["x", "y"], p=["px", "py"])
+    run = simulate(flat, flat.start(q=[1.0, 1e-60], p=[0.0, 0.0]), ct.Splitting(2), dt=0.3, steps=64)
+    low, high = run.plot.spectrum().get_ylim()
+    assert high > run.spectrum("q").values.max() and low > 1e-40 * high
+
+
 def test_the_spectrum_is_that_of_the_body_that_moves_most(run):
     ax = run.plot.spectrum()
     variance = run.spectrum("position").sum(["frequency", "xyz"]).values

@@ -46,6 +46,7 @@ POINTS = 20_000  # of a curve, alike
 SNAPSHOTS = 5
 FLAT = 0.6  # height over width from which snapshots stand side by side
 EPS = float(np.finfo(float).eps)
+DEEPEST = EPS**2  # of a spectrum, over its largest: below it is the rounding of what moves most
 ENERGY_CHANGE = "energy less its start"
 
 
@@ -194,6 +195,8 @@ class ManyBodyPictures(JointPictures, PullPictures):
             for k, label in enumerate(labels):
                 ax.plot(density.frequency.values[1:], columns[:, k], label=label, **line_style(k) | {"linewidth": 0.8})
             ax.set_yscale("log", nonpositive="mask")
+            low, high = ax.get_ylim()
+            ax.set_ylim(max(low, DEEPEST * high))
             if modes is not None:
                 known = modes.omega[modes.omega > 0.0] / (2.0 * np.pi)
                 for frequency in known[known <= density.frequency.values[-1]]:
