@@ -34,6 +34,24 @@ def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("nothing_compiled")
+@pytest.mark.parametrize(
+    "begin", [HARMONIC.start, lambda rng: HARMONIC.start, None], ids=["one", "drawn", "of the problem"]
+)
+def test_starts_that_the_machine_cannot_hold_are_refused_before_they_are_made(
+    begin: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """48 bytes for each member of two variables, stored or not; a thousand have room."""
+    monkeypatch.setattr(memory, "available", lambda: 2.0**20)
+    system = HARMONIC if begin is None else HARMONIC.system
+    with pytest.raises(
+        InputError, match=r"the starts of 10000000000 members would take 447 GiB of memory; 1 MiB are there"
+    ):
+        ensemble(system, begin, ct.Splitting(2), dt=0.1, steps=10, members=10**10)
+    with pytest.raises(AssertionError, match="a run was begun"):
+        ensemble(system, begin, ct.Splitting(2), dt=0.1, steps=10, members=1000)
+
+
+@pytest.mark.usefixtures("nothing_compiled")
 def test_a_hundred_million_samples_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the machine has: 2.4 GB of rows, twice that when they are put together."""
     monkeypatch.setattr(memory, "available", lambda: 1e15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import inf
 from pathlib import Path
 
 from .errors import InputError
@@ -46,6 +47,13 @@ def require(needed: float, *, what: str, where: str, do: str) -> None:
         raise InputError(
             f"{what} would take {_size(needed)} of memory; {_size(limit)} are allowed here", where=where, do=do
         )
+
+
+def require_room(needed: float, *, what: str, where: str, do: str) -> None:
+    """Refuse what the machine cannot hold, though it may be as large as that; arguments as for `require`."""
+    there = inf if needed <= UNASKED else available()
+    if needed > there:
+        raise InputError(f"{what} would take {_size(needed)} of memory; {_size(there)} are there", where=where, do=do)
 
 
 def _size(count: float) -> str:

@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ... import memory
 from ...engine.block import Members
 from ...engine.packing import MANY, pack_many
 from ...errors import InputError
@@ -240,7 +241,7 @@ def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, se
             f"seed = {seed!r}, but nothing is drawn", where="ensemble.seed", do="leave it out, or give starts as a function"
         )  # fmt: skip
     if callable(starts):
-        count = positive_integer(members if members is not None else _count(given), "members")
+        count = _members(given, members)
         return [starts(np.random.default_rng([seed or 0, k])) for k in range(count)]
     if starts is None:
         if not all(isinstance(one, Problem) for one in given.distinct):
@@ -249,12 +250,12 @@ def _starts(given: Given, starts: Starts | Drawn | None, members: int | None, se
             )
         begins = [one.start for one in given.distinct if isinstance(one, Problem)]
         if given.kinds is None:
-            return _repeated(begins[0], 1 if members is None else positive_integer(members, "members"))
+            return _repeated(begins[0], 1 if members is None else _members(given, members))
         starts = [begins[k] for k in given.kinds]
     elif isinstance(starts, State) and (members is not None or given.kinds is not None):
         one = starts
         if _is_one(one, given.systems[0]):
-            starts = _repeated(one, positive_integer(members if members is not None else _count(given), "members"))
+            starts = _repeated(one, _members(given, members))
     if members is not None and isinstance(starts, Sequence) and len(starts) != members:
         raise InputError(
             f"members = {members}, but {len(starts)} starts", where="ensemble.members", do="leave members out"
@@ -268,10 +269,18 @@ def _repeated(start: State, members: int) -> dict[str, Array]:
     return {name: np.broadcast_to(array, (members, *np.shape(array))) for name, array in fields.items()}
 
 
-def _count(given: Given) -> int:
-    if given.kinds is None:
+def _members(given: Given, asked_for: int | None) -> int:
+    """How many members there are, whose starts have room: their variables, time, step, kind and place."""
+    if asked_for is None and given.kinds is None:
         raise InputError("members is missing", where="ensemble.members", do="say how many there are to be")
-    return len(given.kinds)
+    count = (
+        len(given.kinds) if asked_for is None and given.kinds is not None else positive_integer(asked_for, "members")
+    )
+    each = 8.0 * (sum(field.width for field in given.systems[0].fields) + 4)
+    memory.require_room(
+        each * count, what=f"the starts of {count} members", where="ensemble.members", do="make fewer at once"
+    )
+    return count
 
 
 def _is_one(state: State, system: System) -> bool:
