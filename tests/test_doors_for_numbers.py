@@ -12,7 +12,7 @@ import pytest
 import catena as ct
 from catena.engine.build import build
 from catena.errors import InputError
-from catena.running.plan import make_plan
+from catena.running.plan import make_plan, positive_integer
 from catena.systems.numbers import finite_number, real_array
 
 BODY = ct.Body(moments=(2.0, 3.0, 4.0))
@@ -193,3 +193,12 @@ def test_a_potential_of_a_top_without_a_value_is_named_before_the_first_step(mon
     start = ct.State({"orientation": np.array([1.0, 0.0, 0.0, 0.0]), "angular_momentum": np.array([0.1, 0.2, 0.3])})
     with pytest.raises(InputError, match=r"singular at this orientation.*: log\(0\) \(in R33"):
         ct.simulate(top, start, ct.Splitting(2), dt=0.01, steps=2)
+
+
+@pytest.mark.parametrize(
+    ("value", "do"), [(2**62, "below 2^62"), (0, "above zero"), (True, "above zero"), (2.0**70, "above zero")]
+)
+def test_a_count_is_told_on_which_side_it_is_wrong(value: object, do: str) -> None:
+    with pytest.raises(ct.InputError) as refused:
+        positive_integer(value, "steps")
+    assert refused.value.do == f"give a whole number {do}"

@@ -165,6 +165,8 @@ def test_what_has_no_average_is_refused_in_a_few_lines() -> None:
         assert len(str(told.value)) < 200
     with pytest.raises(InputError, match="after = 'late'"):
         averages.average(run, "q", after=cast(float, "late"))
+    with pytest.raises(InputError, match="bins = 1000000000"):
+        averages.histogram(run, "q", 10**9)
     assert averages.histogram(run, "q", 5, (10.0, 11.0)).density.values.tolist() == [0.0] * 5
 
 

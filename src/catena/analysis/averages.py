@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..running.auditing import means_of
 from ..running.auditing.means import autocovariance
+from ..running.ensembles.reductions import MOST_BINS
 from ..running.plan import positive_integer
 from ..systems.numbers import finite_number
 from .quantities import along_run
@@ -125,6 +126,8 @@ def histogram(
 def edges_for(values: Array, bins: int, given: tuple[float, float] | None, where: str) -> Array:
     """Edges of so many equal bins over a range, or over all values."""
     count = positive_integer(bins, f"{where}.bins")
+    if count > MOST_BINS:
+        raise InputError(f"bins = {count}", where=f"{where}.bins", do=f"use {MOST_BINS} at most")
     low, high = (values.min(), values.max()) if given is None else (finite_number(x, f"{where}.range") for x in given)
     if not low < high:
         raise InputError(

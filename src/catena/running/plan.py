@@ -397,7 +397,10 @@ def positive_number(value: object, name: str) -> float:
 def positive_integer(value: object, name: str) -> int:
     """A whole number above zero."""
     if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
-        raise InputError(f"{name} = {value!r}", where=name, do="give a whole number above zero")
+        large = isinstance(value, int) and value >= 2**62
+        raise InputError(
+            f"{name} = {value!r}", where=name, do=f"give a whole number {'below 2^62' if large else 'above zero'}"
+        )
     return int(value)
 
 
