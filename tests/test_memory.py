@@ -16,6 +16,7 @@ from catena.errors import InputError
 from catena.running import simulation
 from catena.running.ensembles import ensemble, job
 from catena.running.ensembles.batch import Batch, bytes_each
+from catena.running.ensembles.grids import Grid
 from catena.running.ensembles.job import Job
 from catena.running.plan import Plan
 from many_terms import chain, chain_start
@@ -49,6 +50,15 @@ def test_starts_that_the_machine_cannot_hold_are_refused_before_they_are_made(
         ensemble(system, begin, ct.Splitting(2), dt=0.1, steps=10, members=10**10)
     with pytest.raises(AssertionError, match="a run was begun"):
         ensemble(system, begin, ct.Splitting(2), dt=0.1, steps=10, members=1000)
+
+
+def test_points_of_a_sweep_that_the_machine_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 2.0**20)
+    with pytest.raises(
+        InputError, match=r"the 2000000000000 members of the sweep would take .* GiB of memory; 1 MiB are there"
+    ):
+        Grid.of({"force": [1.0, 2.0]}, 10**12)
+    assert len(Grid.of({"force": [1.0, 2.0]}, 1000)) == 2000
 
 
 @pytest.mark.usefixtures("nothing_compiled")

@@ -9,10 +9,12 @@ from math import prod
 
 import numpy as np
 
+from ... import memory
 from ...errors import InputError
 from ...text.plain import Json
 from ..plan import positive_integer
 
+LEAST_BYTES = 96.0  # that a member of a sweep takes: place, plan and kind, start, time and step
 REPEAT = "repeat"  # the axis of members with the same values
 RESERVED = (REPEAT, "member", "time", "rng")
 
@@ -38,7 +40,13 @@ class Grid:
                 f"grid = {given!r}", where="sweep.grid", do='give values by name, such as {"force": [1.0, 2.0, 3.0]}'
             )  # fmt: skip
         axes = {name: cls._values(name, values) for name, values in given.items()}
-        return cls(axes, positive_integer(repeats, "repeats"))
+        grid = cls(axes, positive_integer(repeats, "repeats"))
+        count = prod(grid.shape)  # len() has a limit of its own
+        memory.require_room(
+            LEAST_BYTES * count, what=f"the {count} members of the sweep", where="sweep.grid, sweep.repeats",
+            do="give fewer values, or fewer repeats",
+        )  # fmt: skip
+        return grid
 
     @staticmethod
     def _values(name: object, values: object) -> tuple[object, ...]:
