@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import catena as ct
 from catena.errors import InputError
 from catena.running import accuracy
+from catena.running.plan import make_plan
 
 
 def true_errors(run: ct.Run, problem, field: str) -> np.ndarray:
@@ -145,3 +148,14 @@ def test_it_prints_as_a_short_table_and_answers_mistakes():
         run.error(t_end=50.0)
     with pytest.raises(InputError, match="1 samples after the start"):
         run.error(t_end=0.05)
+
+
+@pytest.mark.parametrize(
+    ("measured", "regime"), [(4.9, "asymptotic"), (8.2, "asymptotic"), (4.0, "pre-asymptotic"), (9.0, "pre-asymptotic")]
+)
+def test_points_between_the_ends_of_steps_may_converge_as_the_ends_do(measured: float, regime: str) -> None:
+    """Gauss(4, span=4): order 5 in between, 8 at the ends and, by symmetry, in the middle; only these are shared by the paths that are compared."""
+    plan, _ = make_plan(ct.problems.lagrange_top(), None, ct.Gauss(4, span=4), dt=0.05, steps=4, t_end=None, every=1)
+    assert accuracy._regime(plan, 1e-6, measured, failed=False) == regime
+    whole = replace(plan, method=ct.Gauss(4))
+    assert accuracy._regime(whole, 1e-6, 4.9, failed=False) == "pre-asymptotic", "the twin without points in between"

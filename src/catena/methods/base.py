@@ -204,6 +204,11 @@ class Method(ABC):
         """What it promises with this view; another thing than `traits` where it is another map there."""
         return self.traits
 
+    @property
+    def order_at_ends(self) -> int:
+        """Order of the ends of steps, where points between them have a lower one."""
+        return self.traits.order
+
     def other_tolerances(self) -> tuple[Method, Method]:
         """The same with a smaller and a larger tolerance, whose paths tell how accurate its own is; itself, if it has none."""
         return self, self

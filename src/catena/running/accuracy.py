@@ -253,4 +253,6 @@ def _regime(plan: Plan, apart: float, measured: float | None, *, failed: bool) -
         return "pre-asymptotic"
     if plan.method.traits.adaptive:
         return "tolerance" if measured >= SHRINKS else "pre-asymptotic"
-    return "asymptotic" if abs(measured - plan.method.traits.order) <= ORDER_WITHIN else "pre-asymptotic"
+    method = plan.method  # points between the ends of steps, and ends, may both be among those that are compared
+    fits = method.traits.order - ORDER_WITHIN <= measured <= method.order_at_ends + ORDER_WITHIN
+    return "asymptotic" if fits else "pre-asymptotic"

@@ -345,6 +345,10 @@ class Gauss(_Implicit):
             return Traits(min(self.stages + 1, 2 * self.stages), False, False, False, (), ("butcher1964",), math.inf)
         return Traits(2 * self.stages, True, True, False, SYMPLECTIC, ("butcher1964",), math.inf)
 
+    @property
+    def order_at_ends(self) -> int:
+        return 2 * self.stages
+
     @classmethod
     def examples(cls) -> tuple[Method, ...]:
         return cls(2), cls(3), cls(4), cls(6)
