@@ -122,6 +122,16 @@ def test_a_run_that_never_moves_certifies_nothing() -> None:
     assert moving.counts["accepted"] > 300 and "accepted" not in str(moving.audit()), "the twin that moves"
 
 
+def test_members_that_never_move_certify_nothing() -> None:
+    """Of an ensemble the trajectories are not counted, but members end where they began, to the last bit; 4 of them had luck once."""
+    method = ct.HybridMonteCarlo(KT, substeps=1, seed=3)
+    audit = ct.ensemble(QUARTIC, START, method, dt=40.0, steps=400, members=40).audit()
+    assert {row.verdict for row in audit.canonical} == {"too short"}
+    assert "36 of 40 members end where they began" in str(audit)
+    moving = ct.ensemble(QUARTIC, START, method, dt=0.5, steps=400, members=40).audit()
+    assert moving.canonical["temperature"].verdict == "canonical" and "began" not in str(moving), "the twin that moves"
+
+
 def test_the_audit_speaks_of_no_friction_and_no_error_of_the_step() -> None:
     sure = Canonical((CanonicalRow("temperature", 1.0, 1.0, 0.01, 1000.0, 0.06, "canonical"),), unbiased=True)
     assert "no error of dt" in str(sure) and "friction" not in str(sure)

@@ -21,6 +21,7 @@ from ...kernels.views import OK
 from ...methods.base import Method
 from ...store import Column, Stream, read_attributes
 from ...systems.base import Field, System
+from ...systems.maxwell import MOMENTA
 from ..auditing import Canonical, Series, Sizes, judge_members
 from ..origin import Origin, changes, origins_in
 from ..runs import read_begun_store
@@ -281,10 +282,25 @@ class Ensemble:
                 )
             )  # fmt: skip
         lawless = why_no_law(self._job.pairing)
+        doubt = self._doubt(sound)
+        canonical = self._canonical(sound)
         return EnsembleAudit(
-            tuple(rows), len(self), len(self) - len(sound), self._damaged(), (*self.changes, *([lawless] if lawless else ())),
-            self._canonical(sound),
+            tuple(rows), len(self), len(self) - len(sound), self._damaged(),
+            (*self.changes, *(remark for remark in (lawless, doubt) if remark)), canonical.doubted if doubt else canonical,
         )  # fmt: skip
+
+    def _doubt(self, sound: NDArray[np.int64]) -> str:
+        """Why averages over these members tell nothing, in a sentence: more than half of them accepted nothing; mostly empty."""
+        if not self._job.pairing.promises.traits.unbiased or self.keep == "nothing":
+            return ""
+        names = [field.name for field in self.system.fields if field.name not in MOMENTA]
+        same = [self._column(f"final_{name}")[sound] == self._column(f"start_{name}")[sound] for name in names]
+        still = (
+            int(np.all([each.reshape(len(sound), -1).all(axis=1) for each in same], axis=0).sum()) if len(sound) else 0
+        )
+        if 2 * still <= len(sound):
+            return ""
+        return f"{still} of {len(sound)} members end where they began, so nothing that they tried was accepted: {self.method.advice()}"
 
     def _canonical(self, sound: NDArray[np.int64]) -> Canonical:
         """Averages over the members that did not fail, with the error of their spread."""
