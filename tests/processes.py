@@ -30,7 +30,12 @@ def start_python(code: str, *arguments: object, source: Path = SOURCE, **environ
 
 def finish_python(process: subprocess.Popen[str]) -> tuple[str, str]:
     """What it wrote to stdout and stderr, once it has ended well."""
-    output, messages = process.communicate(timeout=600)
+    try:
+        output, messages = process.communicate(timeout=600)
+    except subprocess.TimeoutExpired:
+        process.kill()  # or it would take the time of all that follows
+        process.communicate()
+        raise
     assert process.returncode == 0, messages
     return output, messages
 
