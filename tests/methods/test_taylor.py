@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from bodies import EPS, HEAVY, error, problem_of
 from catena.engine.build import build
 from catena.engine.driver import Driver
 from catena.engine.pairing import Pairing
-from catena.methods.taylor import series_text
+from catena.engine.sections import observe_crossings
+from catena.errors import StepFailure
+from catena.methods.taylor import series_text, taylor
 from catena.methods.taylor.series_nodes import record
 from catena.methods.taylor.taylor import log_two, table_place, two_to
 from catena.running.crossings import crossing_of
@@ -216,6 +219,49 @@ def test_a_crossing_is_a_root_of_the_series(monkeypatch):
     crossings = run.advance(16).crossings
     made = [run.carry[places[0]], run._spare[places[0]]]
     assert len(crossings) == 1 and 1.0 <= made[1] <= 2.0 < made[0], made
+
+
+PLANES = [ct.Section("up", "q2"), ct.Section("turn", "p1", 0), ct.Section("far", "q1 + 1.5", -1)]
+
+
+def crossings_of(dt: float, t_end: float, events: Sequence[ct.Event] = ()) -> dict[str, np.ndarray]:
+    """Times at which a Kepler orbit crosses some planes."""
+    of, steps = ct.problems.kepler(e=0.6), round(t_end / dt)
+    run = simulate(of, None, ct.Taylor(), dt=dt, steps=steps, sections=PLANES, events=events)
+    return {name: run.sections[name].time.values for name in run.sections}
+
+
+@pytest.mark.parametrize("dt", [5.0, 40.0])
+def test_a_long_dt_loses_no_crossing(dt: float) -> None:
+    """As found in steps of 1/8, shorter than any series, to the round-off of the times; how many there are is known: six revolutions."""
+    found, reference = crossings_of(dt, 40.0), crossings_of(0.125, 40.0)
+    assert {name: len(times) for name, times in found.items()} == {"up": 6, "turn": 12, "far": 6}
+    for name, times in reference.items():
+        assert np.abs(found[name] - times).max() < 100 * EPS * 40.0
+
+
+def test_crossings_are_lost_where_only_the_ends_of_a_long_dt_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(taylor, "observe_series", observe_crossings)
+    monkeypatch.setattr("catena.engine.pairing._recorded", {})
+    assert len(crossings_of(5.0, 40.0)["turn"]) < 6
+
+
+def test_a_stop_within_a_long_dt_leaves_the_marks_of_its_end() -> None:
+    """All crossings of the dt are kept, as with other methods, and the run ends with it; three revolutions lie in 20."""
+    of = ct.problems.kepler(e=0.6)
+    stop = ct.Event("away", "q1 + 1.5", stop=True)
+    run = simulate(of, None, ct.Taylor(), dt=20.0, steps=3, sections=PLANES, events=[stop])
+    assert run.steps == 1 and len(run.sections["up"].time) == 3
+    assert run.ending["stopped_by"] == ["away"]
+
+
+def test_more_crossings_than_one_dt_has_room_for_end_the_run_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for eight: nine in a dt are too many, but as many as one likes in a run of shorter ones."""
+    monkeypatch.setattr("catena.engine.driver.CROSSING_ROWS", 8)
+    with pytest.raises(StepFailure) as failed:
+        crossings_of(20.0, 40.0)
+    assert "a thousand crossings" in str(failed.value)
+    assert len(crossings_of(10.0, 40.0)["turn"]) == 12
 
 
 # Round-off ----------------------------------------------------------------------------------------------------------------

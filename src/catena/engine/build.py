@@ -100,7 +100,8 @@ def program_parts(
         fills[views.observe] = loop.observe_nothing
     else:
         fills[views.remember] = summation.save
-        fills[views.observe] = sections.observe_crossings
+        fills[views.observe] = stepper.observe or sections.observe_crossings
+        fills[views.observe_part] = sections.observe_crossings
         fills[views.rewind] = stepper.rewind or sections.forget
         fills[views.crossing_value] = crossing.value
         fills[views.crossing_wanted] = crossing.wanted

@@ -53,10 +53,11 @@ class Driver:
         (self._work,) = self._work_array.arrays
         self._is_tried = False  # whether steps were made, and none left its arrays
         self.par = program.new_par(self.dt)
-        self._copies = np.zeros(4 * n + program.width if watched else 0)
+        states = 4 if stepper.observe is None else 6
+        self._copies = np.zeros(states * n + program.width if watched else 0)
         self._spare = np.zeros(stepper.carry if watched else 0)
-        # one step may cross every section and event once
-        rows = max(CROSSING_ROWS, crossing_count(self.marks)) if watched else 0
+        # one step may cross every section and event once, and the steps that a method makes within it again
+        rows = CROSSING_ROWS + crossing_count(self.marks) if watched else 0
         self._crossings = np.zeros((rows, 2 + program.width))
         self._no_crossings = np.zeros((0, 2 + program.width))
         self._gather()

@@ -526,6 +526,11 @@ def observe(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
 
 
 @slot
+def observe_part(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
+    """The same in a part of a step, for a method that fills `observe` itself to look at several."""
+
+
+@slot
 def crossing_value(i, row, t, par):
     """The function whose sign change is crossing i, on a published row."""
 

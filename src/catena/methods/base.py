@@ -130,7 +130,8 @@ class Stepper:
     reach as `par.<name>`, such as those of the rotor inside a drift; `scratch` holds what stands there and is written into: each
     driver has a copy of it. `packed` asks the compiler to pack straight-line code into vector instructions; the bits are the same. Where
     kernels are written from the field of the system, `recorded` does it: (stepper, field for a given math module, par, dimension) ->
-    stepper. `rewind` fills the slot of that name, where zeros are not the best.
+    stepper. `rewind` fills the slot of that name, where zeros are not the best, and so does `observe`, of a method that looks for crossings at
+    steps of its own; it finds room for another state, z and e, at the end of `copies`.
 
     `timed` gives parameters that depend on the step: dt -> tables by name; the engine asks when a driver knows it. A method that
     draws random numbers finds the number of its member in an ensemble at carry[`member_place`]. `account` fills the slot of that
@@ -148,6 +149,7 @@ class Stepper:
     packed: bool = False
     recorded: Callable[..., Stepper] | None = None
     rewind: Kernel | None = None
+    observe: Kernel | None = None
     timed: Callable[[float], Mapping[str, Numbers]] | None = None
     member_place: int | None = None
     account: Kernel | None = None

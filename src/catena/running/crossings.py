@@ -19,7 +19,8 @@ from ..systems.base import System
 class Section:
     """A surface of section: the states where `text` crosses zero are recorded, located to the accuracy of the method.
 
-    The signs at both ends of each dt are compared, so that of two crossings within one dt none is found.
+    The signs at both ends of each dt are compared, so that of two crossings within one dt none is found; `Taylor` compares them at the
+    ends of its series, too.
 
     Parameters
     ----------

@@ -404,9 +404,9 @@ def _with_warning(run: Run) -> Run:
 
 
 def _stopping(plan: Plan, chunk: Chunk) -> list[str]:
-    """Names of the events that stopped the run with the last step of a chunk."""
+    """Names of the events that stopped the run with the last step of a chunk, each once."""
     watched = (*plan.sections, *plan.events)
-    happened = [watched[int(which)] for which in chunk.crossings[:, 0]]
+    happened = [watched[int(which)] for which in dict.fromkeys(chunk.crossings[:, 0].tolist())]
     return [event.name for event in happened if isinstance(event, Event) and event.stop]
 
 

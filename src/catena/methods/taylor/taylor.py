@@ -19,7 +19,20 @@ from ...kernels import fours
 from ...kernels.fused import as_double, as_integer, counted, multiply_add
 from ...kernels.lanes import chosen, holds
 from ...kernels.marks import Filling, Slot, Written, bind, size, slot
-from ...kernels.views import NOT_CONVERGED, NOT_FINITE, View, dimension, field_count, field_end
+from ...kernels.summation import put_back, save
+from ...kernels.views import (
+    BUFFER_FULL,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    NOT_LOCATED,
+    STOPPED,
+    View,
+    dimension,
+    field_count,
+    field_end,
+    observe_part,
+    step,
+)
 from ..base import Exact, Method, Stepper, Traits, register
 from .series_nodes import record
 from .series_text import Writer
@@ -48,6 +61,7 @@ FIRST_LOW = 8
 
 
 # tab: order and tolerance in row 0, 1/n in row 1
+# work: a state, z and e, and how many expansions the last dt took
 
 
 @slot
@@ -77,6 +91,7 @@ def taylor_step(z, e, dt, par, tab, work, carry):
     order = int(tab[0, 0])
     low = carry[FIRST_LOW : table_place(n)]
     table = carry[table_place(n) :]
+    work[2 * n] = 0.0
     if holds(carry[KNOWN] == 0.0):
         for k in range(n):
             table[k] = z[k]
@@ -102,6 +117,7 @@ def taylor_step(z, e, dt, par, tab, work, carry):
         pass_time(carry, chosen(there, 0.0, -h))
         carry[REACH] = expand(table, tab, par)
         carry[MADE] += chosen(there, 0.0, 1.0)
+        work[2 * n] += chosen(there, 0.0, 1.0)
     if not holds(abs(carry[SINCE]) <= carry[REACH]):
         return NOT_CONVERGED
     arrive(table, order, carry[SINCE], low, z, e)
@@ -114,6 +130,50 @@ def rewind_series(carry):
     carry[SINCE_LOW] = 0.0
     if carry[MADE] != 1.0:
         carry[KNOWN] = 0.0
+
+
+def observe_series(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
+    """Look for crossings in the dt from time t; where it holds several series, from one to the next, made once more."""
+    n = dimension(z)
+    if dt == 0.0 or work[2 * n] < 2.0:
+        status = observe_part(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
+        return handed_over(status, marks)
+    wanted = (marks.shape[0] - 1) // 3
+    rest = copies.shape[0] - 2 * n
+    there = copies[rest : rest + n]
+    low = copies[rest + n :]
+    passed = 0.0
+    result = 0
+    for _ in range(MOST_EXPANSIONS):
+        if int(marks[0]) + wanted > crossings.shape[0]:
+            return NOT_LOCATED
+        put_back(there, low, copies)
+        spare[KNOWN] = 0.0
+        if step(there, low, 0.0, par, tab, work, spare) != 0:
+            return NOT_LOCATED
+        h = dt - passed
+        is_last = spare[REACH] >= abs(h)
+        if is_last:
+            status = observe_part(z, e, t + passed, h, par, tab, work, marks, copies[:rest], spare, crossings)
+        else:
+            h = math.copysign(spare[REACH], dt)
+            if step(there, low, h, par, tab, work, spare) != 0:
+                return NOT_LOCATED
+            status = observe_part(there, low, t + passed, h, par, tab, work, marks, copies[:rest], spare, crossings)
+            save(there, low, copies)
+            passed += h
+        if status == NOT_LOCATED:
+            return NOT_LOCATED
+        if status == STOPPED:
+            result = STOPPED
+        if is_last:
+            return handed_over(result, marks)
+    return NOT_LOCATED
+
+
+def handed_over(status, marks):
+    """A status that has the crossings taken away, if there are any: the next dt may need all of the room."""
+    return BUFFER_FULL if status == 0 and marks[0] > 0.0 else status
 
 
 def pass_time(carry, dt):
@@ -219,8 +279,8 @@ class Taylor(Method):
 
     z(t + h) = sum z_k h^k, h = min over j = p - 1, p of (tolerance |z_0|/|z_j|)^(1/j), p = 15, 18 or 21 by the tolerance.
 
-    Samples and sections are evaluated on the series: they change neither the steps nor the result; but a section is looked for
-    once in each dt, so choose dt below the time between two crossings. Not symplectic, but with
+    Samples and sections are evaluated on the series: they change neither the steps nor the result. In a dt that holds several series
+    signs are compared at the end of each. Not symplectic, but with
     `tolerance=None` only rounding errors are left, compensated and without a bias: energies of 10^4 Kepler periods wander by
     2e-14. Choose it for the highest accuracy, for short runs, and where steps must vary; prefer `Splitting` for long runs at moderate
     accuracy, `Lagrange` for symmetric tops. For Hamiltonians, bodies and tops whose equations do not branch.
@@ -294,7 +354,9 @@ class Taylor(Method):
         tab = np.zeros((2, self.order + 1))
         tab[0, :2] = self.order, self._tolerance
         tab[1, 1:] = 1.0 / np.arange(1, self.order + 1)
-        return Stepper(taylor_step, tab, 2 * view.dimension, 0, recorded=self._recorded, rewind=rewind_series)
+        return Stepper(
+            taylor_step, tab, 2 * view.dimension + 1, 0, recorded=self._recorded, rewind=rewind_series, observe=observe_series
+        )  # fmt: skip
 
     def _recorded(self, stepper: Stepper, field_with: Callable[[Any], Any], par: Any, n: int) -> Stepper:
         """The stepper with kernels written for this field."""
@@ -315,6 +377,4 @@ class Taylor(Method):
         return self.name  # order and tolerance are numbers of `tab`: one compilation serves all
 
     def advice(self) -> str:
-        return (
-            "look for a collision or a singular point near this time; or use a smaller dt, if it holds a million series"
-        )
+        return "look for a collision or a singular point near this time; or use a smaller dt, if it holds a million series or a thousand crossings"
