@@ -168,8 +168,14 @@ def test_a_run_killed_inside_its_first_commit_says_that_nothing_can_be_read_yet(
 
 
 def test_a_run_killed_at_random_moments_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    """Again if it was hardly killed: the machine was slower while the length of the run was measured."""
     start(tmp_path / "compiled.zarr", steps=1)
-    assert kill_at_random_moments(tmp_path, steps=500, kills=8) >= 2
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if kill_at_random_moments(folder, steps=500, kills=8) >= 2:
+            return
+    pytest.fail("of five runs none was killed twice")
 
 
 @pytest.mark.slow
