@@ -223,6 +223,28 @@ def test_what_changes_while_drawing_and_is_not_of_the_style_stays_changed():
             assert matplotlib.rcParams["font.size"] == before
 
 
+@pytest.mark.parametrize(
+    "values", [1e-5 * np.sin(np.arange(20)), 3.0 + 1e-4 * np.sin(np.arange(20))], ids=["small", "alike"]
+)
+@pytest.mark.parametrize(
+    "legend", [style.legend_above, partial(style.legend_in_one_row, title=None)], ids=["above", "in a row"]
+)
+def test_powers_and_offsets_of_numbers_stand_beside_the_legend(legend, values):
+    def stands_in_legend() -> bool:
+        ax.figure.draw_without_rendering()
+        power = ax.yaxis.get_offset_text()
+        return bool(power.get_text()) and power.get_window_extent().overlaps(ax.get_legend().get_window_extent())
+
+    with style.styled():
+        ax = style.axes_for(None)
+        ax.plot(values, label="Splitting(4), dt = 0.05")
+        legend(ax)
+        assert not stands_in_legend()
+        ax.ticklabel_format(axis="y", useOffset=True)  # as matplotlib has them
+        ax.yaxis.get_offset_text().set_horizontalalignment("left")
+        assert stands_in_legend()
+
+
 def test_colours_stay_apart_in_grey():
     """Neighbours in the cycle differ in dashes, and no two lines share colour and dashes."""
     with style.styled():

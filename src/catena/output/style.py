@@ -145,6 +145,7 @@ def legend_above(ax: Axes, title: str | None = None) -> None:
     for handle in legend.legend_handles:
         if isinstance(handle, Line2D):  # fine points would be invisible there
             handle.set_markersize(max(handle.get_markersize(), 4.0))
+    _move_power(ax)
 
 
 def legend_in_one_row(ax: Axes, title: str | None, *, columns: int = 3) -> None:
@@ -152,6 +153,12 @@ def legend_in_one_row(ax: Axes, title: str | None, *, columns: int = 3) -> None:
     ax.legend(
         loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=columns, title=title, title_fontsize=8.5, alignment="left"
     )  # fmt: skip
+    _move_power(ax)
+
+
+def _move_power(ax: Axes) -> None:
+    """The power of ten of small and large numbers over these, left of the legend: it stood in it."""
+    ax.yaxis.get_offset_text().set_horizontalalignment("right")
 
 
 def with_error(value: float, error: float) -> str:
