@@ -316,6 +316,16 @@ def test_an_ensemble_is_judged_by_the_spread_of_its_members() -> None:
     assert kept["final"].audit().canonical["height"].mean == pytest.approx(cosine[:, -1].mean(), rel=1e-12)
 
 
+def test_an_ensemble_of_which_all_members_failed_is_not_fine() -> None:
+    """Tops that turn so fast that their energy overflows: no row of nan, and no advice to make more steps. One that ends well is judged as ever."""
+    fast = TOP.start((0.6, 0.8, 0, 0), angular_momentum=(0, 0, 1e160))
+    none = ct.ensemble(TOP, [fast] * 3, WARM, dt=0.1, steps=20).audit()
+    assert not none.ok and not none.canonical.rows
+    assert str(none).endswith("\n3 members, 3 failed, see failures") and "nan" not in str(none)
+    one = ct.ensemble(TOP, [fast, TOP_START], WARM, dt=0.1, steps=20).audit()
+    assert one.ok and one.failed == 1 and "temperature" in one.canonical
+
+
 def test_an_ensemble_that_has_not_settled_is_too_short() -> None:
     """From rest with a correlation time of 20, for 16 units of time: the temperature rises all the while."""
     lazy = ct.Langevin(1.0, 0.05, seed=2026)

@@ -105,8 +105,9 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
 
     @property
     def ok(self) -> bool:
-        """Whether no verdict of a member contradicts the promise, no average is off, and no member was damaged."""
-        return not (self.damaged or self.canonical.contradictions or any(row.contradicting for row in self.rows))
+        """Whether no verdict of a member contradicts the promise, no average is off, no member was damaged, and not all of them failed."""
+        contradicted = any(row.contradicting for row in self.rows) or self.canonical.contradictions
+        return not (self.damaged or contradicted or self.failed == self.members)
 
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON."""
@@ -120,15 +121,15 @@ class EnsembleAudit(NamedRows[EnsembleAuditRow]):
         """What is kept, and what is canonical, as far as anything was looked at."""
         kept = ShownTable(HEADINGS, [(_cells(row), bool(row.contradicting)) for row in self.rows])
         both = (*((kept,) if self.rows else ()), *((self.canonical.table,) if self.canonical.rows else ()))
-        return both or (kept,)
+        return both or ((kept,) if self.failed < self.members else ())
 
     def __str__(self) -> str:
-        return "\n".join(["\n\n".join("\n".join(table.lines()) for table in self.tables), self._counts])
+        return "\n\n".join("\n".join(table.lines()) for table in self.tables) + "\n" * bool(self.tables) + self._counts
 
     @property
     def _counts(self) -> str:
         """How many members there are, failed, and were damaged, with the numbers of the last ones."""
-        counts = f"{self.members} members" + (f", {self.failed} failed" if self.failed else "")
+        counts = f"{self.members} members" + (f", {self.failed} failed, see failures" if self.failed else "")
         if self.damaged:
             named = ", ".join(map(str, self.damaged[:NAMED])) + (" ..." if len(self.damaged) > NAMED else "")
             counts += f", {len(self.damaged)} torn: {named}"

@@ -305,7 +305,7 @@ class Ensemble:
     def _canonical(self, sound: NDArray[np.int64]) -> Canonical:
         """Averages over the members that did not fail, with the error of their spread."""
         pairing = self._job.pairing
-        if not is_lawful(pairing):
+        if not is_lawful(pairing) or not len(sound):
             return Canonical()
         series = self._momenta(sound)
         kind = self._column("kind")[sound] if self._job.kinds else np.zeros(len(sound))
