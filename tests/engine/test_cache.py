@@ -87,16 +87,24 @@ ct.simulate(problem, method=eval("ct." + sys.argv[2]) if sys.argv[2] else None, 
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("problem", "method"),
-    [("kepler", "Gauss(3)"), ("lagrange_top", ""), ("helix_chain", ""), ("four_bar", ""), ("double_pendulum", "")],
-)
-def test_the_time_to_compile_is_what_was_told_within_a_factor_of_two(problem: str, method: str, tmp_path: Path) -> None:
-    """In time of the processor, so that others at work matter less; measured 0.7 to 1.5 of what is told."""
-    output, _ = run_python(COMPILED, problem, method, CATENA_CACHE_DIR=tmp_path)
+def spent_over_told(folder: Path, problem: str, method: str = "") -> float:
+    """Seconds of the processor that compiling took, over those that were announced."""
+    output, _ = run_python(COMPILED, problem, method, CATENA_CACHE_DIR=folder)
     spent, told = map(float, output.split())
-    assert 0.5 < spent / told < 2.0, output
+    return spent / told
+
+
+@pytest.fixture(scope="module")
+def pace(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """The same of an orbit: how fast this machine is."""
+    return spent_over_told(tmp_path_factory.mktemp("pace"), "kepler", "Gauss(3)")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", ["lagrange_top", "helix_chain", "four_bar", "double_pendulum"])
+def test_the_time_to_compile_is_what_was_told_within_a_factor_of_two(problem: str, pace: float, tmp_path: Path) -> None:
+    """In time of the processor, and in units of an orbit's, as machines differ; measured 0.65 to 0.74."""
+    assert 0.5 < spent_over_told(tmp_path, problem) / pace < 2.0
 
 
 def test_an_edited_helper_is_compiled_anew_and_gives_its_own_result(tmp_path: Path) -> None:
