@@ -105,7 +105,7 @@ def program_parts(
         fills[views.rewind] = stepper.rewind or sections.forget
         fills[views.crossing_value] = crossing.value
         fills[views.crossing_wanted] = crossing.wanted
-        fills[sections.crossing_count] = len(crossing.direction)
+        fills[views.crossing_count] = len(crossing.direction)
         fills[sections.public_width] = system.public_width
     if vectors and stepper.side_by_side is not None:
         from . import stage_lanes  # few programs have such steps

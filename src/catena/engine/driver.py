@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.views import BUFFER_FULL, NOT_FINITE, OK
+from ..kernels.views import BUFFER_FULL, NOT_FINITE, OK, crossing_count
 from .arrays import LOCKED
 from .build import Program, empty_marks
 from .faults import located, out_of_bounds, written_into_parameter
 from .guarded import Guarded
 from .looks import unseen
-from .sections import crossing_count
 
 Array = NDArray[np.float64]
 

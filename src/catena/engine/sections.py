@@ -16,6 +16,7 @@ from ..kernels.views import (
     BUFFER_FULL,
     NOT_LOCATED,
     STOPPED,
+    crossing_count,
     crossing_value,
     crossing_wanted,
     dimension,
@@ -27,12 +28,6 @@ from ..kernels.views import (
 
 TAU_RESOLUTION = 2.3e-16
 TRIES = 100
-
-
-@size
-def crossing_count(marks):
-    """Number of sections and events."""
-    return (marks.shape[0] - 1) // 3
 
 
 @size

@@ -530,6 +530,12 @@ def observe_part(z, e, t, dt, par, tab, work, marks, copies, spare, crossings):
     """The same in a part of a step, for a method that fills `observe` itself to look at several."""
 
 
+@size
+def crossing_count(marks):
+    """Number of sections and events; always replaced by a literal."""
+    return (marks.shape[0] - 1) // 3
+
+
 @slot
 def crossing_value(i, row, t, par):
     """The function whose sign change is crossing i, on a published row."""

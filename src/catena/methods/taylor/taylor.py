@@ -27,6 +27,7 @@ from ...kernels.views import (
     NOT_LOCATED,
     STOPPED,
     View,
+    crossing_count,
     dimension,
     field_count,
     field_end,
@@ -138,14 +139,13 @@ def observe_series(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
     if dt == 0.0 or work[2 * n] < 2.0:
         status = observe_part(z, e, t, dt, par, tab, work, marks, copies, spare, crossings)
         return handed_over(status, marks)
-    wanted = (marks.shape[0] - 1) // 3
     rest = copies.shape[0] - 2 * n
     there = copies[rest : rest + n]
     low = copies[rest + n :]
     passed = 0.0
     result = 0
     for _ in range(MOST_EXPANSIONS):
-        if int(marks[0]) + wanted > crossings.shape[0]:
+        if int(marks[0]) + crossing_count(marks) > crossings.shape[0]:
             return NOT_LOCATED
         put_back(there, low, copies)
         spare[KNOWN] = 0.0

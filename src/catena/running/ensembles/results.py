@@ -291,13 +291,11 @@ class Ensemble:
 
     def _doubt(self, sound: NDArray[np.int64]) -> str:
         """Why averages over these members tell nothing, in a sentence: more than half of them accepted nothing; mostly empty."""
-        if not self._job.pairing.promises.traits.unbiased or self.keep == "nothing":
+        if not self._job.pairing.promises.traits.unbiased or self.keep == "nothing" or not len(sound):
             return ""
         names = [field.name for field in self.system.fields if field.name not in MOMENTA]
         same = [self._column(f"final_{name}")[sound] == self._column(f"start_{name}")[sound] for name in names]
-        still = (
-            int(np.all([each.reshape(len(sound), -1).all(axis=1) for each in same], axis=0).sum()) if len(sound) else 0
-        )
+        still = int(np.all([each.reshape(len(sound), -1).all(axis=1) for each in same], axis=0).sum())
         if 2 * still <= len(sound):
             return ""
         return f"{still} of {len(sound)} members end where they began, so nothing that they tried was accepted: {self.method.advice()}"
