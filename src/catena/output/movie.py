@@ -139,8 +139,8 @@ class _Bodies(_Picture):
         low, high = np.min([e.min(axis=0) for e in extremes], axis=0), np.max([e.max(axis=0) for e in extremes], axis=0)
         self._right, self._up, self._back = _camera(high - low)
         flat = [e @ np.stack([self._right, self._up], axis=1) for e in extremes]
-        bounds = np.min([f.min(axis=0) for f in flat], axis=0), np.max([f.max(axis=0) for f in flat], axis=0)
-        _frame_axes(self.axes, *bounds)
+        corners = np.concatenate(flat)
+        _frame_axes(self.axes, corners.min(axis=0), corners.max(axis=0))
         self._lines = LineCollection([], colors="0.35", linewidths=1.6, zorder=1)
         self._faces = PolyCollection([], linewidths=0.3, zorder=2)
         self.axes.add_collection(self._lines)

@@ -135,8 +135,8 @@ def _claim_rows(explicit: Errors, symplectic: Errors, *, whole: bool) -> list[Ro
         ]
     rows = []
     for title, name, part, holds in cases:
-        fold = np.mean if title.startswith("mean") else np.max
-        ours, other = (float(fold(getattr(errors, name)[part])) for errors in (symplectic, explicit))
+        parts = (getattr(errors, name)[part] for errors in (symplectic, explicit))
+        ours, other = (float(error.mean() if title.startswith("mean") else error.max()) for error in parts)
         remark = f"{ours:.2g} with dt = 0.05, {other:.2g} with dt = 0.0005"
         if holds is None:  # both have lost the planet: an orbit is two wide
             agrees, expected = bool(min(ours, other) > 0.5), "both lost"

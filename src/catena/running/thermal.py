@@ -131,7 +131,7 @@ def along(law: Law, system: System, samples: Samples, part: slice) -> Array:
 
 def momenta_of_members(pairing: Pairing, halves: Mapping[str, Array], counts: NDArray[np.int64]) -> list[Series]:
     """What members have added up, by name (m, 2, ...): means over both halves of their samples, and how many these are."""
-    weights = counts / max(1, counts.sum())
+    weights = counts / max(1, int(counts.sum()))
     return [
         one.series(np.einsum("h,mhk->mk", weights, one.values), one.values)
         for one in momenta(_inertia(pairing), halves)

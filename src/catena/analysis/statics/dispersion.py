@@ -233,8 +233,8 @@ def branches(cell: Cell, k: Array) -> tuple[Array, Array]:
             across[a, b] += ab
     inside, across = (scale[:, None] * matrix * scale for matrix in (inside, across))
     phase = np.exp(1j * k)[:, None, None]
-    matrix = inside + across * phase + across.T / phase
-    slope = 1j * (across * phase - across.T / phase)
+    matrix = np.asarray(inside + across * phase + across.T / phase, dtype=np.complex128)
+    slope = np.asarray(1j * (across * phase - across.T / phase), dtype=np.complex128)
     values, vectors = np.linalg.eigh(matrix)
     omega = np.sign(values) * np.sqrt(np.abs(values))
     return omega, _velocities(values, omega, vectors, slope)

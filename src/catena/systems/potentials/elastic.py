@@ -227,7 +227,7 @@ class Elastic(Linkwise):
         given, wanted = (self.coordinates, self.frame), (coordinates or self.coordinates, frame or self.frame)
         x = components_of(*self.resting_pose, *wanted)
         change = slopes_of(self._rest, *given) @ np.linalg.inv(slopes_of(x, *wanted))
-        stiffness = np.swapaxes(change, -1, -2) @ self.stiffness @ change
+        stiffness = np.swapaxes(change, -1, -2) @ np.asarray(self.stiffness, dtype=float) @ change
         return Elastic(0.5 * (stiffness + np.swapaxes(stiffness, -1, -2)), (x[..., :3], x[..., 3:]), *wanted)
 
     @classmethod
