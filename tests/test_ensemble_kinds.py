@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 import catena as ct
+from catena.engine.pairing import Pairing
 from catena.errors import InputError, StoreError
 from catena.running.ensembles import following
+from catena.running.ensembles.asking import require_noise
 from catena.running.ensembles.checking import checked_column
 from catena.running.ensembles.kinds import Kinds, Varied
 from catena.running.recording import ROWS_VARIABLE
@@ -180,6 +182,26 @@ def test_starts_are_drawn_by_the_number_of_the_member() -> None:
     )
     np.testing.assert_array_equal(few.final.q, more.final.q[:3])
     assert (few.final.q != others.final.q).any()
+
+
+@pytest.mark.parametrize("more", [{"members": 3}, {"systems": [GALAXY.system] * 3}, {"method": [METHOD] * 3}])
+def test_members_from_one_start_that_nothing_tells_apart_are_refused(more: dict[str, Any]) -> None:
+    """In the words of the command line; noise, or a step of their own, tells them apart, and one alone is like no other."""
+    arguments: dict[str, Any] = {
+        "systems": GALAXY.system,
+        "starts": GALAXY.start,
+        "method": METHOD,
+        "dt": 0.1,
+        "steps": 5,
+    }
+    arguments |= more
+    with pytest.raises(InputError, match="all members would be the same") as caught:
+        ct.ensemble(**arguments)
+    with pytest.raises(InputError) as told:
+        require_noise(Pairing.of(GALAXY.system, METHOD), 3, where="--members", starts="--starts FILE")
+    assert caught.value.wrong == told.value.wrong
+    assert len(np.unique(ct.ensemble(**arguments | {"dt": [0.1, 0.11, 0.12]}).final.q, axis=0)) == 3
+    assert len(ct.ensemble(**arguments | {"systems": GALAXY, "method": METHOD, "starts": None, "members": 1})) == 1
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_starts_that_the_machine_cannot_hold_are_refused_before_they_are_made(
     ):
         ensemble(system, begin, ct.Splitting(2), dt=0.1, steps=10, members=10**10)
     with pytest.raises(AssertionError, match="a run was begun"):
-        ensemble(system, begin, ct.Splitting(2), dt=0.1, steps=10, members=1000)
+        ensemble(system, begin, ct.Langevin(1.0, 1.0), dt=0.1, steps=10, members=1000)
 
 
 def test_points_of_a_sweep_that_the_machine_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

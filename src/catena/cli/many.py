@@ -110,6 +110,8 @@ def go_on(path: Path, *, anyway: bool, quiet: bool, as_json: bool) -> None:
 
 def _starts_of(plan: Plan, path: Path | None, members: int | None) -> Starts:
     """Those of a file; or that of the case for so many members, which noise has to tell apart."""
+    from ..running.ensembles.asking import require_noise
+
     if (path is None) == (members is None):
         raise InputError(
             "it is not said what members there are" if path is None else "starts and members are given",
@@ -117,11 +119,8 @@ def _starts_of(plan: Plan, path: Path | None, members: int | None) -> Starts:
         )  # fmt: skip
     if path is not None:
         return _read_starts(path)
-    if not plan.pairing.promises.traits.random:
-        raise InputError(
-            f"with {plan.method} all members would be the same", where="--members",
-            do="give --starts FILE, or a method with noise, such as Langevin",
-        )  # fmt: skip
+    assert members is not None
+    require_noise(plan.pairing, members, where="--members", starts="--starts FILE")
     return plan.start
 
 

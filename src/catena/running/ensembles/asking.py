@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ... import memory
 from ...engine.block import Members
 from ...engine.packing import MANY, pack_many
+from ...engine.pairing import Pairing
 from ...errors import InputError
 from ...methods.base import Method
 from ...systems.base import State, System
@@ -136,6 +137,8 @@ def asked(
         tempering=tempering, kind_methods=tuple(plan.method for plan in plans) if len(set(methods)) > 1 else (),
     )  # fmt: skip
     _check_reductions(job)
+    if is_repeated(times, *fields.values()) and not (job.kinds or job.own_dt or tempering):
+        require_noise(plans[0].pairing, count, where="ensemble.members", starts="starts")
     shared = Kinds.of(job.pairs)
     z = _packed(shared, kinds, fields, times)
     if tempering is not None:
@@ -144,6 +147,15 @@ def asked(
     followed = shared.members(z, times, kinds=kinds if varied or tempering else None, dt=each)
     plan = plans[0]  # it holds the pairing, so that nobody makes it again
     return Asked(job, plan if plan.dt == job.dt else replace(plan, dt=job.dt), followed)
+
+
+def require_noise(pairing: Pairing, members: int, *, where: str, starts: str) -> None:
+    """Refuse several members from one start that nothing else tells apart, unless the method draws numbers; `starts` is how others are given."""
+    if members > 1 and not pairing.promises.traits.random:
+        raise InputError(
+            f"with {pairing.method} all members would be the same", where=where,
+            do=f"give {starts}, or a method with noise, such as Langevin",
+        )  # fmt: skip
 
 
 def _plans(
