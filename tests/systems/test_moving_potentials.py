@@ -21,6 +21,7 @@ from catena.engine.pairing import Pairing
 from catena.systems.chain import moving_kernels
 from catena.systems.chain.forces import add_link_forces
 from catena.systems.chain.moving_kernels import potential_rate
+from catena.systems.potentials.pairwise import Pairwise
 from chains import Plain
 
 STIFFNESS, LENGTH = "3*(1 + 0.3*sin(2*t))", "1.5 + 0.1*t"
@@ -221,6 +222,21 @@ def test_a_text_without_t_is_a_number_and_descriptions_make_the_same_chain():
         assert system_from(described).drives.names == ["potential"]
 
 
+PAIRS = [
+    LJ, ct.Morse("2 + t", 1.0, 1.0), ct.WCA(1.0, "1 + t"), ct.Yukawa("1 + t", 1.0), ct.Harmonic("1 + t", 1.0),
+    ct.PairPotential("(2 + t)*(1 - r**2)**2"), LJ + ct.Yukawa(1.0, 1.0), ct.Switched(LJ, 2.0, 3.0),
+    ct.Switched(ct.LennardJones(1.0, 1.0), 2.0, "3 + t"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("potential", PAIRS, ids=lambda potential: type(potential).__name__)
+def test_the_well_of_a_potential_that_depends_on_time_is_asked_for_at_a_time(potential: Pairwise) -> None:
+    """Formulas took the text for a number: a TypeError, or a minimum of "1 + t"."""
+    with pytest.raises(ct.InputError, match=r"depends on time\n.*\n  do: ask at a time: potential.at\(t\)"):
+        _ = potential.well
+    assert all(isinstance(number, float) for number in potential.at(1.0).well)
+
+
 @pytest.mark.parametrize(
     ("make", "kind", "wrong"),
     [
@@ -229,6 +245,8 @@ def test_a_text_without_t_is_a_number_and_descriptions_make_the_same_chain():
         (lambda: ct.LennardJones("sin(t)", 1.0).length, ct.InputError, "epsilon depends on time"),
         (lambda: ct.Yukawa("sin(t)", 1.0).cohesion, ct.InputError, "strength depends on time"),
         (lambda: ct.Morse(1.0, "1 + t", 1.0).torn_distance, ct.InputError, "a depends on time"),
+        (lambda: ct.WCA(1.0, "1 + t").reach, ct.InputError, "sigma depends on time"),
+        (lambda: ct.Switched(LJ, 2.0, "3 + t").reach, ct.InputError, "depends on time"),
         (lambda: ct.LennardJones("sin(t)", 1.0).at(4.0), ct.InputError, "epsilon = -0.75"),
         (lambda: ROD.force([0, 0, 1], np.eye(3)), ct.InputError, "depends on time"),
         (lambda: ct.WCA("t", "s"), ct.InputError, "unknown name s"),

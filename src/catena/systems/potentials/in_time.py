@@ -195,8 +195,7 @@ class MovingPair(Moving, Pairwise):
     def kernel(self, quantity: Quantity) -> Kernel:
         return self.now.kernel(quantity)
 
-    @property
-    def well(self) -> Well:
+    def _known_well(self) -> Well:
         return self.now.well
 
     @property

@@ -88,27 +88,28 @@ class Pairwise(OfParameters):
 
     @cached_property
     def well(self) -> Well:
-        """Where the particles rest, how strongly they are held there and how far: found by a search, unless a formula is known."""
-        return find_well(self._plain_force())
+        """Where the particles rest, how strongly they are held there and how far."""
+        require_numbers(self)
+        return self._known_well()
 
     @property
     def length(self) -> float:
         """Distance at which the particles rest; 0 if there is none. Half of it is too close for a start."""
-        return self._known_well().minimum
+        return self.well.minimum
 
     @property
     def cohesion(self) -> float:
         """The largest attraction beyond that distance; 0 if nothing attracts, inf if it has no bound."""
-        return self._known_well().cohesion
+        return self.well.cohesion
 
     @property
     def torn_distance(self) -> float:
         """Where the force has fallen to 1e-3 of the cohesion; inf if it never does, or if nothing attracts."""
-        return self._known_well().reach
+        return self.well.reach
 
     def _known_well(self) -> Well:
-        require_numbers(self)
-        return self.well
+        """By a formula; found by a search where none is known."""
+        return find_well(self._plain_force())
 
     def energy(self, r: ArrayLike) -> NDArray[np.float64]:
         """V(r) for distances of any shape; nan where V is not defined."""

@@ -13,7 +13,7 @@ from ...kernels.marks import Written
 from ...text.plain import Json
 from ..sampled import describe_in_time
 from .pair_table import pair_potential_from
-from .pairwise import Pairwise, Quantity, number_or_in_time, register
+from .pairwise import Pairwise, Quantity, number_or_in_time, register, require_numbers
 
 if TYPE_CHECKING:
     from ..sampled import GivenInTime
@@ -134,6 +134,7 @@ class Switched(Pairwise):
 
     @property
     def reach(self) -> float:
+        require_numbers(self)
         return min(self.r_cut, self.potential.reach)
 
     @property
