@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..kernels.declarations import Inertia
 from ..systems.base import Samples, System
 from ..systems.laws import Law
-from .auditing import Canonical, Series, judge_runs
+from .auditing import Canonical, Point, Series, judge_runs, means_of_members
 
 Array = NDArray[np.float64]
 AT_ONCE = 2**20  # numbers of the states that are looked at together
@@ -140,9 +140,9 @@ def momenta_of_members(pairing: Pairing, halves: Mapping[str, Array], counts: ND
 
 def laws_of_members(
     systems: Sequence[System], kinds: NDArray[np.float64], temperatures: NDArray[np.float64], states: Mapping[str, Array],
-    settled: NDArray[np.int64] | None,
+    settled: NDArray[np.int64] | None, named: Callable[[NDArray[np.int64]], str],
 ) -> list[Series]:  # fmt: skip
-    """Averages of configurations in each member, as if its law were that of the first system at the first temperature.
+    """Averages of configurations in each member, and their laws.
 
     Parameters
     ----------
@@ -150,25 +150,47 @@ def laws_of_members(
     temperatures : of the members
     states : fields (m, ...) at the end; or (m, samples, ...)
     settled : where the halves of the samples begin and end; None if there is but one state of each
+    named : what some of the members have in common, in words
     """
     whose = list(zip(kinds.astype(int).tolist(), temperatures.tolist(), strict=True))
     laws = {(kind, kT): systems[kind].laws(kT) for kind, kT in dict.fromkeys(whose)}
     own = laws[whose[0]] if whose else ()
     if any([law.name for law in some] != [law.name for law in own] for some in laws.values()):
         return []
+    weights = np.ones(1) if settled is None else np.diff(settled)[1:] / max(1, np.diff(settled)[1:].sum())
     found = []
-    for number, first in enumerate(own):
-        means = np.full((len(kinds), 1 if settled is None else 2), np.nan)
-        for member, (kind, kT) in enumerate(whose):
-            law = laws[kind, kT][number]
-            means[member] = _means_in(
-                law, systems[kind], {name: field[member] for name, field in states.items()}, settled
-            )
-            means[member] = first.value + (means[member] - law.value) * (first.unit / law.unit)
-        weights = np.ones(1) if settled is None else np.diff(settled)[1:] / max(1, np.diff(settled)[1:].sum())
-        halves = None if settled is None else means[:, :, None]
-        found.append(Series(first.name, means @ weights[:, None], first.value, first.unit, True, halves=halves))
+    for number in range(len(own)):
+        each = [laws[one][number] for one in whose]
+        means = np.full((len(kinds), len(weights)), np.nan)
+        for member, (law, (kind, _)) in enumerate(zip(each, whose, strict=True)):
+            fields = {name: field[member] for name, field in states.items()}
+            means[member] = _means_in(law, systems[kind], fields, settled)
+        value, unit, moved = _on_one_law(each, means)
+        halves = None if settled is None else moved[:, :, None]
+        points = _points(each, means @ weights, named)
+        found.append(Series(own[number].name, moved @ weights[:, None], value, unit, True, None, halves, points))
     return found
+
+
+def _on_one_law(each: Sequence[Law], means: Array) -> tuple[float, float, Array]:
+    """The mean of the laws of all members and of their units, and means (m, ...) as far from that law as they are from their own."""
+    values, units = (np.array([getattr(law, name) for law in each])[:, None] for name in ("value", "unit"))
+    value, unit = (float(row.mean() if np.ptp(row) else row[0, 0]) for row in (values, units))
+    return value, unit, value + (means - values) * (unit / units)
+
+
+def _points(each: Sequence[Law], means: Array, named: Callable[[NDArray[np.int64]], str]) -> tuple[Point, ...]:
+    """The members of each law, in the order in which they first appear; none if all have the same."""
+    groups: dict[tuple[float, float], list[int]] = {}
+    for member, law in enumerate(each):
+        groups.setdefault((law.value, law.unit), []).append(member)
+    if len(groups) == 1:
+        return ()
+    found = []
+    for (value, _), members in groups.items():
+        own = means_of_members(means[members, None])
+        found.append(Point(named(np.array(members)), value, float(own.mean[0]), float(own.error[0]), len(members)))
+    return tuple(found)
 
 
 def _means_in(law: Law, system: System, states: Mapping[str, Array], settled: NDArray[np.int64] | None) -> Array:

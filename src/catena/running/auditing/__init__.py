@@ -5,7 +5,7 @@
 with the laws of the temperature.
 """
 
-from .canonical import Canonical, CanonicalRow, Series, judge_members, judge_runs
+from .canonical import Canonical, CanonicalRow, Point, Series, judge_members, judge_runs
 from .drift import BLOCKS, block_edges, fit_drift
 from .jumps import largest_jump, left_by_uneven_blocks
 from .means import Means, means_of, means_of_members
@@ -23,6 +23,7 @@ __all__ = [
     "Canonical",
     "CanonicalRow",
     "Means",
+    "Point",
     "Promise",
     "Series",
     "Sizes",

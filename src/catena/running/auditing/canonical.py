@@ -46,6 +46,24 @@ MISSED = 2.3263478740408408  # standard errors: what is larger by so much is mis
 COARSE = 0.1  # deviation that must be seen
 GROSS = 3.0  # times the threshold, and times COARSE: off, however short the run
 SETTLED = 0.5  # times t: halves of the runs that differ by more have not settled
+LISTED = 20  # points of a row that are shown
+
+
+class Point(NamedTuple):
+    """Members that have a law of their own, such as those at one point of a sweep.
+
+    Attributes
+    ----------
+    name : what they have in common: `kT = 0.5`
+    law, mean, error : what their mean should be, what it is, and its standard error, nan for one member
+    members : how many they are
+    """
+
+    name: str
+    law: float
+    mean: float
+    error: float
+    members: int
 
 
 class Series(NamedTuple):
@@ -59,6 +77,7 @@ class Series(NamedTuple):
     configuration : whether it is one of configurations instead of momenta
     components : which components these are; None for a scalar
     halves : (m, 2, k) means of members over the first and the second half
+    points : those members that have laws of their own, if not all have one; `law` is the mean of these, `values` are moved to it
     """
 
     quantity: str
@@ -68,6 +87,7 @@ class Series(NamedTuple):
     configuration: bool = False
     components: Sequence[int] | None = None
     halves: Floats | None = None
+    points: tuple[Point, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,11 +97,13 @@ class CanonicalRow:
     Attributes
     ----------
     quantity : what it is of
-    law, mean, error : what its mean should be, what it is, and the standard error
+    law, mean, error : what its mean should be, what it is, and the standard error; of members with laws of their own, law and mean are averages
+        over the members
     effective : how many independent samples would tell as much; members of an ensemble
     would_see : the deviation that 99 % of such runs would show
     verdict : "canonical", "off" or "too short"
     component : the one that decided; None for a scalar
+    points : members with laws of their own, each with its law; empty where all have one
     """
 
     quantity: str
@@ -92,6 +114,7 @@ class CanonicalRow:
     would_see: float
     verdict: Verdict
     component: int | None = None
+    points: tuple[Point, ...] = ()
 
     @property
     def contradicts(self) -> bool:
@@ -150,7 +173,7 @@ def _row(one: Series, found: Means, rows: int, *, members: bool) -> CanonicalRow
     return CanonicalRow(
         one.quantity, one.law, float(found.mean[k]), float(found.error[k]), float(found.effective[k]),
         float((t[k] + MISSED) * found.error[k]), words[severity[k]],
-        None if one.components is None else one.components[k],
+        None if one.components is None else one.components[k], one.points,
     )  # fmt: skip
 
 
@@ -220,12 +243,19 @@ class Canonical(NamedRows[CanonicalRow]):
     def to_dict(self) -> dict[str, dict[str, Json]]:
         """Rows by quantity, as plain values for JSON: a number that is not finite becomes None."""
         found = self.as_json()
-        return {row.quantity: found[row.quantity] | {"contradicts": row.contradicts} for row in self.rows}
+        return {
+            row.quantity: found[row.quantity]
+            | {"contradicts": row.contradicts, "points": list(map(_plain, row.points))}
+            for row in self.rows
+        }
 
     @property
     def table(self) -> ShownTable:
-        """The rows, to be shown."""
-        return ShownTable(HEADINGS, [(cells(row), row.contradicts) for row in self.rows], NUMBERS)
+        """The rows, to be shown, each with the first of its points below it."""
+        lines: list[tuple[Sequence[str], bool]] = []
+        for row in self.rows:
+            lines += [(cells(row), row.contradicts), *((line, False) for line in _lines_of(row.points))]
+        return ShownTable(HEADINGS, lines, NUMBERS)
 
     def __str__(self) -> str:
         if not self.rows:
@@ -241,3 +271,18 @@ def cells(row: CanonicalRow) -> tuple[str, ...]:
         row.label, f"{row.law:.6g}", f"{row.mean:.6g}",
         *(f"{value:.2g}" if isfinite(value) else "-" for value in (row.error, row.would_see)), row.verdict,
     )  # fmt: skip
+
+
+def _lines_of(points: Sequence[Point]) -> list[tuple[str, ...]]:
+    """The cells of the first points, and how many others there are."""
+    lines: list[tuple[str, ...]] = [
+        (f"  at {point.name}", f"{point.law:.6g}", f"{point.mean:.6g}", f"{point.error:.2g}" if isfinite(point.error) else "-", "", "")
+        for point in points[:LISTED]
+    ]  # fmt: skip
+    more = len(points) - LISTED
+    return [*lines, (f"  and {more} more", *[""] * (len(HEADINGS) - 1))] if more > 0 else lines
+
+
+def _plain(point: Point) -> dict[str, Json]:
+    """For JSON."""
+    return point._asdict() | {"error": point.error if isfinite(point.error) else None}

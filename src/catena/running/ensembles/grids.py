@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import memory
 from ...errors import InputError
@@ -89,6 +90,16 @@ class Grid:
         places = np.unravel_index(member, self.shape)
         along = {**self.coordinates(), REPEAT: np.arange(self.repeats)}
         return {name: along[name][place].item() for name, place in zip(self.dims, places, strict=True)}
+
+    def shared(self, members: NDArray[np.int64]) -> dict[str, Json]:
+        """The coordinates that all of these members have, by the names of those axes along which there are others."""
+        places = np.unravel_index(members, self.shape)
+        along = {**self.coordinates(), REPEAT: np.arange(self.repeats)}
+        return {
+            name: along[name][place[0]].item()
+            for name, place in zip(self.dims, places, strict=True)
+            if len(along[name]) > 1 and (place == place[0]).all()
+        }
 
     def coordinates(self) -> dict[str, np.ndarray]:
         """Values along each axis; the places of those that are neither numbers nor texts."""

@@ -247,6 +247,17 @@ class Ensemble:
             return f"member {member}"
         return f"member {member} ({', '.join(f'{name} = {value}' for name, value in self.grid.at(member).items())})"
 
+    def _name_of_all(self, members: NDArray[np.int64]) -> str:
+        """What these members have in common: values along the axes of a sweep, or a temperature; else the number of the first."""
+        shared = {} if self.grid is None else self.grid.shared(members)
+        temperatures = self._bath_temperatures()
+        if not shared and np.ptp(temperatures) > 0.0 and np.ptp(temperatures[members]) == 0.0:
+            shared = {"kT": float(temperatures[members[0]])}
+        if shared:
+            known = [f"{name} = {x:g}" if isinstance(x, float) else f"{name} = {x}" for name, x in shared.items()]
+            return ", ".join(known)
+        return f"member {members[0]}" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
+
     @property
     def plot(self) -> EnsemblePlots:
         """Pictures of the members."""
@@ -313,7 +324,9 @@ class Ensemble:
             states = {name: self._column(prefix + name)[sound] for name in fields}
             temperatures = self._bath_temperatures()[sound]
             settled = self._job.settled if self.keep == "samples" else None
-            series += laws_of_members(self.systems, kind, temperatures, states, settled)
+            series += laws_of_members(
+                self.systems, kind, temperatures, states, settled, lambda some: self._name_of_all(sound[some])
+            )
         return Canonical(judge_members(of_ladders(series, self._job.unit)), unbiased=pairing.promises.traits.unbiased)
 
     def _momenta(self, sound: NDArray[np.int64]) -> list[Series]:
