@@ -108,6 +108,7 @@ class Layout:
         attributes: Mapping[str, Json],
         streams: tuple[Stream, ...],
         rows_per_commit: int,
+        rows_in_all: int | None = None,
         given: Iterable[str] = (),
     ) -> Layout:
         """Choose the chunks and check that readers will accept the names."""
@@ -115,7 +116,8 @@ class Layout:
             raise StoreError(f"rows_per_commit = {rows_per_commit}", do="use a positive number")
         _check_names(streams, attributes)
         chunk_rows = {
-            column.name: stream.fixed or choose_chunk_rows(column.shape, rows_per_commit)
+            column.name: stream.fixed
+            or choose_chunk_rows(column.shape, rows_per_commit, rows_in_all if stream is streams[0] else None)
             for stream in streams
             for column in stream.columns
         }
@@ -245,8 +247,8 @@ class Layout:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
 
-def choose_chunk_rows(shape: tuple[int, ...], rows_per_commit: int) -> int:
-    """Rows in a chunk of a column.
+def choose_chunk_rows(shape: tuple[int, ...], rows_per_commit: int, rows_in_all: int | None = None) -> int:
+    """Rows in a chunk of a column; no more than there will be in all, where that is known, for chunks are written whole.
 
     A multiple of the rows of one commit, so that commits end at ends of chunks, up to 0.25 MB; one
     commit if its rows alone are up to 1 MB; beyond, one commit is cut into equal chunks below 1 MB,
@@ -256,10 +258,15 @@ def choose_chunk_rows(shape: tuple[int, ...], rows_per_commit: int) -> int:
     --------
     >>> choose_chunk_rows((), 100), choose_chunk_rows((64, 3), 100), choose_chunk_rows((1000, 3), 100)
     (32700, 100, 34)
+    >>> choose_chunk_rows((), 100, 8), choose_chunk_rows((64, 3), 100, 250), choose_chunk_rows((1000, 3), 100, 10)
+    (8, 100, 10)
     """
     row_bytes = prod(shape) * ROW_TYPE.itemsize
+    if rows_in_all is not None and rows_in_all <= rows_per_commit:
+        rows_per_commit = rows_in_all
     if rows_per_commit * row_bytes <= CHUNK_BYTES_LIMIT:
-        return rows_per_commit * max(1, CHUNK_BYTES_AIM // (rows_per_commit * row_bytes))
+        rows = rows_per_commit * max(1, CHUNK_BYTES_AIM // (rows_per_commit * row_bytes))
+        return rows if rows_in_all is None else min(rows, rows_in_all)
     pieces = ceil(rows_per_commit / max(1, CHUNK_BYTES_LIMIT // row_bytes))
     return ceil(rows_per_commit / pieces)
 

@@ -82,6 +82,7 @@ class Store:
         attributes: Mapping[str, Json],
         streams: tuple[Stream, ...],
         rows_per_commit: int,
+        rows_in_all: int | None = None,
         fixed: Mapping[str, NDArray[np.float64]] | None = None,
         given: Mapping[str, np.ndarray] | None = None,
     ) -> Store:
@@ -97,6 +98,7 @@ class Store:
         attributes : JSON for the readers, attributes of the root group
         streams : what will be appended
         rows_per_commit : rows of the first stream between two commits; it fixes the chunks
+        rows_in_all : rows that the first stream will have, if that is known: no chunk is longer
         fixed : the columns of streams that do not grow, by name
         given : arrays of any numeric type for whoever goes on with the run, not for readers
 
@@ -108,8 +110,9 @@ class Store:
         path = Path(path).absolute()
         fixed, given = fixed or {}, given or {}
         layout = Layout.plan(
-            spec=spec, attributes=attributes, streams=streams, rows_per_commit=rows_per_commit, given=given
-        )
+            spec=spec, attributes=attributes, streams=streams, rows_per_commit=rows_per_commit,
+            rows_in_all=rows_in_all, given=given,
+        )  # fmt: skip
         scaffold = path.with_name(f".{path.name}.creating")
         with explained(path, made=False):
             require_free(path)

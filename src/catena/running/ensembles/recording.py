@@ -51,6 +51,7 @@ def create_store(path: str | Path, job: Job, plan: Plan, members: Members, *, wo
             commit_rows(driver, steps=job.steps / (workers or 1), most=max(1, LARGEST_COMMIT // bytes_each(job))),
             job.unit,
         ),
+        rows_in_all=len(members),
         fixed={"time": sample_times(job, members.t0)} if job.kept_rows else {},
         given={**given, **starts},
     )
