@@ -63,3 +63,25 @@ def test_systems_without_a_temperature_say_so() -> None:
     of = ct.problems.pendulum()
     with pytest.raises(ct.CapabilityError, match="has no temperature here"):
         of.system.maxwell(of.start, 1.0)
+
+
+@pytest.mark.parametrize("joint", [ct.Revolute, ct.Cylindrical])
+def test_lines_and_points_beside_a_joint_are_as_warm_as_their_freedoms(
+    joint: type[ct.Revolute | ct.Cylindrical],
+) -> None:
+    """2 T/kT is a chi^2 with one number for each freedom, 400 draws: 5 errors. The same of other freedoms is refused."""
+    point = ct.Body.from_particles([(0, 0, 0)], masses=[1.3])
+    box = ct.Body.box((1.0, 2.0, 0.5), mass=1.7)
+    hinge = ct.Revolute(-1, 0, at=((0, 0, 0), (0.2, 0, 1.0)), axis=(1, 0, 0))
+    linkage = ct.Linkage([box, point], [hinge, joint(0, 1, at=((0, 0.1, -1.0), (0.2, 0.3, 0.5)), axis=(0.3, 1, 0.4))])
+    start, twice = linkage.start(), []
+    for seed in range(400):
+        warm = linkage.maxwell(start, 0.6, seed=seed)
+        motion = warm.angular_momentum[0] @ np.linalg.inv(box.tensor) @ warm.angular_momentum[0]
+        twice.append(
+            (warm.momentum[0] @ warm.momentum[0] / 1.7 + warm.momentum[1] @ warm.momentum[1] / 1.3 + motion) / 0.6
+        )
+    freedoms = 1 + joint(0, 1).degrees
+    error = np.sqrt(2 * freedoms / len(twice))
+    assert abs(np.mean(twice) - freedoms) < 5 * error
+    assert abs(np.mean(twice) - freedoms - 1) > 5 * error

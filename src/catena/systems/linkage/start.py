@@ -58,10 +58,20 @@ def make_start(linkage: Linkage, given: Given) -> State:
     y = np.zeros((n, 3)) if y is None else y
     if p is None:
         fields = {"orientation": q, "momentum": np.zeros((n, 3)), "angular_momentum": y}
-        omega = velocities_of_momenta(linkage, State(fields)).reshape(n, 2, 3)[:, 1]
-        p = masses * moved(linkage, q, omega)
+        motion = velocities_of_momenta(linkage, State(fields))
+        if given.angular_velocity is not None:  # no momentum tells a spin of lines and points, but what it moves does
+            motion = motion + _thin_spins(linkage, q, np.asarray(given.angular_velocity, dtype=float))
+        p = masses * moved(linkage, q, motion.reshape(n, 2, 3)[:, 1])
     fields = {"position": r, "orientation": q, "momentum": p, "angular_momentum": y}
     return checked_start(linkage, State(fields, finite_number(given.time, "start.time")), project=given.project)
+
+
+def _thin_spins(linkage: Linkage, orientation: Array, angular_velocity: Array) -> Array:
+    """(6 n,): the part of angular velocities, in the axes of the bodies, about axes without a moment of inertia."""
+    motion = np.zeros((linkage.count, 2, 3))
+    motion[:, 1] = rotations.rotate(orientation, angular_velocity)
+    lines = thin_axes(linkage, orientation)
+    return (lines @ motion.ravel()) @ lines
 
 
 def images_of(linkage: Linkage, orientation: Array) -> Array:
@@ -242,10 +252,16 @@ def velocities(linkage: Linkage, state: State) -> Array:
         return made
     images = images_of(linkage, state.orientation)
     rows = gradients(linkage, state.position, state.orientation, images=images)
+    u, sizes, spins = _seen_spins(rows, lines)
+    return made - (u.T @ rows @ made / sizes) @ spins @ lines
+
+
+def _seen_spins(rows: Array, lines: Array) -> tuple[Array, Array, Array]:
+    """What turns about `lines` do to the rows: the parts with a singular value that is not rounding."""
     u, sizes, spins = np.linalg.svd(rows @ lines.T, full_matrices=False)
     # a line that turns about itself within a ball joint moves no row but by rounding
     known = sizes > RANK * np.abs(rows).max()
-    return made - (u[:, known].T @ rows @ made / sizes[known]) @ spins[known] @ lines
+    return u[:, known], sizes[known], spins[known]
 
 
 def velocities_of_momenta(linkage: Linkage, state: State) -> Array:
@@ -412,9 +428,13 @@ def _projected_position(linkage: Linkage, state: State, *, images: Array, shifts
 
 
 def _projected_velocity(linkage: Linkage, state: State, images: Array, *, size: float) -> State:
-    """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia does not turn."""
+    """The velocity nearest in kinetic energy that keeps the joints together; what has no inertia turns as it must."""
     rows = gradients(linkage, state.position, state.orientation, images=images) / row_sizes(linkage, size)[:, None]
-    motion = velocities(linkage, state)
+    motion = velocities_of_momenta(linkage, state)
+    lines = thin_axes(linkage, state.orientation)
+    if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
+        fitted = _seen_spins(rows, lines)[0]
+        rows = rows - fitted @ (fitted.T @ rows)
     weights = inverse_roots(linkage, state.orientation, fill=False)
     change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]
     v = (motion + change).reshape(linkage.count, 2, 3)
