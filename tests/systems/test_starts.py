@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 
 import catena as ct
 from catena.geometry import rotations
+from catena.systems.linkage import start as starts
 from catena.systems.numbers import finite_number, real_array
 
 RANDOM = np.random.default_rng(2026)
@@ -255,6 +256,35 @@ def test_rods_and_points_are_projected_onto_their_joints() -> None:
     gaps += [moved[1][0] + moved[1][1] @ (0, 0, -0.5) - moved[2][0]]
     assert np.abs(gaps).max() / h < 1e-5 and np.abs(start.momentum).max() > 0.5
     assert (start.angular_momentum[:2, 2] == 0.0).all() and not start.angular_momentum[2].any()
+
+
+def test_a_projected_start_fits_its_own_images(monkeypatch) -> None:
+    """The second axis of a universal joint is where the returned state has it, not where the given one had it: that start would be refused."""
+    joint = ct.Universal(-1, 0, at=((-0.4, 0.9, -1.2), (0.5, 0.8, 0.3)), axis=(0.4, -0.9, 0.1))
+    linkage = ct.Linkage([ct.Body.from_inertia(2.0, [[1.0, 0.2, 0.0], [0.2, 1.5, 0.1], [0.0, 0.1, 2.0]])], [joint])
+    given = {"position": [(0.3, 0.1, -0.9)], "velocity": [(1.0, 0.5, -0.7)], "angular_velocity": [(0.3, -0.8, 0.5)]}
+
+    def accepted() -> ct.State:
+        start = linkage.start(**given, project=True)
+        return linkage.start(
+            start.position, start.orientation, momentum=start.momentum, angular_momentum=start.angular_momentum
+        )
+
+    spin = rotations.rotate(
+        accepted().orientation[0], np.linalg.solve(linkage.bodies[0].tensor, accepted().angular_momentum[0])
+    )
+    second = joint.triad[1]  # in the ground and, at this start, in the body
+    assert abs(spin @ np.cross(second, joint.triad[0])) < 1e-14 < abs(spin @ second), (
+        "it turns about these two axes only"
+    )
+    images = starts.images_of(linkage, np.array([[1.0, 0, 0, 0]]))
+    monkeypatch.setattr(starts, "images_of", lambda linkage, orientation: images)
+    state = linkage.start(**given, project=True)
+    monkeypatch.undo()
+    with pytest.raises(ct.InputError, match="pull joint 0"):
+        linkage.start(
+            state.position, state.orientation, momentum=state.momentum, angular_momentum=state.angular_momentum
+        )
 
 
 @pytest.mark.parametrize("unit", [1e-10, 1.0, 1e8])

@@ -376,6 +376,9 @@ def checked_start(linkage: Linkage, state: State, *, project: bool) -> State:
             _refuse_position(linkage, phi)
         given = state
         state = _projected_position(linkage, given, images=images, shifts=shifts, size=size)
+        images = images_of(
+            linkage, state.orientation
+        )  # a joint without an image gets that of the state which is returned
         log_message(
             f"start projected onto the joints: bodies moved by up to {np.abs(state.position - given.position).max():.3g}"
         )
