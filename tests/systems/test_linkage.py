@@ -178,3 +178,15 @@ def test_reactions_and_the_spring_make_up_the_accelerations_of_both_bodies() -> 
     pull = 40.0 * (np.linalg.norm(ends[1] - ends[0]) - 0.6)
     assert rest[0] == pytest.approx(-rest[1], abs=1e-11)
     assert np.linalg.norm(rest[0]) == pytest.approx(abs(pull), abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    "force", [ct.Spring(-1, 0, k=3.0), ct.Spring(-1, 0, k=3.0, length=0.3), ct.Damper(-1, 0, c=3.0)]
+)
+def test_reactions_know_springs_between_points_that_meet(force: ct.Spring | ct.Damper) -> None:
+    """There is no line between them, and no force along it: the joint holds the weight, and would hold more if a force were taken for k times the length."""
+    linkage = ct.Linkage([ct.Body.box((1, 2, 0.5), mass=2.0)], [ct.Spherical(-1, 0)], [force])
+    held = linkage.reactions(linkage.start()).force[0]
+    assert held == pytest.approx((0, 0, 2.0 * 9.81), abs=1e-14)
+    pushed = linkage.with_parts(forces=[force, ct.Load(0, force=(0, 0, -3.0 * 0.3))])
+    assert pushed.reactions(pushed.start()).force[0, 2] == pytest.approx(2.0 * 9.81 + 0.9, abs=1e-14)

@@ -172,3 +172,27 @@ def test_a_turn_of_a_thin_body_moves_what_stands_beside_its_joint(body: str, joi
     arm, spin = np.array([0.2, 0.3, 0.5]), 1.3 * np.array(SKEW)
     start = held(THIN[body], joint).start(angular_velocity=[(0, 0, 0), spin])
     np.testing.assert_allclose(start.momentum[1] / THIN[body].mass, -np.cross(spin, arm), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "forces",
+    [ct.Spring(-1, 0, ((0, 2, 0), (1, 0, 0.3)), k=3.0), ct.Load(0, torque=(0, 0, 1)), ct.Load(0, at=(1, 0, 0), force=(0, 1, 0))],
+)  # fmt: skip
+@pytest.mark.parametrize("body", THIN)
+def test_a_force_that_nothing_resists_is_refused(body: str, forces: ct.Spring | ct.Load) -> None:
+    """A torque about a line without a moment of inertia: one form left it out, the other turned the body with a moment of its own.
+
+    Beside a ball joint, or in a plane through the line, something resists, or nothing turns it.
+    """
+    joint = ct.Spherical(-1, 0, ((0, 0, 0), (0, 0, 1)))
+    for joints in ([], [joint]):
+        linkage = ct.Linkage([THIN[body]], joints, [forces])
+        start = linkage.start(None if joints else [(0.2, 1.0, 0.5)])
+        for method in (ct.Gauss(2), ct.EnergyMomentum()):
+            with pytest.raises(CapabilityError, match="forces turn body 0 where it is a line or a point"):
+                ct.simulate(linkage, start, method, dt=0.02, steps=2)
+    steady = ct.Linkage([ct.Body.rod(1.0)], [joint], [ct.Load(0, at=(0, 1, 0), force=(0, 0, 1), torque=(1, 0, 0))])
+    steady.check_start(steady.start())
+    held_down = ct.Linkage([THIN[body]], [ct.Spherical(-1, 0, ((0, 0, 0), (0.3, 0.2, 1)))], [forces])
+    if body == "rod":
+        held_down.check_start(held_down.start())

@@ -186,6 +186,8 @@ def applied_forces(linkage: Linkage, state: State, motion: Array, angles: Array)
             d = places[1] + ends[1] - places[0] - ends[0]
             speeds = [moving[b, 0] + np.cross(moving[b, 1], x) for b, x in zip((force.i, force.j), ends, strict=True)]
             length = float(np.linalg.norm(d))
+            if length == 0.0:  # no direction is the line's: kernels take no force, too
+                continue
             pull = _along(force, length, float(d @ (speeds[1] - speeds[0])) / length) * d / length
             for number, arm, sign in ((force.i, ends[0], -1.0), (force.j, ends[1], 1.0)):
                 made[number, 0] += sign * pull

@@ -38,7 +38,7 @@ from .joint_forces import JointForce, OnAngle, OnBodies, describe_force, force_f
 from .joints import GROUND, Joint, joint_from, listed
 from .layout import Signal
 from .signals import Signals
-from .thin import aligned
+from .thin import aligned, is_thin, require_resisted
 from .tree import Tree, tree_of
 
 if TYPE_CHECKING:
@@ -310,6 +310,11 @@ class Linkage(System):
 
     def check_start(self, state: State) -> None:
         starts.check_position(self, state)
+        if self.forces and any(map(is_thin, self.bodies)):
+            from ...analysis.linkage_reactions import applied_forces
+
+            motion = starts.velocities(self, state)
+            require_resisted(self, state, applied_forces(self, state, motion, self.angles(state)))
 
     def begun(self, start: State) -> Linkage:
         return starts.begun(self, start)

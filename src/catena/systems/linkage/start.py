@@ -252,11 +252,11 @@ def velocities(linkage: Linkage, state: State) -> Array:
         return made
     images = images_of(linkage, state.orientation)
     rows = gradients(linkage, state.position, state.orientation, images=images)
-    u, sizes, spins = _seen_spins(rows, lines)
+    u, sizes, spins = seen_spins(rows, lines)
     return made - (u.T @ rows @ made / sizes) @ spins @ lines
 
 
-def _seen_spins(rows: Array, lines: Array) -> tuple[Array, Array, Array]:
+def seen_spins(rows: Array, lines: Array) -> tuple[Array, Array, Array]:
     """What turns about `lines` do to the rows: the parts with a singular value that is not rounding."""
     u, sizes, spins = np.linalg.svd(rows @ lines.T, full_matrices=False)
     # a line that turns about itself within a ball joint moves no row but by rounding
@@ -436,7 +436,7 @@ def _projected_velocity(linkage: Linkage, state: State, images: Array, *, size: 
     motion = velocities_of_momenta(linkage, state)
     lines = thin_axes(linkage, state.orientation)
     if len(lines) and len(rows):  # turns that cost nothing fit whatever rows they can
-        fitted = _seen_spins(rows, lines)[0]
+        fitted = seen_spins(rows, lines)[0]
         rows = rows - fitted @ (fitted.T @ rows)
     weights = inverse_roots(linkage, state.orientation, fill=False)
     change = -weights @ np.linalg.lstsq(rows @ weights, rows @ motion, rcond=RANK)[0]

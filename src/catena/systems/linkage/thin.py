@@ -11,6 +11,7 @@ idle    no joint and no force notices it: it has no rate. Whatever moment is tak
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -132,6 +133,25 @@ def _across(vector: Vector | Array) -> list[Array]:
     across = np.cross(v / length, np.eye(3)[int(np.argmin(np.abs(v)))])
     across /= np.linalg.norm(across)
     return [across, np.cross(v / length, across)]
+
+
+def require_resisted(linkage: Linkage, state: State, applied: Array) -> None:
+    """CapabilityError where `applied` forces (n, 2, 3) turn a line about itself, or a point, and no joint holds against it."""
+    images = starts.images_of(linkage, state.orientation)
+    rows = starts.gradients(linkage, state.position, state.orientation, images=images)
+    lines = starts.thin_axes(linkage, state.orientation)
+    torques = lines @ applied.ravel()
+    if len(rows):
+        spins = starts.seen_spins(rows, lines)[2]
+        torques = torques - spins.T @ (spins @ torques)
+    arms = [np.abs(np.array(getattr(part, "at", 0.0))).max() for part in (*linkage.joints, *linkage.forces)]
+    reach = max(*arms, *(math.sqrt(body.moments.max() / body.mass) for body in linkage.bodies))
+    if np.abs(torques).max() > ON_LINE * (reach * np.abs(applied[:, 0]).max() + np.abs(applied[:, 1]).max()):
+        number = int(np.flatnonzero(lines[np.argmax(np.abs(torques))])[0]) // 6
+        raise CapabilityError(
+            f"forces turn body {number} where it is a line or a point: nothing resists", where=f"Linkage.bodies[{number}]",
+            do="let them act on its line, or give the body some thickness",
+        )  # fmt: skip
 
 
 def spins_of_joints(linkage: Linkage, thin: ThinBodies, state: State) -> Array:
