@@ -362,7 +362,7 @@ def test_a_start_at_a_temperature_and_a_bath_are_those_of_python():
         ('friction = { rotation = [0.2, 0.2, 0.4] }', "friction = -1.0", "friction = -1.0"),
         ("seed = 7", "seed = -7", "seed = -7"),
         ('friction = { rotation = [0.2, 0.2, 0.4] }', 'friction = "high"', "is not a number or 'inf' or a list"),
-        ('friction = { rotation = [0.2, 0.2, 0.4] }', "friction = nan", "is not finite or 'inf' or a list"),
+        ('friction = { rotation = [0.2, 0.2, 0.4] }', "friction = nan", "friction = nan is not finite or 'inf'"),
     ],
 )  # fmt: skip
 def test_mistakes_about_a_temperature_are_placed(before, after, message):

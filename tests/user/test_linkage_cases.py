@@ -9,7 +9,7 @@ import pytest
 
 import catena as ct
 from case_texts import mistakes, read
-from catena.cases import template
+from catena.cases import CaseError, template
 from catena.cases.joints import FORCES, JOINTS
 from catena.systems.linkage import joint_forces, joints
 
@@ -123,6 +123,30 @@ def test_a_mistake_in_a_force_is_shown_at_its_table_or_key(force, at, words):
     found = mistakes(LINKAGE[:header] + "[[system.force]]\n" + force + "\n" + LINKAGE[LINKAGE.index("[start]") :])
     assert [(row - line, column) for row, column, _ in found] == [at]
     assert words in found[0][2]
+
+
+@pytest.mark.parametrize(
+    ("gravity", "wrong", "do"),
+    [
+        ("[0, 0, nan]", "gravity[2] = nan is not finite", "give a finite number"),
+        ("[0, 1]", "gravity = [...] is not a list of 3", "give 3, not 2"),
+        (
+            "[0, 0, { time = [0, 1], values = [0, 1] }]",
+            "[[system.gravity]] has no key time (did you mean times?)",
+            "use one of times, values",
+        ),
+        (
+            "[0, 0, true]",
+            "gravity[2] = true is not a number or text or a table",
+            "write a number such as 0.05, or write it in double quotes, or write its keys in braces",
+        ),
+    ],
+)
+def test_a_key_of_several_types_is_refused_by_the_type_it_was_given(gravity, wrong, do):
+    """A number, a text or a table: which one was meant is seen, and the others are not advised."""
+    with pytest.raises(CaseError) as caught:
+        read(LINKAGE.replace('kind = "Linkage"', f'kind = "Linkage"\ngravity = {gravity}', 1))
+    assert [(mistake.wrong, mistake.do) for mistake in caught.value.mistakes] == [(wrong, do)]
 
 
 DRIVEN = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin
@@ -33,6 +33,16 @@ NEEDED = {
     "unit_label": ("a unit", 'write the unit alone, such as "s"; readers of the store would take "since" for a date'),
 }
 
+OF_THE_TYPE = {
+    "finite_number",
+    "too_short",
+    "too_long",
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+}
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -51,13 +61,16 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
     details = error.errors(include_url=False)
     misspelt: list[tuple[Path, str]] = []
     unfit: dict[Path, list[ErrorDetails]] = {}
+    tables: set[Path] = set()
     for detail in sorted(details, key=lambda detail: detail["type"] != "extra_forbidden"):
         path = _path(detail["loc"], source)
         if detail["type"] == "extra_forbidden":
             wrong, do = _unknown_key(path, _keys(case, detail["loc"][:-1]))
             misspelt.append((path[:-1], wrong))
+            tables.add(path[:-1])
             yield Refusal(path, source.mistake(path, wrong, do), unknown_key=True)
         elif detail["type"] == "missing":
+            tables.add(path)
             meant = f"(did you mean {detail['loc'][-1]}?)"
             is_named = any(table == path and wrong.endswith(meant) for table, wrong in misspelt)
             yield Refusal(path, None if is_named else source.mistake(path, *_missing(path, detail["loc"][-1])))
@@ -69,6 +82,8 @@ def refusals(error: ValidationError, case: type[BaseModel], source: Source) -> I
         else:
             unfit.setdefault(path, []).append(detail)
     for path, alternatives in unfit.items():
+        if path in tables:  # that it is not a number either is beside the point
+            continue
         yield Refusal(path, source.mistake(path, *_unfit(path, alternatives)))
 
 
@@ -103,7 +118,7 @@ def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
     first = max(k for k, part in enumerate(path) if isinstance(part, str))
     name = path[first:]
     needed, advice = [], []
-    for detail in alternatives:
+    for detail in _of_the_type(alternatives):
         kind, context = detail["type"], detail.get("ctx", {})
         known = {
             "literal_error": (context.get("expected", ""), f"write {context.get('expected', '')}"),
@@ -111,16 +126,30 @@ def _unfit(path: Path, alternatives: list[ErrorDetails]) -> tuple[str, str]:
             "greater_than_equal": (f"at least {context.get('ge', 0):g}", "give a larger number"),
             "less_than": (f"below {context.get('lt', 0):g}", "give a smaller number"),
             "less_than_equal": (f"at most {context.get('le', 0):g}", "give a smaller number"),
-            "too_short": (f"a list of {context.get('min_length', 0)}", f"give {context.get('min_length', 0)}"),
-            "too_long": (f"a list of {context.get('max_length', 0)}", f"give {context.get('max_length', 0)}"),
+            "too_short": (f"a list of {context.get('min_length', 0)}", f"give {_counts(context, 'min_length')}"),
+            "too_long": (f"a list of {context.get('max_length', 0)}", f"give {_counts(context, 'max_length')}"),
         } | NEEDED
         if len(path) == 1:  # [section] in place of [[section]]
             known["list_type"] = ("a list of tables", f"write each under its own header [[{path[0]}]]")
+        if kind == "model_type" and len(alternatives) > 1:  # beside numbers a table has no header of its own
+            known["model_type"] = ("a table", "write its keys in braces")
         words, do = known.get(kind, (f"possible: {detail['msg']}", "give another value"))
         needed.append(words)
         advice.append(do.format(header=_header(path)))
     wrong = f"{dotted(name)} = {shown(alternatives[-1]['input'])} is not {' or '.join(needed)}"
     return wrong, ", or ".join(part for part in advice if part)
+
+
+def _of_the_type(alternatives: list[ErrorDetails]) -> list[ErrorDetails]:
+    """What is refused although it is of the type, and words that stand for it: other types that the key takes are beside the point."""
+    if any(one["type"] in OF_THE_TYPE for one in alternatives):
+        return [one for one in alternatives if one["type"] in {*OF_THE_TYPE, "literal_error"}]
+    return alternatives
+
+
+def _counts(context: Mapping[str, object], limit: str) -> str:
+    """How many elements a list needs, and how many it has."""
+    return f"{context.get(limit, 0)}, not {context.get('actual_length', 0)}"
 
 
 def _header(path: Path) -> str:
@@ -192,8 +221,10 @@ def _inner(current: object, part: int | str) -> object:
 
 
 def _tagged(member: object, tag: int | str) -> bool:
-    """Whether a member of a union is the one with this tag, `kind` or `problem`."""
+    """Whether a member of a union is the one with this tag, `kind` or `problem`; without one it goes by its name."""
     if not (isinstance(member, type) and issubclass(member, BaseModel)):
         return False
+    if member.__name__ == tag:
+        return True
     choices = [field.annotation for field in member.model_fields.values() if get_origin(field.annotation) is Literal]
     return any(get_args(choice) == (tag,) for choice in choices)
