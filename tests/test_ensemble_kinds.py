@@ -184,6 +184,13 @@ def test_starts_are_drawn_by_the_number_of_the_member() -> None:
     assert (few.final.q != others.final.q).any()
 
 
+def test_one_start_without_members_is_refused_as_one() -> None:
+    """Not as arrays of a wrong shape, whose first axis would be the components of the state."""
+    with pytest.raises(InputError, match="this is the start of one member") as caught:
+        ct.ensemble(GALAXY.system, GALAXY.start, METHOD, dt=0.1, steps=5)
+    assert "a list of starts" in caught.value.do
+
+
 @pytest.mark.parametrize("more", [{"members": 3}, {"systems": [GALAXY.system] * 3}, {"method": [METHOD] * 3}])
 def test_members_from_one_start_that_nothing_tells_apart_are_refused(more: dict[str, Any]) -> None:
     """In the words of the command line; noise, or a step of their own, tells them apart, and one alone is like no other."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
 
 import catena as ct
+from catena.engine.build import build
 from catena.methods.base import registered
 from catena.running.auditing import Canonical
 from catena.text.markup import html_table
@@ -38,6 +40,12 @@ def test_a_repr_computes_nothing(monkeypatch):
     before = set(vars(chain))
     chain._repr_html_(), repr(chain)
     assert not any(name in vars(chain) for name in ("_pairs", "_numbered") if name not in before)
+
+
+def test_the_pictures_of_a_run_are_shown_by_their_names(monkeypatch):
+    monkeypatch.setattr("catena.running.plan.build", partial(build, compiled=False))
+    run = ct.simulate(ct.problems.harmonic(), method=ct.Gauss(3), steps=2)
+    assert repr(run.plot) == f"<pictures of {run!r}: energy, invariants, phase, spectrum>"
 
 
 def test_cells_are_escaped():

@@ -181,6 +181,15 @@ def test_a_section_of_one_point_is_shown_as_one_and_says_how_near_its_crossings_
     assert ax.get_ylabel() == f"p  (all within {np.ptp(crossings.p.values):.1g})"
 
 
+def test_a_section_without_crossings_shows_where_the_run_was(uncompiled):
+    """The empty axes span the samples of the run."""
+    problem = ct.problems.harmonic()
+    run = ct.simulate(problem, method=ct.Gauss(3), dt=0.1, steps=20, sections=[ct.Section("never", "q - 100")])
+    ax = run.plot.section()
+    assert len(run.sections["never"].time) == 0
+    assert ax.get_ylim() == pytest.approx((float(run.data.p.min()), float(run.data.p.max())))
+
+
 def test_section_draws_the_variables_asked_for(crossing_run):
     ax = crossing_run.plot.section("plane", x="q3", y="p2")
     np.testing.assert_array_equal(data_line(ax).get_ydata(), crossing_run.sections["plane"].p.values[:, 1])

@@ -118,6 +118,7 @@ WRONG = {
         "start.angular_momentum[0]",
     ),
     "potentials": (lambda: chain([LJ, LJ]), "2 potentials for 3 links", "Chain.potential"),
+    "no body": (lambda: ct.Chain([ct.Body.tetrahedron(), 1], LJ), "1 is no body", "Chain.bodies[1]"),
     "no potential": (lambda: chain([LJ, LJ, 5.0]), "5.0 is no potential", "Chain.potential[2]"),
     "types": (lambda: chain(table(), [typed(), TETRAHEDRON]), "no potential for particles of types", "PairTable"),
     "particles": (lambda: chain(LJ, [TETRAHEDRON, ct.Body(moments=(1, 2, 3))]), "body 1 has no particles", "Chain.bodies[1]"),

@@ -167,7 +167,10 @@ def test_a_stored_run_is_described_extended_checked_and_cited(case):
     extended, whole = read_plainly(Path("a.zarr")), read_plainly(Path("b.zarr"))
     assert extended.keys() == whole.keys()
     assert all(np.array_equal(extended[name], whole[name]) for name in whole)
-    call("resume", "a.zarr", "--steps", 100, code=2)
+    assert "every step is made: --t-end or --steps extends the run" in call("resume", "a.zarr").stderr
+    assert (
+        "resuming" not in call("resume", "a.zarr", "--steps", 100, code=2).stderr
+    )  # refused before anything is said to go on
 
     assert "@article{blanes2002," in call("cite", "a.zarr").stdout
     chunk = next(Path("a.zarr/energy/c").iterdir())

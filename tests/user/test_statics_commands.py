@@ -131,6 +131,7 @@ def test_what_comes_apart_is_shown_and_gives_code_3(case):
         (("modes", "chain.toml", "--count", "0"), "count = 0"),
         (("modes", "chain.toml", "--count", "400"), "count = 400"),
         (("modes", "chain.toml", "--page", "m.html", "--mode", "400"), "there is no mode 400"),
+        (("modes", "chain.toml", "--mode", "1"), "--mode is given without --page"),
         (("equilibrium", "top.toml"), "Top has no statics"),
         (("equilibrium", "empty.toml"), "[system]"),
         (("equilibrium", "falls.toml"), "nothing holds the chain"),

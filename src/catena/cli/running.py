@@ -118,6 +118,8 @@ def resume(
     with closing(StoppedRun.reopened(path)) as stopped:
         total = stopped.steps(t_end=t_end, steps=steps)
         introduce(stopped.plan, total, title=f"resuming {path}", store=path, made=stopped.made)
+        if stopped.made == total:
+            print_message("every step is made: --t-end or --steps extends the run")
         finish(
             lambda: stopped.go_on(t_end=t_end, steps=steps, progress=progress, anyway=anyway, control=control),
             place=Place(path), plots=plots, data=data, page=page, as_json=as_json,

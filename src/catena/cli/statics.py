@@ -93,7 +93,9 @@ def modes(
     page: Annotated[
         Path | None, typer.Option("--page", metavar="FILE.HTML", help="Write a page in which a mode oscillates.")
     ] = None,
-    mode: Annotated[int, typer.Option("--mode", help="Which mode the page shows, from 0.")] = 0,
+    mode: Annotated[
+        int | None, typer.Option("--mode", help="Which mode the page shows, counted from 0; by default the lowest.")
+    ] = None,
     sets: Sets = None,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -108,6 +110,8 @@ def modes(
         from ..output.files import require_writable
 
         require_writable(page)
+    elif mode is not None:
+        raise InputError("--mode is given without --page", where="catena modes --mode", do="give --page FILE.HTML, too")
     if count is not None and count < 1:
         raise InputError(f"count = {count}", where="catena modes --count", do="give a number from 1 on")
     found = _find(case, load, tol, sets)
@@ -117,7 +121,7 @@ def modes(
         raise typer.Exit(codes.FAILED_STEP)
     made = _modes(found, count)
     if page is not None:
-        made.view(page, mode=mode)
+        made.view(page, mode=mode or 0)
     wanted = len(made.omega) if count is None else count
     table = ModeTable(made, min(wanted, USUAL) if count is None else wanted)
     if as_json:

@@ -35,11 +35,13 @@ def export(
     path: StoredRun,
     target: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help=".xyz .dump .gsd .glb .nc .csv: the suffix says how.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="The suffix says how: .xyz .dump .gsd .pdb .glb .nc .csv.", show_default=False
+        ),
     ],
     format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="xyz, dump or gsd, also with -particles; gltf, netcdf or csv."),
+        typer.Option("--format", "-f", help="xyz, dump or gsd, also with -particles; pdb, gltf, netcdf or csv."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:

@@ -35,6 +35,9 @@ class EnsemblePlots:
         step = f"{sizes[0]:g}" if len(sizes) == 1 else f"{sizes[0]:g} to {sizes[-1]:g}"
         self.label = f"{many.method if len(many.methods) == 1 else type(many.method).__name__}, dt = {step}"
 
+    def __repr__(self) -> str:
+        return f"<pictures of {self.many!r}: {', '.join(self.suited())}>"
+
     def suited(self) -> tuple[str, ...]:
         """Names of the pictures that there are."""
         many = self.many

@@ -60,6 +60,9 @@ class RunPlots(BodyPictures):
         self.run = run
         self.label = f"{run.method}, dt = {run.plan.dt:g}"
 
+    def __repr__(self) -> str:
+        return f"<pictures of {self.run!r}: {', '.join(self.suited())}>"
+
     def suited(self) -> tuple[str, ...]:
         """Names of the pictures that suit the system, sections apart."""
         own = self._suited_to_a_body() or self._suited_to_bodies()
@@ -206,8 +209,7 @@ class RunPlots(BodyPictures):
                 rasterized=count > RASTER_POINTS, **style,
             )  # fmt: skip
             for letter, name, values in zip("xy", (x, y), points, strict=True):
-                whole = np.ptp(self._column(self.run.data, name))
-                words = _widened(getattr(ax, f"set_{letter}lim"), values, float(whole))
+                words = _widened(getattr(ax, f"set_{letter}lim"), values, self._column(self.run.data, name))
                 getattr(ax, f"set_{letter}label")(name + words)
             legend_above(ax)
         return ax
@@ -381,9 +383,16 @@ def work_precision(
     return ax
 
 
-def _widened(set_limits: Callable[[float, float], object], values: NDArray[np.float64], whole: float) -> str:
-    """Show points that are one by the measure of the whole run as one, and say so: digits behind an offset are unreadable."""
-    spread = float(np.ptp(values)) if len(values) else whole
+def _widened(
+    set_limits: Callable[[float, float], object], values: NDArray[np.float64], samples: NDArray[np.float64]
+) -> str:
+    """Show points that are one by the measure of the whole run as one, and say so: digits behind an offset are unreadable. No points: show where the run was."""
+    whole = float(np.ptp(samples))
+    if not len(values):
+        if whole:
+            set_limits(float(samples.min()), float(samples.max()))
+        return ""
+    spread = float(np.ptp(values))
     if spread >= NARROW * whole:
         return ""
     middle = float(np.mean(values))

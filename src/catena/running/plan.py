@@ -351,8 +351,10 @@ def _rounded_down(value: float) -> float:
     return math.floor(value / unit) * unit
 
 
-def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False) -> int:
-    """Number of steps from t0: `steps`, or (t_end - t0) / dt, which must be whole unless dt may be adjusted."""
+def step_count(
+    dt: float, t0: float, *, steps: int | None, t_end: float | None, adjust: bool = False, begun: bool = False
+) -> int:
+    """Number of steps from t0: `steps`, or (t_end - t0) / dt, which must be whole unless dt may be adjusted; of a run that has begun it is given."""
     if (steps is None) == (t_end is None):
         seen = "both steps and t_end are" if steps is not None else "neither steps nor t_end is"
         raise InputError(f"{seen} given", where="steps, t_end", do="give one of them")
@@ -371,7 +373,7 @@ def step_count(dt: float, t0: float, *, steps: int | None, t_end: float | None, 
     if not adjust and abs(ratio - whole) > 1e-9 * whole:
         raise InputError(
             f"dt = {dt!r} does not divide t_end - t0 = {t_end - t0!r}: {ratio:.9g} steps", where="dt, t_end",
-            do=f"use dt = {(t_end - t0) / whole!r}, or t_end = {t0 + whole * dt!r}",
+            do=("use " if begun else f"use dt = {(t_end - t0) / whole!r}, or ") + f"t_end = {t0 + whole * dt!r}",
         )  # fmt: skip
     return whole
 

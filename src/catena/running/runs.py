@@ -460,7 +460,9 @@ def read_run_spec(path: str | Path) -> Mapping[str, Json]:
     spec = read_spec(path)
     if "ensemble" in spec:
         raise InputError(
-            "this is a stored ensemble, not a run", where=str(path), do="use ct.open(path) or ct.resume(path) in Python"
+            "this is a stored ensemble, not a run",
+            where=str(path),
+            do="use `catena info`, `plot` or `resume`, which take both, or ct.open(path) in Python",
         )
     return spec
 

@@ -199,10 +199,15 @@ class StoppedRun:
 
     def steps(self, *, t_end: float | None = None, steps: int | None = None) -> int:
         """Steps in all, as planned if neither is given."""
-        if steps is None and t_end is None:
-            return self._planned
-        total = step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end)
-        require_drives(self.plan, total)
+        given = steps is not None or t_end is not None
+        total = step_count(self.plan.dt, self.plan.t0, steps=steps, t_end=t_end, begun=True) if given else self._planned
+        if self.made > total:
+            raise InputError(
+                f"the run has made {self.made} steps already, more than the {total} asked for",
+                where="resume", do="ask for more; `catena info` or ct.open shows what there is",
+            )  # fmt: skip
+        if given:
+            require_drives(self.plan, total)
         return total
 
     def _steered(self, control: Steering | str | None, *, anyway: bool) -> Plan:
@@ -233,11 +238,6 @@ class StoppedRun:
         plan, store, path, checkpoint = self.plan, self._store, self.path, self.checkpoint
         try:
             count = self.steps(t_end=t_end, steps=steps)
-            if self.made > count:
-                raise InputError(
-                    f"the run has made {self.made} steps already, more than the {count} asked for",
-                    where="resume", do="ask for more, or open it with ct.open",
-                )  # fmt: skip
             head = checkpoint.head if checkpoint is not None else {}
             known = origins_in(store.attributes, head, path=path)
             done = self.made == count or ("stopped_by" in head and steps is t_end is None)

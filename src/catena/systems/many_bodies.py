@@ -60,6 +60,8 @@ def _are_bodies(given: tuple[Body | Mapping[str, object], ...]) -> TypeGuard[tup
 def _body_from(given: Body | Mapping[str, object], where: str) -> Body:
     if isinstance(given, Body):
         return given
+    if not isinstance(given, Mapping):
+        raise InputError(f"{given!r} is no body", where=where, do="give a Body, such as Body.box((1, 1, 2), mass=3.0)")
     try:
         return Body.from_description(given)
     except InputError as trouble:

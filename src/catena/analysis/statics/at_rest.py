@@ -45,7 +45,10 @@ class AtRest:
             ("status", f"{self.status} after {self.iterations} iterations"),
             ("energy", f"{self.energy:.15g}"),
             ("residual", f"{self.residual:.2g} (asked for {self.tol:.2g})"),
-            ("lowest", f"omega^2 = {self.lowest:.10g}; {self.negative} negative, {self.flat} that cost nothing"),
+            (
+                "lowest",
+                f"omega^2 = {self.lowest:.10g}; {self.negative} negative, {self.flat} that cost{'s' if self.flat == 1 else ''} nothing",
+            ),
             ("moved", f"{self.moved:.6g}"),
         ]
         if self.saddles:

@@ -140,7 +140,8 @@ def _frequencies(modes: Modes, shown: int) -> str:
             + "</tr>"
         )
     rest = len(modes.omega) - LISTED
-    below = [f"<p>{modes.zero} motions cost nothing; they are not among the modes.</p>"] if modes.zero else []
+    free = "1 motion costs nothing; it is" if modes.zero == 1 else f"{modes.zero} motions cost nothing; they are"
+    below = [f"<p>{free} not among the modes.</p>"] if modes.zero else []
     below += [f"<p>{rest} more are not listed.</p>"] if rest > 0 else []
     return section(
         "Frequencies", f'<div class="table"><table><tbody>{"".join(lines)}</tbody></table></div>{"".join(below)}'
