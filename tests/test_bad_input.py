@@ -124,6 +124,12 @@ SYSTEMS: dict[str, tuple[Callable[[], Any], str]] = {
     "gravity as a number": (lambda: ct.Top(BOX, 9.81), r"give ct\.Gravity\(9\.81\)"),  # type: ignore[arg-type]
     "a coordinate without momentum": (lambda: ct.Hamiltonian("q1*p", ["q1", "q2"], "p"), "2 coordinates but 1 momenta"),
     "an eccentricity beyond 1": (lambda: ct.problems.kepler(e=1.5), "eccentricity|e = 1.5"),
+    "an eccentricity that is a text": (lambda: ct.problems.kepler(e="a"), "at kepler.e"),  # type: ignore[arg-type]
+    "an oscillator that does not": (lambda: ct.problems.harmonic(k=-1.0), "k/m = -1"),
+    "fewer bodies than none": (lambda: ct.problems.helix_chain(-1), "helix_chain.n = -1"),
+    "more bodies than memory": (lambda: ct.problems.ring_chain(10**12), "1000000000000 bodies would take"),
+    "half a body": (lambda: ct.problems.printed_chain(2.5), "printed_chain.n = 2.5"),  # type: ignore[arg-type]
+    "a speed that is a text": (lambda: ct.problems.disc_chain(amp="a"), "at disc_chain.amp"),  # type: ignore[arg-type]
     "a time that is nan": (lambda: kepler().start(q=[1, 0], p=[0, 1], time=np.nan), "nan is not finite"),
     "a direction": (lambda: ct.Section("s", "q", direction=2), "direction = 2"),
     "a name of a section": (lambda: ct.Section("a b", "q"), "cannot name a section"),

@@ -208,6 +208,14 @@ def test_what_is_not_text_is_refused():
             parse(wrong, ["x"])
 
 
+def test_components_of_an_array_are_named_as_one():
+    """64 bodies have 192 places: named one by one, those of the first bodies filled the line, and nothing else was seen."""
+    places = [f"position[{body},{axis}]" for body in range(64) for axis in range(3)]
+    with pytest.raises(InputError) as caught:
+        parse("energi", [*places, "t", "energy", "omega[0]", "omega[1]"])
+    assert caught.value.do == "use one of: energy omega[0..1] position[0..63,0..2] t (did you mean energy?)"
+
+
 def test_the_caret_stands_under_the_mistake():
     with pytest.raises(InputError) as caught:
         parse("p**2/2 - co(q)", ["q", "p"], what="energy")

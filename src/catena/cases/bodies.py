@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
-from .. import memory
 from ..systems.body import Body
+from ..systems.many_bodies import require_memory
 from .tables import StartTable, Table, placed
 
 Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
@@ -26,7 +26,6 @@ Orientation: TypeAlias = Annotated[
     Annotated[Quaternion, Tag("<quaternion>")] | Annotated[Matrix, Tag("<matrix>")], Discriminator(_form_of_orientation)
 ]
 ONE_ORIENTATION = "body to space: unit quaternion, scalar first, or the three rows of a rotation matrix"
-BYTES = 2000  # that a body takes in a start, the arrays of its system and the first samples, at least
 MASS = Field(1.0, gt=0, description="mass")
 
 
@@ -155,9 +154,7 @@ def make_bodies(given: EqualBodies | list[Shaped]) -> list[Body]:
         return [make_body(table, f"bodies.{j}") for j, table in enumerate(given)]
     arguments, count = given.given(), given.count
     del arguments["count"]
-    memory.require(
-        count * BYTES, what=f"a system of {count} bodies", where="bodies.count", do="give fewer bodies"
-    )  # fmt: skip
+    require_memory(count, "bodies.count")
     return [Body.from_description(arguments)] * count
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
@@ -37,6 +37,7 @@ LARGEST_COST = 300_000
 """Of `derivative_cost`: gradient and Hessian are found and written as code within about a second."""
 
 SHOWN = 60
+COMPONENT = re.compile(r"(?P<array>\w+)\[(?P<index>\d+(,\d+)*)\]")  # a name such as position[7,0]
 MOST_COMPARED = 1000
 
 TOKEN = re.compile(
@@ -423,10 +424,26 @@ class _Parser:
             advice = f"declare {word} as a parameter, or write exp(1) if you mean the number 2.718..."
         else:
             known = sorted(self.names)[:MOST_COMPARED]
-            advice = f"use one of: {_short(' '.join(known), SHOWN)}{nearest(word, known)}"
+            advice = f"use one of: {_short(' '.join(_gathered(self.names)), SHOWN)}{nearest(word, known)}"
             if not self.names <= {"t"} and not any("[" in name for name in known):  # nobody declares what a state has
                 advice += "; others are declared: numbers in parameters, coordinates of a Hamiltonian in q and p"
         self.refuse(f"uses the unknown name {word}", token.column, advice)
+
+
+def _gathered(names: Iterable[str]) -> list[str]:
+    """The names in order, components of an array as one: q[0..2], not q[0] q[1] q[2]."""
+    last: dict[tuple[str, int], list[int]] = {}
+    gathered = []
+    for name in names:
+        found = COMPONENT.fullmatch(name)
+        if found is None:
+            gathered.append(name)
+            continue
+        index = [int(part) for part in found["index"].split(",")]
+        array = (found["array"], len(index))
+        last[array] = [max(pair) for pair in zip(index, last.get(array, index), strict=True)]
+    gathered += [f"{array}[{','.join(f'0..{most}' for most in ends)}]" for (array, _), ends in last.items()]
+    return sorted(gathered)
 
 
 def _short(text: str, length: int = 30) -> str:

@@ -9,11 +9,13 @@ import numpy as np
 
 from ..errors import InputError, unknown_word
 from ..geometry import rotations
-from ..running.plan import Problem
+from ..running.plan import Problem, positive_integer
 from ..systems.body import Body
 from ..systems.chain.chain import Chain
 from ..systems.chain.ends import Clamped, Displaced, End, Force, Free
 from ..systems.chain.ring_start import circle_frames
+from ..systems.many_bodies import require_memory
+from ..systems.numbers import finite_number
 from ..systems.potentials.pair_potentials import LennardJones
 
 ATTRACTION = LennardJones(5.0, 1.0)  # of the particles of two tetrahedra
@@ -66,6 +68,7 @@ def helix_chain(
     gravity : acceleration
     system : a chain of n bodies that starts so, in place of the one that these arguments describe
     """
+    n = _count(n, "helix_chain.n")
     angle, rise, radius, q0 = _screw(state, "helix_chain.state")
     about = (
         f"Chain of {n} tetrahedra on a screw line, {state}. Particles of neighbours attract and repel each other, and in "
@@ -94,6 +97,9 @@ def ring_chain(
     amp : size of the starting velocities
     system : a closed chain of n bodies that starts so, in place of that of tetrahedra
     """
+    n = _count(n, "ring_chain.n")
+    if isinstance(turns, bool) or not isinstance(turns, int):
+        raise InputError(f"turns = {turns!r}", where="ring_chain.turns", do="give a whole number")
     angle, rise, radius, q0 = _screw(state, "ring_chain.state")
     about = (
         f"Ring of {n} tetrahedra on a screw line, {state}, whose end is linked to its beginning. How often the bodies turn about "
@@ -120,6 +126,8 @@ def printed_chain(
 
     `system` is a chain of n bodies that starts so, in place of the one that these arguments describe.
     """
+    n = _count(n, "printed_chain.n")
+    spacing = finite_number(spacing, "printed_chain.spacing")
     about = (
         f"Row of {n} tetrahedra, none turned, as it was printed. This is no equilibrium: the bodies fall towards each "
         "other, and what they had in potential energy becomes heat. Within one unit of time the row crumples, then it "
@@ -146,7 +154,8 @@ def disc_chain(
 
     `system` is a chain of n bodies that starts so, in place of the one that these arguments describe.
     """
-    if n_p not in STACKS:
+    n = _count(n, "disc_chain.n")
+    if not isinstance(n_p, int) or n_p not in STACKS:
         raise InputError(f"n_p = {n_p!r}", where="disc_chain.n_p", do=f"choose one of {', '.join(map(str, STACKS))}")
     about = (
         f"Stack of {n} discs with {n_p} particles each. Every disc is turned by half a spacing, so that its particles "
@@ -164,9 +173,16 @@ def disc_chain(
     return _started("disc_chain", chain, position, orientation, amp=amp, about=about)
 
 
+def _count(n: object, where: str) -> int:
+    """A number of bodies for which there is memory."""
+    count = positive_integer(n, where)
+    require_memory(count, where)
+    return count
+
+
 def _screw(state: str, where: str) -> tuple[float, float, float, tuple[float, ...]]:
     """Screw angle, rise, radius and quaternion of a state."""
-    if state not in SCREWS:
+    if not isinstance(state, str) or state not in SCREWS:
         raise unknown_word(f"state = {state!r}", state, SCREWS, where)
     return SCREWS[state]
 
@@ -183,6 +199,7 @@ def _started(
     name: str, chain: Chain, position: np.ndarray, orientation: np.ndarray, *, amp: float, about: str
 ) -> Problem[Chain]:
     """v_j = amp (sin j, sin 2j, cos 3j) in space, omega_j = amp (cos j, cos 2j, sin 3j) in the body; none where held."""
+    amp = finite_number(amp, f"{name}.amp")
     j = np.arange(chain.count)
     moves, turns = chain.held
     velocity = amp * np.column_stack([np.sin(j), np.sin(2 * j), np.cos(3 * j)]) * moves[:, None]
@@ -193,6 +210,6 @@ def _started(
 
 def _end(name: str, force: Sequence[float]) -> End:
     known: dict[str, End] = {"clamped": Clamped(), "free": Free(), "force": Force(force), "displaced": Displaced()}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"{name!r} is not an end", where="left, right", do=f"choose one of {', '.join(known)}")
     return known[name]

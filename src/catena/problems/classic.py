@@ -10,12 +10,15 @@ from ..errors import InputError
 from ..running.plan import Problem
 from ..systems.base import State
 from ..systems.hamiltonian import Hamiltonian
+from ..systems.numbers import finite_number
 
 
 def harmonic(m: float = 1.0, k: float = 4.0, q: float = 0.0, p: float = 2.0) -> Problem[Hamiltonian]:
     """Harmonic oscillator, H = p^2/(2m) + k q^2/2; exact solution known."""
     system = Hamiltonian("p**2/(2*m) + k*q**2/2", "q", "p", {"m": m, "k": k})
     start = system.start(q=q, p=p)
+    if not k / m > 0.0:
+        raise InputError(f"k/m = {k / m:g}", where="harmonic.k, harmonic.m", do="give numbers above zero")
     omega = math.sqrt(k / m)
 
     def exact(t: float) -> State:
@@ -51,7 +54,7 @@ def kepler(e: float = 0.6) -> Problem[Hamiltonian]:
 
     The exact solution solves Kepler's equation E - e sin E = t.
     """
-    if not 0.0 <= e < 1.0:
+    if finite_number(e, "kepler.e") < 0.0 or e >= 1.0:
         raise InputError(f"e = {e!r}", where="kepler.e", do="give an eccentricity 0 <= e < 1")
     system = Hamiltonian(
         "(p1**2 + p2**2)/2 - 1/sqrt(q1**2 + q2**2)", ["q1", "q2"], ["p1", "p2"],

@@ -16,6 +16,7 @@ from ..systems.linkage import start as linkage_start
 from ..systems.linkage.joint_forces import Spring
 from ..systems.linkage.joints import GROUND, Joint, Revolute, Spherical
 from ..systems.linkage.linkage import Linkage
+from ..systems.many_bodies import require_memory
 
 Vector = np.ndarray
 
@@ -35,6 +36,7 @@ def hanging_chain(joint: str = "revolute", n: int = 4) -> Problem[Linkage]:
         )  # fmt: skip
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise InputError(f"n = {n!r}", where="hanging_chain.n", do="give a number of bodies")
+    require_memory(n, "hanging_chain.n")
     half = n // 2
     angles = [0.25 * math.pi] * half + [0.75 * math.pi] * (n - half)
     about = (

@@ -15,6 +15,7 @@ from ..running.plan import Problem
 from ..systems.base import State
 from ..systems.body import Body
 from ..systems.hamiltonian import Hamiltonian
+from ..systems.numbers import finite_number
 from ..systems.top.attitude import Gravity
 from ..systems.top.top import Top
 
@@ -94,6 +95,7 @@ def _polished(cubic: list[Fraction], root: float) -> float:
 def sleeping_top(y3: float = 2.5, tilt: float = 1e-6) -> Problem[Top]:
     """A symmetric top spinning upright, tilted a little; stable if y3^2 > 4 A g = 6 (`facts["stable_above"]`)."""
     inertia, strength = 1.0, 1.5
+    tilt = finite_number(tilt, "sleeping_top.tilt")
     top = Top(Body(moments=(inertia, inertia, 0.5)), Gravity(strength, (0.0, 0.0, 1.0)))
     start = top.start(_unit(math.cos(tilt / 2), math.sin(tilt / 2), 0, 0), angular_momentum=(0.0, 0.0, y3))
     facts = {"stable_above": math.sqrt(4 * inertia * strength)}

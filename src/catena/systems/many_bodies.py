@@ -7,6 +7,7 @@ from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
+from .. import memory
 from ..errors import InputError
 from ..text.plain import Json
 from .alike import Alike, alike_from, describe_alike
@@ -15,6 +16,7 @@ from .body import Body
 from .numbers import finite_numbers
 from .phase_space import Pair, turning_axes
 
+BYTES = 2000  # that a body takes in a start, the arrays of its system and the first samples, at least
 MOMENTA_OF_BODIES = ("px", "py", "pz", "y1", "y2", "y3")  # in space, and along principal axes
 GivenBodies: TypeAlias = Iterable[Body | Mapping[str, object]] | Mapping[str, object]  # as a user or a case gives them
 
@@ -27,6 +29,11 @@ def fields_of(n: int) -> tuple[Field, ...]:
         Field("momentum", (n, 3), ("body", "xyz"), "momenta"),
         Field("angular_momentum", (n, 3), ("body", "xyz"), "angular momenta in the bodies"),
     )
+
+
+def require_memory(count: int, where: str) -> None:
+    """Refuse more bodies than there is memory for, before anything is made of them."""
+    memory.require(count * BYTES, what=f"a system of {count} bodies", where=where, do="give fewer bodies")
 
 
 def bodies_from(given: GivenBodies, *, least: int, where: str) -> tuple[Body, ...]:
