@@ -129,15 +129,15 @@ def two_over_pi() -> list[int]:
     return [0, *(digits >> 24 * (51 - k) & 0xFFFFFF for k in range(52))]
 
 
-def listed(name: str, numbers: list[float] | list[int]) -> list[str]:
-    """A table, as many numbers in a line as fit."""
-    lines, line = [f"{name} = Table(("], "   "
+def listed(name: str, numbers: list[float] | list[int], *, opening: str = "Table((") -> list[str]:
+    """A table, or what else the brackets make of it, as many numbers in a line as fit."""
+    lines, line = [f"{name} = {opening}"], "   "
     for number in numbers:
         if len(line) + len(repr(number)) + 2 > WIDTH:
             lines.append(line)
             line = "   "
         line += f" {number!r},"
-    return [*lines, line, "))"]
+    return [*lines, line, ")" * opening.count("(")]
 
 
 def text() -> str:
@@ -153,7 +153,7 @@ def text() -> str:
         lower = -upper if both else mpf(0)
         made = rounded(function, lower, upper, count)
         lines += ["", f"# {name}: error 2^{float(remains(function, lower, upper, made)):.1f}"]
-        lines += [f"{name}_{k} = {value!r}" for k, value in enumerate(made)]
+        lines += listed(name, made, opening="(")
     for name, numbers in {**log_table(), **exp_table()}.items():
         lines += ["", *listed(name, numbers)]
     lines += ["", *listed("TWO_OVER_PI_DIGITS", two_over_pi()), ""]

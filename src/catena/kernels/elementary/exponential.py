@@ -22,7 +22,7 @@ def power_of_e(x, rest):
     r = multiply_add(-steps, c.EXP_STEP_1, x) + multiply_add(-steps, c.EXP_STEP_2, rest)
     j = counted(whole & 63)
     r2 = r * r
-    tail = four(r, r2, c.EXP_0, c.EXP_1, c.EXP_2, c.EXP_3)
+    tail = four(r, c.EXP[0], c.EXP[1], c.EXP[2], c.EXP[3])
     return c.EXP_FIRST[j], multiply_add(r2, tail, r + c.EXP_SECOND[j]), whole >> 6
 
 
@@ -71,9 +71,9 @@ def exp_in_lanes(x):
     r = exact + small
     r2 = r * r
     r4 = r2 * r2
-    middle = four(r, r2, c.EXP_LANE_4, c.EXP_LANE_5, c.EXP_LANE_6, c.EXP_LANE_7)
-    last = multiply_add(r4, multiply_add(r, c.EXP_LANE_9, c.EXP_LANE_8), middle)
-    tail = multiply_add(r4, last, four(r, r2, c.EXP_LANE_0, c.EXP_LANE_1, c.EXP_LANE_2, c.EXP_LANE_3))
+    middle = four(r, c.EXP_LANE[4], c.EXP_LANE[5], c.EXP_LANE[6], c.EXP_LANE[7])
+    last = multiply_add(r4, multiply_add(r, c.EXP_LANE[9], c.EXP_LANE[8]), middle)
+    tail = multiply_add(r4, last, four(r, c.EXP_LANE[0], c.EXP_LANE[1], c.EXP_LANE[2], c.EXP_LANE[3]))
     large = 1.0 + exact
     a = large + multiply_add(r2, tail, (exact - (large - 1.0)) + small)
     if abs(x) < PLAIN:

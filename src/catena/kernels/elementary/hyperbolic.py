@@ -6,7 +6,7 @@ from ..fused import multiply_add
 from . import coefficients as c
 from .exponential import power_of_e, scaled, times_two_to
 from .logarithm import log_of_sum, long_log, reduced
-from .polynomials import eight, four
+from .polynomials import eight, twelve, twelve_and
 
 BEYOND = 711.0  # sinh and cosh of which are no doubles
 LARGE = 2.0**28  # asinh and acosh of which are log(2 x)
@@ -18,9 +18,7 @@ def sinh(x):
     size = abs(x)
     if size < 1.0:
         z = x * x
-        z2 = z * z
-        tail = eight(z, z2, z2 * z2, c.SINH_0, c.SINH_1, c.SINH_2, c.SINH_3, c.SINH_4, c.SINH_5, c.SINH_6, c.SINH_7)
-        return multiply_add(x * z, tail, x)
+        return multiply_add(x * z, eight(z, c.SINH), x)
     return math.copysign(half_sum(size, -1.0), x) if size < BEYOND else x * math.inf
 
 
@@ -45,11 +43,7 @@ def tanh(x):
     size = abs(x)
     if size < 0.55:
         z = x * x
-        z2 = z * z
-        z4 = z2 * z2
-        low = eight(z, z2, z4, c.TANH_0, c.TANH_1, c.TANH_2, c.TANH_3, c.TANH_4, c.TANH_5, c.TANH_6, c.TANH_7)
-        tail = multiply_add(z4 * z4, four(z, z2, c.TANH_8, c.TANH_9, c.TANH_10, c.TANH_11), low)
-        return multiply_add(x * z, tail, x) if x != 0.0 else x
+        return multiply_add(x * z, twelve(z, c.TANH), x) if x != 0.0 else x
     if not size < ONE_SIDED:
         return math.copysign(1.0, x) if x == x else x
     a, change, k = power_of_e(2.0 * size, 0.0)
@@ -68,12 +62,8 @@ def asinh(x):
     size = abs(x)
     if size < 0.5:
         z = x * x
-        z2 = z * z
-        z4 = z2 * z2
-        low = eight(z, z2, z4, c.ASINH_0, c.ASINH_1, c.ASINH_2, c.ASINH_3, c.ASINH_4, c.ASINH_5, c.ASINH_6, c.ASINH_7)
-        middle = four(z, z2, c.ASINH_8, c.ASINH_9, c.ASINH_10, c.ASINH_11)
-        high = multiply_add(z4, multiply_add(z, c.ASINH_13, c.ASINH_12), middle)
-        return multiply_add(x * z, multiply_add(z4 * z4, high, low), x) if x != 0.0 else x
+        tail = twelve_and(multiply_add(z, c.ASINH[13], c.ASINH[12]), z, c.ASINH)
+        return multiply_add(x * z, tail, x) if x != 0.0 else x
     if not size < LARGE:
         return math.copysign(log_of_double(size), x)
     square = size * size
@@ -122,12 +112,8 @@ def atanh(x):
     size = abs(x)
     if size < 0.5:
         z = x * x
-        z2 = z * z
-        z4 = z2 * z2
-        low = eight(z, z2, z4, c.ATANH_0, c.ATANH_1, c.ATANH_2, c.ATANH_3, c.ATANH_4, c.ATANH_5, c.ATANH_6, c.ATANH_7)
-        middle = four(z, z2, c.ATANH_8, c.ATANH_9, c.ATANH_10, c.ATANH_11)
-        end = multiply_add(z2, c.ATANH_14, multiply_add(z, c.ATANH_13, c.ATANH_12))
-        return multiply_add(x * z, multiply_add(z4 * z4, multiply_add(z4, end, middle), low), x)
+        end = multiply_add(z * z, c.ATANH[14], multiply_add(z, c.ATANH[13], c.ATANH[12]))
+        return multiply_add(x * z, twelve_and(end, z, c.ATANH), x)
     if not size < 1.0:
         return math.copysign(math.inf, x) if size == 1.0 else math.nan
     over = 1.0 + size

@@ -4,7 +4,7 @@ import math
 
 from ..fused import multiply_add
 from . import coefficients as c
-from .polynomials import eight, four
+from .polynomials import twelve, twelve_and
 
 
 def atan(x):
@@ -71,12 +71,8 @@ def angle_of(y, x, turned):
         m = turned - m
         sign = -sign
     z = t * t
-    z2 = z * z
-    z4 = z2 * z2
-    low = eight(z, z2, z4, c.ATAN_0, c.ATAN_1, c.ATAN_2, c.ATAN_3, c.ATAN_4, c.ATAN_5, c.ATAN_6, c.ATAN_7)
-    tail = multiply_add(z4 * z4, four(z, z2, c.ATAN_8, c.ATAN_9, c.ATAN_10, c.ATAN_11), low)
     t *= sign
-    more = multiply_add(t * z, tail, sign * rest)
+    more = multiply_add(t * z, twelve(z, c.ATAN), sign * rest)
     base = m * QUARTER_1
     first = base + t
     second = (base - first) + t
@@ -88,11 +84,7 @@ QUARTER_1, QUARTER_2 = 0.5 * c.HALF_PI_1, 0.5 * c.HALF_PI_2
 
 def arc(z):
     """(asin(s) - s) / s^3 with z = s^2 <= 1/4."""
-    z2 = z * z
-    z4 = z2 * z2
-    low = eight(z, z2, z4, c.ASIN_0, c.ASIN_1, c.ASIN_2, c.ASIN_3, c.ASIN_4, c.ASIN_5, c.ASIN_6, c.ASIN_7)
-    middle = four(z, z2, c.ASIN_8, c.ASIN_9, c.ASIN_10, c.ASIN_11)
-    return multiply_add(z4 * z4, multiply_add(z4, multiply_add(z, c.ASIN_13, c.ASIN_12), middle), low)
+    return twelve_and(multiply_add(z, c.ASIN[13], c.ASIN[12]), z, c.ASIN)
 
 
 def half_arc(size):

@@ -5,7 +5,7 @@ import math
 from ..fused import as_double, as_integer, counted, multiply_add
 from . import coefficients as c
 from .exponential import times_two_to
-from .polynomials import four
+from .polynomials import seven
 
 LEAST_Z = as_integer(0.703125)  # where the table begins
 LEAST, INFINITE = as_integer(2.0**-1022), as_integer(math.inf)
@@ -40,10 +40,7 @@ def plain_log(x, power):
     whole = multiply_add(k, c.LOG_2_1, c.LOG_FIRST[at])
     first = whole + r
     second = ((whole - first) + r) + multiply_add(k, c.LOG_2_2, c.LOG_SECOND[at])
-    r2 = r * r
-    low = four(r, r2, c.LOG_0, c.LOG_1, c.LOG_2, c.LOG_3)
-    tail = multiply_add(r2 * r2, multiply_add(r2, c.LOG_6, multiply_add(r, c.LOG_5, c.LOG_4)), low)
-    return first + multiply_add(r2, tail, second)
+    return first + multiply_add(r * r, seven(r, c.LOG), second)
 
 
 def log_of_sum(x, rest):
@@ -67,8 +64,6 @@ def long_log(r, rest, k, at):
     below = multiply_add(-0.5, multiply_add(r, r, -square), -r * rest)
     large = first + half
     second += ((first - large) + half) + below
-    low = four(r, square, c.LOG_TAIL_0, c.LOG_TAIL_1, c.LOG_TAIL_2, c.LOG_TAIL_3)
-    high = multiply_add(square, c.LOG_TAIL_6, multiply_add(r, c.LOG_TAIL_5, c.LOG_TAIL_4))
-    second = multiply_add(square * r, multiply_add(square * square, high, low), second)
+    second = multiply_add(square * r, seven(r, c.LOG_TAIL), second)
     total = large + second
     return total, (large - total) + second

@@ -4,7 +4,7 @@ from ..fused import as_integer, multiply_add
 from . import coefficients as c
 from .exponential import SHIFT, SHIFT_BITS
 from .huge_angles import remainder_of_huge
-from .polynomials import four
+from .polynomials import seven
 
 SMALL = 0.785  # below pi/4: nothing to take away, which is the common case of steps that turn a little
 NEAR = 2.0**30  # beyond it three parts of pi/2 are too few
@@ -33,21 +33,16 @@ def quadrant_of_any(x):
 def small_sine(r, rest):
     """What sin(r + rest) is more than r."""
     z = r * r
-    z2 = z * z
-    high = multiply_add(z2, c.SIN_6, multiply_add(z, c.SIN_5, c.SIN_4))
-    tail = multiply_add(z2 * z2, high, four(z, z2, c.SIN_0, c.SIN_1, c.SIN_2, c.SIN_3))
-    return multiply_add(z * r, tail, multiply_add(-0.5 * z, rest, rest))
+    return multiply_add(z * r, seven(z, c.SIN), multiply_add(-0.5 * z, rest, rest))
 
 
 def small_cosine(r, rest):
     """cos(r + rest) as a sum: 1 - z/2, and what remains."""
     z = r * r
-    z2 = z * z
     half = 0.5 * z
     first = 1.0 - half
-    high = multiply_add(z2, c.COS_6, multiply_add(z, c.COS_5, c.COS_4))
-    tail = multiply_add(z2 * z2, high, four(z, z2, c.COS_0, c.COS_1, c.COS_2, c.COS_3))
-    return first, ((1.0 - first) - half) + multiply_add(z2, tail, multiply_add(-r, rest, -0.5 * multiply_add(r, r, -z)))
+    more = multiply_add(-r, rest, -0.5 * multiply_add(r, r, -z))
+    return first, ((1.0 - first) - half) + multiply_add(z * z, seven(z, c.COS), more)
 
 
 def sin(x):
