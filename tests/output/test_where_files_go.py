@@ -49,7 +49,7 @@ WRITERS: dict[str, Callable[[Any, Path], Any]] = {
     "out.html": lambda run, target: run.view(target),
     "out.gif": lambda run, target: run.movie(target),
     "numbers.csv": lambda run, target: Folder(target.parent).numbers("numbers", {"t": [1.0]}),
-    "drawn.png": lambda run, target: Folder(target.parent).picture("drawn", run.plot.energy().figure),
+    "drawn.png": lambda run, target: Folder(target.parent).save("drawn", run.plot.energy().figure),
     "index.html": lambda run, target: write_page(target.parent, [], version="1"),
     "record.json": lambda run, target: write_text(target, "{}"),
 }

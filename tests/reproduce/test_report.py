@@ -48,7 +48,7 @@ def test_a_folder_writes_pictures_twice_and_numbers_to_the_last_digit(tmp_path):
     with styled():
         figure = new_figure(width=3, height=2)
         figure.subplots().plot([0, 1], [0, 1])
-        folder.picture("line", figure)
+        folder.save("line", figure)
     folder.numbers("line", {"x": [0.1, 1 / 3], "name": ["a", "b"]})
     report = folder.report("table", "T", [compared("x", 0.1 + 0.2, 0.3, within=1e-15)])
     assert [file.name for file in report.files] == ["line.png", "line.pdf", "line.csv", "table.csv"]
@@ -71,7 +71,7 @@ def test_the_same_picture_gives_the_same_bytes(tmp_path):
         with styled():
             figure = new_figure(width=3, height=2)
             figure.subplots().plot([0, 1], [0, 1])
-            folder.picture("line", figure)
+            folder.save("line", figure)
         written.append([file.read_bytes() for file in folder.files])
     assert written[0] == written[1]
 

@@ -94,9 +94,7 @@ class BodyPictures(ManyBodyPictures):
             ax.plot(*points.T, label="angular velocity in space\n" + self.label + self._words(), **style)
             ax.plot(*points[0], "o", color=style["color"], markersize=3.5, label="_start")
             ax.plot(0.0, 0.0, "+", color="0.35", label="_axis R y")
-            ax.set_aspect("equal")
-            ax.set_xlabel("across $R y$")
-            ax.set_ylabel("across both")
+            ax.set(aspect="equal", xlabel="across $R y$", ylabel="across both")
             legend_above(ax)
         return ax
 

@@ -113,8 +113,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
                     f"t = {known[index]:g}{self._unit('time', braces=False)}", (1.0, 1.0), (0, 2), xycoords="axes fraction",
                     textcoords="offset points", ha="right", va="bottom", fontsize=8,
                 )  # fmt: skip
-                panel.set_xlabel("xyz"[across] + self._unit("position"))
-                panel.set_ylabel("xyz"[up] + self._unit("position"))
+                panel.set(xlabel="xyz"[across] + self._unit("position"), ylabel="xyz"[up] + self._unit("position"))
                 panel.label_outer()
             axes[0].set_title(self.label, fontsize=8.5, loc="left", pad=14)
         return axes
@@ -157,8 +156,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
                 time, values, thinning = largest(*given)
                 ax.plot(time, values, label=name.replace("_", " "), **next_line_style(ax))
             log_error_axis(ax, EPS)
-            ax.set_xlabel(self._named("time"))
-            ax.set_ylabel(what)
+            ax.set(xlabel=self._named("time"), ylabel=what)
             legend_above(ax, self.label + thinning)
         return ax
 
@@ -203,8 +201,10 @@ class ManyBodyPictures(JointPictures, PullPictures):
                     ax.axvline(frequency, ymax=0.06, color="0.2", linewidth=0.8)
                 ax.set_xlim(0.0, min(1.1 * known.max(), density.frequency.values[-1]))
             unit = self.run.plan.units.get("time", "")
-            ax.set_xlabel(f"frequency (1/{unit})" if unit else "frequency (cycles per unit of time)")
-            ax.set_ylabel(f"power spectral density\nof {name.replace('_', ' ')}{of}")
+            ax.set(
+                xlabel=f"frequency (1/{unit})" if unit else "frequency (cycles per unit of time)",
+                ylabel=f"power spectral density\nof {name.replace('_', ' ')}{of}",
+            )
             legend_above(ax, self.label)
         return ax
 
@@ -253,8 +253,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
             ax = axes_for(ax)
             for number, (name, values) in enumerate(parts.items()):
                 ax.plot(self._drawn("time"), values, label=name, **line_style(number))
-            ax.set_xlabel(self._named("time"))
-            ax.set_ylabel(what + self._unit("energy"))
+            ax.set(xlabel=self._named("time"), ylabel=what + self._unit("energy"))
             legend_above(ax, self.label + self._words())
         return ax
 
@@ -276,8 +275,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
             bar = ax.figure.colorbar(cells, ax=ax, pad=0.02)
             bar.set_label(name)
             ax.grid(visible=False)
-            ax.set_xlabel(self._named("time"))
-            ax.set_ylabel(along)
+            ax.set(xlabel=self._named("time"), ylabel=along)
             ax.yaxis.set_major_locator(MaxNLocator(integer=True))
             ax.set_title(self.label, fontsize=8.5, loc="left")
         return ax

@@ -65,8 +65,7 @@ class EnsemblePlots:
                         label=many.name_of(int(member)),
                         **line_style(number) | {"linewidth": 0.8},
                     )
-                ax.set_xlabel("time")
-                ax.set_ylabel("energy")
+                ax.set(xlabel="time", ylabel="energy")
             else:
                 self._across(ax, self._found(many.final.energy.values), "energy at the end")
             more = (

@@ -90,8 +90,7 @@ class JointPictures:
                 ax.plot(outputs.time[::stride], values[::stride, k], label=label_of(linkage, k), **line_style(number))
             if name == "angle":
                 self._add_targets(outputs, chosen, stride, ax)
-            ax.set_xlabel("time" + self._time_unit())
-            ax.set_ylabel(words)
+            ax.set(xlabel="time" + self._time_unit(), ylabel=words)
             legend_above(ax, self.label + some)
         return ax
 
@@ -122,8 +121,7 @@ class JointPictures:
                 ax.plot(
                     outputs.time, outputs.motor_torque.values[:, k], label=label_of(linkage, k), **line_style(number)
                 )
-            ax.set_xlabel("time" + self._time_unit())
-            ax.set_ylabel("torque of motors" + (f" ({unit})" if unit else ""))
+            ax.set(xlabel="time" + self._time_unit(), ylabel="torque of motors" + (f" ({unit})" if unit else ""))
             legend_above(ax, self.label + some + thinning)
         return ax
 

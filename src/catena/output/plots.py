@@ -102,8 +102,7 @@ class RunPlots(BodyPictures):
         with styled():
             ax = axes_for(ax)
             ax.plot(self._time(), self._values(name), label=self.label, **next_line_style(ax))
-            ax.set_xlabel(self._named("time"))
-            ax.set_ylabel(self._named(name))
+            ax.set(xlabel=self._named("time"), ylabel=self._named(name))
             legend_above(ax)
         return ax
 
@@ -126,8 +125,7 @@ class RunPlots(BodyPictures):
                 [settled, time[-1]], row.mean - row.error, row.mean + row.error, color=style["color"], alpha=0.7, lw=1.0, zorder=3,
                 label=f"mean {with_error(row.mean, row.error)}",
             )  # fmt: skip
-            ax.set_xlabel(self._named("time"))
-            ax.set_ylabel("temperature of the momenta / kT")
+            ax.set(xlabel=self._named("time"), ylabel="temperature of the momenta / kT")
             legend_above(ax)
         return ax
 
@@ -161,8 +159,7 @@ class RunPlots(BodyPictures):
         with styled():
             ax = axes_for(ax)
             self._curve(ax, [("q", dof), ("p", dof)])
-            ax.set_xlabel(names[dof])
-            ax.set_ylabel(momenta[dof])
+            ax.set(xlabel=names[dof], ylabel=momenta[dof])
             legend_above(ax)
         return ax
 
@@ -374,11 +371,12 @@ def work_precision(
             label = str(method) + (f" (failed at {failed} of {len(dts)} dt)" if failed else "")
             style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
             ax.plot([p.cost for p in points], [p.error for p in points], label=label, **style)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log")
         plain_log_axis(ax.xaxis)
-        ax.set_xlabel({"evaluations": "evaluations of dp/dt", "time": "time in the compiled loop (s)"}[cost])
-        ax.set_ylabel(f"error at t = {t_end:g}\nagainst {work.against}")
+        ax.set(
+            xlabel={"evaluations": "evaluations of dp/dt", "time": "time in the compiled loop (s)"}[cost],
+            ylabel=f"error at t = {t_end:g}\nagainst {work.against}",
+        )
         legend_above(ax)
     return ax
 

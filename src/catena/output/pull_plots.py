@@ -63,8 +63,7 @@ class PullPictures:
         with styled():
             ax = axes_for(ax)
             ax.plot(outputs.extension.values, force, label=self.label, **line_style(0))
-            ax.set_xlabel("extension" + self._unit_of("position"))
-            ax.set_ylabel(f"force of {chosen}" + self._unit_of("force"))
+            ax.set(xlabel="extension" + self._unit_of("position"), ylabel=f"force of {chosen}" + self._unit_of("force"))
             legend_above(ax)
         return ax
 

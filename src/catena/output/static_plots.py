@@ -44,8 +44,7 @@ def draw_modes(modes: Modes, chosen: Sequence[int], ax: Sequence[Axes] | None) -
                 label = rf"{mode}: $\omega$ = {modes.omega[mode]:.6g}"
                 panel.plot(np.arange(len(size)), size, label=label if panel is middle else "_", **line_style(number))
         middle.set_ylabel("moved\n" + r"($v^T M v = 1$)")
-        bottom.set_ylabel("turned")
-        bottom.set_xlabel("body")
+        bottom.set(ylabel="turned", xlabel="body")
         legend_above(middle)
         middle.get_figure(root=True).align_ylabels(list(axes))  # type: ignore[union-attr]
     return axes
@@ -67,8 +66,7 @@ def draw_path(path: EquilibriumPath, ax: Axes | None) -> Axes:
                 markersize=6.0,
                 label=f"{limit.kind}, {limit.load:.8g}",
             )
-        ax.set_xlabel("extension")
-        ax.set_ylabel("load")
+        ax.set(xlabel="extension", ylabel="load")
         legend_above(ax)
     return ax
 
@@ -86,8 +84,7 @@ def draw_dispersion(waves: Dispersion, ax: Axes | None) -> Axes:
                 r"$k=\theta$", (waves.angle, 1.0), (2 if left else -2, -2), xycoords=ax.get_xaxis_transform(),
                 textcoords="offset points", ha="left" if left else "right", va="top", fontsize=8, color="0.35",
             )  # fmt: skip
-        ax.set_xlabel(r"phase per " + ("body" if waves.cell == 1 else "cell") + r"  $k$")
-        ax.set_ylabel(r"$\omega$")
+        ax.set(xlabel=r"phase per " + ("body" if waves.cell == 1 else "cell") + r"  $k$", ylabel=r"$\omega$")
     return ax
 
 
@@ -106,10 +103,7 @@ def draw_comparison(compared: RodComparison, ax: Axes | None) -> Axes:
         ax.plot(compared.sizes, np.abs(compared.error[:, 0]), marker="s", label="first", **line_style(1))
         guide = worst[-1] * (compared.sizes[-1] / compared.sizes) ** 2
         ax.plot(compared.sizes, guide, color="0.6", linewidth=0.8, linestyle=(0, (2, 2)), label="order 2")
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log", xlabel="bodies", ylabel="relative error of the rod")
         plain_log_axis(ax.xaxis)
-        ax.set_xlabel("bodies")
-        ax.set_ylabel("relative error of the rod")
         legend_above(ax)
     return ax

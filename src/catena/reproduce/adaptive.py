@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..methods.runge_kutta.implicit import Gauss
 from ..methods.splitting.partitioned import StormerVerlet
-from ..output.style import legend_above, line_style, log_error_axis, new_figure, styled
+from ..output.style import legend_above, line_style, log_error_axis
 from ..output.thinning import after_start, largest
 from ..problems.classic import kepler
 from ..running.auditing import assess
@@ -89,18 +89,15 @@ def _rows(curve: Curve) -> list[Row]:
 
 
 def _draw(folder: Folder, curves: list[Curve]) -> None:
-    with styled():
-        figure = new_figure(width=6.4, height=4.0)
+    with folder.picture(NAME, width=6.4, height=4.0) as figure:
         ax = figure.subplots()
         for number, curve in enumerate(curves):
             error = np.abs(curve.energy - curve.energy[0]) / abs(curve.energy[0])
             time, drawn, words = largest(after_start(curve.time), after_start(error))
             ax.plot(time, drawn, label=curve.label, **line_style(number))
         log_error_axis(ax, ROUND_OFF)
-        ax.set_xlabel("time")
-        ax.set_ylabel(r"energy error  $|H-H_0|\,/\,|H_0|$")
+        ax.set(xlabel="time", ylabel=r"energy error  $|H-H_0|\,/\,|H_0|$")
         legend_above(ax, words.strip() or None)
-        folder.picture(NAME, figure)
     columns = {f"{curve.label}: {name}": getattr(curve, name) for curve in curves for name in ("time", "energy")}
     longest = max(len(values) for values in columns.values())
     padded = {

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..geometry import rotations
 from ..methods.rotors.rotations import SymmetricRotation
 from ..methods.splitting.splitting import Splitting
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..output.thinning import after_start, largest
 from ..problems.chains import helix_chain
 from ..problems.free_bodies import book
@@ -220,19 +220,16 @@ def _rows(name: str, curve: Curve) -> list[Row]:
 
 
 def _draw(folder: Folder, systems: dict[str, list[Curve]]) -> None:
-    with styled():
-        figure = new_figure(width=9.6, height=5.6)
+    with folder.picture("adaptive_bodies", width=9.6, height=5.6) as figure:
         for line, (name, curves) in zip(figure.subplots(2, 3, sharey=True), systems.items(), strict=True):
             for number, curve in enumerate(curves):
                 for ax, (quantity, values) in zip(line, curve.errors.items(), strict=True):
                     time, drawn, _ = largest(after_start(curve.time), after_start(values))
                     ax.plot(time, np.maximum(drawn, 1e-17), label=f"{name}, {curve.label}", **line_style(number))
-                    ax.set_yscale("log")
-                    ax.set_ylabel(f"error of {quantity}" if quantity[0] != "|" else "$|q|^2 - 1$")
+                    ax.set(yscale="log", ylabel=f"error of {quantity}" if quantity[0] != "|" else "$|q|^2 - 1$")
             legend_above(line[0])
         for ax in figure.axes[3:]:
             ax.set_xlabel("time")
-        folder.picture("adaptive_bodies", figure)
     for name, curves in systems.items():
         for curve in curves:
             folder.numbers(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from ..geometry.free_motion import free_motion
 from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
-from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import legend_above, line_style, plain_log_axis
 from .report import Folder, Row
 
 Array = np.ndarray
@@ -156,8 +156,7 @@ def _best_order(title: str, errors: Array, words: Array) -> Row:
 
 def draw(folder: Folder, families: list[Family]) -> None:
     """Share of the bodies whose error is below a multiple of the best."""
-    with styled():
-        figure = new_figure(width=8.6, height=3.6)
+    with folder.picture("vilmart_axis_orders", width=8.6, height=3.6) as figure:
         axes = figure.subplots(1, len(families), sharey=True)
         for ax, family in zip(axes, families, strict=True):
             bodies = np.arange(len(family.chosen))
@@ -175,7 +174,6 @@ def draw(folder: Folder, families: list[Family]) -> None:
             ax.set_xlabel(f"error / best order\n{family.name} bodies")
         axes[0].set_ylabel("share of bodies")
         legend_above(axes[0])
-        folder.picture("vilmart_axis_orders", figure)
     columns: dict[str, ArrayLike] = {
         "family": [family.name for family in families for _ in family.chosen],
         "chosen": np.concatenate([family.chosen for family in families]),

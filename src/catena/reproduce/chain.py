@@ -16,7 +16,7 @@ from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.splitting.partitioned import StormerVerlet
 from ..methods.splitting.splitting import Splitting
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..problems.chains import helix_chain
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -149,8 +149,7 @@ def _displaced(folder: Folder, t_end: float) -> list[Row]:
     run = simulate(chain, start, method=Splitting(4), dt=0.02, t_end=t_end, every=5, progress=False)
     outputs = chain.outputs(run)
     pulls, holds = (outputs.reaction_force.sel(end=end).values[:, 0] for end in ("right", "left"))
-    with styled():
-        figure = new_figure(width=6.4, height=4.6)
+    with folder.picture("chain_displaced", width=6.4, height=4.6) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True)
         cells = upper.pcolormesh(
             run.data.time,
@@ -164,10 +163,8 @@ def _displaced(folder: Folder, t_end: float) -> list[Row]:
         upper.set_ylabel("link")
         upper.grid(visible=False)
         lower.plot(run.data.time, pulls, label="reaction along the helix at the displaced end", **line_style(0))
-        lower.set_xlabel("time")
-        lower.set_ylabel("force")
+        lower.set(xlabel="time", ylabel="force")
         legend_above(lower)
-        folder.picture("chain_displaced", figure)
     folder.numbers("chain_displaced", {"time": run.data.time, "reaction": pulls})
     still = np.abs(run.data.position.values[:, -1] - position[-1]).max()
     return [

@@ -20,7 +20,7 @@ from ..engine.build import build
 from ..engine.driver import Driver
 from ..errors import CatenaWarning
 from ..methods.runge_kutta.implicit import Gauss
-from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import MARKERS, legend_above, line_style, plain_log_axis
 from ..problems.chains import disc_chain
 from ..running.plan import Problem
 from ..systems.body import Body
@@ -180,8 +180,7 @@ def _draw(
     folder: Folder, names: tuple[tuple[int, ...], ...], times: tuple[dict[str, Times], ...],
     errors: dict[tuple[str, Form], tuple[Array, Array]],
 ) -> None:  # fmt: skip
-    with styled():
-        figure = new_figure(width=10.2, height=3.6)
+    with folder.picture("chain_discs", width=10.2, height=3.6) as figure:
         *growth, along = figure.subplots(1, 3)
         for ax, sizes, found, label, slope in zip(
             growth, names, times, ("bodies", "particles of a disc"), (1, 2), strict=True
@@ -191,23 +190,17 @@ def _draw(
                 ax.plot(sizes, values, marker=MARKERS[number], label=f"{kind} discs", **line_style(number))
             line = values[-1] * (np.array(sizes) / sizes[-1]) ** slope
             ax.plot(sizes, line, label=f"power {slope}", **line_style(2))
-            ax.set_xscale("log")
-            ax.set_yscale("log")
+            ax.set(xscale="log", yscale="log", xlabel=label, ylabel="relative time of a step")
             plain_log_axis(ax.xaxis)
             plain_log_axis(ax.yaxis)
-            ax.set_xlabel(label)
-            ax.set_ylabel("relative time of a step")
             legend_above(ax)
         bodies = np.arange(1, FEW_BODIES)
         for number, ((kind, form), (coarse, _)) in enumerate(errors.items()):
             along.plot(
                 bodies, np.maximum(coarse, 1e-17), marker=MARKERS[number], label=f"{kind}, {form}", **line_style(number)
             )
-        along.set_yscale("log")
-        along.set_xlabel("body")
-        along.set_ylabel("largest error of $|q|^2 = 1$")
+        along.set(yscale="log", xlabel="body", ylabel="largest error of $|q|^2 = 1$")
         legend_above(along)
-        folder.picture("chain_discs", figure)
     for word, sizes, found in zip(("bodies", "particles"), names, times, strict=True):
         columns: dict[str, ArrayLike] = {word: sizes}
         for kind, measured in found.items():

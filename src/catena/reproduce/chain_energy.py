@@ -20,7 +20,7 @@ from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint
 from ..methods.runge_kutta.runge_kutta import RK4
 from ..methods.splitting.partitioned import EulerA, StormerVerlet
 from ..methods.splitting.splitting import Splitting
-from ..output.style import legend_above, line_style, log_error_axis, new_figure, styled
+from ..output.style import legend_above, line_style, log_error_axis
 from ..output.thinning import after_start, largest
 from ..problems.chains import printed_chain
 from ..running.plan import Problem
@@ -176,8 +176,7 @@ def _motion_rows(study: Study) -> list[Row]:
 
 
 def _draw(folder: Folder, studies: list[Study]) -> None:
-    with styled():
-        figure = new_figure(width=9.6, height=4.6)
+    with folder.picture("chain_energy", width=9.6, height=4.6) as figure:
         axes = figure.subplots(1, len(studies), sharey=True)
         for ax, study in zip(axes, studies, strict=True):
             for number, run in enumerate(study.runs):
@@ -189,7 +188,6 @@ def _draw(folder: Folder, studies: list[Study]) -> None:
         for ax in axes:
             log_error_axis(ax, 1e-13)
         axes[0].set_ylabel("energy error of the printed chain")
-        folder.picture("chain_energy", figure)
     for study in studies:
         columns = {"time": study.runs[0].data.time} | {str(run.method): run.data.energy for run in study.runs}
         folder.numbers(f"chain_energy_{study.end}", columns)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..methods.runge_kutta.tableaux import gauss
-from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
+from ..output.style import MARKERS, line_style, plain_log_axis
 from ..problems.chains import helix_chain
 from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared, power, small
@@ -269,8 +269,7 @@ def _common_row(methods: tuple[str, ...], dts: tuple[float, ...], found: Found) 
 
 def _draw(folder: Folder, dts: tuple[float, ...], methods: tuple[str, ...], found: Found) -> None:
     columns: dict[str, ArrayLike] = {"dt": dts}
-    with styled():
-        figure = new_figure(width=9.6, height=5.6)
+    with folder.picture("constraint_order", width=9.6, height=5.6) as figure:
         axes = figure.subplots(2, len(READINGS), sharex=True, sharey="row")
         for column, reading in zip(axes.T, READINGS, strict=True):
             for k, (ax, name) in enumerate(zip(column, ("$|q|^2 - 1$", "$q\\cdot g$"), strict=True)):
@@ -278,12 +277,9 @@ def _draw(folder: Folder, dts: tuple[float, ...], methods: tuple[str, ...], foun
                     values = found[reading.title, method][:, k]
                     columns[f"{reading.title}, {method}: {('unit', 'tangency')[k]}"] = values
                     ax.plot(dts, np.maximum(values, 1e-17), marker=MARKERS[number], label=method, **line_style(number))
-                ax.set_xscale("log")
-                ax.set_yscale("log")
+                ax.set(xscale="log", yscale="log", ylabel=f"largest error of {name}" if reading is READINGS[0] else "")
                 plain_log_axis(ax.xaxis)
-                ax.set_ylabel(f"largest error of {name}" if reading is READINGS[0] else "")
             column[1].set_xlabel("dt")
             column[0].set_title(reading.title, fontsize=9)
         axes[0, -1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        folder.picture("constraint_order", figure)
     folder.numbers("constraint_order", columns, digits=6)

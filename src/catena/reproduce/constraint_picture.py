@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..methods.base import Method
-from ..output.style import MARKERS, line_style, new_figure, plain_log_axis, styled
+from ..output.style import MARKERS, line_style, plain_log_axis
 from .report import Folder
 
 Residuals = Mapping[Method, NDArray[np.float64]]
@@ -18,8 +18,7 @@ SMALLEST = 1e-17  # drawn for a residual of zero
 
 def draw_constraint_errors(folder: Folder, name: str, dts: Sequence[float], studies: Mapping[str, Residuals]) -> None:
     """Draw the largest residuals (step sizes, 2) of each method, by the title of the form, and keep the numbers."""
-    with styled():
-        figure = new_figure(width=7.6, height=0.6 + 3.0 * len(studies))
+    with folder.picture(name, width=7.6, height=0.6 + 3.0 * len(studies)) as figure:
         axes = figure.subplots(len(studies), 2, squeeze=False, sharex=True, sharey=True)
         for line, (title, residuals) in zip(axes, studies.items(), strict=True):
             for k, ax in enumerate(line):
@@ -27,15 +26,11 @@ def draw_constraint_errors(folder: Folder, name: str, dts: Sequence[float], stud
                     again, place = divmod(number, len(MARKERS))  # the colours come round with the markers
                     style = line_style(number) | {"marker": MARKERS[(place + 3 * again) % len(MARKERS)]}
                     ax.plot(dts, np.maximum(values[:, k], SMALLEST), label=str(method), **style)
-                ax.set_xscale("log")
-                ax.set_yscale("log")
+                ax.set(xscale="log", yscale="log", ylabel=f"largest error of {NAMES[k]}", title=title)
                 plain_log_axis(ax.xaxis)
-                ax.set_ylabel(f"largest error of {NAMES[k]}")
-                ax.set_title(title)
         for ax in axes[-1]:
             ax.set_xlabel("dt")
         axes[0, 1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        folder.picture(name, figure)
     columns: dict[str, list[float]] = {"dt": list(dts)}
     for title, residuals in studies.items():
         for method, values in residuals.items():

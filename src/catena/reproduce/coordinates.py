@@ -19,7 +19,7 @@ from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.runge_kutta.implicit import Gauss
-from ..output.style import MARKERS, legend_above, line_style, new_figure, styled
+from ..output.style import MARKERS, legend_above, line_style
 from ..problems.tops import symmetric_top
 from ..systems.base import State, System
 from .report import Folder, Report, Row, compared, power, small
@@ -331,8 +331,7 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 
 def _draw(folder: Folder, found: Drift, errors: dict[float, tuple[float, float]]) -> None:
-    with styled():
-        figure = new_figure(width=9.8, height=3.4)
+    with folder.picture("coordinates", width=9.8, height=3.4) as figure:
         products, read, pole = figure.subplots(1, 3)
         for number, name in enumerate(found.off_unit):
             style = line_style(number) | {"marker": MARKERS[number]}
@@ -351,12 +350,8 @@ def _draw(folder: Folder, found: Drift, errors: dict[float, tuple[float, float]]
             ("distance from the pole", "error of R"),
         )
         for ax, (x, y) in zip((products, read, pole), labels, strict=True):
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xlabel(x)
-            ax.set_ylabel(y)
+            ax.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
             legend_above(ax)
-        folder.picture("coordinates", figure)
     columns: dict[str, ArrayLike] = {"products": found.counts}
     for name in found.off_unit:
         columns |= {f"{name}: constraint": found.off_unit[name], f"{name}: rotation": found.off_angle[name]}

@@ -18,7 +18,7 @@ from ..errors import StepFailure
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, RadauIIA, SunGeng
 from ..methods.runge_kutta.runge_kutta import RK4
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..problems.classic import galactic
 from ..running.crossings import Section
 from ..running.plan import Problem, make_plan
@@ -210,8 +210,7 @@ def _drift_rows(rk4: Run, gauss: Run) -> list[Row]:
 
 def _draw_sections(folder: Folder, orbits: dict[str, Orbit], t_end: float) -> None:
     """Where each orbit crosses the half-plane; all points."""
-    with styled():
-        figure = new_figure(width=7.2, height=5.0)
+    with folder.picture("galactic_sections", width=7.2, height=5.0) as figure:
         axes = figure.subplots(2, 3, sharex=True, sharey=True)
         size = 0.5 if t_end > 1e5 else 2.5
         for ax, case in zip(axes.flat, CASES, strict=True):
@@ -225,22 +224,18 @@ def _draw_sections(folder: Folder, orbits: dict[str, Orbit], t_end: float) -> No
             ax.set_xlabel("q1")
         for ax in axes[:, 0]:
             ax.set_ylabel("q3")
-        folder.picture("galactic_sections", figure)
 
 
 def _draw_drift(folder: Folder, rk4: Run, gauss: Run) -> None:
-    with styled():
-        figure = new_figure(width=6.6, height=3.2)
+    with folder.picture("galactic_drift", width=6.6, height=3.2) as figure:
         for number, (ax, run) in enumerate(zip(figure.subplots(1, 2), (rk4, gauss), strict=True)):
             every = max(1, run.steps // 4000)
             shown = run.data.isel(time=slice(None, None, every))
             label = f"{run.method}, dt = {DRIFT_DT}" + (f" (every {every}th step)" if every > 1 else "")
             ax.plot(shown.time, shown.energy - ENERGY, label=label, **line_style(number) | {"linestyle": "-"})
             ax.yaxis.set_major_formatter("{x:g}")
-            ax.set_xlabel("time")
-            ax.set_ylabel("$H - 2$")
+            ax.set(xlabel="time", ylabel="$H - 2$")
             legend_above(ax)
-        folder.picture("galactic_drift", figure)
     energies = {str(run.method): run.data.energy.values for run in (rk4, gauss)}
     folder.numbers("galactic_drift", {"time": rk4.data.time.values} | energies)
 

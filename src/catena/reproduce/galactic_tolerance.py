@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..methods.runge_kutta.implicit import Gauss, RadauIIA, SunGeng
-from ..output.style import MARKERS, legend_above, line_style, new_figure, styled
+from ..output.style import MARKERS, legend_above, line_style
 from ..problems.classic import galactic
 from .galactic import CASES, NOISY, Case, follow
 from .report import Folder, Report, Row, compared
@@ -109,8 +109,7 @@ def _explicit_row(case: Case, t_end: float, *, quick: bool) -> Row:
 
 
 def _draw(folder: Folder, counts: dict[str, dict[str, int]], *, quick: bool) -> None:
-    with styled():
-        figure = new_figure(width=7.2, height=3.4)
+    with folder.picture("galactic_tolerance", width=7.2, height=3.4) as figure:
         for ax, case in zip(figure.subplots(1, len(IMPLICIT)), IMPLICIT, strict=True):
             values = list(counts[case.row].values())
             places = np.arange(len(values))
@@ -120,7 +119,6 @@ def _draw(folder: Folder, counts: dict[str, dict[str, int]], *, quick: bool) -> 
             ax.set_xlabel("reading")
             legend_above(ax, str(case))
         figure.axes[0].set_ylabel("crossings")
-        folder.picture("galactic_tolerance", figure)
     names = [r.name for r in readings()]
     folder.numbers(
         "galactic_tolerance", {"reading": names} | {row: [found[n] for n in names] for row, found in counts.items()}

@@ -21,7 +21,7 @@ from ..methods.base import Method
 from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..methods.conserving.rattle import Rattle
 from ..methods.splitting.composition import Composition
-from ..output.style import legend_in_one_row, line_style, new_figure, styled
+from ..output.style import legend_in_one_row, line_style
 from ..problems.linkages import hanging_chain
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -258,8 +258,7 @@ def _largest_speed(motion: Motion) -> float:
 def _draw_snapshots(folder: Folder, motions: Motions) -> None:
     """The boxes at a few times, by the published step: the plane chain in its plane, the other one from two sides."""
     sights = (("revolute", 1), ("spherical", 1), ("spherical", 0))
-    with styled():
-        figure = new_figure(width=10.4, height=3.9)
+    with folder.picture("hanging_chain_snapshots", width=10.4, height=3.9) as figure:
         axes = figure.subplots(len(sights), len(TIMES), sharex=True, sharey=True)
         for number, (line, (joint, across)) in enumerate(zip(axes, sights, strict=True)):
             motion = motions[joint, "published step"]
@@ -274,7 +273,6 @@ def _draw_snapshots(folder: Folder, motions: Motions) -> None:
             line[0].set_ylabel(f"{joint}\nz (m)")
         for ax, t in zip(axes[0], TIMES, strict=True):
             ax.set_title(f"t = {t:g} s")
-        folder.picture("hanging_chain_snapshots", figure)
 
 
 def _draw_boxes(ax: Axes, position: Array, orientation: Array, run: Run[Linkage], across: int) -> None:
@@ -295,8 +293,7 @@ def _draw_boxes(ax: Axes, position: Array, orientation: Array, run: Run[Linkage]
 def _draw_conserved(folder: Folder, motions: Motions) -> None:
     """Energy and its parts, angular momentum, and the errors of both beside those of the joints, by the published step."""
     columns: dict[str, Array] = {}
-    with styled():
-        figure = new_figure(width=9.6, height=8.4)
+    with folder.picture("hanging_chain_conserved", width=9.6, height=8.4) as figure:
         axes = figure.subplots(3, 2, sharex=True, sharey="row")
         for column, joint in zip(axes.T, JOINTS, strict=True):
             motion = motions[joint, "published step"]
@@ -325,15 +322,13 @@ def _draw_conserved(folder: Folder, motions: Motions) -> None:
             axes[:, 0], ("energy (J)", "angular momentum (kg m²/s)", "largest error so far"), strict=True
         ):
             ax.set_ylabel(label)
-        folder.picture("hanging_chain_conserved", figure)
     folder.numbers("hanging_chain_conserved", columns, digits=12)
 
 
 def _draw_velocities(folder: Folder, motions: Motions) -> None:
     """How fast the joints' points move apart: what was not shown."""
     columns: dict[str, Array] = {}
-    with styled():
-        figure = new_figure(width=8.2, height=3.4)
+    with folder.picture("hanging_chain_velocities", width=8.2, height=3.4) as figure:
         axes = figure.subplots(1, 2, sharey=True)
         for ax, joint in zip(axes, JOINTS, strict=True):
             for number, name in enumerate(LEVELS):
@@ -341,11 +336,9 @@ def _draw_velocities(folder: Folder, motions: Motions) -> None:
                 values = motion.residual("velocity")
                 columns |= {"time": motion.time, f"{joint}, {name}": values}
                 ax.plot(motion.time, np.where(values > 0.0, values, np.nan), label=name, **line_style(number))
-            ax.set_yscale("log")
-            ax.set_xlabel("time (s)")
+            ax.set(yscale="log", xlabel="time (s)")
             legend_in_one_row(ax, f"{joint} joints")
         axes[0].set_ylabel("velocities that the joints forbid (m/s)")
-        folder.picture("hanging_chain_velocities", figure)
     folder.numbers("hanging_chain_velocities", columns, digits=12)
 
 

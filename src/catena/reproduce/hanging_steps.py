@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..methods.conserving.energy_momentum import EnergyMomentum
-from ..output.style import legend_in_one_row, line_style, new_figure, styled
+from ..output.style import legend_in_one_row, line_style
 from ..problems.linkages import hanging_chain
 from ..running.simulation import simulate
 from . import director_step
@@ -169,17 +169,14 @@ def _symmetry_row(name: str, found: Study) -> Row:
 
 def _draw(folder: Folder, studies: list[Study]) -> None:
     columns: dict[str, Array] = {}
-    with styled():
-        figure = new_figure(width=9.6, height=4.2)
+    with folder.picture("hanging_steps", width=9.6, height=4.2) as figure:
         axes = figure.subplots(1, 2, sharey=True)
         for ax, found in zip(axes, studies, strict=True):
             for number, (label, values) in enumerate(found.lines.items()):
                 ax.plot(found.time, np.maximum(values, SMALLEST), label=label, **line_style(number))
-            ax.set_yscale("log")
-            ax.set_xlabel("time (s)")
+            ax.set(yscale="log", xlabel="time (s)")
             legend_in_one_row(ax, f"{found.example.joint} joints, dt = {found.example.dt:g}")
         axes[0].set_ylabel("error at each node")
-        folder.picture("hanging_steps", figure)
     for found in studies:
         columns = {"time": found.time} | found.lines
         folder.numbers(f"hanging_steps_{found.example.joint}", columns, digits=6)

@@ -11,7 +11,7 @@ from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, ImplicitEuler
 from ..methods.runge_kutta.runge_kutta import RK4, ExplicitEuler
 from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..problems.classic import harmonic
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -112,8 +112,7 @@ def _draw(folder: Folder, runs: dict[str, Run]) -> None:
         ["StormerVerlet()", "StormerVerlet(variant='B')"],
         ["RK4()", "Gauss(3)"],
     ]
-    with styled():
-        figure = new_figure(width=6.6, height=4.8)
+    with folder.picture("harmonic_energy", width=6.6, height=4.8) as figure:
         for ax, methods in zip(figure.subplots(2, 2, sharex=True).flat, groups, strict=True):
             for number, method in enumerate(methods):
                 data = runs[method].data
@@ -123,6 +122,5 @@ def _draw(folder: Folder, runs: dict[str, Run]) -> None:
             legend_above(ax)
         for ax in figure.axes[2:]:
             ax.set_xlabel("time")
-        folder.picture("harmonic_energy", figure)
     columns = {method: run.data.energy.values for method, run in runs.items()}
     folder.numbers("harmonic_energy", {"time": next(iter(runs.values())).data.time.values} | columns)

@@ -14,7 +14,7 @@ from ..methods.runge_kutta.implicit import Gauss
 from ..methods.runge_kutta.runge_kutta import ExplicitEuler
 from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
 from ..output.plots import EPS, RunPlots
-from ..output.style import legend_above, log_error_axis, new_figure, next_line_style, styled
+from ..output.style import legend_above, log_error_axis, next_line_style
 from ..problems.classic import kepler
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -131,8 +131,7 @@ def _times(*, steps: int) -> list[Row]:
 
 
 def _draw_orbits(folder: Folder, runs: Mapping[str, Run]) -> None:
-    with styled():
-        figure = new_figure(width=6.6, height=5.6)
+    with folder.picture("kepler_orbits", width=6.6, height=5.6) as figure:
         angle = np.linspace(0.0, 2.0 * np.pi, 401)
         ellipse = np.cos(angle) - 0.6, 0.8 * np.sin(angle)
         everywhere = np.concatenate([runs[str(case.method)].data.q.values for case in DRAWN])
@@ -143,7 +142,6 @@ def _draw_orbits(folder: Folder, runs: Mapping[str, Run]) -> None:
             ax.set_aspect("equal", adjustable="box")
             ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
             legend_above(ax)
-        folder.picture("kepler_orbits", figure)
     for case in DRAWN:
         data = runs[str(case.method)].data.isel(time=slice(None, None, round(0.05 / case.dt)))
         columns = {"time": data.time, "q1": data.q[:, 0], "q2": data.q[:, 1], "energy": data.energy}
@@ -151,8 +149,7 @@ def _draw_orbits(folder: Folder, runs: Mapping[str, Run]) -> None:
 
 
 def _draw_errors(folder: Folder, runs: Mapping[str, Run]) -> None:
-    with styled():
-        figure = new_figure(width=6.6, height=6.0)
+    with folder.picture("kepler_errors", width=6.6, height=6.0) as figure:
         first, second = figure.subplots(2, 1, sharex=True)
         for case in DRAWN:
             run = runs[str(case.method)]
@@ -161,8 +158,6 @@ def _draw_errors(folder: Folder, runs: Mapping[str, Run]) -> None:
             error = np.abs(shown.angular_momentum.values / START_MOMENTUM - 1)
             second.plot(shown.time, error, label=str(case.method), **next_line_style(second))
         log_error_axis(second, EPS)
-        second.set_xlabel("time")
-        second.set_ylabel(r"$|L-L_0|\,/\,|L_0|$")
+        second.set(xlabel="time", ylabel=r"$|L-L_0|\,/\,|L_0|$")
         first.set_xlabel("")
         legend_above(second)
-        folder.picture("kepler_errors", figure)

@@ -16,7 +16,7 @@ from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss
 from ..methods.runge_kutta.runge_kutta import ExplicitEuler
 from ..methods.splitting.partitioned import EulerA, StormerVerlet
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..output.thinning import after_start, largest
 from ..problems.classic import kepler
 from ..running.simulation import simulate
@@ -164,8 +164,7 @@ def _order_row(method: Method, dt: float) -> Row:
 
 def _draw(folder: Folder, errors: list[Errors], printed: Array) -> None:
     columns: dict[str, Array] = {"time": errors[0].time}
-    with styled():
-        figure = new_figure(width=9.6, height=3.8)
+    with folder.picture("kepler_claims", width=9.6, height=3.8) as figure:
         for ax, name in zip(figure.subplots(1, 3, sharex=True), ("position", "ellipse", "energy"), strict=True):
             for number, found in enumerate(errors):
                 values = getattr(found, name)
@@ -178,9 +177,7 @@ def _draw(folder: Folder, errors: list[Errors], printed: Array) -> None:
                 columns["angle = time: position"] = np.linalg.norm(printed, axis=1)
                 time, drawn, _ = largest(after_start(errors[0].time), after_start(columns["angle = time: position"]))
                 ax.plot(time, drawn, label="angle = time", color="0.6", linewidth=0.8)
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xlabel("time")
+            ax.set(xscale="log", yscale="log", xlabel="time")
             ax.set_ylabel(
                 {
                     "position": "error of the position",
@@ -189,5 +186,4 @@ def _draw(folder: Folder, errors: list[Errors], printed: Array) -> None:
                 }[name]
             )
         legend_above(figure.axes[0])
-        folder.picture("kepler_claims", figure)
     folder.numbers("kepler_claims", columns, digits=8)

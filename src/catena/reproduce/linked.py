@@ -17,7 +17,7 @@ from ..engine.build import build
 from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.runge_kutta.implicit import Gauss
-from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import legend_above, line_style, plain_log_axis
 from ..problems.linkages import hanging_chain, molecule
 from ..systems.base import Array, State
 from ..systems.linkage.joint_form.form import unpacked
@@ -201,8 +201,7 @@ def _condition_rows(chains: dict[str, Conditions]) -> list[Row]:
 
 def _draw(folder: Folder, chains: dict[str, Conditions]) -> None:
     columns: dict[str, Array] = {"bodies": np.array(next(iter(chains.values())).lengths)}
-    with styled():
-        figure = new_figure(width=6.8, height=3.2)
+    with folder.picture("linked", width=6.8, height=3.2) as figure:
         left, right = figure.subplots(1, 2)
         ways = {"QR": "o-", "normal equations": "s--"}
         for number, (joint, found) in enumerate(chains.items()):
@@ -220,10 +219,7 @@ def _draw(folder: Folder, chains: dict[str, Conditions]) -> None:
         left.set_ylabel("condition number of C'MC")
         right.set_ylabel("difference from the recursion")
         for ax in (left, right):
-            ax.set_xscale("log")
-            ax.set_yscale("log")
+            ax.set(xscale="log", yscale="log", xlabel="bodies")
             plain_log_axis(ax.xaxis)
-            ax.set_xlabel("bodies")
             legend_above(ax)
-        folder.picture("linked", figure)
     folder.numbers("linked_conditions", columns)

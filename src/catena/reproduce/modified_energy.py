@@ -24,7 +24,7 @@ from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
 from ..methods.splitting.partitioned import StormerVerlet
-from ..output.style import MARKERS, legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import MARKERS, legend_above, line_style, plain_log_axis
 from ..problems.classic import henon_heiles
 from ..systems.base import State, System
 from ..systems.body import Body
@@ -169,8 +169,7 @@ def _rows(case: Case, dts: tuple[float, ...], values: Array) -> list[Row]:
 
 def _draw(folder: Folder, dts: tuple[float, ...], found: list[Array]) -> None:
     columns: dict[str, ArrayLike] = {"dt": dts}
-    with styled():
-        figure = new_figure(width=6.4, height=3.8)
+    with folder.picture("modified_energy", width=6.4, height=3.8) as figure:
         ax = figure.subplots()
         for number, (case, values) in enumerate(zip(CASES, found, strict=True)):
             style = line_style(number) | {"marker": MARKERS[number]}
@@ -179,11 +178,7 @@ def _draw(folder: Folder, dts: tuple[float, ...], found: list[Array]) -> None:
             columns |= {
                 f"{case.title}, {case.method}: {name}": values[:, k] for k, name in enumerate(("H", "H + dt^2 H_2"))
             }
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log", xlabel="dt", ylabel="swing of $H$; open: of $H + dt^2 H_2$")
         plain_log_axis(ax.xaxis)
-        ax.set_xlabel("dt")
-        ax.set_ylabel("swing of $H$; open: of $H + dt^2 H_2$")
         legend_above(ax)
-        folder.picture("modified_energy", figure)
     folder.numbers("modified_energy", columns, digits=6)

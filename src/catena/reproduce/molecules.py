@@ -21,7 +21,7 @@ from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..methods.runge_kutta.implicit import Gauss
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..systems.base import State
 from ..systems.body import Body
 from ..systems.linkage import start as linkage_start
@@ -432,12 +432,10 @@ def reproduce(out: Path, *, quick: bool = False) -> Report:
 
 
 def _draw(folder: Folder, time: Array, psi: Array, found: Boat | None) -> None:
-    with styled():
-        figure = new_figure(width=8.6, height=3.4)
+    with folder.picture("molecules", width=8.6, height=3.4) as figure:
         left, right = figure.subplots(1, 2)
         left.plot(time, np.degrees(psi), label="butane, torsion off the trans form", **line_style(0))
-        left.set_xlabel("time / period")
-        left.set_ylabel("angle (degrees)")
+        left.set(xlabel="time / period", ylabel="angle (degrees)")
         legend_above(left)
         if found is not None:
             atoms = np.stack([path[k] for k, path in enumerate(atom_paths(found.system, found.columns, RING))], axis=1)
@@ -445,13 +443,11 @@ def _draw(folder: Folder, time: Array, psi: Array, found: Boat | None) -> None:
             times = RING_DTS[-1] * np.arange(len(angles))
             for k in range(6):
                 right.plot(times, angles[:, k], label=f"torsion {k + 1}", **line_style(k))
-            right.set_xlabel("time (ps)")
-            right.set_ylabel("angle (degrees)")
+            right.set(xlabel="time (ps)", ylabel="angle (degrees)")
             right.legend(title="boat of cyclohexane", loc="upper left", bbox_to_anchor=(1.0, 1.0))
             folder.numbers(
                 "molecules_boat", {"time": times} | {f"torsion {k + 1}": angles[:, k] for k in range(6)}, digits=10
             )
         else:
             right.set_visible(False)
-        folder.picture("molecules", figure)
     folder.numbers("molecules_butane", {"time / period": time, "psi": psi})

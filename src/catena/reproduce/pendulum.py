@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..methods.runge_kutta.implicit import ImplicitMidpoint, RadauIIA
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..problems.classic import pendulum
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -74,16 +74,14 @@ def _rows(radau: Run, midpoint: Run, steps: int) -> list[Row]:
 
 
 def _draw(folder: Folder, radau: Run, midpoint: Run) -> None:
-    with styled():
-        figure = new_figure(width=6.6, height=5.2)
+    with folder.picture("pendulum", width=6.6, height=5.2) as figure:
         (first, second), (third, fourth) = figure.subplots(2, 2)
         for number, (ax, run) in enumerate(((first, radau), (second, midpoint))):
             # Points: a step of 0.3 is too long for a curve.
             style = line_style(number) | {"linestyle": "none", "marker": "o", "markersize": 1.3, "markeredgewidth": 0}
             shown = run.data.isel(time=slice(0, 10_001))
             ax.plot(shown.q[:, 0], shown.p[:, 0], label=f"{run.method}, 10000 steps", rasterized=True, **style)
-            ax.set_xlabel("q")
-            ax.set_ylabel("p")
+            ax.set(xlabel="q", ylabel="p")
             legend_above(ax)
         for ax, steps in ((third, 200), (fourth, radau.steps)):
             for number, run in enumerate((radau, midpoint)):
@@ -91,10 +89,8 @@ def _draw(folder: Folder, radau: Run, midpoint: Run) -> None:
                 shown = run.data.isel(time=slice(0, steps + 1, every))
                 label = str(run.method) + (f" (every {every}th step)" if every > 1 else "")
                 ax.plot(shown.time, shown.energy, label=label, **line_style(number))
-            ax.set_xlabel("time")
-            ax.set_ylabel("H")
+            ax.set(xlabel="time", ylabel="H")
             legend_above(ax)
-        folder.picture("pendulum", figure)
     for run in (radau, midpoint):
         data = run.data.isel(time=slice(0, 10_001))
         columns = {"time": data.time, "q": data.q[:, 0], "p": data.p[:, 0], "energy": data.energy}

@@ -18,7 +18,7 @@ from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint, SunGeng
 from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
-from ..output.style import new_figure, plain_log_axis, styled
+from ..output.style import plain_log_axis
 from ..problems.chains import helix_chain
 from .constraint import STRUCTURE_FLOOR, project, symplectic_defect
 from .report import Folder, Report, Row, small
@@ -125,8 +125,7 @@ def _rows(method: Method, found: Effect) -> list[Row]:
 def _draw(folder: Folder, effects: dict[Method, Effect]) -> None:
     names = [str(method) for method in effects]
     columns: dict[str, ArrayLike] = {"method": names}
-    with styled():
-        figure = new_figure(width=8.6, height=3.2)
+    with folder.picture("projection", width=8.6, height=3.2) as figure:
         for ax, word, label in zip(
             figure.subplots(1, 3, sharey=True), ("defect", "momentum", "energy"),
             ("symplectic defect", "error of the angular momentum", "error of the energy"), strict=True,
@@ -135,11 +134,9 @@ def _draw(folder: Folder, effects: dict[Method, Effect]) -> None:
                 values = [getattr(found, word)[k] for found in effects.values()]
                 columns[f"{word}, {title}"] = values
                 ax.plot(np.maximum(values, 1e-16), range(len(names)), linestyle="none", marker=marker, label=title)
-            ax.set_xscale("log")
+            ax.set(xscale="log", xlabel=label)
             plain_log_axis(ax.xaxis)
-            ax.set_xlabel(label)
             ax.set_yticks(range(len(names)), names)
         figure.axes[0].invert_yaxis()
         figure.axes[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        folder.picture("projection", figure)
     folder.numbers("projection_effects", columns, digits=5)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -150,7 +151,15 @@ class Folder:
         self.path.mkdir(parents=True, exist_ok=True)
         self.files: list[Path] = []
 
-    def picture(self, name: str, figure: Figure) -> None:
+    @contextmanager
+    def picture(self, name: str, *, width: float, height: float) -> Iterator[Figure]:
+        """A figure to draw into, saved at the end of the `with`; sizes in inches."""
+        with styled():
+            figure = new_figure(width=width, height=height)
+            yield figure
+            self.save(name, figure)
+
+    def save(self, name: str, figure: Figure) -> None:
         """Save a figure as PNG and PDF; the same numbers give the same bytes."""
         for ending, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
             self.files.append(self.path / f"{name}.{ending}")
@@ -176,19 +185,14 @@ class Folder:
         digits: int = 17,
     ) -> None:
         """Draw something of each method over the step, both on logarithmic axes, and save the numbers."""
-        with styled():
-            figure = new_figure(width=size[0], height=size[1])
+        with self.picture(name, width=size[0], height=size[1]) as figure:
             ax = figure.subplots()
             for number, (method, values) in enumerate(curves.items()):
                 marker = MARKERS[number % len(MARKERS)]
                 ax.plot(dts, values, marker=marker, label=method, **line_style(number))
-            ax.set_xscale("log")
-            ax.set_yscale("log")
+            ax.set(xscale="log", yscale="log", xlabel="dt", ylabel=what)
             plain_log_axis(ax.xaxis)
-            ax.set_xlabel("dt")
-            ax.set_ylabel(what)
             legend_above(ax)
-            self.picture(name, figure)
         self.numbers(name, {"dt": dts, **curves}, digits=digits)
 
     def report(self, name: str, title: str, rows: Sequence[Row], *, notes: Sequence[str] = ()) -> Report:

@@ -18,7 +18,7 @@ from ..analysis.statics.rod import RodLimit
 from ..analysis.statics.rod_comparison import RodComparison
 from ..analysis.statics.rod_modes import rod_frequencies
 from ..output.static_plots import draw_dispersion
-from ..output.style import legend_above, line_style, new_figure, plain_log_axis, styled
+from ..output.style import legend_above, line_style, plain_log_axis
 from ..problems.chains import helix_chain
 from ..systems.base import Array
 from .report import Folder, Report, Row, compared
@@ -122,12 +122,10 @@ def _turned_along(rod: RodLimit, found: RodComparison) -> Array:
 
 
 def _draw(folder: Folder, rod: RodLimit, found: RodComparison, errors: dict[str, Array]) -> None:
-    with styled():
-        figure = new_figure(width=7.2, height=3.4)
+    with folder.picture("rod", width=7.2, height=3.4) as figure:
         left, right = figure.subplots(1, 2)
         _draw_errors(left, found, errors)
         _draw_waves(right, rod)
-        folder.picture("rod", figure)
     frequencies = {
         f"{name} {k}": values[:, k]
         for name, values in (("chain", found.chain), ("rod", found.rod))
@@ -156,8 +154,7 @@ def _draw_errors(ax: Axes, found: RodComparison, errors: dict[str, Array]) -> No
             color="0.35",
         )
     plain_log_axis(ax.xaxis)
-    ax.set_xlabel("bodies")
-    ax.set_ylabel(f"largest error of {COUNT} frequencies")
+    ax.set(xlabel="bodies", ylabel=f"largest error of {COUNT} frequencies")
     legend_above(ax)
 
 

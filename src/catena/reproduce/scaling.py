@@ -14,7 +14,7 @@ from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..methods.runge_kutta.implicit import Gauss
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..systems.base import Array, State
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
@@ -171,8 +171,7 @@ def _draw(folder: Folder) -> None:
     impacts = np.concatenate([body.impacts(start, 5.0) for body, start in map(_bounded, RESTITUTIONS)])
     t = np.unique(np.concatenate([np.linspace(0.0, 5.0, 501), np.nextafter(impacts, 0.0), impacts]))
     columns: dict[str, Array] = {"time": t}
-    with styled():
-        figure = new_figure(width=6.8, height=5.4)
+    with folder.picture("scaling", width=6.8, height=5.4) as figure:
         (left, right), (low, last) = figure.subplots(2, 2)
         body, start = _free()
         exact = body.exact(t, start)
@@ -203,5 +202,4 @@ def _draw(folder: Folder) -> None:
         for ax in (left, right, low, last):
             ax.set_xlabel("time")
             legend_above(ax)
-        folder.picture("scaling", figure)
     folder.numbers("scaling_curves", columns)

@@ -15,7 +15,7 @@ from ..methods.conserving.quat_em import QuatEM
 from ..methods.conserving.rattle import Rattle
 from ..methods.runge_kutta.implicit import Gauss
 from ..methods.splitting.splitting import Splitting
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..problems.tops import nutation, symmetric_top
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -238,8 +238,7 @@ def _long_rows(quat_em: Run, rattle: Run) -> list[Row]:
 
 def _draw_motion(folder: Folder, runs: dict[str, Run]) -> None:
     """Nutation and precession in all coordinates, the path of the centre, and how far the coordinates are apart."""
-    with styled():
-        figure = new_figure(width=7.6, height=5.6)
+    with folder.picture("top_motion", width=7.6, height=5.6) as figure:
         (theta, path), (psi, apart) = figure.subplots(2, 2)
         first = _matrices(runs["euler"])
         for number, (name, run) in enumerate(runs.items()):
@@ -252,11 +251,9 @@ def _draw_motion(folder: Folder, runs: dict[str, Run]) -> None:
         runs["quaternion"].plot.path(path)
         apart.set_yscale("log")
         for ax, label in ((theta, "nutation (degrees)"), (psi, "precession (degrees)"), (apart, "difference of R")):
-            ax.set_xlabel("time")
-            ax.set_ylabel(label)
+            ax.set(xlabel="time", ylabel=label)
         legend_above(theta)
         legend_above(apart)
-        folder.picture("top_motion", figure)
     columns = {"time": runs["euler"].data.time.values}
     for name, run in runs.items():
         columns |= {f"{angle}, {name}": _angles(run)[:, k] for k, angle in enumerate(("psi", "theta", "phi"))}
@@ -264,13 +261,11 @@ def _draw_motion(folder: Folder, runs: dict[str, Run]) -> None:
 
 
 def _draw_momentum(folder: Folder, run: Run) -> None:
-    with styled():
-        figure = new_figure(width=6.6, height=6.2)
+    with folder.picture("top_momentum", width=6.6, height=6.2) as figure:
         *momentum, energy = figure.subplots(3, 1, sharex=True)
         run.plot.angular_momentum(momentum)
         momentum[1].set_xlabel("")
         run.plot.energy_parts(energy)
-        folder.picture("top_momentum", figure)
 
 
 def _draw_convergence(folder: Folder, errors: dict[str, list[float]]) -> None:
@@ -280,17 +275,13 @@ def _draw_convergence(folder: Folder, errors: dict[str, list[float]]) -> None:
 
 def _draw_energy(folder: Folder, quat_em: Run, rattle: Run) -> None:
     """Invariants of both, and the band of RATTLE's energy."""
-    with styled():
-        figure = new_figure(width=8.6, height=6.4)
+    with folder.picture("top_invariants", width=8.6, height=6.4) as figure:
         axes = figure.subplots(2, 2)
         for column, run in enumerate((quat_em, rattle)):
             run.plot.invariants(axes[0, column])
             data, ax = run.data, axes[1, column]
             ax.plot(data.time, data.energy - data.energy[0], linewidth=0.4, color=line_style(column)["color"])
-            ax.set_xlabel("time")
-            ax.set_ylabel("$E - E_0$")
-            ax.set_title(str(run.method))
-        folder.picture("top_invariants", figure)
+            ax.set(xlabel="time", ylabel="$E - E_0$", title=str(run.method))
     columns = {"time": quat_em.data.time.values}
     for run in (quat_em, rattle):
         columns |= {f"{i.name}, {run.method}": run.data[i.name].values for i in run.system.invariants}

@@ -22,7 +22,7 @@ from ..methods.conserving.quat_em import QuatEM
 from ..methods.conserving.rattle import Rattle
 from ..methods.runge_kutta.implicit import Gauss
 from ..methods.runge_kutta.runge_kutta import RK4
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..problems.tops import symmetric_top
 from ..systems.base import State
 from ..systems.top.top import Top
@@ -219,8 +219,7 @@ def _order_row(scheme: Scheme) -> Row:
 def _draw(folder: Folder, tracks: list[Track], exact: Array) -> None:
     """A row for each figure: constraints, what is conserved, and the error of R."""
     groups = (tracks[: len(PROJECTION)], tracks[len(PROJECTION) :])
-    with styled():
-        figure = new_figure(width=9.6, height=6.6)
+    with folder.picture("top_steps", width=9.6, height=6.6) as figure:
         for line, group in zip(figure.subplots(2, 3, sharex=True), groups, strict=True):
             for number, track in enumerate(group):
                 apart = np.abs(track.rotation - exact).max(axis=(1, 2))
@@ -228,12 +227,10 @@ def _draw(folder: Folder, tracks: list[Track], exact: Array) -> None:
                     drawn = np.maximum(np.maximum.accumulate(values[1:]), 1e-17)
                     ax.plot(track.time[1:], drawn, label=track.scheme.title, **line_style(number))
             for ax, label in zip(line, ("$|q|^2 - 1$", "relative energy error", "error of R"), strict=True):
-                ax.set_yscale("log")
-                ax.set_ylabel(f"{label}, largest so far")
+                ax.set(yscale="log", ylabel=f"{label}, largest so far")
             legend_above(line[0])
         for ax in figure.axes[3:]:
             ax.set_xlabel("time")
-        folder.picture("top_steps", figure)
     columns: dict[str, Array] = {"time": tracks[0].time}
     for track in tracks:
         columns |= {f"{track.scheme.title}: {quantity}": values for quantity, values in track.errors.items()}
@@ -246,8 +243,7 @@ def _draw_motion(folder: Folder, tracks: list[Track], coordinates: dict[str, Arr
     paths = {f"{name}, {EXACT_METHOD}": found for name, found in coordinates.items()}
     paths |= {track.scheme.title: track.rotation for track in tracks}
     columns: dict[str, Array] = {"time": tracks[0].time}
-    with styled():
-        figure = new_figure(width=8.6, height=3.4)
+    with folder.picture("top_steps_motion", width=8.6, height=3.4) as figure:
         nutation, precession = figure.subplots(1, 2)
         for number, (label, found) in enumerate(paths.items()):
             theta = np.degrees(np.arccos(np.clip(found[:, 2, 2], -1.0, 1.0)))
@@ -256,8 +252,6 @@ def _draw_motion(folder: Folder, tracks: list[Track], coordinates: dict[str, Arr
             nutation.plot(tracks[0].time, theta, label=label, **line_style(number))
             precession.plot(tracks[0].time, psi, **line_style(number))
         for ax, word in ((nutation, "nutation"), (precession, "precession")):
-            ax.set_xlabel("time")
-            ax.set_ylabel(f"{word} (degrees)")
+            ax.set(xlabel="time", ylabel=f"{word} (degrees)")
         legend_above(nutation)
-        folder.picture("top_steps_motion", figure)
     folder.numbers("top_steps_motion", columns, digits=10)

@@ -20,7 +20,7 @@ from ..methods.rotors.jacobi import Jacobi
 from ..methods.rotors.moser_veselov import DMV
 from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
 from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint
-from ..output.style import legend_above, line_style, new_figure, styled
+from ..output.style import legend_above, line_style
 from ..problems.free_bodies import book
 from ..running.runs import Run
 from ..running.simulation import simulate
@@ -168,13 +168,11 @@ def _errors(run: Run[FreeBody]) -> np.ndarray:
 
 
 def _draw_book(folder: Folder, run: Run) -> None:
-    with styled():
-        figure = new_figure(width=9.6, height=4.2)
+    with folder.picture("vilmart_book", width=9.6, height=4.2) as figure:
         polhode, columns, herpolhode = figure.subplots(1, 3)
         run.plot.polhode(polhode)
         run.plot.columns(columns)
         run.plot.herpolhode(herpolhode)
-        folder.picture("vilmart_book", figure)
     data = run.data
     columns_of = {f"y{k + 1}": data.angular_momentum.values[:, k] for k in range(3)}
     columns_of |= {f"q{k}": data.orientation.values[:, k] for k in range(4)}
@@ -183,8 +181,7 @@ def _draw_book(folder: Folder, run: Run) -> None:
 
 def _draw_errors(folder: Folder, runs: Mapping[Method, Run[FreeBody]]) -> None:
     """Error and energy error of each method over time."""
-    with styled():
-        figure = new_figure(width=7.6, height=4.0)
+    with folder.picture("vilmart_errors", width=7.6, height=4.0) as figure:
         motion, energy = figure.subplots(1, 2)
         for number, (method, run) in enumerate(runs.items()):
             data, style = run.data, line_style(number)
@@ -194,9 +191,7 @@ def _draw_errors(folder: Folder, runs: Mapping[Method, Run[FreeBody]]) -> None:
         for ax, name in ((motion, "error of y and q"), (energy, "relative energy error")):
             ax.set_yscale("log")
             ax.set_ylim(SMALLEST)
-            ax.set_xlabel("time")
-            ax.set_ylabel(name)
+            ax.set(xlabel="time", ylabel=name)
         legend_above(motion)
-        folder.picture("vilmart_errors", figure)
     errors = {str(method): _errors(run) for method, run in runs.items()}
     folder.numbers("vilmart_errors", {"time": next(iter(runs.values())).data.time.values} | errors, digits=5)
