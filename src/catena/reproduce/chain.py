@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.splitting.partitioned import StormerVerlet
 from ..methods.splitting.splitting import Splitting
@@ -26,6 +24,7 @@ from ..systems.potentials.pair_potentials import LennardJones
 from ..systems.potentials.pairwise import Pairwise
 from .chain_energy import METHODS, PULLED_ENERGY, chain_with
 from .report import Folder, Report, Row, compared
+from .stepping import driver_of, followed
 
 if TYPE_CHECKING:
     from ..running.plan import Problem
@@ -106,9 +105,7 @@ def _printed_discs() -> list[Row]:
 
 
 def _first_row(problem: Problem[Chain]) -> dict[str, np.ndarray]:
-    program = build(problem.system, Splitting(2), compiled=False)
-    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=1.0, every=1)
-    return problem.system.columns(driver.first_row().rows)
+    return followed(driver_of(problem.system, problem.start, Splitting(2), 1.0), 0)
 
 
 def _worst(run: Run) -> float:

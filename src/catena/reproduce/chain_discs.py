@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..errors import CatenaWarning
 from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style, plain_log_axis
@@ -28,6 +26,7 @@ from ..systems.chain.chain import Chain
 from ..systems.chain.ends import Clamped, Force
 from ..systems.potentials.pair_potentials import LennardJones
 from .report import Folder, Report, Row, compared, power, small
+from .stepping import driver_of
 
 if TYPE_CHECKING:
     from ..systems.chain.chain import Form
@@ -119,10 +118,7 @@ class Times:
 
 def _times(problems: list[Problem], rounds: int) -> Times:
     """The chains in turn, best of several rounds."""
-    drivers = []
-    for problem in problems:
-        program = build(problem.system, METHOD)
-        drivers.append(Driver(program, program.view.pack(problem.start), t0=0.0, dt=DT, every=STEPS))
+    drivers = [driver_of(p.system, p.start, METHOD, DT, every=STEPS, compiled=True) for p in problems]
     best = np.full(len(drivers), np.inf)
     for _ in range(rounds):
         for k, driver in enumerate(drivers):
@@ -151,8 +147,7 @@ def body_errors(kind: str, form: Form) -> tuple[Array, Array]:
     chain = Chain(system.bodies, system.potentials[0], system.left, system.right, form=form)
     found = []
     for part in (1.0, HALF):
-        program = build(chain, METHOD)
-        driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=part * DT, every=1)
+        driver = driver_of(chain, problem.start, METHOD, part * DT, compiled=True)
         worst = np.zeros(FEW_BODIES - 1)
         for _ in range(round(RUN_END / (part * DT))):
             driver.advance(1)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..analysis.step_measures import StepMap, tangent_everywhere, tangent_of
 from ..engine.build import build
-from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint, SunGeng
 from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
@@ -24,7 +23,8 @@ from ..problems.chains import helix_chain
 from ..running.plan import Problem
 from ..systems.chain.chain import Chain, Form
 from .constraint_picture import NAMES, draw_constraint_errors
-from .report import Folder, Report, Row
+from .report import Folder, Report, Row, small
+from .stepping import driver_of, followed
 
 NAME = "constraint"
 ABOUT = "unit quaternions along a chain: constraint error over the step, and symplecticity, in two forms and with projections"
@@ -132,20 +132,9 @@ def _problem(n: int, amp: float, form: Form) -> Problem[Chain]:
 def residuals(form: Form, method: Method, dt: float, t_end: float, treat: Treatment | None) -> tuple[float, float]:
     """Largest |q|^2 - 1 and |q.g| of all bodies on the way."""
     problem = _problem(3, 0.5, form)
-    program = build(problem.system, method)
-    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=dt, every=1)
-    if treat is None:
-        parts = [driver.advance(round(t_end / dt)).rows]
-    else:
-        parts = []
-        for _ in range(round(t_end / dt)):
-            driver.advance(1)
-            driver.z += driver.e
-            driver.e[:] = 0.0
-            treat(driver.z, 3)
-            parts.append(driver.first_row().rows)
-    columns = problem.system.columns(np.concatenate(parts))
-    unit, tangency = (float(np.abs(columns[name]).max()) for name in ("unit_residual", "tangency_residual"))
+    driver = driver_of(problem.system, problem.start, method, dt, compiled=True)
+    columns = followed(driver, round(t_end / dt), None if treat is None else lambda z: treat(z, 3))
+    unit, tangency = (float(np.abs(columns[name][1:]).max()) for name in ("unit_residual", "tangency_residual"))
     return unit, tangency
 
 
@@ -178,8 +167,7 @@ def _rows(study: Study, *, full: bool) -> list[Row]:
             if study.form == "quaternion":
                 kept = k == 1 or str(method) not in LOST
             if kept:
-                worst = float(values[:, k].max())
-                rows.append(Row(title, worst, f"< {ROUND_OFF:g}", worst < ROUND_OFF, "round-off", digits=2))
+                rows.append(small(title, values[:, k].max(), ROUND_OFF, remark="round-off"))
                 continue
             rows.append(_lost(study, method, k, values[:, k], full=full))
     return rows
@@ -213,18 +201,14 @@ def _structure_rows(methods: tuple[Method, ...]) -> list[Row]:
     rows = []
     for method in methods:
         on_manifold, _ = symplectic_defect("quaternion", method)
-        rows.append(
-            Row(
-                f"quaternion, {method}: symplectic defect", on_manifold, f"< {STRUCTURE_FLOOR:g}",
-                on_manifold < STRUCTURE_FLOOR, "symplectic", digits=2,
-            )
-        )  # fmt: skip
+        name = f"quaternion, {method}: symplectic defect"
+        rows.append(small(name, on_manifold, STRUCTURE_FLOOR, remark="symplectic"))
         lost, everywhere = symplectic_defect("multiplier", method)
         reference = NOT_SYMPLECTIC[str(method)]
         remark = f"{everywhere:.0f} on all of R^(14 n)"
         name = f"multiplier, {method}: symplectic defect"
         if reference <= REFERENCE_FLOOR:  # zero, as far as the separate program can tell
-            rows.append(Row(name, lost, f"< {STRUCTURE_FLOOR:g}", lost < STRUCTURE_FLOOR, remark, digits=2))
+            rows.append(small(name, lost, STRUCTURE_FLOOR, remark=remark))
         else:
             rows.append(Row(name, lost, reference, bool(0.5 < lost / reference < 2.0), remark, digits=2))
         projected, _ = symplectic_defect("multiplier", method, project)

@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import MARKERS, legend_above, line_style
 from ..problems.tops import symmetric_top
 from ..systems.base import State, System
 from .report import Folder, Report, Row, compared, power, small
+from .stepping import driver_of, followed
 
 NAME = "coordinates"
 ABOUT = "matrices, quaternions and Euler angles: operations of a product, digits lost in many, jumps near the pole"
@@ -291,10 +290,7 @@ def _end(system: System, start: State, dt: float) -> Array:
 
 
 def _last(system: System, start: State, dt: float, name: str) -> Array:
-    program = build(system, METHOD, compiled=False)
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
-    rows = driver.advance(round(PASSED / dt)).rows
-    return np.asarray(system.columns(rows)[name][-1])
+    return np.asarray(followed(driver_of(system, start, METHOD, dt), round(PASSED / dt))[name][-1])
 
 
 def _jump_rows(distances: tuple[float, ...], errors: dict[float, tuple[float, float]]) -> list[Row]:

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.base import Method
 from ..methods.conserving.energy_momentum import EnergyMomentum
@@ -27,6 +25,7 @@ from ..running.runs import Run
 from ..running.simulation import simulate
 from ..systems.base import Array
 from .report import Folder, Report, Row, compared, small
+from .stepping import driver_of, followed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,11 +198,9 @@ def _motion_rows() -> list[Row]:
 def _step_rows(name: str, method: Method, joint: str, dt: float, place: Sequence[float]) -> list[Row]:
     """A step itself; Rattle, which nothing else here needs, is not worth compiling."""
     problem = hanging_chain(joint)
-    program = build(problem.system, method, compiled=name != "Rattle")
     steps = round(1.0 / dt)
-    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=dt, every=steps)
-    made = driver.advance(steps)
-    ours = problem.system.columns(made.rows)["position"][-1, -1]
+    driver = driver_of(problem.system, problem.start, method, dt, every=steps, compiled=name != "Rattle")
+    ours = followed(driver, steps)["position"][-1, -1]
     return _components(f"{joint}, {name}, dt = {dt:g}: r4(1)", ours, place, STEP_DIGITS)
 
 

@@ -107,16 +107,13 @@ def study(example: Example, steps: int, *, compiled: bool) -> Study:
 
 
 def _library(example: Example, steps: int, *, compiled: bool) -> tuple[Array, Array]:
-    from ..engine.build import build
-    from ..engine.driver import Driver
+    from .stepping import driver_of, followed
 
     problem, method = hanging_chain(example.joint), EnergyMomentum(level="position")
     if compiled:
         run = simulate(problem, method=method, dt=example.dt, steps=steps, progress=False)
         return run.data.position.values, run.data.angular_momentum.values
-    program = build(problem.system, method, compiled=False)
-    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=example.dt, every=1)
-    found = problem.system.columns(np.concatenate([driver.first_row().rows, driver.advance(steps).rows]))
+    found = followed(driver_of(problem.system, problem.start, method, example.dt), steps)
     return found["position"], found["angular_momentum"]
 
 

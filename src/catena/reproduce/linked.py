@@ -14,7 +14,6 @@ import numpy as np
 
 from ..analysis.least_squares import least_squares
 from ..engine.build import build
-from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.runge_kutta.implicit import Gauss
 from ..output.style import legend_above, line_style, plain_log_axis
@@ -23,7 +22,8 @@ from ..systems.base import Array, State
 from ..systems.linkage.joint_form.form import unpacked
 from ..systems.linkage.joint_form.layout import layout_of
 from ..systems.linkage.linkage import Linkage
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compared, small
+from .stepping import driver_of
 
 if TYPE_CHECKING:
     from ..engine.build import Program
@@ -95,8 +95,7 @@ def _molecule_rows(t_end: float) -> list[Row]:
     problem = molecule()
     system = problem.system
     assert isinstance(system, Linkage)
-    program = build(system, Gauss(6), compiled=False)
-    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=DT, every=1)
+    driver = driver_of(system, problem.start, Gauss(6), DT)
     energy = system.columns(driver.first_row().rows)["energy"]
     rows = [compared("molecule: energy", float(energy[0]), ENERGY, within=1e-12, digits=15)]
     for t, reference in FOURTH.items():
@@ -187,13 +186,8 @@ def _condition_rows(chains: dict[str, Conditions]) -> list[Row]:
         rows.append(Row(f"{joint} chain of {n}: condition of C'MC", float(found.condition[-1]), None, None, remark, 3))
         limit = 20.0 * np.finfo(float).eps * np.sqrt(found.condition[-1])
         rows.append(
-            Row(
-                f"{joint} chain of {n}: QR beside the recursion",
-                float(found.qr[-1]),
-                f"< {limit:.1e}",
-                bool(found.qr[-1] < limit),
-                "20 eps sqrt(condition)",
-                2,
+            small(
+                f"{joint} chain of {n}: QR beside the recursion", found.qr[-1], limit, remark="20 eps sqrt(condition)"
             )
         )
     return rows

@@ -19,8 +19,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.rotors.rotations import SymmetricRotation, ThreeRotations
 from ..methods.splitting.partitioned import StormerVerlet
@@ -30,6 +28,7 @@ from ..systems.base import State, System
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
 from .report import Folder, Report, Row, compared, power
+from .stepping import driver_of, followed
 
 NAME = "modified-energy"
 ABOUT = "first terms of the modified energy of Stormer-Verlet and of splittings of a free body: kept to order 4 where H is to order 2"
@@ -140,9 +139,7 @@ CASES = (
 def swings(case: Case, dt: float, t_end: float) -> tuple[float, float]:
     """Of H and of H + dt^2 H_2, in plain Python."""
     system, start = case.make()
-    program = build(system, case.method, compiled=False)
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
-    columns = system.columns(np.concatenate([driver.first_row().rows, driver.advance(round(t_end / dt)).rows]))
+    columns = followed(driver_of(system, start, case.method, dt), round(t_end / dt))
     energy = case.energy(columns)
     return float(np.ptp(energy)), float(np.ptp(energy + dt * dt * case.term(columns)))
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ..analysis.least_squares import least_squares
 from ..engine.build import build
-from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..methods.runge_kutta.implicit import Gauss
@@ -31,6 +30,7 @@ from ..systems.linkage.joints import Revolute
 from ..systems.linkage.linkage import Linkage
 from .linked import field_at
 from .report import Folder, Report, Row, compared, power, small
+from .stepping import driver_of, followed
 
 NAME = "molecules"
 ABOUT = "butane, a peptide of ten residues and cyclohexane as linked rigid groups, each beside a second computation [kneller1994]"
@@ -134,9 +134,7 @@ def butane() -> tuple[Linkage, State]:
 def butane_angles(steps: int) -> tuple[Array, Array]:
     """Times in periods and psi along one period, by Gauss(6) in joint form, in plain Python."""
     system, start = butane()
-    program = build(system, Gauss(6), compiled=False)
-    period = butane_period()
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=period / steps, every=1)
+    driver = driver_of(system, start, Gauss(6), butane_period() / steps)
     place = int(layout_of(system).angles[0])
     found = [AMPLITUDE]
     for _ in range(steps):
@@ -239,13 +237,7 @@ def _kinetic(system: Linkage, state: State) -> float:
 
 
 def _stepped(system: Linkage, start: State, dt: float, steps: int, *, compiled: bool) -> dict[str, Array]:
-    program = build(system, EnergyMomentum(), compiled=compiled)
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
-    first = driver.first_row().rows
-    chunk = driver.advance(steps)
-    if chunk.status > 0:
-        raise ArithmeticError(f"no step after {driver.step}")
-    return system.columns(np.concatenate([first, chunk.rows]))
+    return followed(driver_of(system, start, EnergyMomentum(), dt, compiled=compiled), steps)
 
 
 def atom_paths(system: Linkage, columns: dict[str, Array], members: Sequence[Sequence[int]]) -> list[dict[int, Array]]:

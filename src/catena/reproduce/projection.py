@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, ImplicitMidpoint, SunGeng
 from ..methods.splitting.partitioned import EulerA, EulerB, StormerVerlet
@@ -22,6 +20,7 @@ from ..output.style import plain_log_axis
 from ..problems.chains import helix_chain
 from .constraint import STRUCTURE_FLOOR, project, symplectic_defect
 from .report import Folder, Report, Row, small
+from .stepping import driver_of, followed
 
 NAME = "projection"
 ABOUT = "canonical chain projected onto its constraints after each step: symplectic structure, angular momentum, energy"
@@ -76,17 +75,8 @@ def effect(method: Method, steps: int) -> Effect:
 def _followed(method: Method, steps: int, *, projected: bool) -> tuple[float, float, Array]:
     """Largest errors of the angular momentum and the energy, and the last state."""
     problem = helix_chain(BODIES, left="free", right="free", amp=AMP)
-    program = build(problem.system, method, compiled=False)
-    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=DT, every=1)
-    parts = [driver.first_row().rows]
-    for _ in range(steps):
-        driver.advance(1)
-        if projected:
-            driver.z += driver.e
-            driver.e[:] = 0.0
-            project(driver.z, BODIES)
-        parts.append(driver.first_row().rows)
-    columns = problem.system.columns(np.concatenate(parts))
+    driver = driver_of(problem.system, problem.start, method, DT)
+    columns = followed(driver, steps, (lambda z: project(z, BODIES)) if projected else None)
     momentum, energy = columns["total_angular_momentum"], columns["energy"]
     return float(np.abs(momentum - momentum[0]).max()), float(np.abs(energy - energy[0]).max()), driver.z + driver.e
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..methods.base import Method
 from ..methods.conserving.energy_momentum import EnergyMomentum
 from ..methods.runge_kutta.implicit import Gauss
@@ -19,7 +17,8 @@ from ..systems.base import Array, State
 from ..systems.body import Body
 from ..systems.free_body import FreeBody
 from ..systems.scaling.scaling_body import ScalingBody
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compared, power, small
+from .stepping import driver_of, followed
 
 NAME = "scaling"
 ABOUT = "a body that may change its size: free motion, constraint and impacts in closed form and stepped [moeller2012]"
@@ -64,10 +63,7 @@ def _bounded(restitution: float) -> tuple[ScalingBody, State]:
 
 
 def _stepped(body: ScalingBody, start: State, method: Method, *, dt: float, steps: int) -> dict[str, Array]:
-    program = build(body, method, compiled=False)
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
-    first = driver.first_row().rows
-    return body.columns(np.concatenate([first, driver.advance(steps).rows]))
+    return followed(driver_of(body, start, method, dt), steps)
 
 
 def _free_rows(counts: tuple[int, ...]) -> list[Row]:
@@ -79,14 +75,12 @@ def _free_rows(counts: tuple[int, ...]) -> list[Row]:
     ]
     gauss = _stepped(body, start, Gauss(6), dt=0.1, steps=20)
     error = float(np.abs(gauss["orientation"][-1] - exact.orientation[1]).max())
-    rows.append(Row("free: Gauss(6) to t = 2, off by", error, f"< {1e-12:g}", error < 1e-12, "orientation", 2))
+    rows.append(small("free: Gauss(6) to t = 2, off by", error, 1e-12, remark="orientation"))
     far = body.exact(1e12, start)
     rigid = FreeBody(Body(moments=MOMENTS))
     turned = rigid.exact(TURNED, rigid.start(start.orientation, angular_momentum=start.angular_momentum))
     error = float(np.abs(far.orientation - turned.orientation).max())
-    rows.append(
-        Row("free: orientation in the end, off by", error, "< 1e-11", error < 1e-11, "turned through a finite tau", 2)
-    )
+    rows.append(small("free: orientation in the end, off by", error, 1e-11, remark="turned through a finite tau"))
     errors, drift, turn = [], 0.0, 0.0
     for n in counts:
         found = _stepped(body, start, EnergyMomentum(), dt=2.0 / n, steps=n)
@@ -97,12 +91,10 @@ def _free_rows(counts: tuple[int, ...]) -> list[Row]:
         )
         drift = max(drift, float(np.ptp(found["energy"])))
         turn = max(turn, float(np.ptp(found["spatial_momentum"], axis=0).max()))
-    order = -float(np.polyfit(np.log(counts), np.log(errors), 1)[0])
+    order = -power(counts, errors)
     rows.append(compared("free: order of EnergyMomentum()", order, 2.0, within=ORDER_TOLERANCE, digits=4))
-    rows.append(Row("free: change of its energy", drift, f"< {ROUND_OFF:g}", drift < ROUND_OFF, "round-off", 2))
-    rows.append(
-        Row("free: change of its angular momentum in space", turn, f"< {ROUND_OFF:g}", turn < ROUND_OFF, "round-off", 2)
-    )
+    rows.append(small("free: change of its energy", drift, ROUND_OFF, remark="round-off"))
+    rows.append(small("free: change of its angular momentum in space", turn, ROUND_OFF, remark="round-off"))
     return rows
 
 
@@ -120,7 +112,7 @@ def _held_rows() -> list[Row]:
         for n in (100, 200)
     )
     return [
-        Row("held: reduced equation to t = 2, off the rigid body by", error, "< 1e-12", error < 1e-12, "Gauss(6)", 2),
+        small("held: reduced equation to t = 2, off the rigid body by", error, 1e-12, remark="Gauss(6)"),
         compared(
             "held: order with the multiplier in each step", float(np.log2(coarse / fine)), 2.0, within=ORDER_TOLERANCE,
             remark="EnergyMomentum()", digits=4,
@@ -154,14 +146,14 @@ def _impact_rows(counts: tuple[int, ...]) -> list[Row]:
         found = _stepped(elastic, start, EnergyMomentum(), dt=3.0 / n, steps=n)
         errors.append(float(abs(found["scale"][-1] - exact.scale)))
         drift = max(drift, float(np.ptp(found["energy"])))
-    order = -float(np.polyfit(np.log(counts), np.log(errors), 1)[0])
+    order = -power(counts, errors)
     half, start = _bounded(0.5)
     impacts = half.impacts(start, 100.0)
     ratio = float(np.diff(impacts)[-1] / np.diff(impacts)[-2])
     return [
         *rows,
         compared("restitution 1: order of EnergyMomentum() over three impacts", order, 2.0, within=0.1, digits=4),
-        Row("restitution 1: change of its energy", drift, f"< {ROUND_OFF:g}", drift < ROUND_OFF, "round-off", 2),
+        small("restitution 1: change of its energy", drift, ROUND_OFF, remark="round-off"),
         compared("restitution 0.5: last flights, ratio of their lengths", ratio, 0.5, within=1e-4, remark="impacts end at "
                  f"t = {impacts[-1]:.6f}, after {len(impacts)}"),
     ]  # fmt: skip

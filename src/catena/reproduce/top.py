@@ -20,7 +20,7 @@ from ..problems.tops import nutation, symmetric_top
 from ..running.runs import Run
 from ..running.simulation import simulate
 from . import top_constraints
-from .report import Folder, Report, Row, compared
+from .report import Folder, Report, Row, compared, small
 
 NAME = "top"
 ABOUT = "heavy symmetric top: three sets of coordinates, QUAT-EM [betsch2009] and RATTLE [leimkuhler2004], constraint errors"
@@ -139,7 +139,7 @@ def _exact_rows(runs: dict[str, Run]) -> list[Row]:
             found |= {f"q{k}": q[k] for k in range(4)} | {f"y{k + 1}": y[k] for k in range(3)}
         error = max(abs(float(value) - EXACT[name]) for name, value in found.items())
         title = f"{coordinates}, {run.method}, t = 1: largest error"
-        rows.append(Row(title, error, f"< {FINE_LEVEL:g}", error < FINE_LEVEL, f"of {', '.join(found)}", digits=2))
+        rows.append(small(title, error, FINE_LEVEL, remark=f"of {', '.join(found)}"))
         if coordinates == "quaternion":
             rows += [
                 compared(f"{coordinates}, t = 1: {name}", float(found[name]), EXACT[name], within=FINE_LEVEL, digits=14)
@@ -147,7 +147,7 @@ def _exact_rows(runs: dict[str, Run]) -> list[Row]:
             ]
     whole = [_matrices(run) for run in runs.values()]
     apart = max(float(np.abs(whole[0] - other).max()) for other in whole[1:])
-    rows.append(Row(f"all coordinates, t <= {FINE_END:g}: difference of R", apart, "< 1e-9", apart < 1e-9, digits=2))
+    rows.append(small(f"all coordinates, t <= {FINE_END:g}: difference of R", apart, 1e-9))
     return rows + _nutation_rows(runs["quaternion"])
 
 
@@ -180,7 +180,7 @@ def _state_rows(runs: dict[str, Run]) -> list[Row]:
         title = f"{name}, {STEPS} steps of {DT:g}: largest error"
         parts = "R, y and E" if "E" in known else "q and y"
         remark = f"of {parts}; the scheme itself in 30 digits"
-        rows.append(Row(title, error, f"< {STATE_LEVEL:g}", error < STATE_LEVEL, remark, digits=2))
+        rows.append(small(title, error, STATE_LEVEL, remark=remark))
     return rows
 
 
@@ -222,9 +222,7 @@ def _long_rows(quat_em: Run, rattle: Run) -> list[Row]:
                 )
     axial = quat_em.data.axial_momentum.values
     error = float(np.abs(axial / axial[0] - 1.0).max())
-    rows.append(
-        Row("QuatEM(): relative error of axial momentum", error, f"< {AXIAL_LEVEL:g}", error < AXIAL_LEVEL, "not kept, bounded", 2)
-    )  # fmt: skip
+    rows.append(small("QuatEM(): relative error of axial momentum", error, AXIAL_LEVEL, remark="not kept, bounded"))
     energy = rattle.data.energy.values - rattle.data.energy.values[0]
     for word, ours, known in zip(("least", "largest"), (energy.min(), energy.max()), BAND, strict=True):
         title = f"Rattle(), {LONG} steps: {word} E - E0"

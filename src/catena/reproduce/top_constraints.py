@@ -11,8 +11,6 @@ from typing import get_args
 
 import numpy as np
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.base import Method
 from ..methods.runge_kutta.implicit import Gauss, SunGeng
@@ -21,7 +19,8 @@ from ..systems.body import Body
 from ..systems.top.attitude import Gravity
 from ..systems.top.top import Form, Top
 from .constraint_picture import draw_constraint_errors
-from .report import Folder, Row, compared
+from .report import Folder, Row, compared, small
+from .stepping import driver_of
 
 METHODS: tuple[Method, ...] = (EulerA(), EulerB(), StormerVerlet(), Gauss(1), SunGeng(), Gauss(2), Gauss(3), Gauss(4))
 QUICK: tuple[Method, ...] = (EulerA(), StormerVerlet(), Gauss(2))
@@ -65,8 +64,7 @@ def _asymmetric_top(form: Form) -> Top:
 
 def _residuals(top: Top, method: Method, dt: float, *, quick: bool) -> tuple[float, float]:
     start = top.start(rotations.normalise([3.0, 1.0, 1.0, -1.0]), angular_momentum=(3.0, -2.0, 5.0))
-    program = build(top, method, compiled=not quick)
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
+    driver = driver_of(top, start, method, dt, compiled=not quick)
     chunk = driver.advance(round((QUICK_END if quick else T_END) / dt))
     if chunk.status != 0:
         return np.nan, np.nan
@@ -89,9 +87,7 @@ def _row(study: Study, method: Method, values: np.ndarray, name: str) -> Row:
     title = f"{study.form}, {method}: {name}"
     expected = _expected_order(study.form, method, name)
     if expected is None:
-        return Row(
-            title, float(values.max()), f"< {ROUND_OFF:g}", bool(values.max() < ROUND_OFF), "round-off", digits=2
-        )
+        return small(title, values.max(), ROUND_OFF, remark="round-off")
     seen = np.flatnonzero(values > ROUND_OFF)[-2:]
     order = float(np.log2(values[seen[0]] / values[seen[1]])) if len(seen) == 2 else np.nan
     remark = f"{values[seen[0]]:.1e} at dt = {study.dts[seen[0]]:g}" if len(seen) else "round-off"

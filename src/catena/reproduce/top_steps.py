@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.build import build
-from ..engine.driver import Driver
 from ..geometry import rotations
 from ..methods.base import Method
 from ..methods.conserving.quat_em import QuatEM
@@ -27,6 +25,7 @@ from ..problems.tops import symmetric_top
 from ..systems.base import State
 from ..systems.top.top import Top
 from .report import Folder, Report, Row, compared, small
+from .stepping import driver_of, followed
 
 if TYPE_CHECKING:
     from ..systems.top.top import Form
@@ -103,20 +102,8 @@ class Track:
 def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], None] = project) -> Track:
     """A scheme in plain Python: nothing here is long enough to be compiled."""
     system, start = top(scheme.form)
-    program = build(system, scheme.method, compiled=False)
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=dt, every=1)
-    parts = [driver.first_row().rows]
-    steps = round(t_end / dt)
-    if scheme.projected:
-        for _ in range(steps):
-            driver.advance(1)
-            driver.z += driver.e
-            driver.e[:] = 0.0
-            treat(driver.z)
-            parts.append(driver.first_row().rows)
-    else:
-        parts.append(driver.advance(steps).rows)
-    columns = system.columns(np.concatenate(parts))
+    driver = driver_of(system, start, scheme.method, dt)
+    columns = followed(driver, round(t_end / dt), treat if scheme.projected else None)
     errors = {"|q|^2 - 1": np.abs((columns["orientation"] ** 2).sum(axis=1) - 1.0)}
     if "unit_residual" in columns:
         errors |= {"|q|^2 - 1": np.abs(columns["unit_residual"]), "q.g": np.abs(columns["tangency_residual"])}
@@ -130,10 +117,7 @@ def follow(scheme: Scheme, dt: float, t_end: float, *, treat: Callable[[Array], 
 def motion(coordinates: str, dt: float, t_end: float) -> Array:
     """R of every sample in Euler angles or quaternions, by the method that stands for the exact motion."""
     problem = symmetric_top(coordinates)
-    program = build(problem.system, EXACT_METHOD, compiled=False)
-    driver = Driver(program, program.view.pack(problem.start), t0=0.0, dt=dt, every=1)
-    parts = [driver.first_row().rows, driver.advance(round(t_end / dt)).rows]
-    columns = problem.system.columns(np.concatenate(parts))
+    columns = followed(driver_of(problem.system, problem.start, EXACT_METHOD, dt), round(t_end / dt))
     return rotations.to_matrix(rotations.from_euler(columns["q"]) if "q" in columns else columns["orientation"])
 
 
@@ -201,9 +185,7 @@ def _rows(track: Track, exact: Array) -> list[Row]:
 def symmetric_energy() -> float:
     """Energy of the top at its start."""
     system, start = top("quaternion")
-    program = build(system, QuatEM(), compiled=False)
-    driver = Driver(program, program.view.pack(start), t0=0.0, dt=DT, every=1)
-    return float(system.columns(driver.first_row().rows)["energy"][0])
+    return float(followed(driver_of(system, start, QuatEM(), DT), 0)["energy"][0])
 
 
 def _order_row(scheme: Scheme) -> Row:
