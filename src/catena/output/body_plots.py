@@ -7,6 +7,7 @@ was given, space those of the laboratory.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -18,13 +19,12 @@ from .chain_plots import ENERGY_CHANGE, ManyBodyPictures, less_their_starts
 from .style import (
     LineStyle,
     Panels,
+    drawing,
+    drawing_panels,
     legend_above,
     legend_in_one_row,
     line_style,
     next_line_style,
-    panels_for,
-    stacked,
-    styled,
 )
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class BodyPictures(ManyBodyPictures):
         y = self._drawn("angular_momentum")
         radius = float(np.linalg.norm(y[0]))
         body = self._scene.bodies[0]
-        with styled():
-            ax = _square(ax)
+        with _square(ax) as ax:
             globe = _Globe(ax, view or _facing(y), radius)
             for curve, style in _polhodes(body.moments):
                 globe.draw(radius * curve @ body.frame_matrix.T, label="_other energies", **style | {"color": "0.6"})
@@ -86,8 +85,7 @@ class BodyPictures(ManyBodyPictures):
         turning = rotations.rotate(q, omega)
         points = np.stack([turning @ first, turning @ second], axis=-1)
         distance = np.linalg.norm(points, axis=-1)
-        with styled():
-            ax = _square(ax)
+        with _square(ax) as ax:
             for radius in (distance.min(), distance.max()):
                 ax.plot(radius * np.cos(CIRCLE), radius * np.sin(CIRCLE), color="0.6", linewidth=0.6, label="_limit")
             style = next_line_style(ax) | {"linewidth": 0.9}
@@ -102,8 +100,7 @@ class BodyPictures(ManyBodyPictures):
         """The three axes of the body in space, the columns of R, as curves on the unit sphere."""
         self._need_turning("columns")
         matrices = rotations.to_matrix(self._drawn("orientation"))
-        with styled():
-            ax = _square(ax)
+        with _square(ax) as ax:
             globe = _Globe(ax, view, 1.0)
             globe.axes_names(("X", "Y", "Z"))
             for k, name in enumerate("xyz"):
@@ -122,8 +119,7 @@ class BodyPictures(ManyBodyPictures):
                 do="draw columns() instead; path() is for a Top with Gravity",
             )  # fmt: skip
         center = rotations.rotate(self._drawn("orientation"), np.asarray(gravity.center, dtype=float))
-        with styled():
-            ax = _square(ax)
+        with _square(ax) as ax:
             globe = _Globe(ax, view or _facing(center), float(np.linalg.norm(gravity.center)))
             globe.axes_names(("X", "Y", "Z"))
             globe.draw(center, label="centre of mass\n" + self.label + self._words(), **next_line_style(ax))
@@ -135,8 +131,7 @@ class BodyPictures(ManyBodyPictures):
         """All components of the angular momentum over time: in the body, and in space. Two axes, one above the other."""
         self._need_turning("angular_momentum")
         q, y = self._drawn("orientation"), self._drawn("angular_momentum")
-        with styled():
-            axes = stacked(2) if ax is None else panels_for(ax, 2, "angular_momentum")
+        with drawing_panels(ax, 2, "angular_momentum") as axes:
             for panel, values, letters, frame in zip(
                 axes, (y, rotations.rotate(q, y)), ("xyz", "XYZ"), ("body", "space"), strict=True
             ):
@@ -172,8 +167,7 @@ class BodyPictures(ManyBodyPictures):
                 where="plot.scale",
                 do="draw energy(); scale() is for a ScalingBody",
             )
-        with styled():
-            axes = stacked(2) if ax is None else panels_for(ax, 2, "scale")
+        with drawing_panels(ax, 2, "scale") as axes:
             for panel, name in zip(axes, ("scale", "scale_rate"), strict=True):
                 panel.plot(self._drawn("time"), self._drawn(name), label=self.label, **next_line_style(panel))
                 panel.set_ylabel(self._named(name))
@@ -315,10 +309,6 @@ def _facing(points: Array) -> View:
     return elevation - ASIDE if elevation > 0.0 else elevation + ASIDE, float(np.degrees(np.arctan2(y, x))) + ASIDE
 
 
-def _square(ax: Axes | None) -> Axes:
-    """The axes given, or new ones in a figure that suits a circle."""
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.figure(figsize=(4.0, 4.4)).add_subplot()
+def _square(ax: Axes | None) -> AbstractContextManager[Axes]:
+    """The axes to draw into, those given or new ones in a figure that suits a circle."""
+    return drawing(ax, size=(4.0, 4.4))

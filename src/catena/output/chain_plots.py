@@ -21,14 +21,14 @@ from .showing import scene_or_nothing
 from .style import (
     LineStyle,
     Panels,
-    axes_for,
+    drawing,
+    drawing_panels,
     legend_above,
     legend_in_one_row,
     line_style,
     log_error_axis,
     next_line_style,
     panels_for,
-    stacked,
     styled,
 )
 from .thinning import largest
@@ -124,8 +124,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
         p, r = self._drawn("momentum"), self._drawn("position")
         spin = rotations.rotate(self._drawn("orientation"), self._drawn("angular_momentum"))
         parts = {"momentum": p.sum(axis=1), "angular_momentum": (np.cross(r, p) + spin).sum(axis=1)}
-        with styled():
-            axes = stacked(2) if ax is None else panels_for(ax, 2, "momentum")
+        with drawing_panels(ax, 2, "momentum") as axes:
             for panel, (name, values) in zip(axes, parts.items(), strict=True):
                 for k in range(3):
                     panel.plot(self._drawn("time"), values[:, k], label="xyz"[k], **line_style(k))
@@ -150,8 +149,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
     def _small(self, ax: Axes | None, curves: Mapping[str, tuple[Array, Array]], what: str) -> Axes:
         """What should be next to nothing: times and magnitudes, by name, on a logarithmic axis."""
         thinning = ""
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             for name, given in curves.items():
                 time, values, thinning = largest(*given)
                 ax.plot(time, values, label=name.replace("_", " "), **next_line_style(ax))
@@ -188,8 +186,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
             raise InputError(f"{name}{of} does not change", where="plot.spectrum", do="name something that does")
         letters: Sequence[str] = {3: "xyz", 4: "wxyz"}.get(columns.shape[1], [name.replace("_", " ")])
         labels: Sequence[str] = self._scene.labels.get(name, tuple(letters))
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             for k, label in enumerate(labels):
                 ax.plot(density.frequency.values[1:], columns[:, k], label=label, **line_style(k) | {"linewidth": 0.8})
             ax.set_yscale("log", nonpositive="mask")
@@ -249,8 +246,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
 
     def _draw_energies(self, ax: Axes | None, parts: Mapping[str, Array], what: str) -> Axes:
         """Energies over time, by name."""
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             for number, (name, values) in enumerate(parts.items()):
                 ax.plot(self._drawn("time"), values, label=name, **line_style(number))
             ax.set(xlabel=self._named("time"), ylabel=what + self._unit("energy"))
@@ -268,8 +264,7 @@ class ManyBodyPictures(JointPictures, PullPictures):
     def _map(self, ax: Axes | None, time: Array, values: Array, along: str, name: str) -> Axes:
         from matplotlib.ticker import MaxNLocator
 
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             rows = np.arange(values.shape[1] + 1) - 0.5
             cells = ax.pcolormesh(_edges(time), rows, values.T, cmap="viridis", rasterized=True)
             bar = ax.figure.colorbar(cells, ax=ax, pad=0.02)

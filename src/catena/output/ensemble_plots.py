@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..kernels.views import OK
 from ..running.thermal import is_lawful, require_lawful
-from .style import Panels, axes_for, legend_above, line_style, log_error_axis, panels_for, stacked, styled, with_error
+from .style import Panels, drawing, drawing_panels, legend_above, line_style, log_error_axis, with_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,8 +53,7 @@ class EnsemblePlots:
     def energy(self, ax: Axes | None = None) -> Axes:
         """Energies over time, where samples were kept; else those at the end, of each member."""
         many = self.many
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             if many.keep == "samples":
                 shown = np.flatnonzero(self._sound())[:MOST_CURVES]
                 for number, member in enumerate(shown):
@@ -84,8 +83,7 @@ class EnsemblePlots:
         row = self.many.audit().canonical["temperature"]
         values = np.full(len(self.many), np.nan)
         values[self._sound()] = self.many._momenta(np.flatnonzero(self._sound()))[0].values[:, 0]
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             self._across(ax, values, "temperature of the momenta / kT")
             ax.axhline(1.0, color="0.3", ls=":", lw=1.0, label="law")
             ax.axhspan(
@@ -101,8 +99,7 @@ class EnsemblePlots:
         many = self.many
         if not self._kept():
             raise InputError("nothing is kept in these runs", where="plot.invariants", do="draw plot.energy()")
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             for number, name in enumerate(self._kept()):
                 worst = many._measured(name, "worst").reshape(len(many), -1).max(axis=1)
                 scale = many._measured(name, "scale")
@@ -126,8 +123,7 @@ class EnsemblePlots:
             raise InputError(
                 "no number was reduced", where="plot.reduced", do='run it with reduce={"name": ct.Mean("q1")}, for example'
             )  # fmt: skip
-        with styled():
-            panels = stacked(len(names)) if ax is None else panels_for(ax, len(names), "reduced")
+        with drawing_panels(ax, len(names), "reduced") as panels:
             for panel, name in zip(panels, names, strict=True):
                 self._across(panel, self._found(self.many.reduced[name].values), name)
                 panel.label_outer()

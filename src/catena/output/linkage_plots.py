@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..running.units import unit_of
 from ..systems.linkage.joint_coordinates import label_of, number_of
 from .showing import scene_or_nothing
-from .style import Panels, axes_for, legend_above, line_style, panels_for, stacked, styled
+from .style import Panels, drawing, drawing_panels, legend_above, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +60,7 @@ class JointPictures:
         force = unit_of(self.run.system, "force", self.run.plan.units, raised=True)
         torque = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
         panels = (("force", outputs.reaction_force, force), ("torque", outputs.reaction_torque, torque))
-        with styled():
-            axes = stacked(2) if ax is None else panels_for(ax, 2, "reactions")
+        with drawing_panels(ax, 2, "reactions") as axes:
             for panel, (name, values, unit) in zip(axes, panels, strict=True):
                 size = np.linalg.norm(values.values, axis=-1)
                 for number, k in enumerate(chosen):
@@ -84,8 +83,7 @@ class JointPictures:
         outputs = self._outputs(linkage, ANGLE_POINTS if name == "speed" else None)
         values = getattr(outputs, name).values
         stride = -(-len(values) // ANGLE_POINTS)
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             for number, k in enumerate(chosen):
                 ax.plot(outputs.time[::stride], values[::stride, k], label=label_of(linkage, k), **line_style(number))
             if name == "angle":
@@ -115,8 +113,7 @@ class JointPictures:
         chosen, some = self._chosen(linkage, joints, driven, "motor_torques")
         outputs, thinning = self._some_outputs(linkage)
         unit = unit_of(self.run.system, "torque", self.run.plan.units, raised=True)
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             for number, k in enumerate(chosen):
                 ax.plot(
                     outputs.time, outputs.motor_torque.values[:, k], label=label_of(linkage, k), **line_style(number)

@@ -23,13 +23,12 @@ from .efficiency import Cost, measured_work, natural_cost
 from .showing import scene_or_nothing
 from .style import (
     MARKERS,
-    axes_for,
+    drawing,
     legend_above,
     line_style,
     log_error_axis,
     next_line_style,
     plain_log_axis,
-    styled,
     with_error,
 )
 from .thinning import after_start, largest
@@ -86,8 +85,7 @@ class RunPlots(BodyPictures):
         energy, scale = self._values("energy"), self._scale("energy")
         start = abs(float(energy[0]))
         unit = start if start > RELATIVE_FROM * scale else 1.0
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             time, error, thinning = largest(after_start(self._time()), after_start(np.abs(energy - energy[0]) / unit))
             ax.plot(time, error, label=self.label + thinning, **next_line_style(ax))
             log_error_axis(ax, EPS * max(scale, start) / unit)
@@ -99,8 +97,7 @@ class RunPlots(BodyPictures):
         return ax
 
     def _over_time(self, name: str, ax: Axes | None) -> Axes:
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             ax.plot(self._time(), self._values(name), label=self.label, **next_line_style(ax))
             ax.set(xlabel=self._named("time"), ylabel=self._named(name))
             legend_above(ax)
@@ -115,8 +112,7 @@ class RunPlots(BodyPictures):
         require_lawful(pairing, "plot.temperature")
         values = temperature_of(pairing, self.run.data)
         time, row = self._time(), self.run.audit().canonical["temperature"]
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             style = next_line_style(ax)
             ax.plot(after_start(time), after_start(values), label=self.label, lw=0.6, alpha=0.6, **style)
             ax.axhline(1.0, color="0.3", ls=":", lw=1.0, label="law")
@@ -156,8 +152,7 @@ class RunPlots(BodyPictures):
         """A coordinate against its momentum."""
         names, momenta = self._canonical()
         self._check_dof(dof)
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             self._curve(ax, [("q", dof), ("p", dof)])
             ax.set(xlabel=names[dof], ylabel=momenta[dof])
             legend_above(ax)
@@ -170,8 +165,7 @@ class RunPlots(BodyPictures):
             raise InputError(f"dofs = {tuple(dofs)!r}", where="plot.orbit", do="give two or three coordinates")
         for dof in dofs:
             self._check_dof(dof)
-        with styled():
-            ax = axes_for(ax, projection="3d" if len(dofs) == 3 else None)
+        with drawing(ax, projection="3d" if len(dofs) == 3 else None) as ax:
             self._curve(ax, [("q", dof) for dof in dofs])
             if len(dofs) == 2:  # in space, a flat orbit would leave no room for the numbers of its thin axis
                 ax.set_aspect("equal", adjustable="datalim")
@@ -196,8 +190,7 @@ class RunPlots(BodyPictures):
         points = [self._column(crossings, variable) for variable in (x, y)]
         way = {1: " upwards", -1: " downwards", 0: ""}[section.direction]
         where = f", {section.where}" if section.where else ""
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             style = next_line_style(ax) | {"linestyle": "none"}
             count = len(points[0])
             ax.plot(
@@ -243,8 +236,7 @@ class RunPlots(BodyPictures):
     ) -> Axes:  # fmt: skip
         """Points with bars of one standard error, those that are known."""
         known = np.isfinite(y) & np.isfinite(error)
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             ax.errorbar(
                 x[known], y[known], error[known], fmt="o-", markersize=2.5, linewidth=0.8, elinewidth=0.8, label=self.label
             )  # fmt: skip
@@ -364,8 +356,7 @@ def work_precision(
     """
     cost = cost or natural_cost(problem.system)
     work = measured_work(problem, methods, dts, t_end=t_end, cost=cost, reference=reference)
-    with styled():
-        ax = axes_for(ax)
+    with drawing(ax) as ax:
         for number, (method, points) in enumerate(work.by_method.items()):
             failed = len(dts) - len(points)
             label = str(method) + (f" (failed at {failed} of {len(dts)} dt)" if failed else "")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..running.units import unit_of
-from .style import Panels, axes_for, legend_above, legend_in_one_row, line_style, panels_for, stacked, styled
+from .style import Panels, drawing, drawing_panels, legend_above, legend_in_one_row, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,7 @@ class PullPictures:
         chain = self._need_pulls("work")
         outputs = chain.outputs(self.run)
         units = [self._unit_of("energy"), self._unit_of("energy", per_time=True)]
-        with styled():
-            axes = stacked(2) if ax is None else panels_for(ax, 2, "work")
+        with drawing_panels(ax, 2, "work") as axes:
             for panel, name, unit in zip(axes, ("work", "power"), units, strict=True):
                 values = getattr(outputs, name)
                 for number, source in enumerate(_acting(chain)):
@@ -60,8 +59,7 @@ class PullPictures:
         body = dict(_bodies(chain))[chosen]
         outward = along / outputs.extension.values[:, None] * (1.0 if body > 0 else -1.0)
         force = np.einsum("ti,ti->t", outputs.force.sel(source=chosen).values, outward)
-        with styled():
-            ax = axes_for(ax)
+        with drawing(ax) as ax:
             ax.plot(outputs.extension.values, force, label=self.label, **line_style(0))
             ax.set(xlabel="extension" + self._unit_of("position"), ylabel=f"force of {chosen}" + self._unit_of("force"))
             legend_above(ax)

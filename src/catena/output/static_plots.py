@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from .style import Panels, axes_for, legend_above, line_style, panels_for, plain_log_axis, stacked, styled
+from .style import Panels, drawing, drawing_panels, legend_above, line_style, plain_log_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +26,7 @@ def draw_modes(modes: Modes, chosen: Sequence[int], ax: Sequence[Axes] | None) -
         if not -count <= mode < count:
             raise InputError(f"there is no mode {mode}", where="Modes.plot", do=f"choose from 0 to {count - 1}")
     chosen = [mode % count for mode in chosen]
-    with styled():
-        axes = stacked(3, shared=False) if ax is None else panels_for(ax, 3, "modes")
+    with drawing_panels(ax, 3, "modes", shared=False) as axes:
         top, middle, bottom = axes
         top.plot(np.arange(count), modes.omega, color="0.5", linewidth=0.7, marker="o", markersize=2.0)
         top.set_ylabel(r"$\omega$")
@@ -52,8 +51,7 @@ def draw_modes(modes: Modes, chosen: Sequence[int], ax: Sequence[Axes] | None) -
 
 def draw_path(path: EquilibriumPath, ax: Axes | None) -> Axes:
     """Load against extension, and where stability ends."""
-    with styled():
-        ax = axes_for(ax)
+    with drawing(ax) as ax:
         ax.plot(path.extension, path.load, marker="o", markersize=3.0, label="stable equilibria", **line_style(0))
         if path.limit is not None:
             limit = path.limit
@@ -73,8 +71,7 @@ def draw_path(path: EquilibriumPath, ax: Axes | None) -> Axes:
 
 def draw_dispersion(waves: Dispersion, ax: Axes | None) -> Axes:
     """Frequency against wave number, branch by branch; a mark where bending begins."""
-    with styled():
-        ax = axes_for(ax)
+    with drawing(ax) as ax:
         order = np.argsort(waves.k)
         ax.plot(waves.k[order], waves.omega[order], **line_style(0) | {"linewidth": 1.0})
         if waves.k.min() <= waves.angle <= waves.k.max():
@@ -90,8 +87,7 @@ def draw_dispersion(waves: Dispersion, ax: Axes | None) -> Axes:
 
 def draw_comparison(compared: RodComparison, ax: Axes | None) -> Axes:
     """Error of the frequencies of the rod against the number of bodies, with the slope of order 2."""
-    with styled():
-        ax = axes_for(ax)
+    with drawing(ax) as ax:
         worst = np.abs(compared.error).max(axis=1)
         ax.plot(
             compared.sizes,

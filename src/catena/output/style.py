@@ -66,13 +66,13 @@ def _sheet() -> RcParams:
     return rc_params_from_file(SHEET, use_default_template=False)
 
 
-def axes_for(ax: Axes | None, *, projection: str | None = None) -> Axes:
-    """The axes given, or those of a new pyplot figure, so that notebooks and `plt.show()` show it."""
+def axes_for(ax: Axes | None, *, projection: str | None = None, size: tuple[float, float] | None = None) -> Axes:
+    """The axes given, or those of a new pyplot figure, so that notebooks and `plt.show()` show it; its size in inches."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
 
-    return plt.figure().add_subplot(projection=projection)
+    return plt.figure(figsize=size).add_subplot(projection=projection)
 
 
 class Panels(list["Axes"]):
@@ -102,6 +102,22 @@ def stacked(count: int, *, shared: bool = True) -> Panels:
 
     figure = plt.figure(figsize=(5.4, 1.9 * count + 0.6))
     return Panels(figure.subplots(count, 1, sharex=shared, squeeze=False)[:, 0])
+
+
+@contextmanager
+def drawing(
+    ax: Axes | None, *, projection: str | None = None, size: tuple[float, float] | None = None
+) -> Iterator[Axes]:
+    """The axes to draw into, as `axes_for` has them, with the style sheet."""
+    with styled():
+        yield axes_for(ax, projection=projection, size=size)
+
+
+@contextmanager
+def drawing_panels(ax: Sequence[Axes] | None, count: int, picture: str, *, shared: bool = True) -> Iterator[Panels]:
+    """The panels to draw into, those given or new ones, with the style sheet."""
+    with styled():
+        yield stacked(count, shared=shared) if ax is None else panels_for(ax, count, picture)
 
 
 def new_figure(*, width: float, height: float) -> Figure:
