@@ -17,6 +17,7 @@ from ..systems.linkage.joint_forces import Spring
 from ..systems.linkage.joints import GROUND, Joint, Revolute, Spherical
 from ..systems.linkage.linkage import Linkage
 from ..systems.many_bodies import require_memory
+from ..systems.numbers import whole_number
 
 Vector = np.ndarray
 
@@ -34,8 +35,7 @@ def hanging_chain(joint: str = "revolute", n: int = 4) -> Problem[Linkage]:
             f"joint = {joint!r}{nearest(str(joint), ['revolute', 'spherical'])}", where="hanging_chain.joint",
             do='choose "revolute" or "spherical"',
         )  # fmt: skip
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise InputError(f"n = {n!r}", where="hanging_chain.n", do="give a number of bodies")
+    n = whole_number(n, "hanging_chain.n", "give a number of bodies", least=1)
     require_memory(n, "hanging_chain.n")
     half = n // 2
     angles = [0.25 * math.pi] * half + [0.75 * math.pi] * (n - half)

@@ -19,13 +19,13 @@ from ..errors import CapabilityError, CatenaWarning, InputError, warn_once
 from ..methods.base import Method, method_from, registered, stored_method
 from ..store.long_arrays import set_apart
 from ..systems.base import Moved, State, System, system_from
-from ..systems.sampled import SMOOTHNESS
+from ..systems.numbers import NO_NUMBERS, is_whole
+from ..systems.sampled import Sampled
 from ..systems.states import checked_start
 from ..text.plain import Json
 from .control import Controller, check_control, controller_from
 from .crossings import Event, Section, crossing_of
 
-NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
 MOST_LOOKS = 2_000_000  # at steps of a prescribed motion, before the first
 LOOKED_AT_ONCE = 100_000
 SMALL_BIAS = 0.6  # dt omega up to which averages of stiff chains in a heat bath are right to 4e-4
@@ -276,8 +276,8 @@ def _warn_of_kinks(system: System, method: Method, t0: float, dt: float, steps: 
     between = [knot for knot in knots if _is_inside(knot, t0, dt, steps)]
     if between:
         warnings.warn(
-            f"{method} has order {method.traits.order}, but a table in t is a cubic spline with {SMOOTHNESS} continuous derivatives: expect order "
-            f"{SMOOTHNESS + 1} at knots that are no ends of steps, such as t = {between[0]:g}",
+            f"{method} has order {method.traits.order}, but a table in t is a cubic spline with {Sampled.smoothness} continuous derivatives: expect order "
+            f"{Sampled.smoothness + 1} at knots that are no ends of steps, such as t = {between[0]:g}",
             CatenaWarning, stacklevel=4,
         )  # fmt: skip
     elif not system.time_tables:
@@ -398,7 +398,7 @@ def positive_number(value: object, name: str) -> float:
 
 def positive_integer(value: object, name: str) -> int:
     """A whole number above zero."""
-    if isinstance(value, NO_NUMBERS) or not isinstance(value, (int, np.integer)) or not 0 < value < 2**62:
+    if not is_whole(value) or not 0 < value < 2**62:
         large = isinstance(value, int) and value >= 2**62
         raise InputError(
             f"{name} = {value!r}", where=name, do=f"give a whole number {'below 2^62' if large else 'above zero'}"

@@ -119,8 +119,8 @@ class System(ABC):
 
     @property
     def smoothness(self) -> float:
-        """How many derivatives of the energy are continuous along every motion."""
-        return math.inf
+        """How many derivatives of the energy are continuous along every motion: as many as those of its tables."""
+        return min((table.smoothness for table in self.time_tables), default=math.inf)
 
     @property
     def time_tables(self) -> tuple[Sampled, ...]:

@@ -28,7 +28,7 @@ from .base import Array, Field, Invariant, State, System, no_bath, register
 from .derivation import Derived, derive
 from .numbers import finite_number, finite_numbers
 from .phase_space import Pair, PhaseSpace
-from .sampled import SMOOTHNESS, SPLINES, TIME, GivenInTime, Sampled, describe_in_time, in_time, spline_arrays
+from .sampled import SPLINES, TIME, GivenInTime, Sampled, describe_in_time, in_time, spline_arrays
 from .scene import Scene
 from .states import naming_arguments
 
@@ -172,10 +172,6 @@ class Hamiltonian(System):
     def driven(self) -> bool:
         """Whether the energy depends on t."""
         return self._derived.driven
-
-    @property
-    def smoothness(self) -> float:
-        return SMOOTHNESS if self.tables else math.inf
 
     @property
     def time_tables(self) -> tuple[Sampled, ...]:

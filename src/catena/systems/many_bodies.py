@@ -13,7 +13,7 @@ from ..text.plain import Json
 from .alike import Alike, alike_from, describe_alike
 from .base import Array, Field
 from .body import Body
-from .numbers import finite_numbers
+from .numbers import finite_numbers, whole_number
 from .phase_space import Pair, turning_axes
 
 BYTES = 2000  # that a body takes in a start, the arrays of its system and the first samples, at least
@@ -42,9 +42,7 @@ def bodies_from(given: GivenBodies, *, least: int, where: str) -> tuple[Body, ..
         given = alike_from(given, _body_from, where)
     elif isinstance(given, Mapping):
         described = dict(given)
-        count = described.pop("count", None)
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise InputError(f"count = {count!r}", where=f"{where}.count", do="give the number of bodies")
+        count = whole_number(described.pop("count", None), f"{where}.count", "give the number of bodies")
         given = [Body.from_description(described)] * count
     if isinstance(given, (str, Body)) or not isinstance(given, Iterable):
         raise InputError(f"bodies = {given!r} is no list of bodies", where=where, do="give one, such as [body] * 8")

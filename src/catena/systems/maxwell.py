@@ -12,7 +12,7 @@ from ..geometry import rotations
 from ..kernels.declarations import Inertia
 from ..kernels.noise import STARTS, normals
 from .base import Array, State
-from .numbers import finite_number
+from .numbers import finite_number, whole_number
 
 MOMENTA = ("p", "momentum", "angular_momentum")  # fields of a state that are drawn
 MOVING, TURNING = 6, 3  # components of bodies that move and turn, or only turn
@@ -25,19 +25,15 @@ def with_momenta(inertia: Inertia, state: State, temperature: float, seed: int, 
         raise InputError(
             f"temperature = {temperature!r}", where="maxwell.temperature", do="give kT: a number that is not below zero"
         )
-    seed, member = _whole(seed, 2**64, "seed"), _whole(member, 2**32, "member")
+    seed, member = _below_power(seed, 64, "seed"), _below_power(member, 32, "member")
     drawn = math.sqrt(kT) * (_of_coordinates if inertia.part == "dof" else _of_bodies)(inertia, seed, member)
     return State({**state.fields, **_fields(inertia, drawn)}, state.time)
 
 
-def _whole(value: object, most: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < most:
-        raise InputError(
-            f"{name} = {value!r}",
-            where=f"maxwell.{name}",
-            do=f"give a whole number from 0 to 2^{most.bit_length() - 1} - 1",
-        )
-    return int(value)
+def _below_power(value: object, bits: int, name: str) -> int:
+    return whole_number(
+        value, f"maxwell.{name}", f"give a whole number from 0 to 2^{bits} - 1", least=0, most=2**bits - 1
+    )
 
 
 def _of_bodies(inertia: Inertia, seed: int, member: int) -> Array:

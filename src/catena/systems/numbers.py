@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..errors import InputError
 from .base import Array
 
 REAL = "iuf"  # kinds of numpy types: whole numbers and floating point
+NO_NUMBERS = (bool, np.timedelta64)  # although their classes are those of whole numbers
 SHOWN = 40  # letters of a value that a message shows
 
 Shape = tuple[int | None, ...]
@@ -130,13 +131,21 @@ def finite_number(value: object, where: str) -> float:
     return float(finite_numbers(value, (), where=where))
 
 
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is a whole number."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS)
+
+
+def whole_number(value: object, where: str, do: str, *, least: int | None = None, most: int | None = None) -> int:
+    """The value as a whole number within these bounds; InputError, with this place and what to give instead, if it is not one."""
+    if is_whole(value) and (least is None or value >= least) and (most is None or value <= most):
+        return int(value)
+    raise InputError(f"{where.rpartition('.')[2]} = {value!r}", where=where, do=do)
+
+
 def number_of_one(value: object, count: int, where: str) -> int:
     """The number of one of so many, from 0, or from the end below it; InputError, with this place, if there is none."""
-    if (
-        isinstance(value, (int, np.integer))
-        and not isinstance(value, (bool, np.timedelta64))
-        and -count <= value < count
-    ):
+    if is_whole(value) and -count <= value < count:
         return int(value) % count
     name = where.rpartition(".")[2]
     raise InputError(f"there is no {name} {value!r}", where=where, do=f"choose from 0 to {count - 1}")

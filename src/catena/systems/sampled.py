@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,6 @@ from .numbers import finite_number, finite_numbers
 TIME = "t"
 KNOT, CUBIC, SQUARE, LINEAR, CONSTANT = 0, 1, 2, 3, 4  # columns of par.spline
 LEAST_SAMPLES = 4  # of a spline whose second piece is that of the first and third ("not a knot")
-SMOOTHNESS = 2  # continuous derivatives of a cubic spline
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +46,8 @@ class Sampled:
 
     times: ArrayLike
     values: ArrayLike
+
+    smoothness: ClassVar[int] = 2  # continuous derivatives
 
     def __post_init__(self) -> None:
         times = finite_numbers(self.times, (None,), where="Sampled.times")

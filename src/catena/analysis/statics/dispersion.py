@@ -22,7 +22,7 @@ from ...systems.base import State
 from ...systems.chain.chain import Chain
 from ...systems.chain.ends import Force
 from ...systems.chain.link_mechanics import LinkMechanics, geometric_blocks, transports
-from ...systems.numbers import finite_numbers
+from ...systems.numbers import finite_numbers, whole_number
 from .equilibrium import Equilibrium, state_at
 from .poses import Poses
 from .problem import constant_force
@@ -112,8 +112,7 @@ def find_dispersion(chain: Chain, k: ArrayLike, cell: int = 1, at: State | Equil
 def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where: str) -> Cell:
     """The uniform state of a chain: of its links at rest, or of those in the middle of a state, under the pull of its ends."""
     links = chain.interactions.count
-    if not isinstance(cell, (int, np.integer)) or isinstance(cell, bool) or not 1 <= cell <= links:
-        raise InputError(f"cell = {cell!r}", where=f"{where}.cell", do=f"give a number of bodies from 1 to {links}")
+    cell = whole_number(cell, f"{where}.cell", f"give a number of bodies from 1 to {links}", least=1, most=links)
     state = None if at is None else state_at(chain, at, f"{where}.at")
     first = (links - cell) // 2
     numbers = np.arange(first, first + cell)
@@ -152,10 +151,9 @@ def uniform_cell(chain: Chain, cell: int, at: State | Equilibrium | None, where:
 
 def ring_cell(chain: Chain, cell: int, at: State | Equilibrium) -> Cell:
     """The first bodies of a ring that looks the same from each cell on, as it is, with its stress: its waves are those round the ring."""
-    if not isinstance(cell, (int, np.integer)) or isinstance(cell, bool) or not cell >= 1 or chain.count % cell:
-        raise InputError(
-            f"cell = {cell!r}", where="dispersion.cell", do=f"give a number that divides {chain.count} bodies"
-        )
+    divides = f"give a number that divides {chain.count} bodies"
+    if chain.count % whole_number(cell, "dispersion.cell", divides, least=1):
+        raise InputError(f"cell = {cell!r}", where="dispersion.cell", do=divides)
     _check_period(chain, cell, "dispersion")
     poses = Poses.of_state(chain, state_at(chain, at, "dispersion.at"))
     size = np.linalg.norm(poses.d, axis=1).max()

@@ -15,6 +15,7 @@ from ...errors import InputError
 from ...geometry import rotations
 from ...systems.base import State
 from ...systems.linkage.linkage import Linkage
+from ...systems.numbers import whole_number
 from ...systems.states import checked_start
 from .linkage_coordinates import listed
 from .linkage_equilibrium import (
@@ -117,9 +118,7 @@ def check_rest(problem: LinkageProblem, balance: LinkageBalance, stiffness: Arra
 def _count(count: int | None, freedom: int) -> int:
     if count is None:
         return freedom
-    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 0 < count <= freedom:
-        raise InputError(f"count = {count!r}", where="normal_modes.count", do=f"give a number from 1 to {freedom}")
-    return int(count)
+    return whole_number(count, "normal_modes.count", f"give a number from 1 to {freedom}", least=1, most=freedom)
 
 
 def _modes(problem: LinkageProblem, balance: LinkageBalance, stable: LinkageStability, count: int) -> LinkageModes:

@@ -20,7 +20,7 @@ from ...systems.alike import Alike
 from ...systems.base import State
 from ...systems.chain import block_band
 from ...systems.chain.chain import Chain
-from ...systems.numbers import finite_number, finite_numbers, number_of_one
+from ...systems.numbers import finite_number, finite_numbers, number_of_one, whole_number
 from ...systems.potentials.pairwise import checked
 from ...systems.states import checked_run
 from .compliance import Assembled, Compliance, Sweep
@@ -225,11 +225,9 @@ def _count(problem: StaticProblem, count: int | Literal["all"] | None) -> int | 
         return None if freedom <= DENSE else USUAL
     if count == "all":
         return None
-    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or not 0 < count <= freedom:
-        raise InputError(
-            f"count = {count!r}", where="normal_modes.count", do=f'give a number from 1 to {freedom}, or "all"'
-        )
-    return int(count)
+    return whole_number(
+        count, "normal_modes.count", f'give a number from 1 to {freedom}, or "all"', least=1, most=freedom
+    )
 
 
 def _check_rest(problem: StaticProblem, balance: Balance) -> None:

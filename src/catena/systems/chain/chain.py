@@ -7,7 +7,6 @@ without multiplier or projection.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -31,7 +30,7 @@ from ..particles.acting import ActingParticles, GivenPairs, checked_hops
 from ..phase_space import PhaseSpace
 from ..potentials.link_potentials import Potential
 from ..potentials.pairwise import checked
-from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, depends_on_time
+from ..sampled import GivenInTime, Sampled, components, depends_on_time
 from ..scene import Scene
 from ..states import checked_state, naming_arguments
 from . import checking
@@ -186,7 +185,7 @@ class Chain(System):
 
     @property
     def smoothness(self) -> float:
-        return min(self.interactions.smoothness, SMOOTHNESS if self.time_tables else math.inf)
+        return min(self.interactions.smoothness, super().smoothness)
 
     @property
     def time_tables(self) -> tuple[Sampled, ...]:

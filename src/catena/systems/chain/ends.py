@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-
 from ...errors import InputError, unknown_word
 from ...text.plain import Json
 from ..many_bodies import vector
+from ..numbers import number_of_one
 from ..potentials.pairwise import checked
 from ..sampled import GivenInTime, components, depends_on_time, describe_in_time
 
@@ -195,9 +194,7 @@ def loads_from(given: Sequence[GivenLoad], bodies: int) -> tuple[tuple[int, Load
             raise InputError(
                 f"{one!r} is no load", where=where, do='give (body, load), as in (3, ct.Force(("t", 0, 0)))'
             )
-        if isinstance(body, bool) or not isinstance(body, (int, np.integer)) or not -bodies <= body < bodies:
-            raise InputError(f"body = {body!r}", where=f"{where}.body", do=f"give the number of one of {bodies} bodies")
-        found.append((int(body) % bodies, _made(what, LOADS, "a load on a body", where)))
+        found.append((number_of_one(body, bodies, f"{where}.body"), _made(what, LOADS, "a load on a body", where)))
     return tuple(found)
 
 

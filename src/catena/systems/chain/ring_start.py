@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import CapabilityError, InputError
 from ...geometry import rotations
 from ..base import Array, State
-from ..numbers import finite_number, finite_numbers
+from ..numbers import finite_number, finite_numbers, whole_number
 
 if TYPE_CHECKING:
     from .chain import Chain
@@ -37,14 +37,13 @@ def ring_start(chain: Chain, spacing: float, linking_number: int, axis: ArrayLik
     apart = finite_number(spacing, "ring.spacing")
     if apart <= 0.0:
         raise InputError(f"spacing = {apart:g}", where="ring.spacing", do="give a positive distance of neighbours")
-    if not isinstance(linking_number, (int, np.integer)) or isinstance(linking_number, bool):
-        raise InputError(f"linking_number = {linking_number!r}", where="ring.linking_number", do="give a whole number")
+    linking_number = whole_number(linking_number, "ring.linking_number", "give a whole number")
     if 2 * abs(linking_number) >= chain.count:
         raise InputError(
             f"linking_number = {linking_number}: neighbours would be turned by half a turn or more", where="ring.linking_number",
             do=f"give a number below {chain.count / 2:g}, or more bodies",
         )  # fmt: skip
-    points, frames = circle_frames(chain.count, apart, int(linking_number))
+    points, frames = circle_frames(chain.count, apart, linking_number)
     along = finite_numbers(axis, (3,), where="ring.axis", do="give three numbers, in the axes of the bodies")
     if not along.any():
         raise InputError("the axis is zero", where="ring.axis", do="give a direction in the axes of the bodies")

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from ...errors import InputError
 from ..base import State
 from ..body import Body
+from ..numbers import whole_number
 from ..potentials.link_potentials import LinkPotential
 from ..potentials.pairwise import checked
 from .chain import CLAMPED, FREE, Chain
@@ -96,8 +97,7 @@ class Rod(Chain):
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
         closed: bool = False,
     ) -> None:
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 2:
-            raise InputError(f"n = {n!r}", where="Rod.n", do="give a number of bodies from 2 on")
+        n = whole_number(n, "Rod.n", "give a number of bodies from 2 on", least=2)
         numbers = {"length": length, "E": E, "G": G, "area": area, "J": J, "density": density}
         self.length, e, g, a, j, rho = (checked(value, f"Rod.{name}", above=0.0) for name, value in numbers.items())
         second, factors = _two(I, "Rod.I"), _two(shear_factor, "Rod.shear_factor")

@@ -28,7 +28,7 @@ from ..one_body import component_names
 from ..particles.acting import ActingParticles, GivenPairs, checked_hops, within_hops
 from ..particles.acting_terms import Terms
 from ..phase_space import PhaseSpace
-from ..sampled import SMOOTHNESS, GivenInTime, Sampled, components, describe_in_time
+from ..sampled import GivenInTime, Sampled, components, describe_in_time
 from ..scene import Scene
 from ..states import checked_start, checked_state, naming_arguments
 from . import start as starts
@@ -235,10 +235,6 @@ class Linkage(System):
     def gravity_at(self, time: float) -> Array:
         """The acceleration of what falls, at a time."""
         return self.signals.at(time)[:3, Signal.VALUE] if self.signals.gravity_moves else self.gravity
-
-    @property
-    def smoothness(self) -> float:
-        return SMOOTHNESS if self.time_tables else np.inf
 
     @property
     def time_tables(self) -> tuple[Sampled, ...]:

@@ -15,7 +15,7 @@ from ...kernels import views
 from ...kernels.marks import Bound, Filling, Kernel, Numbers, Slot, bind
 from ..base import Array, State
 from ..body import Body, Particles
-from ..numbers import finite_numbers
+from ..numbers import finite_numbers, whole_number
 from ..potentials.in_time import followed
 from ..potentials.pair_potentials import PairSet, PairTable, Pairwise
 from ..potentials.pair_table import pair_potential_from
@@ -163,10 +163,10 @@ class ActingParticles:
         own: dict[Slot, Filling] = {slot: numbered.kernel(slot.__name__, constants) for slot in PAIR_SLOTS}
         own[kernels.one_potential] = int(len(numbered.potentials) == 1)
         ways = {
-            kernels.push_all: kernels.push_row,
-            kernels.push_all_between: kernels.push_row_between,
+            kernels.push_all: kernels.PUSH,
+            kernels.push_all_between: kernels.PUSH_BETWEEN,
             kernels.find_energies: kernels.add_energies_of_row,
-            slopes.change_pushes: slopes.change_row,
+            slopes.change_pushes: slopes.CHANGE,
         }
         return more | {slot: self._way(slot, row, own) for slot, row in ways.items()}
 
@@ -330,11 +330,7 @@ def pairs_from(given: GivenPairs, where: str) -> Pairwise | PairTable | None:
 
 def checked_hops(given: object, where: str) -> int:
     """A whole number from 0 on."""
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
-        raise InputError(
-            f"exclude = {given!r}", where=where, do="give how many joints apart bodies begin to interact: 0, 1, 2, ..."
-        )
-    return int(given)
+    return whole_number(given, where, "give how many joints apart bodies begin to interact: 0, 1, 2, ...", least=0)
 
 
 def within_hops(start: int, joined: Sequence[Iterable[int]], hops: int) -> set[int]:

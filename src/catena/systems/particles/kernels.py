@@ -8,7 +8,7 @@ its discrete derivative, with the mean of the vectors between the particles at b
 """
 
 from ...geometry.vectors import ZERO, add, add3, cross, dot, load3, mean, scaled, store3, subtract, times
-from ...kernels.marks import choice, slot, within
+from ...kernels.marks import bind, choice, slot, within
 from ...kernels.views import pair_energy, pair_force, pair_mean
 from .layout import Center, Particle, Sort
 
@@ -107,37 +107,59 @@ def potential_between(kind, b, par):
     return par.particle_which[kind, par.particle_sort[b, Sort.TYPE]]
 
 
+@slot
+def look_at(particle):
+    """What a force between two particles depends on, of one of them."""
+
+
+@slot
+def force_of(x, y, which, par):
+    """The force on the particle with y by the one with x, of the potential number `which`."""
+
+
 def push_row(a, first, end, par):
     """Forces between particle a and its partners."""
     own = par.particle[a]
-    x = load3(own, Particle.PLACE)
+    x = look_at(own)
     kind = par.particle_sort[a, Sort.TYPE]
     total = load3(own, Particle.PUSH)
     for k in range(first, end):
         b = partner(k, par)
-        d = subtract(load3(par.particle[b], Particle.PLACE), x)
-        f = scaled(pair_force(dot(d, d), potential_between(kind, b, par), par), d)
+        f = force_of(x, look_at(par.particle[b]), potential_between(kind, b, par), par)
         total = subtract(total, f)
         add3(par.particle[b], Particle.PUSH, f)
     store3(own, Particle.PUSH, total)
 
 
-def push_row_between(a, first, end, par):
-    """Forces between particle a and its partners in a step that keeps their energy."""
-    own = par.particle[a]
-    x0 = load3(own, Particle.PLACE)
-    x1 = load3(own, Particle.PLACE_END)
-    kind = par.particle_sort[a, Sort.TYPE]
-    total = load3(own, Particle.PUSH)
-    for k in range(first, end):
-        b = partner(k, par)
-        d0 = subtract(load3(par.particle[b], Particle.PLACE), x0)
-        d1 = subtract(load3(par.particle[b], Particle.PLACE_END), x1)
-        strength = pair_mean(dot(d0, d0), dot(d1, d1), potential_between(kind, b, par), par)
-        f = scaled(strength, mean(d0, d1))
-        total = subtract(total, f)
-        add3(par.particle[b], Particle.PUSH, f)
-    store3(own, Particle.PUSH, total)
+@within
+def place_of(particle):
+    """Where it is."""
+    return load3(particle, Particle.PLACE)
+
+
+@within
+def force_at_places(x, y, which, par):
+    """A d."""
+    d = subtract(y, x)
+    return scaled(pair_force(dot(d, d), which, par), d)
+
+
+@within
+def both_places_of(particle):
+    """Where it is at the start of the step, and at its end."""
+    return load3(particle, Particle.PLACE), load3(particle, Particle.PLACE_END)
+
+
+@within
+def force_between_places(x, y, which, par):
+    """A dbar."""
+    d0 = subtract(y[0], x[0])
+    d1 = subtract(y[1], x[1])
+    return scaled(pair_mean(dot(d0, d0), dot(d1, d1), which, par), mean(d0, d1))
+
+
+PUSH = bind(push_row, {look_at: place_of, force_of: force_at_places})
+PUSH_BETWEEN = bind(push_row, {look_at: both_places_of, force_of: force_between_places})
 
 
 def add_energies_of_row(a, first, end, par):

@@ -4,11 +4,11 @@ par.particle[a] holds the displacement of particle a in CHANGE; what acts on it 
 two particles changes by A delta + 2 dA/ds (d.delta) d.
 """
 
-from ...geometry.vectors import ZERO, add, add3, cross, dot, load3, scaled, store3, subtract
-from ...kernels.marks import slot
+from ...geometry.vectors import ZERO, add, cross, dot, load3, scaled, store3, subtract
+from ...kernels.marks import bind, slot, within
 from ...kernels.views import pair_force, pair_slope
-from .kernels import clear_pushes, partner, potential_between
-from .layout import Particle, Sort
+from .kernels import clear_pushes, force_of, look_at, push_row
+from .layout import Particle
 
 
 @slot
@@ -21,24 +21,23 @@ def change_more(par):
     """Add what those of fields, angles and dihedral angles change by."""
 
 
-def change_row(a, first, end, par):
-    """Changes of the forces between particle a and its partners."""
-    own = par.particle[a]
-    x = load3(own, Particle.PLACE)
-    shift = load3(own, Particle.CHANGE)
-    kind = par.particle_sort[a, Sort.TYPE]
-    total = load3(own, Particle.PUSH)
-    for k in range(first, end):
-        b = partner(k, par)
-        d = subtract(load3(par.particle[b], Particle.PLACE), x)
-        moved = subtract(load3(par.particle[b], Particle.CHANGE), shift)
-        s = dot(d, d)
-        which = potential_between(kind, b, par)
-        stiffer = 2.0 * pair_slope(s, which, par) * dot(d, moved)
-        f = add(scaled(pair_force(s, which, par), moved), scaled(stiffer, d))
-        total = subtract(total, f)
-        add3(par.particle[b], Particle.PUSH, f)
-    store3(own, Particle.PUSH, total)
+@within
+def displacement_of(particle):
+    """Where it is, and by how much it is displaced."""
+    return load3(particle, Particle.PLACE), load3(particle, Particle.CHANGE)
+
+
+@within
+def change_of_force(x, y, which, par):
+    """A delta + 2 dA/ds (d.delta) d."""
+    d = subtract(y[0], x[0])
+    moved = subtract(y[1], x[1])
+    s = dot(d, d)
+    stiffer = 2.0 * pair_slope(s, which, par) * dot(d, moved)
+    return add(scaled(pair_force(s, which, par), moved), scaled(stiffer, d))
+
+
+CHANGE = bind(push_row, {look_at: displacement_of, force_of: change_of_force})
 
 
 def keep_pushes(par):

@@ -22,7 +22,7 @@ from ..base import Array, Invariant, State, register
 from ..body import Body
 from ..laws import Law, States, langevin_function
 from ..one_body import IDENTITY, IN_A_BATH, NOT_CANONICAL, Motion, OneBody, body_field_end, publish_body
-from ..sampled import SMOOTHNESS, TIME, GivenInTime, Sampled, describe_in_time
+from ..sampled import TIME, GivenInTime, Sampled, describe_in_time
 from ..scene import Scene
 from . import driven as top_driven
 from . import invariants as top_invariants
@@ -114,10 +114,6 @@ class Top(OneBody):
     @property
     def in_words(self) -> str:
         return "Heavy top" if self.potential.given is not None else "Top in a potential"
-
-    @property
-    def smoothness(self) -> float:
-        return SMOOTHNESS if self.time_tables else math.inf
 
     @property
     def time_tables(self) -> tuple[Sampled, ...]:
