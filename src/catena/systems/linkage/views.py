@@ -173,7 +173,7 @@ def _blocks(linkage: Linkage, body: Any, joint: Any, force: Any, load: Any) -> d
     loads: Filling | None = _loads(linkage, load)
     if linkage.particle_forces:
         half = load is linkage_rattle.kick_loads
-        pushes = linkage_particles.add_half_pushes if half else linkage_particles.add_pushes
+        pushes = linkage_particles.add_kicks if half else linkage_particles.add_pushes
         loads = bind(pushes, given({linkage_particles.other_loads: loads}))
     return given(
         {

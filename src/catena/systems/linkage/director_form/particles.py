@@ -23,6 +23,7 @@ from ..layout import Node, Unknown
 from ..measures import add_energy
 from .clock import time_place
 from .forces import add_wrench
+from .rattle import kicked
 from .steps import axes, turn_body
 
 
@@ -71,9 +72,9 @@ def add_pushes(i, both, h, time, par, t, width, first):
     other_loads(i, both, h, time, par, t, width, first)
 
 
-def add_half_pushes(i, both, h, time, par, t, width, first):
-    """The same for half a kick of RATTLE."""
-    push_body(i, 0.5 * h * h, par, t, first * width + width - 1, width)
+def add_kicks(i, both, h, time, par, t, width, first):
+    """The same for a kick of RATTLE, or of a bath."""
+    push_body(i, kicked(h, par), par, t, first * width + width - 1, width)
     other_loads(i, both, h, time, par, t, width, first)
 
 
