@@ -21,6 +21,7 @@ from ....geometry.vectors import (
     negative,
     scaled,
     store3,
+    store9,
     subtract,
     times,
     transposed_times,
@@ -45,7 +46,6 @@ from .steps import (
     fall,
     forget_worst,
     set_body,
-    set_directors,
     set_mean_velocities,
     set_turned,
     turn_body,
@@ -308,7 +308,7 @@ def accept(z, e, h, par, x):
         b = par.node[1, i]
         add_gained(z, e, h, i, par.node[0, i], b[Node.VELOCITY : Node.TURN], par.mass, par.moments)
         turn_body(z, e, n, i, load3(b, Node.TURN))
-        set_directors(z[3 * n + 4 * i : 3 * n + 4 * i + 4], b)
+        store9(b, Node.DIRECTORS, rotation(z[3 * n + 4 * i : 3 * n + 4 * i + 4]))
         k = par.tree[i, Tree.CARRIER]
         if k < 0:
             summation.add3(z, e, 3 * i, load3(b, Node.MOVE))

@@ -36,15 +36,7 @@ from .recursion_elimination import shift_torque
 from .recursion_levels import hand_twist, hinge_twist, take_twist
 from .recursion_torsion import hinge_torque
 from .solver import ground_forces, load_part
-from .steps import (
-    axes,
-    both_levels,
-    cayley_change,
-    residual_published,
-    residual_two_level,
-    tangent_published,
-    tangent_two_level,
-)
+from .steps import axes, both_levels, cayley_change, residual_of_body, tangent_of_body
 
 
 @choice
@@ -72,16 +64,11 @@ def add_body(i, h, time, par, table, fresh):
     t = par.block
     for r in range(rows):
         t[r] = 0.0
-    if both_levels():
-        residual_two_level(i, h, par, t, 1, 0)
-    else:
-        residual_published(i, h, par, t, 1, 0)
+    residual_of_body(i, h, par, t, 1, 0)
     for r in range(rows):
         table[(rows + 2) * r + rows] -= t[r]
-    if fresh and both_levels():
-        tangent_two_level(i, 1, par, table, rows + 2, 0)
-    elif fresh:
-        tangent_published(i, 1, par, table, rows + 2, 0)
+    if fresh:
+        tangent_of_body(i, 1, par, table, rows + 2, 0)
     if pushed():  # without derivatives
         own = par.particle_center[i]
         push = (rows - 6) * (rows + 2) + rows

@@ -103,34 +103,24 @@ def begin(z, h, par, x):
 
 
 def set_node(z, h, par):
-    """The node at the start of a step and its joints."""
-    set_bodies(z, h, par)
-    set_joints(z, par)
-
-
-def set_bodies(z, h, par):
-    """The bodies at the start of a step, and how far they reach."""
+    """The bodies at the start of a step, how far they reach, and their joints."""
     reach = par.space[Space.ARM]
     for i in range(par.mass.shape[0]):
         set_body(z, h, i, par)
         reach = max(reach, largest(load3(par.node[0, i], Node.POSITION)))
     par.scratch[Scratch.REACH] = reach
+    set_joints(z, par)
 
 
 def set_body(z, h, i, par):
     """Body i at the start of a step."""
     n = par.mass.shape[0]
     own = par.node[0, i]
-    set_directors(z[3 * n + 4 * i : 3 * n + 4 * i + 4], own)
+    store9(own, Node.DIRECTORS, rotation(z[3 * n + 4 * i : 3 * n + 4 * i + 4]))
     store3(own, Node.POSITION, load3(z, 3 * i))
     for l in range(3):
         own[Node.VELOCITY + l] = h * z[7 * n + 3 * i + l] / par.mass[i]
         own[Node.SPIN + l] = h * z[10 * n + 3 * i + l] / par.moments[i, l]
-
-
-def set_directors(q, own):
-    """The directors of a node from its quaternion."""
-    store9(own, Node.DIRECTORS, rotation(q))
 
 
 def axes(own):
@@ -211,49 +201,78 @@ def cayley_change(c, w):
 
 def body_of_step(i, h, par, t, width, first):
     """Add the inertia and weight of body i to a block."""
-    if both_levels():
-        residual_two_level(i, h, par, t, width, first)
-        tangent_two_level(i, 0, par, t, width, first)
-    else:
-        residual_published(i, h, par, t, width, first)
-        tangent_published(i, 0, par, t, width, first)
+    residual_of_body(i, h, par, t, width, first)
+    tangent_of_body(i, 0, par, t, width, first)
 
 
-def residual_published(i, h, par, t, width, first):
-    """Add the inertia and weight of body i to the last column, published step."""
+def residual_of_body(i, h, par, t, width, first):
+    """Add the inertia and weight of body i to the last column."""
     a = par.node[0, i]
     b = par.node[1, i]
     m = par.mass[i]
-    late = scaled(2.0 * m, subtract(load3(a, Node.VELOCITY), load3(b, Node.MOVE)))
-    add_down(t, first * width + width - 1, width, add(late, scaled(h * h * m, gravity_now(par))))
-    torque_residual(a, b, mean_torque_published(load3(par.moments[i], 0), a, b), first + 3, t, width)
+    j = load3(par.moments[i], 0)
+    at = first * width + width - 1
+    v0 = load3(a, Node.VELOCITY)
+    weight = scaled(h * h * m, gravity_now(par))
+    if both_levels():
+        v1 = load3(b, Node.VELOCITY)
+        slide = subtract(load3(b, Node.MOVE), mean(v0, v1))
+        twist = subtract(load3(b, Node.TURN), mean(load3(a, Node.SPIN), load3(b, Node.SPIN)))
+        add_down(t, at, width, negative(scaled(m, slide)))
+        add_down(t, at + 3 * width, width, negative(diagonal_times(j, twist)))
+        add_down(t, at + 6 * width, width, negative(subtract(scaled(m, subtract(v1, v0)), weight)))
+    else:
+        late = scaled(2.0 * m, subtract(v0, load3(b, Node.MOVE)))
+        add_down(t, at, width, add(late, weight))
+    k = mean_torque(j, a, b)
+    at += (3 + 6 * both_levels()) * width
+    for l in range(3):
+        ends = add(load3(b, Node.DIRECTORS + 3 * l), load3(a, Node.DIRECTORS + 3 * l))
+        t[at + l * width] -= 0.5 * dot(ends, k)
 
 
-def mean_torque_published(j, a, b):
-    """2 J (c - W0) + c x J c, in the body."""
+def mean_torque(j, a, b):
+    """J (W1 - W0) + c x J Wbar, in the body; in the published step 2 J (c - W0) + c x J c."""
     c = load3(b, Node.TURN)
+    if both_levels():
+        gained = diagonal_times(j, subtract(load3(b, Node.SPIN), load3(a, Node.SPIN)))
+        return add(cross(c, mean_momentum(j, a, b)), gained)
     p = diagonal_times(j, c)
     return add(cross(c, p), scaled(2.0, subtract(p, diagonal_times(j, load3(a, Node.SPIN)))))
 
 
-@within
-def turn_about(axis, in_space, b):
-    """In the body, a unit turn about an axis of its own, or, with in_space = 1, about one of space."""
-    return load3(b, Node.DIRECTORS + 3 * axis) if in_space == 1 else unit(axis)
+def mean_momentum(j, a, b):
+    """J Wbar."""
+    return diagonal_times(scaled(0.5, j), add(load3(a, Node.SPIN), load3(b, Node.SPIN)))
 
 
 @within
-def tangent_published(i, in_space, par, t, width, first):
-    """Add the derivative of the inertia of body i by displacement and turn, in the body or in space; published step."""
+def tangent_of_body(i, in_space, par, t, width, first):
+    """Add the derivative of the inertia of body i by displacement and turn, and with both levels by the velocities at the end, too.
+
+    Turns are about axes w of the body, or with in_space = 1 of space; those change the angular velocity by W x w.
+    """
     a = par.node[0, i]
     b = par.node[1, i]
+    m = par.mass[i]
     j = load3(par.moments[i], 0)
-    k = mean_torque_published(j, a, b)
+    k = mean_torque(j, a, b)
     for axis in range(3):
-        t[(first + axis) * width + first + axis] += 2.0 * par.mass[i]
-        add_down(
-            t, (first + 3) * width + first + 3 + axis, width, turn_published(j, a, b, k, turn_about(axis, in_space, b))
-        )
+        row = (first + axis) * width
+        column = first + 3 + axis
+        w = load3(b, Node.DIRECTORS + 3 * axis) if in_space == 1 else unit(axis)
+        if both_levels():
+            t[row + first + axis] += m
+            t[row + first + 6 + axis] -= 0.5 * m
+            t[(first + 6 + axis) * width + first + 6 + axis] += m
+            twist, torque = turn_two_level(j, a, b, k, w, cross(load3(b, Node.SPIN), w) if in_space == 1 else ZERO)
+            for level in range(2):
+                add_down(t, (first + 3) * width + column + 6 * level, width, twist)
+                add_down(t, (first + 9) * width + column + 6 * level, width, torque)
+                twist, torque = spin_two_level(j, a, b, w)
+        else:
+            t[row + first + axis] += 2.0 * m
+            add_down(t, (first + 3) * width + column, width, turn_published(j, a, b, k, w))
 
 
 def turn_published(j, a, b, k, w):
@@ -273,64 +292,6 @@ def turned_torque(a, b, k, d, w):
 def mean_times(a, b, x):
     """Mean directors of two nodes of a body, times a vector of the body."""
     return mean(times(axes(a), x), times(axes(b), x))
-
-
-def torque_residual(a, b, k, row, t, width):
-    """Subtract Qb k from the last column."""
-    for l in range(3):
-        both = add(load3(b, Node.DIRECTORS + 3 * l), load3(a, Node.DIRECTORS + 3 * l))
-        t[(row + l) * width + width - 1] -= 0.5 * dot(both, k)
-
-
-def residual_two_level(i, h, par, t, width, first):
-    """Add the inertia and weight of body i to the last column, step with both levels."""
-    a = par.node[0, i]
-    b = par.node[1, i]
-    m = par.mass[i]
-    j = load3(par.moments[i], 0)
-    at = first * width + width - 1
-    v0 = load3(a, Node.VELOCITY)
-    v1 = load3(b, Node.VELOCITY)
-    slide = subtract(load3(b, Node.MOVE), mean(v0, v1))
-    twist = subtract(load3(b, Node.TURN), mean(load3(a, Node.SPIN), load3(b, Node.SPIN)))
-    gained = subtract(scaled(m, subtract(v1, v0)), scaled(h * h * m, gravity_now(par)))
-    add_down(t, at, width, negative(scaled(m, slide)))
-    add_down(t, at + 3 * width, width, negative(diagonal_times(j, twist)))
-    add_down(t, at + 6 * width, width, negative(gained))
-    torque_residual(a, b, mean_torque_two_level(j, a, b), first + 9, t, width)
-
-
-def mean_momentum(j, a, b):
-    """J Wbar."""
-    return diagonal_times(scaled(0.5, j), add(load3(a, Node.SPIN), load3(b, Node.SPIN)))
-
-
-def mean_torque_two_level(j, a, b):
-    """J (W1 - W0) + c x J Wbar, in the body."""
-    gained = diagonal_times(j, subtract(load3(b, Node.SPIN), load3(a, Node.SPIN)))
-    return add(cross(load3(b, Node.TURN), mean_momentum(j, a, b)), gained)
-
-
-@within
-def tangent_two_level(i, in_space, par, t, width, first):
-    """The same with both levels, by the velocities, too; a turn about an axis w of space changes the angular velocity by W x w."""
-    a = par.node[0, i]
-    b = par.node[1, i]
-    j = load3(par.moments[i], 0)
-    m = par.mass[i]
-    k = mean_torque_two_level(j, a, b)
-    for axis in range(3):
-        row = (first + axis) * width
-        t[row + first + axis] += m
-        t[row + first + 6 + axis] -= 0.5 * m
-        t[(first + 6 + axis) * width + first + 6 + axis] += m
-        w = turn_about(axis, in_space, b)
-        twist, torque = turn_two_level(j, a, b, k, w, cross(load3(b, Node.SPIN), w) if in_space == 1 else ZERO)
-        for level in range(2):
-            column = first + 3 + 6 * level + axis
-            add_down(t, (first + 3) * width + column, width, twist)
-            add_down(t, (first + 9) * width + column, width, torque)
-            twist, torque = spin_two_level(j, a, b, w)
 
 
 def turn_two_level(j, a, b, k, w, u):
