@@ -48,6 +48,20 @@ def add3(row, at, v):
 
 
 @within
+def clear(row, count):
+    """Make the first numbers of a row zero."""
+    for k in range(count):
+        row[k] = 0.0
+
+
+@within
+def copy(row, to, count):
+    """Put the first numbers of a row into another one."""
+    for k in range(count):
+        to[k] = row[k]
+
+
+@within
 def load_down(table, at, width):
     """The vector that stands in a column of a table, from `at` on, in rows of `width` numbers."""
     return table[at], table[at + width], table[at + 2 * width]

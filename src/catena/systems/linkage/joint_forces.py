@@ -268,7 +268,7 @@ class FromText(OnBodies):
 
     @cached_property
     def _texts(self) -> dict[str, str]:
-        request = json.dumps([self.arguments, self.array, self.potential, list(self.parameters)])
+        request = json.dumps([self.arguments, self.array, self.time, self.potential, list(self.parameters)])
         return json.loads(remembered(request, self._derive))
 
     def _derive(self) -> str:

@@ -200,11 +200,10 @@ class Scratch(Record):
     MEAN = Pair.WIDTH
     COEFFICIENTS = Coefficients.WIDTH
     OUT = Wrench.WIDTH
-    BASE = Wrench.WIDTH
-    ZERO = Wrench.WIDTH
-    UNIT = Values.WIDTH
     VALUES = Values.WIDTH
+    BASE = Wrench.WIDTH  # what they are compared with
     VALUES_BASE = Values.WIDTH
+    UNIT = Values.WIDTH
     START_GAP = 3  # between the points of a force
     END_GAP = 3
     ARMS = Arms.WIDTH

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...geometry.quaternion import load4
-from ...geometry.vectors import add, add3, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
+from ...geometry.vectors import add, add3, clear, cross, diagonal_times, dot, largest, load3, scaled, subtract, times
 from ...kernels.marks import optional
 from ..base import Array, Invariant
 from ..chain.motion import publish_momenta, publish_orientation
@@ -110,8 +110,7 @@ def measure_linkage(z, par, out, scale):
     set_time(time, par)
     node = par.node[0]
     damped = time_place(par) + 1
-    for l in range(out.shape[0]):
-        out[l] = 0.0
+    clear(out, out.shape[0])
     out[ENERGY] = -z[damped] - z[damped + 1]
     scale[ENERGY] = max(scale[ENERGY], max(abs(z[damped]), abs(z[damped + 1])))
     scale[UNIT] = 1.0

@@ -7,7 +7,7 @@ are left out with their multipliers.
 
 import math
 
-from ...geometry.vectors import add3, negative, scaled
+from ...geometry.vectors import add3, clear, negative, scaled
 from ...kernels.views import NOT_CONVERGED, OK
 from .director_form.blocks import unit_wrench, values_of
 from .director_form.rows import angle_parts, angle_torque, pair_at
@@ -112,9 +112,8 @@ def write_gradient(k, par):
     pair_at(k, par.node[0], par, a)
     for r in range(m):
         row = par.gradient[first + r]
-        for c in range(row.shape[0]):
-            row[c] = 0.0
-        unit_wrench(k, r, m, a, par)
+        clear(row, row.shape[0])
+        unit_wrench(k, r, m, a, a, 0, par)
         if joint[Joint.PITCH] != 0.0 and r == m - 1:
             u, w = angle_parts(joint, a)
             n = scaled(joint[Joint.PITCH], angle_torque(joint, a, a, u, w))

@@ -13,7 +13,20 @@ M^1/2 v' is (1 + S)^-1 ((1 - S) kT (1 - S) + 4 kT S) (1 + S)^-1 = kT: the law is
 do not mix them, (1 - X)/(1 + X) = exp(-G dt), and elsewhere to the second order of the step.
 """
 
-from ....geometry.vectors import add, cross, diagonal_times, dot, load3, negative, scaled, store3, subtract, times
+from ....geometry.vectors import (
+    add,
+    clear,
+    copy,
+    cross,
+    diagonal_times,
+    dot,
+    load3,
+    negative,
+    scaled,
+    store3,
+    subtract,
+    times,
+)
 from ....kernels import summation
 from ....kernels.marks import slot
 from ....kernels.views import OK, SINGULAR
@@ -44,10 +57,16 @@ def stir_each(z, e, par, member, step):
 
 
 def take_if(status, z, e, par):
-    """Take the velocities that the joints leave, if they were found."""
+    """Momenta from the velocities that the joints leave, in par.delta, if they were found."""
     if status != 0:
         return SINGULAR
-    take_velocities(z, e, par)
+    n = par.mass.shape[0]
+    for i in range(n):
+        for l in range(3):
+            p = 7 * n + 3 * i + l
+            y = 10 * n + 3 * i + l
+            summation.add(z, e, p, par.mass[i] * par.delta[6 * i + l] - z[p])
+            summation.add(z, e, y, par.moments[i, l] * par.delta[6 * i + 3 + l] - z[y])
     return OK
 
 
@@ -57,39 +76,20 @@ def heavier_body(i, h, par, t, width, first):
 
 
 def disturb_links(z, par, member, step):
-    """Nodes where the bodies are, with what friction and noise leave of their momenta; no force acts."""
+    """Both nodes of the bodies where they are, at rest at the second, with their momenta after friction and noise; no force acts."""
+    n = par.mass.shape[0]
     set_node(z, 1.0, par)
     share_forces(par, 0.0, 0.0)
-    for i in range(par.mass.shape[0]):
-        disturb_link(z, i, par, member, step)
-
-
-def take_velocities(z, e, par):
-    """Momenta from the velocities in par.delta."""
-    n = par.mass.shape[0]
     for i in range(n):
+        b = par.node[1, i]
+        copy(par.node[0, i], b, Node.VELOCITY)
+        clear(b[Node.VELOCITY :], Node.PUSH - Node.VELOCITY)
+        xi = draw_six(par, member, step, i)
         for l in range(3):
-            p = 7 * n + 3 * i + l
-            y = 10 * n + 3 * i + l
-            summation.add(z, e, p, par.mass[i] * par.delta[6 * i + l] - z[p])
-            summation.add(z, e, y, par.moments[i, l] * par.delta[6 * i + 3 + l] - z[y])
-
-
-def disturb_link(z, i, par, member, step):
-    """Both nodes of body i where it is now, at rest at the second, with its momenta after friction and noise."""
-    n = par.mass.shape[0]
-    a = par.node[0, i]
-    b = par.node[1, i]
-    for l in range(Node.VELOCITY):
-        b[l] = a[l]
-    for l in range(Node.VELOCITY, Node.PUSH):
-        b[l] = 0.0
-    xi = draw_six(par, member, step, i)
-    for l in range(3):
-        p = z[7 * n + 3 * i + l]
-        y = z[10 * n + 3 * i + l]
-        b[Node.PUSH + l] = p + (par.loss[i, l] * p + par.stir[i, l] * xi[l])
-        b[Node.SPUN + l] = y + (par.loss[i, 3 + l] * y + par.stir[i, 3 + l] * xi[3 + l])
+            p = z[7 * n + 3 * i + l]
+            y = z[10 * n + 3 * i + l]
+            b[Node.PUSH + l] = p + (par.loss[i, l] * p + par.stir[i, l] * xi[l])
+            b[Node.SPUN + l] = y + (par.loss[i, 3 + l] * y + par.stir[i, 3 + l] * xi[3 + l])
 
 
 def tally(z, par, total, sums):

@@ -10,7 +10,7 @@ in the published step only the last two. What multipliers do is affine in each p
 unit step in one part is its exact derivative.
 """
 
-from ....geometry.vectors import add, add_down, negative, scaled, subtract
+from ....geometry.vectors import add, add_down, clear, copy, load3, negative, scaled, store_down, subtract
 from ....kernels.marks import optional, slot
 from ..layout import Coefficients, Joint, Link, Pair, Scratch, Values, Wrench
 from .clock import torsion_energy
@@ -45,12 +45,6 @@ def turn_right_by_axis(q, axis):
         q[3 * l + n] -= before
 
 
-def copy_pair(b, c):
-    """c := b."""
-    for l in range(Pair.WIDTH):
-        c[l] = b[l]
-
-
 def move_pair(c, change, parent):
     """Change one number of a pair by one: a turn of J or I, D, E, W_J or W_I; the column of the block it belongs to."""
     part = change // 3
@@ -77,23 +71,25 @@ def move_pair(c, change, parent):
     return parent + 9 + axis
 
 
-def deposit(out, base, sign, both, parent, column, t, width):
-    """Put sign (out - base), two wrenches of `joint_wrench`, into a column of the block t."""
+def deposit(sign, both, parent, column, t, width, scratch):
+    """Put sign times what a wrench of `joint_wrench` has changed by into a column of the block t."""
     low = 6 * both
-    for l in range(3):
-        d = sign * (out[Wrench.ON_GAP + l] - base[Wrench.ON_GAP + l])
-        t[(low + l) * width + column] = d
-        t[(parent + low + l) * width + column] = -d
-        t[(low + 3 + l) * width + column] = sign * (out[Wrench.CHILD_TORQUE + l] - base[Wrench.CHILD_TORQUE + l])
-        turn = (parent + low + 3 + l) * width + column
-        t[turn] = sign * (out[Wrench.PARENT_TORQUE + l] - base[Wrench.PARENT_TORQUE + l])
-        if both == 1:
-            d = sign * (out[Wrench.ON_SPEED + l] - base[Wrench.ON_SPEED + l])
-            t[l * width + column] = -d
-            t[(parent + l) * width + column] = d
-            t[(3 + l) * width + column] = -sign * (out[Wrench.ON_CHILD_SPIN + l] - base[Wrench.ON_CHILD_SPIN + l])
-            turn = (parent + 3 + l) * width + column
-            t[turn] = -sign * (out[Wrench.ON_PARENT_SPIN + l] - base[Wrench.ON_PARENT_SPIN + l])
+    gap = scaled(sign, changed(Wrench.ON_GAP, scratch))
+    store_down(t, low * width + column, width, gap)
+    store_down(t, (low + 3) * width + column, width, scaled(sign, changed(Wrench.CHILD_TORQUE, scratch)))
+    store_down(t, (parent + low) * width + column, width, negative(gap))
+    store_down(t, (parent + low + 3) * width + column, width, scaled(sign, changed(Wrench.PARENT_TORQUE, scratch)))
+    if both == 1:
+        speed = scaled(sign, changed(Wrench.ON_SPEED, scratch))
+        store_down(t, column, width, negative(speed))
+        store_down(t, 3 * width + column, width, scaled(-sign, changed(Wrench.ON_CHILD_SPIN, scratch)))
+        store_down(t, parent * width + column, width, speed)
+        store_down(t, (parent + 3) * width + column, width, scaled(-sign, changed(Wrench.ON_PARENT_SPIN, scratch)))
+
+
+def changed(at, scratch):
+    """What a vector of the scratch OUT has changed by from that of BASE."""
+    return subtract(load3(scratch, Scratch.OUT + at), load3(scratch, Scratch.BASE + at))
 
 
 def note_residual(k, residual, scratch):
@@ -116,11 +112,12 @@ def wrench_of(k, a, b, lam, both, par):
     )  # fmt: skip
 
 
-def unit_wrench(k, case, count, a, par):
-    """The same at one pair for multiplier number `case` of `count` alone."""
+def unit_wrench(k, case, count, a, b, both, par):
+    """The same for multiplier number `case` of `count` alone."""
     unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
-    set_multipliers(unit, count, case, par.scratch)
-    wrench_of(k, a, a, unit, 0, par)
+    clear(unit, count)
+    unit[case] = 1.0
+    wrench_of(k, a, b, unit, both, par)
 
 
 def values_of(k, a, par):
@@ -152,7 +149,7 @@ def scratch_pairs(par):
 def joint_block(k, both, h, lam, par, t, width):
     """The block of joint k at the nodes of `par.node`, into t; lam are its multipliers now.
 
-    Cases: the wrench as it is, for each multiplier alone, and with one number of the pair at the end changed by one.
+    Cases: the wrench for each multiplier alone, as it is, and with one number of the pair at the end changed by one.
     """
     m = par.link[k, Link.END_ROW] - par.link[k, Link.FIRST_ROW]
     size = 6 + 6 * both
@@ -160,35 +157,24 @@ def joint_block(k, both, h, lam, par, t, width):
     parent = size + rows
     scratch = par.scratch
     a, b, c = scratch_pairs(par)
-    out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
-    zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
-    base = scratch[Scratch.BASE : Scratch.BASE + Wrench.WIDTH]
-    for l in range((parent + size) * width):
-        t[l] = 0.0
+    clear(t, (parent + size) * width)
     pair_at(k, par.node[0], par, a)
     pair_at(k, par.node[1], par, b)
-    clear_values(scratch)
-    for case in range(1 + rows + 9 * (1 + both)):
-        change = case - 1 - rows
-        alone = case > 0 and change < 0
-        copy_pair(b, c)
-        column = width - 1
-        if alone:
-            column = size + case - 1
-        elif case > 0:
-            column = move_pair(c, change, parent)
-        sign = -1.0 if case == 0 else 1.0
-        set_multipliers(lam, rows, case - 1 if alone else -1, scratch)
-        wrench_of(k, a, c, scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH], both, par)
-        deposit(out, base if change >= 0 else zero, sign, both, parent, column, t, width)
-        if not alone:
-            values_near(k, b, c, par)
-            for level in range(1 + both):
-                deposit_values(m, Values.RATE * level, size + m * level, column, sign, scratch, t, width)
-        if case == 0:
-            for l in range(Wrench.WIDTH):
-                base[l] = out[l]
-            keep_values(k, m, scratch)
+    keep_nothing(scratch)
+    for case in range(rows):
+        unit_wrench(k, case, rows, a, b, both, par)
+        deposit(1.0, both, parent, size + case, t, width, scratch)
+    for change in range(-1, 9 * (1 + both)):
+        copy(b, c, Pair.WIDTH)
+        column = move_pair(c, change, parent) if change >= 0 else width - 1
+        sign = 1.0 if change >= 0 else -1.0
+        wrench_of(k, a, c, lam, both, par)
+        deposit(sign, both, parent, column, t, width, scratch)
+        values_near(k, b, c, par)
+        for level in range(1 + both):
+            deposit_values(m, Values.RATE * level, size + m * level, column, sign, scratch, t, width)
+        if change < 0:
+            keep(k, m, scratch)
     for r in range(parent + size):  # D and E belong to the parent, too, with the other sign
         for at in range(0, size, 6):
             for l in range(at, at + 3):
@@ -197,24 +183,14 @@ def joint_block(k, both, h, lam, par, t, width):
         angle_part(k, both, h, lam, par, t, width)
 
 
-def set_multipliers(lam, count, alone, scratch):
-    """The scratch UNIT: `count` multipliers as they are, or one of them alone."""
-    for l in range(count):
-        scratch[Scratch.UNIT + l] = lam[l]
-        if alone >= 0:
-            scratch[Scratch.UNIT + l] = 1.0 if l == alone else 0.0
+def keep_nothing(scratch):
+    """Compare the next wrenches and values with nothing."""
+    clear(scratch[Scratch.BASE :], Wrench.WIDTH + Values.WIDTH)
 
 
-def clear_values(scratch):
-    """Compare the next values with nothing."""
-    for l in range(Values.WIDTH):
-        scratch[Scratch.VALUES_BASE + l] = 0.0
-
-
-def keep_values(k, m, scratch):
-    """Compare further values of joint k with the last ones, and note the worst of its m rows."""
-    for l in range(Values.WIDTH):
-        scratch[Scratch.VALUES_BASE + l] = scratch[Scratch.VALUES + l]
+def keep(k, m, scratch):
+    """Compare further wrenches and values of joint k with the last ones, and note the worst of its m rows."""
+    copy(scratch[Scratch.OUT :], scratch[Scratch.BASE :], Wrench.WIDTH + Values.WIDTH)
     for r in range(m):
         note_residual(k, scratch[Scratch.VALUES + Values.PHI + r], scratch)
 
@@ -272,7 +248,7 @@ def angle_block(k, both, h, lam, par, t, width):
     if pitch != 0.0:
         add_couple(t, turn_child + size + m - 1, turn_parent + size + m - 1, width, scaled(pitch * ratio, n))
     for change in range(6):
-        copy_pair(b, c)
+        copy(b, c, Pair.WIDTH)
         column = move_pair(c, change, parent)
         u2, w2 = angle_parts(joint, c)
         du = u2 - u1

@@ -11,7 +11,7 @@ minus that by the time; with half kicks the multiplier times the rate of Phi by 
 [hairer2006]. So the energy less the work is kept as it is without drives.
 """
 
-from ....geometry.vectors import add, dot, load3, load9, scaled, store3, subtract, times
+from ....geometry.vectors import add, clear, dot, load3, load9, scaled, store3, subtract, times
 from ....kernels import elementary as math
 from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
@@ -83,8 +83,7 @@ def work_between(z, e, unit_of_work, both, lam, par):
             first = par.link[k, Link.FIRST_ROW]
             m = par.link[k, Link.END_ROW] - first
             unit = par.scratch[Scratch.UNIT : Scratch.UNIT + Values.WIDTH]
-            for l in range(Values.WIDTH):
-                unit[l] = 0.0
+            clear(unit, Values.WIDTH)
             for level in range(1 + both):
                 unit[m * level] = lam[first * (1 + both) + m * level]
             total -= change_of(k, both, unit, par)

@@ -12,6 +12,8 @@ from ....geometry.vectors import (
     add,
     add_down,
     along_axis,
+    clear,
+    copy,
     cross,
     diagonal_times,
     dot,
@@ -26,14 +28,13 @@ from ....geometry.vectors import (
 from ....kernels import summation
 from ....kernels.marks import choice, optional, slot
 from ....kernels.views import OK, SINGULAR
-from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Scratch, Tree, Values, Wrench
+from ..layout import Arms, Force, ForceSort, Joint, Link, Load, Node, Pair, Scratch, Tree, Values
 from .blocks import (
     add_couple,
-    clear_values,
-    copy_pair,
     deposit,
     deposit_values,
-    keep_values,
+    keep,
+    keep_nothing,
     move_pair,
     scratch_pairs,
     torsion_slope,
@@ -164,26 +165,21 @@ def joint_at_node(k, both, h, lam, par, t, width):
     parent = 6 + m
     scratch = par.scratch
     a, b, c = scratch_pairs(par)
-    out = scratch[Scratch.OUT : Scratch.OUT + Wrench.WIDTH]
-    zero = scratch[Scratch.ZERO : Scratch.ZERO + Wrench.WIDTH]
-    for l in range((parent + 6) * width):
-        t[l] = 0.0
+    clear(t, (parent + 6) * width)
     pair_at(k, par.node[phase()], par, a)
     pair_at(k, par.node[1], par, b)
+    keep_nothing(scratch)
     for case in range(m):
-        unit_wrench(k, case, m, a, par)
-        deposit(out, zero, 1.0, 0, parent, 6 + case, t, width)
-    clear_values(scratch)
-    for case in range(10):
-        copy_pair(b, c)
-        column = width - 1
-        if case > 0:
-            column = move_pair(c, 9 * phase() + case - 1, parent) - 6 * phase()
+        unit_wrench(k, case, m, a, a, 0, par)
+        deposit(1.0, 0, parent, 6 + case, t, width, scratch)
+    for change in range(-1, 9):
+        copy(b, c, Pair.WIDTH)
+        column = move_pair(c, 9 * phase() + change, parent) - 6 * phase() if change >= 0 else width - 1
+        sign = 1.0 if change >= 0 else -1.0
         values_near(k, b, c, par)
-        # Phi, or f
-        deposit_values(m, Values.RATE * phase(), 6, column, -1.0 if case == 0 else 1.0, scratch, t, width)
-        if case == 0:
-            keep_values(k, m if phase() == 0 else 0, scratch)
+        deposit_values(m, Values.RATE * phase(), 6, column, sign, scratch, t, width)  # Phi, or f
+        if change < 0:
+            keep(k, m if phase() == 0 else 0, scratch)
     for r in range(m):
         for l in range(3):
             t[(6 + r) * width + parent + l] = -t[(6 + r) * width + l]
@@ -219,7 +215,7 @@ def rattle_angle(k, h, a, b, c, par, t, width):
         t[last + width - 1] += pitch * (joint[Joint.THETA] + d) + joint[Joint.SHIFT]
         u1, w1 = angle_parts(joint, b)
         for change in range(6):
-            copy_pair(b, c)
+            copy(b, c, Pair.WIDTH)
             column = move_pair(c, change, parent)
             u2, w2 = angle_parts(joint, c)
             t[last + column] -= pitch * (u1 * (w2 - w1) - w1 * (u2 - u1)) / (u1 * u1 + w1 * w1)
@@ -261,8 +257,7 @@ def accept(z, e, h, par, x):
     n = par.mass.shape[0]
     for i in range(n):
         set_momentum(i, par)
-        for l in range(Node.VELOCITY, Node.TURN):
-            par.node[1, i, l] = 0.0
+        clear(par.node[1, i, Node.VELOCITY :], Node.TURN - Node.VELOCITY)
     end_particles(z, e, h, par, x)
     time = time_place(par)
     if has_drives():

@@ -14,6 +14,7 @@ from ....geometry.vectors import (
     ZERO,
     add,
     add3,
+    clear,
     cross,
     dot,
     largest,
@@ -31,7 +32,7 @@ from ....kernels.marks import inline, optional, within
 from ....kernels.views import OK, SINGULAR, STEP_TOO_LONG
 from ..layout import EQUATIONS, TABLE, Joint, Link, Node, Scratch, Space, Sweep, Tree
 from .clock import set_time, time_place
-from .recursion_elimination import clear, free_ball, free_body, free_hinge
+from .recursion_elimination import clear_table, free_ball, free_body, free_hinge
 from .recursion_levels import end_velocity_of_rates
 from .recursion_tables import add_body, add_to_parent, joint_equations, mean_at, pushed, spread
 from .steps import (
@@ -282,11 +283,10 @@ def inwards(h, time, x, par, fresh):
             parent = par.link[k, Link.PARENT]
             if parent >= 0:
                 add_to_parent(i, k, par, table, par.table[par.tree[parent, Tree.PLACE]], fresh)
-        clear(table, rows, fresh)
+        clear_table(table, rows, fresh)
         if status != 0:
             for place in range(par.table.shape[0]):
-                for l in range(TABLE):
-                    par.table[place, l] = 0.0
+                clear(par.table[place], TABLE)
             return 1
     return 0
 

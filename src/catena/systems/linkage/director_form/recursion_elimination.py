@@ -3,18 +3,17 @@
 A table has 6 rows (positions) or 12 (both levels): the derivatives by the body, the wrench, what corrections beyond the joint add to it.
 """
 
-from ....geometry.vectors import add_down, cross, load_down
+from ....geometry.vectors import add_down, clear, cross, load_down
 from ....kernels.elimination import eliminate, invert, substitute
 from ....kernels.marks import within
 from ..layout import Sweep, behind_change
 
 
 @within
-def clear(table, rows, fresh):
+def clear_table(table, rows, fresh):
     """Nothing known of the wrench, nor of its derivatives if `fresh`."""
     if fresh:
-        for l in range(rows * (rows + 2)):
-            table[l] = 0.0
+        clear(table, rows * (rows + 2))
     else:
         for r in range(rows):
             table[(rows + 2) * r + rows] = 0.0
@@ -34,8 +33,7 @@ def free_hinge(own, table, count, rows, equations, fresh):
         if invert(own[INVERSE : INVERSE + count * count], count) != 0:
             return 1
         for a in range(count):
-            for l in range(rows):
-                own[GAIN + rows * a + l] = 0.0
+            clear(own[GAIN + rows * a :], rows)
             for b in range(count):
                 factor = -own[INVERSE + count * a + b]
                 for l in range(rows):
@@ -92,8 +90,7 @@ def free_ball(own, table, rows, fresh):
                                 own[COLUMNS + count * (3 * level + axis) + a] * own[GAIN + count * a + 3 * other + l]
                             )
                         table[stays + 6 * other + l] += total
-                for l in range(rows):
-                    table[vanishes + l] = 0.0
+                clear(table[vanishes:], rows)
     for a in range(count):
         total = 0.0
         for level in range(levels):

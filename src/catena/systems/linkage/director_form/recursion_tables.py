@@ -16,6 +16,7 @@ from ....geometry.vectors import (
     add,
     add3,
     add_down,
+    clear,
     cross,
     dot,
     load3,
@@ -62,8 +63,7 @@ def add_body(i, h, time, par, table, fresh):
     """Add the wrench of body i alone to its table, and its derivative in space if `fresh`."""
     rows = 6 + 6 * both_levels()
     t = par.block
-    for r in range(rows):
-        t[r] = 0.0
+    clear(t, rows)
     residual_of_body(i, h, par, t, 1, 0)
     for r in range(rows):
         table[(rows + 2) * r + rows] -= t[r]
@@ -84,8 +84,7 @@ def add_acting(i, h, time, par, table, fresh):
     rows = 6 + 6 * both_levels()
     width = rows + 1
     t = par.block
-    for l in range(rows * width):
-        t[l] = 0.0
+    clear(t, rows * width)
     load_part(i, rows // 6 - 1, h, time, par, t, width, 0)
     ground_forces(i, rows // 6 - 1, h, par, t, width)
     for r in range(rows):

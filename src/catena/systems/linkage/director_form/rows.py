@@ -25,6 +25,7 @@ from ....geometry.vectors import (
     ZERO,
     add,
     add3,
+    clear,
     cross,
     dot,
     load3,
@@ -163,8 +164,7 @@ def joint_wrench(joint, row, sort, a, b, lam, both, mean_pair, c, out):
     Q_I, Q_J, D, E, W_I, W_J of b alone. `mean_pair` and `c` are scratch, a `Pair` and `Coefficients`.
     """
     m = row.shape[0]
-    for l in range(Coefficients.WIDTH):
-        c[l] = 0.0
+    clear(c, Coefficients.WIDTH)
     for l in range(Pair.WIDTH):
         mean_pair[l] = 0.5 * (a[l] + b[l])
     store3(out, Wrench.ON_PARENT_SPIN, ZERO)

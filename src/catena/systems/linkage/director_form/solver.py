@@ -5,6 +5,7 @@ besides. Eliminating them, leaves first, leaves the parent's block changed and n
 bodies. Loops, and forces between bodies that no joint connects, need one dense matrix.
 """
 
+from ....geometry.vectors import clear, copy
 from ....kernels.elimination import eliminate, substitute
 from ....kernels.marks import optional, slot
 from ..layout import ForceSort, Link, RowSort, Scratch, Tree
@@ -51,8 +52,7 @@ def tree_correction(both, h, time, x, par):
     size = 6 + 6 * both
     for i in range(n):
         own = par.own[i]
-        for l in range(size * (size + 1)):
-            own[l] = 0.0
+        clear(own, size * (size + 1))
         body_block(i, h, par, own, size + 1, 0)
         load_part(i, both, h, time, par, own, size + 1, 0)
         ground_forces(i, both, h, par, own, size + 1)
@@ -93,9 +93,7 @@ def fold(i, k, both, h, lam, par):
         t[r * width + width - 1] += own[r * narrow + size]
     if eliminate(t, inner, inner + size if parent >= 0 else inner, width) != 0:
         return 1
-    upper = par.upper[i]
-    for l in range(inner * width):
-        upper[l] = t[l]
+    copy(t, par.upper[i], inner * width)
     if parent >= 0:
         below = par.own[parent]
         for r in range(size):
@@ -138,8 +136,7 @@ def dense_correction(both, h, time, x, par):
     total = multipliers + par.row.shape[0] * (1 + both)
     width = total + 1
     big = par.dense
-    for l in range(total * width):
-        big[l] = 0.0
+    clear(big, total * width)
     for i in range(n):
         body_block(i, h, par, big, width, size * i)
         load_part(i, both, h, time, par, big, width, size * i)

@@ -18,6 +18,7 @@ from ....geometry.vectors import (
     add,
     add3,
     add_down,
+    clear,
     cross,
     diagonal_times,
     dot,
@@ -154,8 +155,7 @@ def guess(par, x):
         for at in range(size * i, size * (i + 1), 6):
             store3(x, at, load3(a, Node.VELOCITY))
             store3(x, at + 3, load3(a, Node.SPIN))
-    for k in range(size * n, size * n + par.row.shape[0] * (1 + both_levels())):
-        x[k] = 0.0
+    clear(x[size * n :], par.row.shape[0] * (1 + both_levels()))
 
 
 def place(par, x):
