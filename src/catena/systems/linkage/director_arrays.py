@@ -13,9 +13,8 @@ from ...kernels.marks import Numbers
 from ..base import Array
 from ..potentials.pair_set import PairSet
 from . import layout as at
-from . import measures as linkage_measures
-from . import traits
-from .director_form import forces as linkage_forces
+from . import measures, traits
+from .director_form.forces import DAMPER, SITE_PAIR, SPRING
 from .joint_forces import Damper, Load, OfDistance, Spring
 from .joints import DISTANCE, DOT, POINT
 from .start import principal, principal_joint, size_of_inertia
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, Numbers]
 
-KINDS = {Spring: linkage_forces.SPRING, Damper: linkage_forces.DAMPER, OfDistance: linkage_forces.SITE_PAIR}
+KINDS = {Spring: SPRING, Damper: DAMPER, OfDistance: SITE_PAIR}
 
 
 def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
@@ -37,15 +36,13 @@ def director_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     tree[:, at.Tree.FREEDOM] = freedoms = traits.joint_freedoms(linkage)
     tree[:, at.Tree.UNKNOWN] = np.cumsum(freedoms) - freedoms
     tree[:, at.Tree.PLACE] = table_places(linkage.tree)
-    _, foot, up = linkage_measures.kept_momentum(linkage)
+    _, foot, up = measures.kept_momentum(linkage)
     made = {
         "mass": np.array([body.mass for body in linkage.bodies]),
         "moments": np.array([body.moments for body in linkage.bodies], dtype=float),
         "inertia_root": np.sqrt(_resisting(linkage)),
         "frame": np.array([body.frame for body in linkage.bodies]),
-        "space": np.array(
-            [*linkage.gravity, *foot, *up, linkage_measures.does_work(linkage), _arm(linkage)], dtype=float
-        ),
+        "space": np.array([*linkage.gravity, *foot, *up, measures.does_work(linkage), _arm(linkage)], dtype=float),
         "tree": tree,
         "link": link,
     }

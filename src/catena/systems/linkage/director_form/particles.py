@@ -36,7 +36,7 @@ def place_at(phase, par):
         place_body(i, subtract(load3(own, Node.POSITION), origin), axes(own), 3 * phase, par)
 
 
-def place_start(z, par):
+def place_start(z, h, par):
     """Particles at the start of a conserving step."""
     place_at(0, par)
 
@@ -85,8 +85,11 @@ def push_body(i, factor, par, t, at, width):
     add_wrench(t, at, width, force, scaled(factor, load3(own, Center.TORQUE)))
 
 
-def begin_kick(z, par):
-    """Forces at the start of a step of RATTLE: those at the end of the last one, if that is where it begins."""
+def find_kick(z, h, par):
+    """Forces at the start of a step of RATTLE: those at the end of the last one, if that is where it begins.
+
+    They are asked for in each correction, too: a step that failed at its end has left the forces there.
+    """
     known = par.particle_state[0]
     last = known.shape[0] - 1
     time = z[time_place(par)]
@@ -98,11 +101,6 @@ def begin_kick(z, par):
             known[k] = z[k]
     if not same:
         find_at(known, par)
-
-
-def keep_kick(z, h, par):
-    """The same in each correction: a step that failed at its end has left the forces there."""
-    begin_kick(z, par)
 
 
 def end_kick(z, e, h, par, x):

@@ -76,7 +76,7 @@ def begin(z, h, par, x):
         k = par.tree[i, Tree.CARRIER]
         if k >= 0:
             set_arms(par.node[0], i, par.link[k, Link.PARENT], par.joint[k], 0, par.sweep[i])
-    begin_particles(z, par)
+    begin_particles(z, h, par)
 
 
 @within

@@ -60,7 +60,7 @@ def work_part(z, e, h, time, par):
 
 
 @optional
-def begin_particles(z, par):
+def begin_particles(z, h, par):
     """Prepare what particles do, from the node at the start of a step."""
 
 
@@ -95,7 +95,7 @@ def rank_check(par):
 def begin(z, h, par, x):
     """Prepare a step from z."""
     set_node(z, h, par)
-    begin_particles(z, par)
+    begin_particles(z, h, par)
     time = z[time_place(par)]
     if has_drives():
         set_drives(time, time + h, time + h, h, par)
