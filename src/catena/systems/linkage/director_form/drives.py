@@ -11,7 +11,7 @@ minus that by the time; with half kicks the multiplier times the rate of Phi by 
 [hairer2006]. So the energy less the work is kept as it is without drives.
 """
 
-from ....geometry.vectors import add, clear, dot, load3, load9, scaled, store3, subtract, times
+from ....geometry.vectors import ZERO, add, clear, dot, load3, load9, mean, scaled, store3, subtract, times
 from ....kernels import elementary as math
 from ....kernels import summation
 from ..layout import Joint, Link, Node, Pair, Row, RowSort, Scratch, Signal, Values, Wrench
@@ -22,57 +22,44 @@ from .rows import pair_at, pairs_of
 
 def set_drives(first, last, end, h, par):
     """Rows of prescribed motions: x as the mean of two times, and what it is to be at a third; rates times h."""
-    set_time(first, par)
-    write_prescribed(Row.X, Row.X_RATE, h, par)
-    set_time(last, par)
+    write_prescribed(first, Row.X, Row.X_RATE, h, par)
+    write_prescribed(last, Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
     for k in range(par.link.shape[0]):
-        row = par.row[par.link[k, Link.FIRST_ROW]]
         if is_driven(k, par):
-            x, rate = prescribed(k, h, par)
-            store3(row, Row.X, scaled(0.5, add(load3(row, Row.X), x)))
-            store3(row, Row.X_RATE, scaled(0.5, add(load3(row, Row.X_RATE), rate)))
-    set_time(end, par)
-    write_prescribed(Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
-    for k in range(par.link.shape[0]):
-        if is_driven(k, par) and not turns(k, par):
             row = par.row[par.link[k, Link.FIRST_ROW]]
-            signal = par.signal[par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL]]
-            row[Row.GROWTH] = h * signal[Signal.SLOPE]
-            along = dot(load3(par.joint[k], Joint.TRIAD), load3(par.joint[k], Joint.PARENT_POINT))
-            row[Row.CONSTANT] = -along - signal[Signal.VALUE]
+            store3(row, Row.X, mean(load3(row, Row.X), load3(row, Row.PRESCRIBED)))
+            store3(row, Row.X_RATE, mean(load3(row, Row.X_RATE), load3(row, Row.PRESCRIBED_RATE)))
+    write_prescribed(end, Row.PRESCRIBED, Row.PRESCRIBED_RATE, h, par)
 
 
-def write_prescribed(at, rate_at, h, par):
-    """x of the rows of prescribed motions at this time, and h times its rate, into these places of the rows."""
+def write_prescribed(time, at, rate_at, h, par):
+    """x of the rows of prescribed motions at a time, and h times its rate, into these places of the rows; and displacements."""
+    set_time(time, par)
     for k in range(par.link.shape[0]):
         if is_driven(k, par):
-            x, rate = prescribed(k, h, par)
-            store3(par.row[par.link[k, Link.FIRST_ROW]], at, x)
-            store3(par.row[par.link[k, Link.FIRST_ROW]], rate_at, rate)
+            first = par.link[k, Link.FIRST_ROW]
+            row = par.row[first]
+            signal = par.signal[par.row_sort[first, RowSort.SIGNAL]]
+            joint = par.joint[k]
+            x = load3(joint, Joint.TRIAD)
+            rate = ZERO
+            if par.row_sort[first, RowSort.IMAGE] >= 0:  # an angle
+                c = math.cos(signal[Signal.VALUE])
+                s = math.sin(signal[Signal.VALUE])
+                second = load3(joint, Joint.TRIAD + 3)
+                third = load3(joint, Joint.TRIAD + 6)
+                x = subtract(scaled(c, third), scaled(s, second))
+                rate = scaled(-h * signal[Signal.SLOPE], add(scaled(c, second), scaled(s, third)))
+            else:
+                row[Row.GROWTH] = h * signal[Signal.SLOPE]
+                row[Row.CONSTANT] = -dot(x, load3(joint, Joint.PARENT_POINT)) - signal[Signal.VALUE]
+            store3(row, at, x)
+            store3(row, rate_at, rate)
 
 
 def is_driven(k, par):
     """Whether the motion of joint k is prescribed: its first row is."""
     return par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL] >= 0
-
-
-def turns(k, par):
-    """Whether it is an angle that is prescribed."""
-    return par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.IMAGE] >= 0
-
-
-def prescribed(k, h, par):
-    """x of the row that prescribes the motion of joint k at this time, and h times its rate."""
-    joint = par.joint[k]
-    if not turns(k, par):
-        return load3(joint, Joint.TRIAD), (0.0, 0.0, 0.0)
-    signal = par.signal[par.row_sort[par.link[k, Link.FIRST_ROW], RowSort.SIGNAL]]
-    c = math.cos(signal[Signal.VALUE])
-    s = math.sin(signal[Signal.VALUE])
-    second = load3(joint, Joint.TRIAD + 3)
-    third = load3(joint, Joint.TRIAD + 6)
-    along = add(scaled(c, second), scaled(s, third))
-    return subtract(scaled(c, third), scaled(s, second)), scaled(-h * signal[Signal.SLOPE], along)
 
 
 def work_between(z, e, unit_of_work, both, lam, par):
