@@ -161,8 +161,6 @@ def random_tree(
     )
     z, layout = packed(linkage, still), layout_of(linkage)
     for k, node in enumerate(layout.nodes):
-        if node is None:
-            continue
         place, rate = layout.links[k, 2:4]
         z[rate : rate + node.rates] = rng.normal(size=node.rates)
         if node.kind != BALL and node.coordinates:

@@ -68,7 +68,7 @@ def exact_angle(name: str, damping: float, time: float) -> float:
     slope, weight = m.deriv(), u.deriv()
     k = torque.parameters["k"]
     layout = layout_of(linkage)
-    hinge = next(k for k, node in enumerate(layout.nodes) if node is not None and node.joint == 0)
+    hinge = next(k for k, node in enumerate(layout.nodes) if node.joint == 0)
     rate = float(packed(linkage, start)[layout.links[hinge, Link.RATE]])
 
     def move(t: float, y: np.ndarray) -> list[float]:

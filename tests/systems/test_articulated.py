@@ -359,7 +359,7 @@ def rates_of_joints(linkage: Linkage, z: np.ndarray) -> np.ndarray:
     out, layout = np.zeros_like(z), layout_of(linkage)
     field = next(v for name, v in vars(program.module).items() if name.endswith("_articulated_field"))
     field(z, program.new_par(), out)
-    places = [(layout.links[k, 3], node) for k, node in enumerate(layout.nodes) if node is not None and node.rates]
+    places = [(layout.links[k, 3], node) for k, node in enumerate(layout.nodes) if node.rates]
     return np.concatenate([out[at : at + node.rates][~np.array(node.held[: node.rates])] for at, node in places])
 
 

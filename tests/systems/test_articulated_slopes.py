@@ -51,7 +51,7 @@ def arrays_of(linkage: Linkage, modes: int = 1) -> Any:
 def places(linkage: Linkage) -> list[tuple[int, int, int]]:
     """Place of the coordinates of each node that moves, place of its rates, number of its rates."""
     layout = layout_of(linkage)
-    moving = [(layout.links[k], node.rates) for k, node in enumerate(layout.nodes) if node is not None and node.rates]
+    moving = [(layout.links[k], node.rates) for k, node in enumerate(layout.nodes) if node.rates]
     return [(int(link[Link.COORDINATE]), int(link[Link.RATE]), count) for link, count in moving]
 
 
@@ -68,7 +68,7 @@ def turns_by_coordinates(linkage: Linkage, z: np.ndarray) -> np.ndarray:
 
 
 def balls(linkage: Linkage) -> list[bool]:
-    return [node.kind == BALL for node in layout_of(linkage).nodes if node is not None and node.rates]
+    return [node.kind == BALL for node in layout_of(linkage).nodes if node.rates]
 
 
 def quaternion_turns(a: Any, b: Any, c: Any, d: Any) -> np.ndarray:

@@ -95,9 +95,8 @@ class Slopes:
         """Coordinates and rates of the joints in z: all but constants, time and work."""
         found = []
         for link, node in zip(self.layout.links, self.layout.nodes, strict=True):
-            if node is not None:
-                found += [link[Link.COORDINATE] + k for k in range(node.coordinates)]
-                found += [link[Link.RATE] + k for k in range(node.rates)]
+            found += [link[Link.COORDINATE] + k for k in range(node.coordinates)]
+            found += [link[Link.RATE] + k for k in range(node.rates)]
         return found
 
     def direction(self) -> np.ndarray:

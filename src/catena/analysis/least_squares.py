@@ -60,11 +60,10 @@ def least_squares(linkage: Linkage, state: State) -> LeastSquares:
     par = joint_form_par(linkage)
     motion.place_nodes(packed(linkage, state), par)
     weigh_nodes(tuple(linkage.gravity_at(state.time)), par)
-    moving = [(k, node) for k, node in enumerate(layout.nodes) if node is not None]
-    free = np.array([not held for _, node in moving for held in node.held[: node.rates]], dtype=bool)
+    free = np.array([not held for node in layout.nodes for held in node.held[: node.rates]], dtype=bool)
     c, bias = node_motions(linkage, par.tree_nodes)[:, :, free], np.zeros((len(layout.nodes), 6))
     matrix, right = [np.zeros((6, int(free.sum())))] * linkage.count, [np.zeros(6)] * linkage.count
-    for k, node in moving:
+    for k, node in enumerate(layout.nodes[1:], 1):
         row = par.tree_nodes[k]
         bias[k] = _carry(node, row) @ bias[node.parent] + row[motion.Node.C : motion.Node.C + 6]
         if node.body >= 0:
@@ -82,10 +81,9 @@ def node_motions(linkage: Linkage, rows: Array) -> Array:
     ----------
     rows : par.tree_nodes, after `place_nodes`
     """
-    layout = layout_of(linkage)
-    moving = [(k, node) for k, node in enumerate(layout.nodes) if node is not None]
-    c, column = np.zeros((len(layout.nodes), 6, sum(node.rates for _, node in moving))), 0
-    for k, node in moving:
+    nodes = layout_of(linkage).nodes
+    c, column = np.zeros((len(nodes), 6, sum(node.rates for node in nodes))), 0
+    for k, node in enumerate(nodes[1:], 1):
         c[k] = _carry(node, rows[k]) @ c[node.parent]
         own = slice(column, column + node.rates)
         c[k, :, own] = rows[k, motion.Node.S : motion.Node.S + 6 * node.rates].reshape(-1, 6).T

@@ -92,8 +92,6 @@ def _turning(problem: LinkageProblem, z: Array) -> Array:
     """W: turns of balls in their own axes, dphi' = du + dphi x w."""
     made, at = np.zeros((problem.count, problem.count)), 0
     for k, node in enumerate(problem.layout.nodes):
-        if node is None:
-            continue
         if node.kind == BALL:
             rate = int(problem.layout.links[k, Link.RATE])
             x, y, w = z[rate : rate + 3]

@@ -44,21 +44,21 @@ class Coordinate:
 
 def coordinates_of(layout: Layout) -> tuple[Coordinate, ...]:
     """All of them, in the order of the rates."""
-    nodes = [(k, node) for k, node in enumerate(layout.nodes) if node is not None]
     made = []
-    for k, node in nodes:
-        turns = node.kind == BALL or (node.kind == SINGLE and node.turn != 0.0)
+    for k, node in enumerate(layout.nodes):
         if node.kind == SINGLE:
-            what = "angle" if turns else "shift"
-            alike = [at for at, other in nodes if other.joint == node.joint and (other.turn != 0.0) == turns]
+            what = "angle" if node.turns else "shift"
+            alike = [
+                at for at, other in enumerate(layout.nodes) if (other.joint, other.turns) == (node.joint, node.turns)
+            ]
             number = f" {1 + alike.index(k)}" if len(alike) > 1 else ""
             names, body = [f"joint {node.joint} {what}{number}"], -1
         else:
-            body = node.body if node.kind == BALL else layout.node(k + 1).body
-            names = [f"body {body} {'turn' if turns else 'shift'} {at}" for at in ("123" if turns else "xyz")]
+            body = node.body if node.kind == BALL else layout.nodes[k + 1].body
+            names = [f"body {body} {'turn' if node.turns else 'shift'} {at}" for at in ("123" if node.turns else "xyz")]
         for number_in_node, name in enumerate(names[: node.rates]):
             exists = not (node.kind == BALL and node.held[number_in_node])
-            made.append(Coordinate(name, body, number_in_node, turns, exists))
+            made.append(Coordinate(name, body, number_in_node, node.turns, exists))
     return tuple(made)
 
 

@@ -123,7 +123,8 @@ def _hinges(problem: LinkageProblem, body: int, z: Array) -> list[tuple[int, Arr
     problem.motions(z)
     found: list[tuple[int, Array]] = []
     k = problem.layout.home[body]
-    while (node := problem.layout.nodes[k]) is not None:
+    while k > 0:
+        node = problem.layout.nodes[k]
         if node.kind == BALL:
             return None
         if node.rates and node.turn != 0.0:

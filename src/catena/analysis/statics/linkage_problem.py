@@ -32,7 +32,6 @@ from ...systems.linkage.joint_form.layout import layout_of
 from ...systems.linkage.joint_form.loops import Row
 from ...systems.linkage.joint_form.motion import BALL, Link, place_nodes
 from ...systems.linkage.joint_form.motion import Node as NodeRow
-from ...systems.linkage.joint_form.nodes import Node
 from ...systems.linkage.linkage import Linkage
 from ..least_squares import node_motions
 from .linkage_coordinates import Coordinate, coordinates_of
@@ -198,7 +197,7 @@ class LinkageProblem:
     def moved(self, balance: LinkageBalance, y: Array) -> Array | None:
         """The position displaced by y along the free coordinates, loops closed again; None where they cannot be."""
         z, phi, at = balance.z.copy(), balance.tangent @ y, 0
-        for k, node in self._moving:
+        for k, node in enumerate(self.layout.nodes):
             place, own = int(self.layout.links[k, Link.COORDINATE]), phi[at : at + node.rates]
             at += node.rates
             if node.kind == BALL:
@@ -220,10 +219,6 @@ class LinkageProblem:
         return found
 
     @cached_property
-    def _moving(self) -> list[tuple[int, Node]]:
-        return [(k, node) for k, node in enumerate(self.layout.nodes) if node is not None]
-
-    @cached_property
     def _homes(self) -> list[int]:
         return [self.layout.home[j] for j in range(self.linkage.count)]
 
@@ -241,8 +236,8 @@ class LinkageProblem:
 
     def _twists(self) -> Array:
         """(rates,): magnitudes of the torques of torsions on their own coordinates."""
-        tau = [self.par.tree_nodes[k, NodeRow.TAU : NodeRow.TAU + node.rates] for k, node in self._moving]
-        return np.abs(np.concatenate([*tau, np.zeros(0)]))
+        nodes = zip(self.par.tree_nodes, self.layout.nodes, strict=True)
+        return np.abs(np.concatenate([row[NodeRow.TAU : NodeRow.TAU + node.rates] for row, node in nodes]))
 
     def _closed(self, z: Array) -> Array | None:
         closed = np.zeros_like(z)

@@ -219,7 +219,7 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     def scratch() -> dict[str, Numbers]:
         return director_arrays(linkage)[1] | articulated_arrays(linkage)[1]
 
-    balls = any(node is not None and node.kind == BALL for node in layout.nodes)
+    balls = any(node.kind == BALL for node in layout.nodes)
     return View(
         name, fills, layout.dimension, pack, unpack, frozenset({Flag.NEWTON_ON_DEMAND} if looped else ()), False, scratch=scratch, withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
@@ -248,7 +248,7 @@ def _looped(linkage: Linkage) -> dict[Slot, Filling]:
 def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, Numbers]]:
     """What Newton's method keeps, for a number of factors."""
     layout = layout_of(linkage)
-    rates = [0 if node is None else node.rates for node in layout.nodes]
+    rates = [node.rates for node in layout.nodes]
     ties = sum(isinstance(force, BetweenPoints) for force in linkage.forces)
     if not linkage.tree.loops:
         return partial(newton.factor_arrays, rates, ties)
@@ -294,11 +294,9 @@ def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
     shifts = starts.shifts_of(linkage, state.position, state.orientation)
     principal_images = linkage.principal_images(images)
     for k, node in enumerate(layout.nodes):
-        if node is None:
-            continue
         at, rate, image, shift = layout.links[k, Link.COORDINATE : Link.SHIFT + 1]
         if node.kind == TRANSLATION:
-            carried = layout.node(k + 1).body
+            carried = layout.nodes[k + 1].body
             z[at : at + 3], z[rate : rate + 3] = state.position[carried], motion[carried, 0]
         elif node.kind == BALL:
             body = linkage.bodies[node.body]
@@ -337,7 +335,7 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
     place_nodes(z, par)
     kernels.weigh_nodes((0.0, 0.0, 0.0), par)
     for k in range(len(layout.nodes) - 1, 0, -1):
-        node, row = layout.node(k), par.tree_nodes[k]
+        node, row = layout.nodes[k], par.tree_nodes[k]
         inertia, s = row[Node.P : Node.P + 36].reshape(6, 6), row[Node.S : Node.S + 18].reshape(3, 6)[: node.rates]
         free = [i for i in range(node.rates) if not (node.kind == BALL and node.held[i])]
         arms = float(np.abs(inertia).max()) * max(1.0, float((s**2).sum()))
@@ -375,10 +373,10 @@ def _set_single(
     linkage: Linkage, layout: Layout, k: int, state: State, image: Array, motion: Array, z: Array
 ) -> tuple[float, float]:
     """Coordinates and rates of the joint that ends in node k, from the bodies on both sides; the last ones are returned."""
-    last = layout.node(k)
+    last = layout.nodes[k]
     joint = linkage.joints[last.joint]
     chain = [k]
-    while (before := layout.nodes[chain[0] - 1]) is not None and before.joint == last.joint:
+    while layout.nodes[chain[0] - 1].joint == last.joint:
         chain.insert(0, chain[0] - 1)
     values = measured_coordinates(joint, state, image)
     at = layout.links[chain, Link.COORDINATE]

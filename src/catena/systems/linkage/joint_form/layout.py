@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from ..joint_forces import OnAngle
 from ..joints import Screw
 from ..measures import does_work
-from . import motion as motion
-from .motion import BALL, SINGLE, TRANSLATION
+from .motion import BALL
 from .nodes import Node, nodes_of
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ class Layout:
 
     Attributes
     ----------
-    nodes : the ground (None), then the nodes
-    links : (nodes, LINKS) integers of the kernels
+    nodes : the ground, then the nodes that move
+    links : (nodes, `Link`) integers of the kernels
     home : node of each body; -1 is the ground
     images, angles, shifts : places by joint, for those that have one; the displacement of a slider counts as its angle
     time : place of the time
@@ -47,7 +46,7 @@ class Layout:
     ends : where the fields of z end
     """
 
-    nodes: tuple[Node | None, ...]
+    nodes: tuple[Node, ...]
     links: NDArray[np.int64]
     home: dict[int, int]
     images: dict[int, int]
@@ -60,12 +59,6 @@ class Layout:
     chart: int
     ends: NDArray[np.int64]
 
-    def node(self, number: int) -> Node:
-        """A node other than the ground."""
-        found = self.nodes[number]
-        assert found is not None
-        return found
-
     @property
     def dimension(self) -> int:
         """Number of stepped variables."""
@@ -76,21 +69,60 @@ class Layout:
 def layout_of(linkage: Linkage) -> Layout:
     """The places of all coordinates and rates."""
     nodes = nodes_of(linkage)
-    moving = [(k, node) for k, node in enumerate(nodes) if node is not None]
+    home = {node.body: k for k, node in enumerate(nodes) if node.body >= 0} | {-1: 0}
+    loops = _loops(linkage, nodes, home)
+    around = sorted({k for loop in loops for k in loop})
+    loop_rates = tuple((k, number) for k in around for number in range(nodes[k].rates))
+    places, ends = _places(linkage, nodes, len(loop_rates))
+
+    def place(what: str, which: int = 0) -> int:
+        return places.get((what, which), -1)
+
+    def by_joint(what: str) -> dict[int, int]:
+        return {which: at for (name, which), at in places.items() if name == what}
+
+    links = [
+        [
+            node.parent, node.kind, place("coordinate", k), place("rate", k), place("image", node.joint) if node.has_image else -1,
+            place("shift", node.joint) if node.has_shift else -1, node.driven,
+        ]
+        for k, node in enumerate(nodes)
+    ]  # fmt: skip
+    told = {node.joint: place("coordinate", k) for k, node in enumerate(nodes) if node.tells and node.moves}
+    return Layout(
+        nodes, np.array(links, dtype=np.int64), home, by_joint("image"), by_joint("angle") | told, by_joint("shift"), place("time"),
+        place("work"), loops, loop_rates, place("chart"), ends,
+    )  # fmt: skip
+
+
+def _loops(linkage: Linkage, nodes: tuple[Node, ...], home: dict[int, int]) -> tuple[tuple[int, ...], ...]:
+    """Nodes between the two ends of each joint that closes a loop; what carries them all moves the loop as a whole."""
+
+    def inward(body: int) -> set[int]:
+        found, k = set(), home[body]
+        while k > 0:
+            found.add(k)
+            k = nodes[k].parent
+        return found
+
+    ends = [(linkage.joints[k].parent, linkage.joints[k].child) for k in linkage.tree.loops]
+    return tuple(tuple(sorted(inward(parent) ^ inward(child))) for parent, child in ends)
+
+
+def _places(
+    linkage: Linkage, nodes: tuple[Node, ...], loop_rates: int
+) -> tuple[dict[tuple[str, int], int], NDArray[np.int64]]:
+    """Places in z by what stands there, and of which node or joint; and where the fields end."""
     groups: list[list[Place]] = [[], [], [], [], [], []]
-    for k, node in moving:
-        slides = node.kind == TRANSLATION or (node.kind == SINGLE and node.turn == 0.0)
-        where = 0 if slides else 1 if node.kind == BALL else 2
+    for k, node in enumerate(nodes):
         if node.coordinates:
+            where = 1 if node.kind == BALL else 2 if node.turns else 0
             groups[where].append(("coordinate", k, node.coordinates))
-            groups[3 if where == 0 else 4].append(("rate", k, node.rates))
+            groups[4 if node.turns else 3].append(("rate", k, node.rates))
     constants = next((groups[g] for g in (2, 1, 0) if groups[g]), groups[2])
-    constants += [("image", node.joint, 4) for _, node in moving if node.has_image]
-    constants += [("shift", node.joint, 1) for _, node in moving if node.has_shift]
-    loops = _loops(linkage, nodes)
-    around, by_number = sorted({node for loop in loops for node in loop}), dict(moving)
-    loop_rates = tuple((node, k) for node in around for k in range(by_number[node].rates))
-    constants += _closing(linkage, len(loop_rates))
+    constants += [("image", node.joint, 4) for node in nodes if node.has_image]
+    constants += [("shift", node.joint, 1) for node in nodes if node.has_shift]
+    constants += _closing(linkage, loop_rates)
     in_time = linkage.acting.terms.in_time or linkage.signals.depend_on_time
     constants += [("time", 0, 1)] if in_time else []
     groups[5] += [("work", 0, 2)] if does_work(linkage) else []
@@ -103,23 +135,7 @@ def layout_of(linkage: Linkage) -> Layout:
         joined = number == 1 and groups[2]  # fields come in pairs, positions and rates: all that turns is one
         if group and not joined:
             ends.append(at)
-    sliders = {k for k, joint in enumerate(linkage.joints) if joint.slides}
-    return _layout(nodes, places, ends, loops, loop_rates, sliders)
-
-
-def _loops(linkage: Linkage, nodes: tuple[Node | None, ...]) -> tuple[tuple[int, ...], ...]:
-    """Nodes between the two ends of each joint that closes a loop; what carries them all moves the loop as a whole."""
-    home = {node.body: k for k, node in enumerate(nodes) if node is not None}
-
-    def inward(body: int) -> set[int]:
-        found, k = set(), home[body] if body >= 0 else 0
-        while (node := nodes[k]) is not None:
-            found.add(k)
-            k = node.parent
-        return found
-
-    ends = [(linkage.joints[k].parent, linkage.joints[k].child) for k in linkage.tree.loops]
-    return tuple(tuple(sorted(inward(parent) ^ inward(child))) for parent, child in ends)
+    return places, np.array(ends, dtype=np.int64)
 
 
 def _closing(linkage: Linkage, rates: int) -> list[Place]:
@@ -131,33 +147,3 @@ def _closing(linkage: Linkage, rates: int) -> list[Place]:
     found += [("shift", k, 1) for k in sorted(screws)]
     rows = sum(len(linkage.joints[k].rows) for k in linkage.tree.loops)
     return found + ([("chart", 0, rows + rates)] if linkage.tree.loops else [])
-
-
-def _layout(
-    nodes: tuple[Node | None, ...], places: dict[tuple[str, int], int], ends: list[int],
-    loops: tuple[tuple[int, ...], ...], loop_rates: tuple[tuple[int, int], ...], sliders: set[int],
-) -> Layout:  # fmt: skip
-    def by_joint(what: str) -> dict[int, int]:
-        return {which: at for (name, which), at in places.items() if name == what}
-
-    links = np.full((len(nodes), motion.Link.WIDTH), -1, dtype=np.int64)
-    angles = by_joint("angle")
-    for k, node in enumerate(nodes):
-        if node is None:
-            continue
-        links[k, motion.Link.PARENT], links[k, motion.Link.KIND] = node.parent, node.kind
-        links[k, motion.Link.COORDINATE] = places.get(("coordinate", k), -1)
-        links[k, motion.Link.RATE] = places.get(("rate", k), -1)
-        if node.has_image:
-            links[k, motion.Link.IMAGE] = places["image", node.joint]
-        if node.has_shift:
-            links[k, motion.Link.SHIFT] = places["shift", node.joint]
-        links[k, motion.Link.DRIVEN] = node.driven
-        slides = node.joint in sliders
-        if node.kind == SINGLE and (node.turn != 0.0 or slides) and node.moves:
-            angles[node.joint] = int(links[k, motion.Link.COORDINATE])
-    return Layout(
-        nodes, links, {node.body: k for k, node in enumerate(nodes) if node is not None and node.body >= 0} | {-1: 0},
-        by_joint("image"), angles, by_joint("shift"), places.get(("time", 0), -1), places.get(("work", 0), -1),
-        loops, loop_rates, places.get(("chart", 0), -1), np.array(ends, dtype=np.int64),
-    )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....errors import CapabilityError
 from ...numbers import Vector
-from ..joints import AXIS, TURN, Distance, Joint, Screw, Spherical
+from ..joints import AXIS, GROUND, TURN, Distance, Joint, Screw, Spherical
 from ..start import principal, principal_joint
 from ..thin import ON_LINE, is_thin
 from ..tree import FLOATING
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 GROUND_NODE = 0
 ZERO = (0.0, 0.0, 0.0)
+NONE_HELD = (False, False, False)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Node:
     has_shift : whether it stands farther along its axis than its coordinate says, by a constant
     held : of a BALL, which of its three turning rates do not exist
     driven : of a SINGLE, the number of the function of the time that is its coordinate, or -1
+    tells : whether its coordinate is the angle of the joint, or the displacement of a slider
     """
 
     kind: int
@@ -54,8 +56,9 @@ class Node:
     turn: float = 0.0
     advance: float = 0.0
     has_shift: bool = False
-    held: tuple[bool, bool, bool] = (False, False, False)
+    held: tuple[bool, ...] = NONE_HELD
     driven: int = -1
+    tells: bool = False
 
     @property
     def coordinates(self) -> int:
@@ -73,30 +76,34 @@ class Node:
         return self.driven < 0 and (self.turn != 0.0 or self.advance != 0.0)
 
     @property
+    def turns(self) -> bool:
+        """Whether its coordinates are angles or an orientation, and no lengths."""
+        return self.kind == BALL or (self.kind == SINGLE and self.turn != 0.0)
+
+    @property
     def has_image(self) -> bool:
         """Whether its orientation counts from that of the joint's image."""
         return self.kind == SINGLE and self.body >= 0
 
 
-def nodes_of(linkage: Linkage) -> tuple[Node | None, ...]:
-    """The nodes, parents before children; the first stands for the ground."""
-    nodes: list[Node | None] = [None]
-    home = {-1: GROUND_NODE}
+def nodes_of(linkage: Linkage) -> tuple[Node, ...]:
+    """The nodes, parents before children; the first is the ground, a weld to nothing."""
+    nodes = [Node(SINGLE, -1, -1, -1)]
+    home = {FLOATING: GROUND_NODE, GROUND: GROUND_NODE}
     for body in linkage.tree.order:
-        floats = linkage.tree.parents[body] == FLOATING
-        parent = GROUND_NODE if floats else home[linkage.tree.parents[body]]
-        for node in _floating(body) if floats else _elementary(linkage, linkage.tree.carriers[body]):
+        parent = home[linkage.tree.parents[body]]
+        for node in _elementary(linkage, body):
             nodes.append(replace(node, parent=parent))
             parent = len(nodes) - 1
         home[body] = parent
-    return tuple(None if node is None else replace(node, held=_held(linkage, nodes, k)) for k, node in enumerate(nodes))
+    return tuple(replace(node, held=_held(linkage, nodes, k)) for k, node in enumerate(nodes))
 
 
-def _floating(body: int) -> list[Node]:
-    return [Node(TRANSLATION, 0, -1, -1), Node(BALL, 0, body, -1)]
-
-
-def _elementary(linkage: Linkage, number: int) -> list[Node]:
+def _elementary(linkage: Linkage, body: int) -> list[Node]:
+    """What leads from the body that carries it to a body; their parents are not known yet."""
+    number = linkage.tree.carriers[body]
+    if number < 0:
+        return [Node(TRANSLATION, 0, -1, -1), Node(BALL, 0, body, -1)]
     joint: Joint = linkage.joints[number]
     a, b, triad = principal_joint(linkage, joint)
     if isinstance(joint, Spherical):
@@ -106,32 +113,29 @@ def _elementary(linkage: Linkage, number: int) -> list[Node]:
     made = [Node(SINGLE, 0, -1, number, axis=triad[AXIS])] if not joint.elements else []
     for kind, k in joint.elements:
         turn, advance = (1.0, joint.pitch) if kind == TURN else (0.0, 1.0)
-        made.append(Node(SINGLE, 0, -1, number, axis=triad[k], turn=turn, advance=advance))
+        tells = kind == TURN or joint.slides
+        made.append(Node(SINGLE, 0, -1, number, axis=triad[k], turn=turn, advance=advance, tells=tells))
     made[0] = replace(made[0], a=a)
     driven, shifts = linkage.signals.driven.get(number, -1), isinstance(joint, Screw)
     made[-1] = replace(made[-1], body=joint.child, b=b, has_shift=shifts, driven=driven)
     return made
 
 
-def _held(linkage: Linkage, nodes: list[Node | None], place: int) -> tuple[bool, bool, bool]:
+def _held(linkage: Linkage, nodes: list[Node], place: int) -> tuple[bool, ...]:
     """Turning rates that move nothing: a line on ball joints along itself does not notice its spin.
 
     Where it carries a hinge, or a point beside itself, it does, and that moves with it.
     """
     node = nodes[place]
-    assert node is not None
     if node.kind != BALL or not is_thin(linkage.bodies[node.body]):
-        return False, False, False
-    children = [child for child in nodes if child is not None and child.parent == place]
+        return NONE_HELD
+    children = [child for child in nodes if child.parent == place]
     closing = [linkage.joints[k] for k in linkage.tree.loops]
     closing = [joint for joint in closing if node.body in (joint.parent, joint.child)]
-    if any(not isinstance(joint, Spherical | Distance) for joint in closing):
-        return False, False, False
+    if not all(isinstance(joint, Spherical | Distance) for joint in closing) or any(c.kind != BALL for c in children):
+        return NONE_HELD
     tied = [principal(linkage, node.body, joint.at[joint.child == node.body]) for joint in closing]
     arms = np.abs(np.array([node.b, *(child.a for child in children), *tied])).max(axis=0)
     beside = [max(arms[m] for m in range(3) if m != k) for k in range(3)]
     still = linkage.bodies[node.body].moments == 0.0
-    if any(child.kind != BALL for child in children):
-        return False, False, False
-    held = tuple(bool(still[k] and beside[k] <= ON_LINE * arms.max()) for k in range(3))
-    return held[0], held[1], held[2]
+    return tuple(bool(still[k] and beside[k] <= ON_LINE * arms.max()) for k in range(3))

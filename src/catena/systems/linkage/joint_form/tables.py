@@ -18,6 +18,7 @@ from . import forces as forces
 from . import loops as loops
 from . import motion as motion
 from .layout import Layout, layout_of
+from .nodes import ZERO, Node
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
@@ -35,25 +36,14 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     """Parameters and scratch, by the names of the kernels."""
     layout = layout_of(linkage)
     n, joints = linkage.count, len(linkage.joints)
-    rates = [0 if node is None else node.rates for node in layout.nodes]
-    data = np.zeros((len(layout.nodes), motion.Data.WIDTH))
+    rates = [node.rates for node in layout.nodes]
     scratch = np.zeros((len(layout.nodes), motion.Node.WIDTH))
     scratch[0, motion.Node.ORIENTATION] = 1.0
     scratch[0, motion.Node.AXES : motion.Node.AXES + 9] = np.eye(3).ravel()
-    for k, node in enumerate(layout.nodes):
-        if node is None:
-            continue
-        data[k, motion.Data.PARENT_POINT : motion.Data.TURN] = *node.a, *node.b, *node.axis
-        data[k, [motion.Data.TURN, motion.Data.ADVANCE]] = node.turn, node.advance
-        data[k, motion.Data.HELD : motion.Data.HELD + 3] = node.held
-        if node.body >= 0:
-            body = linkage.bodies[node.body]
-            data[k, motion.Data.MASS] = body.mass
-            data[k, motion.Data.MOMENTS : motion.Data.MOMENTS + 3] = body.moments
     closures = _closures(linkage, layout)
     parameters = {
         "tree_links": layout.links.copy(),
-        "tree_data": data,
+        "tree_data": np.array([_data(linkage, node) for node in layout.nodes], dtype=float),
         "field_ends": layout.ends.copy(),
         "tree_places": np.array([layout.time, layout.work, layout.chart], dtype=np.int64),
         "tree_home": np.array([layout.home[body] for body in (*range(n), -1)], dtype=np.int64),
@@ -67,20 +57,21 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     return parameters, own | _loop_scratch(layout, len(closures["tree_rows"]))
 
 
+def _data(linkage: Linkage, node: Node) -> tuple[float, ...]:
+    """A row of `motion.Data`."""
+    mass, moments = (
+        (linkage.bodies[node.body].mass, linkage.bodies[node.body].moments) if node.body >= 0 else (0.0, ZERO)
+    )
+    return *node.a, *node.b, *node.axis, node.turn, node.advance, mass, *moments, *node.held
+
+
 def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
-    table = np.full((len(linkage.joints), forces.JointPlace.WIDTH), -1, dtype=np.int64)
-    for k in range(len(linkage.joints)):
-        table[k, forces.JointPlace.IMAGE] = layout.images.get(k, -1)
-        table[k, forces.JointPlace.ANGLE] = layout.angles.get(k, -1)
-        table[k, forces.JointPlace.SHIFT] = layout.shifts.get(k, -1)
-    for number, node in enumerate(layout.nodes):
-        if node is not None and node.joint >= 0 and (node.turn != 0.0 or linkage.joints[node.joint].slides):
-            table[node.joint, forces.JointPlace.HINGE] = number
-        if node is not None and node.joint >= 0 and node.turn != 0.0:
-            table[node.joint, forces.JointPlace.DRIVEN] = node.driven
-    for closure, k in enumerate(linkage.tree.loops):
-        table[k, forces.JointPlace.CLOSURE] = closure
-    return table
+    hinges = {node.joint: k for k, node in enumerate(layout.nodes) if node.tells}
+    driven = {node.joint: node.driven for node in layout.nodes if node.tells and node.turns}
+    closures = {joint: number for number, joint in enumerate(linkage.tree.loops)}
+    columns = layout.images, layout.angles, layout.shifts, hinges, closures, driven
+    rows = [[column.get(k, -1) for column in columns] for k in range(len(linkage.joints))]
+    return np.array(rows, dtype=np.int64).reshape(-1, forces.JointPlace.WIDTH)
 
 
 def _closures(linkage: Linkage, layout: Layout) -> Arrays:
@@ -110,7 +101,7 @@ def _loop_scratch(layout: Layout, count: int) -> Arrays:
         "tree_order": np.zeros(count + rates, dtype=np.int64),
         "tree_gradients": np.zeros((count, loops.Row.WIDTH)),
         "tree_slopes": np.zeros((count, rates)),
-        "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(node.rates for node in layout.nodes if node) + 1)),
+        "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(node.rates for node in layout.nodes) + 1)),
         "tree_multipliers": np.zeros(count),
         "tree_applied": np.zeros((len(layout.nodes), 9)),
         "tree_closed": np.zeros(layout.dimension),
@@ -121,28 +112,22 @@ def _loop_scratch(layout: Layout, count: int) -> Arrays:
 
 def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
     """The longest arm of a joint around a loop, the length to which others are measured there."""
-    nodes = [layout.nodes[k] for k in layout.loops[closure]]
-    arms = [arm for node in nodes if node is not None for arm in (node.a, node.b)]
     joint = linkage.joints[linkage.tree.loops[closure]]
-    arms += joint.at
+    arms = [arm for k in layout.loops[closure] for arm in (layout.nodes[k].a, layout.nodes[k].b)] + [*joint.at]
     return max(float(np.linalg.norm(np.array(arms), axis=1).max()), joint.length) or 1.0
 
 
 def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) -> Arrays:
     """What `charts` needs: the rates around loops, and their units."""
-    rates = len(layout.loop_rates)
-    table = np.zeros((rates, charts.LoopRate.WIDTH), dtype=np.int64)
+    rates = [(k, number, layout.links[k, motion.Link.RATE] + number) for k, number in layout.loop_rates]
     columns = np.full(len(layout.nodes), -1, dtype=np.int64)
-    rate_units = np.ones(rates)
-    for c, (k, number) in enumerate(layout.loop_rates):
-        node = layout.nodes[k]
-        assert node is not None
-        table[c] = k, number, layout.links[k, motion.Link.RATE] + number
+    rate_units = np.ones(len(rates))
+    for c, (k, number, _) in enumerate(rates):
         columns[k] = c if number == 0 else columns[k]
-        if node.kind == motion.TRANSLATION or (node.kind == motion.SINGLE and node.turn == 0.0):
+        if not layout.nodes[k].turns:
             rate_units[c] = _size(linkage, layout, next(i for i, loop in enumerate(layout.loops) if k in loop))
     return {
-        "tree_rates": table,
+        "tree_rates": np.array(rates, dtype=np.int64).reshape(-1, charts.LoopRate.WIDTH),
         "tree_columns": columns,
         "tree_units": np.concatenate([row_units, rate_units]),
     }
