@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from ....geometry import rotations
 from ....geometry.quaternion import load4, store4, to_body
 from ....geometry.vectors import add, diagonal_times, dot, load3, load9, scaled, store3
 from ....kernels import elimination, views
-from ....kernels.marks import Filling, Numbers, Slot, choice, given
+from ....kernels.marks import Filling, Slot, choice, given
 from ....kernels.views import Flag, View
 from ...base import Array, State
 from ...chain.motion import publish_split
@@ -23,7 +22,6 @@ from ..director_arrays import director_arrays
 from ..director_form.clock import time_place
 from ..director_form.rows import has_drives
 from ..joint_coordinates import measured_coordinates, unit_motions
-from ..joint_forces import BetweenPoints
 from ..joints import GROUND, Joint
 from ..layout import Signal
 from ..thin import is_thin
@@ -43,7 +41,7 @@ from .closing import close_start
 from .layout import Layout, layout_of
 from .motion import BALL, TRANSLATION, Data, Link, Node, Place, number_at, place_nodes, time_of
 from .slopes import inertia_times
-from .tables import articulated_arrays, joint_form_par
+from .tables import articulated_arrays, joint_form_par, newton_arrays
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
@@ -210,20 +208,12 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     if looped:
         fills |= _looped(linkage)
 
-    def pack(state: State) -> Array:
-        return packed(linkage, state)
-
-    def unpack(z: Array, time: float) -> State:
-        return unpacked(linkage, z, time)
-
-    def scratch() -> dict[str, Numbers]:
-        return director_arrays(linkage)[1] | articulated_arrays(linkage)[1]
-
     balls = any(node.kind == BALL for node in layout.nodes)
     return View(
-        name, fills, layout.dimension, pack, unpack, frozenset({Flag.NEWTON_ON_DEMAND} if looped else ()), False, scratch=scratch, withdrawn=NOT_POLYNOMIAL,
-        needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED,
-        factors=_factors(linkage),
+        name, fills, layout.dimension, partial(packed, linkage), partial(unpacked, linkage),
+        frozenset({Flag.NEWTON_ON_DEMAND} if looped else ()), False,
+        scratch=lambda: director_arrays(linkage)[1] | articulated_arrays(linkage)[1], withdrawn=NOT_POLYNOMIAL,
+        needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED, factors=partial(newton_arrays, linkage),
     )  # fmt: skip
 
 
@@ -243,17 +233,6 @@ def _looped(linkage: Linkage) -> dict[Slot, Filling]:
             slopes.change_forces: twist_slopes.change_forces_and_twists,
         }
     return fills
-
-
-def _factors(linkage: Linkage) -> Callable[[int], Mapping[str, Numbers]]:
-    """What Newton's method keeps, for a number of factors."""
-    layout = layout_of(linkage)
-    rates = [node.rates for node in layout.nodes]
-    ties = sum(isinstance(force, BetweenPoints) for force in linkage.forces)
-    if not linkage.tree.loops:
-        return partial(newton.factor_arrays, rates, ties)
-    rows = sum(len(linkage.joints[k].rows) for k in linkage.tree.loops)
-    return partial(loop_newton.loop_arrays, rates, ties, rows, len(linkage.tree.loops), layout.dimension)
 
 
 def unpacked(linkage: Linkage, z: Array, time: float) -> State:

@@ -21,22 +21,15 @@ is used again for the equations of what is solved for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import add, cross, dot, load3, scaled
 from ....kernels.elimination import eliminate, factorise, solve, substitute
-from ....kernels.marks import Numbers, Record
+from ....kernels.marks import Record
 from ....kernels.views import OK, SINGULAR
 from .charts import LoopRate, close_loops
 from .kernels import freedoms
-from .loops import Row
 from .motion import BALL, Link
-from .newton import slope_arrays
 from .slopes import Base, find_slopes
-from .twist_slopes import Twist
 
 
 class Rate(Record):
@@ -220,23 +213,3 @@ def solve_loops(c, h, x, par):
     for k in range(count):
         for i in range(x.shape[0]):
             x[i] += h * y[k] * par.newton_columns[k, i]
-
-
-def loop_arrays(
-    counts: Sequence[int], ties: int, rows: int, closures: int, dimension: int, modes: int
-) -> dict[str, Numbers]:
-    """What the kernels here and the derivatives write into: for nodes with so many rates each, so many forces between points, rows and
-    closing joints, variables and factors.
-    """
-    rates = sum(counts)
-    most = 2 * rates + sum(count == 3 for count in counts)  # a length for each ball, at most
-    return slope_arrays(counts, ties, rows) | {
-        "tree_twists": np.zeros((closures, Twist.WIDTH)),
-        "newton_changed": np.zeros((rows, Row.WIDTH)),
-        "newton_rates": np.array([(i, k, 0) for i, count in enumerate(counts) for k in range(count)], dtype=np.int64),
-        "newton_tangent": np.zeros((2, rates)),
-        "newton_columns": np.zeros((most, dimension)),
-        "newton_factors": np.zeros((modes, most * most), dtype=complex),
-        "newton_pivots": np.zeros((modes, most), dtype=np.int64),
-        "newton_unknowns": np.zeros(most, dtype=complex),
-    }

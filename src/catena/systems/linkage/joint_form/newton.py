@@ -16,19 +16,13 @@ par.newton_rows (nodes): where the rates of a node begin. newton_slopes (2, f, f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import add, cross, dot, load3, negative, scaled
 from ....kernels.elimination import factorise, reciprocal, solve
-from ....kernels.marks import Numbers
 from ....kernels.views import SINGULAR
-from .force_slopes import Tie
 from .kernels import freedoms
 from .motion import BALL, Link
-from .slopes import Base, Change, find_slopes
+from .slopes import Base, find_slopes
 
 
 def linearise_tree(z, par):
@@ -113,24 +107,3 @@ def follow_ball(at, rate, h, base, x):
     t = product(r, with_vector(1.0, scaled(half, w)))
     g = reciprocal(1.0 + half * half * dot(w, w))
     store4(x, at, (t[0] * g, t[1] * g, t[2] * g, t[3] * g))
-
-
-def slope_arrays(counts: Sequence[int], ties: int, rows: int = 0) -> dict[str, Numbers]:
-    """What the derivatives write into: for nodes with so many rates each, so many forces between points, and rows of loops."""
-    rates = sum(counts)
-    return {
-        "tree_base": np.zeros((len(counts), Base.WIDTH)),
-        "tree_change": np.zeros((len(counts), Change.WIDTH)),
-        "tree_ties": np.zeros((ties, Tie.WIDTH)),
-        "newton_slopes": np.zeros((2, rates + rows, rates)),
-    }
-
-
-def factor_arrays(counts: Sequence[int], ties: int, modes: int) -> dict[str, Numbers]:
-    """The same with what the kernels here keep, for so many factors."""
-    rates = sum(counts)
-    return slope_arrays(counts, ties) | {
-        "newton_factors": np.zeros((modes, rates * rates), dtype=complex),
-        "newton_pivots": np.zeros((modes, rates), dtype=np.int64),
-        "newton_turns": np.zeros((2, rates), dtype=complex),
-    }

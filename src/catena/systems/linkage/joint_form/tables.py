@@ -13,12 +13,16 @@ from ..director_arrays import director_arrays
 from ..joints import DOT
 from ..start import principal_joint
 from ..thin import THIN
+from ..traits import point_forces
 from . import charts as charts
 from . import forces as forces
 from . import loops as loops
 from . import motion as motion
+from . import slopes as slopes
+from .force_slopes import Tie
 from .layout import Layout, layout_of
 from .nodes import ZERO, Node
+from .twist_slopes import Twist
 
 if TYPE_CHECKING:
     from ..linkage import Linkage
@@ -55,6 +59,38 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     }
     own = {"tree_nodes": scratch, "tree_power": np.zeros(2), "tree_director": np.zeros(13 * n + 6 * joints + 3)}
     return parameters, own | _loop_scratch(layout, len(closures["tree_rows"]))
+
+
+def newton_arrays(linkage: Linkage, modes: int) -> Arrays:
+    """What derivatives and Newton's method write into, for so many factors."""
+    layout = layout_of(linkage)
+    counts = [node.rates for node in layout.nodes]
+    rates, rows = sum(counts), sum(len(linkage.joints[k].rows) for k in linkage.tree.loops)
+    unknowns = rates
+    arrays: Arrays = {
+        "tree_base": np.zeros((len(counts), slopes.Base.WIDTH)),
+        "tree_change": np.zeros((len(counts), slopes.Change.WIDTH)),
+        "tree_ties": np.zeros((len(point_forces(linkage)), Tie.WIDTH)),
+        "newton_slopes": np.zeros((2, rates + rows, rates)),
+    }
+    if linkage.tree.loops:
+        unknowns = 2 * rates + counts.count(3)  # a length for each ball, at most
+        arrays |= {
+            "tree_twists": np.zeros((len(linkage.tree.loops), Twist.WIDTH)),
+            "newton_changed": np.zeros((rows, loops.Row.WIDTH)),
+            "newton_rates": np.array(
+                [(i, k, 0) for i, count in enumerate(counts) for k in range(count)], dtype=np.int64
+            ),
+            "newton_tangent": np.zeros((2, rates)),
+            "newton_columns": np.zeros((unknowns, layout.dimension)),
+            "newton_unknowns": np.zeros(unknowns, dtype=complex),
+        }
+    else:
+        arrays["newton_turns"] = np.zeros((2, rates), dtype=complex)
+    return arrays | {
+        "newton_factors": np.zeros((modes, unknowns**2), dtype=complex),
+        "newton_pivots": np.zeros((modes, unknowns), dtype=np.int64),
+    }
 
 
 def _data(linkage: Linkage, node: Node) -> tuple[float, ...]:
