@@ -139,12 +139,12 @@ def test_no_step_of_a_stiff_loop_fails(name: str, method: Method, damping: float
 
 def test_without_the_slope_of_the_controller_the_loop_cannot_be_stepped(monkeypatch) -> None:
     """The twin: Newton's method with a Jacobian that forgets the torsion of the joint that closes the loop."""
-    monkeypatch.setattr(twist_slopes, "change_twist", still_twist)
+    monkeypatch.setattr(twist_slopes, "change_closing_twists", still_twist)
     linkage, start = controlled("plane", 0.5, 3)
     program = build(linkage, RADAU, compiled=False)
     driver = Driver(program, program.view.pack(start), t0=0.0, dt=DT, every=1)
     assert driver.advance(1).status != 0
 
 
-def still_twist(twist, of_n, of_m, n, m):
-    """`change_twist` that forgets the torsion."""
+def still_twist(par):
+    """`change_closing_twists` that forgets the torsion."""

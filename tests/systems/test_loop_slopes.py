@@ -172,8 +172,8 @@ def still_pitch(pitch, u, o, w, of_n, of_m, out):
     """`change_pitch` that forgets the screw."""
 
 
-def still_twist(twist, of_n, of_m, n, m):
-    """`change_twist` that forgets the torsion."""
+def still_twist(par):
+    """`change_closing_twists` that forgets the torsion."""
 
 
 def unstretched(at, base, out):
@@ -186,7 +186,7 @@ def unstretched(at, base, out):
     ("module", "name", "twin", "made"),
     [
         (loop_slopes, "change_gap", still_arms, "bars"),
-        (twist_slopes, "change_twist", still_twist, "torsion that closes"),
+        (twist_slopes, "change_closing_twists", still_twist, "torsion that closes"),
         (loop_slopes, "change_pitch", still_pitch, "Screw"),
         pytest.param(loop_slopes, "change_angle", still_angle, "Screw", marks=pytest.mark.slow),
         pytest.param(loop_slopes, "change_sweep", still_sweep, "Screw", marks=pytest.mark.slow),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ....geometry.vectors import add, add3, cross, dot, load3, negative, scaled, store3, subtract
 from ....kernels.marks import Record, optional
-from ...particles.slopes import changed_wrench, find_changes, keep_pushes, move_particles
+from ...particles.slopes import changed_wrench, find_changes, move_particles
 from .. import layout as at
 from ..director_form.blocks import torsion_curvature
 from ..director_form.forces import DAMPER, load_values, point_tension, tension_slope
@@ -30,7 +30,7 @@ class Tie(Record):
 
 
 def note_all_forces(z, par):
-    """`note_forces` for springs, dampers, pair potentials, torsions and loads."""
+    """`note_forces` for whatever may act."""
     note_ties(par)
     note_torsions(z, par)
     note_loads(z, par)
@@ -39,17 +39,22 @@ def note_all_forces(z, par):
 
 @optional
 def note_particles(par):
-    """What `change_particles` needs."""
+    """What `change_particles` needs of the forces on the particles, which `accelerate` has found."""
+
+
+@optional
+def note_twist(theta, k, par):
+    """What `change_twists` needs of the torsion of joint k, which closes a loop."""
+
+
+@optional
+def change_twists(par):
+    """Add what the torsions of joints that close loops do otherwise to APPLIED."""
 
 
 @optional
 def change_particles(par):
     """Add what particles do otherwise to APPLIED."""
-
-
-def note_pushes(par):
-    """The forces on the particles, which `accelerate` has found."""
-    keep_pushes(par)
 
 
 def change_nodes_of_particles(par):
@@ -89,15 +94,18 @@ def note_ties(par):
 
 
 def note_torsions(z, par):
-    """Stiffness and damping of the hinges."""
+    """Stiffness and damping of the hinges, and of the joints that close loops."""
     for k in range(par.tree_joints.shape[0]):
-        which = par.link[k, at.Link.TORSION]
         joint = par.tree_joints[k]
-        if which >= 0 and joint[JointPlace.CLOSURE] < 0:
-            base = par.tree_base[joint[JointPlace.HINGE]]
-            _, stiffness, damping = resistance(z[joint[JointPlace.ANGLE]], base[Base.RATES], k, par)
-            base[Base.STIFFNESS] += stiffness
-            base[Base.DAMPING] += damping
+        if par.link[k, at.Link.TORSION] >= 0:
+            theta = z[joint[JointPlace.ANGLE]]
+            if joint[JointPlace.CLOSURE] >= 0:
+                note_twist(theta, k, par)
+            else:
+                base = par.tree_base[joint[JointPlace.HINGE]]
+                _, stiffness, damping = resistance(theta, base[Base.RATES], k, par)
+                base[Base.STIFFNESS] += stiffness
+                base[Base.DAMPING] += damping
 
 
 def resistance(theta, rate, k, par):
@@ -132,7 +140,7 @@ def note_loads(z, par):
 
 
 def change_all_forces(par):
-    """`change_forces` for springs, dampers and pair potentials."""
+    """`change_forces` for whatever may act; torsions of hinges have changed TAU."""
     for k in range(par.force.shape[0]):
         tie = par.tree_ties[k]
         first = par.tree_home[par.force_sort[k, at.ForceSort.BODY_I]]
@@ -150,6 +158,7 @@ def change_all_forces(par):
         pull_node(par.tree_nodes[first], par.tree_change[first], x, scaled(-1.0, force), scaled(-1.0, change))
         pull_node(par.tree_nodes[second], par.tree_change[second], y, force, change)
     change_particles(par)
+    change_twists(par)
 
 
 def change_point(arm, w, change):

@@ -12,10 +12,11 @@ from ....geometry import rotations
 from ....geometry.quaternion import load4, store4, to_body
 from ....geometry.vectors import add, diagonal_times, dot, load3, load9, scaled, store3
 from ....kernels import elimination, views
-from ....kernels.marks import Filling, Slot, choice, given
+from ....kernels.marks import Filling, Slot, choice
 from ....kernels.views import Flag, View
 from ...base import Array, State
 from ...chain.motion import publish_split
+from ...particles.slopes import keep_pushes
 from .. import measures as linkage_measures
 from .. import start as starts
 from ..director_arrays import director_arrays
@@ -177,62 +178,60 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
     layout = layout_of(linkage)
     director = director_view(linkage, "energy_momentum")
     assert director is not None
-    looped = bool(linkage.tree.loops)
-    acted_upon = bool(linkage.forces) or linkage.particle_forces or linkage.signals.change_potentials
     # forces, and how a state is measured, are those of the director form
-    fills = given(
-        {
-            **director.fills,
-            views.field: kernels.articulated_field,
-            views.field_end: kernels.articulated_field_end,
-            views.publish: publish_articulated,
-            views.measure: measure_articulated,
-            kernels.apply_forces: forces.apply_all if acted_upon else None,
-            forces.apply_particles: forces.push_nodes if linkage.particle_forces else None,
-            kernels.hold_loops: loops.respond_with_loops if looped else None,
-            kernels.carry_along: carry_time_and_work if looped or layout.work >= 0 else None,
-            has_lines: int(any(map(is_thin, linkage.bodies))),
-            forces.changes_in_time: int(linkage.signals.change_potentials),
-            forces.twist_closure: loops.twist_about_axis if looped else None,
-            views.linearise: newton.linearise_tree,
-            elimination.quotient: elimination.complex_quotient,
-            views.factorise_shifted: newton.factorise_tree,
-            views.solve_shifted: newton.solve_tree,
-            views.has_clock: int(layout.time >= 0),
-            slopes.note_forces: force_slopes.note_all_forces if acted_upon else None,
-            slopes.change_forces: force_slopes.change_all_forces if acted_upon else None,
-            force_slopes.note_particles: force_slopes.note_pushes if linkage.particle_forces else None,
-            force_slopes.change_particles: force_slopes.change_nodes_of_particles if linkage.particle_forces else None,
+    fills: dict[Slot, Filling] = {
+        **director.fills,
+        views.field: kernels.articulated_field,
+        views.field_end: kernels.articulated_field_end,
+        views.publish: publish_articulated,
+        views.measure: measure_articulated,
+        has_lines: int(any(map(is_thin, linkage.bodies))),
+        forces.changes_in_time: int(linkage.signals.change_potentials),
+        views.linearise: slopes.find_slopes,
+        elimination.quotient: elimination.complex_quotient,
+        views.factorise_shifted: newton.factorise_tree,
+        views.solve_shifted: newton.solve_tree,
+        views.has_clock: int(layout.time >= 0),
+    }
+    if linkage.forces or linkage.particle_forces or linkage.signals.change_potentials:
+        fills |= {
+            kernels.apply_forces: forces.apply_all,
+            slopes.note_forces: force_slopes.note_all_forces,
+            slopes.change_forces: force_slopes.change_all_forces,
         }
-    )
-    if looped:
-        fills |= _looped(linkage)
-
+    if linkage.particle_forces:
+        fills |= {
+            forces.apply_particles: forces.push_nodes,
+            force_slopes.note_particles: keep_pushes,
+            force_slopes.change_particles: force_slopes.change_nodes_of_particles,
+        }
+    if linkage.tree.loops:
+        fills |= _of_loops()
+    if linkage.tree.loops or layout.work >= 0:
+        fills[kernels.carry_along] = carry_time_and_work
     balls = any(node.kind == BALL for node in layout.nodes)
     return View(
         name, fills, layout.dimension, partial(packed, linkage), partial(unpacked, linkage),
-        frozenset({Flag.NEWTON_ON_DEMAND} if looped else ()), False,
+        frozenset({Flag.NEWTON_ON_DEMAND} if linkage.tree.loops else ()), False,
         scratch=lambda: director_arrays(linkage)[1] | articulated_arrays(linkage)[1], withdrawn=NOT_POLYNOMIAL,
         needed=CLOSED if balls else frozenset(), held=frozenset() if balls else CLOSED, factors=partial(newton_arrays, linkage),
     )  # fmt: skip
 
 
-def _looped(linkage: Linkage) -> dict[Slot, Filling]:
-    """What closed loops fill otherwise."""
-    fills: dict[Slot, Filling] = {
+def _of_loops() -> dict[Slot, Filling]:
+    """What closed loops fill, some of it otherwise."""
+    return {
         views.field: charts.closed_field,
         views.step: charts.closed_step,
         views.linearise: loop_newton.linearise_loops,
         views.factorise_shifted: loop_newton.factorise_loops,
         views.solve_shifted: loop_newton.solve_loops,
+        kernels.hold_loops: loops.respond_with_loops,
+        forces.twist_closure: loops.twist_about_axis,
         slopes.respond_to_change: loop_slopes.respond_in_loops,
+        force_slopes.note_twist: twist_slopes.note_closing_twist,
+        force_slopes.change_twists: twist_slopes.change_closing_twists,
     }
-    if linkage.forces or linkage.particle_forces:
-        fills |= {
-            slopes.note_forces: twist_slopes.note_forces_and_twists,
-            slopes.change_forces: twist_slopes.change_forces_and_twists,
-        }
-    return fills
 
 
 def unpacked(linkage: Linkage, z: Array, time: float) -> State:

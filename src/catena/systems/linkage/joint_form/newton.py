@@ -22,16 +22,11 @@ from ....kernels.elimination import factorise, reciprocal, solve
 from ....kernels.views import SINGULAR
 from .kernels import freedoms
 from .motion import BALL, Link
-from .slopes import Base, find_slopes
-
-
-def linearise_tree(z, par):
-    """A and B at z; rates and quaternions there stay in par.tree_base."""
-    find_slopes(z, par)
+from .slopes import Base
 
 
 def factorise_tree(c, h, par):
-    """The factors of 1 - h B - h A T; a status."""
+    """The factors of 1 - h B - h A T at the point of `find_slopes`, which has A, B, rates and quaternions there; a status."""
     f = par.newton_slopes.shape[1]
     a = par.newton_slopes[0]
     b = par.newton_slopes[1]

@@ -1,4 +1,4 @@
-"""What the torsions of joints that close loops change by: added to `force_slopes` where loops are.
+"""What the torsions of joints that close loops change by: a part of `force_slopes` where loops are.
 
 A torque tau = -V'(theta) - c theta' acts about the axis a of the joint, which turns with its parent: theta' = a.(omega_J - omega_I). Where the
 loop is closed theta changes by a.(phi_J - phi_I) with the turns phi of both nodes.
@@ -10,7 +10,7 @@ from ....geometry.vectors import add, add3, cross, dot, load3, scaled, store3, s
 from ....kernels.marks import Record
 from .. import layout as at
 from ..director_form.blocks import torsion_slope
-from .force_slopes import change_all_forces, note_all_forces, resistance
+from .force_slopes import resistance
 from .forces import JointPlace
 from .loops import Closure, ClosureData, ends_of_closure
 from .motion import Node, turned_from
@@ -27,45 +27,36 @@ class Twist(Record):
     DAMPING = 1
 
 
-def note_forces_and_twists(z, par):
-    """`note_forces` with loops."""
-    note_all_forces(z, par)
-    for number in range(par.tree_joints.shape[0]):
-        which = par.link[number, at.Link.TORSION]
-        joint = par.tree_joints[number]
-        k = joint[JointPlace.CLOSURE]
-        if which >= 0 and k >= 0:
-            twist = par.tree_twists[k]
-            n, m = ends_of_closure(k, par)
-            axis = turned_from(n, par.tree_closure_data[k], ClosureData.TRIAD)
-            spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
-            theta = z[joint[JointPlace.ANGLE]]
-            rate = dot(axis, spin)
-            push, stiffness, damping = resistance(theta, rate, number, par)
-            store3(twist, Twist.AXIS, axis)
-            store3(twist, Twist.SPIN, spin)
-            twist[Twist.TORQUE] = -torsion_slope(theta, which, par) - par.joint[number, at.Joint.DAMPING] * rate + push
-            twist[Twist.STIFFNESS] = stiffness
-            twist[Twist.DAMPING] = damping
+def note_closing_twist(theta, k, par):
+    """`note_twist` where loops are."""
+    c = par.tree_joints[k, JointPlace.CLOSURE]
+    twist = par.tree_twists[c]
+    n, m = ends_of_closure(c, par)
+    axis = turned_from(n, par.tree_closure_data[c], ClosureData.TRIAD)
+    spin = subtract(load3(m, Node.SPIN), load3(n, Node.SPIN))
+    rate = dot(axis, spin)
+    push, stiffness, damping = resistance(theta, rate, k, par)
+    torque = -torsion_slope(theta, par.link[k, at.Link.TORSION], par)
+    store3(twist, Twist.AXIS, axis)
+    store3(twist, Twist.SPIN, spin)
+    twist[Twist.TORQUE] = torque - par.joint[k, at.Joint.DAMPING] * rate + push
+    twist[Twist.STIFFNESS] = stiffness
+    twist[Twist.DAMPING] = damping
 
 
-def change_forces_and_twists(par):
-    """`change_forces` with loops."""
-    change_all_forces(par)
+def change_closing_twists(par):
+    """`change_twists` where loops are: the change of tau a, against the parent and on the child."""
     for k in range(par.tree_twists.shape[0]):
-        i = par.tree_closures[k, Closure.PARENT]
-        j = par.tree_closures[k, Closure.CHILD]
-        change_twist(par.tree_twists[k], par.tree_change[i], par.tree_change[j], par.tree_nodes[i], par.tree_nodes[j])
-
-
-def change_twist(twist, of_n, of_m, n, m):
-    """Add the change of tau a, against the parent and on the child."""
-    axis = load3(twist, Twist.AXIS)
-    axis_change = cross(load3(of_n, Change.TURN), axis)
-    turn = subtract(load3(of_m, Change.TURN), load3(of_n, Change.TURN))
-    spin = subtract(load3(of_m, Change.SPIN), load3(of_n, Change.SPIN))
-    quicker = dot(axis_change, load3(twist, Twist.SPIN)) + dot(axis, spin)
-    torque = -twist[Twist.STIFFNESS] * dot(axis, turn) - twist[Twist.DAMPING] * quicker
-    change = add(scaled(torque, axis), scaled(twist[Twist.TORQUE], axis_change))
-    add3(n, Node.APPLIED + 3, change)
-    add3(m, Node.APPLIED + 3, scaled(-1.0, change))
+        twist = par.tree_twists[k]
+        n, m = ends_of_closure(k, par)
+        of_n = par.tree_change[par.tree_closures[k, Closure.PARENT]]
+        of_m = par.tree_change[par.tree_closures[k, Closure.CHILD]]
+        axis = load3(twist, Twist.AXIS)
+        axis_change = cross(load3(of_n, Change.TURN), axis)
+        turn = subtract(load3(of_m, Change.TURN), load3(of_n, Change.TURN))
+        spin = subtract(load3(of_m, Change.SPIN), load3(of_n, Change.SPIN))
+        quicker = dot(axis_change, load3(twist, Twist.SPIN)) + dot(axis, spin)
+        torque = -twist[Twist.STIFFNESS] * dot(axis, turn) - twist[Twist.DAMPING] * quicker
+        change = add(scaled(torque, axis), scaled(twist[Twist.TORQUE], axis_change))
+        add3(n, Node.APPLIED + 3, change)
+        add3(m, Node.APPLIED + 3, scaled(-1.0, change))
