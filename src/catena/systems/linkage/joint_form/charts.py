@@ -26,9 +26,9 @@ from ....kernels.marks import Record
 from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step
 from ..director_form.rows import has_drives
-from .kernels import articulated_field, freedoms, handed
+from .kernels import articulated_field, handed
 from .loops import Closure, Condition, Row, along_row, ends_of_closure, turn_of, write_row
-from .motion import BALL, Link, Node, Place, place_nodes
+from .motion import BALL, Link, Node, Place, clear, copy, hands_on, place_nodes
 
 
 class LoopRate(Record):
@@ -124,8 +124,7 @@ def chart_ends(z, dt, par):
     y = par.tree_closed
     write_slopes(z, par)
     here, _ = chart_minor(par)
-    for k in range(z.shape[0]):
-        y[k] = z[k]
+    copy(z, 0, y, 0, z.shape[0])
     if has_drives():
         y[par.tree_places[Place.TIME]] += dt
     for c in range(par.tree_rates.shape[0]):
@@ -148,8 +147,7 @@ def fault(reason, amount, par):
 
 def close_loops(z, y, par):
     """y becomes z with the solved coordinates and rates on the surface; a status."""
-    for k in range(z.shape[0]):
-        y[k] = z[k]
+    copy(z, 0, y, 0, z.shape[0])
     read_chart(z, par)
     before = REACH
     for _ in range(SWEEPS):
@@ -203,8 +201,7 @@ def write_chart(rank, z, par):
     """The flags in z of the first rows and rates of par.tree_order."""
     first = par.tree_places[Place.CHART]
     rows = par.tree_rows.shape[0]
-    for k in range(rows + par.tree_rates.shape[0]):
-        z[first + k] = 0.0
+    clear(z, first, rows + par.tree_rates.shape[0])
     for k in range(rank):
         z[first + par.tree_order[k]] = 1.0
         z[first + rows + par.tree_order[rows + k]] = 1.0
@@ -278,8 +275,7 @@ def write_slopes(y, par):
 def write_slope(r, row, par):
     """par.tree_slopes[r]: derivatives of a row by the coordinates of the loops, without units; its wrenches go inward along the tree."""
     slope = par.tree_slopes[r]
-    for c in range(slope.shape[0]):
-        slope[c] = 0.0
+    clear(slope, 0, slope.shape[0])
     k = par.tree_rows[r, Condition.CLOSURE]
     for side in range(2):
         i = par.tree_closures[k, Closure.PARENT if side == 0 else Closure.CHILD]
@@ -290,11 +286,11 @@ def write_slope(r, row, par):
             n = par.tree_nodes[i]
             c = par.tree_columns[i]
             if c >= 0:
-                for l in range(freedoms(link)):
+                for l in range(link[Link.RATES]):
                     a = Node.S + 6 * l
                     along = sum_from(dot(load3(n, a), force), load3(n, a + 3), torque)
                     slope[c + l] += along * par.tree_units[par.tree_rows.shape[0] + c + l] / par.tree_units[r]
-            torque = handed(load3(n, Node.ARM), force, 0.0 if link[Link.KIND] == BALL else 1.0, torque)
+            torque = handed(load3(n, Node.ARM), force, hands_on(link), torque)
             i = link[Link.PARENT]
 
 

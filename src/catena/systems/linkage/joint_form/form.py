@@ -10,7 +10,7 @@ import numpy as np
 from ....errors import CapabilityError, InputError
 from ....geometry import rotations
 from ....geometry.quaternion import load4, store4, to_body
-from ....geometry.vectors import add, diagonal_times, dot, load3, load9, scaled, store3
+from ....geometry.vectors import diagonal_times, dot, load3, scaled, store3
 from ....kernels import elimination, views
 from ....kernels.marks import Filling, Slot, choice
 from ....kernels.views import Flag, View
@@ -40,8 +40,8 @@ from . import slopes as slopes
 from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import BALL, TRANSLATION, Data, Link, Node, Place, number_at, place_nodes, time_of
-from .slopes import inertia_times
+from .motion import BALL, TRANSLATION, Data, Link, Node, Place, number_at, place_nodes, store6, time_of
+from .slopes import own_wrench
 from .tables import articulated_arrays, joint_form_par, newton_arrays
 
 if TYPE_CHECKING:
@@ -154,12 +154,8 @@ def carry_time_and_work(z, par, out):
 def drive_power(par):
     """What drives put in: the wrench that a node with all that it carries asks of its joint, S^T F, times the rate."""
     for i in range(1, par.tree_links.shape[0]):
-        n = par.tree_nodes[i]
-        data = par.tree_data[i]
-        turning = load3(n, Node.XDOT + 3)
-        store3(n, Node.BIAS, add(load3(n, Node.APPLIED), scaled(data[Data.MASS], load3(n, Node.XDOT))))
-        own = add(load3(n, Node.APPLIED + 3), inertia_times(load9(n, Node.AXES), data, turning))
-        store3(n, Node.BIAS + 3, own)
+        force, torque = own_wrench(par.tree_nodes[i], par.tree_data[i])
+        store6(par.tree_nodes[i], Node.BIAS, force, torque)
     power = 0.0
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
         link = par.tree_links[i]
@@ -167,7 +163,7 @@ def drive_power(par):
         if link[Link.DRIVEN] >= 0:
             asked = dot(load3(n, Node.S), load3(n, Node.BIAS)) + dot(load3(n, Node.S + 3), load3(n, Node.BIAS + 3))
             power += asked * par.signal[link[Link.DRIVEN], Signal.SLOPE]
-        kernels.hand_bias(i, par)
+        kernels.hand_bias(i, Node.BIAS, par)
     return power
 
 

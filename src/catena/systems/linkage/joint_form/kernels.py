@@ -14,7 +14,7 @@ from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import ZERO, add, add3, add_down, cross, load3, load9, load_down, scaled, store3, times
 from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
-from .motion import BALL, SINGLE, Data, Link, Node, place_nodes
+from .motion import BALL, Data, Link, Node, clear, copy, hands_on, joint_at, place_nodes, store6
 
 
 @optional
@@ -28,21 +28,13 @@ def hold_loops(z, par):
     respond(par, 1.0)
 
 
-def freedoms(link):
-    """Number of rates of a node."""
-    if link[Link.KIND] != SINGLE:
-        return 3
-    return 1 if link[Link.RATE] >= 0 else 0
-
-
 def weigh_nodes(g, par):
     """Own inertia P and own part of p (weight, by the gravity g, and gyroscopic torque) of all nodes; TAU = 0."""
     for i in range(par.tree_links.shape[0]):
         data = par.tree_data[i]
         n = par.tree_nodes[i]
         q = load9(n, Node.AXES)
-        for k in range(36):
-            n[Node.P + k] = 0.0
+        clear(n, Node.P, 36)
         for k in range(3):
             n[Node.P + 7 * k] = data[Data.MASS]
             for l in range(3):
@@ -54,8 +46,7 @@ def weigh_nodes(g, par):
         w = load3(n, Node.SPIN)
         inertia = load_block(n, Node.P + 21)
         store3(n, Node.TAU, ZERO)
-        store3(n, Node.APPLIED, scaled(-data[Data.MASS], g))
-        store3(n, Node.APPLIED + 3, cross(w, times(inertia, w)))
+        store6(n, Node.APPLIED, scaled(-data[Data.MASS], g), cross(w, times(inertia, w)))
 
 
 def load_block(row, at):
@@ -106,9 +97,8 @@ def gather_inertia(par):
 
 def gather_node(i, par):
     """The same of one node, and what its parent feels of it."""
-    link = par.tree_links[i]
-    n = par.tree_nodes[i]
-    f = freedoms(link)
+    link, n, above = joint_at(i, par)
+    f = link[Link.RATES]
     for k in range(f):
         for a in range(6):
             total = 0.0
@@ -120,7 +110,7 @@ def gather_node(i, par):
     if f == 3:
         invert_three(n, par.tree_data[i])
     if link[Link.PARENT] > 0:
-        hand_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0)
+        hand_inward(n, above, f, hands_on(link))
 
 
 def hand_inward(n, above, f, turns):
@@ -148,29 +138,25 @@ def handed(arm, force, turns, torque):
     return add(cross(arm, force), scaled(turns, torque))
 
 
-def hand_bias(i, par):
-    """Add BIAS of node i to that of its parent, about the centre of the parent."""
-    link = par.tree_links[i]
+def hand_bias(i, at, par):
+    """Add the wrench at `at` of node i to BIAS of its parent, about the centre of the parent."""
+    link, n, above = joint_at(i, par)
     if link[Link.PARENT] > 0:
-        n = par.tree_nodes[i]
-        above = par.tree_nodes[link[Link.PARENT]]
-        force = load3(n, Node.BIAS)
-        turns = 0.0 if link[Link.KIND] == BALL else 1.0
+        force = load3(n, at)
         add3(above, Node.BIAS, force)
-        add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, turns, load3(n, Node.BIAS + 3)))
+        add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, hands_on(link), load3(n, at + 3)))
 
 
 def begin_bias(par):
     """BIAS of all nodes: APPLIED, to which the nodes farther out will add."""
     for i in range(1, par.tree_links.shape[0]):
-        n = par.tree_nodes[i]
-        for k in range(6):
-            n[Node.BIAS + k] = n[Node.APPLIED + k]
+        copy(par.tree_nodes[i], Node.APPLIED, par.tree_nodes[i], Node.BIAS, 6)
 
 
-def gather_drive(n, f):
-    """E = TAU - S^T BIAS along the f freedoms of a joint."""
-    for k in range(f):
+def gather_drive(i, par):
+    """E = TAU - S^T BIAS along the freedoms of a joint."""
+    n = par.tree_nodes[i]
+    for k in range(par.tree_links[i, Link.RATES]):
         total = n[Node.TAU + k]
         for a in range(6):
             total -= n[Node.S + 6 * k + a] * n[Node.BIAS + a]
@@ -181,20 +167,16 @@ def respond(par, moving):
     """udot and xdot of all nodes under APPLIED and TAU, with (moving = 1) or without (0) the part c of the motion itself."""
     begin_bias(par)
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
-        link = par.tree_links[i]
-        n = par.tree_nodes[i]
-        f = freedoms(link)
-        gather_drive(n, f)
-        if link[Link.PARENT] > 0:
-            push_inward(n, par.tree_nodes[link[Link.PARENT]], f, 0.0 if link[Link.KIND] == BALL else 1.0, moving)
+        gather_drive(i, par)
+        if par.tree_links[i, Link.PARENT] > 0:
+            push_inward(par.tree_nodes[i], par.tree_links[i, Link.RATES], moving)
+            hand_bias(i, Node.XDOT, par)
     for i in range(1, par.tree_links.shape[0]):
-        link = par.tree_links[i]
-        n = par.tree_nodes[i]
-        follow(n, par.tree_nodes[link[Link.PARENT]], freedoms(link), 1.0 if link[Link.KIND] == SINGLE else 0.0, moving)
+        follow(i, moving, par)
 
 
-def push_inward(n, above, f, turns, moving):
-    """p_p += X^T (p + P c + U D^-1 (e - U^T c))."""
+def push_inward(n, f, moving):
+    """p + P c + U D^-1 (e - U^T c) to XDOT, for the parent."""
     for k in range(f):
         n[Node.UDOT + k] = n[Node.E + k]
         for a in range(6):
@@ -210,18 +192,16 @@ def push_inward(n, above, f, turns, moving):
             rate += n[Node.INVERSE + 3 * k + l] * n[Node.UDOT + l]
         for a in range(6):
             n[Node.XDOT + a] += n[Node.U + 6 * k + a] * rate
-    force = load3(n, Node.XDOT)
-    add3(above, Node.BIAS, force)
-    add3(above, Node.BIAS + 3, handed(load3(n, Node.ARM), force, turns, load3(n, Node.XDOT + 3)))
 
 
-def follow(n, above, f, turns, moving):
+def follow(i, moving, par):
     """udot = D^-1 (e - U^T t), xdot = t + S udot, t = X xdot_p + c."""
-    swung = cross(load3(above, Node.XDOT + 3), load3(n, Node.ARM))
-    t = add(load3(above, Node.XDOT), swung)
+    link, n, above = joint_at(i, par)
+    f = link[Link.RATES]
+    turning = load3(above, Node.XDOT + 3)
+    t = add(load3(above, Node.XDOT), cross(turning, load3(n, Node.ARM)))
     store3(n, Node.XDOT, add(t, scaled(moving, load3(n, Node.C))))
-    t = scaled(turns, load3(above, Node.XDOT + 3))
-    store3(n, Node.XDOT + 3, add(t, scaled(moving, load3(n, Node.C + 3))))
+    store3(n, Node.XDOT + 3, add(scaled(hands_on(link), turning), scaled(moving, load3(n, Node.C + 3))))
     for k in range(f):
         for a in range(6):
             n[Node.E + k] -= n[Node.U + 6 * k + a] * n[Node.XDOT + a]
@@ -246,20 +226,16 @@ def accelerate(z, par):
 def articulated_field(z, par, out):
     """Rates of the coordinates and of the rates; images and shifts stay."""
     accelerate(z, par)
-    for k in range(z.shape[0]):
-        out[k] = 0.0
+    clear(out, 0, out.shape[0])
     for i in range(1, par.tree_links.shape[0]):
-        link = par.tree_links[i]
-        n = par.tree_nodes[i]
+        link, n, _ = joint_at(i, par)
         at = link[Link.COORDINATE]
         rate = link[Link.RATE]
-        for k in range(freedoms(link)):
-            out[rate + k] = n[Node.UDOT + k]
-            if link[Link.KIND] != BALL:
-                out[at + k] = z[rate + k]
+        copy(n, Node.UDOT, out, rate, link[Link.RATES])
         if link[Link.KIND] == BALL:
-            turning = with_vector(0.0, scaled(0.5, load3(z, rate)))
-            store4(out, at, product(load4(z, at), turning))
+            store4(out, at, product(load4(z, at), with_vector(0.0, scaled(0.5, load3(z, rate)))))
+        else:
+            copy(z, rate, out, at, link[Link.RATES])
     carry_along(z, par, out)
 
 

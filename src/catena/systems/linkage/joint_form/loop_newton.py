@@ -27,8 +27,7 @@ from ....kernels.elimination import eliminate, factorise, solve, substitute
 from ....kernels.marks import Record
 from ....kernels.views import OK, SINGULAR
 from .charts import LoopRate, close_loops
-from .kernels import freedoms
-from .motion import BALL, Link
+from .motion import BALL, Link, clear
 from .slopes import Base, find_slopes
 
 
@@ -110,9 +109,8 @@ def follow(j, moved, par):
     rank = par.tree_chart[0]
     width = 2 * f + 1
     t = par.tree_matrix
-    for k in range(f):
-        par.newton_tangent[0, k] = 0.0
-        par.newton_tangent[1, k] = 0.0
+    clear(par.newton_tangent[0], 0, f)
+    clear(par.newton_tangent[1], 0, f)
     for level in range(1 - moved, 2):
         # first dphi, then the du that goes with it; or du alone
         change = par.newton_tangent[level]
@@ -134,12 +132,11 @@ def write_change(par, out):
     """The change of the field with par.newton_tangent."""
     phi = par.newton_tangent[0]
     u = par.newton_tangent[1]
-    for k in range(out.shape[0]):
-        out[k] = 0.0
+    clear(out, 0, out.shape[0])
     for i in range(1, par.tree_links.shape[0]):
         link = par.tree_links[i]
         at = par.newton_rows[i]
-        for k in range(freedoms(link)):
+        for k in range(link[Link.RATES]):
             total = 0.0
             for l in range(phi.shape[0]):
                 total += par.newton_slopes[0, at + k, l] * phi[l] + par.newton_slopes[1, at + k, l] * u[l]
@@ -159,8 +156,7 @@ def write_turn(at, base, phi, u, out):
 
 def write_stretch(at, base, out):
     """A quaternion longer by itself: qdot = q w/2 is, too."""
-    for k in range(out.shape[0]):
-        out[k] = 0.0
+    clear(out, 0, out.shape[0])
     half = with_vector(0.0, scaled(0.5, load3(base, Base.RATES)))
     store4(out, at, product(load4(base, Base.COORDINATES), half))
 

@@ -18,7 +18,7 @@ from ....kernels.elimination import solve_positive
 from ..joints import DISTANCE, DOT, PLANE, SCREW
 from .kernels import respond
 from .loops import Closure, ClosureData, Condition, Row, along_row, direction_in_child, direction_of_gap, pull_along
-from .motion import Node, turned_from
+from .motion import Node, clear, turned_from
 from .slopes import Base, Change
 
 
@@ -70,8 +70,7 @@ def change_row(z, r, par, out):
     m = par.tree_nodes[second]
     of_n = par.tree_change[first]
     of_m = par.tree_change[second]
-    for l in range(Row.WIDTH):
-        out[l] = 0.0
+    clear(out, 0, Row.WIDTH)
     if condition[Condition.KIND] == DOT:
         u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
         x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])

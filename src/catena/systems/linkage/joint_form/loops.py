@@ -16,7 +16,7 @@ from ....kernels.elimination import factorise_positive, solve_positive
 from ....kernels.marks import Record
 from ..joints import DISTANCE, DOT, PLANE, POINT, SCREW
 from .kernels import respond
-from .motion import Node, turned_from
+from .motion import ACTING, Node, clear, copy, turned_from
 
 
 class Condition(Record):
@@ -91,8 +91,7 @@ def write_row(z, r, par, row):
     closure = par.tree_closures[k]
     data = par.tree_closure_data[k]
     n, m = ends_of_closure(k, par)
-    for l in range(Row.WIDTH):
-        row[l] = 0.0
+    clear(row, 0, Row.WIDTH)
     if condition[Condition.KIND] == DOT:
         write_angle(z, condition, closure, data, n, m, row)
     elif condition[Condition.KIND] == DISTANCE:
@@ -216,10 +215,7 @@ def respond_with_loops(z, par):
     factorise_positive(w, count)
     solve_positive(w, count, b)
     for i in range(par.tree_links.shape[0]):
-        for l in range(6):
-            par.tree_nodes[i, Node.APPLIED + l] = par.tree_applied[i, l]
-        for l in range(3):
-            par.tree_nodes[i, Node.TAU + l] = par.tree_applied[i, 6 + l]
+        copy(par.tree_applied[i], 0, par.tree_nodes[i], Node.APPLIED, ACTING)
     for i in range(count):
         par.tree_gradients[kept[i], Row.MULTIPLIER] = b[i]
         pull_along(kept[i], par.tree_gradients[kept[i]], b[i], par)
@@ -229,12 +225,8 @@ def respond_with_loops(z, par):
 def put_forces_aside(par):
     """Keep the forces on the nodes while unit multipliers act."""
     for i in range(par.tree_links.shape[0]):
-        for l in range(6):
-            par.tree_applied[i, l] = par.tree_nodes[i, Node.APPLIED + l]
-            par.tree_nodes[i, Node.APPLIED + l] = 0.0
-        for l in range(3):
-            par.tree_applied[i, 6 + l] = par.tree_nodes[i, Node.TAU + l]
-            par.tree_nodes[i, Node.TAU + l] = 0.0
+        copy(par.tree_nodes[i], Node.APPLIED, par.tree_applied[i], 0, ACTING)
+        clear(par.tree_nodes[i], Node.APPLIED, ACTING)
 
 
 def twist_about_axis(c, torque, par):

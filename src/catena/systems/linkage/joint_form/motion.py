@@ -42,6 +42,7 @@ class Link(Record):
     IMAGE = 1  # place in z
     SHIFT = 1  # place in z
     DRIVEN = 1  # its coordinate is this function of the time
+    RATES = 1  # how many it has
 
 
 class Place(Record):
@@ -78,14 +79,51 @@ class Node(Record):
     S = 18  # S_k, six numbers each
     P = 36  # 6 x 6
     APPLIED = 6  # p without what children add
+    TAU = 3  # behind it: what acts, from APPLIED on
     BIAS = 6
     U = 18
     INVERSE = 9  # D^-1, 3 x 3
-    TAU = 3
     E = 3
     UDOT = 3
     XDOT = 6
     HANDED = 36  # 6 x 6
+
+
+ACTING = Node.BIAS - Node.APPLIED  # numbers of APPLIED and TAU
+
+
+@within
+def clear(row, at, count):
+    """So many numbers of a row, from `at` on, become 0."""
+    for k in range(at, at + count):
+        row[k] = 0.0
+
+
+@within
+def copy(row, at, to, place, count):
+    """So many numbers of a row, from `at` on, are written into another one, from `place` on."""
+    for k in range(count):
+        to[place + k] = row[at + k]
+
+
+@within
+def store6(row, at, u, v):
+    """Put two vectors into a row."""
+    store3(row, at, u)
+    store3(row, at + 3, v)
+
+
+@within
+def joint_at(i, par):
+    """Of node i: its integers, the node, and the one that carries it."""
+    link = par.tree_links[i]
+    return link, par.tree_nodes[i], par.tree_nodes[link[Link.PARENT]]
+
+
+@within
+def hands_on(link):
+    """1 where a node turns with the one that carries it, and hands torques on to that; 0 for a ball, whose rates are absolute."""
+    return 0.0 if link[Link.KIND] == BALL else 1.0
 
 
 @within
@@ -114,10 +152,8 @@ def place_nodes(z, par):
     """Positions, velocities, S and c of all nodes, from the ground outward, at the time that stands in z."""
     set_time(time_of(z, par), par)
     for i in range(1, par.tree_links.shape[0]):
-        link = par.tree_links[i]
+        link, n, above = joint_at(i, par)
         data = par.tree_data[i]
-        n = par.tree_nodes[i]
-        above = par.tree_nodes[link[Link.PARENT]]
         if link[Link.KIND] == TRANSLATION:
             place_translation(z, link, n)
         elif link[Link.KIND] == BALL:
@@ -136,12 +172,6 @@ def place_translation(z, link, n):
     for k in range(3):
         store6(n, Node.S + 6 * k, unit(k), ZERO)
     orient(n, (1.0, 0.0, 0.0, 0.0))
-
-
-def store6(row, at, u, v):
-    """Put two vectors into a row."""
-    store3(row, at, u)
-    store3(row, at + 3, v)
 
 
 def place_ball(z, link, data, n, above):

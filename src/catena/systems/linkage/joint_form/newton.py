@@ -20,7 +20,6 @@ from ....geometry.quaternion import load4, product, store4, with_vector
 from ....geometry.vectors import add, cross, dot, load3, negative, scaled
 from ....kernels.elimination import factorise, reciprocal, solve
 from ....kernels.views import SINGULAR
-from .kernels import freedoms
 from .motion import BALL, Link
 from .slopes import Base
 
@@ -59,7 +58,7 @@ def solve_tree(c, h, x, par):
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
         at = par.newton_rows[n]
-        for k in range(freedoms(link)):
+        for k in range(link[Link.RATES]):
             right[at + k] = x[link[Link.RATE] + k]
             if link[Link.KIND] != BALL:
                 phi[at + k] = x[link[Link.COORDINATE] + k]
@@ -71,7 +70,7 @@ def solve_tree(c, h, x, par):
     solve(par.newton_factors[c], f, par.newton_pivots[c], right)
     for n in range(1, par.tree_links.shape[0]):
         link = par.tree_links[n]
-        for k in range(freedoms(link)):
+        for k in range(link[Link.RATES]):
             x[link[Link.RATE] + k] = right[par.newton_rows[n] + k]
             if link[Link.KIND] != BALL:
                 x[link[Link.COORDINATE] + k] += h * x[link[Link.RATE] + k]

@@ -34,8 +34,8 @@ from ....geometry.vectors import (
 from ....kernels.marks import Record, optional
 from ..director_form.rows import has_drives
 from ..layout import Signal
-from .kernels import accelerate, freedoms, respond
-from .motion import BALL, SINGLE, TRANSLATION, Data, Link, Node
+from .kernels import accelerate, respond
+from .motion import ACTING, BALL, SINGLE, TRANSLATION, Data, Link, Node, clear, copy, joint_at, turned_from
 
 
 class Base(Record):
@@ -92,8 +92,7 @@ def find_slopes(z, par):
     note_forces(z, par)
     gather_wrenches(par)
     for j in range(1, par.tree_links.shape[0]):
-        link = par.tree_links[j]
-        for k in range(freedoms(link)):
+        for k in range(par.tree_links[j, Link.RATES]):
             for which in range(2):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
                 respond_to_change(z, par.newton_rows[j] + k, which, par)
@@ -103,42 +102,39 @@ def find_slopes(z, par):
 def write_column(at, par, out):
     """udot of all nodes into a column."""
     for i in range(1, par.tree_links.shape[0]):
-        for k in range(freedoms(par.tree_links[i])):
+        for k in range(par.tree_links[i, Link.RATES]):
             out[par.newton_rows[i] + k, at] = par.tree_nodes[i, Node.UDOT + k]
 
 
 def note_base(z, par):
     """Arms, axes, rates and accelerations; the own part of F."""
     for i in range(1, par.tree_links.shape[0]):
-        link = par.tree_links[i]
+        link, n, above = joint_at(i, par)
         data = par.tree_data[i]
-        n = par.tree_nodes[i]
         base = par.tree_base[i]
-        q = load9(n, Node.AXES)
-        above = load9(par.tree_nodes[link[Link.PARENT]], Node.AXES)
-        b = times(q, load3(data, Data.CHILD_POINT))
+        b = turned_from(n, data, Data.CHILD_POINT)
         arm = load3(n, Node.ARM)
         store3(base, Base.CHILD_ARM, b)
         store3(base, Base.PARENT_ARM, add(arm, b) if link[Link.KIND] == SINGLE else arm)
-        store3(base, Base.AXIS, times(above, load3(data, Data.AXIS)))
-        acceleration = load3(n, Node.XDOT)
-        turning = load3(n, Node.XDOT + 3)
-        store3(base, Base.ACCELERATION, acceleration)
-        store3(base, Base.TURNING, turning)
-        store3(base, Base.FORCE, add(load3(n, Node.APPLIED), scaled(data[Data.MASS], acceleration)))
-        store3(base, Base.MOMENT, add(load3(n, Node.APPLIED + 3), inertia_times(q, data, turning)))
-        for k in range(freedoms(link)):
-            base[Base.RATES + k] = z[link[Link.RATE] + k]
-            base[Base.GAINS + k] = n[Node.UDOT + k]
+        store3(base, Base.AXIS, turned_from(above, data, Data.AXIS))
+        copy(n, Node.XDOT, base, Base.ACCELERATION, 6)
+        force, moment = own_wrench(n, data)
+        store3(base, Base.FORCE, force)
+        store3(base, Base.MOMENT, moment)
+        copy(z, link[Link.RATE], base, Base.RATES, link[Link.RATES])
+        copy(n, Node.UDOT, base, Base.GAINS, link[Link.RATES])
         if has_drives():
             note_drive(link, base, par)
         if link[Link.KIND] == BALL:
-            for k in range(4):
-                base[Base.COORDINATES + k] = z[link[Link.COORDINATE] + k]
-        base[Base.STIFFNESS] = 0.0
-        base[Base.DAMPING] = 0.0
-        for k in range(9):
-            base[Base.LOADED + k] = 0.0
+            copy(z, link[Link.COORDINATE], base, Base.COORDINATES, 4)
+        clear(base, Base.STIFFNESS, Base.WIDTH - Base.STIFFNESS)
+
+
+def own_wrench(n, data):
+    """What a node asks for itself: I xdot + p."""
+    force = add(load3(n, Node.APPLIED), scaled(data[Data.MASS], load3(n, Node.XDOT)))
+    torque = inertia_times(load9(n, Node.AXES), data, load3(n, Node.XDOT + 3))
+    return force, add(load3(n, Node.APPLIED + 3), torque)
 
 
 def note_drive(link, base, par):
@@ -171,11 +167,8 @@ def gather_wrenches(par):
 def change_all(j, k, moved, quickened, par):
     """APPLIED and TAU for a change of freedom k of node j: of its position (moved = 1) or of its rate (quickened = 1)."""
     for i in range(j):  # parents before children: nothing changes there
-        for l in range(Change.WIDTH):
-            par.tree_change[i, l] = 0.0
-        for l in range(6):
-            par.tree_nodes[i, Node.APPLIED + l] = 0.0
-        store3(par.tree_nodes[i], Node.TAU, ZERO)
+        clear(par.tree_change[i], 0, Change.WIDTH)
+        clear(par.tree_nodes[i], Node.APPLIED, ACTING)
     for i in range(j, par.tree_links.shape[0]):
         change_node(i, k, moved if i == j else 0.0, quickened if i == j else 0.0, par)
         change_own_force(par.tree_nodes[i], par.tree_data[i], par.tree_base[i], par.tree_change[i])
@@ -194,15 +187,13 @@ def change_all(j, k, moved, quickened, par):
 
 def change_node(i, k, moved, quickened, par):
     """The change of node i from that of its parent and of its own freedom k."""
-    link = par.tree_links[i]
-    n = par.tree_nodes[i]
+    link, n, carrier = joint_at(i, par)
     base = par.tree_base[i]
     change = par.tree_change[i]
     above = par.tree_change[link[Link.PARENT]]
-    spin = load3(par.tree_nodes[link[Link.PARENT]], Node.SPIN)
+    spin = load3(carrier, Node.SPIN)
     if link[Link.KIND] == TRANSLATION:
-        for l in range(Change.WIDTH):
-            change[l] = 0.0
+        clear(change, 0, Change.WIDTH)
         store3(change, Change.MOVE, along_axis(k, moved))
         store3(change, Change.SPEED, along_axis(k, quickened))
         return

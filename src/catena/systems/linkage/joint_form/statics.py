@@ -9,13 +9,12 @@ commute; there the symmetric part is the one along the exponential map.
 
 from __future__ import annotations
 
-from ....geometry.vectors import ZERO, store3
 from ....kernels.marks import optional
 from ..director_form.clock import gravity_now
-from .kernels import accelerate, apply_forces, begin_bias, freedoms, gather_drive, hand_bias, weigh_nodes
+from .kernels import accelerate, apply_forces, begin_bias, gather_drive, hand_bias, weigh_nodes
 from .loop_slopes import change_row
 from .loops import Row, pull_along, write_row
-from .motion import Node, place_nodes
+from .motion import Link, Node, clear, copy, place_nodes
 from .slopes import change_all, gather_wrenches, note_base, note_forces
 
 
@@ -34,8 +33,7 @@ def find_push(z, par, out):
     rest(z, par)
     gather_push(par)
     for i in range(1, par.tree_links.shape[0]):
-        for k in range(freedoms(par.tree_links[i])):
-            out[par.newton_rows[i] + k] = par.tree_nodes[i, Node.E + k]
+        copy(par.tree_nodes[i], Node.E, out, par.newton_rows[i], par.tree_links[i, Link.RATES])
 
 
 def find_stiffness(z, par, out):
@@ -57,10 +55,7 @@ def rest(z, par):
     weigh_nodes(gravity_now(par), par)
     apply_forces(z, par)
     for i in range(par.tree_links.shape[0]):
-        n = par.tree_nodes[i]
-        store3(n, Node.UDOT, ZERO)
-        store3(n, Node.XDOT, ZERO)
-        store3(n, Node.XDOT + 3, ZERO)
+        clear(par.tree_nodes[i], Node.UDOT, 9)
 
 
 def fill_matrices(z, par, out):
@@ -69,13 +64,13 @@ def fill_matrices(z, par, out):
     note_forces(z, par)
     gather_wrenches(par)
     for j in range(1, par.tree_links.shape[0]):
-        for k in range(freedoms(par.tree_links[j])):
+        for k in range(par.tree_links[j, Link.RATES]):
             for which in range(out.shape[0]):
                 change_all(j, k, 1.0 - which, 1.0 * which, par)
                 change_rows(z, par)
                 gather_push(par)
                 for i in range(1, par.tree_links.shape[0]):
-                    for l in range(freedoms(par.tree_links[i])):
+                    for l in range(par.tree_links[i, Link.RATES]):
                         out[which, par.newton_rows[i] + l, par.newton_rows[j] + k] = -par.tree_nodes[i, Node.E + l]
 
 
@@ -83,8 +78,8 @@ def gather_push(par):
     """E = TAU - S^T p, where p is APPLIED and what the nodes farther out hand on; from the tips inward."""
     begin_bias(par)
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
-        gather_drive(par.tree_nodes[i], freedoms(par.tree_links[i]))
-        hand_bias(i, par)
+        gather_drive(i, par)
+        hand_bias(i, Node.BIAS, par)
 
 
 def hold_kept_rows(z, par):

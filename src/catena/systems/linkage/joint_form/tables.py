@@ -139,7 +139,7 @@ def _loop_scratch(layout: Layout, count: int) -> Arrays:
         "tree_slopes": np.zeros((count, rates)),
         "tree_matrix": np.zeros(count * max(count + 2, 2 * sum(node.rates for node in layout.nodes) + 1)),
         "tree_multipliers": np.zeros(count),
-        "tree_applied": np.zeros((len(layout.nodes), 9)),
+        "tree_applied": np.zeros((len(layout.nodes), motion.ACTING)),
         "tree_closed": np.zeros(layout.dimension),
         "tree_before": np.zeros(2 * layout.dimension),
         "tree_fault": np.zeros(charts.Fault.WIDTH),
