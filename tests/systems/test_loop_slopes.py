@@ -16,8 +16,8 @@ from catena.kernels import views
 from catena.systems.linkage.joint_form import charts, loop_newton, loop_slopes, twist_slopes
 from catena.systems.linkage.joint_form.form import packed
 from catena.systems.linkage.joint_form.layout import layout_of
-from catena.systems.linkage.joint_form.loops import ClosureData
 from catena.systems.linkage.joint_form.motion import Data, Link
+from catena.systems.linkage.layout import Joint
 from catena.systems.linkage.linkage import Linkage
 from kernels import Kernel
 from linkages import closed_by, four_bars
@@ -82,8 +82,8 @@ class Slopes:
         for axis in made.par.tree_data[:, Data.AXIS : Data.AXIS + 3]:
             length = mpmath.sqrt(axis @ axis)
             axis /= length if length > 0 else 1
-        for data in made.par.tree_closure_data:
-            first, second, third = data[ClosureData.TRIAD : ClosureData.TRIAD + 9].reshape(3, 3)
+        for data in made.par.joint:
+            first, second, third = data[Joint.TRIAD : Joint.TRIAD + 9].reshape(3, 3)
             first /= mpmath.sqrt(first @ first)
             second -= (first @ second) * first
             second /= mpmath.sqrt(second @ second)
@@ -156,11 +156,11 @@ def test_the_derivative_is_that_of_the_field_for_every_force(name: str) -> None:
 # One term dropped ---------------------------------------------------------------------------------------------------------
 
 
-def still_angle(u, x, n, m, of_n, of_m, out):
+def still_angle(z, condition, par, out):
     """`change_angle` that forgets that directions turn."""
 
 
-def still_arms(u, kind, data, n, m, of_n, of_m, out):
+def still_arms(condition, par, out):
     """`change_gap` that forgets that the arms turn."""
 
 

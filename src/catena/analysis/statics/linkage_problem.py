@@ -25,11 +25,12 @@ from ...kernels.views import OK
 from ...systems.base import State
 from ...systems.linkage import start as starts
 from ...systems.linkage.joint_forces import Damper
-from ...systems.linkage.joint_form import charts, loops, statics
+from ...systems.linkage.joint_form import charts, statics
 from ...systems.linkage.joint_form.closing import close_start
+from ...systems.linkage.joint_form.forces import JointPlace
 from ...systems.linkage.joint_form.form import articulated_view, packed, unpacked
 from ...systems.linkage.joint_form.layout import layout_of
-from ...systems.linkage.joint_form.loops import Row
+from ...systems.linkage.joint_form.loops import Condition, Row
 from ...systems.linkage.joint_form.motion import BALL, Link, place_nodes
 from ...systems.linkage.joint_form.motion import Node as NodeRow
 from ...systems.linkage.linkage import Linkage
@@ -271,9 +272,9 @@ class LinkageProblem:
         charts.write_slopes(z, par)
         rank = int(par.tree_chart[0])
         kept, solved = par.tree_chart[1 : 1 + rank], par.tree_rates[par.tree_chart[1 + rank : 1 + 2 * rank]]
-        ends = par.tree_closures[par.tree_rows[kept, loops.Condition.CLOSURE]]
+        ends = par.tree_joints[par.tree_rows[kept, Condition.JOINT]]
         moved, rows = node_motions(self.linkage, par.tree_nodes), np.zeros((rank, self.count))
-        for node, at in ((loops.Closure.PARENT, Row.PARENT_FORCE), (loops.Closure.CHILD, Row.CHILD_FORCE)):
+        for node, at in ((JointPlace.PARENT, Row.PARENT_FORCE), (JointPlace.CHILD, Row.CHILD_FORCE)):
             rows += np.einsum("ri,rik->rk", par.tree_gradients[kept, at : at + 6], moved[ends[:, node]])
         return rows, par.newton_rows[solved[:, charts.LoopRate.NODE]] + solved[:, charts.LoopRate.NUMBER]
 

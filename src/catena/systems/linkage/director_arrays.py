@@ -70,7 +70,7 @@ def _joint_arrays(linkage: Linkage) -> tuple[NDArray[np.int64], Arrays]:
         joint_values[k, at.Joint.CHILD_POINT : at.Joint.CHILD_POINT + 3] = b
         joint_values[k, at.Joint.PARENT_POINT : at.Joint.PARENT_POINT + 3] = a
         joint_values[k, at.Joint.TRIAD : at.Joint.TRIAD + 9] = triad.ravel()
-        joint_values[k, at.Joint.PITCH] = joint.pitch
+        joint_values[k, [at.Joint.PITCH, at.Joint.LENGTH]] = joint.pitch, joint.length
         joint_values[k, at.Joint.DAMPING] = sum(force.viscosity for force in acting)
         link[k, : at.Link.FORCE] = (
             joint.parent, joint.child, *starts[k : k + 2], bool(acting) or joint.pitch != 0.0, number,

@@ -43,6 +43,7 @@ class Joint(Record):
     SHIFT = 1  # of a screw
     DAMPING = 1  # of its torsion
     PARENT_POINT = 3  # in the parent
+    LENGTH = 1  # of a massless rod
 
 
 class Row(Record):

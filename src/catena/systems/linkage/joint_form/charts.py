@@ -26,8 +26,9 @@ from ....kernels.marks import Record
 from ....kernels.summation import put_back, save
 from ....kernels.views import LOOP_LOST, OK, method_step
 from ..director_form.rows import has_drives
+from .forces import JointPlace
 from .kernels import articulated_field, handed
-from .loops import Closure, Condition, Row, along_row, ends_of_closure, turn_of, write_row
+from .loops import Condition, Row, along_row, turn_of, write_row
 from .motion import BALL, Link, Node, Place, clear, copy, hands_on, place_nodes
 
 
@@ -165,11 +166,10 @@ def close_loops(z, y, par):
 
 def settle_rest(y, par):
     """What follows from the coordinates solved for: the angles of closing joints; the length of quaternions, which no method keeps."""
-    for k in range(par.tree_closures.shape[0]):
-        closure = par.tree_closures[k]
-        if closure[Closure.ANGLE_PLACE] >= 0:
-            n, m = ends_of_closure(k, par)
-            y[closure[Closure.ANGLE_PLACE]] = turn_of(y, closure, par.tree_closure_data[k], n, m)
+    for k in range(par.tree_joints.shape[0]):
+        joint = par.tree_joints[k]
+        if joint[JointPlace.CLOSES] >= 0 and joint[JointPlace.ANGLE] >= 0:
+            y[joint[JointPlace.ANGLE]] = turn_of(y, k, par)
     rank = par.tree_chart[0]
     for j in range(rank):
         link = par.tree_links[par.tree_rates[par.tree_chart[1 + rank + j], LoopRate.NODE]]
@@ -276,9 +276,9 @@ def write_slope(r, row, par):
     """par.tree_slopes[r]: derivatives of a row by the coordinates of the loops, without units; its wrenches go inward along the tree."""
     slope = par.tree_slopes[r]
     clear(slope, 0, slope.shape[0])
-    k = par.tree_rows[r, Condition.CLOSURE]
+    joint = par.tree_joints[par.tree_rows[r, Condition.JOINT]]
     for side in range(2):
-        i = par.tree_closures[k, Closure.PARENT if side == 0 else Closure.CHILD]
+        i = joint[JointPlace.PARENT if side == 0 else JointPlace.CHILD]
         force = load3(row, Row.PARENT_FORCE if side == 0 else Row.CHILD_FORCE)
         torque = load3(row, Row.PARENT_TORQUE if side == 0 else Row.CHILD_TORQUE)
         while i > 0:

@@ -35,7 +35,7 @@ def close_start(linkage: Linkage, z: Array, time: float) -> Array:
     if again != rank or (off > charts.LEFT_OUT).any():
         raise InputError(
             f"rows that follow from others at the start do not hold where those do: off by {off.max():.2g} of the loop's size",
-            where=_where(linkage, par.tree_rows[int(off.argmax()), Condition.CLOSURE]),
+            where=f"start, joint {par.tree_rows[int(off.argmax()), Condition.JOINT]}",
             do="give points and axes of a loop that is movable although it should not be with all digits",
         )
     _require_clear(linkage, again, least)
@@ -65,5 +65,5 @@ def _require_clear(linkage: Linkage, rank: int, least: float) -> None:
         )  # fmt: skip
 
 
-def _where(linkage: Linkage, closure: int = 0) -> str:
-    return f"start, joint {linkage.tree.loops[closure]}"
+def _where(linkage: Linkage) -> str:
+    return f"start, joint {linkage.tree.loops[0]}"

@@ -99,7 +99,7 @@ def note_torsions(z, par):
         joint = par.tree_joints[k]
         if par.link[k, at.Link.TORSION] >= 0:
             theta = z[joint[JointPlace.ANGLE]]
-            if joint[JointPlace.CLOSURE] >= 0:
+            if joint[JointPlace.CLOSES] >= 0:
                 note_twist(theta, k, par)
             else:
                 base = par.tree_base[joint[JointPlace.HINGE]]

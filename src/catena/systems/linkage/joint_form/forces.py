@@ -1,7 +1,7 @@
 """What acts on the nodes of a tree: springs, dampers, pair potentials between points, loads, torsions of joints.
 
 The parameters are those of the director form (`linkage_layout`). par.tree_home[i] is the node of body i (the last: the ground); par.tree_joints[k] tells of
-joint k where its image, its angle and its shift stand in z, the node of its hinge, and its number among those that close loops.
+joint k its nodes, where its image, its angle and its shift stand in z, the node of its hinge, and whether it closes a loop.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from .motion import Link, Node, time_of, turned_from
 
 
 class JointPlace(Record):
-    """par.tree_joints[k]: where the image, the angle and the shift of joint k stand in z, and what it is in the tree; -1: there is none."""
+    """par.tree_joints[k]: the nodes of joint k, where its image, angle and shift stand in z, what it is in the tree; -1: there is none."""
 
+    PARENT = 1
+    CHILD = 1
     IMAGE = 1
     ANGLE = 1
     SHIFT = 1
     HINGE = 1  # its node
-    CLOSURE = 1  # its number among those that close loops
+    CLOSES = 1  # 1 if it closes a loop
     DRIVEN = 1  # the function of the time that is its angle
 
 
@@ -39,8 +41,8 @@ class Power(Record):
 
 
 @optional
-def twist_closure(c, torque, par):
-    """A torque about the axis of the joint that closes loop c; returns the rate of turning about it."""
+def twist_closure(k, torque, par):
+    """A torque about the axis of joint k, which closes a loop; returns the rate of turning about it."""
     return 0.0
 
 
@@ -106,27 +108,28 @@ def apply_torsions(z, par):
             joint = par.tree_joints[k]
             torque = -torsion_slope(z[joint[JointPlace.ANGLE]], which, par)
             damping = par.joint[k, at.Joint.DAMPING]
-            if joint[JointPlace.CLOSURE] < 0:
+            if joint[JointPlace.CLOSES] < 0:
                 rate = z[par.tree_links[joint[JointPlace.HINGE], Link.RATE]]
                 par.tree_nodes[joint[JointPlace.HINGE], Node.TAU] += torque - damping * rate
             else:
-                rate = twist_closure(joint[JointPlace.CLOSURE], torque, par)
-                twist_closure(joint[JointPlace.CLOSURE], -damping * rate, par)
+                rate = twist_closure(k, torque, par)
+                twist_closure(k, -damping * rate, par)
             par.tree_power[Power.DAMPING] -= damping * rate * rate
             if has_motors():
-                apply_motors(z[joint[JointPlace.ANGLE]], rate, which, joint, par)
+                apply_motors(z[joint[JointPlace.ANGLE]], rate, k, par)
 
 
-def apply_motors(theta, rate, which, joint, par):
-    """Motors of a joint, and what brakes them; their power."""
+def apply_motors(theta, rate, k, par):
+    """Motors of joint k, and what brakes them; their power."""
+    which = par.link[k, at.Link.TORSION]
     push, _, _ = motor_torque(theta, rate, which, par)
     drag, _, _ = drag_torque(theta, rate, which, par)
     par.tree_power[Power.LOADS] += push * rate
     par.tree_power[Power.DAMPING] += drag * rate
-    if joint[JointPlace.CLOSURE] < 0:
-        par.tree_nodes[joint[JointPlace.HINGE], Node.TAU] += push + drag
+    if par.tree_joints[k, JointPlace.CLOSES] < 0:
+        par.tree_nodes[par.tree_joints[k, JointPlace.HINGE], Node.TAU] += push + drag
     else:
-        twist_closure(joint[JointPlace.CLOSURE], push + drag, par)
+        twist_closure(k, push + drag, par)
 
 
 def apply_all(z, par):

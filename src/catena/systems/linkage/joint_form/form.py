@@ -147,8 +147,8 @@ def carry_time_and_work(z, par, out):
         out[work + 1] = par.tree_power[forces.Power.LOADS]
     for k in range(par.tree_joints.shape[0]):
         joint = par.tree_joints[k]
-        if joint[forces.JointPlace.CLOSURE] >= 0 and joint[forces.JointPlace.ANGLE] >= 0:
-            out[joint[forces.JointPlace.ANGLE]] = loops.twist_about_axis(joint[forces.JointPlace.CLOSURE], 0.0, par)
+        if joint[forces.JointPlace.CLOSES] >= 0 and joint[forces.JointPlace.ANGLE] >= 0:
+            out[joint[forces.JointPlace.ANGLE]] = loops.twist_about_axis(k, 0.0, par)
 
 
 def drive_power(par):

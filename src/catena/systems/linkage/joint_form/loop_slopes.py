@@ -16,8 +16,10 @@ from __future__ import annotations
 from ....geometry.vectors import ZERO, add, add3, cross, dot, load3, scaled, store3, subtract
 from ....kernels.elimination import solve_positive
 from ..joints import DISTANCE, DOT, PLANE, SCREW
+from ..layout import Joint
+from .forces import JointPlace
 from .kernels import respond
-from .loops import Closure, ClosureData, Condition, Row, along_row, direction_in_child, direction_of_gap, pull_along
+from .loops import Condition, Row, along_row, direction_in_child, direction_of_gap, ends_of_joint, pull_along
 from .motion import Node, clear, turned_from
 from .slopes import Base, Change
 
@@ -38,7 +40,7 @@ def respond_in_loops(z, at, which, par):
         by_rows = changed[Row.GAMMA] + along_row(kept[i], row, Node.XDOT, par)
         quicker = along_row(kept[i], changed, Node.VELOCITY, par)
         for side in range(2):
-            node = par.tree_closures[par.tree_rows[kept[i], Condition.CLOSURE], Closure.PARENT + side]
+            node = par.tree_joints[par.tree_rows[kept[i], Condition.JOINT], JointPlace.PARENT + side]
             base = par.tree_base[node]
             change = par.tree_change[node]
             by_rows += on_side(changed, side, load3(base, Base.ACCELERATION), load3(base, Base.TURNING))
@@ -61,24 +63,19 @@ def on_side(row, side, moving, turning):
 def change_row(z, r, par, out):
     """The changes of f_I, t_I, f_J, t_J and gamma of row r."""
     condition = par.tree_rows[r]
-    k = condition[Condition.CLOSURE]
-    closure = par.tree_closures[k]
-    data = par.tree_closure_data[k]
-    first = closure[Closure.PARENT]
-    second = closure[Closure.CHILD]
-    n = par.tree_nodes[first]
-    m = par.tree_nodes[second]
-    of_n = par.tree_change[first]
-    of_m = par.tree_change[second]
     clear(out, 0, Row.WIDTH)
     if condition[Condition.KIND] == DOT:
-        u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
-        x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])
-        change_angle(u, x, n, m, of_n, of_m, out)
+        change_angle(z, condition, par, out)
     elif condition[Condition.KIND] == DISTANCE:
-        change_distance(data, n, m, of_n, of_m, out)
+        change_distance(condition[Condition.JOINT], par, out)
     else:
-        change_gap(direction_of_gap(condition, data, n), condition[Condition.KIND], data, n, m, of_n, of_m, out)
+        change_gap(condition, par, out)
+
+
+def changes_of_joint(k, par):
+    """The changes of the nodes I and J of joint k."""
+    joint = par.tree_joints[k]
+    return par.tree_change[joint[JointPlace.PARENT]], par.tree_change[joint[JointPlace.CHILD]]
 
 
 def turning_with(v, w, change):
@@ -87,8 +84,13 @@ def turning_with(v, w, change):
     return cross(w, v), changed, add(cross(load3(change, Change.SPIN), v), cross(w, changed))
 
 
-def change_angle(u, x, n, m, of_n, of_m, out):
+def change_angle(z, condition, par, out):
     """Of `loops.write_angle`: t = u x x, gamma = (omega_I - omega_J).tdot."""
+    k = condition[Condition.JOINT]
+    n, m = ends_of_joint(k, par)
+    of_n, of_m = changes_of_joint(k, par)
+    u = turned_from(n, par.joint[k], Joint.TRIAD + 3 * condition[Condition.FIRST])
+    x = direction_in_child(z, k, condition[Condition.SECOND], par)
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
     u_rate, u_change, u_both = turning_with(u, o, of_n)
@@ -102,18 +104,20 @@ def change_angle(u, x, n, m, of_n, of_m, out):
     out[Row.GAMMA] = dot(spin, t_rate) + dot(subtract(o, w), t_both)
 
 
-def changing_arm(node, of_node, data, place):
+def changing_arm(node, of_node, joint, place):
     """The arm of a node to its point of a joint; its rate, its change and the change of its rate; that of omega x its rate."""
     w = load3(node, Node.SPIN)
-    arm = turned_from(node, data, place)
+    arm = turned_from(node, joint, place)
     rate, change, both = turning_with(arm, w, of_node)
     return arm, rate, change, both, add(cross(load3(of_node, Change.SPIN), rate), cross(w, both))
 
 
-def changing_gap(data, n, m, of_n, of_m):
+def changing_gap(k, par):
     """Of `loops.gap_between`: the arms, each with its change; d, its rate, its change and the change of its rate; `bent` and its change."""
-    a, a_rate, a_change, a_both, of_a = changing_arm(n, of_n, data, ClosureData.PARENT_POINT)
-    b, b_rate, b_change, b_both, of_b = changing_arm(m, of_m, data, ClosureData.CHILD_POINT)
+    n, m = ends_of_joint(k, par)
+    of_n, of_m = changes_of_joint(k, par)
+    a, a_rate, a_change, a_both, of_a = changing_arm(n, of_n, par.joint[k], Joint.PARENT_POINT)
+    b, b_rate, b_change, b_both, of_b = changing_arm(m, of_m, par.joint[k], Joint.CHILD_POINT)
     d = subtract(add(load3(m, Node.POSITION), b), add(load3(n, Node.POSITION), a))
     d_rate = subtract(add(load3(m, Node.VELOCITY), b_rate), add(load3(n, Node.VELOCITY), a_rate))
     d_change = subtract(add(load3(of_m, Change.MOVE), b_change), add(load3(of_n, Change.MOVE), a_change))
@@ -131,28 +135,32 @@ def change_pull(u, u_change, arms, out):
     store3(out, Row.CHILD_TORQUE, add(cross(b_change, u), cross(b, u_change)))
 
 
-def change_gap(u, kind, data, n, m, of_n, of_m, out):
+def change_gap(condition, par, out):
     """Of `loops.write_gap`: gamma = u.(omega_J x bdot - omega_I x adot), and what a direction that turns and a screw add."""
+    k = condition[Condition.JOINT]
+    n, m = ends_of_joint(k, par)
+    of_n, of_m = changes_of_joint(k, par)
     o = load3(n, Node.SPIN)
-    arms, gap, (bent, bent_change) = changing_gap(data, n, m, of_n, of_m)
+    u = direction_of_gap(condition, par)
+    arms, gap, (bent, bent_change) = changing_gap(k, par)
     u_change = ZERO
-    if kind >= PLANE:
+    if condition[Condition.KIND] >= PLANE:
         _, u_change, _ = turning_with(u, o, of_n)
     change_pull(u, u_change, arms, out)
     out[Row.GAMMA] = dot(u, bent_change)
-    if kind >= PLANE:
+    if condition[Condition.KIND] >= PLANE:
         out[Row.GAMMA] += dot(u_change, bent)
         change_sweep(u, o, of_n, gap, out)
-    if kind == SCREW:
-        change_pitch(data[ClosureData.PITCH], u, o, load3(m, Node.SPIN), of_n, of_m, out)
+    if condition[Condition.KIND] == SCREW:
+        change_pitch(par.joint[k, Joint.PITCH], u, o, load3(m, Node.SPIN), of_n, of_m, out)
 
 
-def change_distance(data, n, m, of_n, of_m, out):
+def change_distance(k, par, out):
     """Of `loops.write_distance`: u = d/l, gamma = (ddot.ddot + d.(omega_J x bdot - omega_I x adot))/l."""
-    k = 1.0 / data[ClosureData.LENGTH]
-    arms, (d, d_rate, d_change, d_both), (bent, bent_change) = changing_gap(data, n, m, of_n, of_m)
-    change_pull(scaled(k, d), scaled(k, d_change), arms, out)
-    out[Row.GAMMA] = k * (2.0 * dot(d_rate, d_both) + dot(d_change, bent) + dot(d, bent_change))
+    f = 1.0 / par.joint[k, Joint.LENGTH]
+    arms, (d, d_rate, d_change, d_both), (bent, bent_change) = changing_gap(k, par)
+    change_pull(scaled(f, d), scaled(f, d_change), arms, out)
+    out[Row.GAMMA] = f * (2.0 * dot(d_rate, d_both) + dot(d_change, bent) + dot(d, bent_change))
 
 
 def change_sweep(u, o, of_n, gap, out):

@@ -15,6 +15,8 @@ from ....kernels import elementary as math
 from ....kernels.elimination import factorise_positive, solve_positive
 from ....kernels.marks import Record
 from ..joints import DISTANCE, DOT, PLANE, POINT, SCREW
+from ..layout import Joint
+from .forces import JointPlace
 from .kernels import respond
 from .motion import ACTING, Node, clear, copy, turned_from
 
@@ -25,27 +27,7 @@ class Condition(Record):
     KIND = 1
     FIRST = 1  # directions of the triads of I and J
     SECOND = 1
-    CLOSURE = 1  # k
-
-
-class Closure(Record):
-    """par.tree_closures[k]: joint k of those that close loops."""
-
-    PARENT = 1  # I
-    CHILD = 1  # J
-    IMAGE_PLACE = 1  # in z; -1: there is none
-    ANGLE_PLACE = 1
-    SHIFT_PLACE = 1
-
-
-class ClosureData(Record):
-    """par.tree_closure_data[k]."""
-
-    PARENT_POINT = 3
-    CHILD_POINT = 3
-    TRIAD = 9  # of I
-    PITCH = 1
-    LENGTH = 1  # of a massless rod
+    JOINT = 1  # k
 
 
 class Row(Record):
@@ -60,52 +42,52 @@ class Row(Record):
     MULTIPLIER = 1  # lambda, where it is kept
 
 
-def ends_of_closure(k, par):
-    """The nodes I and J of joint k of those that close loops."""
-    return par.tree_nodes[par.tree_closures[k, Closure.PARENT]], par.tree_nodes[par.tree_closures[k, Closure.CHILD]]
+def ends_of_joint(k, par):
+    """The nodes I and J of joint k."""
+    joint = par.tree_joints[k]
+    return par.tree_nodes[joint[JointPlace.PARENT]], par.tree_nodes[joint[JointPlace.CHILD]]
 
 
-def direction_in_child(z, closure, data, m, which):
-    """The image, in space, of a direction of the triad of a joint: Q_J image^-1 u."""
-    at = closure[Closure.IMAGE_PLACE]
-    u = load3(data, ClosureData.TRIAD + 3 * which)
+def direction_in_child(z, k, which, par):
+    """The image, in space, of a direction of the triad of joint k: Q_J image^-1 u."""
+    joint = par.tree_joints[k]
+    at = joint[JointPlace.IMAGE]
+    u = load3(par.joint[k], Joint.TRIAD + 3 * which)
     v = scaled(-1.0, load3(z, at + 1))
     t = scaled(2.0, cross(v, u))
-    return times(load9(m, Node.AXES), add(add(u, scaled(z[at], t)), cross(v, t)))
+    return times(load9(par.tree_nodes[joint[JointPlace.CHILD]], Node.AXES), add(add(u, scaled(z[at], t)), cross(v, t)))
 
 
-def turn_of(z, closure, data, n, m):
-    """The angle about the axis of a joint, with the full turns of the one that stands in z."""
-    x = direction_in_child(z, closure, data, m, 1)
-    u = turned_from(n, data, ClosureData.TRIAD + 3)
-    w = turned_from(n, data, ClosureData.TRIAD + 6)
+def turn_of(z, k, par):
+    """The angle about the axis of joint k, with the full turns of the one that stands in z."""
+    n, _ = ends_of_joint(k, par)
+    x = direction_in_child(z, k, 1, par)
+    u = turned_from(n, par.joint[k], Joint.TRIAD + 3)
+    w = turned_from(n, par.joint[k], Joint.TRIAD + 6)
     angle = math.atan2(dot(w, x), dot(u, x))
-    turns = math.floor((z[closure[Closure.ANGLE_PLACE]] - angle) / (2.0 * math.pi) + 0.5)
+    turns = math.floor((z[par.tree_joints[k, JointPlace.ANGLE]] - angle) / (2.0 * math.pi) + 0.5)
     return angle + 2.0 * math.pi * turns
 
 
 def write_row(z, r, par, row):
     """f_I, t_I, f_J, t_J, gamma and Phi of row r."""
     condition = par.tree_rows[r]
-    k = condition[Condition.CLOSURE]
-    closure = par.tree_closures[k]
-    data = par.tree_closure_data[k]
-    n, m = ends_of_closure(k, par)
     clear(row, 0, Row.WIDTH)
     if condition[Condition.KIND] == DOT:
-        write_angle(z, condition, closure, data, n, m, row)
+        write_angle(z, condition, par, row)
     elif condition[Condition.KIND] == DISTANCE:
-        write_distance(data, n, m, row)
+        write_distance(condition[Condition.JOINT], par, row)
     else:
-        write_gap(z, condition, closure, data, n, m, row)
+        write_gap(z, condition, par, row)
 
 
-def gap_between(data, n, m):
+def gap_between(k, par):
     """From the point of I to that of J: both arms; the gap d, its rate, and the rate of that if nothing accelerates."""
+    n, m = ends_of_joint(k, par)
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
-    a = turned_from(n, data, ClosureData.PARENT_POINT)
-    b = turned_from(m, data, ClosureData.CHILD_POINT)
+    a = turned_from(n, par.joint[k], Joint.PARENT_POINT)
+    b = turned_from(m, par.joint[k], Joint.CHILD_POINT)
     x = cross(o, a)
     y = cross(w, b)
     d = subtract(subtract(add(load3(m, Node.POSITION), b), load3(n, Node.POSITION)), a)
@@ -121,21 +103,23 @@ def write_pull(u, a, b, row):
     store3(row, Row.CHILD_TORQUE, cross(b, u))
 
 
-def write_distance(data, n, m, row):
+def write_distance(k, par, row):
     """Phi = (|d|^2 - l^2)/(2 l) for the gap d from the point of I to that of J."""
-    length = data[ClosureData.LENGTH]
-    a, b, d, speed, bent = gap_between(data, n, m)
+    length = par.joint[k, Joint.LENGTH]
+    a, b, d, speed, bent = gap_between(k, par)
     row[Row.VALUE] = (dot(d, d) - length * length) / (2.0 * length)
     row[Row.GAMMA] = (dot(speed, speed) + dot(d, bent)) / length
     write_pull(scaled(1.0 / length, d), a, b, row)
 
 
-def write_angle(z, condition, closure, data, n, m, row):
+def write_angle(z, condition, par, row):
     """Phi = u.x for a direction u of I and one x of J."""
+    k = condition[Condition.JOINT]
+    n, m = ends_of_joint(k, par)
     o = load3(n, Node.SPIN)
     w = load3(m, Node.SPIN)
-    u = turned_from(n, data, ClosureData.TRIAD + 3 * condition[Condition.FIRST])
-    x = direction_in_child(z, closure, data, m, condition[Condition.SECOND])
+    u = turned_from(n, par.joint[k], Joint.TRIAD + 3 * condition[Condition.FIRST])
+    x = direction_in_child(z, k, condition[Condition.SECOND], par)
     t = cross(u, x)
     row[Row.GAMMA] = dot(subtract(o, w), add(cross(cross(o, u), x), cross(u, cross(w, x))))
     row[Row.VALUE] = dot(u, x)
@@ -143,30 +127,33 @@ def write_angle(z, condition, closure, data, n, m, row):
     store3(row, Row.CHILD_TORQUE, scaled(-1.0, t))
 
 
-def direction_of_gap(condition, data, n):
+def direction_of_gap(condition, par):
     """The direction u along which the gap between the points is measured: an axis of space, or one that turns with I."""
     first = condition[Condition.FIRST]
     if condition[Condition.KIND] == POINT:
         return unit(first)
-    return turned_from(n, data, ClosureData.TRIAD + 3 * first)
+    k = condition[Condition.JOINT]
+    return turned_from(par.tree_nodes[par.tree_joints[k, JointPlace.PARENT]], par.joint[k], Joint.TRIAD + 3 * first)
 
 
-def write_gap(z, condition, closure, data, n, m, row):
+def write_gap(z, condition, par, row):
     """Phi = u.d for the gap d from the point of I to that of J, less what a screw advances."""
-    u = direction_of_gap(condition, data, n)
-    a, b, d, speed, bent = gap_between(data, n, m)
+    k = condition[Condition.JOINT]
+    u = direction_of_gap(condition, par)
+    a, b, d, speed, bent = gap_between(k, par)
     gamma = dot(u, bent)
     row[Row.VALUE] = dot(u, d)
     write_pull(u, a, b, row)
     if condition[Condition.KIND] >= PLANE:
+        n, m = ends_of_joint(k, par)
         o = load3(n, Node.SPIN)
         add3(row, Row.PARENT_TORQUE, cross(u, d))
         swept = cross(o, u)
         for l in range(3):
             gamma += 2.0 * swept[l] * speed[l]
         if condition[Condition.KIND] == SCREW:
-            pitch = data[ClosureData.PITCH]
-            row[Row.VALUE] -= z[closure[Closure.SHIFT_PLACE]] + pitch * turn_of(z, closure, data, n, m)
+            pitch = par.joint[k, Joint.PITCH]
+            row[Row.VALUE] -= z[par.tree_joints[k, JointPlace.SHIFT]] + pitch * turn_of(z, k, par)
             gamma -= pitch * dot(swept, subtract(load3(m, Node.SPIN), o))
             add3(row, Row.PARENT_TORQUE, scaled(pitch, u))
             add3(row, Row.CHILD_TORQUE, scaled(-pitch, u))
@@ -176,7 +163,7 @@ def write_gap(z, condition, closure, data, n, m, row):
 
 def along_row(r, row, at, par):
     """The row applied to the velocities (at = V) or the accelerations (at = XDOT)."""
-    n, m = ends_of_closure(par.tree_rows[r, Condition.CLOSURE], par)
+    n, m = ends_of_joint(par.tree_rows[r, Condition.JOINT], par)
     total = 0.0
     for l in range(6):
         total += row[Row.PARENT_FORCE + l] * n[at + l] + row[Row.CHILD_FORCE + l] * m[at + l]
@@ -185,7 +172,7 @@ def along_row(r, row, at, par):
 
 def pull_along(r, row, strength, par):
     """The force of a multiplier."""
-    n, m = ends_of_closure(par.tree_rows[r, Condition.CLOSURE], par)
+    n, m = ends_of_joint(par.tree_rows[r, Condition.JOINT], par)
     for l in range(6):
         n[Node.APPLIED + l] -= strength * row[Row.PARENT_FORCE + l]
         m[Node.APPLIED + l] -= strength * row[Row.CHILD_FORCE + l]
@@ -229,10 +216,10 @@ def put_forces_aside(par):
         clear(par.tree_nodes[i], Node.APPLIED, ACTING)
 
 
-def twist_about_axis(c, torque, par):
-    """A torque about the axis of the joint that closes loop c, on its child and against its parent; returns the rate of turning about it."""
-    n, m = ends_of_closure(c, par)
-    u = turned_from(n, par.tree_closure_data[c], ClosureData.TRIAD)
+def twist_about_axis(k, torque, par):
+    """A torque about the axis of joint k, on its child and against its parent; returns the rate of turning about it."""
+    n, m = ends_of_joint(k, par)
+    u = turned_from(n, par.joint[k], Joint.TRIAD)
     add3(n, Node.APPLIED + 3, scaled(torque, u))
     add3(m, Node.APPLIED + 3, scaled(-torque, u))
     return dot(u, subtract(load3(m, Node.SPIN), load3(n, Node.SPIN)))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ....kernels.marks import Numbers
 from ..director_arrays import director_arrays
 from ..joints import DOT
-from ..start import principal_joint
 from ..thin import THIN
 from ..traits import point_forces
 from . import charts as charts
@@ -44,7 +43,7 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     scratch = np.zeros((len(layout.nodes), motion.Node.WIDTH))
     scratch[0, motion.Node.ORIENTATION] = 1.0
     scratch[0, motion.Node.AXES : motion.Node.AXES + 9] = np.eye(3).ravel()
-    closures = _closures(linkage, layout)
+    of_loops = _charts(linkage, layout)
     parameters = {
         "tree_links": layout.links.copy(),
         "tree_data": np.array([_data(linkage, node) for node in layout.nodes], dtype=float),
@@ -52,13 +51,13 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
         "tree_places": np.array([layout.time, layout.work, layout.chart], dtype=np.int64),
         "tree_home": np.array([layout.home[body] for body in (*range(n), -1)], dtype=np.int64),
         "tree_joints": _joints(linkage, layout),
-        **closures,
+        **of_loops,
         # where a moment is zero so is the momentum, but their quotient, the spin, is measured, too
         "moments": np.array([np.where(body.moments > 0.0, body.moments, THIN) for body in linkage.bodies]),
         "newton_rows": np.cumsum(rates, dtype=np.int64) - rates,
     }
     own = {"tree_nodes": scratch, "tree_power": np.zeros(2), "tree_director": np.zeros(13 * n + 6 * joints + 3)}
-    return parameters, own | _loop_scratch(layout, len(closures["tree_rows"]))
+    return parameters, own | _loop_scratch(layout, len(of_loops["tree_rows"]))
 
 
 def newton_arrays(linkage: Linkage, modes: int) -> Arrays:
@@ -76,7 +75,7 @@ def newton_arrays(linkage: Linkage, modes: int) -> Arrays:
     if linkage.tree.loops:
         unknowns = 2 * rates + counts.count(3)  # a length for each ball, at most
         arrays |= {
-            "tree_twists": np.zeros((len(linkage.tree.loops), Twist.WIDTH)),
+            "tree_twists": np.zeros((len(linkage.joints), Twist.WIDTH)),
             "newton_changed": np.zeros((rows, loops.Row.WIDTH)),
             "newton_rates": np.array(
                 [(i, k, 0) for i, count in enumerate(counts) for k in range(count)], dtype=np.int64
@@ -104,29 +103,12 @@ def _data(linkage: Linkage, node: Node) -> tuple[float, ...]:
 def _joints(linkage: Linkage, layout: Layout) -> NDArray[np.int64]:
     hinges = {node.joint: k for k, node in enumerate(layout.nodes) if node.tells}
     driven = {node.joint: node.driven for node in layout.nodes if node.tells and node.turns}
-    closures = {joint: number for number, joint in enumerate(linkage.tree.loops)}
-    columns = layout.images, layout.angles, layout.shifts, hinges, closures, driven
-    rows = [[column.get(k, -1) for column in columns] for k in range(len(linkage.joints))]
+    columns = layout.images, layout.angles, layout.shifts, hinges, dict.fromkeys(linkage.tree.loops, 1), driven
+    rows = [
+        [layout.home[joint.parent], layout.home[joint.child], *(column.get(k, -1) for column in columns)]
+        for k, joint in enumerate(linkage.joints)
+    ]
     return np.array(rows, dtype=np.int64).reshape(-1, forces.JointPlace.WIDTH)
-
-
-def _closures(linkage: Linkage, layout: Layout) -> Arrays:
-    rows, closures, data, row_units = [], [], [], []
-    for closure, number in enumerate(linkage.tree.loops):
-        joint = linkage.joints[number]
-        places = [layout.images[number], layout.angles.get(number, -1), layout.shifts.get(number, -1)]
-        closures.append([layout.home[joint.parent], layout.home[joint.child], *places])
-        a, b, triad = principal_joint(linkage, joint)
-        data.append([*a, *b, *triad.ravel(), joint.pitch, joint.length])
-        rows += [[*row, closure] for row in joint.rows]
-        size = _size(linkage, layout, closure)
-        row_units += [1.0 if kind == DOT else size for kind, _, _ in joint.rows]
-    return {
-        "tree_rows": np.array(rows, dtype=np.int64).reshape(-1, loops.Condition.WIDTH),
-        "tree_closures": np.array(closures, dtype=np.int64).reshape(-1, loops.Closure.WIDTH),
-        "tree_closure_data": np.array(data, dtype=float).reshape(-1, loops.ClosureData.WIDTH),
-        **_charts(linkage, layout, np.array(row_units)),
-    }
 
 
 def _loop_scratch(layout: Layout, count: int) -> Arrays:
@@ -153,17 +135,20 @@ def _size(linkage: Linkage, layout: Layout, closure: int) -> float:
     return max(float(np.linalg.norm(np.array(arms), axis=1).max()), joint.length) or 1.0
 
 
-def _charts(linkage: Linkage, layout: Layout, row_units: NDArray[np.float64]) -> Arrays:
-    """What `charts` needs: the rates around loops, and their units."""
+def _charts(linkage: Linkage, layout: Layout) -> Arrays:
+    """The rows of joints that close loops and the rates around these, and the units of both."""
+    sizes = [_size(linkage, layout, closure) for closure in range(len(layout.loops))]
+    rows = [(*row, k) for k in linkage.tree.loops for row in linkage.joints[k].rows]
     rates = [(k, number, layout.links[k, motion.Link.RATE] + number) for k, number in layout.loop_rates]
+    units = [1.0 if kind == DOT else sizes[linkage.tree.loops.index(k)] for kind, _, _, k in rows]
     columns = np.full(len(layout.nodes), -1, dtype=np.int64)
-    rate_units = np.ones(len(rates))
     for c, (k, number, _) in enumerate(rates):
         columns[k] = c if number == 0 else columns[k]
-        if not layout.nodes[k].turns:
-            rate_units[c] = _size(linkage, layout, next(i for i, loop in enumerate(layout.loops) if k in loop))
+        around = next(size for size, loop in zip(sizes, layout.loops, strict=True) if k in loop)
+        units.append(1.0 if layout.nodes[k].turns else around)
     return {
+        "tree_rows": np.array(rows, dtype=np.int64).reshape(-1, loops.Condition.WIDTH),
         "tree_rates": np.array(rates, dtype=np.int64).reshape(-1, charts.LoopRate.WIDTH),
         "tree_columns": columns,
-        "tree_units": np.concatenate([row_units, rate_units]),
+        "tree_units": np.array(units, dtype=float),
     }
