@@ -12,7 +12,7 @@ from ....geometry import rotations
 from ....geometry.quaternion import load4, store4, to_body
 from ....geometry.vectors import diagonal_times, dot, load3, scaled, store3
 from ....kernels import elimination, views
-from ....kernels.marks import Filling, Slot, choice
+from ....kernels.marks import Filling, Slot
 from ....kernels.views import Flag, View
 from ...base import Array, State
 from ...chain.motion import publish_split
@@ -40,7 +40,7 @@ from . import slopes as slopes
 from . import twist_slopes as twist_slopes
 from .closing import close_start
 from .layout import Layout, layout_of
-from .motion import BALL, TRANSLATION, Data, Link, Node, Place, number_at, place_nodes, store6, time_of
+from .motion import BALL, TRANSLATION, Link, Node, Place, joint_at, number_at, place_nodes, store6, time_of
 from .slopes import own_wrench
 from .tables import articulated_arrays, joint_form_par, newton_arrays
 
@@ -56,31 +56,20 @@ CLOSED = frozenset({"joint_position", "joint_velocity"})
 INERT = 1e-13  # part of the inertia of a node below which a joint feels none
 
 
-def spin_in_body(node):
-    """The angular velocity of a node in its own axes."""
-    return to_body(
-        node[Node.ORIENTATION : Node.ORIENTATION + 4], node[Node.SPIN], node[Node.SPIN + 1], node[Node.SPIN + 2]
-    )
-
-
-def body_at(j, par):
-    """The node and the data of body j, and its angular velocity in its own axes."""
-    node = par.tree_nodes[par.tree_home[j]]
-    return node, par.tree_data[par.tree_home[j]], spin_in_body(node)
-
-
-def write_directors(z, par):
-    """The stepped variables of the director form, in par.tree_director."""
+def write_directors(z, moments, par):
+    """The stepped variables of the director form, in par.tree_director, for bodies with these moments of inertia."""
     place_nodes(z, par)
     d = par.tree_director
     n = par.mass.shape[0]
     joints = par.tree_joints.shape[0]
     for j in range(n):
-        node, data, w = body_at(j, par)
+        node = par.tree_nodes[par.tree_home[j]]
+        q = load4(node, Node.ORIENTATION)
+        w = load3(node, Node.SPIN)
         store3(d, 3 * j, load3(node, Node.POSITION))
-        store4(d, 3 * n + 4 * j, load4(node, Node.ORIENTATION))
-        store3(d, 7 * n + 3 * j, scaled(data[Data.MASS], load3(node, Node.VELOCITY)))
-        store3(d, 10 * n + 3 * j, diagonal_times(load3(data, Data.MOMENTS), w))
+        store4(d, 3 * n + 4 * j, q)
+        store3(d, 7 * n + 3 * j, scaled(par.mass[j], load3(node, Node.VELOCITY)))
+        store3(d, 10 * n + 3 * j, diagonal_times(load3(moments[j], 0), to_body(q, w[0], w[1], w[2])))
     for j in range(joints):
         joint = par.tree_joints[j]
         image = joint[forces.JointPlace.IMAGE]
@@ -106,32 +95,14 @@ def prescribed_angle(joint, angle, par):
 
 def publish_articulated(z, par, row):
     """Positions, orientations, momenta and angular momenta of the bodies."""
-    write_directors(z, par)
+    write_directors(z, par.tree_moments, par)
     publish_split(par.tree_director, par, row)
 
 
 def measure_articulated(z, par, out, scale):
     """As in the director form; spins about axes without a moment of inertia count."""
-    write_directors(z, par)
-    if has_lines():
-        write_spins(par)
+    write_directors(z, par.moments, par)
     linkage_measures.measure_linkage(par.tree_director, par, out, scale)
-
-
-@choice
-def has_lines():
-    """1 if a body is a line or a point, else 0."""
-    return 0
-
-
-def write_spins(par):
-    """Momenta of lines about themselves, as if they had the moments of par.moments."""
-    n = par.mass.shape[0]
-    for j in range(n):
-        _, data, w = body_at(j, par)
-        for k in range(3):
-            if data[Data.MOMENTS + k] == 0.0:
-                par.tree_director[10 * n + 3 * j + k] = par.moments[j, k] * w[k]
 
 
 def carry_time_and_work(z, par, out):
@@ -158,8 +129,7 @@ def drive_power(par):
         store6(par.tree_nodes[i], Node.BIAS, force, torque)
     power = 0.0
     for i in range(par.tree_links.shape[0] - 1, 0, -1):
-        link = par.tree_links[i]
-        n = par.tree_nodes[i]
+        link, n, _ = joint_at(i, par)
         if link[Link.DRIVEN] >= 0:
             asked = dot(load3(n, Node.S), load3(n, Node.BIAS)) + dot(load3(n, Node.S + 3), load3(n, Node.BIAS + 3))
             power += asked * par.signal[link[Link.DRIVEN], Signal.SLOPE]
@@ -181,7 +151,6 @@ def articulated_view(linkage: Linkage, name: str) -> View | None:
         views.field_end: kernels.articulated_field_end,
         views.publish: publish_articulated,
         views.measure: measure_articulated,
-        has_lines: int(any(map(is_thin, linkage.bodies))),
         forces.changes_in_time: int(linkage.signals.change_potentials),
         views.linearise: slopes.find_slopes,
         elimination.quotient: elimination.complex_quotient,

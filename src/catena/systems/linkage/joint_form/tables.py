@@ -44,6 +44,7 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
     scratch[0, motion.Node.ORIENTATION] = 1.0
     scratch[0, motion.Node.AXES : motion.Node.AXES + 9] = np.eye(3).ravel()
     of_loops = _charts(linkage, layout)
+    moments = np.array([body.moments for body in linkage.bodies], dtype=float)
     parameters = {
         "tree_links": layout.links.copy(),
         "tree_data": np.array([_data(linkage, node) for node in layout.nodes], dtype=float),
@@ -52,8 +53,9 @@ def articulated_arrays(linkage: Linkage) -> tuple[Arrays, Arrays]:
         "tree_home": np.array([layout.home[body] for body in (*range(n), -1)], dtype=np.int64),
         "tree_joints": _joints(linkage, layout),
         **of_loops,
+        "tree_moments": moments,
         # where a moment is zero so is the momentum, but their quotient, the spin, is measured, too
-        "moments": np.array([np.where(body.moments > 0.0, body.moments, THIN) for body in linkage.bodies]),
+        "moments": np.where(moments > 0.0, moments, THIN),
         "newton_rows": np.cumsum(rates, dtype=np.int64) - rates,
     }
     own = {"tree_nodes": scratch, "tree_power": np.zeros(2), "tree_director": np.zeros(13 * n + 6 * joints + 3)}
