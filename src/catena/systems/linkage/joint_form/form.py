@@ -22,8 +22,8 @@ from .. import start as starts
 from ..director_arrays import director_arrays
 from ..director_form.clock import time_place
 from ..director_form.rows import has_drives
-from ..joint_coordinates import measured_coordinates, unit_motions
-from ..joints import GROUND, Joint
+from ..joint_coordinates import measured_coordinates, unit_motions, with_ground
+from ..joints import GROUND
 from ..layout import Signal
 from ..thin import is_thin
 from ..views import director_view
@@ -232,12 +232,16 @@ def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
     """z of a state; with `follow` driven joints need not be where they are told to be."""
     layout = layout_of(linkage)
     z = np.zeros(layout.dimension)
-    motion = starts.velocities(linkage, state).reshape(linkage.count, 2, 3)
+    motion = with_ground(starts.velocities(linkage, state))
     images = starts.images_of(linkage, state.orientation)
     shifts = starts.shifts_of(linkage, state.position, state.orientation)
     principal_images = linkage.principal_images(images)
+    for number, at in layout.images.items():
+        z[at : at + 4] = principal_images[number]
+    for number, at in layout.shifts.items():
+        z[at] = shifts[number]
     for k, node in enumerate(layout.nodes):
-        at, rate, image, shift = layout.links[k, Link.COORDINATE : Link.SHIFT + 1]
+        at, rate = layout.links[k, [Link.COORDINATE, Link.RATE]]
         if node.kind == TRANSLATION:
             carried = layout.nodes[k + 1].body
             z[at : at + 3], z[rate : rate + 3] = state.position[carried], motion[carried, 0]
@@ -251,23 +255,17 @@ def packed(linkage: Linkage, state: State, *, follow: bool = False) -> Array:
                 own = rotations.rotate(rotations.conjugate(state.orientation[node.body]), motion[node.body, 1])
                 z[rate : rate + 3] = np.where(node.held, 0.0, rotations.apply(body.frame_matrix.T, own))
         elif node.has_image:
-            z[image : image + 4] = principal_images[node.joint]
-            if shift >= 0:
-                z[shift] = shifts[node.joint]
             placed = _set_single(linkage, layout, k, state, images[node.joint], motion, z)
             if node.driven >= 0 and not follow:
                 _require_on_path(linkage, node.joint, placed, state.time)
-    for joint in linkage.tree.loops:
-        z[layout.images[joint] : layout.images[joint] + 4] = principal_images[joint]
-        if joint in layout.angles:
-            z[layout.angles[joint]] = starts.angle_of(linkage.joints[joint], images[joint], state.orientation)
-        if joint in layout.shifts:
-            z[layout.shifts[joint]] = shifts[joint]
     if layout.time >= 0:
         z[layout.time] = state.time
     if not linkage.tree.loops:
         _require_inertia(linkage, layout, z, state.time)
-    return close_start(linkage, z, state.time) if linkage.tree.loops else z
+        return z
+    for number in layout.angles.keys() & linkage.tree.loops:
+        z[layout.angles[number]] = starts.angle_of(linkage.joints[number], images[number], state.orientation)
+    return close_start(linkage, z, state.time)
 
 
 def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) -> None:
@@ -292,22 +290,18 @@ def _require_inertia(linkage: Linkage, layout: Layout, z: Array, time: float) ->
         kernels.gather_node(k, par)
 
 
-def _argument_of(joint: Joint) -> str:
-    """The argument of a start that says where a joint stands."""
-    return f"start.{'orientation' if joint.has_angle else 'position'}[{joint.child}], or angles"
-
-
 def _require_on_path(linkage: Linkage, number: int, found: tuple[float, float], time: float) -> None:
     """InputError unless a driven joint stands and moves as prescribed."""
+    joint = linkage.joints[number]
     value, slope, _ = linkage.signals.at(time)[linkage.signals.driven[number]]
     off = found[0] - value
-    if linkage.joints[number].has_angle:
+    if joint.has_angle:
         off = float(np.arctan2(np.sin(off), np.cos(off)))
     fast = found[1] - slope
     if not (abs(off) <= starts.MEETING * (1.0 + abs(value)) and abs(fast) <= starts.MEETING * (1.0 + abs(slope))):
         raise InputError(
             f"joint {number} is driven: at t = {time:g} it is told to stand at {value:g} and to move at {slope:g}, but "
-            f"the start has {found[0]:g} and {found[1]:g}", where=_argument_of(linkage.joints[number]),
+            f"the start has {found[0]:g} and {found[1]:g}", where=f"start.{'orientation' if joint.has_angle else 'position'}[{joint.child}], or angles",
             do="use start(..., project=True), which lets driven joints follow, with an image of that joint",
         )  # fmt: skip
 
@@ -329,10 +323,9 @@ def _set_single(
     own = at >= 0
     z[at[own]] = values[own]
     columns = unit_motions(joint, state, values)
-    parent_motion = np.zeros((2, 3)) if joint.parent == GROUND else motion[joint.parent]
-    parent_place = np.zeros(3) if joint.parent == GROUND else state.position[joint.parent]
-    carried = parent_motion[0] + np.cross(parent_motion[1], state.position[joint.child] - parent_place)
-    relative = np.concatenate([motion[joint.child, 0] - carried, motion[joint.child, 1] - parent_motion[1]])
+    (speed, spin), place = motion[joint.parent], np.zeros(3) if joint.parent == GROUND else state.position[joint.parent]
+    carried = speed + np.cross(spin, state.position[joint.child] - place)
+    relative = np.concatenate([motion[joint.child, 0] - carried, motion[joint.child, 1] - spin])
     rates = np.linalg.lstsq(columns, relative, rcond=None)[0]
     z[rate[own]] = rates[own]
     return float(values[-1]), float(rates[-1])
